@@ -1,0 +1,139 @@
+//! Files, directories and locks, as the engine may use them.
+
+use std::fmt::Debug;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::{Error, ErrorKind, Mapping, Result};
+
+/// How to open a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenMode {
+    /// An existing file, for reading.
+    Read,
+    /// An existing file, for reading and writing.
+    Write,
+    /// A file that must not exist yet, for reading and writing.
+    CreateNew,
+}
+
+/// Who else may hold a lock at the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockMode {
+    /// Nobody.
+    Exclusive,
+    /// Other shared holders.
+    Shared,
+}
+
+/// A held lock, released on drop.
+pub trait FileLock: Send + Sync + Debug {}
+
+/// Directories and the names in them. Paths are used as given; every method names its path in
+/// the errors it returns.
+pub trait FileSystem: Send + Sync + Debug {
+    /// Opens or creates a file. A created file's name is durable only after
+    /// [`FileSystem::sync_dir`] on its directory.
+    fn open(&self, path: &Path, mode: OpenMode) -> Result<Arc<dyn File>>;
+
+    /// Removes a file. An open handle stays readable.
+    fn remove(&self, path: &Path) -> Result<()>;
+
+    /// Renames a file, replacing any file at `to`.
+    fn rename(&self, from: &Path, to: &Path) -> Result<()>;
+
+    /// The names in a directory, sorted; an error of kind `NotFound` when there is none.
+    fn list(&self, dir: &Path) -> Result<Vec<String>>;
+
+    /// Creates a directory and its missing parents, and makes their names durable.
+    fn create_dir_all(&self, dir: &Path) -> Result<()>;
+
+    /// Removes a directory and everything in it.
+    fn remove_dir_all(&self, dir: &Path) -> Result<()>;
+
+    /// Makes the names in a directory durable.
+    fn sync_dir(&self, dir: &Path) -> Result<()>;
+
+    /// True when a file or directory stands at `path`.
+    fn exists(&self, path: &Path) -> Result<bool>;
+
+    /// Takes a lock on the file at `path`, creating the file for an exclusive lock, and (for an
+    /// exclusive lock) writes `holder` into it.
+    ///
+    /// # Errors
+    /// `ErrorKind::Locked` when somebody else holds it; the message repeats what they wrote.
+    fn lock(&self, path: &Path, mode: LockMode, holder: &str) -> Result<Box<dyn FileLock>>;
+}
+
+/// An open file. Positions are bytes from the start.
+pub trait File: Send + Sync + Debug {
+    /// Reads up to `buf.len()` bytes; 0 at the end of the file. May be short.
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<usize>;
+
+    /// Writes up to `buf.len()` bytes, at least one. May be short. Extends the file as needed.
+    fn write_at(&self, buf: &[u8], offset: u64) -> Result<usize>;
+
+    /// The length in bytes.
+    fn len(&self) -> Result<u64>;
+
+    /// True when the file holds no byte.
+    fn is_empty(&self) -> Result<bool> {
+        Ok(self.len()? == 0)
+    }
+
+    /// Cuts or extends (with zeros) the file.
+    fn set_len(&self, len: u64) -> Result<()>;
+
+    /// Makes the contents and the length durable. After an error nothing is known about what is
+    /// on the disk, and calling again proves nothing.
+    fn sync_data(&self) -> Result<()>;
+
+    /// Starts writing back a range without waiting; a hint that may do nothing.
+    fn start_writeback(&self, offset: u64, len: u64);
+
+    /// Maps the first `len` bytes for reading. The file must be at least that long and is never
+    /// written again while the mapping lives.
+    fn map(&self, len: u64) -> Result<Mapping>;
+
+    /// Fills `buf` from `offset`, through short reads and interruptions.
+    ///
+    /// # Errors
+    /// `ErrorKind::UnexpectedEnd` when the file is shorter.
+    fn read_exact_at(&self, mut buf: &mut [u8], mut offset: u64) -> Result<()> {
+        while !buf.is_empty() {
+            match self.read_at(buf, offset) {
+                Ok(0) => {
+                    let wanted = buf.len();
+                    return Err(Error::new(
+                        ErrorKind::UnexpectedEnd,
+                        format!("file ends at {offset}, {wanted} more bytes expected"),
+                    ));
+                }
+                Ok(n) => {
+                    buf = buf.get_mut(n..).unwrap_or_default();
+                    offset += n as u64;
+                }
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes all of `buf` at `offset`, through short writes and interruptions. After an error
+    /// any part of it may have been written.
+    fn write_all_at(&self, mut buf: &[u8], mut offset: u64) -> Result<()> {
+        while !buf.is_empty() {
+            match self.write_at(buf, offset) {
+                Ok(n) => {
+                    debug_assert!(n > 0, "write_at wrote nothing and reported success");
+                    buf = buf.get(n..).unwrap_or_default();
+                    offset += n as u64;
+                }
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,33 @@
+//! The seam between Esker and the machine: files, clock, randomness and task scheduling.
+//!
+//! Nothing else in the workspace touches any of the four, so that the same engine runs on a real
+//! disk with real threads, or inside the [`sim`] module: one thread, seeded order, a faulty disk.
+//!
+//! | trait | production | simulation |
+//! |---|---|---|
+//! | [`FileSystem`], [`File`] | thin system calls | durable and pending state, faults, crash images |
+//! | [`Clock`] | system clocks | a counter that the simulator moves |
+//! | [`Random`] | operating system entropy | a seeded generator |
+//! | [`Tasks`] | a thread pool and futexes | one thread, seeded order |
+
+#![deny(unsafe_code)]
+
+mod clock;
+mod environment;
+mod error;
+mod event;
+mod file;
+mod mapping;
+mod os;
+mod random;
+pub mod sim;
+mod tasks;
+
+pub use clock::Clock;
+pub use environment::Environment;
+pub use error::{Error, ErrorKind, Result};
+pub use event::Event;
+pub use file::{File, FileLock, FileSystem, LockMode, OpenMode};
+pub use mapping::{MappedBytes, Mapping};
+pub use random::Random;
+pub use tasks::{Step, Task, TaskHandle, Tasks};

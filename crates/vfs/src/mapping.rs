@@ -1,0 +1,39 @@
+//! Read-only bytes of a file, mapped or copied.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// The first bytes of a file that is never written again, aligned to at least 8 bytes.
+///
+/// In production this is a memory mapping; in simulation a copy.
+#[derive(Clone)]
+pub struct Mapping(Arc<dyn MappedBytes>);
+
+/// What holds the bytes of a [`Mapping`].
+pub trait MappedBytes: Send + Sync {
+    /// All bytes.
+    fn bytes(&self) -> &[u8];
+}
+
+impl Mapping {
+    /// A mapping over `bytes`.
+    #[must_use]
+    pub fn new(bytes: Arc<dyn MappedBytes>) -> Self {
+        Self(bytes)
+    }
+}
+
+impl Deref for Mapping {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.0.bytes()
+    }
+}
+
+impl fmt::Debug for Mapping {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Mapping({} bytes)", self.len())
+    }
+}

@@ -1,0 +1,89 @@
+//! Open files.
+
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::map::FileMap;
+use crate::{Error, ErrorKind, File, Mapping, OpenMode, Result};
+
+/// A file of the operating system.
+#[derive(Debug)]
+pub(crate) struct OsFile {
+    file: std::fs::File,
+    path: PathBuf,
+}
+
+impl OsFile {
+    pub(crate) fn open(path: &Path, mode: OpenMode) -> Result<Self> {
+        let mut options = std::fs::OpenOptions::new();
+        options.read(true);
+        match mode {
+            OpenMode::Read => {}
+            OpenMode::Write => {
+                options.write(true);
+            }
+            OpenMode::CreateNew => {
+                options.write(true).create_new(true);
+            }
+        }
+        let operation = if mode == OpenMode::CreateNew { "create" } else { "open" };
+        let file = options.open(path).map_err(|e| Error::from_io(e, operation, path))?;
+        Ok(Self { file, path: path.to_owned() })
+    }
+
+    fn error(&self, source: std::io::Error, operation: &str) -> Error {
+        Error::from_io(source, operation, &self.path)
+    }
+}
+
+impl File for OsFile {
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> Result<usize> {
+        self.file.read_at(buf, offset).map_err(|e| self.error(e, "read"))
+    }
+
+    fn write_at(&self, buf: &[u8], offset: u64) -> Result<usize> {
+        match self.file.write_at(buf, offset) {
+            Ok(0) if !buf.is_empty() => Err(Error::new(
+                ErrorKind::Io,
+                format!("write {}: the device took no bytes at {offset}", self.path.display()),
+            )),
+            Ok(n) => Ok(n),
+            Err(e) => Err(self.error(e, "write")),
+        }
+    }
+
+    fn len(&self) -> Result<u64> {
+        Ok(self.file.metadata().map_err(|e| self.error(e, "read the length of"))?.len())
+    }
+
+    fn set_len(&self, len: u64) -> Result<()> {
+        self.file.set_len(len).map_err(|e| self.error(e, "set the length of"))
+    }
+
+    fn sync_data(&self) -> Result<()> {
+        self.file.sync_data().map_err(|e| self.error(e, "sync"))
+    }
+
+    fn start_writeback(&self, _offset: u64, _len: u64) {
+        // A hint: the safe system call layer has no sync_file_range, and the kernel starts
+        // writing back by itself soon enough.
+    }
+
+    fn map(&self, len: u64) -> Result<Mapping> {
+        let actual = self.len()?;
+        if actual < len {
+            let path = self.path.display();
+            return Err(Error::new(
+                ErrorKind::UnexpectedEnd,
+                format!("map {path}: the file has {actual} bytes, {len} expected"),
+            ));
+        }
+        let len = usize::try_from(len).map_err(|_| {
+            let path = self.path.display();
+            Error::new(ErrorKind::Io, format!("map {path}: {len} bytes do not fit in memory"))
+        })?;
+        let map = FileMap::new(&self.file, len).map_err(|e| self.error(e, "map"))?;
+        Ok(Mapping::new(Arc::new(map)))
+    }
+}

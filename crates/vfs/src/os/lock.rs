@@ -1,0 +1,78 @@
+//! Advisory locks on a lock file.
+//!
+//! The lock belongs to the open file, so it ends with the process that holds it, however that
+//! dies. The file stays behind; an exclusive holder empties it when it lets go.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read, Write};
+use std::path::Path;
+
+use crate::{Error, ErrorKind, FileLock, LockMode, Result};
+
+/// A lock held through an open file.
+#[derive(Debug)]
+pub(crate) struct OsLock {
+    file: File,
+    mode: LockMode,
+}
+
+impl FileLock for OsLock {}
+
+impl OsLock {
+    pub(crate) fn take(path: &Path, mode: LockMode, holder: &str) -> Result<Self> {
+        let exclusive = mode == LockMode::Exclusive;
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(exclusive)
+            .create(exclusive)
+            .truncate(false)
+            .open(path)
+            .map_err(|e| Error::from_io(e, "open", path))?;
+        let locked = match mode {
+            LockMode::Exclusive => file.try_lock(),
+            LockMode::Shared => file.try_lock_shared(),
+        };
+        match locked {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(refused(&mut file, path)),
+            Err(TryLockError::Error(e)) => return Err(Error::from_io(e, "lock", path)),
+        }
+        if exclusive {
+            file.set_len(0)
+                .and_then(|()| file.write_all(holder.as_bytes()))
+                .map_err(|e| Error::from_io(e, "write the holder into", path))?;
+        }
+        Ok(Self { file, mode })
+    }
+}
+
+/// The error for a lock that somebody else holds, with what they wrote.
+fn refused(file: &mut File, path: &Path) -> Error {
+    let mut bytes = Vec::new();
+    // Only a better message is lost when this fails.
+    let _ = Read::by_ref(file).take(256).read_to_end(&mut bytes);
+    Error::locked(path, &String::from_utf8_lossy(&bytes))
+}
+
+impl Drop for OsLock {
+    fn drop(&mut self) {
+        if self.mode == LockMode::Exclusive {
+            // So that nobody is told of a holder who is gone; closing the file releases the lock.
+            let _ = self.file.set_len(0);
+        }
+    }
+}
+
+impl Error {
+    /// The refusal of a lock that somebody else holds.
+    pub(crate) fn locked(path: &Path, holder: &str) -> Self {
+        let path = path.display();
+        let holder = holder.trim();
+        let message = if holder.is_empty() {
+            format!("lock {path}: held by another process or handle")
+        } else {
+            format!("lock {path}: held by another process or handle: {holder}")
+        };
+        Self::new(ErrorKind::Locked, message)
+    }
+}

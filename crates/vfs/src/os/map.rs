@@ -1,0 +1,56 @@
+//! Memory mappings of files that are never written again.
+#![allow(unsafe_code, reason = "mapping a file and viewing it as bytes")]
+
+use std::fs::File;
+use std::ptr::{self, NonNull};
+use std::slice;
+
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+
+use crate::MappedBytes;
+
+/// A read-only mapping of the first bytes of a file.
+pub(crate) struct FileMap {
+    start: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: the mapped bytes are only ever read, and unmapped once, by whoever drops last.
+unsafe impl Send for FileMap {}
+// SAFETY: as above.
+unsafe impl Sync for FileMap {}
+
+impl FileMap {
+    /// Maps `len` bytes, which the caller has checked the file to hold. Zero maps nothing.
+    pub(crate) fn new(file: &File, len: usize) -> std::io::Result<Self> {
+        if len == 0 {
+            return Ok(Self { start: NonNull::<u64>::dangling().cast(), len });
+        }
+        // SAFETY: a null hint lets the kernel choose a free range, so no memory of ours is
+        // replaced.
+        let start =
+            unsafe { mmap(ptr::null_mut(), len, ProtFlags::READ, MapFlags::SHARED, file, 0)? };
+        let start = NonNull::new(start.cast::<u8>())
+            .ok_or_else(|| std::io::Error::other("the kernel mapped the file at address 0"))?;
+        Ok(Self { start, len })
+    }
+}
+
+impl MappedBytes for FileMap {
+    fn bytes(&self) -> &[u8] {
+        // SAFETY: `start` is the start of a live readable mapping of `len` bytes (or dangling,
+        // with `len` 0), unmapped only in `drop`. The file is not written while mapped: that is
+        // the condition under which `File::map` may be called.
+        unsafe { slice::from_raw_parts(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl Drop for FileMap {
+    fn drop(&mut self) {
+        if self.len > 0 {
+            // SAFETY: the range was mapped by `new`, and no slice outlives `self`.
+            let result = unsafe { munmap(self.start.as_ptr().cast(), self.len) };
+            debug_assert!(result.is_ok(), "munmap failed: {result:?}");
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! The simulated machine: one thread, seeded order, a faulty disk.
