@@ -13,6 +13,8 @@
 #![deny(unsafe_code)]
 
 mod clock;
+#[cfg(test)]
+mod conformance;
 mod environment;
 mod error;
 mod event;

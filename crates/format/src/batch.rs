@@ -1,0 +1,276 @@
+//! Owned columns: rows on their way into a table.
+
+use crate::{DataType, Error, Result, Schema, Value, ValueRef};
+
+/// Texts or byte strings, end to end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VariableValues {
+    /// `offsets[i]..offsets[i + 1]` is value `i`; the first offset is 0.
+    pub offsets: Vec<u32>,
+    /// The bytes of all values.
+    pub heap: Vec<u8>,
+}
+
+impl Default for VariableValues {
+    fn default() -> Self {
+        Self { offsets: vec![0], heap: Vec::new() }
+    }
+}
+
+impl VariableValues {
+    /// The number of values.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// True when there is no value.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Appends a value; false (and nothing appended) when the heap would pass 4 GiB.
+    pub fn push(&mut self, bytes: &[u8]) -> bool {
+        let Ok(end) = u32::try_from(self.heap.len() + bytes.len()) else { return false };
+        self.heap.extend_from_slice(bytes);
+        self.offsets.push(end);
+        true
+    }
+
+    /// Value `i`; empty past the end.
+    #[must_use]
+    pub fn get(&self, i: usize) -> &[u8] {
+        match (self.offsets.get(i), self.offsets.get(i + 1)) {
+            (Some(start), Some(end)) => {
+                self.heap.get(*start as usize..*end as usize).unwrap_or_default()
+            }
+            _ => &[],
+        }
+    }
+}
+
+/// The values of a column, by how they are stored. NULLs hold a zero or an empty value.
+///
+/// `bool` is stored as `U8` (0 or 1), `date` as `I32`, `timestamp` as `I64`, text and bytes as
+/// `Variable`.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "each variant is named after the type it stores")]
+pub enum Values {
+    U8(Vec<u8>),
+    U16(Vec<u16>),
+    U32(Vec<u32>),
+    U64(Vec<u64>),
+    I8(Vec<i8>),
+    I16(Vec<i16>),
+    I32(Vec<i32>),
+    I64(Vec<i64>),
+    F32(Vec<f32>),
+    F64(Vec<f64>),
+    Variable(VariableValues),
+}
+
+/// Runs `$body` with `$values` bound to the vector inside a [`Values`] of fixed width, or
+/// `$variable_body` with the [`VariableValues`].
+#[macro_export]
+macro_rules! with_values {
+    ($subject:expr, $values:ident => $body:expr, $variable:ident => $variable_body:expr) => {
+        match $subject {
+            $crate::Values::U8($values) => $body,
+            $crate::Values::U16($values) => $body,
+            $crate::Values::U32($values) => $body,
+            $crate::Values::U64($values) => $body,
+            $crate::Values::I8($values) => $body,
+            $crate::Values::I16($values) => $body,
+            $crate::Values::I32($values) => $body,
+            $crate::Values::I64($values) => $body,
+            $crate::Values::F32($values) => $body,
+            $crate::Values::F64($values) => $body,
+            $crate::Values::Variable($variable) => $variable_body,
+        }
+    };
+}
+
+impl Values {
+    /// No values, stored as `data_type` is.
+    #[must_use]
+    pub fn empty(data_type: DataType) -> Self {
+        match data_type {
+            DataType::Bool | DataType::U8 => Self::U8(Vec::new()),
+            DataType::I8 => Self::I8(Vec::new()),
+            DataType::I16 => Self::I16(Vec::new()),
+            DataType::I32 | DataType::Date => Self::I32(Vec::new()),
+            DataType::I64 | DataType::Timestamp => Self::I64(Vec::new()),
+            DataType::U16 => Self::U16(Vec::new()),
+            DataType::U32 => Self::U32(Vec::new()),
+            DataType::U64 => Self::U64(Vec::new()),
+            DataType::F32 => Self::F32(Vec::new()),
+            DataType::F64 => Self::F64(Vec::new()),
+            DataType::Text | DataType::Bytes => Self::Variable(VariableValues::default()),
+        }
+    }
+
+    /// The number of values.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        with_values!(self, v => v.len(), v => v.len())
+    }
+
+    /// True when there is no value.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// A column on its way into a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// What it holds.
+    pub data_type: DataType,
+    /// The values.
+    pub values: Values,
+    /// One byte per row, 1 where the row is NULL; `None` when no row is.
+    pub nulls: Option<Vec<u8>>,
+}
+
+impl Column {
+    /// A column without rows.
+    #[must_use]
+    pub fn empty(data_type: DataType) -> Self {
+        Self { data_type, values: Values::empty(data_type), nulls: None }
+    }
+
+    /// The number of rows.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// True when there is no row.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// True when row `i` is NULL.
+    #[must_use]
+    pub fn is_null(&self, i: usize) -> bool {
+        self.nulls.as_ref().is_some_and(|n| n.get(i).is_some_and(|b| *b != 0))
+    }
+
+    /// Appends a NULL.
+    pub fn push_null(&mut self) {
+        let rows = self.len();
+        let nulls = self.nulls.get_or_insert_with(Vec::new);
+        nulls.resize(rows, 0);
+        nulls.push(1);
+        with_values!(&mut self.values, v => v.push(Default::default()), v => {
+            v.push(&[]);
+        });
+    }
+
+    /// Appends a value that [`ValueRef::coerce`] has fitted to the type.
+    ///
+    /// # Errors
+    /// `InvalidInput` when the value is of another type, or the column is full.
+    #[allow(clippy::cast_possible_truncation, reason = "coerce has checked the range")]
+    pub fn push(&mut self, value: ValueRef<'_>) -> Result<()> {
+        match (&mut self.values, value) {
+            (_, ValueRef::Null) => {
+                self.push_null();
+                return Ok(());
+            }
+            (Values::U8(v), ValueRef::Bool(x)) => v.push(u8::from(x)),
+            (Values::U8(v), ValueRef::Uint(x)) => v.push(x as u8),
+            (Values::U16(v), ValueRef::Uint(x)) => v.push(x as u16),
+            (Values::U32(v), ValueRef::Uint(x)) => v.push(x as u32),
+            (Values::U64(v), ValueRef::Uint(x)) => v.push(x),
+            (Values::I8(v), ValueRef::Int(x)) => v.push(x as i8),
+            (Values::I16(v), ValueRef::Int(x)) => v.push(x as i16),
+            (Values::I32(v), ValueRef::Int(x)) => v.push(x as i32),
+            (Values::I32(v), ValueRef::Date(x)) => v.push(x),
+            (Values::I64(v), ValueRef::Int(x) | ValueRef::Timestamp(x)) => v.push(x),
+            (Values::F32(v), ValueRef::Float32(x)) => v.push(x),
+            (Values::F64(v), ValueRef::Float(x)) => v.push(x),
+            (Values::Variable(v), ValueRef::Text(_) | ValueRef::Bytes(_)) => {
+                if !v.push(value.as_bytes().unwrap_or_default()) {
+                    return Err(Error::invalid("column heap would pass 4 GiB"));
+                }
+            }
+            (_, other) => {
+                let (want, kind) = (self.data_type, other.kind_name());
+                return Err(Error::invalid(format!("expected {want}, found {kind} {other}")));
+            }
+        }
+        if let Some(nulls) = &mut self.nulls {
+            nulls.push(0);
+        }
+        Ok(())
+    }
+
+    /// The value of row `i`; NULL past the end.
+    #[must_use]
+    pub fn value(&self, i: usize) -> ValueRef<'_> {
+        crate::ColumnSlice::from(self).value(i)
+    }
+}
+
+/// Rows on their way into a table, column by column.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct Batch {
+    /// The columns, in the order of the schema's fields, all equally long.
+    pub columns: Vec<Column>,
+}
+
+impl Batch {
+    /// No rows, with the columns of `schema`.
+    #[must_use]
+    pub fn empty(schema: &Schema) -> Self {
+        Self { columns: schema.fields().iter().map(|f| Column::empty(f.data_type)).collect() }
+    }
+
+    /// The number of rows.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.columns.first().map_or(0, Column::len)
+    }
+
+    /// True when there is no row.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Appends a row.
+    ///
+    /// # Errors
+    /// `InvalidInput` naming the field when a value does not fit; nothing is appended then.
+    pub fn push_row(&mut self, schema: &Schema, row: &[Value]) -> Result<()> {
+        if row.len() != schema.fields().len() {
+            let (want, got) = (schema.fields().len(), row.len());
+            return Err(Error::invalid(format!("expected {want} values, found {got}")));
+        }
+        for (field, value) in schema.fields().iter().zip(row) {
+            check_value(field, value.as_ref())?;
+        }
+        for ((field, column), value) in
+            schema.fields().iter().zip(&mut self.columns).zip(row)
+        {
+            column.push(value.as_ref().coerce(field.data_type)?)?;
+        }
+        Ok(())
+    }
+}
+
+/// Checks one value against its field.
+///
+/// # Errors
+/// `InvalidInput` naming the field, what it expects and what was found.
+pub fn check_value(field: &crate::Field, value: ValueRef<'_>) -> Result<()> {
+    if value.is_null() && !field.nullable {
+        return Err(Error::invalid(format!("field {:?} must not be null", field.name)));
+    }
+    let fitted = value.coerce(field.data_type);
+    fitted.map(drop).map_err(|e| e.at(format_args!("field {:?}", field.name)))
+}

@@ -1,0 +1,126 @@
+//! Dates and timestamps as text, and back: `2013-01-31`, `2013-01-31 05:17:00.123456`.
+//!
+//! Days and civil dates convert by the era method of Howard Hinnant's *chrono-compatible
+//! low-level date algorithms*: 400-year eras of 146,097 days, years starting in March.
+
+use std::fmt;
+
+use crate::{Error, Result};
+
+/// Microseconds in a day.
+pub const DAY_US: i64 = 86_400_000_000;
+
+/// The civil date of a day number: year, month, day.
+#[must_use]
+pub fn civil_from_days(days: i64) -> (i64, i64, i64) {
+    let shifted = days + 719_468;
+    let era = shifted.div_euclid(146_097);
+    let day_of_era = shifted.rem_euclid(146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    (year, month, day)
+}
+
+/// The day number of a civil date; the date must exist.
+#[must_use]
+pub fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let year_of_era = year.rem_euclid(400);
+    let month_from_march = (month + 9) % 12;
+    let day_of_year = (153 * month_from_march + 2) / 5 + day - 1;
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    era * 146_097 + day_of_era - 719_468
+}
+
+/// Writes a day number as `year-month-day`.
+pub(crate) fn write_date(f: &mut fmt::Formatter<'_>, days: i64) -> fmt::Result {
+    let (year, month, day) = civil_from_days(days);
+    let sign = if year < 0 { "-" } else { "" };
+    write!(f, "{sign}{:04}-{month:02}-{day:02}", year.abs())
+}
+
+/// Writes microseconds as date and time, with a fraction only when there is one.
+pub(crate) fn write_timestamp(f: &mut fmt::Formatter<'_>, us: i64) -> fmt::Result {
+    write_date(f, us.div_euclid(DAY_US))?;
+    let of_day = us.rem_euclid(DAY_US);
+    let (seconds, fraction) = (of_day / 1_000_000, of_day % 1_000_000);
+    let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    write!(f, " {hour:02}:{minute:02}:{second:02}")?;
+    if fraction == 0 { Ok(()) } else { write!(f, ".{fraction:06}") }
+}
+
+/// Reads `year-month-day`.
+///
+/// # Errors
+/// `InvalidInput` when the text has another form or the date does not exist.
+pub fn parse_date(text: &str) -> Result<i32> {
+    let bad = || Error::invalid(format!("expected a date like 2013-01-31, found {text:?}"));
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    let mut parts = digits.split('-');
+    let mut part = |least: usize, most: usize| -> Option<i64> {
+        let part = parts.next()?;
+        let right = (least..=most).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit());
+        if right { part.parse().ok() } else { None }
+    };
+    let (year, month, day) =
+        (part(4, 7).ok_or_else(bad)?, part(2, 2).ok_or_else(bad)?, part(2, 2).ok_or_else(bad)?);
+    if parts.next().is_some() {
+        return Err(bad());
+    }
+    let year = if negative { -year } else { year };
+    let days = days_from_civil(year, month, day);
+    if !(1..=12).contains(&month) || civil_from_days(days) != (year, month, day) {
+        return Err(bad());
+    }
+    i32::try_from(days).map_err(|_| bad())
+}
+
+/// Reads `year-month-day`, optionally followed by a space or `T`, `hour:minute[:second[.fraction]]`
+/// and `Z`. Times are UTC.
+///
+/// # Errors
+/// `InvalidInput` when the text has another form or the time does not exist.
+pub fn parse_timestamp(text: &str) -> Result<i64> {
+    let bad =
+        || Error::invalid(format!("expected a timestamp like 2013-01-31 05:17:00, found {text:?}"));
+    let split = text.find(['T', 't', ' ']);
+    let (date, time) = match split.and_then(|at| text.split_at_checked(at)) {
+        Some((date, rest)) => (date, rest.get(1..).unwrap_or_default()),
+        None => (text, "00:00"),
+    };
+    let days = i64::from(parse_date(date).map_err(|_| bad())?);
+    let of_day = parse_time_of_day(time.trim_end_matches(['Z', 'z'])).ok_or_else(bad)?;
+    days.checked_mul(DAY_US).and_then(|us| us.checked_add(of_day)).ok_or_else(bad)
+}
+
+fn parse_time_of_day(time: &str) -> Option<i64> {
+    let (clock, fraction) = time.split_once('.').unwrap_or((time, ""));
+    let mut parts = clock.split(':');
+    let mut part = |below: i64| -> Option<i64> {
+        let part = parts.next()?;
+        let right = part.len() == 2 && part.bytes().all(|b| b.is_ascii_digit());
+        let number: i64 = if right { part.parse().ok()? } else { return None };
+        (number < below).then_some(number)
+    };
+    let (hour, minute) = (part(24)?, part(60)?);
+    let second = if clock.len() > 5 { part(60)? } else { 0 };
+    if clock.len() != 5 && clock.len() != 8 {
+        return None;
+    }
+    let digits = fraction.len();
+    if digits > 6 || !fraction.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let padded = format!("{fraction:0<6}");
+    let fraction_us: i64 = padded.parse().ok()?;
+    Some(((hour * 60 + minute) * 60 + second) * 1_000_000 + fraction_us)
+}

@@ -1,0 +1,267 @@
+//! Borrowed columns in the encodings that random access survives, as kernels see them.
+
+use crate::{Column, DataType, ValueRef, Values};
+
+/// A run of consecutive rows of one column, borrowed from a segment, an open group or a batch.
+#[derive(Clone, Copy, Debug)]
+pub struct ColumnSlice<'a> {
+    /// What the column holds.
+    pub data_type: DataType,
+    /// The number of rows.
+    pub len: usize,
+    /// Which rows are NULL.
+    pub validity: Validity<'a>,
+    /// The values; rows that are NULL hold anything.
+    pub data: Data<'a>,
+}
+
+/// Which rows of a [`ColumnSlice`] are NULL.
+#[derive(Clone, Copy, Debug)]
+pub enum Validity<'a> {
+    /// None.
+    AllValid,
+    /// One byte per row, 1 where NULL.
+    NullBytes(&'a [u8]),
+    /// One bit per row, 1 where *valid* (the Arrow convention), the first row at bit `offset` of
+    /// the first byte.
+    ValidBits {
+        /// The bits, least significant first.
+        bits: &'a [u8],
+        /// Where the first row's bit stands, 0 to 7.
+        offset: usize,
+    },
+}
+
+/// Small unsigned numbers, one per row.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs, reason = "each variant is named after its width")]
+pub enum Codes<'a> {
+    U8(&'a [u8]),
+    U16(&'a [u16]),
+    U32(&'a [u32]),
+}
+
+impl Codes<'_> {
+    /// Code `i`; 0 past the end.
+    #[must_use]
+    pub fn get(&self, i: usize) -> u32 {
+        match self {
+            Self::U8(v) => v.get(i).copied().unwrap_or_default().into(),
+            Self::U16(v) => v.get(i).copied().unwrap_or_default().into(),
+            Self::U32(v) => v.get(i).copied().unwrap_or_default(),
+        }
+    }
+}
+
+/// The distinct values of a column of text or bytes, sorted, so that codes compare as values do.
+#[derive(Clone, Copy, Debug)]
+pub struct Dictionary<'a> {
+    /// `offsets[i]..offsets[i + 1]` of `heap` is the value of code `i`.
+    pub offsets: &'a [u32],
+    /// The bytes of all values.
+    pub heap: &'a [u8],
+}
+
+impl<'a> Dictionary<'a> {
+    /// The number of values.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.offsets.len().saturating_sub(1)
+    }
+
+    /// True when there is no value.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The value of a code; empty past the end.
+    #[must_use]
+    pub fn get(&self, code: usize) -> &'a [u8] {
+        range(self.offsets, self.heap, code)
+    }
+}
+
+/// Byte strings that lie scattered, found by a reference.
+pub trait Heap: Send + Sync {
+    /// The bytes behind a reference; empty when it is not one of this heap's.
+    fn bytes(&self, reference: u64) -> &[u8];
+}
+
+/// The values of a [`ColumnSlice`]. Slices are exactly `len` long (offsets one longer).
+///
+/// Plain variants by storage: `bool` is `U8` (0 or 1), `date` is `I32`, `timestamp` is `I64`.
+#[derive(Clone, Copy)]
+#[allow(missing_docs, reason = "the plain variants are named after what they store")]
+pub enum Data<'a> {
+    /// Every row has this value (which may be NULL).
+    Constant(ValueRef<'a>),
+    U8(&'a [u8]),
+    U16(&'a [u16]),
+    U32(&'a [u32]),
+    U64(&'a [u64]),
+    I8(&'a [i8]),
+    I16(&'a [i16]),
+    I32(&'a [i32]),
+    I64(&'a [i64]),
+    F32(&'a [f32]),
+    F64(&'a [f64]),
+    /// Integers, dates or timestamps: row `i` is `base + codes[i]` in two's complement, 64 bits.
+    Narrowed { base: u64, codes: Codes<'a> },
+    /// Text or bytes: row `i` is `dictionary[codes[i]]`.
+    Dictionary { codes: Codes<'a>, dictionary: Dictionary<'a> },
+    /// Text or bytes: row `i` is `heap[offsets[i]..offsets[i + 1]]`.
+    Variable { offsets: &'a [u32], heap: &'a [u8] },
+    /// Text or bytes of one length: row `i` is `heap[i * width..(i + 1) * width]`.
+    FixedWidth { width: usize, heap: &'a [u8] },
+    /// Text or bytes: row `i` is `heap.bytes(references[i])`.
+    Scattered { references: &'a [u64], heap: &'a dyn Heap },
+}
+
+impl std::fmt::Debug for Data<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let name = match self {
+            Self::Constant(v) => return write!(f, "Constant({v})"),
+            Self::U8(_) => "U8",
+            Self::U16(_) => "U16",
+            Self::U32(_) => "U32",
+            Self::U64(_) => "U64",
+            Self::I8(_) => "I8",
+            Self::I16(_) => "I16",
+            Self::I32(_) => "I32",
+            Self::I64(_) => "I64",
+            Self::F32(_) => "F32",
+            Self::F64(_) => "F64",
+            Self::Narrowed { .. } => "Narrowed",
+            Self::Dictionary { .. } => "Dictionary",
+            Self::Variable { .. } => "Variable",
+            Self::FixedWidth { .. } => "FixedWidth",
+            Self::Scattered { .. } => "Scattered",
+        };
+        f.write_str(name)
+    }
+}
+
+fn range<'a>(offsets: &[u32], heap: &'a [u8], i: usize) -> &'a [u8] {
+    match (offsets.get(i), offsets.get(i + 1)) {
+        (Some(start), Some(end)) => heap.get(*start as usize..*end as usize).unwrap_or_default(),
+        _ => &[],
+    }
+}
+
+impl<'a> ColumnSlice<'a> {
+    /// True when row `i` is NULL.
+    #[must_use]
+    pub fn is_null(&self, i: usize) -> bool {
+        let marked = match self.validity {
+            Validity::AllValid => false,
+            Validity::NullBytes(bytes) => bytes.get(i).is_some_and(|b| *b != 0),
+            Validity::ValidBits { bits, offset } => {
+                let at = i + offset;
+                bits.get(at / 8).is_some_and(|b| b >> (at % 8) & 1 == 0)
+            }
+        };
+        marked || matches!(self.data, Data::Constant(ValueRef::Null))
+    }
+
+    /// The bytes of row `i` of a text or bytes column, whether or not it is NULL.
+    #[must_use]
+    pub fn bytes(&self, i: usize) -> &'a [u8] {
+        match self.data {
+            Data::Constant(v) => v.as_bytes().unwrap_or_default(),
+            Data::Dictionary { codes, dictionary } => dictionary.get(codes.get(i) as usize),
+            Data::Variable { offsets, heap } => range(offsets, heap, i),
+            Data::FixedWidth { width, heap } => {
+                heap.get(i * width..(i + 1) * width).unwrap_or_default()
+            }
+            Data::Scattered { references, heap } => {
+                references.get(i).map_or(&[], |r| heap.bytes(*r))
+            }
+            _ => &[],
+        }
+    }
+
+    /// The value of row `i`; NULL past the end.
+    ///
+    /// Text that is not UTF-8 (which a checksum would have to miss first) reads as empty.
+    #[must_use]
+    pub fn value(&self, i: usize) -> ValueRef<'a> {
+        if i >= self.len || self.is_null(i) {
+            return ValueRef::Null;
+        }
+        match self.data {
+            Data::Constant(v) => v,
+            Data::U8(v) => at(v, i, |x| self.unsigned(x.into())),
+            Data::U16(v) => at(v, i, |x| self.unsigned(x.into())),
+            Data::U32(v) => at(v, i, |x| self.unsigned(x.into())),
+            Data::U64(v) => at(v, i, |x| self.unsigned(x)),
+            Data::I8(v) => at(v, i, |x| self.signed(x.into())),
+            Data::I16(v) => at(v, i, |x| self.signed(x.into())),
+            Data::I32(v) => at(v, i, |x| self.signed(x.into())),
+            Data::I64(v) => at(v, i, |x| self.signed(x)),
+            Data::F32(v) => at(v, i, ValueRef::Float32),
+            Data::F64(v) => at(v, i, ValueRef::Float),
+            Data::Narrowed { base, codes } => {
+                let bits = base.wrapping_add(codes.get(i).into());
+                match self.data_type {
+                    DataType::Bool | DataType::U8 | DataType::U16 | DataType::U32 => {
+                        self.unsigned(bits)
+                    }
+                    DataType::U64 => self.unsigned(bits),
+                    _ => self.signed(bits.cast_signed()),
+                }
+            }
+            _ => self.text_or_bytes(self.bytes(i)),
+        }
+    }
+
+    fn text_or_bytes(&self, bytes: &'a [u8]) -> ValueRef<'a> {
+        match self.data_type {
+            DataType::Text => ValueRef::Text(std::str::from_utf8(bytes).unwrap_or_default()),
+            _ => ValueRef::Bytes(bytes),
+        }
+    }
+
+    fn unsigned(&self, v: u64) -> ValueRef<'a> {
+        match self.data_type {
+            DataType::Bool => ValueRef::Bool(v != 0),
+            _ => ValueRef::Uint(v),
+        }
+    }
+
+    #[allow(clippy::cast_possible_truncation, reason = "a date is stored in 32 bits")]
+    fn signed(&self, v: i64) -> ValueRef<'a> {
+        match self.data_type {
+            DataType::Date => ValueRef::Date(v as i32),
+            DataType::Timestamp => ValueRef::Timestamp(v),
+            _ => ValueRef::Int(v),
+        }
+    }
+}
+
+fn at<'a, T: Copy>(values: &[T], i: usize, make: impl FnOnce(T) -> ValueRef<'a>) -> ValueRef<'a> {
+    values.get(i).map_or(ValueRef::Null, |v| make(*v))
+}
+
+impl<'a> From<&'a Column> for ColumnSlice<'a> {
+    fn from(column: &'a Column) -> Self {
+        let data = match &column.values {
+            Values::U8(v) => Data::U8(v),
+            Values::U16(v) => Data::U16(v),
+            Values::U32(v) => Data::U32(v),
+            Values::U64(v) => Data::U64(v),
+            Values::I8(v) => Data::I8(v),
+            Values::I16(v) => Data::I16(v),
+            Values::I32(v) => Data::I32(v),
+            Values::I64(v) => Data::I64(v),
+            Values::F32(v) => Data::F32(v),
+            Values::F64(v) => Data::F64(v),
+            Values::Variable(v) => Data::Variable { offsets: &v.offsets, heap: &v.heap },
+        };
+        let validity = match &column.nulls {
+            None => Validity::AllValid,
+            Some(nulls) => Validity::NullBytes(nulls),
+        };
+        Self { data_type: column.data_type, len: column.len(), validity, data }
+    }
+}

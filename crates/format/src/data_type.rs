@@ -1,0 +1,157 @@
+//! Field types.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::{Error, ErrorKind};
+
+/// The type of a field. The numbers are stored and never change meaning; numbers from 16 on are
+/// left for types to come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum DataType {
+    /// True or false.
+    Bool = 1,
+    /// Signed, 8 bits.
+    I8 = 2,
+    /// Signed, 16 bits.
+    I16 = 3,
+    /// Signed, 32 bits.
+    I32 = 4,
+    /// Signed, 64 bits.
+    I64 = 5,
+    /// Unsigned, 8 bits.
+    U8 = 6,
+    /// Unsigned, 16 bits.
+    U16 = 7,
+    /// Unsigned, 32 bits.
+    U32 = 8,
+    /// Unsigned, 64 bits.
+    U64 = 9,
+    /// IEEE 754, 32 bits.
+    F32 = 10,
+    /// IEEE 754, 64 bits.
+    F64 = 11,
+    /// UTF-8 text.
+    Text = 12,
+    /// Any bytes.
+    Bytes = 13,
+    /// Days since 1970-01-01.
+    Date = 14,
+    /// Microseconds since 1970-01-01 00:00 UTC.
+    Timestamp = 15,
+}
+
+impl DataType {
+    /// Every type, in the order of its number.
+    pub const ALL: [Self; 15] = [
+        Self::Bool,
+        Self::I8,
+        Self::I16,
+        Self::I32,
+        Self::I64,
+        Self::U8,
+        Self::U16,
+        Self::U32,
+        Self::U64,
+        Self::F32,
+        Self::F64,
+        Self::Text,
+        Self::Bytes,
+        Self::Date,
+        Self::Timestamp,
+    ];
+
+    /// The stored number.
+    #[must_use]
+    pub const fn code(self) -> u8 {
+        self as u8
+    }
+
+    /// The type with a stored number, if there is one.
+    #[must_use]
+    pub fn from_code(code: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|t| t.code() == code)
+    }
+
+    /// Bytes per value in a plain column; `None` for text and bytes.
+    #[must_use]
+    pub const fn width(self) -> Option<usize> {
+        match self {
+            Self::Bool | Self::I8 | Self::U8 => Some(1),
+            Self::I16 | Self::U16 => Some(2),
+            Self::I32 | Self::U32 | Self::F32 | Self::Date => Some(4),
+            Self::I64 | Self::U64 | Self::F64 | Self::Timestamp => Some(8),
+            Self::Text | Self::Bytes => None,
+        }
+    }
+
+    /// True for signed and unsigned integers.
+    #[must_use]
+    pub const fn is_integer(self) -> bool {
+        matches!(
+            self,
+            Self::I8
+                | Self::I16
+                | Self::I32
+                | Self::I64
+                | Self::U8
+                | Self::U16
+                | Self::U32
+                | Self::U64
+        )
+    }
+
+    /// True for integers and floating-point numbers.
+    #[must_use]
+    pub const fn is_numeric(self) -> bool {
+        self.is_integer() || self.is_float()
+    }
+
+    /// True for `f32` and `f64`.
+    #[must_use]
+    pub const fn is_float(self) -> bool {
+        matches!(self, Self::F32 | Self::F64)
+    }
+
+    /// The name, as schemas and errors write it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Bool => "bool",
+            Self::I8 => "i8",
+            Self::I16 => "i16",
+            Self::I32 => "i32",
+            Self::I64 => "i64",
+            Self::U8 => "u8",
+            Self::U16 => "u16",
+            Self::U32 => "u32",
+            Self::U64 => "u64",
+            Self::F32 => "f32",
+            Self::F64 => "f64",
+            Self::Text => "text",
+            Self::Bytes => "bytes",
+            Self::Date => "date",
+            Self::Timestamp => "timestamp",
+        }
+    }
+}
+
+impl fmt::Display for DataType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for DataType {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        let found = Self::ALL.into_iter().find(|t| t.name().eq_ignore_ascii_case(name));
+        found.ok_or_else(|| {
+            let names: Vec<_> = Self::ALL.iter().map(|t| t.name()).collect();
+            let known = names.join(", ");
+            Error::new(ErrorKind::InvalidInput, format!("unknown type {name:?}; known: {known}"))
+        })
+    }
+}

@@ -1,0 +1,62 @@
+//! Keys as bytes that sort as the values do.
+//!
+//! * integers, dates, timestamps: big-endian with the sign bit flipped;
+//! * floats: big-endian bits, all flipped when negative, else the sign flipped; `-0.0` becomes
+//!   `0.0` and every NaN becomes the same one, greatest of all, so that equal values are equal keys;
+//! * text and bytes: `00` becomes `00 ff`, and `00 00` ends the value, so that a prefix sorts
+//!   first and the fields of a composite key do not run into each other.
+
+use crate::{DataType, ValueRef};
+
+/// Appends the key form of a value that has the type of its field. Keys are never NULL.
+#[allow(clippy::cast_possible_truncation, reason = "coerce has checked the range")]
+pub fn encode_key(out: &mut Vec<u8>, data_type: DataType, value: ValueRef<'_>) {
+    match value {
+        ValueRef::Null => {}
+        ValueRef::Bool(v) => out.push(u8::from(v)),
+        ValueRef::Int(v) | ValueRef::Timestamp(v) => {
+            big_endian(out, data_type, v.cast_unsigned(), true);
+        }
+        ValueRef::Date(v) => {
+            big_endian(out, data_type, i64::from(v).cast_unsigned(), true);
+        }
+        ValueRef::Uint(v) => big_endian(out, data_type, v, false),
+        ValueRef::Float32(v) => {
+            let v = if v.is_nan() { f32::NAN } else { v + 0.0 };
+            let bits = v.to_bits();
+            let flip = if bits >> 31 == 1 { u32::MAX } else { 1 << 31 };
+            push_big_endian(out, u64::from(bits ^ flip), 4);
+        }
+        ValueRef::Float(v) => {
+            let v = if v.is_nan() { f64::NAN } else { v + 0.0 };
+            let bits = v.to_bits();
+            let flip = if bits >> 63 == 1 { u64::MAX } else { 1 << 63 };
+            push_big_endian(out, bits ^ flip, 8);
+        }
+        ValueRef::Text(v) => escaped(out, v.as_bytes()),
+        ValueRef::Bytes(v) => escaped(out, v),
+    }
+}
+
+fn big_endian(out: &mut Vec<u8>, data_type: DataType, v: u64, signed: bool) {
+    let width = data_type.width().unwrap_or(8);
+    let sign = if signed { 1u64 << (width * 8 - 1) } else { 0 };
+    push_big_endian(out, v ^ sign, width);
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "one byte at a time is meant")]
+fn push_big_endian(out: &mut Vec<u8>, v: u64, width: usize) {
+    for i in (0..width).rev() {
+        out.push((v >> (8 * i)) as u8);
+    }
+}
+
+fn escaped(out: &mut Vec<u8>, bytes: &[u8]) {
+    for byte in bytes {
+        out.push(*byte);
+        if *byte == 0 {
+            out.push(0xff);
+        }
+    }
+    out.extend_from_slice(&[0, 0]);
+}

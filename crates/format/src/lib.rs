@@ -1,0 +1,32 @@
+//! Every byte that Esker stores, and the values those bytes stand for. No I/O happens here.
+//!
+//! | module | what it defines |
+//! |---|---|
+//! | [`data_type`], [`value`] | field types, owned and borrowed values, their one order |
+//! | [`schema`] | fields, primary keys, schema versions |
+//! | [`batch`] | owned columns, for loading |
+//! | [`column`] | borrowed encoded columns, for reading |
+//! | [`calendar`] | dates and timestamps as text |
+//! | [`checksum`] | the checksum, bound to file and position |
+//! | [`codec`] | the little-endian reader and writer that everything else is built on |
+//! | [`row`], [`key`] | one row; an order-preserving key |
+#![forbid(unsafe_code)]
+
+pub mod batch;
+pub mod calendar;
+pub mod checksum;
+pub mod codec;
+pub mod column;
+pub mod data_type;
+mod error;
+pub mod key;
+pub mod row;
+pub mod schema;
+pub mod value;
+
+pub use batch::{Batch, Column, Values, VariableValues};
+pub use column::{Codes, ColumnSlice, Data, Dictionary, Validity};
+pub use data_type::DataType;
+pub use error::{Error, ErrorKind, Result};
+pub use schema::{Field, FieldId, PrimaryKey, Schema, TableId};
+pub use value::{Value, ValueRef};

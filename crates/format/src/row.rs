@@ -1,0 +1,103 @@
+//! The stored form of one row, as log frames hold it: a NULL bitmap, then the values that are not
+//! NULL, in the order of the fields.
+
+use crate::codec::{Reader, Writer};
+use crate::{DataType, Error, Result, Schema, ValueRef};
+
+/// The most bytes of one text or bytes value.
+pub const VALUE_BYTES_MAX: usize = 8 << 20;
+
+/// Appends one value that has the type of its field.
+#[allow(clippy::cast_possible_truncation, reason = "coerce has checked the range")]
+pub fn encode_value(out: &mut Writer, data_type: DataType, value: ValueRef<'_>) {
+    match (data_type.width(), value) {
+        (_, ValueRef::Null) => {}
+        (_, ValueRef::Bool(v)) => out.u8(u8::from(v)),
+        (_, ValueRef::Float32(v)) => out.u32(v.to_bits()),
+        (_, ValueRef::Float(v)) => out.u64(v.to_bits()),
+        (_, ValueRef::Text(v)) => out.text(v),
+        (_, ValueRef::Bytes(v)) => out.bytes(v),
+        (_, ValueRef::Date(v)) => out.u32(v.cast_unsigned()),
+        (width, ValueRef::Int(v) | ValueRef::Timestamp(v)) => {
+            fixed(out, width, v.cast_unsigned());
+        }
+        (width, ValueRef::Uint(v)) => fixed(out, width, v),
+    }
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "coerce has checked the range")]
+fn fixed(out: &mut Writer, width: Option<usize>, v: u64) {
+    match width {
+        Some(1) => out.u8(v as u8),
+        Some(2) => out.u16(v as u16),
+        Some(4) => out.u32(v as u32),
+        _ => out.u64(v),
+    }
+}
+
+/// Reads one value of a type.
+///
+/// # Errors
+/// `Corrupt` when the bytes are not such a value.
+pub fn decode_value<'a>(input: &mut Reader<'a>, data_type: DataType) -> Result<ValueRef<'a>> {
+    Ok(match data_type {
+        DataType::Bool => match input.u8()? {
+            0 => ValueRef::Bool(false),
+            1 => ValueRef::Bool(true),
+            other => return Err(Error::corrupt(format!("bool is {other}"))),
+        },
+        DataType::I8 => ValueRef::Int(input.u8()?.cast_signed().into()),
+        DataType::I16 => ValueRef::Int(input.u16()?.cast_signed().into()),
+        DataType::I32 => ValueRef::Int(input.u32()?.cast_signed().into()),
+        DataType::I64 => ValueRef::Int(input.i64()?),
+        DataType::U8 => ValueRef::Uint(input.u8()?.into()),
+        DataType::U16 => ValueRef::Uint(input.u16()?.into()),
+        DataType::U32 => ValueRef::Uint(input.u32()?.into()),
+        DataType::U64 => ValueRef::Uint(input.u64()?),
+        DataType::F32 => ValueRef::Float32(f32::from_bits(input.u32()?)),
+        DataType::F64 => ValueRef::Float(f64::from_bits(input.u64()?)),
+        DataType::Text => ValueRef::Text(input.text()?),
+        DataType::Bytes => ValueRef::Bytes(input.bytes()?),
+        DataType::Date => ValueRef::Date(input.u32()?.cast_signed()),
+        DataType::Timestamp => ValueRef::Timestamp(input.i64()?),
+    })
+}
+
+/// Appends a row whose values have the types of their fields.
+pub fn encode_row<'a>(
+    out: &mut Writer,
+    schema: &Schema,
+    mut value: impl FnMut(usize) -> ValueRef<'a>,
+) {
+    let fields = schema.fields();
+    for first in (0..fields.len()).step_by(8) {
+        let bits = (first..fields.len().min(first + 8))
+            .fold(0u8, |bits, i| bits | u8::from(value(i).is_null()) << (i - first));
+        out.u8(bits);
+    }
+    for (i, field) in fields.iter().enumerate() {
+        encode_value(out, field.data_type, value(i));
+    }
+}
+
+/// Reads a row into `values`, which is cleared first.
+///
+/// # Errors
+/// `Corrupt` when the bytes are not a row of this schema.
+pub fn decode_row<'a>(
+    input: &mut Reader<'a>,
+    schema: &Schema,
+    values: &mut Vec<ValueRef<'a>>,
+) -> Result<()> {
+    let fields = schema.fields();
+    let nulls = input.raw(fields.len().div_ceil(8))?;
+    values.clear();
+    for (i, field) in fields.iter().enumerate() {
+        let null = nulls.get(i / 8).is_some_and(|b| b >> (i % 8) & 1 == 1);
+        if null && !field.nullable {
+            return Err(Error::corrupt(format!("field {:?} must not be null", field.name)));
+        }
+        values.push(if null { ValueRef::Null } else { decode_value(input, field.data_type)? });
+    }
+    Ok(())
+}

@@ -1,0 +1,257 @@
+//! Tables: fields, primary keys, schema versions.
+
+use crate::codec::{Reader, Writer};
+use crate::{DataType, Error, Result};
+
+/// The number of a table within its database; never reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TableId(pub u32);
+
+/// The number of a field within its table; never reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FieldId(pub u16);
+
+/// The most fields a table may have.
+pub const FIELDS_MAX: usize = 1024;
+
+/// The longest name of a table or field, in bytes.
+pub const NAME_BYTES_MAX: usize = 128;
+
+/// One field of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// Its number, by which segments name its column.
+    pub id: FieldId,
+    /// Its name, unique in the table.
+    pub name: String,
+    /// What it holds.
+    pub data_type: DataType,
+    /// Whether it may be NULL.
+    pub nullable: bool,
+}
+
+/// What identifies a row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PrimaryKey {
+    /// The row id, given out by the database in rising order. It is not a field.
+    Generated,
+    /// The values of these fields (positions in [`Schema::fields`]), none of them nullable.
+    Fields(Vec<usize>),
+}
+
+/// The fields and the primary key of a table, at one version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Schema {
+    version: u32,
+    fields: Vec<Field>,
+    primary_key: PrimaryKey,
+}
+
+impl Schema {
+    /// Starts a schema without fields and with a generated key.
+    #[must_use]
+    pub fn builder() -> SchemaBuilder {
+        SchemaBuilder::default()
+    }
+
+    /// Counts changes; 1 for a new table.
+    #[must_use]
+    pub fn version(&self) -> u32 {
+        self.version
+    }
+
+    /// The fields, in declared order.
+    #[must_use]
+    pub fn fields(&self) -> &[Field] {
+        &self.fields
+    }
+
+    /// What identifies a row.
+    #[must_use]
+    pub fn primary_key(&self) -> &PrimaryKey {
+        &self.primary_key
+    }
+
+    /// The positions of the key fields; empty when the key is generated.
+    #[must_use]
+    pub fn key_positions(&self) -> &[usize] {
+        match &self.primary_key {
+            PrimaryKey::Generated => &[],
+            PrimaryKey::Fields(positions) => positions,
+        }
+    }
+
+    /// The position of a field by name.
+    #[must_use]
+    pub fn position(&self, name: &str) -> Option<usize> {
+        self.fields.iter().position(|f| f.name == name)
+    }
+
+    /// The position of a field by name.
+    ///
+    /// # Errors
+    /// `InvalidInput` naming the fields there are.
+    pub fn expect_position(&self, name: &str) -> Result<usize> {
+        self.position(name).ok_or_else(|| {
+            let names: Vec<_> = self.fields.iter().map(|f| f.name.as_str()).collect();
+            Error::invalid(format!("unknown field {name:?}; fields: {}", names.join(", ")))
+        })
+    }
+
+    /// Appends the stored form.
+    pub fn encode(&self, out: &mut Writer) {
+        out.u32(self.version);
+        out.count(self.fields.len());
+        for field in &self.fields {
+            out.u16(field.id.0);
+            out.u8(field.data_type.code());
+            out.u8(u8::from(field.nullable));
+            out.text(&field.name);
+        }
+        let positions = self.key_positions();
+        out.count(positions.len());
+        positions.iter().for_each(|p| out.count(*p));
+    }
+
+    /// Reads the stored form.
+    ///
+    /// # Errors
+    /// `Corrupt` when the bytes are not a schema.
+    pub fn decode(input: &mut Reader<'_>) -> Result<Self> {
+        let version = input.u32()?;
+        let count = input.count(FIELDS_MAX)?;
+        let mut fields = Vec::with_capacity(count);
+        for _ in 0..count {
+            let id = FieldId(input.u16()?);
+            let code = input.u8()?;
+            let data_type = DataType::from_code(code)
+                .ok_or_else(|| Error::corrupt(format!("unknown field type {code}")))?;
+            let nullable = match input.u8()? {
+                0 => false,
+                1 => true,
+                other => return Err(Error::corrupt(format!("nullable flag is {other}"))),
+            };
+            let name = input.text()?.to_owned();
+            fields.push(Field { id, name, data_type, nullable });
+        }
+        let key_count = input.count(FIELDS_MAX)?;
+        let mut positions = Vec::with_capacity(key_count);
+        for _ in 0..key_count {
+            positions.push(input.count(FIELDS_MAX)?);
+        }
+        let primary_key = if positions.is_empty() {
+            PrimaryKey::Generated
+        } else {
+            PrimaryKey::Fields(positions)
+        };
+        let schema = Self { version, fields, primary_key };
+        schema.validate().map_err(|e| Error::corrupt(e.to_string()))?;
+        Ok(schema)
+    }
+
+    fn validate(&self) -> Result<()> {
+        if self.fields.is_empty() || self.fields.len() > FIELDS_MAX {
+            let count = self.fields.len();
+            return Err(Error::invalid(format!(
+                "a table has 1 to {FIELDS_MAX} fields, found {count}"
+            )));
+        }
+        let mut names = std::collections::BTreeSet::new();
+        let mut ids = std::collections::BTreeSet::new();
+        for field in &self.fields {
+            validate_name("field", &field.name)?;
+            if !names.insert(&field.name) || !ids.insert(field.id) {
+                return Err(Error::invalid(format!("field {:?} is declared twice", field.name)));
+            }
+        }
+        let mut used = std::collections::BTreeSet::new();
+        for position in self.key_positions() {
+            let field = self.fields.get(*position).ok_or_else(|| {
+                Error::invalid(format!("key position {position} is past the last field"))
+            })?;
+            if field.nullable {
+                let name = &field.name;
+                return Err(Error::invalid(format!("key field {name:?} must not be nullable")));
+            }
+            if !used.insert(*position) {
+                return Err(Error::invalid(format!("key field {:?} is named twice", field.name)));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Checks a table or field name: 1 to [`NAME_BYTES_MAX`] bytes, no control characters.
+///
+/// # Errors
+/// `InvalidInput` saying what is wrong with it.
+pub fn validate_name(what: &str, name: &str) -> Result<()> {
+    if name.is_empty() || name.len() > NAME_BYTES_MAX {
+        let len = name.len();
+        return Err(Error::invalid(format!(
+            "a {what} name has 1 to {NAME_BYTES_MAX} bytes, found {len}: {name:?}"
+        )));
+    }
+    if name.chars().any(char::is_control) {
+        return Err(Error::invalid(format!("{what} name {name:?} has a control character")));
+    }
+    Ok(())
+}
+
+/// Builds a [`Schema`].
+#[derive(Clone, Debug, Default)]
+pub struct SchemaBuilder {
+    fields: Vec<Field>,
+    key: Vec<String>,
+}
+
+impl SchemaBuilder {
+    /// Adds a field that must have a value.
+    #[must_use]
+    pub fn field(self, name: impl Into<String>, data_type: DataType) -> Self {
+        self.push(name.into(), data_type, false)
+    }
+
+    /// Adds a field that may be NULL.
+    #[must_use]
+    pub fn nullable(self, name: impl Into<String>, data_type: DataType) -> Self {
+        self.push(name.into(), data_type, true)
+    }
+
+    fn push(mut self, name: String, data_type: DataType, nullable: bool) -> Self {
+        let id = FieldId(u16::try_from(self.fields.len() + 1).unwrap_or(u16::MAX));
+        self.fields.push(Field { id, name, data_type, nullable });
+        self
+    }
+
+    /// Declares the primary key: one or more fields, by name. Without this call, or with an
+    /// empty list, the key is generated.
+    #[must_use]
+    pub fn primary_key<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        self.key = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Checks and finishes the schema.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a bad or repeated name, no field, too many fields, or a key that names
+    /// an unknown or nullable field.
+    pub fn build(self) -> Result<Schema> {
+        let mut positions = Vec::with_capacity(self.key.len());
+        for name in &self.key {
+            let found = self.fields.iter().position(|f| f.name == *name);
+            positions.push(
+                found.ok_or_else(|| Error::invalid(format!("unknown key field {name:?}")))?,
+            );
+        }
+        let primary_key = if positions.is_empty() {
+            PrimaryKey::Generated
+        } else {
+            PrimaryKey::Fields(positions)
+        };
+        let schema = Schema { version: 1, fields: self.fields, primary_key };
+        schema.validate()?;
+        Ok(schema)
+    }
+}

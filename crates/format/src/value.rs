@@ -1,0 +1,382 @@
+//! Values, owned and borrowed, and the one order that storage, queries and protocols share.
+//!
+//! Order: numbers compare exactly across integer and floating-point types (never through a
+//! rounded double); NaN equals itself and is greater than every number; `-0.0` equals `0.0`;
+//! text and bytes compare by bytes. NULL sorts before everything; that is the *sort* order, and
+//! predicates treat NULL by three-valued logic before they get here. Values of kinds that do not
+//! compare (a text and a number) are ordered by kind, so that sorting is total.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use crate::{DataType, Error, Result};
+
+/// An owned value.
+#[derive(Clone, Debug, Default)]
+pub enum Value {
+    /// No value.
+    #[default]
+    Null,
+    /// True or false.
+    Bool(bool),
+    /// A signed integer of any width.
+    Int(i64),
+    /// An unsigned integer of any width.
+    Uint(u64),
+    /// A 32-bit floating-point number.
+    Float32(f32),
+    /// A 64-bit floating-point number.
+    Float(f64),
+    /// Text.
+    Text(String),
+    /// Bytes.
+    Bytes(Vec<u8>),
+    /// Days since 1970-01-01.
+    Date(i32),
+    /// Microseconds since 1970-01-01 00:00 UTC.
+    Timestamp(i64),
+}
+
+/// A borrowed value.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum ValueRef<'a> {
+    /// No value.
+    #[default]
+    Null,
+    /// True or false.
+    Bool(bool),
+    /// A signed integer of any width.
+    Int(i64),
+    /// An unsigned integer of any width.
+    Uint(u64),
+    /// A 32-bit floating-point number.
+    Float32(f32),
+    /// A 64-bit floating-point number.
+    Float(f64),
+    /// Text.
+    Text(&'a str),
+    /// Bytes.
+    Bytes(&'a [u8]),
+    /// Days since 1970-01-01.
+    Date(i32),
+    /// Microseconds since 1970-01-01 00:00 UTC.
+    Timestamp(i64),
+}
+
+impl Value {
+    /// Borrows the value.
+    #[must_use]
+    pub fn as_ref(&self) -> ValueRef<'_> {
+        match self {
+            Self::Null => ValueRef::Null,
+            Self::Bool(v) => ValueRef::Bool(*v),
+            Self::Int(v) => ValueRef::Int(*v),
+            Self::Uint(v) => ValueRef::Uint(*v),
+            Self::Float32(v) => ValueRef::Float32(*v),
+            Self::Float(v) => ValueRef::Float(*v),
+            Self::Text(v) => ValueRef::Text(v),
+            Self::Bytes(v) => ValueRef::Bytes(v),
+            Self::Date(v) => ValueRef::Date(*v),
+            Self::Timestamp(v) => ValueRef::Timestamp(*v),
+        }
+    }
+
+    /// True for NULL.
+    #[must_use]
+    pub fn is_null(&self) -> bool {
+        matches!(self, Self::Null)
+    }
+}
+
+impl<'a> ValueRef<'a> {
+    /// Copies the value.
+    #[must_use]
+    pub fn to_owned(self) -> Value {
+        match self {
+            Self::Null => Value::Null,
+            Self::Bool(v) => Value::Bool(v),
+            Self::Int(v) => Value::Int(v),
+            Self::Uint(v) => Value::Uint(v),
+            Self::Float32(v) => Value::Float32(v),
+            Self::Float(v) => Value::Float(v),
+            Self::Text(v) => Value::Text(v.to_owned()),
+            Self::Bytes(v) => Value::Bytes(v.to_vec()),
+            Self::Date(v) => Value::Date(v),
+            Self::Timestamp(v) => Value::Timestamp(v),
+        }
+    }
+
+    /// True for NULL.
+    #[must_use]
+    pub fn is_null(self) -> bool {
+        matches!(self, Self::Null)
+    }
+
+    /// The bytes of a text or bytes value.
+    #[must_use]
+    pub fn as_bytes(self) -> Option<&'a [u8]> {
+        match self {
+            Self::Text(v) => Some(v.as_bytes()),
+            Self::Bytes(v) => Some(v),
+            _ => None,
+        }
+    }
+
+    /// What kind of value this is, for error messages.
+    #[must_use]
+    pub fn kind_name(self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Bool(_) => "bool",
+            Self::Int(_) => "integer",
+            Self::Uint(_) => "unsigned integer",
+            Self::Float32(_) | Self::Float(_) => "floating-point number",
+            Self::Text(_) => "text",
+            Self::Bytes(_) => "bytes",
+            Self::Date(_) => "date",
+            Self::Timestamp(_) => "timestamp",
+        }
+    }
+
+    /// The value as a field of type `data_type` stores it: integers change width and floats
+    /// change precision only when nothing is lost.
+    ///
+    /// # Errors
+    /// `InvalidInput` when the value does not fit; the message has the value and the type.
+    pub fn coerce(self, data_type: DataType) -> Result<Self> {
+        if self.is_null() {
+            return Ok(self);
+        }
+        let coerced = match data_type {
+            DataType::Bool => matches!(self, Self::Bool(_)).then_some(self),
+            DataType::I8 => self.as_int_in(i8::MIN.into(), i8::MAX.into()),
+            DataType::I16 => self.as_int_in(i16::MIN.into(), i16::MAX.into()),
+            DataType::I32 => self.as_int_in(i32::MIN.into(), i32::MAX.into()),
+            DataType::I64 => self.as_int_in(i64::MIN, i64::MAX),
+            DataType::U8 => self.as_uint_up_to(u8::MAX.into()),
+            DataType::U16 => self.as_uint_up_to(u16::MAX.into()),
+            DataType::U32 => self.as_uint_up_to(u32::MAX.into()),
+            DataType::U64 => self.as_uint_up_to(u64::MAX),
+            DataType::F32 => self.as_float32(),
+            DataType::F64 => self.as_float(),
+            DataType::Text => matches!(self, Self::Text(_)).then_some(self),
+            DataType::Bytes => matches!(self, Self::Bytes(_)).then_some(self),
+            DataType::Date => matches!(self, Self::Date(_)).then_some(self),
+            DataType::Timestamp => matches!(self, Self::Timestamp(_)).then_some(self),
+        };
+        coerced.ok_or_else(|| {
+            let kind = self.kind_name();
+            Error::invalid(format!("expected {data_type}, found {kind} {self}"))
+        })
+    }
+
+    fn as_int_in(self, least: i64, most: i64) -> Option<Self> {
+        let v = match self {
+            Self::Int(v) => v,
+            Self::Uint(v) => i64::try_from(v).ok()?,
+            _ => return None,
+        };
+        (least..=most).contains(&v).then_some(Self::Int(v))
+    }
+
+    fn as_uint_up_to(self, most: u64) -> Option<Self> {
+        let v = match self {
+            Self::Int(v) => u64::try_from(v).ok()?,
+            Self::Uint(v) => v,
+            _ => return None,
+        };
+        (v <= most).then_some(Self::Uint(v))
+    }
+
+    #[allow(clippy::cast_possible_truncation, reason = "the round trip is checked")]
+    #[allow(clippy::float_cmp, reason = "exactness is the question")]
+    fn as_float32(self) -> Option<Self> {
+        match self {
+            Self::Float32(v) => Some(Self::Float32(v)),
+            Self::Float(v) if v.is_nan() => Some(Self::Float32(f32::NAN)),
+            Self::Float(v) => {
+                let narrow = v as f32;
+                (narrow.is_finite() || v.is_infinite()).then_some(Self::Float32(narrow))
+            }
+            Self::Int(v) => (v as f32 as i128 == i128::from(v)).then_some(Self::Float32(v as f32)),
+            Self::Uint(v) => (v as f32 as i128 == i128::from(v)).then_some(Self::Float32(v as f32)),
+            _ => None,
+        }
+    }
+
+    #[allow(clippy::cast_possible_truncation, reason = "the round trip is checked")]
+    fn as_float(self) -> Option<Self> {
+        match self {
+            Self::Float(v) => Some(Self::Float(v)),
+            Self::Float32(v) => Some(Self::Float(v.into())),
+            Self::Int(v) => (v as f64 as i128 == i128::from(v)).then_some(Self::Float(v as f64)),
+            Self::Uint(v) => (v as f64 as i128 == i128::from(v)).then_some(Self::Float(v as f64)),
+            _ => None,
+        }
+    }
+
+    fn rank(self) -> u8 {
+        match self {
+            Self::Null => 0,
+            Self::Bool(_) => 1,
+            Self::Int(_) | Self::Uint(_) | Self::Float32(_) | Self::Float(_) => 2,
+            Self::Date(_) => 3,
+            Self::Timestamp(_) => 4,
+            Self::Text(_) => 5,
+            Self::Bytes(_) => 6,
+        }
+    }
+
+    /// The sort order described at the top of this module.
+    #[must_use]
+    pub fn compare(self, other: ValueRef<'_>) -> Ordering {
+        match (self, other) {
+            (Self::Bool(a), ValueRef::Bool(b)) => a.cmp(&b),
+            (Self::Text(a), ValueRef::Text(b)) => a.as_bytes().cmp(b.as_bytes()),
+            (Self::Bytes(a), ValueRef::Bytes(b)) => a.cmp(b),
+            (Self::Date(a), ValueRef::Date(b)) => a.cmp(&b),
+            (Self::Timestamp(a), ValueRef::Timestamp(b)) => a.cmp(&b),
+            (a, b) if a.rank() == 2 && b.rank() == 2 => compare_numbers(a, b),
+            (a, b) => a.rank().cmp(&b.rank()),
+        }
+    }
+}
+
+/// Compares two numbers exactly.
+fn compare_numbers(a: ValueRef<'_>, b: ValueRef<'_>) -> Ordering {
+    match (integer(a), integer(b)) {
+        (Some(a), Some(b)) => a.cmp(&b),
+        (Some(a), None) => compare_integer_float(a, float(b)),
+        (None, Some(b)) => compare_integer_float(b, float(a)).reverse(),
+        (None, None) => compare_floats(float(a), float(b)),
+    }
+}
+
+fn integer(v: ValueRef<'_>) -> Option<i128> {
+    match v {
+        ValueRef::Int(v) => Some(v.into()),
+        ValueRef::Uint(v) => Some(v.into()),
+        _ => None,
+    }
+}
+
+fn float(v: ValueRef<'_>) -> f64 {
+    match v {
+        ValueRef::Float32(v) => v.into(),
+        ValueRef::Float(v) => v,
+        _ => f64::NAN,
+    }
+}
+
+/// The total order of floats: `-0.0` equals `0.0`, NaN equals NaN and is the greatest.
+#[must_use]
+pub fn compare_floats(a: f64, b: f64) -> Ordering {
+    a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "the range is checked first")]
+fn compare_integer_float(a: i128, b: f64) -> Ordering {
+    if b.is_nan() || b >= 2f64.powi(100) {
+        return Ordering::Less;
+    }
+    if b <= -(2f64.powi(100)) {
+        return Ordering::Greater;
+    }
+    // Here b fits an i128, and its whole part is exact.
+    let whole = b.trunc();
+    a.cmp(&(whole as i128)).then_with(|| compare_floats(0.0, b - whole))
+}
+
+impl PartialEq for ValueRef<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.compare(*other) == Ordering::Equal
+    }
+}
+
+impl Eq for ValueRef<'_> {}
+
+impl PartialOrd for ValueRef<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for ValueRef<'_> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.compare(*other)
+    }
+}
+
+impl PartialEq for Value {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_ref() == other.as_ref()
+    }
+}
+
+impl Eq for Value {}
+
+impl PartialOrd for Value {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Value {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.as_ref().compare(other.as_ref())
+    }
+}
+
+impl<'a> From<&'a Value> for ValueRef<'a> {
+    fn from(value: &'a Value) -> Self {
+        value.as_ref()
+    }
+}
+
+macro_rules! from {
+    ($($from:ty => $variant:ident),* $(,)?) => {
+        $(impl From<$from> for Value {
+            fn from(v: $from) -> Self {
+                Self::$variant(v.into())
+            }
+        })*
+    };
+}
+
+from! {
+    bool => Bool, i8 => Int, i16 => Int, i32 => Int, i64 => Int,
+    u8 => Uint, u16 => Uint, u32 => Uint, u64 => Uint,
+    f32 => Float32, f64 => Float, &str => Text, String => Text, Vec<u8> => Bytes, &[u8] => Bytes,
+}
+
+impl<T: Into<Self>> From<Option<T>> for Value {
+    fn from(v: Option<T>) -> Self {
+        v.map_or(Self::Null, Into::into)
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_ref().fmt(f)
+    }
+}
+
+impl fmt::Display for ValueRef<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Null => f.write_str("null"),
+            Self::Bool(v) => v.fmt(f),
+            Self::Int(v) => v.fmt(f),
+            Self::Uint(v) => v.fmt(f),
+            Self::Float32(v) => write!(f, "{v:?}"),
+            Self::Float(v) => write!(f, "{v:?}"),
+            Self::Text(v) => f.write_str(v),
+            Self::Bytes(v) => v.iter().try_for_each(|b| write!(f, "{b:02x}")),
+            Self::Date(v) => crate::calendar::write_date(f, i64::from(*v)),
+            Self::Timestamp(v) => crate::calendar::write_timestamp(f, *v),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
