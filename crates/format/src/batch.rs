@@ -254,9 +254,7 @@ impl Batch {
         for (field, value) in schema.fields().iter().zip(row) {
             check_value(field, value.as_ref())?;
         }
-        for ((field, column), value) in
-            schema.fields().iter().zip(&mut self.columns).zip(row)
-        {
+        for ((field, column), value) in schema.fields().iter().zip(&mut self.columns).zip(row) {
             column.push(value.as_ref().coerce(field.data_type)?)?;
         }
         Ok(())

@@ -68,7 +68,8 @@ pub fn parse_date(text: &str) -> Result<i32> {
     let mut parts = digits.split('-');
     let mut part = |least: usize, most: usize| -> Option<i64> {
         let part = parts.next()?;
-        let right = (least..=most).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit());
+        let right =
+            (least..=most).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_digit());
         if right { part.parse().ok() } else { None }
     };
     let (year, month, day) =

@@ -107,15 +107,30 @@ pub enum Data<'a> {
     F32(&'a [f32]),
     F64(&'a [f64]),
     /// Integers, dates or timestamps: row `i` is `base + codes[i]` in two's complement, 64 bits.
-    Narrowed { base: u64, codes: Codes<'a> },
+    Narrowed {
+        base: u64,
+        codes: Codes<'a>,
+    },
     /// Text or bytes: row `i` is `dictionary[codes[i]]`.
-    Dictionary { codes: Codes<'a>, dictionary: Dictionary<'a> },
+    Dictionary {
+        codes: Codes<'a>,
+        dictionary: Dictionary<'a>,
+    },
     /// Text or bytes: row `i` is `heap[offsets[i]..offsets[i + 1]]`.
-    Variable { offsets: &'a [u32], heap: &'a [u8] },
+    Variable {
+        offsets: &'a [u32],
+        heap: &'a [u8],
+    },
     /// Text or bytes of one length: row `i` is `heap[i * width..(i + 1) * width]`.
-    FixedWidth { width: usize, heap: &'a [u8] },
+    FixedWidth {
+        width: usize,
+        heap: &'a [u8],
+    },
     /// Text or bytes: row `i` is `heap.bytes(references[i])`.
-    Scattered { references: &'a [u64], heap: &'a dyn Heap },
+    Scattered {
+        references: &'a [u64],
+        heap: &'a dyn Heap,
+    },
 }
 
 impl std::fmt::Debug for Data<'_> {

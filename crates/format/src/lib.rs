@@ -22,6 +22,7 @@ mod error;
 pub mod key;
 pub mod row;
 pub mod schema;
+pub mod segment;
 pub mod value;
 
 pub use batch::{Batch, Column, Values, VariableValues};

@@ -241,9 +241,8 @@ impl SchemaBuilder {
         let mut positions = Vec::with_capacity(self.key.len());
         for name in &self.key {
             let found = self.fields.iter().position(|f| f.name == *name);
-            positions.push(
-                found.ok_or_else(|| Error::invalid(format!("unknown key field {name:?}")))?,
-            );
+            positions
+                .push(found.ok_or_else(|| Error::invalid(format!("unknown key field {name:?}")))?);
         }
         let primary_key = if positions.is_empty() {
             PrimaryKey::Generated

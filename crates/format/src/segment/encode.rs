@@ -1,0 +1,250 @@
+//! Choosing an encoding for a column, and making its buffers.
+//!
+//! | values | encoding |
+//! |---|---|
+//! | all equal (or all NULL) | constant |
+//! | integers, dates, timestamps within 2⁸, 2¹⁶ or 2³² of each other, if that is narrower | narrowed |
+//! | text or bytes with few distinct values | dictionary |
+//! | text or bytes of one length | fixed width |
+//! | other text or bytes | variable |
+//! | other numbers | plain |
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, DefaultHasher};
+
+use super::ZoneEntry;
+use super::zone::least_and_greatest;
+use crate::{Column, DataType, FieldId, Value, Values, VariableValues};
+
+/// The most distinct values of a dictionary.
+const DICTIONARY_LEN_MAX: usize = 65_536;
+/// How many rows are looked at before a dictionary is tried on all.
+const SAMPLE_ROWS: usize = 4_096;
+
+/// Bytes on their way into a segment file.
+#[derive(Clone, Debug)]
+#[allow(missing_docs, reason = "each variant is named after what it holds")]
+pub enum Buffer<'a> {
+    Borrowed(&'a [u8]),
+    U8(Vec<u8>),
+    U16(Vec<u16>),
+    U32(Vec<u32>),
+    U64(Vec<u64>),
+}
+
+impl Buffer<'_> {
+    /// The bytes, little-endian.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        const { assert!(cfg!(target_endian = "little"), "buffers are written as they lie") };
+        match self {
+            Self::Borrowed(v) => v,
+            Self::U8(v) => v,
+            Self::U16(v) => bytemuck::cast_slice(v),
+            Self::U32(v) => bytemuck::cast_slice(v),
+            Self::U64(v) => bytemuck::cast_slice(v),
+        }
+    }
+}
+
+/// A column in its encoding, its buffers not yet placed in a file.
+#[derive(Clone, Debug)]
+#[allow(missing_docs, reason = "as in `Encoding`")]
+pub enum Encoded<'a> {
+    Constant(Value),
+    Plain(Buffer<'a>),
+    Narrowed { base: u64, width: u8, codes: Buffer<'a> },
+    Dictionary { width: u8, codes: Buffer<'a>, offsets: Buffer<'a>, heap: Buffer<'a> },
+    Variable { offsets: Buffer<'a>, heap: Buffer<'a> },
+    FixedWidth { width: u32, heap: Buffer<'a> },
+}
+
+/// A column ready to be written.
+#[derive(Clone, Debug)]
+pub struct EncodedColumn<'a> {
+    /// The field it belongs to.
+    pub field: FieldId,
+    /// What it holds.
+    pub data_type: DataType,
+    /// The values.
+    pub values: Encoded<'a>,
+    /// The validity bits, when some row is NULL and the column is not constant.
+    pub validity: Option<Buffer<'a>>,
+    /// One entry per zone.
+    pub zones: Vec<ZoneEntry>,
+}
+
+/// Encodes a column.
+#[must_use]
+pub fn encode_column(field: FieldId, column: &Column) -> EncodedColumn<'_> {
+    let zones = ZoneEntry::of_column(column);
+    let data_type = column.data_type;
+    let null_count: u64 = zones.iter().map(|z| u64::from(z.null_count)).sum();
+    let values = match constant(column, &zones, null_count) {
+        Some(value) => Encoded::Constant(value),
+        None => encode_values(column),
+    };
+    let constant = matches!(values, Encoded::Constant(_));
+    let validity = match &column.nulls {
+        Some(nulls) if null_count > 0 && !constant => Some(Buffer::U64(validity_bits(nulls))),
+        _ => None,
+    };
+    EncodedColumn { field, data_type, values, validity, zones }
+}
+
+fn constant(column: &Column, zones: &[ZoneEntry], null_count: u64) -> Option<Value> {
+    if null_count == column.len() as u64 {
+        return Some(Value::Null);
+    }
+    let first = zones.first()?;
+    let same = null_count == 0
+        && zones.iter().all(|z| z.greatest.as_ref() == Some(&z.least) && z.least == first.least);
+    // Equal floats may differ in bits (-0.0), and those bits must survive.
+    (same && !column.data_type.is_float()).then(|| first.least.clone())
+}
+
+fn validity_bits(nulls: &[u8]) -> Vec<u64> {
+    let word = |chunk: &[u8]| {
+        chunk.iter().enumerate().fold(0u64, |w, (i, null)| w | u64::from(*null == 0) << i)
+    };
+    nulls.chunks(64).map(word).collect()
+}
+
+fn encode_values(column: &Column) -> Encoded<'_> {
+    match &column.values {
+        Values::U8(v) => Encoded::Plain(Buffer::Borrowed(v)),
+        Values::I8(v) => Encoded::Plain(Buffer::Borrowed(bytemuck::cast_slice(v))),
+        Values::U16(v) => narrowed(v, |a, b| u64::from(b.wrapping_sub(a))),
+        Values::U32(v) => narrowed(v, |a, b| u64::from(b.wrapping_sub(a))),
+        Values::U64(v) => narrowed(v, |a, b| b.wrapping_sub(a)),
+        Values::I16(v) => narrowed(v, |a, b| u64::from(b.wrapping_sub(a).cast_unsigned())),
+        Values::I32(v) => narrowed(v, |a, b| u64::from(b.wrapping_sub(a).cast_unsigned())),
+        Values::I64(v) => narrowed(v, |a, b| b.wrapping_sub(a).cast_unsigned()),
+        Values::F32(v) => Encoded::Plain(Buffer::Borrowed(bytemuck::cast_slice(v))),
+        Values::F64(v) => Encoded::Plain(Buffer::Borrowed(bytemuck::cast_slice(v))),
+        Values::Variable(v) => variable(v),
+    }
+}
+
+/// A number whose 64-bit two's complement form is the base of narrowed codes.
+trait Base: bytemuck::Pod + Ord {
+    fn base(self) -> u64;
+}
+
+macro_rules! base {
+    ($($type:ty => $wide:ty),*) => {
+        $(impl Base for $type {
+            #[allow(clippy::cast_sign_loss, reason = "two's complement is meant")]
+            fn base(self) -> u64 {
+                <$wide>::from(self) as u64
+            }
+        })*
+    };
+}
+
+base!(u16 => u64, u32 => u64, u64 => u64, i16 => i64, i32 => i64, i64 => i64);
+
+#[allow(clippy::cast_possible_truncation, reason = "the range is checked first")]
+fn narrowed<T: Base>(values: &[T], distance: impl Fn(T, T) -> u64) -> Encoded<'_> {
+    let plain = Encoded::Plain(Buffer::Borrowed(bytemuck::cast_slice(values)));
+    let Some((least, greatest)) = least_and_greatest(values) else { return plain };
+    let (base, span, wide) = (least.base(), distance(least, greatest), size_of::<T>());
+    let code = |v: &T| distance(least, *v);
+    if span <= u64::from(u8::MAX) && wide > 1 {
+        let codes = Buffer::U8(values.iter().map(|v| code(v) as u8).collect());
+        Encoded::Narrowed { base, width: 1, codes }
+    } else if span <= u64::from(u16::MAX) && wide > 2 {
+        let codes = Buffer::U16(values.iter().map(|v| code(v) as u16).collect());
+        Encoded::Narrowed { base, width: 2, codes }
+    } else if span <= u64::from(u32::MAX) && wide > 4 {
+        let codes = Buffer::U32(values.iter().map(|v| code(v) as u32).collect());
+        Encoded::Narrowed { base, width: 4, codes }
+    } else {
+        plain
+    }
+}
+
+fn variable(values: &VariableValues) -> Encoded<'_> {
+    if let Some(encoded) = dictionary(values) {
+        return encoded;
+    }
+    let heap = Buffer::Borrowed(&values.heap);
+    let width = values.get(0).len();
+    let fixed = values.offsets.windows(2).all(|w| match w {
+        [start, end] => (end - start) as usize == width,
+        _ => false,
+    });
+    match u32::try_from(width) {
+        Ok(width) if fixed && width > 0 => Encoded::FixedWidth { width, heap },
+        _ => {
+            let offsets = Buffer::Borrowed(bytemuck::cast_slice(&values.offsets));
+            Encoded::Variable { offsets, heap }
+        }
+    }
+}
+
+type Distinct<'a> = HashMap<&'a [u8], u32, BuildHasherDefault<DefaultHasher>>;
+
+/// A dictionary, when the values repeat often enough to make it smaller.
+fn dictionary(values: &VariableValues) -> Option<Encoded<'_>> {
+    let rows = values.len();
+    let sample = rows.min(SAMPLE_ROWS);
+    let mut distinct = Distinct::default();
+    for i in 0..sample {
+        distinct.insert(values.get(i), 0);
+    }
+    if rows < 16 || distinct.len() > sample / 4 {
+        return None;
+    }
+    let mut codes = Vec::with_capacity(rows);
+    distinct.clear();
+    for i in 0..rows {
+        let next = u32::try_from(distinct.len()).ok()?;
+        codes.push(*distinct.entry(values.get(i)).or_insert(next));
+        if distinct.len() > DICTIONARY_LEN_MAX.min(rows / 2) {
+            return None;
+        }
+    }
+    let mut sorted: Vec<(&[u8], u32)> = distinct.into_iter().collect();
+    sorted.sort_unstable();
+    let mut rank = vec![0u32; sorted.len()];
+    let mut entries = VariableValues::default();
+    for (new, (bytes, old)) in sorted.iter().enumerate() {
+        *rank.get_mut(*old as usize)? = u32::try_from(new).ok()?;
+        if !entries.push(bytes) {
+            return None;
+        }
+    }
+    let (width, codes) = ranked_codes(&codes, &rank)?;
+    let (offsets, heap) = (Buffer::U32(entries.offsets), Buffer::U8(entries.heap));
+    Some(Encoded::Dictionary { width, codes, offsets, heap })
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "the dictionary's length bounds the codes")]
+fn ranked_codes(codes: &[u32], rank: &[u32]) -> Option<(u8, Buffer<'static>)> {
+    let ranked = codes.iter().map(|code| rank.get(*code as usize).copied());
+    Some(if rank.len() <= 1 << 8 {
+        (1, Buffer::U8(ranked.map(|r| r.map(|r| r as u8)).collect::<Option<_>>()?))
+    } else if rank.len() <= 1 << 16 {
+        (2, Buffer::U16(ranked.map(|r| r.map(|r| r as u16)).collect::<Option<_>>()?))
+    } else {
+        (4, Buffer::U32(ranked.collect::<Option<_>>()?))
+    })
+}
+
+/// Encodes rising row ids: `None` when they are dense, else the buffer and its width in bytes.
+#[must_use]
+#[allow(clippy::cast_possible_truncation, reason = "the span is checked first")]
+pub fn encode_row_ids(ids: &[u64]) -> Option<(u8, Buffer<'_>)> {
+    let (first, last) = (*ids.first()?, *ids.last()?);
+    let span = last - first;
+    // Several versions of one row may stand side by side, so the span alone proves nothing.
+    if span + 1 == ids.len() as u64 && ids.windows(2).all(|w| matches!(w, [a, b] if a + 1 == *b)) {
+        return None;
+    }
+    Some(if span <= u64::from(u32::MAX) {
+        (4, Buffer::U32(ids.iter().map(|id| (id - first) as u32).collect()))
+    } else {
+        (8, Buffer::Borrowed(bytemuck::cast_slice(ids)))
+    })
+}

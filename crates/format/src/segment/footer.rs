@@ -1,0 +1,454 @@
+//! The header, footer and trailer of a segment file.
+
+use super::ZoneEntry;
+use crate::checksum::{Place, checksum};
+use crate::codec::{Reader, Writer};
+use crate::row::{decode_value, encode_value};
+use crate::schema::FIELDS_MAX;
+use crate::{DataType, Error, ErrorKind, FieldId, Result, TableId, Value};
+
+/// The first bytes of every segment file.
+pub const MAGIC: [u8; 8] = *b"ESKERSEG";
+/// The version of the layout.
+pub const VERSION: u32 = 1;
+/// Bytes of the header.
+pub const HEADER_BYTES: usize = 64;
+/// Bytes of the trailer.
+pub const TRAILER_BYTES: usize = 64;
+/// Bytes of the file under one checksum.
+pub const BLOCK_BYTES: usize = 64 << 10;
+/// The most rows of a segment.
+pub const SEGMENT_ROWS_MAX: usize = 1 << 22;
+/// The most bytes of a footer.
+pub const FOOTER_BYTES_MAX: u64 = 256 << 20;
+
+/// A run of bytes in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Extent {
+    /// Bytes from the start of the file; a multiple of 64.
+    pub offset: u64,
+    /// Length in bytes.
+    pub len: u64,
+}
+
+/// How the values of a column are stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the fields repeat the variant's description")]
+pub enum Encoding {
+    /// Every row has this value, which may be NULL.
+    Constant(Value),
+    /// Little-endian values, end to end.
+    Plain { values: Extent },
+    /// Base plus code, codes of 1, 2 or 4 bytes.
+    Narrowed { base: u64, width: u8, codes: Extent },
+    /// A sorted dictionary, and codes of 1, 2 or 4 bytes.
+    Dictionary { width: u8, codes: Extent, offsets: Extent, heap: Extent },
+    /// Offsets of 32 bits, one more than rows, into a heap.
+    Variable { offsets: Extent, heap: Extent },
+    /// Values of one length, end to end.
+    FixedWidth { width: u32, heap: Extent },
+}
+
+/// One column of a segment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ColumnLayout {
+    /// The field it belongs to.
+    pub field: FieldId,
+    /// What it holds.
+    pub data_type: DataType,
+    /// How the values are stored.
+    pub encoding: Encoding,
+    /// One bit per row, 1 where valid; absent when no row is NULL or the column is constant.
+    pub validity: Option<Extent>,
+    /// One entry per zone.
+    pub zones: Vec<ZoneEntry>,
+}
+
+/// The row ids of a segment, rising.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the fields repeat the variant's description")]
+pub enum RowIds {
+    /// Row `i` has id `first + i`.
+    Dense { first: u64 },
+    /// Row `i` has id `first + codes[i]`, codes of 32 bits.
+    Narrowed { first: u64, last: u64, codes: Extent },
+    /// One id of 64 bits per row.
+    Plain { first: u64, last: u64, values: Extent },
+}
+
+/// What a segment file says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Footer {
+    /// The table.
+    pub table: TableId,
+    /// The segment's own number.
+    pub segment: u64,
+    /// The version of the schema it was written with.
+    pub schema_version: u32,
+    /// How many rows it has.
+    pub rows: u32,
+    /// The row ids.
+    pub row_ids: RowIds,
+    /// The rows that were dead already when the segment was written, kept for open snapshots:
+    /// one bit per row, 1 where dead.
+    pub dead: Option<Extent>,
+    /// The columns.
+    pub columns: Vec<ColumnLayout>,
+    /// One checksum per [`BLOCK_BYTES`] before the footer.
+    pub block_checksums: Vec<u64>,
+}
+
+/// The first [`HEADER_BYTES`] of a segment file.
+#[must_use]
+pub fn header(database: u128, table: TableId, segment: u64) -> [u8; HEADER_BYTES] {
+    let mut out = Writer::new();
+    out.raw(&MAGIC);
+    out.u32(VERSION);
+    out.u32(table.0);
+    out.u64(segment);
+    out.raw(&database.to_le_bytes());
+    let mut bytes = [0; HEADER_BYTES];
+    for (to, from) in bytes.iter_mut().zip(out.as_bytes()) {
+        *to = *from;
+    }
+    bytes
+}
+
+impl Extent {
+    fn encode(self, out: &mut Writer) {
+        out.u64(self.offset);
+        out.u64(self.len);
+    }
+
+    fn decode(input: &mut Reader<'_>) -> Result<Self> {
+        Ok(Self { offset: input.u64()?, len: input.u64()? })
+    }
+
+    fn check(self, name: &str, len: u64, data_end: u64) -> Result<()> {
+        let end = self.offset.checked_add(self.len);
+        if self.len != len
+            || !self.offset.is_multiple_of(64)
+            || end.is_none_or(|end| end > data_end)
+        {
+            let Self { offset, len: got } = self;
+            return Err(Error::corrupt(format!(
+                "{name} is {got} bytes at {offset}, expected {len} bytes before {data_end}"
+            )));
+        }
+        Ok(())
+    }
+}
+
+impl Encoding {
+    fn encode(&self, out: &mut Writer, data_type: DataType) {
+        match self {
+            Self::Constant(Value::Null) => out.u8(0),
+            Self::Constant(value) => {
+                out.u8(1);
+                encode_value(out, data_type, value.as_ref());
+            }
+            Self::Plain { values } => {
+                out.u8(2);
+                values.encode(out);
+            }
+            Self::Narrowed { base, width, codes } => {
+                out.u8(3);
+                out.u64(*base);
+                out.u8(*width);
+                codes.encode(out);
+            }
+            Self::Dictionary { width, codes, offsets, heap } => {
+                out.u8(4);
+                out.u8(*width);
+                codes.encode(out);
+                offsets.encode(out);
+                heap.encode(out);
+            }
+            Self::Variable { offsets, heap } => {
+                out.u8(5);
+                offsets.encode(out);
+                heap.encode(out);
+            }
+            Self::FixedWidth { width, heap } => {
+                out.u8(6);
+                out.u32(*width);
+                heap.encode(out);
+            }
+        }
+    }
+
+    fn decode(input: &mut Reader<'_>, data_type: DataType) -> Result<Self> {
+        Ok(match input.u8()? {
+            0 => Self::Constant(Value::Null),
+            1 => Self::Constant(decode_value(input, data_type)?.to_owned()),
+            2 => Self::Plain { values: Extent::decode(input)? },
+            3 => Self::Narrowed {
+                base: input.u64()?,
+                width: input.u8()?,
+                codes: Extent::decode(input)?,
+            },
+            4 => Self::Dictionary {
+                width: input.u8()?,
+                codes: Extent::decode(input)?,
+                offsets: Extent::decode(input)?,
+                heap: Extent::decode(input)?,
+            },
+            5 => Self::Variable { offsets: Extent::decode(input)?, heap: Extent::decode(input)? },
+            6 => Self::FixedWidth { width: input.u32()?, heap: Extent::decode(input)? },
+            other => return Err(Error::corrupt(format!("unknown encoding {other}"))),
+        })
+    }
+
+    /// Checks that every buffer has the length that the row count demands and lies in the data.
+    fn check(&self, data_type: DataType, rows: u64, data_end: u64) -> Result<()> {
+        let variable = data_type.width().is_none();
+        let width_is_right = |width: u8| matches!(width, 1 | 2 | 4);
+        match self {
+            Self::Constant(_) => Ok(()),
+            Self::Plain { values } => match data_type.width() {
+                Some(width) => values.check("values", rows * width as u64, data_end),
+                None => Err(Error::corrupt(format!("plain encoding of {data_type}"))),
+            },
+            Self::Narrowed { width, codes, .. } => {
+                if variable || data_type.is_float() || !width_is_right(*width) {
+                    return Err(Error::corrupt(format!("narrowed {data_type} of {width} bytes")));
+                }
+                codes.check("codes", rows * u64::from(*width), data_end)
+            }
+            Self::Dictionary { width, codes, offsets, heap } => {
+                if !variable
+                    || !width_is_right(*width)
+                    || !offsets.len.is_multiple_of(4)
+                    || offsets.len == 0
+                {
+                    return Err(Error::corrupt(format!("dictionary {data_type} of {width} bytes")));
+                }
+                codes.check("codes", rows * u64::from(*width), data_end)?;
+                offsets.check("offsets", offsets.len, data_end)?;
+                heap.check("heap", heap.len, data_end)
+            }
+            Self::Variable { offsets, heap } if variable => {
+                offsets.check("offsets", (rows + 1) * 4, data_end)?;
+                heap.check("heap", heap.len, data_end)
+            }
+            Self::FixedWidth { width, heap } if variable => {
+                heap.check("heap", rows * u64::from(*width), data_end)
+            }
+            Self::Variable { .. } | Self::FixedWidth { .. } => {
+                Err(Error::corrupt(format!("variable encoding of {data_type}")))
+            }
+        }
+    }
+}
+
+impl RowIds {
+    /// The least row id.
+    #[must_use]
+    pub fn first(&self) -> u64 {
+        match self {
+            Self::Dense { first } | Self::Narrowed { first, .. } | Self::Plain { first, .. } => {
+                *first
+            }
+        }
+    }
+
+    fn encode(&self, out: &mut Writer) {
+        match self {
+            Self::Dense { first } => {
+                out.u8(0);
+                out.u64(*first);
+            }
+            Self::Narrowed { first, last, codes } => {
+                out.u8(1);
+                out.u64(*first);
+                out.u64(*last);
+                codes.encode(out);
+            }
+            Self::Plain { first, last, values } => {
+                out.u8(2);
+                out.u64(*first);
+                out.u64(*last);
+                values.encode(out);
+            }
+        }
+    }
+
+    fn decode(input: &mut Reader<'_>) -> Result<Self> {
+        Ok(match input.u8()? {
+            0 => Self::Dense { first: input.u64()? },
+            1 => Self::Narrowed {
+                first: input.u64()?,
+                last: input.u64()?,
+                codes: Extent::decode(input)?,
+            },
+            2 => Self::Plain {
+                first: input.u64()?,
+                last: input.u64()?,
+                values: Extent::decode(input)?,
+            },
+            other => return Err(Error::corrupt(format!("unknown row id encoding {other}"))),
+        })
+    }
+}
+
+impl Footer {
+    /// The stored form.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Writer::new();
+        out.u32(self.table.0);
+        out.u64(self.segment);
+        out.u32(self.schema_version);
+        out.u32(self.rows);
+        self.row_ids.encode(&mut out);
+        out.u8(u8::from(self.dead.is_some()));
+        self.dead.unwrap_or_default().encode(&mut out);
+        out.count(self.columns.len());
+        for column in &self.columns {
+            out.u16(column.field.0);
+            out.u8(column.data_type.code());
+            column.encoding.encode(&mut out, column.data_type);
+            out.u8(u8::from(column.validity.is_some()));
+            column.validity.unwrap_or_default().encode(&mut out);
+            out.count(column.zones.len());
+            column.zones.iter().for_each(|zone| zone.encode(&mut out, column.data_type));
+        }
+        out.count(self.block_checksums.len());
+        self.block_checksums.iter().for_each(|sum| out.u64(*sum));
+        out.into_bytes()
+    }
+
+    /// Reads the stored form and checks every extent against the row count and `data_end`.
+    ///
+    /// # Errors
+    /// `Corrupt` when the bytes are not a footer.
+    pub fn decode(bytes: &[u8], data_end: u64) -> Result<Self> {
+        let mut input = Reader::new(bytes);
+        let table = TableId(input.u32()?);
+        let segment = input.u64()?;
+        let schema_version = input.u32()?;
+        let rows = input.u32()?;
+        if rows as usize > SEGMENT_ROWS_MAX {
+            return Err(Error::corrupt(format!("{rows} rows, at most {SEGMENT_ROWS_MAX}")));
+        }
+        let row_ids = RowIds::decode(&mut input)?;
+        let has_dead = input.u8()? == 1;
+        let dead = Some(Extent::decode(&mut input)?).filter(|_| has_dead);
+        let column_count = input.count(FIELDS_MAX)?;
+        let mut columns = Vec::with_capacity(column_count);
+        for _ in 0..column_count {
+            columns.push(decode_column(&mut input, rows)?);
+        }
+        let block_count = input.count(input.remaining() / 8)?;
+        let mut block_checksums = Vec::with_capacity(block_count);
+        for _ in 0..block_count {
+            block_checksums.push(input.u64()?);
+        }
+        input.finish()?;
+        let footer =
+            Self { table, segment, schema_version, rows, row_ids, dead, columns, block_checksums };
+        footer.check(data_end)?;
+        Ok(footer)
+    }
+
+    fn check(&self, data_end: u64) -> Result<()> {
+        let rows = u64::from(self.rows);
+        match self.row_ids {
+            RowIds::Dense { .. } => {}
+            RowIds::Narrowed { codes, .. } => codes.check("row ids", rows * 4, data_end)?,
+            RowIds::Plain { values, .. } => values.check("row ids", rows * 8, data_end)?,
+        }
+        if let Some(dead) = self.dead {
+            dead.check("dead rows", rows.div_ceil(64) * 8, data_end)?;
+        }
+        for column in &self.columns {
+            let at = |e: Error| e.at(format_args!("field {}", column.field.0));
+            column.encoding.check(column.data_type, rows, data_end).map_err(at)?;
+            if let Some(validity) = column.validity {
+                validity.check("validity", rows.div_ceil(64) * 8, data_end).map_err(at)?;
+            }
+        }
+        let blocks = data_end.div_ceil(BLOCK_BYTES as u64);
+        if self.block_checksums.len() as u64 != blocks {
+            let got = self.block_checksums.len();
+            return Err(Error::corrupt(format!("{got} block checksums, expected {blocks}")));
+        }
+        Ok(())
+    }
+}
+
+fn decode_column(input: &mut Reader<'_>, rows: u32) -> Result<ColumnLayout> {
+    let field = FieldId(input.u16()?);
+    let code = input.u8()?;
+    let data_type = DataType::from_code(code)
+        .ok_or_else(|| Error::corrupt(format!("unknown field type {code}")))?;
+    let encoding = Encoding::decode(input, data_type)?;
+    let has_validity = input.u8()? == 1;
+    let validity = Some(Extent::decode(input)?).filter(|_| has_validity);
+    let zone_count = input.count((rows as usize).div_ceil(super::ZONE_ROWS))?;
+    let mut zones = Vec::with_capacity(zone_count);
+    for _ in 0..zone_count {
+        zones.push(ZoneEntry::decode(input, data_type)?);
+    }
+    Ok(ColumnLayout { field, data_type, encoding, validity, zones })
+}
+
+/// The last [`TRAILER_BYTES`] of a segment file: where the footer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trailer {
+    /// Where the footer starts: the end of the data.
+    pub footer_offset: u64,
+    /// Bytes of the footer.
+    pub footer_len: u64,
+    /// The footer's checksum.
+    pub footer_checksum: u64,
+}
+
+impl Trailer {
+    /// The stored form, for a trailer at `place`.
+    #[must_use]
+    pub fn encode(&self, place: Place) -> Vec<u8> {
+        let mut out = Writer::new();
+        out.raw(&MAGIC);
+        out.u32(VERSION);
+        out.u32(0);
+        out.u64(self.footer_offset);
+        out.u64(self.footer_len);
+        out.u64(self.footer_checksum);
+        out.u64(0);
+        out.u64(0);
+        out.u64(checksum(place, out.as_bytes()));
+        out.into_bytes()
+    }
+
+    /// Reads the stored form.
+    ///
+    /// # Errors
+    /// `Corrupt` when the checksum does not fit, `UnknownVersion` for a newer layout.
+    pub fn decode(bytes: &[u8], place: Place) -> Result<Self> {
+        let mut input = Reader::new(bytes);
+        if input.raw(8)? != MAGIC {
+            return Err(Error::corrupt("the segment trailer has another magic"));
+        }
+        let version = input.u32()?;
+        let _reserved = input.u32()?;
+        let trailer = Self {
+            footer_offset: input.u64()?,
+            footer_len: input.u64()?,
+            footer_checksum: input.u64()?,
+        };
+        let _reserved = (input.u64()?, input.u64()?);
+        let covered = bytes.get(..input.position()).unwrap_or_default();
+        if input.u64()? != checksum(place, covered) {
+            return Err(Error::corrupt("the segment trailer's checksum does not fit"));
+        }
+        if version != VERSION {
+            let message = format!("segment version {version}, this program knows {VERSION}");
+            return Err(Error::new(ErrorKind::UnknownVersion, message));
+        }
+        if trailer.footer_len > FOOTER_BYTES_MAX {
+            return Err(Error::corrupt(format!("a footer of {} bytes", trailer.footer_len)));
+        }
+        Ok(trailer)
+    }
+}

@@ -1,0 +1,101 @@
+//! Encodings are chosen as documented; footers survive a round trip and refuse damage.
+
+use super::encode::Encoded;
+use super::*;
+use crate::checksum::Place;
+use crate::{Column, DataType, FieldId, TableId, Value};
+
+fn column(data_type: DataType, values: impl IntoIterator<Item = Value>) -> Column {
+    let mut column = Column::empty(data_type);
+    for value in values {
+        column.push(value.as_ref().coerce(data_type).unwrap()).unwrap();
+    }
+    column
+}
+
+#[test]
+fn encodings_follow_the_values() {
+    let encode = |c: &Column| match encode_column(FieldId(1), c).values {
+        Encoded::Constant(_) => "constant",
+        Encoded::Plain(_) => "plain",
+        Encoded::Narrowed { width: 1, .. } => "narrowed 1",
+        Encoded::Narrowed { width: 2, .. } => "narrowed 2",
+        Encoded::Narrowed { .. } => "narrowed 4",
+        Encoded::Dictionary { .. } => "dictionary",
+        Encoded::Variable { .. } => "variable",
+        Encoded::FixedWidth { .. } => "fixed width",
+    };
+    let ints = |f: fn(i64) -> i64| column(DataType::I64, (0..1000).map(|i| Value::Int(f(i))));
+    assert_eq!(encode(&ints(|_| 7)), "constant");
+    assert_eq!(encode(&ints(|i| i % 200 - 100)), "narrowed 1");
+    assert_eq!(encode(&ints(|i| i - 500)), "narrowed 2");
+    assert_eq!(encode(&ints(|i| i * 100_000)), "narrowed 4");
+    assert_eq!(encode(&ints(|i| i64::MIN + i * (1 << 50))), "plain");
+    let texts = |f: fn(i64) -> String| column(DataType::Text, (0..1000).map(|i| f(i).into()));
+    assert_eq!(encode(&texts(|i| format!("{}", i % 5))), "dictionary");
+    assert_eq!(encode(&texts(|i| format!("{i:08}"))), "fixed width");
+    assert_eq!(encode(&texts(|i| format!("{i}"))), "variable");
+    assert_eq!(encode(&column(DataType::Text, (0..9).map(|_| Value::Null))), "constant");
+}
+
+#[test]
+fn negative_zero_is_not_folded_into_a_constant() {
+    let values = column(DataType::F64, [Value::Float(0.0), Value::Float(-0.0)]);
+    assert!(matches!(encode_column(FieldId(1), &values).values, Encoded::Plain(_)));
+}
+
+#[test]
+fn zones_bound_values_and_count_nulls() {
+    let values = (0..9000i64).map(|i| if i % 2 == 0 { Value::Null } else { Value::Int(i) });
+    let zones = ZoneEntry::of_column(&column(DataType::I64, values));
+    assert_eq!(zones.len(), 2);
+    assert_eq!((&zones[0].least, &zones[0].greatest), (&Value::Int(1), &Some(Value::Int(8191))));
+    assert_eq!((zones[0].null_count, zones[1].null_count), (4096, 404));
+    let long = "é".repeat(40);
+    let zones = ZoneEntry::of_column(&column(DataType::Text, [Value::Text(long.clone())]));
+    assert!(zones[0].least <= Value::Text(long) && zones[0].greatest.is_none());
+}
+
+#[test]
+fn footer_and_trailer_survive_a_round_trip_and_refuse_damage() {
+    let values = column(DataType::Text, (0..100).map(|i| Value::Text(format!("{i}"))));
+    let encoded = encode_column(FieldId(3), &values);
+    let footer = Footer {
+        table: TableId(7),
+        segment: 9,
+        schema_version: 1,
+        rows: 100,
+        row_ids: RowIds::Dense { first: 5 },
+        dead: None,
+        columns: vec![ColumnLayout {
+            field: encoded.field,
+            data_type: encoded.data_type,
+            encoding: Encoding::Variable {
+                offsets: Extent { offset: 64, len: 404 },
+                heap: Extent { offset: 512, len: 190 },
+            },
+            validity: None,
+            zones: encoded.zones,
+        }],
+        block_checksums: vec![1],
+    };
+    let bytes = footer.encode();
+    assert_eq!(Footer::decode(&bytes, 1024).unwrap(), footer);
+    assert!(Footer::decode(&bytes, 600).is_err(), "an extent past the data is refused");
+    for cut in 0..bytes.len() {
+        assert!(Footer::decode(&bytes[..cut], 1024).is_err());
+    }
+    let place = Place { database: 1, file: 2, position: 3 };
+    let trailer = Trailer { footer_offset: 1024, footer_len: 99, footer_checksum: 5 };
+    let bytes = trailer.encode(place);
+    assert_eq!(bytes.len(), TRAILER_BYTES);
+    assert_eq!(Trailer::decode(&bytes, place).unwrap(), trailer);
+    assert!(Trailer::decode(&bytes, Place { position: 4, ..place }).is_err());
+}
+
+#[test]
+fn row_ids_are_dense_only_when_they_rise_by_one() {
+    assert!(encode_row_ids(&[5, 6, 7]).is_none());
+    assert!(encode_row_ids(&[5, 5, 7]).is_some(), "two versions of a row");
+    assert!(matches!(encode_row_ids(&[1, 1 << 40]), Some((8, _))));
+}

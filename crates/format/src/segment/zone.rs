@@ -1,0 +1,144 @@
+//! Zone maps: bounds on the values of a column within each run of [`ZONE_ROWS`] rows.
+
+use crate::codec::{Reader, Writer};
+use crate::row::{decode_value, encode_value};
+use crate::{Column, DataType, Result, Value, ValueRef};
+
+/// Rows per zone.
+pub const ZONE_ROWS: usize = 8_192;
+
+/// The longest text kept as a bound, in bytes.
+const BOUND_BYTES_MAX: usize = 32;
+
+/// Bounds on the values of one column in one zone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ZoneEntry {
+    /// No value is less; NULL when every row of the zone is NULL.
+    pub least: Value,
+    /// No value is greater; `None` when the greatest text is too long to keep.
+    pub greatest: Option<Value>,
+    /// How many rows are NULL.
+    pub null_count: u32,
+}
+
+impl ZoneEntry {
+    /// The zones of a whole column.
+    #[must_use]
+    pub fn of_column(column: &Column) -> Vec<Self> {
+        let starts = (0..column.len()).step_by(ZONE_ROWS);
+        starts
+            .map(|start| Self::of_rows(column, start, column.len().min(start + ZONE_ROWS)))
+            .collect()
+    }
+
+    fn of_rows(column: &Column, start: usize, end: usize) -> Self {
+        let null_count = column.nulls.as_ref().map_or(0, |nulls| {
+            nulls.get(start..end).unwrap_or_default().iter().map(|b| u32::from(*b)).sum()
+        });
+        let bounds = if null_count == 0 { fixed_bounds(column, start, end) } else { None };
+        let (least, greatest) = bounds.unwrap_or_else(|| value_bounds(column, start, end));
+        let least = shorten_least(least);
+        let long = greatest.as_bytes().is_some_and(|b| b.len() > BOUND_BYTES_MAX);
+        let greatest = (!long).then(|| greatest.to_owned());
+        Self { least, greatest, null_count }
+    }
+
+    /// Appends the stored form.
+    pub fn encode(&self, out: &mut Writer, data_type: DataType) {
+        let all_null = self.least.is_null();
+        out.u8(u8::from(all_null) | u8::from(self.greatest.is_some()) << 1);
+        out.u32(self.null_count);
+        if !all_null {
+            encode_value(out, data_type, self.least.as_ref());
+            if let Some(greatest) = &self.greatest {
+                encode_value(out, data_type, greatest.as_ref());
+            }
+        }
+    }
+
+    /// Reads the stored form.
+    ///
+    /// # Errors
+    /// `Corrupt` when the bytes are not a zone of this type.
+    pub fn decode(input: &mut Reader<'_>, data_type: DataType) -> Result<Self> {
+        let flags = input.u8()?;
+        let null_count = input.u32()?;
+        if flags & 1 == 1 {
+            return Ok(Self { least: Value::Null, greatest: Some(Value::Null), null_count });
+        }
+        let least = decode_value(input, data_type)?.to_owned();
+        let greatest =
+            if flags & 2 == 2 { Some(decode_value(input, data_type)?.to_owned()) } else { None };
+        Ok(Self { least, greatest, null_count })
+    }
+}
+
+/// A lower bound of at most [`BOUND_BYTES_MAX`] bytes: a prefix is never greater.
+fn shorten_least(least: ValueRef<'_>) -> Value {
+    match least {
+        ValueRef::Text(text) if text.len() > BOUND_BYTES_MAX => {
+            let end = (0..=BOUND_BYTES_MAX).rev().find(|i| text.is_char_boundary(*i));
+            Value::Text(text.get(..end.unwrap_or(0)).unwrap_or_default().to_owned())
+        }
+        ValueRef::Bytes(bytes) if bytes.len() > BOUND_BYTES_MAX => {
+            Value::Bytes(bytes.get(..BOUND_BYTES_MAX).unwrap_or_default().to_vec())
+        }
+        other => other.to_owned(),
+    }
+}
+
+fn value_bounds(column: &Column, start: usize, end: usize) -> (ValueRef<'_>, ValueRef<'_>) {
+    let mut values = (start..end).map(|i| column.value(i)).filter(|v| !v.is_null());
+    let Some(first) = values.next() else { return (ValueRef::Null, ValueRef::Null) };
+    values.fold((first, first), |(least, greatest), v| (least.min(v), greatest.max(v)))
+}
+
+/// Bounds of a run of integers without NULLs, at memory speed.
+fn fixed_bounds(column: &Column, start: usize, end: usize) -> Option<(ValueRef<'_>, ValueRef<'_>)> {
+    use crate::Values as V;
+    let bounds = match &column.values {
+        V::I8(v) => signed(v.get(start..end)?),
+        V::I16(v) => signed(v.get(start..end)?),
+        V::I32(v) => signed(v.get(start..end)?),
+        V::I64(v) => signed(v.get(start..end)?),
+        V::U8(v) => unsigned(v.get(start..end)?),
+        V::U16(v) => unsigned(v.get(start..end)?),
+        V::U32(v) => unsigned(v.get(start..end)?),
+        V::U64(v) => unsigned(v.get(start..end)?),
+        V::F32(_) | V::F64(_) | V::Variable(_) => None,
+    }?;
+    Some(match (column.data_type, bounds) {
+        (DataType::Bool, (a, b)) => (ValueRef::Bool(a != 0), ValueRef::Bool(b != 0)),
+        (DataType::Date, (a, b)) => {
+            (ValueRef::Date(i32::try_from(a).ok()?), ValueRef::Date(i32::try_from(b).ok()?))
+        }
+        (DataType::Timestamp, (a, b)) => (
+            ValueRef::Timestamp(i64::try_from(a).ok()?),
+            ValueRef::Timestamp(i64::try_from(b).ok()?),
+        ),
+        (DataType::U8 | DataType::U16 | DataType::U32 | DataType::U64, (a, b)) => {
+            (ValueRef::Uint(u64::try_from(a).ok()?), ValueRef::Uint(u64::try_from(b).ok()?))
+        }
+        (_, (a, b)) => {
+            (ValueRef::Int(i64::try_from(a).ok()?), ValueRef::Int(i64::try_from(b).ok()?))
+        }
+    })
+}
+
+fn signed<T: Copy + Ord + Into<i64>>(values: &[T]) -> Option<(i128, i128)> {
+    let (least, greatest) = least_and_greatest(values)?;
+    Some((least.into().into(), greatest.into().into()))
+}
+
+fn unsigned<T: Copy + Ord + Into<u64>>(values: &[T]) -> Option<(i128, i128)> {
+    let (least, greatest) = least_and_greatest(values)?;
+    Some((least.into().into(), greatest.into().into()))
+}
+
+/// The least and the greatest of some values.
+pub(super) fn least_and_greatest<T: Copy + Ord>(values: &[T]) -> Option<(T, T)> {
+    let first = *values.first()?;
+    Some(values.iter().fold((first, first), |(least, greatest), v| {
+        (if *v < least { *v } else { least }, if *v > greatest { *v } else { greatest })
+    }))
+}
