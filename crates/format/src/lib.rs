@@ -9,6 +9,7 @@
 //! | [`calendar`] | dates and timestamps as text |
 //! | [`checksum`] | the checksum, bound to file and position |
 //! | [`codec`] | the little-endian reader and writer that everything else is built on |
+//! | [`frame`] | the log |
 //! | [`row`], [`key`] | one row; an order-preserving key |
 #![forbid(unsafe_code)]
 
@@ -19,6 +20,7 @@ pub mod codec;
 pub mod column;
 pub mod data_type;
 mod error;
+pub mod frame;
 pub mod key;
 pub mod row;
 pub mod schema;
