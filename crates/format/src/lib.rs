@@ -15,10 +15,12 @@
 
 pub mod batch;
 pub mod calendar;
+pub mod checkpoint;
 pub mod checksum;
 pub mod codec;
 pub mod column;
 pub mod data_type;
+pub mod edit;
 mod error;
 pub mod frame;
 pub mod key;

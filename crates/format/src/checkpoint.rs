@@ -1,0 +1,250 @@
+//! The checkpoint file: the catalogue, the delete vectors and the rows of small groups, exactly
+//! as of one commit.
+//!
+//! ```text
+//! header (64 B): magic, version, database, number, body length, checksum
+//! body: pieces of at most 64 KiB: bytes, then their checksum (8 B), bound to their position
+//! ```
+
+use crate::checksum::{Place, checksum};
+use crate::codec::{Reader, Writer};
+use crate::edit::SegmentEntry;
+use crate::{Error, ErrorKind, Result, Schema, TableId};
+
+/// The first bytes of every checkpoint file.
+pub const MAGIC: [u8; 8] = *b"ESKERCKP";
+/// The version of the layout.
+pub const VERSION: u32 = 1;
+/// Bytes of the header.
+pub const HEADER_BYTES: usize = 64;
+/// Bytes of the body under one checksum.
+pub const PIECE_BYTES: usize = 64 << 10;
+/// The tag of checkpoint files in checksums.
+const FILE_TAG: u64 = 2 << 56;
+const TABLES_MAX: usize = 1 << 24;
+
+/// Everything a checkpoint holds.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Checkpoint {
+    /// The database's random identity.
+    pub database: u128,
+    /// The file's own number.
+    pub number: u64,
+    /// It holds exactly the effects of the commits up to this one.
+    pub commit: u64,
+    /// The key of the primary indexes' hash.
+    pub hash_key: [u64; 2],
+    /// The next table number.
+    pub next_table: u32,
+    /// The next segment number.
+    pub next_segment: u64,
+    /// The tables, by rising number.
+    pub tables: Vec<TableState>,
+}
+
+/// One table in a checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableState {
+    /// Its number.
+    pub table: TableId,
+    /// Its name.
+    pub name: String,
+    /// Its schema.
+    pub schema: Schema,
+    /// The next row id.
+    pub next_row_id: u64,
+    /// Versions created up to this commit are in segments, in [`TableState::rows`], or dead.
+    pub sealed_through: u64,
+    /// Its segments.
+    pub segments: Vec<SegmentState>,
+    /// The number of the index checkpoint file; 0 when there is none.
+    pub index_file: u64,
+    /// The rows that are in no segment, as changes (see [`crate::edit::RowChange`]).
+    pub rows: Vec<u8>,
+}
+
+/// One segment in a checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SegmentState {
+    /// The segment.
+    pub entry: SegmentEntry,
+    /// Rows that died since the segment was written, rising.
+    pub dead: Vec<u32>,
+}
+
+impl Checkpoint {
+    /// The whole file.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut body = Writer::new();
+        body.u64(self.commit);
+        self.hash_key.iter().for_each(|k| body.u64(*k));
+        body.u32(self.next_table);
+        body.u64(self.next_segment);
+        body.count(self.tables.len());
+        self.tables.iter().for_each(|table| table.encode(&mut body));
+        let body = body.into_bytes();
+        let mut out = Writer::new();
+        out.raw(&MAGIC);
+        out.u32(VERSION);
+        out.u32(0);
+        out.raw(&self.database.to_le_bytes());
+        out.u64(self.number);
+        out.u64(body.len() as u64);
+        out.u64(0);
+        let sum = checksum(self.place(0), out.as_bytes());
+        out.u64(sum);
+        for piece in body.chunks(PIECE_BYTES) {
+            let sum = checksum(self.place(out.len() as u64), piece);
+            out.raw(piece);
+            out.u64(sum);
+        }
+        out.into_bytes()
+    }
+
+    fn place(&self, position: u64) -> Place {
+        Place { database: self.database, file: FILE_TAG | self.number, position }
+    }
+
+    /// Reads a whole file that is known to be number `number`.
+    ///
+    /// # Errors
+    /// `Corrupt` with the offset when a checksum does not fit, `UnknownVersion` for a newer
+    /// layout.
+    pub fn decode(bytes: &[u8], number: u64) -> Result<Self> {
+        let mut input = Reader::new(bytes);
+        if input.raw(8)? != MAGIC {
+            return Err(Error::corrupt("offset 0: not a checkpoint file"));
+        }
+        let version = input.u32()?;
+        let _reserved = input.u32()?;
+        let mut database = [0; 16];
+        database.copy_from_slice(input.raw(16)?);
+        let mut state = Self { database: u128::from_le_bytes(database), ..Self::default() };
+        state.number = input.u64()?;
+        let body_len = input.u64()?;
+        let _reserved = input.u64()?;
+        let covered = bytes.get(..input.position()).unwrap_or_default();
+        if input.u64()? != checksum(state.place(0), covered) || state.number != number {
+            return Err(Error::corrupt("offset 0: the checkpoint header's checksum does not fit"));
+        }
+        if version != VERSION {
+            let message = format!("checkpoint version {version}, this program knows {VERSION}");
+            return Err(Error::new(ErrorKind::UnknownVersion, message));
+        }
+        let mut body = Vec::new();
+        let mut left = usize::try_from(body_len).unwrap_or(usize::MAX);
+        while left > 0 {
+            let position = input.position() as u64;
+            let piece = input.raw(left.min(PIECE_BYTES))?;
+            if input.u64()? != checksum(state.place(position), piece) {
+                return Err(Error::corrupt(format!("offset {position}: checksum does not fit")));
+            }
+            body.extend_from_slice(piece);
+            left -= piece.len();
+        }
+        input.finish()?;
+        state.decode_body(&body)?;
+        Ok(state)
+    }
+
+    fn decode_body(&mut self, body: &[u8]) -> Result<()> {
+        let mut input = Reader::new(body);
+        self.commit = input.u64()?;
+        self.hash_key = [input.u64()?, input.u64()?];
+        self.next_table = input.u32()?;
+        self.next_segment = input.u64()?;
+        let count = input.count(TABLES_MAX)?;
+        for _ in 0..count {
+            self.tables.push(TableState::decode(&mut input)?);
+        }
+        input.finish()
+    }
+}
+
+impl TableState {
+    fn encode(&self, out: &mut Writer) {
+        out.u32(self.table.0);
+        out.text(&self.name);
+        self.schema.encode(out);
+        out.varint(self.next_row_id);
+        out.varint(self.sealed_through);
+        out.varint(self.index_file);
+        out.count(self.segments.len());
+        for segment in &self.segments {
+            segment.entry.encode(out);
+            out.count(segment.dead.len());
+            let mut before = 0;
+            for row in &segment.dead {
+                out.varint(u64::from(row - before));
+                before = *row;
+            }
+        }
+        out.bytes(&self.rows);
+    }
+
+    fn decode(input: &mut Reader<'_>) -> Result<Self> {
+        let table = TableId(input.u32()?);
+        let name = input.text()?.to_owned();
+        let schema = Schema::decode(input)?;
+        let next_row_id = input.varint()?;
+        let sealed_through = input.varint()?;
+        let index_file = input.varint()?;
+        let count = input.count(1 << 20)?;
+        let mut segments = Vec::new();
+        for _ in 0..count {
+            let entry = SegmentEntry::decode(input)?;
+            let dead_count = input.count(entry.rows as usize)?;
+            let mut dead = Vec::with_capacity(dead_count);
+            let mut row = 0u64;
+            for _ in 0..dead_count {
+                row = row.saturating_add(input.varint()?);
+                let fits = u32::try_from(row).ok().filter(|row| *row < entry.rows);
+                dead.push(fits.ok_or_else(|| {
+                    Error::corrupt(format!("dead row {row} of {} rows", entry.rows))
+                })?);
+            }
+            segments.push(SegmentState { entry, dead });
+        }
+        let rows = input.bytes()?.to_vec();
+        Ok(Self { table, name, schema, next_row_id, sealed_through, segments, index_file, rows })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::DataType;
+
+    #[test]
+    fn survives_a_round_trip_and_refuses_every_flipped_bit() {
+        let schema = Schema::builder().field("id", DataType::I64).primary_key(["id"]).build();
+        let entry = SegmentEntry { id: 3, rows: 10, file_bytes: 4096, holds_through: 7 };
+        let state = Checkpoint {
+            database: 0x1234,
+            number: 5,
+            commit: 9,
+            hash_key: [1, 2],
+            next_table: 2,
+            next_segment: 4,
+            tables: vec![TableState {
+                table: TableId(1),
+                name: "people".into(),
+                schema: schema.unwrap(),
+                next_row_id: 11,
+                sealed_through: 7,
+                segments: vec![SegmentState { entry, dead: vec![0, 4, 9] }],
+                index_file: 0,
+                rows: vec![7; 100],
+            }],
+        };
+        let mut bytes = state.encode();
+        assert_eq!(Checkpoint::decode(&bytes, 5).unwrap(), state);
+        assert!(Checkpoint::decode(&bytes, 6).is_err(), "the number is part of the place");
+        for bit in 0..bytes.len() * 8 {
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert!(Checkpoint::decode(&bytes, 5).is_err(), "bit {bit}");
+            bytes[bit / 8] ^= 1 << (bit % 8);
+        }
+    }
+}

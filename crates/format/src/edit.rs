@@ -1,0 +1,260 @@
+//! What log frames say: changes of rows, and edits of the catalogue.
+//!
+//! Both are logical and idempotent: they name tables, row ids and resulting values, never a
+//! segment and row, and never "increment".
+
+use crate::codec::{Reader, Writer};
+use crate::{Error, Result, Schema, TableId};
+
+/// The frame kind of row changes.
+pub const ROWS_FRAME: u16 = 0;
+
+const PUT: u8 = 1;
+const DELETE: u8 = 2;
+
+/// One change of one row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowChange<'a> {
+    /// The row now has these values (in the form of [`crate::row`]); an older version is dead.
+    Put {
+        /// The table.
+        table: TableId,
+        /// The row.
+        row_id: u64,
+        /// The stored form of the values.
+        row: &'a [u8],
+    },
+    /// The row is gone.
+    Delete {
+        /// The table.
+        table: TableId,
+        /// The row.
+        row_id: u64,
+    },
+}
+
+impl<'a> RowChange<'a> {
+    /// Appends the stored form of a put whose row `write` appends.
+    pub fn encode_put(
+        out: &mut Writer,
+        table: TableId,
+        row_id: u64,
+        write: impl FnOnce(&mut Writer),
+    ) {
+        out.u8(PUT);
+        out.varint(table.0.into());
+        out.varint(row_id);
+        let at = out.len();
+        out.u32(0);
+        write(out);
+        let len = u32::try_from(out.len() - at - 4).unwrap_or(u32::MAX);
+        out.set_u32(at, len);
+    }
+
+    /// Appends the stored form of a delete.
+    pub fn encode_delete(out: &mut Writer, table: TableId, row_id: u64) {
+        out.u8(DELETE);
+        out.varint(table.0.into());
+        out.varint(row_id);
+    }
+
+    /// Reads every change of a frame.
+    ///
+    /// # Errors
+    /// `Corrupt` when the bytes are not changes.
+    pub fn decode_all(bytes: &'a [u8]) -> Result<Vec<Self>> {
+        let mut input = Reader::new(bytes);
+        let mut changes = Vec::new();
+        while input.remaining() > 0 {
+            let kind = input.u8()?;
+            let table = table_id(&mut input)?;
+            let row_id = input.varint()?;
+            changes.push(match kind {
+                PUT => {
+                    let len = input.u32()? as usize;
+                    Self::Put { table, row_id, row: input.raw(len)? }
+                }
+                DELETE => Self::Delete { table, row_id },
+                other => return Err(Error::corrupt(format!("unknown row change {other}"))),
+            });
+        }
+        Ok(changes)
+    }
+}
+
+fn table_id(input: &mut Reader<'_>) -> Result<TableId> {
+    let id = input.varint()?;
+    u32::try_from(id).map(TableId).map_err(|_| Error::corrupt(format!("table number {id}")))
+}
+
+/// A segment as the catalogue knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SegmentEntry {
+    /// Its number, which names its file.
+    pub id: u64,
+    /// How many rows it has.
+    pub rows: u32,
+    /// The length of its file.
+    pub file_bytes: u64,
+    /// It holds the effects of all commits up to this one: replay applies only later deletes.
+    pub holds_through: u64,
+}
+
+impl SegmentEntry {
+    /// Appends the stored form.
+    pub fn encode(&self, out: &mut Writer) {
+        out.varint(self.id);
+        out.u32(self.rows);
+        out.varint(self.file_bytes);
+        out.varint(self.holds_through);
+    }
+
+    /// Reads the stored form.
+    ///
+    /// # Errors
+    /// `Corrupt` when the bytes are not a segment entry.
+    pub fn decode(input: &mut Reader<'_>) -> Result<Self> {
+        let (id, rows) = (input.varint()?, input.u32()?);
+        Ok(Self { id, rows, file_bytes: input.varint()?, holds_through: input.varint()? })
+    }
+}
+
+/// An edit of the catalogue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the fields repeat the variant's description")]
+pub enum Edit {
+    /// A new table.
+    CreateTable { table: TableId, name: String, schema: Schema },
+    /// A table is gone, with all it held.
+    DropTable { table: TableId },
+    /// A bulk load: these segments are rows of the table from this commit on.
+    Load { table: TableId, segments: Vec<SegmentEntry>, next_row_id: u64 },
+    /// Every version created up to `through` that is not in a segment yet is in these, or dead.
+    Seal { table: TableId, through: u64, segments: Vec<SegmentEntry> },
+    /// These segments take the place of `inputs`.
+    Merge { table: TableId, inputs: Vec<u64>, segments: Vec<SegmentEntry> },
+    /// The checkpoint file of this number holds exactly the commits up to `commit`.
+    Checkpoint { number: u64, commit: u64 },
+}
+
+const CREATE_TABLE: u16 = 16;
+const DROP_TABLE: u16 = 17;
+const LOAD: u16 = 18;
+const SEAL: u16 = 19;
+const MERGE: u16 = 20;
+const CHECKPOINT: u16 = 21;
+const SEGMENTS_MAX: usize = 1 << 20;
+
+impl Edit {
+    /// The kind of the frame that carries this edit.
+    #[must_use]
+    pub fn frame_kind(&self) -> u16 {
+        match self {
+            Self::CreateTable { .. } => CREATE_TABLE,
+            Self::DropTable { .. } => DROP_TABLE,
+            Self::Load { .. } => LOAD,
+            Self::Seal { .. } => SEAL,
+            Self::Merge { .. } => MERGE,
+            Self::Checkpoint { .. } => CHECKPOINT,
+        }
+    }
+
+    /// True for the kinds of frames that carry an edit.
+    #[must_use]
+    pub fn is_edit(frame_kind: u16) -> bool {
+        (CREATE_TABLE..=CHECKPOINT).contains(&frame_kind)
+    }
+
+    /// The stored form.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Writer::new();
+        match self {
+            Self::CreateTable { table, name, schema } => {
+                out.varint(table.0.into());
+                out.text(name);
+                schema.encode(&mut out);
+            }
+            Self::DropTable { table } => out.varint(table.0.into()),
+            Self::Load { table, segments, next_row_id } => {
+                out.varint(table.0.into());
+                encode_segments(&mut out, segments);
+                out.varint(*next_row_id);
+            }
+            Self::Seal { table, through, segments } => {
+                out.varint(table.0.into());
+                out.varint(*through);
+                encode_segments(&mut out, segments);
+            }
+            Self::Merge { table, inputs, segments } => {
+                out.varint(table.0.into());
+                out.count(inputs.len());
+                inputs.iter().for_each(|id| out.varint(*id));
+                encode_segments(&mut out, segments);
+            }
+            Self::Checkpoint { number, commit } => {
+                out.varint(*number);
+                out.varint(*commit);
+            }
+        }
+        out.into_bytes()
+    }
+
+    /// Reads the stored form of a frame of `kind`.
+    ///
+    /// # Errors
+    /// `Corrupt` when the bytes are not such an edit.
+    pub fn decode(kind: u16, bytes: &[u8]) -> Result<Self> {
+        let mut input = Reader::new(bytes);
+        let edit = match kind {
+            CREATE_TABLE => Self::CreateTable {
+                table: table_id(&mut input)?,
+                name: input.text()?.to_owned(),
+                schema: Schema::decode(&mut input)?,
+            },
+            DROP_TABLE => Self::DropTable { table: table_id(&mut input)? },
+            LOAD => Self::Load {
+                table: table_id(&mut input)?,
+                segments: decode_segments(&mut input)?,
+                next_row_id: input.varint()?,
+            },
+            SEAL => Self::Seal {
+                table: table_id(&mut input)?,
+                through: input.varint()?,
+                segments: decode_segments(&mut input)?,
+            },
+            MERGE => {
+                let table = table_id(&mut input)?;
+                let count = input.count(SEGMENTS_MAX)?;
+                let mut inputs = Vec::new();
+                for _ in 0..count {
+                    inputs.push(input.varint()?);
+                }
+                Self::Merge { table, inputs, segments: decode_segments(&mut input)? }
+            }
+            CHECKPOINT => Self::Checkpoint { number: input.varint()?, commit: input.varint()? },
+            other => return Err(Error::corrupt(format!("unknown edit {other}"))),
+        };
+        input.finish()?;
+        Ok(edit)
+    }
+}
+
+/// Appends a count and that many segment entries.
+pub fn encode_segments(out: &mut Writer, segments: &[SegmentEntry]) {
+    out.count(segments.len());
+    segments.iter().for_each(|s| s.encode(out));
+}
+
+/// Reads what [`encode_segments`] wrote.
+///
+/// # Errors
+/// `Corrupt` when the bytes are not segment entries.
+pub fn decode_segments(input: &mut Reader<'_>) -> Result<Vec<SegmentEntry>> {
+    let count = input.count(SEGMENTS_MAX)?;
+    let mut segments = Vec::new();
+    for _ in 0..count {
+        segments.push(SegmentEntry::decode(input)?);
+    }
+    Ok(segments)
+}
