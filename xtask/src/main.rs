@@ -1,3 +1,46 @@
-//! To be filled.
+//! `cargo xtask COMMAND`: everything one can do with this repository, in one place.
+#![forbid(unsafe_code)]
 
-fn main() {}
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+  ci [STEP...]                    every check, in order; `--list` names the steps
+  tidy [--statistics]             the rules of style that no compiler checks
+  crash [ARGUMENT...]             the crash campaign of esker-testkit
+  bench NAME [ARGUMENT...]        a benchmark of esker-bench
+  fuzz [--seconds N] [TARGET...]  every fuzz target, or those named, 60 s each
+  tsan [PACKAGE...]               concurrent tests under the thread sanitizer
+  loom [FILTER...]                the loom models of esker-arena
+";
+
+fn main() -> ExitCode {
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments.is_empty() {
+        eprint!("{USAGE}");
+        return ExitCode::from(2);
+    }
+    let command = arguments.remove(0);
+    let outcome = match command.as_str() {
+        "ci" => xtask::ci::run(&arguments),
+        "tidy" => xtask::tidy::run(&arguments),
+        "crash" => xtask::crash::run(&arguments),
+        "bench" => xtask::bench::run(&arguments),
+        "fuzz" => xtask::fuzz::run(&arguments),
+        "tsan" => xtask::tsan::run(&arguments),
+        "loom" => xtask::loom::run(&arguments),
+        "help" | "--help" | "-h" => {
+            print!("{USAGE}");
+            Ok(())
+        }
+        other => Err(xtask::Error::usage(format!("unknown command {other:?}\n\n{USAGE}"))),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask {command}: {error}");
+            ExitCode::from(error.exit_code())
+        }
+    }
+}

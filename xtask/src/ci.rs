@@ -1,0 +1,127 @@
+//! `cargo xtask ci`: every check, in order, each timed; the first failure ends the run.
+//!
+//! [`STEPS`] is the whole list. A program that does not exist yet has no row: nothing here passes
+//! by doing nothing.
+
+use crate::program::Program;
+use crate::{Error, Result, tidy};
+use std::time::{Duration, Instant};
+
+/// What a step came to.
+enum Outcome {
+    Passed,
+    /// It could not run here; the reason is printed and nothing is claimed.
+    Skipped(&'static str),
+}
+
+struct Step {
+    name: &'static str,
+    run: fn() -> Result<Outcome>,
+}
+
+const STEPS: &[Step] = &[
+    Step { name: "fmt", run: || cargo(&["fmt", "--all", "--check"]) },
+    Step { name: "tidy", run: || tidy::run(&[]).map(|()| Outcome::Passed) },
+    Step { name: "clippy", run: clippy },
+    Step { name: "doc", run: documentation },
+    Step { name: "test", run: || cargo(&["test", "--workspace", "--locked"]) },
+    Step { name: "deny", run: deny },
+];
+
+/// Runs every step, or those named. `--list` prints their names.
+///
+/// # Errors
+/// When a name is unknown or a step fails.
+pub fn run(arguments: &[String]) -> Result<()> {
+    if arguments.iter().any(|argument| argument == "--list") {
+        STEPS.iter().for_each(|step| println!("{}", step.name));
+        return Ok(());
+    }
+    let mut summary = String::new();
+    let start = Instant::now();
+    for step in chosen(arguments)? {
+        println!("== {}", step.name);
+        let step_start = Instant::now();
+        let outcome = (step.run)().map_err(|error| {
+            let message = format!("step {} failed: {error}", step.name);
+            Error::new(error.kind(), message)
+        })?;
+        let note = match outcome {
+            Outcome::Passed => String::new(),
+            Outcome::Skipped(reason) => format!("  skipped: {reason}"),
+        };
+        let line = format!("{:<12} {}{note}", step.name, shown(step_start.elapsed()));
+        println!("== {line}");
+        summary.push_str(&format!("  {line}\n"));
+    }
+    println!("== every step\n{summary}  {:<12} {}", "in all", shown(start.elapsed()));
+    Ok(())
+}
+
+fn chosen(names: &[String]) -> Result<Vec<&'static Step>> {
+    let find = |name: &String| {
+        STEPS.iter().find(|step| step.name == name).ok_or_else(|| {
+            let known: Vec<_> = STEPS.iter().map(|step| step.name).collect();
+            Error::usage(format!("unknown step {name:?}; steps: {}", known.join(", ")))
+        })
+    };
+    if names.is_empty() { Ok(STEPS.iter().collect()) } else { names.iter().map(find).collect() }
+}
+
+fn shown(elapsed: Duration) -> String {
+    format!("{:>7.1} s", elapsed.as_secs_f64())
+}
+
+/// Runs cargo. A clean machine builds everything once, so that incremental state, which costs time
+/// and disk, is left out there.
+fn cargo(arguments: &[&str]) -> Result<Outcome> {
+    once(Program::cargo(arguments)).run().map(|()| Outcome::Passed)
+}
+
+fn once(program: Program) -> Program {
+    match std::env::var_os("CI") {
+        Some(_) => program.environment("CARGO_INCREMENTAL", "0"),
+        None => program,
+    }
+}
+
+fn clippy() -> Result<Outcome> {
+    cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])
+}
+
+fn documentation() -> Result<Outcome> {
+    once(Program::cargo(&["doc", "--workspace", "--no-deps", "--locked"]))
+        .environment("RUSTDOCFLAGS", "-D warnings")
+        .run()
+        .map(|()| Outcome::Passed)
+}
+
+/// Licences, bans and sources. Advisories need a database from outside, which an offline machine
+/// does not have.
+fn deny() -> Result<Outcome> {
+    if !Program::cargo(&["deny", "--version"]).succeeds() {
+        return Ok(Outcome::Skipped("cargo-deny is not installed"));
+    }
+    cargo(&["deny", "--offline", "check", "licenses", "bans", "sources"])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+
+    #[test]
+    fn step_names_are_distinct() {
+        let mut names: Vec<_> = STEPS.iter().map(|step| step.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), STEPS.len());
+    }
+
+    #[test]
+    fn an_unknown_step_is_refused_with_the_known_ones() {
+        let error = chosen(&["tidyy".to_owned()]).err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::Usage);
+        assert!(error.to_string().contains("fmt, tidy"), "{error}");
+    }
+}

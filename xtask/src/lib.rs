@@ -1,0 +1,28 @@
+//! The project's own commands, as a library so that tests can call them.
+//!
+//! | module | what it runs |
+//! |---|---|
+//! | [`ci`] | every check, in order, as continuous integration does |
+//! | [`tidy`] | the rules of style that no compiler checks |
+//! | [`crash`], [`bench`] | programs of other crates, built optimised |
+//! | [`fuzz`] | the fuzz targets, bounded by time |
+//! | [`tsan`], [`loom`] | concurrent tests under a race detector, and under a model checker |
+//! | [`program`] | other programs, started from the root of the repository |
+#![forbid(unsafe_code)]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a tool beside the engine: no simulator ever schedules it"
+)]
+
+pub mod bench;
+pub mod ci;
+pub mod crash;
+mod error;
+pub mod fuzz;
+pub mod loom;
+pub mod program;
+pub mod tidy;
+pub mod tsan;
+
+pub use error::{Error, ErrorKind, Result};

@@ -1,0 +1,107 @@
+//! Other programs, started from the root of the repository.
+
+use crate::{Error, ErrorKind, Result};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The root of the repository that holds this program's sources.
+#[must_use]
+pub fn root() -> PathBuf {
+    let manifest = std::env::var_os("CARGO_MANIFEST_DIR")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+    manifest.parent().map_or_else(|| PathBuf::from("."), Path::to_owned)
+}
+
+/// The path under which cargo puts the output of a special build, so that it does not evict the
+/// ordinary one.
+#[must_use]
+pub fn target_directory(name: &str) -> PathBuf {
+    root().join("target").join(name)
+}
+
+/// A program with its arguments, not yet started.
+#[derive(Debug)]
+pub struct Program {
+    command: Command,
+    shown: String,
+}
+
+impl Program {
+    /// A program found on the search path.
+    #[must_use]
+    pub fn new(name: &str) -> Self {
+        let mut command = Command::new(name);
+        command.current_dir(root());
+        Self { command, shown: name.to_owned() }
+    }
+
+    /// `cargo`, of the toolchain that the repository names.
+    #[must_use]
+    pub fn cargo(arguments: &[&str]) -> Self {
+        Self::new("cargo").arguments(arguments)
+    }
+
+    /// Adds arguments.
+    #[must_use]
+    pub fn arguments<A: AsRef<str>>(mut self, arguments: &[A]) -> Self {
+        for argument in arguments {
+            self.shown.push(' ');
+            self.shown.push_str(argument.as_ref());
+            self.command.arg(argument.as_ref());
+        }
+        self
+    }
+
+    /// Sets an environment variable.
+    #[must_use]
+    pub fn environment(mut self, name: &str, value: &str) -> Self {
+        self.shown = format!("{name}={value:?} {}", self.shown);
+        self.command.env(name, value);
+        self
+    }
+
+    /// Starts it in another directory.
+    #[must_use]
+    pub fn directory(mut self, directory: &Path) -> Self {
+        self.command.current_dir(directory);
+        self
+    }
+
+    /// Runs it with this program's own input and output, and waits for its end.
+    ///
+    /// # Errors
+    /// `NotStarted` when there is no such program; `Exited` with its code when it is not zero.
+    pub fn run(mut self) -> Result<()> {
+        eprintln!("$ {}", self.shown);
+        let status = self.command.status().map_err(|e| self.not_started(&e))?;
+        if status.success() {
+            return Ok(());
+        }
+        let code = status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
+        Err(Error::new(ErrorKind::Exited(code), format!("`{}` ended with {status}", self.shown)))
+    }
+
+    /// Runs it silently and tells whether it started and succeeded.
+    #[must_use]
+    pub fn succeeds(mut self) -> bool {
+        self.command.stdout(Stdio::null()).stderr(Stdio::null());
+        self.command.status().is_ok_and(|status| status.success())
+    }
+
+    /// Runs it and returns what it wrote.
+    ///
+    /// # Errors
+    /// As for [`run`](Self::run).
+    pub fn output(mut self) -> Result<Vec<u8>> {
+        let output = self.command.output().map_err(|e| self.not_started(&e))?;
+        if output.status.success() {
+            return Ok(output.stdout);
+        }
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        Err(Error::new(ErrorKind::Exited(1), format!("`{}`: {text}", self.shown)))
+    }
+
+    fn not_started(&self, error: &std::io::Error) -> Error {
+        Error::new(ErrorKind::NotStarted, format!("cannot start `{}`: {error}", self.shown))
+    }
+}

@@ -1,0 +1,312 @@
+//! Each rule fires on a small project that breaks it, and is silent on one that does not.
+
+use super::*;
+use length::functions;
+
+fn messages(rule: Rule, files: &[(&str, &str)]) -> Vec<String> {
+    rule(&Project::of(files)).iter().map(ToString::to_string).collect()
+}
+
+#[track_caller]
+fn assert_fires(rule: Rule, files: &[(&str, &str)], expected: &str) {
+    let found = messages(rule, files);
+    assert!(
+        found.iter().any(|message| message.contains(expected)),
+        "{expected:?} not in {found:?}"
+    );
+}
+
+#[track_caller]
+fn assert_silent(rule: Rule, files: &[(&str, &str)]) {
+    let found = messages(rule, files);
+    assert!(found.is_empty(), "{found:?}");
+}
+
+fn lines(source: &str) -> Vec<(String, usize)> {
+    let source = Source { path: "a.rs", text: source };
+    functions(&source).into_iter().map(|f| (f.name, f.lines)).collect()
+}
+
+#[test]
+fn the_repository_is_tidy() {
+    let project = Project::load(&root()).unwrap();
+    assert!(project.has("xtask/src/tidy/tests.rs"), "the repository was not found");
+    let found: Vec<_> = check(&project).iter().map(ToString::to_string).collect();
+    assert!(found.is_empty(), "{} violations:\n{}", found.len(), found.join("\n"));
+}
+
+#[test]
+fn long_files_lines_and_functions() {
+    let at_most = "//\n".repeat(length::FILE_LINES_MAX);
+    assert_silent(length::check, &[("a.rs", &at_most)]);
+    assert_fires(length::check, &[("a.rs", &format!("{at_most}//\n"))], "file has 701 lines");
+
+    let wide = "é".repeat(length::LINE_COLUMNS_MAX);
+    assert_silent(length::check, &[("a.rs", &wide)]);
+    assert_fires(length::check, &[("a.rs", &format!("\n{wide}x"))], "a.rs:2: line has 101");
+
+    let body = "    x();\n".repeat(length::FUNCTION_LINES_MAX - 2);
+    assert_silent(length::check, &[("a.rs", &format!("fn f() {{\n{body}}}\n"))]);
+    let long = format!("\nfn f() {{\n{body}//\n}}\n");
+    assert_fires(length::check, &[("a.rs", &long)], "a.rs:2: function `f` has 71 lines");
+}
+
+#[test]
+fn functions_end_at_their_own_brace() {
+    let source = "fn a() {\n  let s = \"}\"; // }\n  if x { '}' } else { r#\"}\"# }\n}\nfn b() {}";
+    assert_eq!(lines(source), [("a".to_owned(), 4), ("b".to_owned(), 1)]);
+}
+
+#[test]
+fn only_functions_with_bodies_count() {
+    let source = "trait T { fn a(&self) -> [u8; 4];\n fn b(&self) {\n} }\ntype F = fn(u8) -> u8;";
+    assert_eq!(lines(source), [("b".to_owned(), 2)]);
+}
+
+#[test]
+fn braces_in_a_signature_are_not_the_body() {
+    let source =
+        "fn a(x: [u8; { 4 }]) -> N<{ 2 }>\nwhere T: X, {\n}\nfn outer() {\n fn inner() {\n }\n}";
+    let expected = [("a", 3), ("outer", 4), ("inner", 2)];
+    assert_eq!(lines(source), expected.map(|(name, lines)| (name.to_owned(), lines)));
+}
+
+#[test]
+fn functions_in_macros_count() {
+    let source = "macro_rules! m { ($n:ident) => { fn $n() {\n\n} } }";
+    assert_eq!(lines(source), [("n".to_owned(), 3)]);
+}
+
+#[test]
+fn banned_names() {
+    assert_fires(name::check, &[("a/src/row_util.rs", "")], "`util`, expected the noun");
+    assert_fires(name::check, &[("a/src/helpers/x.rs", "")], "`helpers`, expected the noun");
+    for source in [
+        "let row_idx = 1;",
+        "fn f(idx: u8) {}",
+        "struct S { a: u8, pub idx: u8 }",
+        "struct RowIdx;",
+        "rows.map(|idx| 1)",
+        "for idx in 0..3 {}",
+        "const IDX: u8 = 1;",
+    ] {
+        assert_fires(name::check, &[("a.rs", source)], "expected `index`");
+    }
+}
+
+#[test]
+fn names_that_others_declared_are_not_banned() {
+    let source = "let index = library::idx(\"idx\"); // idx\nuse other::{Idx}; x.idx();";
+    assert_silent(name::check, &[("crates/a/src/index.rs", source)]);
+}
+
+#[test]
+fn unfinished_work() {
+    for source in ["// TODO: more", "/* a\n FIXME */", "//! XXX"] {
+        assert_fires(unfinished::check, &[("a.rs", source)], "finish it");
+    }
+    assert_fires(unfinished::check, &[("a.rs", "/*\n TODO */")], "a.rs:2:");
+    assert_fires(unfinished::check, &[("a.rs", "fn f() { todo!() }")], "`todo!`");
+    assert_fires(unfinished::check, &[("a.rs", "unimplemented!(\"x\")")], "`unimplemented!`");
+    assert_fires(
+        unfinished::check,
+        &[("a.rs", "#[test]\n#[ignore = \"slow\"]")],
+        "a.rs:2: ignored",
+    );
+    assert_fires(unfinished::check, &[("a.md", "\nTODO")], "a.md:2:");
+    assert_silent(unfinished::check, &[("a.rs", "\"TODO\"; // TODOS\nlet todo = ignore;")]);
+}
+
+const PACKAGE: &str = "[package]\nname = \"esker-log\"\n";
+
+#[test]
+fn unsafe_code_is_forbidden_outside_two_crates() {
+    let manifest = ("crates/log/Cargo.toml", PACKAGE);
+    let library = ("crates/log/src/lib.rs", "#![forbid(unsafe_code)]");
+    assert_silent(safety::check, &[manifest, library]);
+    for source in ["", "// #![forbid(unsafe_code)]", "#![deny(unsafe_code)]"] {
+        let broken = [manifest, ("crates/log/src/lib.rs", source)];
+        assert_fires(safety::check, &broken, "expected `#![forbid(unsafe_code)]`");
+    }
+    let program = [manifest, library, ("crates/log/src/main.rs", "")];
+    assert_fires(safety::check, &program, "crates/log/src/main.rs:1");
+
+    let arena = ("crates/arena/Cargo.toml", PACKAGE);
+    assert_fires(safety::check, &[arena, ("crates/arena/src/lib.rs", "")], "`#![deny(");
+    assert_fires(safety::check, &[("crates/log/src/a.rs", "unsafe fn f();")], "outside");
+}
+
+#[test]
+fn unsafe_blocks_are_explained() {
+    let path = "crates/arena/src/a.rs";
+    for explained in [
+        "// SAFETY: because.\nunsafe { f() }",
+        "a;\n// SAFETY: because,\n// and so.\n#[allow(x)]\nlet y = unsafe { f() };",
+        "// SAFETY: because.\nunsafe impl Send for X {}",
+        "unsafe fn f() {}\n#[unsafe(no_mangle)]\nfn g() {} // \"unsafe {}\"",
+    ] {
+        assert_silent(safety::check, &[(path, explained)]);
+    }
+    for bare in [
+        "unsafe { f() }",
+        "// because.\nunsafe { f() }",
+        "// SAFETY: of another.\nlet x = 1;\nlet y = unsafe { f() };",
+        "unsafe impl Send for X {}",
+    ] {
+        assert_fires(safety::check, &[(path, bare)], "SAFETY");
+    }
+}
+
+#[test]
+fn files_that_nobody_names() {
+    let manifest = ("crates/log/Cargo.toml", PACKAGE);
+    let all = [
+        manifest,
+        ("crates/log/src/lib.rs", "mod a;\npub mod b { mod c; }\n#[path = \"d/e.rs\"]\nmod x;"),
+        ("crates/log/src/a.rs", "#[cfg(test)]\nmod tests;"),
+        ("crates/log/src/a/tests.rs", ""),
+        ("crates/log/src/b/c/mod.rs", "mod f;"),
+        ("crates/log/src/b/c/f.rs", ""),
+        ("crates/log/src/d/e.rs", ""),
+        ("crates/log/src/bin/tool.rs", ""),
+        ("crates/log/tests/behaviour.rs", "mod shared;"),
+        ("crates/log/tests/shared/mod.rs", ""),
+        ("elsewhere/x.rs", ""),
+    ];
+    assert_silent(reachable::check, &all);
+    for orphan in ["src/z.rs", "src/tests.rs", "src/b/d.rs", "tests/shared/y.rs"] {
+        let path = format!("crates/log/{orphan}");
+        let more = [&all[..], &[(path.as_str(), "")]].concat();
+        assert_fires(reachable::check, &more, &format!("{path}: no `mod` line"));
+    }
+}
+
+#[test]
+fn a_module_in_a_comment_or_string_is_not_named() {
+    let files = [
+        ("crates/log/Cargo.toml", PACKAGE),
+        ("crates/log/src/lib.rs", "// mod a;\nconst X: &str = \"mod a;\";"),
+        ("crates/log/src/a.rs", ""),
+    ];
+    assert_fires(reachable::check, &files, "crates/log/src/a.rs: no `mod` line");
+}
+
+#[test]
+fn programs_named_in_the_manifest_are_roots() {
+    let manifest = format!("{PACKAGE}[[bin]]\nname = \"x\"\npath = \"src/deep/x.rs\"\n");
+    let files = [("crates/log/Cargo.toml", manifest.as_str()), ("crates/log/src/deep/x.rs", "")];
+    assert_silent(reachable::check, &files);
+}
+
+#[test]
+fn dependencies_point_down() {
+    let with = |rest: &str| format!("{PACKAGE}\n{rest}");
+    for fine in [
+        "[dependencies]\nesker-vfs.workspace = true\nserde = \"1\"",
+        "[dependencies]\nesker-format = { path = \"../format\" }",
+        "[features]\nesker-table = []",
+    ] {
+        assert_silent(manifest::check_layers, &[("crates/log/Cargo.toml", &with(fine))]);
+    }
+    for broken in [
+        "[dependencies]\nesker-table.workspace = true",
+        "[dependencies]\nesker = { path = \"../db\" }",
+        "[dev-dependencies]\nesker-testkit.workspace = true",
+        "[dependencies.esker-query]\nworkspace = true",
+        "[target.'cfg(loom)'.dependencies]\nesker-cli = \"1\"",
+        "[dependencies]\nesker-log.workspace = true",
+    ] {
+        let files = [("crates/log/Cargo.toml", with(broken))];
+        let files = files.each_ref().map(|(path, text)| (*path, text.as_str()));
+        assert_fires(manifest::check_layers, &files, "must not depend on");
+    }
+    let unknown = [("crates/new/Cargo.toml", "[package]\nname = \"esker-new\"")];
+    assert_fires(manifest::check_layers, &unknown, "no place in the list");
+}
+
+#[test]
+fn each_crate_has_a_short_readme() {
+    let manifest = ("crates/log/Cargo.toml", PACKAGE);
+    assert_fires(manifest::check_readmes, &[manifest], "expected a README");
+    let answer = "# log\n\n**Should I use this crate?** No.\n";
+    assert_silent(manifest::check_readmes, &[manifest, ("crates/log/README.md", answer)]);
+    let silent = [manifest, ("crates/log/README.md", "# log\n")];
+    assert_fires(manifest::check_readmes, &silent, "Should I use");
+    let long = format!("{answer}{}", "\n".repeat(30));
+    assert_fires(manifest::check_readmes, &[manifest, ("crates/log/README.md", &long)], "33 lines");
+}
+
+#[test]
+fn links_resolve() {
+    let text = "# One title\n## `Two`, and\n[a](docs) [b](docs/x.md#one-title) [c](#two-and)\n\
+        [d](https://x) [`e`](docs/x.md \"title\") `[f](none)`\n\
+        ```\n[g](none)\n```\n[h]: docs/x.md\n";
+    let files = [("README.md", text), ("docs/x.md", "# One title\n[up](../README.md)")];
+    assert_silent(markdown::check, &files);
+    for (broken, expected) in [
+        ("\n[a](none.md)", "a.md:2: link to `none.md`: no such file"),
+        ("[`a`](none.md)", "no such file"),
+        ("[a]: none.md", "no such file"),
+        ("[a](../none.md)", "no such file"),
+        ("[a](#none)", "no such heading"),
+        ("# One\n[a](b.md#one)", "no such heading"),
+    ] {
+        assert_fires(markdown::check, &[("a.md", broken), ("b.md", "# Two")], expected);
+    }
+}
+
+#[test]
+fn the_changelog_has_its_shape() {
+    let buckets = "### Safety and performance\n### Features\n### Internals\n";
+    let good =
+        format!("# Changelog\n## Unreleased\n{buckets}## 0.1.0 (2026-01-31)\n### Features\n");
+    assert_silent(changelog::check, &[("CHANGELOG.md", &good)]);
+    assert_fires(changelog::check, &[], "expected a changelog");
+    for (broken, expected) in [
+        (good.replace("Unreleased", "0.2.0 (2026-02-01)"), "as the first release"),
+        (good.replace("### Internals\n", ""), "in this order"),
+        (good.replace("### Features", "### Fixes"), "in this order"),
+        (good.replace("(2026-01-31)", ""), "expected `1.2.3"),
+        (format!("## Unreleased\n### Internals\n{buckets}"), "in this order"),
+    ] {
+        assert_fires(changelog::check, &[("CHANGELOG.md", &broken)], expected);
+    }
+}
+
+#[test]
+fn large_files_and_paths_of_one_machine() {
+    let large = "x".repeat(content::FILE_BYTES_MAX + 1);
+    assert_fires(content::check_sizes, &[("a.csv", &large)], "bytes, expected at most");
+    assert_silent(content::check_sizes, &[("a.csv", large.get(1..).unwrap())]);
+
+    let (work, root, temporary) =
+        (concat!("/", "work/x"), concat!("(/", "root/x)"), concat!("/", "tmp/x"));
+    assert_fires(content::check_paths, &[("a.rs", work)], "path of one machine");
+    assert_fires(content::check_paths, &[("a.toml", root)], "path of one machine");
+    assert_fires(content::check_paths, &[("a.md", temporary)], "path of one machine");
+    assert_silent(content::check_paths, &[("a.rs", temporary)]);
+    assert_silent(content::check_paths, &[("a.md", &format!("net{work} ~{work} .{work}"))]);
+}
+
+#[test]
+fn violations_name_their_place() {
+    assert_eq!(Violation::new("a.rs", 3, "bad").to_string(), "a.rs:3: bad");
+    assert_eq!(Violation::new("a.rs", 0, "bad").to_string(), "a.rs: bad");
+}
+
+#[test]
+fn statistics_count_tests_apart() {
+    let source = "fn a() {\n assert!(x);\n}\n";
+    let tests = "#[test]\nfn b() { assert_eq!(1, 1); }\n";
+    let project = Project::of(&[("c/src/a.rs", source), ("c/src/a/tests.rs", tests)]);
+    let report = statistics::report(&project);
+    let figure = |name: &str| {
+        let line = report.lines().find(|line| line.starts_with(name)).unwrap();
+        line.get(name.len()..).unwrap().split_whitespace().next().unwrap().to_owned()
+    };
+    assert_eq!(figure("source lines"), "3");
+    assert_eq!(figure("test lines"), "2");
+    assert_eq!(figure("tests"), "1");
+    assert_eq!(figure("assertions"), "2");
+    assert_eq!(figure("lines of a function"), "3");
+}
