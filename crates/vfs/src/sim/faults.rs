@@ -344,7 +344,8 @@ impl Script {
 /// Who hears of a failed sync.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SyncReport {
-    /// Every handle open at the time, once each, at its next sync (Linux since 4.13).
+    /// Every handle open at the time, once each, at its next sync, and the next sync of any
+    /// handle until somebody has heard (Linux since 4.16).
     #[default]
     EachHandle,
     /// Only the sync that failed, or the next one of any handle where that reports late.

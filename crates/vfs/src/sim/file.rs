@@ -119,7 +119,7 @@ impl SimFile {
         let unreported = std::mem::take(&mut errors.unreported);
         let seen = self.errors_seen.swap(errors.count, Ordering::Relaxed);
         match report {
-            SyncReport::EachHandle => seen < errors.count,
+            SyncReport::EachHandle => unreported || seen < errors.count,
             SyncReport::Once => unreported,
         }
     }

@@ -112,7 +112,9 @@ impl FileSystem for SimFiles {
     fn create_dir_all(&self, dir: &Path) -> Result<()> {
         const CALL: CallKind = CallKind::MakeDirectory;
         let mut state = self.0.lock();
-        state.begin(CallKind::Look, dir)?;
+        if let Some(fault) = state.begin(CallKind::Look, dir)? {
+            return Err(state.fail(fault, CallKind::Look, dir));
+        }
         let mut paths: Vec<&Path> = dir.ancestors().collect();
         paths.reverse();
         for path in paths {

@@ -46,17 +46,32 @@ impl Trace {
     }
 }
 
-/// Folds bytes and their number into a hash, eight at a time.
+/// Folds bytes and their number into a hash: thirty-two at a time in four lanes, which do not
+/// wait for one another, then eight at a time.
 pub(crate) fn fold(hash: u64, bytes: &[u8]) -> u64 {
     let mut hash = hash ^ bytes.len() as u64;
-    let (words, rest) = bytes.as_chunks::<8>();
+    let (blocks, rest) = bytes.as_chunks::<32>();
+    if !blocks.is_empty() {
+        let mut lanes = [hash, hash ^ 1, hash ^ 2, hash ^ 3];
+        for block in blocks {
+            for (lane, word) in lanes.iter_mut().zip(block.as_chunks::<8>().0) {
+                *lane = step(*lane, *word);
+            }
+        }
+        hash = lanes.into_iter().fold(hash, |hash, lane| mix(hash ^ lane));
+    }
+    let (words, rest) = rest.as_chunks::<8>();
     for word in words {
-        hash = (hash ^ u64::from_le_bytes(*word)).wrapping_mul(0x9fb2_1c65_1e98_df25);
-        hash ^= hash >> 32;
+        hash = step(hash, *word);
     }
     let mut last = [0; 8];
     for (to, from) in last.iter_mut().zip(rest) {
         *to = *from;
     }
     mix(hash ^ u64::from_le_bytes(last))
+}
+
+fn step(hash: u64, word: [u8; 8]) -> u64 {
+    let hash = (hash ^ u64::from_le_bytes(word)).wrapping_mul(0x9fb2_1c65_1e98_df25);
+    hash ^ (hash >> 32)
 }
