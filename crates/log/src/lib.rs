@@ -1,2 +1,30 @@
-//! To be filled.
+//! The log: one order for all commits, made durable a batch at a time, recovered after any crash.
+//!
+//! | module | what it defines |
+//! |---|---|
+//! | [`scan()`], [`Scan`], [`Frames`] | what a database's log files still hold |
+//! | `recovery` | [`Scan::start`]: a new epoch, in a new file |
+//! | [`Log`], [`Ticket`] | numbering, group commit, rotation |
+//! | `flusher` | who writes and syncs which batch, and who wakes whom |
+//! | `log_file` | names of log files, creating one |
+//! | `file_run` | the valid frames of one file |
+//! | [`sabotage`] | planted bugs, to test the tests |
 #![forbid(unsafe_code)]
+
+mod error;
+mod file_run;
+mod flusher;
+mod frames;
+mod log;
+mod log_file;
+mod recovery;
+pub mod sabotage;
+mod scan;
+#[cfg(test)]
+mod tests;
+
+pub use error::{Error, ErrorKind, Result};
+pub use frames::{Frames, RecoveredFrame};
+pub use log::{Log, OnDurable, Options, Ticket};
+pub use log_file::unused;
+pub use scan::{Scan, TornTail, scan};

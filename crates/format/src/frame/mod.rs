@@ -40,7 +40,7 @@ pub mod kind {
 }
 
 /// What marks the file identities of log files among all files of a database (`"log"`).
-const LOG_FILE: u64 = 0x676f_6c << 40;
+const LOG_FILE: u64 = 0x0067_6f6c << 40;
 
 /// The place of bytes in the log file with this number.
 #[must_use]

@@ -1,0 +1,210 @@
+//! The valid frames of one log file.
+//!
+//! A file's *run* is the longest row of frames from its header on that are whole, belong to the
+//! file's epoch, have dense commit numbers and repeat the checksum of the frame before. Whatever
+//! stands behind the run is searched at every 8 bytes for further valid frames: they are of no
+//! use as commits, but what they claim to be durable proves that the run was once longer.
+
+use std::path::Path;
+
+use esker_format::frame::{
+    FILE_HEADER_BYTES, FileHeader, Frame, decode_frame, decode_unchecked, kind, may_be_frame,
+};
+
+use crate::log_file;
+use crate::sabotage::planted;
+use crate::{Error, ErrorKind, Result};
+
+/// What a log file holds.
+#[derive(Clone, Debug)]
+pub(crate) struct FileRun {
+    pub number: u64,
+    /// The length of the file in bytes.
+    pub len: u64,
+    /// `None` when the header is torn.
+    pub header: Option<FileHeader>,
+    /// True when the file's frames count: its header is whole and, in the first file of an epoch,
+    /// so is everything up to the frame that starts the epoch.
+    pub counts: bool,
+    /// The first commit that is needed, with its offset.
+    pub first: Position,
+    /// The last commit of the run that counts; below `first` when there is none.
+    pub last: u64,
+    /// The checksum of `last`; 0 when unknown.
+    pub last_checksum: u64,
+    /// The offset behind `last`.
+    pub end: u64,
+    /// The offset behind the whole run, void frames included.
+    pub run_end: u64,
+    /// The highest `durable_through` of any valid frame or header in the file.
+    pub claim: u64,
+    /// The highest `durable_through` that speaks of this epoch's own files.
+    pub vouched: u64,
+    /// The highest epoch that any valid frame or header names.
+    pub epoch: u64,
+}
+
+/// A commit and where its frame starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Position {
+    pub commit: u64,
+    pub offset: u64,
+    /// The checksum of the frame before it.
+    pub previous: u64,
+}
+
+/// Which commits of a file matter.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Range {
+    /// Commits up to this one are in the checkpoint.
+    pub after: u64,
+    /// Commits from this one on are void.
+    pub before: u64,
+}
+
+/// A log file in memory.
+#[derive(Debug)]
+pub(crate) struct FileBytes {
+    pub number: u64,
+    pub bytes: Vec<u8>,
+    pub header: Option<FileHeader>,
+}
+
+impl FileBytes {
+    /// Takes the bytes of a file and reads the header.
+    ///
+    /// # Errors
+    /// `NotOurs`, `UnknownVersion`, or `Corrupt` when the file stands under a wrong name.
+    pub fn new(path: &Path, number: u64, database: u128, bytes: Vec<u8>) -> Result<Self> {
+        let header = match FileHeader::decode(&bytes) {
+            Ok(header) => Some(header),
+            Err(e) if e.kind() == esker_format::ErrorKind::UnknownVersion => {
+                return Err(Error::from(e.at(path.display())));
+            }
+            Err(_) => None,
+        };
+        if let Some(header) = header {
+            if header.database != database {
+                let message = format!(
+                    "{}: belongs to database {:032x}, expected {database:032x}",
+                    path.display(),
+                    header.database
+                );
+                return Err(Error::new(ErrorKind::NotOurs, message));
+            }
+            if header.number != number {
+                let message = format!(
+                    "{}: offset 32: is log file {:016x} under another name",
+                    path.display(),
+                    header.number
+                );
+                return Err(Error::new(ErrorKind::Corrupt, message));
+            }
+        }
+        Ok(Self { number, bytes, header })
+    }
+
+    /// The frame at `offset`.
+    pub fn frame(&self, database: u128, offset: usize) -> Option<Frame<'_>> {
+        let bytes = self.bytes.get(offset..)?;
+        if planted("torn_tail_accepted") {
+            return decode_unchecked(bytes).ok();
+        }
+        decode_frame(bytes, log_file::place(database, self.number, offset as u64)).ok()
+    }
+
+    /// Finds the run, and what the bytes behind it claim.
+    pub fn run(&self, database: u128, range: Range) -> FileRun {
+        let mut run = FileRun {
+            number: self.number,
+            len: self.bytes.len() as u64,
+            header: self.header,
+            counts: false,
+            first: Position { commit: 0, offset: 0, previous: 0 },
+            last: 0,
+            last_checksum: 0,
+            end: 0,
+            run_end: 0,
+            claim: 0,
+            vouched: 0,
+            epoch: 0,
+        };
+        let mut offset = 0;
+        if let Some(header) = &self.header {
+            offset = self.follow(database, range, header, &mut run);
+        }
+        while let Some(rest) = self.bytes.get(offset..).filter(|rest| !rest.is_empty()) {
+            match self.frame(database, offset).filter(|_| may_be_frame(rest)) {
+                Some(frame) => {
+                    run.claim = run.claim.max(frame.header.durable_through);
+                    run.epoch = run.epoch.max(frame.header.epoch);
+                    offset += frame.bytes;
+                }
+                None => offset += 8,
+            }
+        }
+        run
+    }
+
+    /// Follows the chain from the header on; returns the offset behind it.
+    fn follow(
+        &self,
+        database: u128,
+        range: Range,
+        header: &FileHeader,
+        run: &mut FileRun,
+    ) -> usize {
+        let start = Position {
+            commit: header.first_commit,
+            offset: FILE_HEADER_BYTES as u64,
+            previous: header.previous,
+        };
+        run.first = start;
+        run.last = header.first_commit.saturating_sub(1);
+        run.last_checksum = header.previous;
+        run.end = start.offset;
+        run.claim = run.last;
+        run.vouched = run.last;
+        run.epoch = header.epoch;
+        run.counts = !header.starts_epoch() || planted("stale_epoch_accepted");
+
+        let mut next = start;
+        let mut offset = FILE_HEADER_BYTES;
+        while let Some(frame) = self.follower(database, header, &next, offset) {
+            offset += frame.bytes;
+            let (commit, checksum) = (next.commit, frame.checksum);
+            let durable_through = frame.header.durable_through;
+            run.claim = run.claim.max(durable_through);
+            if durable_through >= header.epoch_start {
+                run.vouched = run.vouched.max(durable_through);
+            }
+            if commit == header.epoch_start && frame.header.kind == kind::EPOCH_START {
+                run.counts = true;
+            }
+            let Some(next_commit) = commit.checked_add(1) else { break };
+            next = Position { commit: next_commit, offset: offset as u64, previous: checksum };
+            if commit <= range.after {
+                run.first = next;
+            }
+            if commit < range.before {
+                (run.last, run.last_checksum, run.end) = (commit, checksum, offset as u64);
+            }
+        }
+        run.run_end = offset as u64;
+        offset
+    }
+
+    fn follower(
+        &self,
+        database: u128,
+        header: &FileHeader,
+        next: &Position,
+        offset: usize,
+    ) -> Option<Frame<'_>> {
+        let frame = self.frame(database, offset)?;
+        let follows = frame.header.epoch == header.epoch
+            && frame.header.commit == next.commit
+            && frame.header.previous == next.previous;
+        follows.then_some(frame)
+    }
+}

@@ -1,0 +1,417 @@
+//! Group commit: who writes and syncs which batch, and who wakes whom.
+//!
+//! All that a flush needs is in one [`Flusher`]. It lies in the log's state while nobody works
+//! with it; the thread that takes it is the leader. So there is one leader at most, and nobody
+//! holds the mutex while it writes, syncs, calls the hook or pauses.
+//!
+//! ```text
+//!  append ─► queue (open batch b+1)          events[(b+1) % 2]: its followers
+//!                │ taken when b is done
+//!            batch b: sealed ─► written ─► synced ─► published     events[b % 2]: its followers
+//! ```
+//!
+//! * The leader takes the whole queue as one batch, so that batch numbers alternate between the
+//!   two events, and waking the followers of `b` disturbs nobody who waits for `b + 1`.
+//! * After its own batch a leader does up to two more when there is work, so that they need no
+//!   thread switch. Then it lies the flusher down and wakes *one* follower of the open batch.
+//! * At every pause point the flusher lies in the state, with the stage it is in. In production a
+//!   pause does nothing. In simulation another task may run there, on the same stack, and must be
+//!   able to finish the batch itself, since the leader below it cannot.
+//!
+//! **No wake-up is lost.** A waiter reads the generation of its event, then looks at the state
+//! under the mutex, and sleeps only while the generation is unchanged. What it waits for is one of
+//! two things, and each is followed by a signal of its event:
+//! * its batch is published, or the log poisoned: `durable` (or `poison`) is stored first, then
+//!   the event is signalled for all. A waiter that read the old value read the generation before
+//!   the signal, so it does not sleep, or is asleep and woken.
+//! * the flusher lies free while its batch is still open: the leader lays it down under the mutex,
+//!   and when the queue is not empty signals the event of the open batch after that. A waiter of
+//!   the open batch that saw no flusher did so under the mutex before, and likewise wakes. One is
+//!   enough: it leads, unless somebody else took the flusher first; and whoever leads takes the
+//!   queue, or does as the leader before did. When the queue is empty no one waits for the open
+//!   batch; a later one finds the flusher itself.
+//!
+//! A sleeper on the event of the open batch never waits for an older batch of the same parity:
+//! that one was published, with a signal for all, before the open one could be filled.
+//!
+//! A failed write is repeated at the same offset, never beyond it. A failed sync is never
+//! repeated: the log is poisoned, and everybody whose frame is not durable is told that its
+//! outcome is unknown.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use esker_format::frame::{FILE_HEADER_BYTES, FileHeader, seal_frame};
+use esker_vfs::{File, OpenMode};
+
+use crate::log::{Log, LogFile, State, Ticket, reserve_space};
+use crate::log_file;
+use crate::sabotage::planted;
+use crate::{Error, ErrorKind, Result};
+
+/// How many batches a leader does after the first before another thread leads.
+const FURTHER_BATCHES: u32 = 2;
+
+/// How often a batch is written before the log gives up.
+const WRITES_MAX: u32 = 4;
+
+/// Buffers above this size are given back after use.
+const BUFFER_BYTES_MAX: usize = 4 << 20;
+
+/// The work of the leader.
+#[derive(Debug)]
+pub(crate) struct Flusher {
+    file: Arc<dyn File>,
+    number: u64,
+    /// Where the batch goes.
+    offset: u64,
+    /// The checksum of the last frame of the batch before.
+    checksum: u64,
+    /// The last commit handed to a batch.
+    last_commit: u64,
+    batch: Vec<u8>,
+    batch_number: u64,
+    /// The number of the next file: one for each attempt.
+    next_number: u64,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// No batch is in hand.
+    Idle,
+    /// The batch is to be sealed and written.
+    Write,
+    /// The batch is to be synced.
+    Sync,
+    /// The batch is durable; nobody knows yet.
+    Publish,
+}
+
+impl Flusher {
+    pub fn new(file: Arc<dyn File>, number: u64, offset: u64, checksum: u64) -> Self {
+        Self {
+            file,
+            number,
+            offset,
+            checksum,
+            last_commit: 0,
+            batch: Vec::new(),
+            batch_number: 0,
+            next_number: number + 1,
+            stage: Stage::Idle,
+        }
+    }
+}
+
+impl Log {
+    /// Waits until a frame is durable, leading when nobody else does.
+    pub(crate) fn drive(&self, ticket: Ticket) -> Result<()> {
+        let event = self.event(ticket.batch);
+        while self.durable() < ticket.commit {
+            let seen = event.generation();
+            let mut state = self.state();
+            if self.durable() >= ticket.commit {
+                break;
+            }
+            if let Some(cause) = &state.poison {
+                let message = format!(
+                    "whether commit {} survives is unknown until the database is opened again: \
+                     {cause}",
+                    ticket.commit
+                );
+                return Err(Error::new(ErrorKind::OutcomeUnknown, message));
+            }
+            let flusher = state.flusher.take();
+            drop(state);
+            match flusher {
+                Some(flusher) => self.lead(flusher),
+                None => self.environment.tasks.wait(event, seen),
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until the rotation with this number is done, leading when nobody else does.
+    pub(crate) fn drive_rotation(&self, wanted: u64) -> Result<()> {
+        loop {
+            let seen = self.rotation_event.generation();
+            let mut state = self.state();
+            if state.rotation.done >= wanted {
+                return state.rotation.error.clone().map_or(Ok(()), Err);
+            }
+            state.check_poison()?;
+            let flusher = state.flusher.take();
+            drop(state);
+            match flusher {
+                Some(flusher) => self.lead(flusher),
+                None => self.environment.tasks.wait(&self.rotation_event, seen),
+            }
+        }
+    }
+
+    fn event(&self, batch: u64) -> &esker_vfs::Event {
+        let [even, odd] = &self.batch_events;
+        if batch.is_multiple_of(2) { even } else { odd }
+    }
+
+    /// Leads: flushes batches until there is no work, or others should lead.
+    fn lead(&self, flusher: Box<Flusher>) {
+        let mut leader = Leader { log: self, flusher: Some(flusher) };
+        let mut batches = 0;
+        while let Some(flusher) = &mut leader.flusher {
+            match self.step(flusher, batches <= FURTHER_BATCHES) {
+                Ok(true) if flusher.stage == Stage::Idle => batches += 1,
+                Ok(true) => leader.pause(),
+                Ok(false) => return leader.release(),
+                Err(cause) => return leader.poison(&cause),
+            }
+        }
+    }
+
+    /// Goes on to the next stage; false when the leader is done. Fails when nothing can go on.
+    fn step(&self, flusher: &mut Flusher, may_take_batch: bool) -> Result<bool> {
+        match flusher.stage {
+            Stage::Idle if self.rotation_wanted() => self.rotate_now(flusher)?,
+            Stage::Idle if !may_take_batch => return Ok(false),
+            Stage::Idle => return Ok(self.take_batch(flusher)),
+            Stage::Write => {
+                self.seal(flusher)?;
+                self.write(flusher)?;
+            }
+            Stage::Sync => self.sync(flusher)?,
+            Stage::Publish => self.publish(flusher),
+        }
+        Ok(true)
+    }
+
+    /// Takes all that is queued as the next batch; false when there is nothing.
+    fn take_batch(&self, flusher: &mut Flusher) -> bool {
+        let mut state = self.state();
+        if state.queue.is_empty() {
+            return false;
+        }
+        std::mem::swap(&mut state.queue, &mut flusher.batch);
+        flusher.batch_number = state.open_batch;
+        flusher.last_commit = state.next_commit - 1;
+        flusher.stage = Stage::Write;
+        state.open_batch += 1;
+        true
+    }
+
+    /// Completes the frames of the batch, now that their places are known.
+    fn seal(&self, flusher: &mut Flusher) -> Result<()> {
+        let durable_through =
+            if planted("durable_through_too_high") { flusher.last_commit } else { self.durable() };
+        let mut rest = flusher.batch.as_mut_slice();
+        let mut offset = flusher.offset;
+        while !rest.is_empty() {
+            let place = log_file::place(self.database, flusher.number, offset);
+            let (checksum, bytes) = seal_frame(rest, place, flusher.checksum, durable_through)?;
+            flusher.checksum = checksum;
+            offset += bytes as u64;
+            rest = rest.get_mut(bytes..).unwrap_or_default();
+        }
+        Ok(())
+    }
+
+    /// Writes the batch, again and again at the same offset when that fails.
+    fn write(&self, flusher: &mut Flusher) -> Result<()> {
+        let mut writes = 0;
+        let mut offset = flusher.offset;
+        loop {
+            writes += 1;
+            match flusher.file.write_all_at(&flusher.batch, offset) {
+                Ok(()) => break,
+                Err(e) if writes == WRITES_MAX => return Err(e.into()),
+                Err(_) if planted("append_after_short_write") => {
+                    offset = flusher.file.len()?.next_multiple_of(8);
+                }
+                Err(_) => {}
+            }
+        }
+        flusher.offset = offset + flusher.batch.len() as u64;
+        flusher.stage = Stage::Sync;
+        Ok(())
+    }
+
+    fn sync(&self, flusher: &mut Flusher) -> Result<()> {
+        if planted("ack_before_sync") {
+            self.publish(flusher);
+        }
+        match log_file::sync(flusher.file.as_ref()) {
+            Err(_) if planted("poison_ignored") => {}
+            result => result?,
+        }
+        flusher.stage = Stage::Publish;
+        Ok(())
+    }
+
+    /// Tells everybody that the batch is durable.
+    fn publish(&self, flusher: &mut Flusher) {
+        self.durable.store(flusher.last_commit, Ordering::Release);
+        if let Some(on_durable) = &self.on_durable {
+            on_durable(flusher.last_commit);
+        }
+        flusher.batch.clear();
+        if flusher.batch.capacity() > BUFFER_BYTES_MAX {
+            flusher.batch = Vec::new();
+        }
+        flusher.stage = Stage::Idle;
+        self.environment.tasks.signal(self.event(flusher.batch_number), usize::MAX);
+    }
+
+    fn rotation_wanted(&self) -> bool {
+        let rotation = &self.state().rotation;
+        rotation.wanted > rotation.done
+    }
+
+    /// Starts a new file between two batches. Fails only when the log must be poisoned.
+    fn rotate_now(&self, flusher: &mut Flusher) -> Result<()> {
+        let result = self.next_file(flusher);
+        let mut state = self.state();
+        state.rotation.done = state.rotation.wanted;
+        state.rotation.error = result.as_ref().err().map(|e| e.error.clone());
+        drop(state);
+        self.environment.tasks.signal(&self.rotation_event, usize::MAX);
+        match result {
+            Err(RotationError { error, fatal: true }) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    fn next_file(&self, flusher: &mut Flusher) -> std::result::Result<(), RotationError> {
+        let state = self.state();
+        let first_commit = self.durable() + 1;
+        let Some(newest) = state.files.last().copied() else { return Ok(()) };
+        let mut queued = state.queue.len() as u64;
+        drop(state);
+        if newest.first_commit >= first_commit {
+            return Ok(());
+        }
+        let number = flusher.next_number;
+        flusher.next_number += 1;
+        let header = FileHeader {
+            database: self.database,
+            number,
+            epoch: self.epoch,
+            first_commit,
+            epoch_start: self.epoch_start,
+            previous: flusher.checksum,
+        };
+        let path = log_file::path(&self.dir, header.number);
+        let file = self.environment.files.open(&path, OpenMode::CreateNew)?;
+        let abandon = |error: Error| {
+            let _ = self.environment.files.remove(&path);
+            RotationError { error, fatal: false }
+        };
+        let start = FILE_HEADER_BYTES as u64;
+        let mut reserved = reserve_space(file.as_ref(), start + queued).map_err(abandon)?;
+        file.write_all_at(&header.encode(), 0).map_err(|e| abandon(e.into()))?;
+        let fatal = |error: Error| RotationError { error, fatal: true };
+        log_file::sync(file.as_ref()).map_err(fatal)?;
+        log_file::sync_dir(&self.environment, &self.dir).map_err(fatal)?;
+        loop {
+            let mut state = self.state();
+            queued = state.queue.len() as u64;
+            if start + queued <= reserved {
+                state.switch_file(&file, &header, reserved);
+                break;
+            }
+            drop(state);
+            reserved = reserve_space(file.as_ref(), start + queued).map_err(abandon)?;
+        }
+        (flusher.file, flusher.number, flusher.offset) = (file, header.number, start);
+        Ok(())
+    }
+}
+
+/// Why there is no new file.
+struct RotationError {
+    error: Error,
+    /// True when the log must be poisoned.
+    fatal: bool,
+}
+
+impl From<esker_vfs::Error> for RotationError {
+    fn from(error: esker_vfs::Error) -> Self {
+        Self { error: error.into(), fatal: false }
+    }
+}
+
+impl State {
+    /// Makes `file` the current one; all that is queued goes there.
+    fn switch_file(&mut self, file: &Arc<dyn File>, header: &FileHeader, reserved: u64) {
+        let queued = self.queue.len() as u64;
+        let written = self.end - queued;
+        if let Some(last) = self.files.last_mut() {
+            last.bytes = written;
+        }
+        let first_commit = header.first_commit;
+        self.files.push(LogFile { number: header.number, first_commit, bytes: 0 });
+        self.file = Arc::clone(file);
+        self.number = header.number;
+        self.end = FILE_HEADER_BYTES as u64 + queued;
+        self.reserved = reserved;
+    }
+}
+
+/// The right to flush. When it is dropped by a panic of the hook, the log is poisoned: nobody
+/// could flush any more.
+struct Leader<'a> {
+    log: &'a Log,
+    flusher: Option<Box<Flusher>>,
+}
+
+impl Leader<'_> {
+    /// A point at which the simulator may run other tasks, which may take over.
+    fn pause(&mut self) {
+        self.log.state().flusher = self.flusher.take();
+        self.log.environment.tasks.pause();
+        self.flusher = self.log.state().flusher.take();
+    }
+
+    /// Leaves the work to others, and wakes one of them when there is any.
+    fn release(mut self) {
+        let mut state = self.log.state();
+        state.flusher = self.flusher.take();
+        let (open_batch, queued) = (state.open_batch, !state.queue.is_empty());
+        let rotation_wanted = state.rotation.wanted > state.rotation.done;
+        drop(state);
+        if queued {
+            self.log.environment.tasks.signal(self.log.event(open_batch), 1);
+        }
+        if rotation_wanted {
+            self.log.environment.tasks.signal(&self.log.rotation_event, 1);
+        }
+    }
+
+    /// Ends the log: nothing is taken any more, and everybody who waits is told.
+    fn poison(mut self, cause: &Error) {
+        self.flusher = None;
+        self.log.poison(cause);
+    }
+}
+
+impl Drop for Leader<'_> {
+    fn drop(&mut self) {
+        if self.flusher.is_some() {
+            let message = "a thread panicked while it flushed the log";
+            self.log.poison(&Error::new(ErrorKind::Io, message));
+        }
+    }
+}
+
+impl Log {
+    fn poison(&self, cause: &Error) {
+        let mut state = self.state();
+        if state.poison.is_none() {
+            state.poison = Some(cause.to_string());
+        }
+        drop(state);
+        let [even, odd] = &self.batch_events;
+        for event in [even, odd, &self.rotation_event] {
+            self.environment.tasks.signal(event, usize::MAX);
+        }
+    }
+}

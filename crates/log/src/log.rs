@@ -1,0 +1,335 @@
+//! The running log: numbering frames and making them durable.
+//!
+//! Appending copies a frame into a queue and gives it the next commit number; nothing is written.
+//! Whoever waits for durability and finds nobody flushing becomes the leader: it takes all that is
+//! queued as one batch, writes it with one call and syncs the file. Meanwhile the next batch
+//! gathers, so the running sync is the batching window. See `flusher` for how threads take turns.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use esker_format::frame::{FileHeader, FrameHeader, append_frame, frame_bytes, kind};
+use esker_vfs::{Environment, ErrorKind as VfsErrorKind, Event, File};
+
+use crate::flusher::Flusher;
+use crate::log_file;
+use crate::{Error, ErrorKind, Result};
+
+/// What is called when commits up to a number have become durable, before anybody who waits for
+/// them goes on. Calls come one at a time with rising numbers, and must not wait or append.
+pub type OnDurable = Arc<dyn Fn(u64) + Send + Sync>;
+
+/// How a log runs.
+#[derive(Clone, Default)]
+pub struct Options {
+    /// Told about progress, if set.
+    pub on_durable: Option<OnDurable>,
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options").field("on_durable", &self.on_durable.is_some()).finish()
+    }
+}
+
+/// An appended frame: what to wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ticket {
+    /// Its commit number.
+    pub commit: u64,
+    /// The batch that will carry it.
+    pub(crate) batch: u64,
+}
+
+/// A log file that belongs to the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LogFile {
+    pub number: u64,
+    /// The first commit it is needed for.
+    pub first_commit: u64,
+    pub bytes: u64,
+}
+
+/// Where a log begins to run.
+pub(crate) struct Start {
+    pub environment: Environment,
+    pub dir: PathBuf,
+    /// The header of the current file, which starts the epoch.
+    pub header: FileHeader,
+    pub file: Arc<dyn File>,
+    /// Where the next frame goes.
+    pub end: u64,
+    pub last_checksum: u64,
+    pub older: Vec<LogFile>,
+    pub on_durable: Option<OnDurable>,
+}
+
+/// A log that is open for appending. Shared by all threads.
+pub struct Log {
+    pub(crate) environment: Environment,
+    pub(crate) dir: PathBuf,
+    pub(crate) database: u128,
+    pub(crate) epoch: u64,
+    pub(crate) epoch_start: u64,
+    pub(crate) on_durable: Option<OnDurable>,
+    /// Every commit up to this one is durable.
+    pub(crate) durable: AtomicU64,
+    /// Where those wait whose batch has an even number, and an odd one.
+    pub(crate) batch_events: [Event; 2],
+    /// Where those wait who asked for a new file.
+    pub(crate) rotation_event: Event,
+    state: Mutex<State>,
+}
+
+pub(crate) struct State {
+    pub next_commit: u64,
+    /// Frames that no leader has taken yet.
+    pub queue: Vec<u8>,
+    /// The number of the batch that the queue will be.
+    pub open_batch: u64,
+    /// Present when nobody is flushing.
+    pub flusher: Option<Box<Flusher>>,
+    /// The current file, its number, and where the queue will end in it.
+    pub file: Arc<dyn File>,
+    pub number: u64,
+    pub end: u64,
+    /// Up to where the current file has space on the disk.
+    pub reserved: u64,
+    /// Every file of the log, oldest first; the last is the current one.
+    pub files: Vec<LogFile>,
+    pub rotation: Rotation,
+    /// Why nothing is taken any more.
+    pub poison: Option<String>,
+}
+
+/// Requests for a new file, by number: coalesced when several ask at once.
+#[derive(Debug, Default)]
+pub(crate) struct Rotation {
+    pub wanted: u64,
+    pub done: u64,
+    /// How the last one done ended.
+    pub error: Option<Error>,
+}
+
+impl fmt::Debug for Log {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.state();
+        f.debug_struct("Log")
+            .field("dir", &self.dir)
+            .field("epoch", &self.epoch)
+            .field("next_commit", &state.next_commit)
+            .field("durable", &self.durable())
+            .field("files", &state.files)
+            .field("poison", &state.poison)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Log {
+    pub(crate) fn new(start: Start) -> Self {
+        let Start { environment, dir, header, file, end, last_checksum, older, on_durable } = start;
+        let mut files = older;
+        let first_commit = header.first_commit;
+        files.push(LogFile { number: header.number, first_commit, bytes: end });
+        let flusher = Flusher::new(Arc::clone(&file), header.number, end, last_checksum);
+        Self {
+            environment,
+            dir,
+            database: header.database,
+            epoch: header.epoch,
+            epoch_start: header.epoch_start,
+            on_durable,
+            durable: AtomicU64::new(header.epoch_start),
+            batch_events: [Event::new(), Event::new()],
+            rotation_event: Event::new(),
+            state: Mutex::new(State {
+                next_commit: header.epoch_start + 1,
+                queue: Vec::new(),
+                open_batch: 1,
+                flusher: Some(Box::new(flusher)),
+                file,
+                number: header.number,
+                end,
+                reserved: end,
+                files,
+                rotation: Rotation::default(),
+                poison: None,
+            }),
+        }
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        // No code that may panic runs under this lock between two related changes.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives a frame the next commit number and queues it; [`Log::wait_durable`] makes it durable.
+    /// `kind` is one of [`esker_format::frame::kind`] that belongs to the caller.
+    ///
+    /// # Errors
+    /// Nothing has a number then: `NoSpace` when the disk has no room for the frame,
+    /// `InvalidInput` when the payload is too long, `Poisoned` after a failed write or sync.
+    pub fn append(&self, kind: u16, payload: &[u8]) -> Result<Ticket> {
+        let bytes = frame_bytes(payload.len()) as u64;
+        loop {
+            let mut state = self.state();
+            state.check_poison()?;
+            let end = state.end + bytes;
+            if end <= state.reserved {
+                let commit = state.next_commit;
+                let header = FrameHeader { epoch: self.epoch, commit, kind, ..Default::default() };
+                append_frame(&mut state.queue, &header, payload)?;
+                state.next_commit += 1;
+                state.end = end;
+                return Ok(Ticket { commit, batch: state.open_batch });
+            }
+            let (file, number) = (Arc::clone(&state.file), state.number);
+            drop(state);
+            let reserved = reserve_space(file.as_ref(), end)?;
+            let mut state = self.state();
+            if state.number == number {
+                state.reserved = state.reserved.max(reserved);
+            }
+        }
+    }
+
+    /// The commit number that the next frame will get.
+    #[must_use]
+    pub fn next_commit(&self) -> u64 {
+        self.state().next_commit
+    }
+
+    /// Every commit up to this one is durable. Never runs backwards.
+    #[must_use]
+    pub fn durable(&self) -> u64 {
+        self.durable.load(Ordering::Acquire)
+    }
+
+    /// The epoch of this log: higher by at least one at every open.
+    #[must_use]
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// True when a write or sync failed: nothing more is taken.
+    #[must_use]
+    pub fn is_poisoned(&self) -> bool {
+        self.state().poison.is_some()
+    }
+
+    /// Returns once the frame is durable. Hold no lock: this may do the writing for everybody.
+    ///
+    /// # Errors
+    /// `OutcomeUnknown` when its write or sync, or an earlier one, failed.
+    pub fn wait_durable(&self, ticket: Ticket) -> Result<()> {
+        self.drive(ticket)
+    }
+
+    /// Makes everything appended so far durable.
+    ///
+    /// # Errors
+    /// As for [`Log::wait_durable`].
+    pub fn flush(&self) -> Result<()> {
+        let state = self.state();
+        let batch = if state.queue.is_empty() { state.open_batch - 1 } else { state.open_batch };
+        let ticket = Ticket { commit: state.next_commit - 1, batch };
+        drop(state);
+        self.wait_durable(ticket)
+    }
+
+    /// Appends the frame that proves every commit before it durable, and makes it durable too.
+    /// Nothing may be appended after it.
+    ///
+    /// # Errors
+    /// As for [`Log::append`] and [`Log::wait_durable`]. The log is then recovered like after a
+    /// crash.
+    pub fn close(&self) -> Result<()> {
+        self.flush()?;
+        let ticket = self.append(kind::CLOSE, &[])?;
+        self.wait_durable(ticket)
+    }
+
+    /// Goes on in a new file: the next batch is its first. Does nothing when the current file has
+    /// no frame yet. Hold no lock.
+    ///
+    /// # Errors
+    /// `NoSpace`, `Io`: the log goes on in the file it has. `Poisoned` when a sync failed.
+    pub fn rotate(&self) -> Result<()> {
+        let mut state = self.state();
+        let rotation = &mut state.rotation;
+        let wanted = rotation.wanted.max(rotation.done + 1);
+        rotation.wanted = wanted;
+        drop(state);
+        self.drive_rotation(wanted)
+    }
+
+    /// Removes every file whose commits are all at most `commit`, oldest first, never the current
+    /// one. A durable checkpoint must hold them.
+    ///
+    /// # Errors
+    /// `Io`; the files that are left are still part of the log. `Poisoned`.
+    pub fn remove_through(&self, commit: u64) -> Result<()> {
+        self.environment.tasks.pause();
+        loop {
+            let state = self.state();
+            state.check_poison()?;
+            let Some(number) = state.oldest_through(commit) else { return Ok(()) };
+            drop(state);
+            match self.environment.files.remove(&log_file::path(&self.dir, number)) {
+                Err(e) if e.kind() != VfsErrorKind::NotFound => return Err(e.into()),
+                _ => self.state().files.retain(|file| file.number != number),
+            }
+        }
+    }
+
+    /// The size of all files of the log, from the oldest one that has not been removed.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        let state = self.state();
+        let older = state.files.iter().rev().skip(1).map(|file| file.bytes);
+        older.sum::<u64>() + state.end
+    }
+
+    /// The bytes that wait to be written: the caller's measure for holding back writers.
+    #[must_use]
+    pub fn queued_bytes(&self) -> u64 {
+        self.state().queue.len() as u64
+    }
+
+    /// The directory of the log files.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+}
+
+impl State {
+    pub fn check_poison(&self) -> Result<()> {
+        match &self.poison {
+            Some(cause) => Err(Error::new(
+                ErrorKind::Poisoned,
+                format!("the log takes nothing more since an earlier failure: {cause}"),
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// The oldest file, when it is not the current one and holds no commit above this one.
+    fn oldest_through(&self, commit: u64) -> Option<u64> {
+        let [oldest, next, ..] = self.files.as_slice() else { return None };
+        (next.first_commit <= commit.saturating_add(1)).then_some(oldest.number)
+    }
+}
+
+const RESERVED_BYTES_MIN: u64 = 16 << 10;
+const RESERVED_BYTES_MAX: u64 = 1 << 20;
+
+/// Makes sure that a file has room on the disk for its first `end` bytes and some more, so that a
+/// full disk shows before a frame has a number. Returns up to where it has.
+pub(crate) fn reserve_space(_file: &dyn File, end: u64) -> Result<u64> {
+    let ahead = end.clamp(RESERVED_BYTES_MIN, RESERVED_BYTES_MAX);
+    let reserved = end.saturating_add(ahead).next_multiple_of(RESERVED_BYTES_MIN);
+    Ok(reserved)
+}

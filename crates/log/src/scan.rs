@@ -1,0 +1,295 @@
+//! What the log files of a database still hold.
+//!
+//! ```text
+//!  file 5  epoch 2   ├ 40 │ 41 │ 42 │ 43 │ 44 ┊ 45 ┊ 46      45, 46: void, epoch 3 began at 45
+//!  file 6  epoch 3                       ├ 45 │ 46 │ 47 │ ╳ torn
+//!  file 7  epoch 4                  (unfinished recovery: does not count)
+//!
+//!  checkpoint at 41  ⇒  the chain is 42 … 44 of file 5, then 45 … 47 of file 6
+//! ```
+//!
+//! Rules
+//! 1. The first file of an epoch counts only when its header, the frames it carries over and the
+//!    frame that starts the epoch are whole. Otherwise it is what a crash left of a recovery.
+//! 2. Where a file of a higher epoch counts, frames of lower epochs are void from its first commit
+//!    on.
+//! 3. The chain starts behind the checkpoint and ends before the first missing commit number.
+//! 4. When any valid frame, void or not, in whatever file, says that the missing commit was
+//!    durable, there is damage: an error. Otherwise what follows is the torn tail: frames that
+//!    were being written when the power went, which nobody was told about.
+//! 5. A database always has a log file that counts: files go only once a newer one is durable.
+//!
+//! Within an epoch each frame repeats the checksum of the one before, across files too. Between
+//! epochs the numbers alone link: an older file may hold the original of a frame that the chain
+//! has as a copy.
+//!
+//! **What needs no rewriting.** `durable_through` proves that a commit survived *somewhere* when
+//! the frame was written. For a copy in the first file of an epoch that is worth nothing until
+//! that file was synced, which only frames written behind the start of the epoch show. So
+//! [`Scan::start`] relies on claims of the newest epoch that reach its start, or else on what
+//! stands before the epoch's first commit; see [`Scan::settled`].
+
+use std::path::{Path, PathBuf};
+
+use esker_vfs::Environment;
+
+use crate::file_run::{FileBytes, FileRun, Range};
+use crate::frames::Frames;
+use crate::log_file;
+use crate::sabotage::planted;
+use crate::{Error, ErrorKind, Result};
+
+/// What the log files of a database still hold: see [`scan()`].
+#[derive(Clone, Debug)]
+pub struct Scan {
+    pub(crate) environment: Environment,
+    pub(crate) dir: PathBuf,
+    pub(crate) database: u128,
+    pub(crate) checkpoint_commit: u64,
+    /// Every log file, by number.
+    pub(crate) runs: Vec<FileRun>,
+    pub(crate) chain: Vec<ChainPart>,
+    pub(crate) last_commit: u64,
+    pub(crate) proven: u64,
+    pub(crate) settled: u64,
+    torn_tail: Option<TornTail>,
+}
+
+/// The part of a log file that belongs to the chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ChainPart {
+    pub number: u64,
+    pub first_commit: u64,
+    pub last_commit: u64,
+    /// Where the frame of `first_commit` starts.
+    pub start: u64,
+    /// Where the frame of `last_commit` ends.
+    pub end: u64,
+    /// The checksum of the frame before `first_commit`.
+    pub previous: u64,
+}
+
+/// What a crash left behind the last whole frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TornTail {
+    /// The file.
+    pub path: PathBuf,
+    /// Where it starts, in bytes.
+    pub offset: u64,
+    /// Its length in bytes, in this file.
+    pub bytes: u64,
+}
+
+/// Reads the log files in `dir` and finds every commit above `checkpoint_commit` that survived.
+/// Modifies nothing.
+///
+/// # Errors
+/// `Corrupt` names file and offset when a commit that was durable is missing, and when there is
+/// no log at all; `NotOurs` and `UnknownVersion` when a log file is of another database or of a
+/// newer version; `Io` when a file cannot be read.
+pub fn scan(
+    environment: &Environment,
+    dir: &Path,
+    database: u128,
+    checkpoint_commit: u64,
+) -> Result<Scan> {
+    let mut runs = Vec::new();
+    let mut bound = VoidBound::default();
+    for number in log_file::numbers(environment.files.as_ref(), dir)?.into_iter().rev() {
+        let path = log_file::path(dir, number);
+        let bytes = log_file::read(environment.files.as_ref(), &path)?;
+        let file = FileBytes::new(&path, number, database, bytes)?;
+        let epoch = file.header.map_or(0, |h| h.epoch);
+        let range = Range { after: checkpoint_commit, before: bound.before(epoch) };
+        let run = file.run(database, range);
+        if let Some(header) = run.header.filter(|_| run.counts) {
+            bound.add(header.epoch, header.first_commit).map_err(|newer| {
+                let message = format!(
+                    "{}: offset 40: epoch is {}, expected at most {newer} as in newer files",
+                    path.display(),
+                    header.epoch
+                );
+                Error::new(ErrorKind::Corrupt, message)
+            })?;
+        }
+        runs.push(run);
+    }
+    runs.reverse();
+    let mut scan = Scan {
+        environment: environment.clone(),
+        dir: dir.to_owned(),
+        database,
+        checkpoint_commit,
+        runs,
+        chain: Vec::new(),
+        last_commit: checkpoint_commit,
+        proven: checkpoint_commit,
+        settled: checkpoint_commit,
+        torn_tail: None,
+    };
+    scan.link()?;
+    Ok(scan)
+}
+
+/// From which commit on frames of an epoch are void, going from the newest file to the oldest.
+#[derive(Debug, Default)]
+struct VoidBound {
+    epoch: u64,
+    /// The first commit of that epoch in the files seen.
+    first: Option<u64>,
+    /// The first commit of all higher epochs.
+    above: Option<u64>,
+}
+
+impl VoidBound {
+    fn before(&self, epoch: u64) -> u64 {
+        if planted("void_frame_resurrected") {
+            return u64::MAX;
+        }
+        let own = if epoch < self.epoch { self.first } else { None };
+        own.into_iter().chain(self.above).min().unwrap_or(u64::MAX)
+    }
+
+    /// Takes in a file that counts. Fails with the epoch seen when that is lower.
+    fn add(&mut self, epoch: u64, first_commit: u64) -> std::result::Result<(), u64> {
+        match self.first {
+            Some(_) if epoch > self.epoch => return Err(self.epoch),
+            Some(first) if epoch == self.epoch => self.first = Some(first.min(first_commit)),
+            first => {
+                self.above = first.into_iter().chain(self.above).min();
+                (self.epoch, self.first) = (epoch, Some(first_commit));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Scan {
+    /// Builds the chain from the runs.
+    fn link(&mut self) -> Result<()> {
+        let mut previous: Option<(u64, u64)> = None; // epoch, checksum of `last_commit`
+        let mut end = None;
+        for run in &self.runs {
+            let Some(header) = run.header.filter(|_| run.counts) else { continue };
+            let expected = self.last_commit.saturating_add(1);
+            if run.last.saturating_add(1) == expected && header.first_commit <= run.last {
+                previous = Some((header.epoch, run.last_checksum));
+            }
+            if run.last < expected {
+                if self.chain.is_empty() || header.first_commit == expected {
+                    end = Some((run.number, run.run_end));
+                }
+                continue;
+            }
+            // A run starts at the checkpoint or at its header: above `expected`, there is a gap;
+            // below, two files of one epoch disagree.
+            let chained = match previous {
+                Some((epoch, checksum)) => epoch != header.epoch || run.first.previous == checksum,
+                None => true,
+            };
+            if run.first.commit != expected || !chained {
+                break;
+            }
+            self.chain.push(ChainPart {
+                number: run.number,
+                first_commit: expected,
+                last_commit: run.last,
+                start: run.first.offset,
+                end: run.end,
+                previous: run.first.previous,
+            });
+            self.last_commit = run.last;
+            previous = Some((header.epoch, run.last_checksum));
+            end = Some((run.number, run.run_end));
+        }
+        self.judge(end)
+    }
+
+    /// Tells damage from a torn tail at the first missing commit.
+    fn judge(&mut self, end: Option<(u64, u64)>) -> Result<()> {
+        let missing = self.last_commit.saturating_add(1);
+        let Some((number, offset)) = end.or_else(|| self.first_counting()) else {
+            let message = format!(
+                "{}: expected a log file with a whole header and the start of its epoch, found {}",
+                self.dir.display(),
+                if self.runs.is_empty() { "no log file" } else { "none in the log files there" }
+            );
+            return Err(Error::new(ErrorKind::Corrupt, message));
+        };
+        let path = log_file::path(&self.dir, number);
+        let claim = self.runs.iter().map(|run| (run.claim, run.number)).max();
+        if let Some((claim, witness)) = claim.filter(|(claim, _)| *claim >= missing)
+            && !planted("midlog_rot_as_torn_tail")
+        {
+            let message = format!(
+                "{}: offset {offset}: expected the frame of commit {missing}, which is damaged or \
+                 missing although {} proves commits up to {claim} durable",
+                path.display(),
+                log_file::path(Path::new(""), witness).display(),
+            );
+            return Err(Error::new(ErrorKind::Corrupt, message));
+        }
+        self.proven = self.proven.max(claim.map_or(0, |c| c.0)).min(self.last_commit);
+        self.settled = self.vouched().clamp(self.checkpoint_commit, self.last_commit);
+        let len = self.runs.iter().find(|run| run.number == number).map_or(0, |run| run.len);
+        if len > offset {
+            self.torn_tail = Some(TornTail { path, offset, bytes: len - offset });
+        }
+        Ok(())
+    }
+
+    fn first_counting(&self) -> Option<(u64, u64)> {
+        self.runs.iter().find(|run| run.counts).map(|run| (run.number, run.run_end))
+    }
+
+    /// What the newest epoch proves of its own files, and of the older ones it goes on from.
+    fn vouched(&self) -> u64 {
+        let counting = || self.runs.iter().filter(|run| run.counts);
+        let newest = counting().map(|run| run.epoch_of_header()).max();
+        let own = counting().filter(|run| Some(run.epoch_of_header()) == newest);
+        own.map(|run| run.vouched).max().unwrap_or(0)
+    }
+
+    /// The last commit that survived; the checkpoint's when the log holds none above it.
+    #[must_use]
+    pub fn last_commit(&self) -> u64 {
+        self.last_commit
+    }
+
+    /// The highest commit that the log or the checkpoint proves to have been durable.
+    #[must_use]
+    pub fn proven(&self) -> u64 {
+        self.proven
+    }
+
+    /// The highest commit that is known to be durable in the very files the chain reads it from.
+    #[must_use]
+    pub fn settled(&self) -> u64 {
+        self.settled
+    }
+
+    /// What stands behind the last whole frame in its file, when something does.
+    #[must_use]
+    pub fn torn_tail(&self) -> Option<&TornTail> {
+        self.torn_tail.as_ref()
+    }
+
+    /// The bytes that the commits above the checkpoint take in the log.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.chain.iter().map(|part| part.end - part.start).sum()
+    }
+
+    /// The surviving frames above the checkpoint, in commit order without a gap, whatever their
+    /// kind. Reads one file at a time.
+    #[must_use]
+    pub fn frames(&self) -> Frames<'_> {
+        Frames::new(self)
+    }
+}
+
+impl FileRun {
+    fn epoch_of_header(&self) -> u64 {
+        self.header.map_or(0, |h| h.epoch)
+    }
+}
