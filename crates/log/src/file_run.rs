@@ -36,6 +36,8 @@ pub(crate) struct FileRun {
     pub end: u64,
     /// The offset behind the whole run, void frames included.
     pub run_end: u64,
+    /// The offset behind the last byte that is not zero, to within 8 bytes; at least `run_end`.
+    pub tail_end: u64,
     /// The highest `durable_through` of any valid frame or header in the file.
     pub claim: u64,
     /// The highest `durable_through` that speaks of this epoch's own files.
@@ -125,6 +127,7 @@ impl FileBytes {
             last_checksum: 0,
             end: 0,
             run_end: 0,
+            tail_end: 0,
             claim: 0,
             vouched: 0,
             epoch: 0,
@@ -133,17 +136,28 @@ impl FileBytes {
         if let Some(header) = &self.header {
             offset = self.follow(database, range, header, &mut run);
         }
+        run.tail_end = offset as u64;
+        self.search(database, offset, &mut run);
+        run
+    }
+
+    /// Looks for valid frames from `offset` on, at every 8 bytes.
+    fn search(&self, database: u128, mut offset: usize, run: &mut FileRun) {
         while let Some(rest) = self.bytes.get(offset..).filter(|rest| !rest.is_empty()) {
-            match self.frame(database, offset).filter(|_| may_be_frame(rest)) {
-                Some(frame) => {
-                    run.claim = run.claim.max(frame.header.durable_through);
-                    run.epoch = run.epoch.max(frame.header.epoch);
-                    offset += frame.bytes;
-                }
-                None => offset += 8,
+            let found = if may_be_frame(rest) { self.frame(database, offset) } else { None };
+            if let Some(frame) = found {
+                run.claim = run.claim.max(frame.header.durable_through);
+                run.epoch = run.epoch.max(frame.header.epoch);
+                offset += frame.bytes;
+                run.tail_end = offset as u64;
+                continue;
+            }
+            let (word, _) = rest.split_at(rest.len().min(8));
+            offset += word.len();
+            if word.iter().any(|b| *b != 0) {
+                run.tail_end = offset as u64;
             }
         }
-        run
     }
 
     /// Follows the chain from the header on; returns the offset behind it.

@@ -306,7 +306,7 @@ impl Log {
             RotationError { error, fatal: false }
         };
         let start = FILE_HEADER_BYTES as u64;
-        let mut reserved = reserve_space(file.as_ref(), start + queued).map_err(abandon)?;
+        let mut reserved = reserve_space(file.as_ref(), start, start + queued).map_err(abandon)?;
         file.write_all_at(&header.encode(), 0).map_err(|e| abandon(e.into()))?;
         let fatal = |error: Error| RotationError { error, fatal: true };
         log_file::sync(file.as_ref()).map_err(fatal)?;
@@ -319,7 +319,7 @@ impl Log {
                 break;
             }
             drop(state);
-            reserved = reserve_space(file.as_ref(), start + queued).map_err(abandon)?;
+            reserved = reserve_space(file.as_ref(), reserved, start + queued).map_err(abandon)?;
         }
         (flusher.file, flusher.number, flusher.offset) = (file, header.number, start);
         Ok(())

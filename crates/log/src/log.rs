@@ -80,6 +80,8 @@ pub struct Log {
     pub(crate) batch_events: [Event; 2],
     /// Where those wait who asked for a new file.
     pub(crate) rotation_event: Event,
+    /// Where those wait who found another thread reserving space.
+    space_event: Event,
     state: Mutex<State>,
 }
 
@@ -97,6 +99,8 @@ pub(crate) struct State {
     pub end: u64,
     /// Up to where the current file has space on the disk.
     pub reserved: u64,
+    /// True while a thread reserves more.
+    pub reserving: bool,
     /// Every file of the log, oldest first; the last is the current one.
     pub files: Vec<LogFile>,
     pub rotation: Rotation,
@@ -144,6 +148,7 @@ impl Log {
             durable: AtomicU64::new(header.epoch_start),
             batch_events: [Event::new(), Event::new()],
             rotation_event: Event::new(),
+            space_event: Event::new(),
             state: Mutex::new(State {
                 next_commit: header.epoch_start + 1,
                 queue: Vec::new(),
@@ -153,6 +158,7 @@ impl Log {
                 number: header.number,
                 end,
                 reserved: end,
+                reserving: false,
                 files,
                 rotation: Rotation::default(),
                 poison: None,
@@ -185,13 +191,27 @@ impl Log {
                 state.end = end;
                 return Ok(Ticket { commit, batch: state.open_batch });
             }
-            let (file, number) = (Arc::clone(&state.file), state.number);
-            drop(state);
-            let reserved = reserve_space(file.as_ref(), end)?;
-            let mut state = self.state();
-            if state.number == number {
-                state.reserved = state.reserved.max(reserved);
+            if state.reserving {
+                // Seldom: two threads append at once and both need space.
+                let seen = self.space_event.generation();
+                drop(state);
+                self.environment.tasks.wait(&self.space_event, seen);
+                continue;
             }
+            state.reserving = true;
+            let (file, number, reserved) = (Arc::clone(&state.file), state.number, state.reserved);
+            drop(state);
+            let result = reserve_space(file.as_ref(), reserved, end);
+            let mut state = self.state();
+            state.reserving = false;
+            if let Ok(reserved) = result
+                && state.number == number
+            {
+                state.reserved = reserved;
+            }
+            drop(state);
+            self.environment.tasks.signal(&self.space_event, usize::MAX);
+            result?;
         }
     }
 
@@ -324,12 +344,25 @@ impl State {
 }
 
 const RESERVED_BYTES_MIN: u64 = 16 << 10;
-const RESERVED_BYTES_MAX: u64 = 1 << 20;
+const RESERVED_BYTES_MAX: u64 = 256 << 10;
+static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 
-/// Makes sure that a file has room on the disk for its first `end` bytes and some more, so that a
-/// full disk shows before a frame has a number. Returns up to where it has.
-pub(crate) fn reserve_space(_file: &dyn File, end: u64) -> Result<u64> {
+/// Writes zeros to a file from `reserved` on, at least up to `end` and some more. Returns up to
+/// where.
+///
+/// That a disk is full then shows before a frame has a number; and syncing a write to blocks that
+/// the file has already takes two thirds of the time of one that makes the file grow.
+///
+/// Nobody else writes there meanwhile: frames below `reserved` are all that leaders write.
+pub(crate) fn reserve_space(file: &dyn File, reserved: u64, end: u64) -> Result<u64> {
     let ahead = end.clamp(RESERVED_BYTES_MIN, RESERVED_BYTES_MAX);
-    let reserved = end.saturating_add(ahead).next_multiple_of(RESERVED_BYTES_MIN);
-    Ok(reserved)
+    let target = end.saturating_add(ahead).next_multiple_of(RESERVED_BYTES_MIN);
+    let mut at = reserved;
+    while at < target {
+        let len = usize::try_from(target - at).unwrap_or(usize::MAX).min(ZEROS.len());
+        let (zeros, _) = ZEROS.split_at(len);
+        file.write_all_at(zeros, at)?;
+        at += zeros.len() as u64;
+    }
+    Ok(target)
 }

@@ -231,9 +231,10 @@ impl Scan {
         }
         self.proven = self.proven.max(claim.map_or(0, |c| c.0)).min(self.last_commit);
         self.settled = self.vouched().clamp(self.checkpoint_commit, self.last_commit);
-        let len = self.runs.iter().find(|run| run.number == number).map_or(0, |run| run.len);
-        if len > offset {
-            self.torn_tail = Some(TornTail { path, offset, bytes: len - offset });
+        let run = self.runs.iter().find(|run| run.number == number);
+        let tail_end = run.map_or(0, |run| run.tail_end);
+        if tail_end > offset {
+            self.torn_tail = Some(TornTail { path, offset, bytes: tail_end - offset });
         }
         Ok(())
     }

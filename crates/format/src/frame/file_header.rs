@@ -14,7 +14,8 @@ pub const FORMAT_VERSION: u32 = 1;
 const MAGIC: &[u8; 8] = b"ESKERLOG";
 const CHECKSUM_AT: usize = FILE_HEADER_BYTES - 8;
 
-/// The header of a log file.
+/// The header of a log file. Every later version keeps this layout and its checksum, so that an
+/// old program can tell a newer file from a damaged one.
 ///
 /// | bytes | what |
 /// |---|---|
@@ -79,12 +80,6 @@ impl FileHeader {
             return Err(Error::corrupt("expected a log file to start with \"ESKERLOG\""));
         }
         let version = input.u32()?;
-        if version > FORMAT_VERSION {
-            return Err(Error::new(
-                ErrorKind::UnknownVersion,
-                format!("log format version is {version}, expected at most {FORMAT_VERSION}"),
-            ));
-        }
         let reserved = input.u32()?;
         let mut database = [0; 16];
         database.copy_from_slice(input.raw(16)?);
@@ -96,13 +91,18 @@ impl FileHeader {
             epoch_start: input.u64()?,
             previous: input.u64()?,
         };
+        // The checksum comes first: a header torn in its version must not look like a newer one.
         let covered = Reader::new(bytes).raw(CHECKSUM_AT)?;
         if input.u64()? != checksum(place(header.database, header.number, 0), covered) {
             return Err(Error::corrupt("checksum of the log file header does not match"));
         }
-        if version != FORMAT_VERSION || reserved != 0 {
-            return Err(Error::corrupt(format!("log format version is {version}, expected 1")));
+        match version {
+            FORMAT_VERSION if reserved == 0 => Ok(header),
+            FORMAT_VERSION => Err(Error::corrupt("reserved bytes of the header are not zero")),
+            _ => Err(Error::new(
+                ErrorKind::UnknownVersion,
+                format!("log format version is {version}, expected {FORMAT_VERSION}"),
+            )),
         }
-        Ok(header)
     }
 }
