@@ -1,0 +1,120 @@
+//! How to read a CSV file.
+
+use esker_format::Schema;
+
+use crate::{Error, Result};
+
+/// How to read a CSV file. [`CsvOptions::default`] expects a header, commas, and an empty field
+/// for NULL, and infers the types.
+///
+/// The dialect: records end with LF or CRLF; a field that starts with `"` ends with the next `"`
+/// that is not doubled, may hold delimiters and line ends, and is never NULL; a `"` further inside
+/// a field stands for itself. Empty lines are skipped, unless the file has one column only. The
+/// text is UTF-8, with or without a byte order mark.
+#[derive(Clone, Debug)]
+pub struct CsvOptions {
+    pub(crate) delimiter: u8,
+    pub(crate) header: bool,
+    pub(crate) nulls: Vec<String>,
+    pub(crate) schema: Option<Schema>,
+    pub(crate) key: Vec<String>,
+    pub(crate) chunk_bytes: usize,
+    pub(crate) whole_bytes_max: usize,
+    pub(crate) sample_rows: u64,
+}
+
+impl Default for CsvOptions {
+    fn default() -> Self {
+        Self {
+            delimiter: b',',
+            header: true,
+            nulls: vec![String::new()],
+            schema: None,
+            key: Vec::new(),
+            chunk_bytes: 4 << 20,
+            whole_bytes_max: 64 << 20,
+            sample_rows: 100_000,
+        }
+    }
+}
+
+impl CsvOptions {
+    /// The byte between fields: any ASCII character except quotes, line ends and NUL.
+    #[must_use]
+    pub fn delimiter(mut self, delimiter: u8) -> Self {
+        self.delimiter = delimiter;
+        self
+    }
+
+    /// Whether the first record names the columns. Without a header, columns are matched to the
+    /// fields of the schema in order, or named `column1`, `column2`, ….
+    #[must_use]
+    pub fn header(mut self, header: bool) -> Self {
+        self.header = header;
+        self
+    }
+
+    /// The spellings of NULL, in place of the empty field. They count as NULL in every column,
+    /// and only without quotes.
+    #[must_use]
+    pub fn nulls<S: Into<String>>(mut self, spellings: impl IntoIterator<Item = S>) -> Self {
+        self.nulls = spellings.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// The fields the file must have, in place of inference. With a header, columns are matched
+    /// by name and may stand in another order.
+    #[must_use]
+    pub fn schema(mut self, schema: Schema) -> Self {
+        self.schema = Some(schema);
+        self
+    }
+
+    /// The primary key of an inferred schema, by field name. Ignored when a schema is given.
+    #[must_use]
+    pub fn key<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
+        self.key = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// About how many bytes one worker parses at a time; records are never cut. 4 MiB unless set.
+    #[must_use]
+    pub fn chunk_bytes(mut self, bytes: usize) -> Self {
+        self.chunk_bytes = bytes.clamp(1, 256 << 20);
+        self
+    }
+
+    /// The types of files up to this many bytes (uncompressed) are inferred from all rows; those
+    /// of longer files from a sample. 64 MiB unless set; files are held in memory up to it.
+    #[must_use]
+    pub fn whole_bytes_max(mut self, bytes: usize) -> Self {
+        self.whole_bytes_max = bytes;
+        self
+    }
+
+    /// How many rows at the start of a long file its types are inferred from, at least. 100,000
+    /// unless set.
+    #[must_use]
+    pub fn sample_rows(mut self, rows: u64) -> Self {
+        self.sample_rows = rows;
+        self
+    }
+
+    pub(crate) fn validate(&self) -> Result<()> {
+        let delimiter = char::from(self.delimiter);
+        if !self.delimiter.is_ascii() || matches!(delimiter, '"' | '\n' | '\r' | '\0') {
+            return Err(Error::options(format!(
+                "the delimiter is one ASCII character other than a quote, a line end or NUL, \
+                 found {delimiter:?}"
+            )));
+        }
+        for spelling in &self.nulls {
+            if spelling.contains(['"', '\n', '\r', delimiter]) {
+                return Err(Error::options(format!(
+                    "a spelling of NULL has no quote, line end or delimiter, found {spelling:?}"
+                )));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,148 @@
+//! Jobs in parallel, answers in order.
+//!
+//! ```text
+//!   push ──► queue ──► worker tasks (one job a step) ──► done, by number ──► next, in order
+//! ```
+//!
+//! The caller decides how many jobs are in flight; that bounds the memory. A worker is a task of
+//! the seam, so that a simulator can run it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use esker_vfs::{Event, Step, Task, TaskHandle, Tasks};
+
+/// Runs jobs of type `I` that answer `O`.
+pub(crate) struct Pipeline<I: Send + 'static, O: Send + 'static> {
+    shared: Arc<Shared<I, O>>,
+    tasks: Arc<dyn Tasks>,
+    workers: Vec<Arc<dyn TaskHandle>>,
+    pushed: u64,
+    taken: u64,
+}
+
+struct Shared<I, O> {
+    state: Mutex<State<I, O>>,
+    moved: Event,
+    job: Box<dyn Fn(I) -> O + Send + Sync>,
+}
+
+struct State<I, O> {
+    queue: VecDeque<(u64, I)>,
+    done: BTreeMap<u64, O>,
+    closed: bool,
+    /// A job has panicked; its answer never comes.
+    lost: bool,
+}
+
+impl<I, O> Shared<I, O> {
+    fn lock(&self) -> MutexGuard<'_, State<I, O>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<I: Send + 'static, O: Send + 'static> Pipeline<I, O> {
+    pub(crate) fn new(
+        tasks: &Arc<dyn Tasks>,
+        name: &str,
+        job: impl Fn(I) -> O + Send + Sync + 'static,
+    ) -> Self {
+        let state =
+            State { queue: VecDeque::new(), done: BTreeMap::new(), closed: false, lost: false };
+        let state = Mutex::new(state);
+        let shared = Arc::new(Shared { state, moved: Event::new(), job: Box::new(job) });
+        let workers = (0..tasks.parallelism().max(1)).map(|_| {
+            let (shared, tasks) = (Arc::clone(&shared), Arc::clone(tasks));
+            let worker = Worker { shared, wakeup: Arc::clone(&tasks), at_work: false };
+            tasks.spawn(name, Box::new(worker))
+        });
+        let workers = workers.collect();
+        Self { shared, tasks: Arc::clone(tasks), workers, pushed: 0, taken: 0 }
+    }
+
+    /// How many jobs to keep in flight so that no worker waits.
+    pub(crate) fn depth(&self) -> usize {
+        self.workers.len() * 2 + 1
+    }
+
+    /// How many jobs have been pushed and not answered by [`Pipeline::next`].
+    pub(crate) fn in_flight(&self) -> usize {
+        usize::try_from(self.pushed - self.taken).unwrap_or(usize::MAX)
+    }
+
+    pub(crate) fn push(&mut self, input: I) {
+        self.shared.lock().queue.push_back((self.pushed, input));
+        self.pushed += 1;
+        self.workers.iter().for_each(|w| w.wake());
+    }
+
+    /// Waits for the answer of the oldest job; `None` when none is in flight, or when a job has
+    /// panicked.
+    pub(crate) fn next(&mut self) -> Option<O> {
+        if self.in_flight() == 0 {
+            return None;
+        }
+        loop {
+            let seen = self.shared.moved.generation();
+            let mut state = self.shared.lock();
+            if let Some(output) = state.done.remove(&self.taken) {
+                self.taken += 1;
+                return Some(output);
+            }
+            if state.lost {
+                return None;
+            }
+            drop(state);
+            self.tasks.wait(&self.shared.moved, seen);
+        }
+    }
+}
+
+impl<I: Send + 'static, O: Send + 'static> Drop for Pipeline<I, O> {
+    /// Jobs not begun are dropped; those under way are waited for.
+    fn drop(&mut self) {
+        let mut state = self.shared.lock();
+        state.closed = true;
+        let unused = std::mem::take(&mut state.queue);
+        drop(state);
+        drop(unused);
+        for worker in &self.workers {
+            worker.wake();
+            worker.join();
+        }
+    }
+}
+
+struct Worker<I, O> {
+    shared: Arc<Shared<I, O>>,
+    wakeup: Arc<dyn Tasks>,
+    at_work: bool,
+}
+
+impl<I: Send, O: Send> Task for Worker<I, O> {
+    fn step(&mut self) -> Step {
+        let mut state = self.shared.lock();
+        let Some((number, input)) = state.queue.pop_front() else {
+            return if state.closed { Step::Done } else { Step::Idle };
+        };
+        drop(state);
+        self.at_work = true;
+        let output = (self.shared.job)(input);
+        self.at_work = false;
+        self.shared.lock().done.insert(number, output);
+        self.wakeup.signal(&self.shared.moved, usize::MAX);
+        Step::Again
+    }
+}
+
+impl<I, O> Drop for Worker<I, O> {
+    fn drop(&mut self) {
+        if self.at_work {
+            self.shared.lock().lost = true;
+            self.wakeup.signal(&self.shared.moved, usize::MAX);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,211 @@
+//! Schemas as people write them:
+//! `origin text not null, hour timestamp not null, temp f64, primary key (origin, hour)`.
+//!
+//! Names that are not plain words stand in double quotes, a quote inside doubled. White space,
+//! line ends included, only separates. Fields may be NULL unless they say `not null` or belong to
+//! the primary key.
+
+use std::fmt::Write;
+
+use esker_format::{DataType, Field, Schema};
+
+use crate::{Error, Result};
+
+/// Writes a schema in one line; [`parse`] reads it back.
+#[must_use]
+pub fn write(schema: &Schema) -> String {
+    let fields = schema.fields();
+    let mut parts: Vec<String> = fields.iter().map(field_text).collect();
+    let key = schema.key_positions().iter().filter_map(|p| fields.get(*p));
+    let key: Vec<String> = key.map(|f| name_text(&f.name)).collect();
+    if !key.is_empty() {
+        parts.push(format!("primary key ({})", key.join(", ")));
+    }
+    parts.join(", ")
+}
+
+fn field_text(field: &Field) -> String {
+    let not_null = if field.nullable { "" } else { " not null" };
+    format!("{} {}{not_null}", name_text(&field.name), field.data_type)
+}
+
+fn name_text(name: &str) -> String {
+    let mut text = name.to_owned();
+    let plain = name.chars().all(is_word) && !name.starts_with(|c: char| c.is_ascii_digit());
+    if !plain || name.is_empty() {
+        text.clear();
+        let _ = write!(text, "\"{}\"", name.replace('"', "\"\""));
+    }
+    text
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// Reads a schema.
+///
+/// # Errors
+/// `InvalidOptions` with the place in the text and what was expected there.
+pub fn parse(text: &str) -> Result<Schema> {
+    let mut parser = Parser { text, position: 0 };
+    let (mut fields, mut key): (Vec<(String, DataType, bool)>, Vec<String>) = Default::default();
+    loop {
+        let start = parser.next_position();
+        let name = parser.name("a field name or `primary key`")?;
+        if name.eq_ignore_ascii_case("primary") && parser.take_word("key") {
+            if !key.is_empty() {
+                return Err(parser.error_at(start, "expected one primary key, found a second"));
+            }
+            key = parser.key_names()?;
+        } else {
+            let data_type = parser.data_type()?;
+            let not_null = parser.nullability()?;
+            fields.push((name, data_type, not_null));
+        }
+        if parser.at_end() {
+            break;
+        }
+        parser.expect(',', "`,` or the end")?;
+    }
+    let mut builder = Schema::builder();
+    for (name, data_type, not_null) in fields {
+        let required = not_null || key.contains(&name);
+        builder = match required {
+            true => builder.field(name, data_type),
+            false => builder.nullable(name, data_type),
+        };
+    }
+    builder.primary_key(key).build().map_err(|e| Error::options(format!("schema: {e}")))
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    position: usize,
+}
+
+impl<'a> Parser<'a> {
+    fn rest(&self) -> &'a str {
+        self.text.get(self.position..).unwrap_or_default()
+    }
+
+    fn next_position(&mut self) -> usize {
+        let rest = self.rest();
+        self.position += rest.len() - rest.trim_start().len();
+        self.position
+    }
+
+    fn at_end(&mut self) -> bool {
+        self.next_position() == self.text.len()
+    }
+
+    fn error_at(&self, position: usize, message: &str) -> Error {
+        let before = self.text.get(..position).unwrap_or_default();
+        let (line, last) = (before.matches('\n').count() + 1, before.rsplit('\n').next());
+        let character = last.unwrap_or_default().chars().count() + 1;
+        let place = if self.text.contains('\n') {
+            format!("line {line}, character {character}")
+        } else {
+            format!("character {character}")
+        };
+        Error::options(format!("schema, {place}: {message}"))
+    }
+
+    fn unexpected(&mut self, expected: &str) -> Error {
+        let position = self.next_position();
+        let found = match self.rest().chars().next() {
+            None => "the end".to_owned(),
+            Some(c) if is_word(c) => format!("{:?}", self.word()),
+            Some(c) => format!("`{c}`"),
+        };
+        self.error_at(position, &format!("expected {expected}, found {found}"))
+    }
+
+    fn expect(&mut self, character: char, expected: &str) -> Result<()> {
+        self.next_position();
+        if !self.rest().starts_with(character) {
+            return Err(self.unexpected(expected));
+        }
+        self.position += character.len_utf8();
+        Ok(())
+    }
+
+    /// The word ahead, not taken.
+    fn word(&mut self) -> &'a str {
+        self.next_position();
+        let rest = self.rest();
+        let end = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
+        rest.get(..end).unwrap_or_default()
+    }
+
+    fn take_word(&mut self, wanted: &str) -> bool {
+        let word = self.word();
+        let found = word.eq_ignore_ascii_case(wanted);
+        if found {
+            self.position += word.len();
+        }
+        found
+    }
+
+    fn name(&mut self, expected: &str) -> Result<String> {
+        let start = self.next_position();
+        if !self.rest().starts_with('"') {
+            let word = self.word();
+            if word.is_empty() {
+                return Err(self.unexpected(expected));
+            }
+            self.position += word.len();
+            return Ok(word.to_owned());
+        }
+        let mut name = String::new();
+        let mut characters = self.rest().char_indices().skip(1).peekable();
+        while let Some((at, c)) = characters.next() {
+            let doubled = c == '"' && characters.next_if(|(_, next)| *next == '"').is_some();
+            if c == '"' && !doubled {
+                self.position = start + at + 1;
+                return Ok(name);
+            }
+            name.push(c);
+        }
+        Err(self.error_at(start, "a quoted name starts here and is never closed"))
+    }
+
+    fn key_names(&mut self) -> Result<Vec<String>> {
+        self.expect('(', "`(`")?;
+        let mut names = vec![self.name("a field name")?];
+        loop {
+            self.next_position();
+            if self.rest().starts_with(')') {
+                self.position += 1;
+                return Ok(names);
+            }
+            self.expect(',', "`,` or `)`")?;
+            names.push(self.name("a field name")?);
+        }
+    }
+
+    fn data_type(&mut self) -> Result<DataType> {
+        let start = self.next_position();
+        let word = self.word();
+        if word.is_empty() {
+            return Err(self.unexpected("a type"));
+        }
+        let found = word.parse::<DataType>();
+        let data_type = found.map_err(|e| self.error_at(start, &e.to_string()))?;
+        self.position += word.len();
+        Ok(data_type)
+    }
+
+    fn nullability(&mut self) -> Result<bool> {
+        if self.take_word("null") {
+            return Ok(false);
+        }
+        if !self.take_word("not") {
+            return Ok(false);
+        }
+        if self.take_word("null") { Ok(true) } else { Err(self.unexpected("`null`")) }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,48 @@
+use super::*;
+
+#[test]
+fn reads_back_what_it_writes() {
+    let texts = [
+        "a i64",
+        "a i64 not null, b text, primary key (a)",
+        "\"odd name\" f64, \"\"\"\" bytes, \"1st\" bool, ünï text",
+        "origin text not null, hour timestamp not null, d date, primary key (hour, origin)",
+        "primary i64, key text, \"not\" text, \"null\" u8 not null",
+    ];
+    for text in texts {
+        let schema = parse(text).unwrap();
+        let written = write(&schema);
+        assert_eq!(parse(&written).unwrap(), schema, "{written}");
+    }
+    assert_eq!(write(&parse(texts[1]).unwrap()), texts[1]);
+    assert_eq!(write(&parse(texts[3]).unwrap()), texts[3]);
+}
+
+#[test]
+fn is_generous_with_space_and_case() {
+    let schema = parse("\n a  I64 NOT\n NULL ,b Text null,\n PRIMARY KEY(b , a )\n").unwrap();
+    assert_eq!(write(&schema), "a i64 not null, b text not null, primary key (b, a)");
+}
+
+#[test]
+fn errors_point_at_the_place() {
+    let cases = [
+        ("", "schema, character 1: expected a field name or `primary key`, found the end"),
+        ("a", "schema, character 2: expected a type, found the end"),
+        ("a i64,", "schema, character 7: expected a field name or `primary key`, found the end"),
+        ("a i64 nul", "schema, character 7: expected `,` or the end, found \"nul\""),
+        ("a i64 not", "schema, character 10: expected `null`, found the end"),
+        ("a i64\nb text", "schema, line 2, character 1: expected `,` or the end, found \"b\""),
+        ("a i64, primary key a", "schema, character 20: expected `(`, found \"a\""),
+        ("a i64, primary key (a", "schema, character 22: expected `,` or `)`, found the end"),
+        ("a i64, primary key (b)", "schema: unknown key field \"b\""),
+        ("a i64, a text", "schema: field \"a\" is declared twice"),
+        ("\"a i64", "schema, character 1: a quoted name starts here and is never closed"),
+        ("a (", "schema, character 3: expected a type, found `(`"),
+    ];
+    for (text, wanted) in cases {
+        assert_eq!(parse(text).unwrap_err().to_string(), wanted, "{text:?}");
+    }
+    let unknown = parse("a i64, b integer").unwrap_err().to_string();
+    assert!(unknown.starts_with("schema, character 10: unknown type \"integer\"; known: bool, i8"));
+}

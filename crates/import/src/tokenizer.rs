@@ -1,0 +1,269 @@
+//! Finds the fields of a chunk.
+//!
+//! Two ways to the same answer. Without quotes, delimiters and line ends are found eight bytes at
+//! a time: for a word `w` and a byte pattern `p`, the bytes of `w ^ p` that are zero are where the
+//! pattern stands, and one addition marks them all; long fields go to `memchr`. With quotes, fields are walked one by one.
+//!
+//! Both work on blocks of rows, so that the positions, and then the fields read column by column,
+//! stay in the cache.
+#![allow(
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "hot; positions come from scanning the same bytes, and chunks are below 4 GiB"
+)]
+
+use memchr::{memchr2, memrchr};
+
+use crate::splitter::closing_quote;
+
+/// Rows in a block.
+pub(crate) const BLOCK_ROWS: usize = 1024;
+
+/// From here on, the rest of a field is searched by `memchr`, which pays once it is this long.
+const LONG_FIELD_BYTES: usize = 32;
+
+/// Where a field stands, its quotes included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Span {
+    start: u32,
+    end: u32,
+}
+
+impl Span {
+    fn new(start: usize, end: usize) -> Self {
+        Self { start: start as u32, end: end as u32 }
+    }
+
+    /// The position of the first byte.
+    pub(crate) fn start(self) -> usize {
+        self.start as usize
+    }
+
+    /// The field, as it stands in the file.
+    #[inline]
+    pub(crate) fn of(self, bytes: &[u8]) -> &[u8] {
+        &bytes[self.start as usize..self.end as usize]
+    }
+}
+
+/// A record that is not one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    /// Where in the chunk.
+    pub(crate) position: usize,
+    pub(crate) kind: FaultKind,
+}
+
+/// What is wrong with a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FaultKind {
+    /// Too few or too many fields: this many.
+    FieldCount(usize),
+    /// A quoted field goes on to the end of the file.
+    Unclosed,
+    /// Something stands between a closing quote and the next delimiter.
+    AfterQuote,
+}
+
+/// Walks through a chunk.
+pub(crate) struct Tokenizer<'a> {
+    bytes: &'a [u8],
+    delimiter: u8,
+    columns: usize,
+    has_quotes: bool,
+    position: usize,
+}
+
+impl<'a> Tokenizer<'a> {
+    pub(crate) fn new(bytes: &'a [u8], delimiter: u8, columns: usize, has_quotes: bool) -> Self {
+        Self { bytes, delimiter, columns, has_quotes, position: 0 }
+    }
+
+    /// How many bytes have been walked through.
+    pub(crate) fn position(&self) -> usize {
+        self.position
+    }
+
+    /// Finds the next rows, at most [`BLOCK_ROWS`]: `spans` gets their fields, row by row. No row
+    /// at the end. With a fault come the rows before it.
+    pub(crate) fn next_block(&mut self, spans: &mut Vec<Span>) -> Result<(), Fault> {
+        spans.clear();
+        spans.reserve(BLOCK_ROWS * self.columns);
+        if self.has_quotes { self.quoted_block(spans) } else { self.plain_block(spans) }
+    }
+
+    fn plain_block(&mut self, spans: &mut Vec<Span>) -> Result<(), Fault> {
+        let bytes = self.bytes;
+        let (delimiters, line_ends) = (repeat(self.delimiter), repeat(b'\n'));
+        let (mut start, mut columns_found, mut rows) = (self.position, 0, 0);
+        let mut at = start;
+        while at < bytes.len() {
+            let word = match bytes[at..].first_chunk::<8>() {
+                Some(word) => u64::from_le_bytes(*word),
+                None => last_word(&bytes[at..]),
+            };
+            let mut hits = matches(word, delimiters) | matches(word, line_ends);
+            if hits == 0 {
+                at += 8;
+                if at - start > LONG_FIELD_BYTES && at < bytes.len() {
+                    let rest = memchr2(self.delimiter, b'\n', &bytes[at..]);
+                    at = rest.map_or(bytes.len(), |ahead| at + ahead);
+                }
+                continue;
+            }
+            while hits != 0 {
+                let end = at + (hits.trailing_zeros() / 8) as usize;
+                hits &= hits - 1;
+                if bytes[end] != b'\n' {
+                    spans.push(Span::new(start, end));
+                    columns_found += 1;
+                    start = end + 1;
+                    if columns_found >= self.columns {
+                        return Err(self.count_fault(spans, columns_found));
+                    }
+                    continue;
+                }
+                let kept = self.end_row(spans, start, end, columns_found)?;
+                self.position = end + 1;
+                start = end + 1;
+                columns_found = 0;
+                rows += usize::from(kept);
+                if rows == BLOCK_ROWS {
+                    return Ok(());
+                }
+            }
+            at += 8;
+        }
+        if self.position < bytes.len() {
+            self.end_row(spans, start, bytes.len(), columns_found)?;
+            self.position = bytes.len();
+        }
+        Ok(())
+    }
+
+    /// Ends a row with its last field, `start..end`, after `columns_found` others; false when the
+    /// line is empty and no row.
+    #[inline]
+    fn end_row(
+        &self,
+        spans: &mut Vec<Span>,
+        start: usize,
+        end: usize,
+        columns_found: usize,
+    ) -> Result<bool, Fault> {
+        let end = if end > start && self.bytes[end - 1] == b'\r' { end - 1 } else { end };
+        if columns_found + 1 != self.columns {
+            if columns_found == 0 && start == end {
+                return Ok(false);
+            }
+            return Err(self.count_fault(spans, columns_found));
+        }
+        spans.push(Span::new(start, end));
+        Ok(true)
+    }
+
+    /// The fault of the record that starts at the current position; takes its fields out again.
+    #[cold]
+    fn count_fault(&self, spans: &mut Vec<Span>, columns_found: usize) -> Fault {
+        spans.truncate(spans.len() - columns_found);
+        let mut record = Vec::new();
+        match read_record(self.bytes, self.position, self.delimiter, &mut record) {
+            Err(fault) => fault,
+            Ok(_) => {
+                let kind = FaultKind::FieldCount(record.len());
+                Fault { position: self.position, kind }
+            }
+        }
+    }
+
+    fn quoted_block(&mut self, spans: &mut Vec<Span>) -> Result<(), Fault> {
+        let mut rows = 0;
+        while rows < BLOCK_ROWS && self.position < self.bytes.len() {
+            let before = spans.len();
+            let next = read_record(self.bytes, self.position, self.delimiter, spans);
+            let next = next.inspect_err(|_| spans.truncate(before))?;
+            match &spans[before..] {
+                [only] if self.columns > 1 && only.start == only.end => spans.truncate(before),
+                fields if fields.len() != self.columns => {
+                    let found = fields.len();
+                    return Err(self.count_fault(spans, found));
+                }
+                _ => rows += 1,
+            }
+            self.position = next;
+        }
+        Ok(())
+    }
+}
+
+/// Reads the record at `position`, field by field, into `spans`; returns where the next starts.
+pub(crate) fn read_record(
+    bytes: &[u8],
+    mut position: usize,
+    delimiter: u8,
+    spans: &mut Vec<Span>,
+) -> Result<usize, Fault> {
+    loop {
+        let start = position;
+        let end = if bytes.get(start) == Some(&b'"') {
+            let closing = closing_quote(bytes, start);
+            closing.ok_or(Fault { position: start, kind: FaultKind::Unclosed })? + 1
+        } else {
+            memchr2(delimiter, b'\n', &bytes[start..]).map_or(bytes.len(), |at| start + at)
+        };
+        match &bytes[end..] {
+            [byte, ..] if *byte == delimiter => {
+                spans.push(Span::new(start, end));
+                position = end + 1;
+            }
+            [] | [b'\n', ..] | [b'\r'] | [b'\r', b'\n', ..] => {
+                let cut = end > start && bytes[end - 1] == b'\r';
+                spans.push(Span::new(start, end - usize::from(cut)));
+                return Ok(next_record(bytes, end));
+            }
+            _ => return Err(Fault { position: end, kind: FaultKind::AfterQuote }),
+        }
+    }
+}
+
+/// Where the record after the one whose last field ends at `end` starts.
+fn next_record(bytes: &[u8], end: usize) -> usize {
+    let line_end = match &bytes[end..] {
+        [b'\r', b'\n', ..] => 2,
+        [] => 0,
+        _ => 1,
+    };
+    end + line_end
+}
+
+/// The position of the start of the line that `position` stands on.
+pub(crate) fn line_start(bytes: &[u8], position: usize) -> usize {
+    memrchr(b'\n', &bytes[..position]).map_or(0, |at| at + 1)
+}
+
+/// How many lines end before `position`.
+pub(crate) fn lines_before(bytes: &[u8], position: usize) -> u64 {
+    memchr::memchr_iter(b'\n', &bytes[..position]).count() as u64
+}
+
+fn repeat(byte: u8) -> u64 {
+    u64::from(byte) * 0x0101_0101_0101_0101
+}
+
+/// The high bit of every byte of `word` that equals the byte repeated in `pattern`.
+#[inline]
+fn matches(word: u64, pattern: u64) -> u64 {
+    const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
+    let differing = word ^ pattern;
+    !(((differing & LOW) + LOW) | differing | LOW)
+}
+
+/// Fewer than eight bytes, filled up with NUL, which is never looked for.
+fn last_word(bytes: &[u8]) -> u64 {
+    let mut word = [0; 8];
+    word[..bytes.len()].copy_from_slice(bytes);
+    u64::from_le_bytes(word)
+}
+
+#[cfg(test)]
+mod tests;
