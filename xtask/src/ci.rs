@@ -23,6 +23,7 @@ const STEPS: &[Step] = &[
     Step { name: "fmt", run: || cargo(&["fmt", "--all", "--check"]) },
     Step { name: "tidy", run: || tidy::run(&[]).map(|()| Outcome::Passed) },
     Step { name: "clippy", run: clippy },
+    Step { name: "clippy-fuzz", run: clippy_fuzz },
     Step { name: "doc", run: documentation },
     Step { name: "test", run: || cargo(&["test", "--workspace", "--locked"]) },
     Step { name: "deny", run: deny },
@@ -50,11 +51,11 @@ pub fn run(arguments: &[String]) -> Result<()> {
             Outcome::Passed => String::new(),
             Outcome::Skipped(reason) => format!("  skipped: {reason}"),
         };
-        let line = format!("{:<12} {}{note}", step.name, shown(step_start.elapsed()));
+        let line = format!("{:<14} {}{note}", step.name, shown(step_start.elapsed()));
         println!("== {line}");
         summary.push_str(&format!("  {line}\n"));
     }
-    println!("== every step\n{summary}  {:<12} {}", "in all", shown(start.elapsed()));
+    println!("== every step\n{summary}  {:<14} {}", "in all", shown(start.elapsed()));
     Ok(())
 }
 
@@ -87,6 +88,13 @@ fn once(program: Program) -> Program {
 
 fn clippy() -> Result<Outcome> {
     cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])
+}
+
+/// The fuzz targets' bodies, which are no part of the workspace; the fuzzer itself is left out.
+fn clippy_fuzz() -> Result<Outcome> {
+    let package = ["clippy", "--manifest-path", "fuzz/Cargo.toml", "--target-dir", "target"];
+    let flags = ["--no-default-features", "--all-targets", "--", "-D", "warnings"];
+    cargo(&[&package[..], &flags].concat())
 }
 
 fn documentation() -> Result<Outcome> {

@@ -199,7 +199,7 @@ impl TableState {
         let mut segments = Vec::new();
         for _ in 0..count {
             let entry = SegmentEntry::decode(input)?;
-            let dead_count = input.count(entry.rows as usize)?;
+            let dead_count = input.count(input.remaining().min(entry.rows as usize))?;
             let mut dead = Vec::with_capacity(dead_count);
             let mut row = 0u64;
             for _ in 0..dead_count {

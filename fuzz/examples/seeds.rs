@@ -1,0 +1,181 @@
+//! Writes valid inputs for each target into `fuzz/regressions/TARGET`, from which the fuzzer
+//! starts: `cargo run --manifest-path fuzz/Cargo.toml --no-default-features --example seeds`.
+#![allow(clippy::disallowed_methods, reason = "a tool beside the engine")]
+
+use esker_format::checkpoint::{Checkpoint, HEADER_BYTES, SegmentState, TableState};
+use esker_format::codec::Writer;
+use esker_format::edit::{Edit, RowChange, SegmentEntry};
+use esker_format::frame::{FrameHeader, append_frame};
+use esker_format::row::encode_row;
+use esker_format::segment::{ColumnLayout, Encoding, Extent, Footer, RowIds, ZoneEntry};
+use esker_format::{DataType, FieldId, Schema, TableId, Value};
+use std::path::Path;
+
+fn main() -> std::io::Result<()> {
+    let seeds = [
+        ("calendar", b"2013-01-31 05:17:00.123456Z".to_vec()),
+        ("checkpoint", checkpoint()),
+        ("codec", codec()),
+        ("edit", edit()),
+        ("frame", frame()),
+        ("key", key()),
+        ("row", row()),
+        ("schema", encoded(|out| schema().encode(out))),
+        ("segment", segment()),
+    ];
+    let seeds = seeds.map(|(target, bytes)| (target, "valid", bytes));
+    for (target, name, bytes) in seeds.into_iter().chain([("checkpoint", "body", body())]) {
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("regressions").join(target);
+        std::fs::create_dir_all(&directory)?;
+        std::fs::write(directory.join(name), bytes)?;
+    }
+    Ok(())
+}
+
+fn encoded(write: impl FnOnce(&mut Writer)) -> Vec<u8> {
+    let mut out = Writer::new();
+    write(&mut out);
+    out.into_bytes()
+}
+
+fn schema() -> Schema {
+    let builder = Schema::builder().field("id", DataType::I64);
+    let builder =
+        DataType::ALL.into_iter().fold(builder, |builder, t| builder.nullable(t.name(), t));
+    builder.primary_key(["id"]).build().expect("a valid schema")
+}
+
+fn value(data_type: DataType) -> Value {
+    match data_type {
+        DataType::Bool => Value::Bool(true),
+        DataType::F32 => Value::Float32(1.5),
+        DataType::F64 => Value::Float(-2.5),
+        DataType::Text => Value::Text("Grüße".to_owned()),
+        DataType::Bytes => Value::Bytes(vec![0, 255, 0]),
+        DataType::Date => Value::Date(15_000),
+        DataType::Timestamp => Value::Timestamp(1_359_609_420_123_456),
+        DataType::I8 | DataType::I16 | DataType::I32 | DataType::I64 => Value::Int(-7),
+        DataType::U8 | DataType::U16 | DataType::U32 | DataType::U64 => Value::Uint(7),
+    }
+}
+
+fn row() -> Vec<u8> {
+    let schema = schema();
+    let values: Vec<_> = schema.fields().iter().map(|field| value(field.data_type)).collect();
+    encoded(|out| {
+        schema.encode(out);
+        encode_row(out, &schema, |at| values[at].as_ref());
+    })
+}
+
+fn codec() -> Vec<u8> {
+    let bytes = encoded(|out| {
+        out.u8(1);
+        out.u16(2);
+        out.u32(3);
+        out.u64(4);
+        out.i64(-5);
+        out.varint(1 << 40);
+        out.count(6);
+        out.bytes(b"bytes");
+        out.text("text");
+    });
+    let mut script: Vec<u8> = (9..18).cycle().take(bytes.len()).collect();
+    script.extend(bytes);
+    script
+}
+
+fn key() -> Vec<u8> {
+    encoded(|out| {
+        let types = [DataType::Text, DataType::F64, DataType::I32];
+        types.iter().for_each(|t| out.u8(t.code()));
+        for text in ["a", "a\0b"] {
+            out.text(text);
+            out.u64((-0.0f64).to_bits());
+            out.u32(u32::MAX);
+        }
+    })
+}
+
+fn frame() -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let header = FrameHeader { epoch: 1, commit: 2, ..FrameHeader::default() };
+    append_frame(&mut bytes, &header, b"payload").expect("a small payload fits");
+    bytes
+}
+
+fn edit() -> Vec<u8> {
+    let edit = Edit::CreateTable { table: TableId(1), name: "people".to_owned(), schema: schema() };
+    let mut bytes = edit.frame_kind().to_le_bytes().to_vec();
+    bytes.extend(edit.encode());
+    bytes.extend(encoded(|out| RowChange::encode_delete(out, TableId(1), 9)));
+    bytes
+}
+
+fn segment() -> Vec<u8> {
+    let extent = |offset, len| Extent { offset, len };
+    let zone = ZoneEntry { least: Value::Int(1), greatest: Some(Value::Int(9)), null_count: 0 };
+    let plain = Encoding::Plain { values: extent(64, 80) };
+    let text = Encoding::Dictionary {
+        width: 1,
+        codes: extent(192, 10),
+        offsets: extent(256, 12),
+        heap: extent(320, 6),
+    };
+    let column = |field, data_type, encoding, zones| ColumnLayout {
+        field: FieldId(field),
+        data_type,
+        encoding,
+        validity: Some(extent(384, 8)),
+        zones,
+    };
+    let footer = Footer {
+        table: TableId(1),
+        segment: 3,
+        schema_version: 1,
+        rows: 10,
+        row_ids: RowIds::Dense { first: 100 },
+        dead: None,
+        columns: vec![
+            column(1, DataType::I64, plain, vec![zone]),
+            column(2, DataType::Text, text, vec![]),
+            column(3, DataType::F64, Encoding::Constant(Value::Float(0.5)), vec![]),
+        ],
+        block_checksums: vec![77],
+    };
+    let mut bytes = 448u64.to_le_bytes().to_vec();
+    bytes.extend(footer.encode());
+    bytes
+}
+
+fn checkpoint() -> Vec<u8> {
+    let entry = SegmentEntry { id: 3, rows: 10, file_bytes: 4096, holds_through: 7 };
+    let table = TableState {
+        table: TableId(1),
+        name: "people".to_owned(),
+        schema: schema(),
+        next_row_id: 11,
+        sealed_through: 7,
+        segments: vec![SegmentState { entry, dead: vec![0, 4, 9] }],
+        index_file: 0,
+        rows: vec![7; 20],
+    };
+    let state = Checkpoint {
+        database: 7,
+        number: 5,
+        commit: 9,
+        hash_key: [1, 2],
+        next_table: 2,
+        next_segment: 4,
+        tables: vec![table],
+    };
+    let mut bytes = 5u64.to_le_bytes().to_vec();
+    bytes.extend(state.encode());
+    bytes
+}
+
+/// What the checksums of [`checkpoint`] cover, which is a single piece.
+fn body() -> Vec<u8> {
+    let file = checkpoint();
+    file[8 + HEADER_BYTES..file.len() - 8].to_vec()
+}

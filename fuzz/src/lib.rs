@@ -1,0 +1,37 @@
+//! What must hold for any input, as functions of bytes.
+//!
+//! | module | what it feeds |
+//! |---|---|
+//! | [`codec`] | the reader that every decoder is built on |
+//! | [`schema`], [`row`], [`key`] | schemas, rows, order-preserving keys |
+//! | [`calendar`] | dates and timestamps as text |
+//! | [`frame`], [`edit`] | log files: frames, and what they say |
+//! | [`segment`] | footers and trailers of segments |
+//! | [`checkpoint`] | checkpoint files |
+#![forbid(unsafe_code)]
+
+pub mod calendar;
+pub mod checkpoint;
+pub mod codec;
+pub mod edit;
+pub mod frame;
+pub mod key;
+pub mod row;
+pub mod schema;
+pub mod segment;
+
+/// The body of a target. It panics when something does not hold.
+pub type Body = fn(&[u8]);
+
+/// Every target by name.
+pub const TARGETS: &[(&str, Body)] = &[
+    ("calendar", calendar::run),
+    ("checkpoint", checkpoint::run),
+    ("codec", codec::run),
+    ("edit", edit::run),
+    ("frame", frame::run),
+    ("key", key::run),
+    ("row", row::run),
+    ("schema", schema::run),
+    ("segment", segment::run),
+];
