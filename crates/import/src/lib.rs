@@ -13,7 +13,7 @@
 //! | [`schema_text`] | schemas as people write them |
 //! | `source`, `splitter` | bytes of the file, cut into chunks of whole records |
 //! | `tokenizer` | where the fields of a chunk stand |
-//! | `field` | one field as one value |
+//! | `field`, [`value_text`](parse_value) | one field, or one written value, as one value |
 //! | `chunk` | a chunk as a batch |
 //! | `inference` | which types a file holds |
 //! | `pipeline` | jobs in parallel, answers in order |
@@ -31,8 +31,10 @@ pub mod schema_text;
 mod source;
 mod splitter;
 mod tokenizer;
+mod value_text;
 
 pub use error::{Error, ErrorKind, Result};
 pub use inference::Inference;
 pub use options::CsvOptions;
 pub use reader::{CsvReader, ImportReport, Progress};
+pub use value_text::parse_value;
