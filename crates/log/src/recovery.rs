@@ -99,8 +99,7 @@ impl Scan {
         let settled = self.copied_from();
         let newest = self.runs.last().map_or(0, |run| run.number);
         let epoch = self.runs.iter().map(|run| run.epoch).max().unwrap_or(0);
-        let previous_epoch =
-            self.runs.iter().filter(|run| run.counts).map(|run| run.epoch).max().unwrap_or(0);
+        let previous_epoch = self.counted_epoch();
         let header = FileHeader {
             database: self.database,
             number: newest + 1,

@@ -175,7 +175,7 @@ impl Scan {
             if run.last.saturating_add(1) == expected && header.first_commit <= run.last {
                 previous = Some((header.epoch, run.last_checksum));
             }
-            if run.last < expected {
+            if run.last < run.first.commit {
                 if self.chain.is_empty() || header.first_commit == expected {
                     end = Some((run.number, run.run_end));
                 }
@@ -245,10 +245,15 @@ impl Scan {
 
     /// What the newest epoch proves of its own files, and of the older ones it goes on from.
     fn vouched(&self) -> u64 {
-        let counting = || self.runs.iter().filter(|run| run.counts);
-        let newest = counting().map(|run| run.epoch_of_header()).max();
-        let own = counting().filter(|run| Some(run.epoch_of_header()) == newest);
+        let newest = self.counted_epoch();
+        let own = self.runs.iter().filter(|run| run.counts && run.epoch_of_header() == newest);
         own.map(|run| run.vouched).max().unwrap_or(0)
+    }
+
+    /// The newest epoch that counts.
+    pub(crate) fn counted_epoch(&self) -> u64 {
+        let counting = self.runs.iter().filter(|run| run.counts);
+        counting.map(FileRun::epoch_of_header).max().unwrap_or(0)
     }
 
     /// The last commit that survived; the checkpoint's when the log holds none above it.

@@ -7,11 +7,15 @@
 )]
 
 mod basics;
+mod clients;
+mod crashes;
 mod damage;
+mod faults;
+mod history;
 
 use std::path::{Path, PathBuf};
 
-use esker_format::frame::kind;
+use esker_format::frame::{EpochStart, kind};
 use esker_vfs::{Environment, OpenMode};
 
 use crate::{Log, Options, Scan, scan};
