@@ -1,2 +1,27 @@
-//! To be filled.
-#![forbid(unsafe_code)]
+//! Position-independent containers in one reserved address range: one writer, any number of
+//! lock-free readers.
+//!
+//! | noun | what it holds |
+//! |---|---|
+//! | [`Arena`] | the address range, its allocator, memory by [`Category`] |
+//! | [`AppendVec`] | append-only rows of one column, in chunks that never move |
+//! | [`ByteHeap`] | append-only byte strings, named by a 64-bit reference |
+//! | [`SparseWords`] | one word a row, present per 1,024 rows |
+//!
+//! Nothing in arena memory is a pointer: containers name everything by its offset in the range.
+#![deny(unsafe_code)]
+
+mod append_vec;
+mod arena;
+mod byte_heap;
+mod doubling;
+mod error;
+mod sparse_words;
+mod sync;
+mod words;
+
+pub use append_vec::{AppendReader, AppendVec, Appender, chunk_end};
+pub use arena::{Arena, ArenaOptions, Category};
+pub use byte_heap::{ByteHeap, ByteReader, ByteWriter};
+pub use error::{ArenaError, ArenaErrorKind};
+pub use sparse_words::SparseWords;

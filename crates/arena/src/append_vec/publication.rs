@@ -1,0 +1,89 @@
+//! Where the chunks of an append-only vector are, and how much of them may be read.
+//!
+//! ```text
+//! word 0        1         2         3        …  31
+//!   | length | chunk 0 | chunk 1 | chunk 2 | … |      chunk k holds 32 << k elements
+//! ```
+//!
+//! Invariants
+//! - Only the writer stores; the length never falls; a chunk's word is stored once.
+//! - A chunk is in its word before the length reaches into it, and an element is written before the
+//!   length covers it. Stores release and loads acquire, so a reader that sees a length sees the
+//!   chunks and the elements below it.
+
+use crate::doubling::Place;
+use crate::error::ArenaError;
+use crate::words::Words;
+
+/// Elements in chunk 0.
+const FIRST_CHUNK: usize = 32;
+/// Chunks a vector can have.
+const CHUNK_COUNT: usize = 31;
+/// What fits in them.
+const MOST_ELEMENTS: usize = FIRST_CHUNK * ((1 << CHUNK_COUNT) - 1);
+/// Words of the table: the length and the chunks.
+const TABLE_WORDS: u64 = 1 + CHUNK_COUNT as u64;
+
+/// The place of element `index`.
+#[inline]
+pub(crate) const fn place_of(index: usize) -> Place {
+    Place::of::<FIRST_CHUNK>(index)
+}
+
+#[derive(Debug)]
+pub(crate) struct Publication<W> {
+    words: W,
+    table: u64,
+}
+
+impl<W: Words> Publication<W> {
+    pub(crate) fn new(words: W) -> Result<Self, ArenaError> {
+        let table = words.allocate(TABLE_WORDS)?;
+        Ok(Self { words, table })
+    }
+
+    pub(crate) fn words(&self) -> &W {
+        &self.words
+    }
+
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        usize::try_from(self.words.load(self.table)).unwrap_or(0)
+    }
+
+    /// The offset of a chunk; 0 when it is not there.
+    #[inline]
+    pub(crate) fn chunk(&self, chunk: u32) -> u64 {
+        self.words.load(self.table + 1 + u64::from(chunk))
+    }
+
+    /// Makes room for elements `len..end`. Writer only.
+    pub(crate) fn ensure(
+        &self,
+        len: usize,
+        end: usize,
+        allocate: impl Fn(usize) -> Result<u64, ArenaError>,
+    ) -> Result<(), ArenaError> {
+        if end > MOST_ELEMENTS {
+            return Err(ArenaError::invalid_input(format!(
+                "{end} elements in an append-only vector; the most is {MOST_ELEMENTS}"
+            )));
+        }
+        let mut at = len;
+        while at < end {
+            let place = place_of(at);
+            if self.chunk(place.chunk) == 0 {
+                let offset = allocate(place.capacity)?;
+                self.words.store(self.table + 1 + u64::from(place.chunk), offset);
+            }
+            at = place.end();
+        }
+        Ok(())
+    }
+
+    /// Lets readers see everything below `len`. Writer only.
+    #[inline]
+    pub(crate) fn publish(&self, len: usize) {
+        self.words.store(self.table, len as u64);
+    }
+}

@@ -1,0 +1,57 @@
+//! Words backed by loom's atomics, so that the models run the containers' real code.
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "only the models use it")]
+
+use crate::error::ArenaError;
+use crate::words::Words;
+use loom::sync::atomic::{AtomicU64, Ordering, fence};
+use std::sync::{Mutex, PoisonError};
+
+/// A fixed number of words, all made by the thread that makes this.
+#[derive(Debug)]
+pub(crate) struct LoomWords {
+    words: Vec<AtomicU64>,
+    next: Mutex<u64>,
+}
+
+impl LoomWords {
+    pub(crate) fn new(count: usize) -> Self {
+        // Word 0 means "none", as in the arena.
+        let words = (0..count).map(|_| AtomicU64::new(0)).collect();
+        Self { words, next: Mutex::new(8) }
+    }
+
+    fn word(&self, word: u64) -> &AtomicU64 {
+        &self.words[usize::try_from(word).unwrap()]
+    }
+}
+
+impl Words for LoomWords {
+    fn load(&self, word: u64) -> u64 {
+        self.word(word).load(Ordering::Acquire)
+    }
+
+    fn store(&self, word: u64, value: u64) {
+        self.word(word).store(value, Ordering::Release);
+    }
+
+    fn compare_exchange(&self, word: u64, current: u64, new: u64) -> Result<u64, u64> {
+        self.word(word).compare_exchange(current, new, Ordering::SeqCst, Ordering::SeqCst)
+    }
+
+    fn fence(&self) {
+        fence(Ordering::SeqCst);
+    }
+
+    fn allocate(&self, count: u64) -> Result<u64, ArenaError> {
+        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        let first = *next;
+        let end = first + count.next_multiple_of(8);
+        assert!(end <= self.words.len() as u64, "the model needs {end} words");
+        *next = end;
+        Ok(first)
+    }
+
+    fn allocated_bytes(&self) -> u64 {
+        *self.next.lock().unwrap_or_else(PoisonError::into_inner) * 8
+    }
+}

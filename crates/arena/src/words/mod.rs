@@ -1,0 +1,36 @@
+//! The one way in which containers reach shared memory.
+
+mod arena_words;
+#[cfg(loom)]
+pub(crate) mod loom_words;
+
+pub(crate) use arena_words::ArenaWords;
+
+use crate::error::ArenaError;
+
+/// Atomic 64-bit words, named by their index, and a way to get more of them.
+///
+/// The containers' algorithms are written against this trait; the arena backs it in the engine and
+/// loom's atomics back it in the models. Every load acquires and every store releases: whoever sees
+/// a stored value sees all that its writer did before. That costs nothing on x86-64, needs no
+/// fences that a race detector cannot follow, and leaves one rule to remember.
+pub(crate) trait Words: Send + Sync {
+    /// The word's value; 0 for a word that does not exist.
+    fn load(&self, word: u64) -> u64;
+
+    /// Replaces the word's value.
+    fn store(&self, word: u64, value: u64);
+
+    /// Replaces `current` by `new`; the value found when it is another one.
+    fn compare_exchange(&self, word: u64, current: u64, new: u64) -> Result<u64, u64>;
+
+    /// Orders everything before it against everything after it, among all such fences.
+    fn fence(&self);
+
+    /// The index of the first of `count` zeroed words, aligned to 8 words. They belong to the
+    /// container that holds this handle and are freed with it.
+    fn allocate(&self, count: u64) -> Result<u64, ArenaError>;
+
+    /// Bytes taken by `allocate` so far.
+    fn allocated_bytes(&self) -> u64;
+}
