@@ -1,8 +1,45 @@
 //! The one query model, its planner and its vectorised executor.
+//!
+//! | module | what it defines |
+//! |---|---|
+//! | [`model`] | [`model::Query`] and its expressions, the operator table |
+//! | `bind` | names to positions, types checked, clauses to steps |
+//! | `predicate` | filters as conditions that kernels and zone maps decide |
+//! | `exec` | scanning, filtering, grouping, ordering |
+//! | [`testing`] | a source in memory, in every encoding, for tests |
+//!
+//! A query reads a [`Source`] and runs with [`Options`]: see [`execute`], [`stream`], [`scan`] and
+//! [`explain`].
+//!
+//! What the languages leave open, here:
+//!
+//! * Integers of every type compute as `i64`, checked: overflow is an error, never a wrapped
+//!   number. `/` between integers truncates, as in SQLite and PostgreSQL.
+//! * Division by zero, and remainder by zero, is NULL, as in SQLite; also of floats.
+//! * Numbers compare exactly across types. NaN equals itself and is greater than all numbers.
+//! * NULL sorts before every value unless the order says otherwise; NULLs are one group.
+//! * `LIKE` regards case, `ILIKE` does not.
+//! * Whether a query fails never depends on encodings, zone maps or threads: conditions that may
+//!   fail see only the rows that pass all others of the same AND.
 #![forbid(unsafe_code)]
 
+mod bind;
 mod error;
+mod exec;
+mod explain;
+pub mod model;
+mod options;
+mod predicate;
+mod result;
+mod run;
 mod source;
+#[doc(hidden)]
+pub mod testing;
+#[cfg(test)]
+mod tests;
 
 pub use error::{Error, ErrorKind, Result};
+pub use options::Options;
+pub use result::{QueryResult, ResultColumn, Statistics};
+pub use run::{check, execute, explain, scan, stream};
 pub use source::{Part, Source, ZONE_ROWS, Zone};

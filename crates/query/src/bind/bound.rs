@@ -1,0 +1,185 @@
+//! Expressions with names resolved and types known.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use esker_format::{DataType, Value};
+
+use crate::model::{Aggregate, Operator};
+use crate::predicate::Pattern;
+
+/// An expression over the positions of a row.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Bound {
+    pub(crate) node: Node,
+    /// `None` for a NULL literal that no context has typed.
+    pub(crate) data_type: Option<DataType>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Node {
+    Field(usize),
+    Literal(Value),
+    /// One of the five operators on operands of equal type (or dates and days).
+    Arithmetic(Operator, Box<Bound>, Box<Bound>),
+    Compare(Comparison, Box<Bound>, Box<Bound>),
+    And(Vec<Bound>),
+    Or(Vec<Bound>),
+    Not(Box<Bound>),
+    /// The operand equals one of the values, none of which is NULL.
+    In(Box<Bound>, Vec<Value>),
+    Like(Box<Bound>, Arc<Pattern>),
+    IsNull(Box<Bound>),
+    /// Negate, abs, round, length, lower, upper or coalesce.
+    Function(Operator, Vec<Bound>),
+    Case(Vec<(Bound, Bound)>, Box<Bound>),
+    /// The operand as this node's type.
+    Cast(Box<Bound>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Comparison {
+    Eq,
+    Neq,
+    Lt,
+    Lte,
+    Gt,
+    Gte,
+}
+
+impl Comparison {
+    pub(crate) fn from_operator(operator: Operator) -> Option<Self> {
+        Some(match operator {
+            Operator::Eq => Self::Eq,
+            Operator::Neq => Self::Neq,
+            Operator::Lt => Self::Lt,
+            Operator::Lte => Self::Lte,
+            Operator::Gt => Self::Gt,
+            Operator::Gte => Self::Gte,
+            _ => return None,
+        })
+    }
+
+    /// The comparison that holds of (b, a) when this one holds of (a, b).
+    pub(crate) fn mirrored(self) -> Self {
+        match self {
+            Self::Eq | Self::Neq => self,
+            Self::Lt => Self::Gt,
+            Self::Lte => Self::Gte,
+            Self::Gt => Self::Lt,
+            Self::Gte => Self::Lte,
+        }
+    }
+
+    /// The comparison that holds exactly when this one does not (the order is total).
+    pub(crate) fn opposite(self) -> Self {
+        match self {
+            Self::Eq => Self::Neq,
+            Self::Neq => Self::Eq,
+            Self::Lt => Self::Gte,
+            Self::Lte => Self::Gt,
+            Self::Gt => Self::Lte,
+            Self::Gte => Self::Lt,
+        }
+    }
+
+    pub(crate) fn holds(self, ordering: Ordering) -> bool {
+        match self {
+            Self::Eq => ordering.is_eq(),
+            Self::Neq => ordering.is_ne(),
+            Self::Lt => ordering.is_lt(),
+            Self::Lte => ordering.is_le(),
+            Self::Gt => ordering.is_gt(),
+            Self::Gte => ordering.is_ge(),
+        }
+    }
+}
+
+/// An aggregate over the rows of a stage.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct BoundAggregate {
+    pub(crate) function: Aggregate,
+    /// `None` counts rows.
+    pub(crate) operand: Option<Bound>,
+    pub(crate) distinct: bool,
+    pub(crate) data_type: DataType,
+}
+
+impl Bound {
+    pub(crate) fn new(node: Node, data_type: DataType) -> Self {
+        Self { node, data_type: Some(data_type) }
+    }
+
+    pub(crate) fn field(position: usize, data_type: DataType) -> Self {
+        Self::new(Node::Field(position), data_type)
+    }
+
+    pub(crate) fn literal(value: Value) -> Self {
+        let data_type = literal_type(&value);
+        Self { node: Node::Literal(value), data_type }
+    }
+
+    /// The type; text for a NULL that nothing has typed.
+    pub(crate) fn data_type(&self) -> DataType {
+        self.data_type.unwrap_or(DataType::Text)
+    }
+
+    pub(crate) fn as_literal(&self) -> Option<&Value> {
+        match &self.node {
+            Node::Literal(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// Calls `visit` on every operand.
+    pub(crate) fn operands<'a>(&'a self, visit: &mut dyn FnMut(&'a Self)) {
+        match &self.node {
+            Node::Field(_) | Node::Literal(_) => {}
+            Node::Arithmetic(_, a, b) | Node::Compare(_, a, b) => {
+                visit(a);
+                visit(b);
+            }
+            Node::And(all) | Node::Or(all) | Node::Function(_, all) => all.iter().for_each(visit),
+            Node::Not(a) | Node::In(a, _) | Node::Like(a, _) | Node::IsNull(a) | Node::Cast(a) => {
+                visit(a);
+            }
+            Node::Case(branches, otherwise) => {
+                for (when, then) in branches {
+                    visit(when);
+                    visit(then);
+                }
+                visit(otherwise);
+            }
+        }
+    }
+
+    /// True when evaluating it may fail: arithmetic on integers and dates, and casts.
+    pub(crate) fn may_fail(&self) -> bool {
+        let here = match &self.node {
+            Node::Arithmetic(..) => self.data_type != Some(DataType::F64),
+            Node::Function(Operator::Negate | Operator::Abs, _) => {
+                !self.data_type.is_some_and(DataType::is_float)
+            }
+            Node::Cast(_) => true,
+            _ => false,
+        };
+        let mut any = here;
+        self.operands(&mut |operand| any |= operand.may_fail());
+        any
+    }
+}
+
+fn literal_type(value: &Value) -> Option<DataType> {
+    Some(match value {
+        Value::Null => return None,
+        Value::Bool(_) => DataType::Bool,
+        Value::Int(_) => DataType::I64,
+        Value::Uint(_) => DataType::U64,
+        Value::Float32(_) => DataType::F32,
+        Value::Float(_) => DataType::F64,
+        Value::Text(_) => DataType::Text,
+        Value::Bytes(_) => DataType::Bytes,
+        Value::Date(_) => DataType::Date,
+        Value::Timestamp(_) => DataType::Timestamp,
+    })
+}

@@ -1,0 +1,310 @@
+//! Resolving and typing expressions.
+
+use std::sync::Arc;
+
+use esker_format::{DataType, Value};
+
+use super::bound::{Bound, Comparison, Node};
+use super::scope::Scope;
+use super::typing::{common_type, convert, make_comparable, typed};
+use crate::exec::fold;
+use crate::model::{Expr, Operator, Typing};
+use crate::predicate::Pattern;
+use crate::{Error, Result};
+
+/// Resolves the names of an expression and checks its types. Constant parts are computed.
+pub(crate) fn bind(expr: &Expr, scope: &mut dyn Scope) -> Result<Bound> {
+    if let Some(bound) = scope.resolve(expr)? {
+        return Ok(bound);
+    }
+    let bound = match expr {
+        Expr::Field(name) => return Err(scope.unknown_field(name)),
+        Expr::Literal(value) => return Ok(Bound::literal(value.clone())),
+        Expr::Aggregate { .. } => {
+            let text = expr.to_string();
+            return Err(Error::invalid(format!(
+                "{text} is not allowed here: no rows to aggregate"
+            )));
+        }
+        Expr::Cast(operand, to) => {
+            let operand = bind(operand, scope)?;
+            cast(operand, *to).map_err(|e| e.at(expr))?
+        }
+        Expr::Apply(operator, operands) => {
+            let entry = operator.entry();
+            let (least, most) = (entry.operands_min, entry.operands_max);
+            if !(least..=most).contains(&operands.len()) {
+                let (symbol, found) = (entry.symbol, operands.len());
+                let want =
+                    if least == most { least.to_string() } else { format!("{least} to {most}") };
+                return Err(Error::invalid(format!(
+                    "{symbol} takes {want} operands, found {found}"
+                )));
+            }
+            let operands: Vec<_> =
+                operands.iter().map(|o| bind(o, scope)).collect::<Result<_>>()?;
+            apply(*operator, operands).map_err(|e| e.at(expr))?
+        }
+    };
+    fold(bound).map_err(|e| e.at(expr))
+}
+
+fn apply(operator: Operator, operands: Vec<Bound>) -> Result<Bound> {
+    match operator.entry().typing {
+        Typing::Arithmetic => arithmetic(operator, pair(operands)?),
+        Typing::Number => number(operator, operands),
+        Typing::Comparison => comparison(operator, operands),
+        Typing::Logic => logic(operator, operands),
+        Typing::Pattern => pattern(operator, operands),
+        Typing::Any => {
+            let [operand] = exactly(operands)?;
+            let operand = typed(operand, DataType::I64);
+            let is_null = Bound::new(Node::IsNull(Box::new(operand)), DataType::Bool);
+            Ok(if operator == Operator::IsNotNull { not(is_null) } else { is_null })
+        }
+        Typing::Rounding => rounding(operands),
+        Typing::Length => {
+            let [operand] = exactly(operands)?;
+            expect(&operand, "text or bytes", |t| matches!(t, DataType::Text | DataType::Bytes))?;
+            let operand = typed(operand, DataType::Text);
+            Ok(Bound::new(Node::Function(operator, vec![operand]), DataType::I64))
+        }
+        Typing::Text => {
+            let [operand] = exactly(operands)?;
+            expect(&operand, "text", |t| t == DataType::Text)?;
+            let operand = typed(operand, DataType::Text);
+            Ok(Bound::new(Node::Function(operator, vec![operand]), DataType::Text))
+        }
+        Typing::Common => {
+            let (operands, data_type) = to_common_type(operands)?;
+            Ok(Bound::new(Node::Function(operator, operands), data_type))
+        }
+        Typing::Case => case(operands),
+    }
+}
+
+fn exactly<const N: usize>(operands: Vec<Bound>) -> Result<[Bound; N]> {
+    let found = operands.len();
+    operands.try_into().map_err(|_| Error::invalid(format!("expected {N} operands, found {found}")))
+}
+
+fn pair(operands: Vec<Bound>) -> Result<(Bound, Bound)> {
+    let [left, right] = exactly(operands)?;
+    Ok((left, right))
+}
+
+/// Refuses an operand that is not of a wanted type; NULL is of every type.
+fn expect(operand: &Bound, wanted: &str, is_wanted: impl Fn(DataType) -> bool) -> Result<()> {
+    match operand.data_type {
+        Some(found) if !is_wanted(found) => {
+            let constant = operand.as_literal().map_or(String::new(), |v| format!(" '{v}'"));
+            Err(Error::invalid(format!("expected {wanted}, found {found}{constant}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn arithmetic(operator: Operator, (left, right): (Bound, Bound)) -> Result<Bound> {
+    use DataType::{Date, F64, I64};
+    let make = |left, right, data_type| {
+        let node = Node::Arithmetic(operator, Box::new(left), Box::new(right));
+        Ok(Bound::new(node, data_type))
+    };
+    let is_integer = |b: &Bound| b.data_type.is_none_or(DataType::is_integer);
+    let is_date = |b: &Bound| b.data_type == Some(Date);
+    match operator {
+        Operator::Add if is_date(&left) && is_integer(&right) => {
+            return make(left, convert(right, I64)?, Date);
+        }
+        Operator::Add if is_integer(&left) && is_date(&right) => {
+            return make(right, convert(left, I64)?, Date);
+        }
+        Operator::Subtract if is_date(&left) && is_date(&right) => return make(left, right, I64),
+        Operator::Subtract if is_date(&left) && is_integer(&right) => {
+            return make(left, convert(right, I64)?, Date);
+        }
+        _ => {}
+    }
+    for operand in [&left, &right] {
+        expect(operand, "a number", DataType::is_numeric)?;
+    }
+    let either_float = [&left, &right].iter().any(|b| b.data_type.is_some_and(DataType::is_float));
+    let data_type = if either_float { F64 } else { I64 };
+    make(convert(left, data_type)?, convert(right, data_type)?, data_type)
+}
+
+fn number(operator: Operator, operands: Vec<Bound>) -> Result<Bound> {
+    let [operand] = exactly(operands)?;
+    expect(&operand, "a number", DataType::is_numeric)?;
+    let is_float = operand.data_type.is_some_and(DataType::is_float);
+    let data_type = if is_float { DataType::F64 } else { DataType::I64 };
+    let operand = convert(operand, data_type)?;
+    Ok(Bound::new(Node::Function(operator, vec![operand]), data_type))
+}
+
+fn rounding(mut operands: Vec<Bound>) -> Result<Bound> {
+    let digits = if operands.len() > 1 { operands.pop() } else { None };
+    let digits = match digits.as_ref().map(|d| (d, d.as_literal())) {
+        None => 0,
+        Some((_, Some(Value::Int(digits)))) if (-400..=400).contains(digits) => *digits,
+        Some(_) => {
+            return Err(Error::invalid("round takes a constant number of decimals, -400 to 400"));
+        }
+    };
+    let [operand] = exactly(operands)?;
+    expect(&operand, "a number", DataType::is_numeric)?;
+    let operand = convert(operand, DataType::F64)?;
+    let operands = vec![operand, Bound::literal(Value::Int(digits))];
+    Ok(Bound::new(Node::Function(Operator::Round, operands), DataType::F64))
+}
+
+fn comparison(operator: Operator, mut operands: Vec<Bound>) -> Result<Bound> {
+    if let Some(comparison) = Comparison::from_operator(operator) {
+        let (left, right) = pair(operands)?;
+        return compare(comparison, left, right);
+    }
+    let first = operands.remove(0);
+    match operator {
+        Operator::In => in_list(first, operands),
+        Operator::NotIn => in_list(first, operands).map(not),
+        _ => {
+            let (least, greatest) = pair(operands)?;
+            let both = vec![
+                compare(Comparison::Gte, first.clone(), least)?,
+                compare(Comparison::Lte, first, greatest)?,
+            ];
+            let within = Bound::new(Node::And(both), DataType::Bool);
+            Ok(if operator == Operator::Between { within } else { not(within) })
+        }
+    }
+}
+
+fn compare(comparison: Comparison, left: Bound, right: Bound) -> Result<Bound> {
+    let (left, right) = make_comparable(left, right)?;
+    let node = if left.as_literal().is_some() {
+        Node::Compare(comparison.mirrored(), Box::new(right), Box::new(left))
+    } else {
+        Node::Compare(comparison, Box::new(left), Box::new(right))
+    };
+    Ok(Bound::new(node, DataType::Bool))
+}
+
+/// Constants go into one list; NULL and what is not constant become equalities beside it.
+fn in_list(first: Bound, members: Vec<Bound>) -> Result<Bound> {
+    let mut values = Vec::new();
+    let mut any = Vec::new();
+    for member in members {
+        let (left, right) = make_comparable(first.clone(), member)?;
+        match right.node {
+            Node::Literal(value) if !value.is_null() && left == first => values.push(value),
+            _ => any.push(compare(Comparison::Eq, left, right)?),
+        }
+    }
+    values.sort();
+    values.dedup();
+    any.push(Bound::new(Node::In(Box::new(first), values), DataType::Bool));
+    Ok(match <[Bound; 1]>::try_from(any) {
+        Ok([only]) => only,
+        Err(any) => Bound::new(Node::Or(any), DataType::Bool),
+    })
+}
+
+fn not(operand: Bound) -> Bound {
+    Bound::new(Node::Not(Box::new(operand)), DataType::Bool)
+}
+
+fn logic(operator: Operator, operands: Vec<Bound>) -> Result<Bound> {
+    let mut flat = Vec::with_capacity(operands.len());
+    for operand in operands {
+        expect(&operand, "a condition", |t| t == DataType::Bool)?;
+        match (operator, typed(operand, DataType::Bool)) {
+            (Operator::And, Bound { node: Node::And(inner), .. })
+            | (Operator::Or, Bound { node: Node::Or(inner), .. }) => flat.extend(inner),
+            (_, operand) => flat.push(operand),
+        }
+    }
+    Ok(match operator {
+        Operator::And => Bound::new(Node::And(flat), DataType::Bool),
+        Operator::Or => Bound::new(Node::Or(flat), DataType::Bool),
+        _ => {
+            let [operand] = exactly(flat)?;
+            not(operand)
+        }
+    })
+}
+
+fn pattern(operator: Operator, operands: Vec<Bound>) -> Result<Bound> {
+    let mut operands = operands.into_iter();
+    let (Some(text), Some(pattern)) = (operands.next(), operands.next()) else {
+        return Err(Error::invalid("expected a text and a pattern"));
+    };
+    expect(&text, "text", |t| t == DataType::Text)?;
+    let escape = match operands.next().map(|e| e.node) {
+        None | Some(Node::Literal(Value::Null)) => None,
+        Some(Node::Literal(Value::Text(escape))) if escape.chars().count() == 1 => {
+            escape.chars().next()
+        }
+        Some(_) => return Err(Error::invalid("ESCAPE takes one character")),
+    };
+    let any_case = matches!(operator, Operator::Ilike | Operator::NotIlike);
+    let matches = match pattern.node {
+        Node::Literal(Value::Text(pattern)) => {
+            let pattern = Arc::new(Pattern::new(&pattern, escape, any_case)?);
+            let text = typed(text, DataType::Text);
+            Bound::new(Node::Like(Box::new(text), pattern), DataType::Bool)
+        }
+        Node::Literal(Value::Null) => {
+            Bound { node: Node::Literal(Value::Null), data_type: Some(DataType::Bool) }
+        }
+        _ => return Err(Error::invalid("a pattern must be a constant text")),
+    };
+    let negated = matches!(operator, Operator::NotLike | Operator::NotIlike);
+    Ok(if negated { not(matches) } else { matches })
+}
+
+fn to_common_type(operands: Vec<Bound>) -> Result<(Vec<Bound>, DataType)> {
+    let mut common = None;
+    for operand in &operands {
+        common = common_type(common, operand.data_type)?;
+    }
+    let data_type = common.unwrap_or(DataType::Text);
+    let operands = operands.into_iter().map(|o| convert(o, data_type)).collect::<Result<_>>()?;
+    Ok((operands, data_type))
+}
+
+fn case(operands: Vec<Bound>) -> Result<Bound> {
+    let (mut conditions, mut values) = (Vec::new(), Vec::new());
+    let mut operands = operands.into_iter();
+    let mut otherwise = Bound::literal(Value::Null);
+    while let Some(first) = operands.next() {
+        match operands.next() {
+            Some(value) => {
+                expect(&first, "a condition", |t| t == DataType::Bool)?;
+                conditions.push(typed(first, DataType::Bool));
+                values.push(value);
+            }
+            None => otherwise = first,
+        }
+    }
+    values.push(otherwise);
+    let (mut values, data_type) = to_common_type(values)?;
+    let otherwise = values.pop().unwrap_or_else(|| Bound::literal(Value::Null));
+    let branches = conditions.into_iter().zip(values).collect();
+    Ok(Bound::new(Node::Case(branches, Box::new(otherwise)), data_type))
+}
+
+fn cast(operand: Bound, to: DataType) -> Result<Bound> {
+    use DataType::{Bool, Bytes, Date, Text, Timestamp};
+    let Some(from) = operand.data_type else { return convert(operand, to) };
+    let possible = match (from, to) {
+        _ if from == to => return Ok(operand),
+        (Bytes, _) | (_, Bytes) => from == Text,
+        (_, Text) | (Text, _) | (Date, Timestamp) | (Timestamp, Date) => true,
+        (Bool, to) => to.is_integer(),
+        (from, to) => from.is_numeric() && to.is_numeric(),
+    };
+    if !possible {
+        return Err(Error::invalid(format!("cannot cast {from} to {to}")));
+    }
+    Ok(Bound::new(Node::Cast(Box::new(operand)), to))
+}

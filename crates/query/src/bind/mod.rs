@@ -1,0 +1,179 @@
+//! From names to positions: a [`Query`] and a schema become a [`Program`].
+//!
+//! A program is a chain. Each [`Stage`] filters the rows of the one before it and turns them into
+//! groups, one row per group; the [`Projection`] at the end filters, orders, cuts and shows. A
+//! query without groups has no stage; `SELECT DISTINCT` is grouping by everything shown.
+
+pub(crate) mod bound;
+mod expression;
+mod scope;
+#[cfg(test)]
+mod tests;
+mod typing;
+
+use esker_format::{DataType, Schema};
+
+pub(crate) use bound::{Bound, BoundAggregate, Comparison, Node};
+use expression::bind;
+use scope::{GroupScope, RowScope, Scope, alias, replace_aliases};
+
+use crate::model::{Expr, OrderBy, Query, SelectItem};
+use crate::{Error, Result};
+
+/// A query ready to be planned.
+#[derive(Clone, Debug)]
+pub(crate) struct Program {
+    pub(crate) stages: Vec<Stage>,
+    pub(crate) projection: Projection,
+}
+
+/// Rows become groups: one row per distinct tuple of keys, with the keys and then the aggregates.
+#[derive(Clone, Debug)]
+pub(crate) struct Stage {
+    pub(crate) filter: Option<Bound>,
+    pub(crate) keys: Vec<Bound>,
+    pub(crate) aggregates: Vec<BoundAggregate>,
+}
+
+/// The last step.
+#[derive(Clone, Debug)]
+pub(crate) struct Projection {
+    pub(crate) filter: Option<Bound>,
+    pub(crate) outputs: Vec<Bound>,
+    pub(crate) names: Vec<String>,
+    pub(crate) order: Vec<OrderKey>,
+    pub(crate) limit: Option<u64>,
+    pub(crate) offset: u64,
+}
+
+/// One key of an order.
+#[derive(Clone, Debug)]
+pub(crate) struct OrderKey {
+    pub(crate) bound: Bound,
+    pub(crate) descending: bool,
+    pub(crate) nulls_first: bool,
+}
+
+impl Stage {
+    /// The types of the rows it makes.
+    pub(crate) fn types(&self) -> Vec<DataType> {
+        let keys = self.keys.iter().map(Bound::data_type);
+        keys.chain(self.aggregates.iter().map(|a| a.data_type)).collect()
+    }
+}
+
+/// Resolves and checks a query.
+///
+/// # Errors
+/// `InvalidQuery` naming the clause, the expression and what was expected there.
+pub(crate) fn bind_query(query: &Query, schema: &Schema) -> Result<Program> {
+    let mut query = expand(query, schema);
+    let filter = query.filter.as_ref().map(|f| condition("WHERE", f, &mut RowScope { schema }));
+    let filter = filter.transpose()?;
+    let mut distinct = query.distinct;
+    if distinct && !query.is_grouped() {
+        query.group_by = query.select.iter().map(|item| item.expr.clone()).collect();
+        distinct = false;
+    }
+    if !query.is_grouped() {
+        let projection = project(&query, filter, &mut RowScope { schema }, schema)?;
+        return Ok(Program { stages: Vec::new(), projection });
+    }
+    let key_exprs = bind_keys(&query, schema)?;
+    let mut scope = GroupScope { row: RowScope { schema }, key_exprs, aggregates: Vec::new() };
+    let having = match &query.having {
+        Some(having) => {
+            let having = replace_aliases(having, schema, &query.select);
+            Some(condition("HAVING", &having, &mut scope)?)
+        }
+        None => None,
+    };
+    let mut projection = project(&query, having, &mut scope, schema)?;
+    let stage = Stage { filter, keys: scope.key_exprs, aggregates: scope.aggregates };
+    let mut stages = vec![stage];
+    if distinct {
+        stages.push(distinct_stage(&mut projection)?);
+    }
+    Ok(Program { stages, projection })
+}
+
+/// Writes out `SELECT *`.
+fn expand(query: &Query, schema: &Schema) -> Query {
+    let mut query = query.clone();
+    if query.select.is_empty() {
+        let items = schema
+            .fields()
+            .iter()
+            .map(|field| SelectItem { expr: Expr::Field(field.name.clone()), alias: None });
+        query.select = items.collect();
+    }
+    query
+}
+
+fn bind_keys(query: &Query, schema: &Schema) -> Result<Vec<Bound>> {
+    let mut keys = Vec::with_capacity(query.group_by.len());
+    for expr in &query.group_by {
+        let expr = replace_aliases(expr, schema, &query.select);
+        if expr.has_aggregate() {
+            return Err(Error::invalid(format!("GROUP BY: {expr} is an aggregate")));
+        }
+        let key = bind(&expr, &mut RowScope { schema }).map_err(|e| e.at("GROUP BY"))?;
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
+    Ok(keys)
+}
+
+fn condition(clause: &str, expr: &Expr, scope: &mut dyn Scope) -> Result<Bound> {
+    let bound = bind(expr, scope).map_err(|e| e.at(clause))?;
+    match bound.data_type {
+        None => Ok(Bound { data_type: Some(DataType::Bool), ..bound }),
+        Some(DataType::Bool) => Ok(bound),
+        Some(found) => {
+            Err(Error::invalid(format!("{clause}: {expr}: expected a condition, found {found}")))
+        }
+    }
+}
+
+fn project(
+    query: &Query,
+    filter: Option<Bound>,
+    scope: &mut dyn Scope,
+    schema: &Schema,
+) -> Result<Projection> {
+    let mut outputs = Vec::with_capacity(query.select.len());
+    for item in &query.select {
+        outputs.push(bind(&item.expr, scope).map_err(|e| e.at("SELECT"))?);
+    }
+    let mut order = Vec::with_capacity(query.order_by.len());
+    for OrderBy { expr, descending, nulls_first } in &query.order_by {
+        // An alias goes before a field of the same name, as the standard has it.
+        let aliased = match expr {
+            Expr::Field(name) => alias(name, &query.select),
+            _ => None,
+        };
+        let expr = aliased.cloned().unwrap_or_else(|| replace_aliases(expr, schema, &query.select));
+        let bound = bind(&expr, scope).map_err(|e| e.at("ORDER BY"))?;
+        let nulls_first = nulls_first.unwrap_or(!descending);
+        order.push(OrderKey { bound, descending: *descending, nulls_first });
+    }
+    let names = query.select.iter().map(SelectItem::name).collect();
+    Ok(Projection { filter, outputs, names, order, limit: query.limit, offset: query.offset })
+}
+
+/// Groups what a projection over groups shows, and makes the projection show the groups.
+fn distinct_stage(projection: &mut Projection) -> Result<Stage> {
+    let keys = projection.outputs.clone();
+    let place = |bound: &Bound| {
+        let position = keys.iter().position(|key| key == bound)?;
+        Some(Bound::field(position, bound.data_type()))
+    };
+    for key in &mut projection.order {
+        key.bound = place(&key.bound).ok_or_else(|| {
+            Error::invalid("ORDER BY: with SELECT DISTINCT, only what is selected has an order")
+        })?;
+    }
+    projection.outputs = keys.iter().filter_map(place).collect();
+    Ok(Stage { filter: projection.filter.take(), keys, aggregates: Vec::new() })
+}

@@ -1,0 +1,169 @@
+//! What names mean at a place in the query.
+
+use esker_format::{DataType, Schema};
+
+use super::bound::{Bound, BoundAggregate, Node};
+use super::expression::bind;
+use super::typing::typed;
+use crate::model::{Aggregate, Expr, SelectItem};
+use crate::{Error, Result};
+
+/// Resolves the leaves of expressions.
+pub(crate) trait Scope {
+    /// The meaning of an expression that the scope knows as a whole.
+    fn resolve(&mut self, expr: &Expr) -> Result<Option<Bound>>;
+
+    /// The error for a name that is not there.
+    fn unknown_field(&self, name: &str) -> Error;
+}
+
+/// The fields of a row.
+pub(crate) struct RowScope<'a> {
+    pub(crate) schema: &'a Schema,
+}
+
+impl Scope for RowScope<'_> {
+    fn resolve(&mut self, expr: &Expr) -> Result<Option<Bound>> {
+        let Expr::Field(name) = expr else { return Ok(None) };
+        let Some(position) = position(self.schema, name) else { return Ok(None) };
+        let field = self.schema.fields().get(position);
+        Ok(field.map(|field| Bound::field(position, field.data_type)))
+    }
+
+    fn unknown_field(&self, name: &str) -> Error {
+        let names: Vec<_> = self.schema.fields().iter().map(|f| f.name.as_str()).collect();
+        Error::invalid(format!("unknown field {name:?}; fields: {}", names.join(", ")))
+    }
+}
+
+/// The position of a field: the name as it is, or else the one name that differs in case only.
+pub(crate) fn position(schema: &Schema, name: &str) -> Option<usize> {
+    schema.position(name).or_else(|| {
+        let same = |(_, f): &(usize, &esker_format::Field)| f.name.eq_ignore_ascii_case(name);
+        let mut alike = schema.fields().iter().enumerate().filter(same);
+        match (alike.next(), alike.next()) {
+            (Some((position, _)), None) => Some(position),
+            _ => None,
+        }
+    })
+}
+
+/// The keys and aggregates of a group: what is equal to a key means that key, an aggregate is
+/// noted and means its result, and no other field has one value in a group.
+pub(crate) struct GroupScope<'a> {
+    pub(crate) row: RowScope<'a>,
+    pub(crate) key_exprs: Vec<Bound>,
+    pub(crate) aggregates: Vec<BoundAggregate>,
+}
+
+impl Scope for GroupScope<'_> {
+    fn resolve(&mut self, expr: &Expr) -> Result<Option<Bound>> {
+        if let Expr::Aggregate { function, operand, distinct } = expr {
+            let noted = self.aggregate(*function, operand.as_deref(), *distinct);
+            return noted.map(Some).map_err(|e| e.at(expr));
+        }
+        if matches!(expr, Expr::Literal(_)) || expr.has_aggregate() {
+            return Ok(None);
+        }
+        // Whether or not the expression as a whole is a key, its parts must have a meaning.
+        match bind(expr, &mut self.row) {
+            Ok(bound) if matches!(bound.node, Node::Literal(_)) => Ok(Some(bound)),
+            Ok(bound) => Ok(self.key(&bound)),
+            Err(error) if matches!(expr, Expr::Field(_)) => Err(error),
+            Err(_) => Ok(None),
+        }
+    }
+
+    fn unknown_field(&self, name: &str) -> Error {
+        Error::invalid(format!(
+            "field {name:?} is neither in GROUP BY (or SELECT DISTINCT) nor inside an aggregate"
+        ))
+    }
+}
+
+impl GroupScope<'_> {
+    fn key(&self, bound: &Bound) -> Option<Bound> {
+        let position = self.key_exprs.iter().position(|key| key == bound)?;
+        Some(Bound::field(position, bound.data_type()))
+    }
+
+    fn aggregate(
+        &mut self,
+        function: Aggregate,
+        operand: Option<&Expr>,
+        distinct: bool,
+    ) -> Result<Bound> {
+        let operand = operand.map(|operand| {
+            if operand.has_aggregate() {
+                return Err(Error::invalid("an aggregate cannot be inside another"));
+            }
+            Ok(typed(bind(operand, &mut self.row)?, DataType::I64))
+        });
+        let operand = operand.transpose()?;
+        let data_type = aggregate_type(function, operand.as_ref())?;
+        // An equal value more or less changes neither the least nor the greatest.
+        let distinct = distinct && !matches!(function, Aggregate::Min | Aggregate::Max);
+        if distinct && (function != Aggregate::Count || operand.is_none()) {
+            let name = function.name();
+            return Err(Error::invalid(format!("DISTINCT works in count(x), not in {name}")));
+        }
+        let wanted = BoundAggregate { function, operand, distinct, data_type };
+        let known = self.aggregates.iter().position(|a| *a == wanted);
+        let index = known.unwrap_or(self.aggregates.len());
+        if known.is_none() {
+            self.aggregates.push(wanted);
+        }
+        Ok(Bound::field(self.key_exprs.len() + index, data_type))
+    }
+}
+
+fn aggregate_type(function: Aggregate, operand: Option<&Bound>) -> Result<DataType> {
+    use DataType::{F64, I64, U8, U16, U32, U64};
+    let Some(operand) = operand else {
+        return match function {
+            Aggregate::Count => Ok(I64),
+            _ => Err(Error::invalid(format!("{} needs an operand", function.name()))),
+        };
+    };
+    let data_type = operand.data_type();
+    match function {
+        Aggregate::Count => Ok(I64),
+        Aggregate::Min | Aggregate::Max => Ok(data_type),
+        _ if !data_type.is_numeric() => {
+            let name = function.name();
+            Err(Error::invalid(format!("{name} expects numbers, found {data_type}")))
+        }
+        Aggregate::Avg => Ok(F64),
+        Aggregate::Sum => Ok(match data_type {
+            U8 | U16 | U32 | U64 => U64,
+            t if t.is_float() => F64,
+            _ => I64,
+        }),
+    }
+}
+
+/// Replaces names that no field has by the select items they are aliases of.
+pub(crate) fn replace_aliases(expr: &Expr, schema: &Schema, select: &[SelectItem]) -> Expr {
+    let again = |e: &Expr| replace_aliases(e, schema, select);
+    match expr {
+        Expr::Field(name) if position(schema, name).is_none() => {
+            alias(name, select).cloned().unwrap_or_else(|| expr.clone())
+        }
+        Expr::Field(_) | Expr::Literal(_) => expr.clone(),
+        Expr::Apply(operator, operands) => {
+            Expr::Apply(*operator, operands.iter().map(again).collect())
+        }
+        Expr::Aggregate { function, operand, distinct } => Expr::Aggregate {
+            function: *function,
+            operand: operand.as_ref().map(|o| Box::new(again(o))),
+            distinct: *distinct,
+        },
+        Expr::Cast(operand, to) => Expr::Cast(Box::new(again(operand)), *to),
+    }
+}
+
+/// What a select item's alias stands for.
+pub(crate) fn alias<'a>(name: &str, select: &'a [SelectItem]) -> Option<&'a Expr> {
+    let aliased = |item: &&SelectItem| item.alias.as_deref() == Some(name);
+    select.iter().find(aliased).map(|item| &item.expr)
+}

@@ -1,0 +1,79 @@
+//! Types of operands: which go together, and how one becomes another.
+
+use esker_format::calendar::{DAY_US, parse_date, parse_timestamp};
+use esker_format::{DataType, Value};
+
+use super::bound::{Bound, Node};
+use crate::{Error, Result};
+
+/// The type that values of both types can take, if there is one.
+pub(crate) fn common_type(a: Option<DataType>, b: Option<DataType>) -> Result<Option<DataType>> {
+    use DataType::{Date, F64, I64, Timestamp, U8, U16, U32, U64};
+    let (Some(left), Some(right)) = (a, b) else { return Ok(a.or(b)) };
+    let unsigned = |t| matches!(t, U8 | U16 | U32 | U64);
+    Ok(Some(match (left, right) {
+        _ if left == right => left,
+        _ if unsigned(left) && unsigned(right) => U64,
+        _ if left.is_integer() && right.is_integer() => I64,
+        _ if left.is_numeric() && right.is_numeric() => F64,
+        (Date, Timestamp) | (Timestamp, Date) => Timestamp,
+        _ => return Err(Error::invalid(format!("{left} and {right} have no common type"))),
+    }))
+}
+
+/// The expression as a value of `to`: a literal at once, the rest by a cast.
+pub(crate) fn convert(bound: Bound, to: DataType) -> Result<Bound> {
+    if bound.data_type == Some(to) {
+        return Ok(bound);
+    }
+    match bound.node {
+        Node::Literal(Value::Null) => {
+            Ok(Bound { node: Node::Literal(Value::Null), data_type: Some(to) })
+        }
+        Node::Literal(value) => Ok(Bound::new(Node::Literal(convert_literal(value, to)?), to)),
+        _ => Ok(Bound::new(Node::Cast(Box::new(bound)), to)),
+    }
+}
+
+/// A constant as a value of `to`, where that says the same thing.
+fn convert_literal(value: Value, to: DataType) -> Result<Value> {
+    match (value, to) {
+        (Value::Text(text), DataType::Date) => Ok(Value::Date(parse_date(&text)?)),
+        (Value::Text(text), DataType::Timestamp) => Ok(Value::Timestamp(parse_timestamp(&text)?)),
+        (Value::Text(text), DataType::Bytes) => Ok(Value::Bytes(text.into_bytes())),
+        (Value::Date(days), DataType::Timestamp) => {
+            Ok(Value::Timestamp(i64::from(days).saturating_mul(DAY_US)))
+        }
+        (Value::Int(v), DataType::F64) => Ok(Value::Float(v as f64)),
+        (Value::Uint(v), DataType::F64) => Ok(Value::Float(v as f64)),
+        (Value::Float32(v), DataType::F64) => Ok(Value::Float(v.into())),
+        (value, to) => Ok(value.as_ref().coerce(to)?.to_owned()),
+    }
+}
+
+/// Prepares two operands for a comparison: numbers stay as they are (they compare exactly), a
+/// text constant becomes a date or timestamp beside one, a date a timestamp beside one.
+pub(crate) fn make_comparable(left: Bound, right: Bound) -> Result<(Bound, Bound)> {
+    use DataType::{Bytes, Date, Text, Timestamp};
+    let (Some(a), Some(b)) = (left.data_type, right.data_type) else {
+        let known = left.data_type.or(right.data_type).unwrap_or(DataType::I64);
+        return Ok((typed(left, known), typed(right, known)));
+    };
+    let constant = (left.as_literal().is_some(), right.as_literal().is_some());
+    match (a, b) {
+        _ if a == b || (a.is_numeric() && b.is_numeric()) => Ok((left, right)),
+        (Text, Date | Timestamp | Bytes) if constant.0 => Ok((convert(left, b)?, right)),
+        (Date | Timestamp | Bytes, Text) if constant.1 => Ok((left, convert(right, a)?)),
+        (Date, Timestamp) => Ok((convert(left, b)?, right)),
+        (Timestamp, Date) => Ok((left, convert(right, a)?)),
+        _ => Err(Error::invalid(format!("cannot compare {a} with {b}"))),
+    }
+}
+
+/// Gives an untyped NULL a type.
+pub(crate) fn typed(bound: Bound, data_type: DataType) -> Bound {
+    match bound.data_type {
+        Some(_) => bound,
+        None => Bound { data_type: Some(data_type), ..bound },
+    }
+}

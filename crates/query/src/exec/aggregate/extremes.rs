@@ -1,0 +1,194 @@
+//! The least or greatest value of every group.
+
+use std::cmp::Ordering;
+
+use esker_format::value::compare_floats;
+use esker_format::{DataType, Value, ValueRef};
+
+use crate::exec::vector::{Lanes, Vector};
+
+/// The best value of each group so far.
+#[derive(Clone, Debug)]
+pub(crate) struct Extremes {
+    greatest: bool,
+    values: Best,
+}
+
+#[derive(Clone, Debug)]
+enum Best {
+    Ints(Vec<Option<i64>>),
+    Uints(Vec<Option<u64>>),
+    Floats(Vec<Option<f64>>),
+    Bools(Vec<Option<bool>>),
+    Bytes(Vec<Option<Vec<u8>>>),
+}
+
+impl Extremes {
+    pub(super) fn new(data_type: DataType, greatest: bool) -> Self {
+        let values = match data_type {
+            DataType::Bool => Best::Bools(Vec::new()),
+            DataType::U64 => Best::Uints(Vec::new()),
+            DataType::F32 | DataType::F64 => Best::Floats(Vec::new()),
+            DataType::Text | DataType::Bytes => Best::Bytes(Vec::new()),
+            _ => Best::Ints(Vec::new()),
+        };
+        Self { greatest, values }
+    }
+
+    pub(super) fn is_greatest(&self) -> bool {
+        self.greatest
+    }
+
+    pub(super) fn resize(&mut self, groups: usize) {
+        match &mut self.values {
+            Best::Ints(v) => v.resize(groups, None),
+            Best::Uints(v) => v.resize(groups, None),
+            Best::Floats(v) => v.resize(groups, None),
+            Best::Bools(v) => v.resize(groups, None),
+            Best::Bytes(v) => v.resize(groups, None),
+        }
+    }
+
+    fn wanted(&self) -> Ordering {
+        if self.greatest { Ordering::Greater } else { Ordering::Less }
+    }
+
+    /// Offers the rows of a vector, each to its group.
+    pub(super) fn update(&mut self, groups: impl Fn(usize) -> usize, vector: &Vector<'_>) {
+        let wanted = self.wanted();
+        let rows = (0..vector.len()).filter(|i| !vector.is_null(*i));
+        match (&mut self.values, &vector.lanes) {
+            (Best::Ints(best), Lanes::Ints(v)) => {
+                rows.for_each(|i| offer(best, groups(i), v.get(i), wanted, i64::cmp));
+            }
+            (Best::Uints(best), Lanes::Uints(v)) => {
+                rows.for_each(|i| offer(best, groups(i), v.get(i), wanted, u64::cmp));
+            }
+            (Best::Floats(best), Lanes::Floats(v)) => {
+                let compare = |a: &f64, b: &f64| compare_floats(*a, *b);
+                rows.for_each(|i| offer(best, groups(i), v.get(i), wanted, compare));
+            }
+            (Best::Bools(best), Lanes::Bools(v)) => {
+                rows.for_each(|i| offer(best, groups(i), v.get(i), wanted, bool::cmp));
+            }
+            (Best::Bytes(best), Lanes::Bytes(v)) => rows.for_each(|i| {
+                if let Some(value) = v.get(i) {
+                    offer_bytes(best, groups(i), value, wanted);
+                }
+            }),
+            _ => {}
+        }
+    }
+
+    /// Offers one value to group 0.
+    pub(super) fn offer_first(&mut self, value: ValueRef<'_>) {
+        let wanted = self.wanted();
+        match (&mut self.values, value) {
+            (Best::Ints(best), ValueRef::Int(v) | ValueRef::Timestamp(v)) => {
+                offer(best, 0, Some(&v), wanted, i64::cmp);
+            }
+            (Best::Ints(best), ValueRef::Date(v)) => {
+                offer(best, 0, Some(&v.into()), wanted, i64::cmp);
+            }
+            (Best::Ints(best), ValueRef::Uint(v)) => {
+                offer(best, 0, Some(&v.cast_signed()), wanted, i64::cmp);
+            }
+            (Best::Uints(best), ValueRef::Uint(v)) => offer(best, 0, Some(&v), wanted, u64::cmp),
+            (Best::Bools(best), ValueRef::Bool(v)) => offer(best, 0, Some(&v), wanted, bool::cmp),
+            (Best::Floats(best), ValueRef::Float(v)) => {
+                offer(best, 0, Some(&v), wanted, |a, b| compare_floats(*a, *b));
+            }
+            (Best::Floats(best), ValueRef::Float32(v)) => {
+                offer(best, 0, Some(&v.into()), wanted, |a, b| compare_floats(*a, *b));
+            }
+            (Best::Bytes(best), ValueRef::Text(_) | ValueRef::Bytes(_)) => {
+                offer_bytes(best, 0, value.as_bytes().unwrap_or_default(), wanted);
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn merge(&mut self, other: &Self, numbers: &[u32]) {
+        fn all<T: Clone>(
+            into: &mut [Option<T>],
+            from: &[Option<T>],
+            numbers: &[u32],
+            wanted: Ordering,
+            compare: impl Fn(&T, &T) -> Ordering + Copy,
+        ) {
+            for (value, number) in from.iter().zip(numbers) {
+                offer(into, *number as usize, value.as_ref(), wanted, compare);
+            }
+        }
+        let wanted = self.wanted();
+        match (&mut self.values, &other.values) {
+            (Best::Ints(a), Best::Ints(b)) => all(a, b, numbers, wanted, i64::cmp),
+            (Best::Uints(a), Best::Uints(b)) => all(a, b, numbers, wanted, u64::cmp),
+            (Best::Bools(a), Best::Bools(b)) => all(a, b, numbers, wanted, bool::cmp),
+            (Best::Bytes(a), Best::Bytes(b)) => all(a, b, numbers, wanted, Vec::cmp),
+            (Best::Floats(a), Best::Floats(b)) => {
+                all(a, b, numbers, wanted, |a, b| compare_floats(*a, *b));
+            }
+            _ => {}
+        }
+    }
+
+    /// The best value of a group; NULL when it has none.
+    #[allow(clippy::cast_possible_truncation, reason = "the value is of this type")]
+    pub(super) fn value(&self, group: usize, data_type: DataType) -> Value {
+        let found = match &self.values {
+            Best::Ints(v) => v.get(group).copied().flatten().map(|v| match data_type {
+                DataType::Date => Value::Date(v as i32),
+                DataType::Timestamp => Value::Timestamp(v),
+                DataType::U8 | DataType::U16 | DataType::U32 => Value::Uint(v.cast_unsigned()),
+                _ => Value::Int(v),
+            }),
+            Best::Uints(v) => v.get(group).copied().flatten().map(Value::Uint),
+            // Of two zeros either may have been first: show one.
+            Best::Floats(v) => v.get(group).copied().flatten().map(|v| match data_type {
+                DataType::F32 => Value::Float32(v as f32 + 0.0),
+                _ => Value::Float(v + 0.0),
+            }),
+            Best::Bools(v) => v.get(group).copied().flatten().map(Value::Bool),
+            Best::Bytes(v) => v.get(group).cloned().flatten().map(|v| match data_type {
+                DataType::Text => Value::Text(String::from_utf8(v).unwrap_or_default()),
+                _ => Value::Bytes(v),
+            }),
+        };
+        found.unwrap_or_default()
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        match &self.values {
+            Best::Ints(v) => v.capacity() * 16,
+            Best::Uints(v) => v.capacity() * 16,
+            Best::Floats(v) => v.capacity() * 16,
+            Best::Bools(v) => v.capacity(),
+            Best::Bytes(v) => {
+                v.capacity() * 24 + v.iter().flatten().map(Vec::capacity).sum::<usize>()
+            }
+        }
+    }
+}
+
+fn offer<T: Clone>(
+    best: &mut [Option<T>],
+    group: usize,
+    value: Option<&T>,
+    wanted: Ordering,
+    compare: impl Fn(&T, &T) -> Ordering,
+) {
+    let (Some(best), Some(value)) = (best.get_mut(group), value) else { return };
+    if best.as_ref().is_none_or(|best| compare(value, best) == wanted) {
+        *best = Some(value.clone());
+    }
+}
+
+fn offer_bytes(best: &mut [Option<Vec<u8>>], group: usize, value: &[u8], wanted: Ordering) {
+    let Some(best) = best.get_mut(group) else { return };
+    if best.as_ref().is_none_or(|best| value.cmp(best.as_slice()) == wanted) {
+        let into = best.get_or_insert_with(Vec::new);
+        into.clear();
+        into.extend_from_slice(value);
+    }
+}

@@ -1,0 +1,232 @@
+//! Sums and extremes of encoded columns, without decoding them first.
+#![allow(clippy::cast_possible_truncation, reason = "halves of a 64-bit number are cut on purpose")]
+
+use esker_format::{Codes, ColumnSlice, Data, DataType, ValueRef};
+
+use crate::exec::mask::Mask;
+
+/// Calls `$body` with the slice of plain or narrowed numbers in `$data`; `$other` otherwise.
+macro_rules! with_numbers {
+    ($data:expr, $values:ident => $body:expr, _ => $other:expr) => {
+        match $data {
+            Data::U8($values) => $body,
+            Data::U16($values) => $body,
+            Data::U32($values) => $body,
+            Data::U64($values) => $body,
+            Data::I8($values) => $body,
+            Data::I16($values) => $body,
+            Data::I32($values) => $body,
+            Data::I64($values) => $body,
+            _ => $other,
+        }
+    };
+}
+
+/// The exact sum of a column of integers over the rows of a mask, none of them NULL. `None` when
+/// the column is not one of integers.
+pub(crate) fn sum_integers(column: &ColumnSlice<'_>, mask: &Mask) -> Option<i128> {
+    let rows = mask.count() as i128;
+    match column.data {
+        Data::Constant(ValueRef::Int(v)) => Some(i128::from(v) * rows),
+        Data::Constant(ValueRef::Uint(v)) => Some(i128::from(v) * rows),
+        Data::Narrowed { base, codes } => {
+            let base = match column.data_type {
+                DataType::U8 | DataType::U16 | DataType::U32 | DataType::U64 => i128::from(base),
+                _ => i128::from(base.cast_signed()),
+            };
+            let codes = match codes {
+                Codes::U8(v) => sum(v, mask),
+                Codes::U16(v) => sum(v, mask),
+                Codes::U32(v) => sum(v, mask),
+            };
+            Some(base * rows + codes)
+        }
+        data => with_numbers!(data, values => Some(sum(values, mask)), _ => None),
+    }
+}
+
+/// Numbers whose sum over a batch is exact in 64 bits, or in two halves.
+trait Summand: Copy {
+    /// The exact sum of at most 8,192 values.
+    fn sum(values: &[Self]) -> i128;
+    fn widen(self) -> i128;
+}
+
+macro_rules! small_summand {
+    ($($type:ty),*) => {
+        $(impl Summand for $type {
+            fn sum(values: &[Self]) -> i128 {
+                values.iter().map(|v| i64::from(*v)).sum::<i64>().into()
+            }
+
+            fn widen(self) -> i128 {
+                self.into()
+            }
+        })*
+    };
+}
+
+small_summand! { i8, i16, i32, u8, u16, u32 }
+
+impl Summand for u64 {
+    /// The halves are summed apart: neither sum can overflow, and both loops become vector code.
+    fn sum(values: &[Self]) -> i128 {
+        let (mut low, mut high) = (0u64, 0u64);
+        for value in values {
+            low += value & 0xffff_ffff;
+            high += value >> 32;
+        }
+        (i128::from(high) << 32) + i128::from(low)
+    }
+
+    fn widen(self) -> i128 {
+        self.into()
+    }
+}
+
+impl Summand for i64 {
+    /// As for `u64`, after moving the values up by 2^63.
+    fn sum(values: &[Self]) -> i128 {
+        let (mut low, mut high) = (0u64, 0u64);
+        for value in values {
+            let moved = value.cast_unsigned() ^ (1 << 63);
+            low += moved & 0xffff_ffff;
+            high += moved >> 32;
+        }
+        let sum = (i128::from(high) << 32) + i128::from(low);
+        sum - ((values.len() as i128) << 63)
+    }
+
+    fn widen(self) -> i128 {
+        self.into()
+    }
+}
+
+fn sum<T: Summand>(values: &[T], mask: &Mask) -> i128 {
+    if mask.is_all() {
+        return T::sum(values);
+    }
+    let mut total = 0;
+    for (word, chunk) in mask.words().iter().zip(values.chunks(64)) {
+        if *word == u64::MAX {
+            total += T::sum(chunk);
+        } else {
+            for_each_bit(*word, |i| total += chunk.get(i).map_or(0, |v| v.widen()));
+        }
+    }
+    total
+}
+
+fn for_each_bit(mut word: u64, mut visit: impl FnMut(usize)) {
+    while word != 0 {
+        visit(word.trailing_zeros() as usize);
+        word &= word - 1;
+    }
+}
+
+/// The least or greatest value of a column over the rows of a mask, none of them NULL. `None`
+/// when the mask is empty; `Err(())` when the column's encoding has no kernel.
+pub(crate) fn extreme<'a>(
+    column: &ColumnSlice<'a>,
+    mask: &Mask,
+    greatest: bool,
+) -> Result<Option<ValueRef<'a>>, ()> {
+    if mask.is_empty() {
+        return Ok(None);
+    }
+    let slice = |data| ColumnSlice { data, ..*column };
+    match column.data {
+        Data::Constant(value) => Ok(Some(value)),
+        Data::Narrowed { base, codes } => {
+            let code = extreme_code(codes, mask, greatest).unwrap_or_default();
+            let code = [code];
+            let one = slice(Data::Narrowed { base, codes: Codes::U32(&code) });
+            Ok(Some(plain(&ColumnSlice { len: 1, validity: VALID, ..one }, 0)))
+        }
+        Data::Dictionary { codes, dictionary } => {
+            let code = extreme_code(codes, mask, greatest).unwrap_or_default();
+            let bytes = dictionary.get(code as usize);
+            Ok(Some(match column.data_type {
+                DataType::Text => ValueRef::Text(std::str::from_utf8(bytes).unwrap_or_default()),
+                _ => ValueRef::Bytes(bytes),
+            }))
+        }
+        data => with_numbers!(data, values => {
+            let row = extreme_row(values, mask, greatest);
+            Ok(row.map(|row| column.value(row)))
+        }, _ => Err(())),
+    }
+}
+
+const VALID: esker_format::Validity<'static> = esker_format::Validity::AllValid;
+
+/// A number that borrows nothing.
+fn plain<'a>(column: &ColumnSlice<'_>, row: usize) -> ValueRef<'a> {
+    match column.value(row) {
+        ValueRef::Bool(v) => ValueRef::Bool(v),
+        ValueRef::Int(v) => ValueRef::Int(v),
+        ValueRef::Uint(v) => ValueRef::Uint(v),
+        ValueRef::Date(v) => ValueRef::Date(v),
+        ValueRef::Timestamp(v) => ValueRef::Timestamp(v),
+        _ => ValueRef::Null,
+    }
+}
+
+fn extreme_code(codes: Codes<'_>, mask: &Mask, greatest: bool) -> Option<u32> {
+    match codes {
+        Codes::U8(v) => extreme_number(v, mask, greatest).map(u32::from),
+        Codes::U16(v) => extreme_number(v, mask, greatest).map(u32::from),
+        Codes::U32(v) => extreme_number(v, mask, greatest),
+    }
+}
+
+/// A row that holds the extreme.
+fn extreme_row<T: Copy + Ord>(values: &[T], mask: &Mask, greatest: bool) -> Option<usize> {
+    let wanted = extreme_number(values, mask, greatest)?;
+    let mut found = None;
+    for (i, (word, chunk)) in mask.words().iter().zip(values.chunks(64)).enumerate() {
+        if *word != 0 && chunk.contains(&wanted) {
+            for_each_bit(*word, |bit| {
+                if chunk.get(bit) == Some(&wanted) {
+                    found = Some(i * 64 + bit);
+                }
+            });
+        }
+        if found.is_some() {
+            break;
+        }
+    }
+    found
+}
+
+fn extreme_number<T: Copy + Ord>(values: &[T], mask: &Mask, greatest: bool) -> Option<T> {
+    if greatest {
+        reduce(values, mask, |a, b| if b > a { b } else { a })
+    } else {
+        reduce(values, mask, |a, b| if b < a { b } else { a })
+    }
+}
+
+fn reduce<T: Copy>(values: &[T], mask: &Mask, better: impl Fn(T, T) -> T + Copy) -> Option<T> {
+    if mask.is_all() {
+        let first = *values.first()?;
+        // Eight lanes, so that comparisons do not wait for each other.
+        let (chunks, rest) = values.as_chunks::<8>();
+        let mut best = [first; 8];
+        for chunk in chunks {
+            for (best, value) in best.iter_mut().zip(chunk) {
+                *best = better(*best, *value);
+            }
+        }
+        return Some(best.iter().chain(rest).copied().fold(first, better));
+    }
+    let mut best = None;
+    for (word, chunk) in mask.words().iter().zip(values.chunks(64)) {
+        for_each_bit(*word, |bit| {
+            if let Some(value) = chunk.get(bit) {
+                best = Some(best.map_or(*value, |best| better(best, *value)));
+            }
+        });
+    }
+    best
+}

@@ -1,0 +1,216 @@
+//! Aggregates: what is kept per group while rows go by.
+
+mod extremes;
+mod float_sum;
+mod kernels;
+mod update;
+
+use esker_format::{DataType, Value};
+
+use super::group::KeyTable;
+use crate::bind::BoundAggregate;
+use crate::model::Aggregate;
+use crate::{Error, Result};
+use extremes::Extremes;
+use float_sum::{FloatLanes, FloatSum};
+
+/// One aggregate, for every group of a part of the rows.
+#[derive(Clone, Debug)]
+pub(crate) struct Accumulator {
+    function: Aggregate,
+    data_type: DataType,
+    state: State,
+}
+
+#[derive(Clone, Debug)]
+enum State {
+    /// How many rows.
+    Rows(Vec<u64>),
+    /// How many values that are not NULL.
+    Values(Vec<u64>),
+    /// The distinct values of all groups: keys are the group's number and the value.
+    Distinct(KeyTable),
+    /// Exact sums of integers and how many values each has.
+    Integers {
+        sums: Vec<i128>,
+        counts: Vec<u64>,
+    },
+    /// Sums of floats and how many values each has. `lanes` holds the rows of group 0 of a
+    /// query without keys until they are merged.
+    Floats {
+        sums: Vec<FloatSum>,
+        counts: Vec<u64>,
+        lanes: Option<Box<FloatLanes>>,
+    },
+    Extremes(Extremes),
+}
+
+impl Accumulator {
+    pub(crate) fn new(aggregate: &BoundAggregate) -> Self {
+        let operand = aggregate.operand.as_ref().map(crate::bind::Bound::data_type);
+        let state = match (aggregate.function, operand) {
+            (Aggregate::Count, _) if aggregate.distinct => State::Distinct(KeyTable::default()),
+            (_, None) => State::Rows(Vec::new()),
+            (Aggregate::Count, _) => State::Values(Vec::new()),
+            (Aggregate::Sum | Aggregate::Avg, Some(t)) if t.is_float() => {
+                State::Floats { sums: Vec::new(), counts: Vec::new(), lanes: None }
+            }
+            (Aggregate::Sum | Aggregate::Avg, _) => {
+                State::Integers { sums: Vec::new(), counts: Vec::new() }
+            }
+            (Aggregate::Min, Some(t)) => State::Extremes(Extremes::new(t, false)),
+            (Aggregate::Max, Some(t)) => State::Extremes(Extremes::new(t, true)),
+        };
+        Self { function: aggregate.function, data_type: aggregate.data_type, state }
+    }
+
+    /// Makes room for `groups` groups.
+    pub(crate) fn resize(&mut self, groups: usize) {
+        match &mut self.state {
+            State::Rows(counts) | State::Values(counts) => counts.resize(groups, 0),
+            State::Distinct(_) => {}
+            State::Integers { sums, counts } => {
+                sums.resize(groups, 0);
+                counts.resize(groups, 0);
+            }
+            State::Floats { sums, counts, .. } => {
+                sums.resize(groups, FloatSum::default());
+                counts.resize(groups, 0);
+            }
+            State::Extremes(extremes) => extremes.resize(groups),
+        }
+    }
+
+    /// Adds what another accumulator of the same aggregate holds: its group `i` is group
+    /// `numbers[i]` here. There is room for them.
+    pub(crate) fn merge(&mut self, other: Self, numbers: &[u32]) {
+        match (&mut self.state, other.state) {
+            (State::Rows(a), State::Rows(b)) | (State::Values(a), State::Values(b)) => {
+                add_counts(a, &b, numbers);
+            }
+            (State::Distinct(a), State::Distinct(b)) => {
+                let mut moved = Vec::new();
+                for i in 0..b.len() {
+                    if let Some((group, value)) = b.key(i).split_first_chunk::<4>() {
+                        let group = numbers.get(u32::from_le_bytes(*group) as usize);
+                        moved.clear();
+                        moved.extend_from_slice(&group.copied().unwrap_or_default().to_le_bytes());
+                        moved.extend_from_slice(value);
+                        a.number(&moved);
+                    }
+                }
+            }
+            (State::Integers { sums, counts }, State::Integers { sums: b, counts: c }) => {
+                for (sum, number) in b.iter().zip(numbers) {
+                    if let Some(into) = sums.get_mut(*number as usize) {
+                        *into += sum;
+                    }
+                }
+                add_counts(counts, &c, numbers);
+            }
+            (
+                State::Floats { sums, counts, .. },
+                State::Floats { sums: mut b, counts: c, lanes },
+            ) => {
+                if let (Some(lanes), Some(first)) = (lanes, b.first_mut()) {
+                    first.merge(lanes.total());
+                }
+                for (sum, number) in b.iter().zip(numbers) {
+                    if let Some(into) = sums.get_mut(*number as usize) {
+                        into.merge(*sum);
+                    }
+                }
+                add_counts(counts, &c, numbers);
+            }
+            (State::Extremes(a), State::Extremes(b)) => a.merge(&b, numbers),
+            _ => {}
+        }
+    }
+
+    /// The results of groups `0..groups`.
+    ///
+    /// # Errors
+    /// `OutOfRange` when a sum of integers does not fit 64 bits.
+    pub(crate) fn finish(&self, groups: usize) -> Result<Vec<Value>> {
+        match &self.state {
+            State::Rows(counts) | State::Values(counts) => {
+                Ok((0..groups).map(|g| count(counts.get(g).copied())).collect())
+            }
+            State::Distinct(table) => {
+                let mut counts = vec![0u64; groups];
+                for i in 0..table.len() {
+                    let group = table.key(i).first_chunk::<4>().map(|g| u32::from_le_bytes(*g));
+                    let count = group.and_then(|group| counts.get_mut(group as usize));
+                    count.into_iter().for_each(|count| *count += 1);
+                }
+                Ok(counts.into_iter().map(|n| count(Some(n))).collect())
+            }
+            State::Integers { sums, counts } => {
+                let each = sums.iter().zip(counts).take(groups);
+                each.map(|(sum, count)| self.finish_integers(*sum, *count)).collect()
+            }
+            State::Floats { sums, counts, .. } => {
+                let each = sums.iter().zip(counts).take(groups);
+                Ok(each.map(|(sum, count)| self.finish_floats(sum.value(), *count)).collect())
+            }
+            State::Extremes(extremes) => {
+                Ok((0..groups).map(|g| extremes.value(g, self.data_type)).collect())
+            }
+        }
+    }
+
+    fn finish_integers(&self, sum: i128, count: u64) -> Result<Value> {
+        if count == 0 {
+            return Ok(Value::Null);
+        }
+        if self.function == Aggregate::Avg {
+            return Ok(Value::Float(mean(sum, count)));
+        }
+        let value = match self.data_type {
+            DataType::U64 => u64::try_from(sum).map(Value::Uint),
+            _ => i64::try_from(sum).map(Value::Int),
+        };
+        value.map_err(|_| Error::out_of_range(format!("sum {sum} does not fit {}", self.data_type)))
+    }
+
+    fn finish_floats(&self, sum: f64, count: u64) -> Value {
+        match (count, self.function) {
+            (0, _) => Value::Null,
+            (_, Aggregate::Avg) => Value::Float(sum / count as f64),
+            _ => Value::Float(sum),
+        }
+    }
+
+    /// Bytes of memory in use.
+    pub(crate) fn bytes(&self) -> usize {
+        match &self.state {
+            State::Rows(counts) | State::Values(counts) => counts.capacity() * 8,
+            State::Distinct(table) => table.bytes(),
+            State::Integers { sums, .. } => sums.capacity() * 24,
+            State::Floats { sums, .. } => sums.capacity() * 24,
+            State::Extremes(extremes) => extremes.bytes(),
+        }
+    }
+}
+
+fn add_counts(into: &mut [u64], counts: &[u64], numbers: &[u32]) {
+    for (count, number) in counts.iter().zip(numbers) {
+        if let Some(into) = into.get_mut(*number as usize) {
+            *into += count;
+        }
+    }
+}
+
+fn count(n: Option<u64>) -> Value {
+    Value::Int(i64::try_from(n.unwrap_or_default()).unwrap_or(i64::MAX))
+}
+
+/// The mean of integers: the whole part exact, then the fraction.
+fn mean(sum: i128, count: u64) -> f64 {
+    let count = i128::from(count);
+    let (whole, rest) = (sum / count, sum % count);
+    whole as f64 + rest as f64 / count as f64
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,215 @@
+//! Feeding rows to accumulators: with a group per row, or all to the only group.
+
+use super::{Accumulator, Extremes, FloatLanes, State, kernels};
+use crate::Result;
+use crate::bind::{Bound, Node};
+use crate::exec::evaluate::evaluate;
+use crate::exec::group::{KeyTable, encode};
+use crate::exec::mask::Mask;
+use crate::exec::rows::Rows;
+use crate::exec::vector::{Lanes, Selection, Vector};
+
+impl Accumulator {
+    /// Counts `rows` rows of group 0.
+    pub(crate) fn add_rows(&mut self, rows: u64) {
+        if let State::Rows(counts) = &mut self.state {
+            counts.first_mut().into_iter().for_each(|first| *first += rows);
+        }
+    }
+
+    /// Adds rows, row `i` of the selection to group `groups[i]`. There is room for the groups.
+    pub(crate) fn update(&mut self, groups: &[u32], vector: Option<&Vector<'_>>) {
+        match (&mut self.state, vector) {
+            (State::Rows(counts), _) => add_rows(counts, groups),
+            (_, None) => {}
+            (State::Values(counts), Some(vector)) => add_values(counts, groups, vector),
+            (State::Distinct(table), Some(vector)) => {
+                add_distinct(table, |i| groups.get(i).copied().unwrap_or_default(), vector);
+            }
+            (State::Integers { sums, counts }, Some(vector)) => {
+                add_values(counts, groups, vector);
+                match &vector.lanes {
+                    Lanes::Ints(v) => add_integers(sums, groups, v, vector),
+                    Lanes::Uints(v) => add_integers(sums, groups, v, vector),
+                    _ => {}
+                }
+            }
+            (State::Floats { sums, counts, .. }, Some(vector)) => {
+                add_values(counts, groups, vector);
+                let Lanes::Floats(values) = &vector.lanes else { return };
+                for (i, (group, value)) in groups.iter().zip(values.iter()).enumerate() {
+                    if let Some(sum) = sums.get_mut(*group as usize)
+                        && !vector.is_null(i)
+                    {
+                        sum.add(*value);
+                    }
+                }
+            }
+            (State::Extremes(extremes), Some(vector)) => {
+                extremes.update(|i| groups.get(i).copied().unwrap_or_default() as usize, vector);
+            }
+        }
+    }
+
+    /// Adds the rows of a mask to group 0, which there is.
+    pub(crate) fn update_all<'a>(
+        &mut self,
+        operand: Option<&'a Bound>,
+        rows: &Rows<'a>,
+        mask: &Mask,
+    ) -> Result<()> {
+        let Some(operand) = operand else {
+            if let State::Rows(counts) = &mut self.state {
+                add(counts, mask.count());
+            }
+            return Ok(());
+        };
+        if let Node::Field(position) = operand.node
+            && self.update_from_column(position, rows, mask)?
+        {
+            return Ok(());
+        }
+        let picked = mask.rows();
+        let all = picked.len() == mask.len();
+        let selection = if all { Selection::All(mask.len()) } else { Selection::Rows(&picked) };
+        let vector = evaluate(operand, rows, selection)?;
+        if let State::Floats { counts, lanes, .. } = &mut self.state {
+            let Lanes::Floats(values) = &vector.lanes else { return Ok(()) };
+            let lanes = lanes.get_or_insert_with(|| Box::new(FloatLanes::default()));
+            let nulls = vector.nulls.as_ref().map_or(0, |n| n.iter().filter(|n| **n).count());
+            add(counts, values.len() - nulls);
+            match &vector.nulls {
+                None => lanes.add(values, selection, rows.start()),
+                Some(nulls) => {
+                    // Computed rows hold anything where they are NULL.
+                    let zeroed =
+                        values.iter().zip(nulls).map(|(v, null)| if *null { 0.0 } else { *v });
+                    lanes.add(&zeroed.collect::<Vec<_>>(), selection, rows.start());
+                }
+            }
+            return Ok(());
+        }
+        self.update(&vec![0; vector.len()], Some(&vector));
+        Ok(())
+    }
+
+    /// Adds the rows of a mask straight from an encoded column; false when there is no kernel.
+    fn update_from_column(
+        &mut self,
+        position: usize,
+        rows: &Rows<'_>,
+        mask: &Mask,
+    ) -> Result<bool> {
+        if matches!(self.state, State::Distinct(_) | State::Floats { .. }) {
+            return Ok(false);
+        }
+        let column = rows.column(position)?;
+        let mut mask = mask.clone();
+        mask.and(&Mask::valid(&column.validity, mask.len()));
+        if matches!(column.data, esker_format::Data::Constant(esker_format::ValueRef::Null)) {
+            mask.clear();
+        }
+        match &mut self.state {
+            State::Values(counts) => add(counts, mask.count()),
+            State::Integers { sums, counts } => {
+                let count = mask.count();
+                let sum = if count == 0 { Some(0) } else { kernels::sum_integers(&column, &mask) };
+                let Some(sum) = sum else { return Ok(false) };
+                sums.first_mut().into_iter().for_each(|first| *first += sum);
+                add(counts, count);
+            }
+            State::Extremes(extremes) => {
+                return Ok(offer_extreme(extremes, &column, &mask));
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+fn offer_extreme(
+    extremes: &mut Extremes,
+    column: &esker_format::ColumnSlice<'_>,
+    mask: &Mask,
+) -> bool {
+    match kernels::extreme(column, mask, extremes.is_greatest()) {
+        Ok(Some(value)) => extremes.offer_first(value),
+        Ok(None) => {}
+        Err(()) => return false,
+    }
+    true
+}
+
+fn add(counts: &mut [u64], count: usize) {
+    counts.first_mut().into_iter().for_each(|first| *first += count as u64);
+}
+
+/// Fewer groups than this are counted in four copies, so that rows of the same group that follow
+/// each other do not wait for each other.
+const FEW: usize = 256;
+
+fn add_rows(counts: &mut [u64], groups: &[u32]) {
+    if counts.len() > FEW {
+        for group in groups {
+            if let Some(count) = counts.get_mut(*group as usize) {
+                *count += 1;
+            }
+        }
+        return;
+    }
+    let mut copies = [[0u32; 4]; FEW];
+    let (fours, rest) = groups.as_chunks::<4>();
+    for four in fours {
+        for (lane, group) in four.iter().enumerate() {
+            bump(&mut copies, *group, lane);
+        }
+    }
+    rest.iter().for_each(|group| bump(&mut copies, *group, 0));
+    for (count, copies) in counts.iter_mut().zip(&copies) {
+        *count += copies.iter().map(|c| u64::from(*c)).sum::<u64>();
+    }
+}
+
+fn bump(copies: &mut [[u32; 4]; FEW], group: u32, lane: usize) {
+    if let Some(count) = copies.get_mut(group as usize).and_then(|c| c.get_mut(lane)) {
+        *count += 1;
+    }
+}
+
+fn add_values(counts: &mut [u64], groups: &[u32], vector: &Vector<'_>) {
+    match &vector.nulls {
+        None => add_rows(counts, groups),
+        Some(nulls) => {
+            for (group, null) in groups.iter().zip(nulls) {
+                if let Some(count) = counts.get_mut(*group as usize) {
+                    *count += u64::from(!null);
+                }
+            }
+        }
+    }
+}
+
+fn add_integers<T: Copy + Into<i128>>(
+    sums: &mut [i128],
+    groups: &[u32],
+    values: &[T],
+    vector: &Vector<'_>,
+) {
+    for (i, (group, value)) in groups.iter().zip(values).enumerate() {
+        if let Some(sum) = sums.get_mut(*group as usize)
+            && !vector.is_null(i)
+        {
+            *sum += (*value).into();
+        }
+    }
+}
+
+fn add_distinct(table: &mut KeyTable, group: impl Fn(usize) -> u32, vector: &Vector<'_>) {
+    let mut key = Vec::new();
+    for i in (0..vector.len()).filter(|i| !vector.is_null(*i)) {
+        key.clear();
+        key.extend_from_slice(&group(i).to_le_bytes());
+        encode(&mut key, vector, i);
+        table.number(&key);
+    }
+}

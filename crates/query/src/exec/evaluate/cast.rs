@@ -1,0 +1,130 @@
+//! Casts: what does not fit is an error, never cut or wrapped.
+
+use std::borrow::Cow;
+
+use esker_format::calendar::{DAY_US, parse_date, parse_timestamp};
+use esker_format::{DataType, Value, ValueRef};
+
+use crate::exec::vector::{Lanes, Vector};
+use crate::{Error, Result};
+
+/// The values as values of another type. Floats lose their fraction on the way to an integer;
+/// timestamps lose the time of day on the way to a date.
+pub(super) fn cast<'a>(vector: Vector<'a>, to: DataType) -> Result<Vector<'a>> {
+    let lanes = match (&vector.lanes, to) {
+        (Lanes::Ints(v), DataType::F64) if vector.data_type.is_integer() => {
+            Lanes::Floats(v.iter().map(|v| *v as f64).collect())
+        }
+        (Lanes::Uints(v), DataType::F64) => Lanes::Floats(v.iter().map(|v| *v as f64).collect()),
+        (Lanes::Ints(_), DataType::I64) if vector.data_type.is_integer() => vector.lanes,
+        (Lanes::Floats(_), DataType::F64) => vector.lanes,
+        (Lanes::Bytes(_), DataType::Bytes) => vector.lanes,
+        _ => return one_by_one(&vector, to),
+    };
+    Ok(Vector::new(to, lanes, vector.nulls))
+}
+
+fn one_by_one<'a>(vector: &Vector<'_>, to: DataType) -> Result<Vector<'a>> {
+    let mut cast = Vector::nulls(to, vector.len());
+    cast.nulls.clone_from(&vector.nulls);
+    for i in 0..vector.len() {
+        let value = vector.value(i);
+        if !value.is_null() {
+            let converted = convert(value, to).ok_or_else(|| {
+                let kind = value.kind_name();
+                Error::out_of_range(format!("cannot cast {kind} '{value}' to {to}"))
+            })?;
+            put(&mut cast.lanes, i, converted);
+        }
+    }
+    Ok(cast)
+}
+
+fn put(lanes: &mut Lanes<'_>, i: usize, value: Value) {
+    fn one<T>(into: Option<&mut T>, value: T) {
+        if let Some(into) = into {
+            *into = value;
+        }
+    }
+    match (lanes, value) {
+        (Lanes::Ints(l), Value::Int(v) | Value::Timestamp(v)) => one(l.to_mut().get_mut(i), v),
+        (Lanes::Ints(l), Value::Date(v)) => one(l.to_mut().get_mut(i), v.into()),
+        (Lanes::Ints(l), Value::Uint(v)) => one(l.to_mut().get_mut(i), v.cast_signed()),
+        (Lanes::Uints(l), Value::Uint(v)) => one(l.to_mut().get_mut(i), v),
+        (Lanes::Floats(l), Value::Float(v)) => one(l.to_mut().get_mut(i), v),
+        (Lanes::Floats(l), Value::Float32(v)) => one(l.to_mut().get_mut(i), v.into()),
+        (Lanes::Bools(l), Value::Bool(v)) => one(l.get_mut(i), v),
+        (Lanes::Bytes(l), Value::Text(v)) => one(l.get_mut(i), Cow::Owned(v.into_bytes())),
+        _ => {}
+    }
+}
+
+fn convert(value: ValueRef<'_>, to: DataType) -> Option<Value> {
+    let as_target = |value: ValueRef<'_>| value.coerce(to).ok().map(ValueRef::to_owned);
+    match (value, to) {
+        (value, DataType::Text) => Some(Value::Text(value.to_string())),
+        (ValueRef::Text(text), _) => parse(text.trim(), to),
+        (ValueRef::Bool(v), t) if t.is_integer() => as_target(ValueRef::Int(v.into())),
+        (ValueRef::Date(days), DataType::Timestamp) => {
+            Some(Value::Timestamp(i64::from(days).checked_mul(DAY_US)?))
+        }
+        (ValueRef::Timestamp(us), DataType::Date) => {
+            Some(Value::Date(i32::try_from(us.div_euclid(DAY_US)).ok()?))
+        }
+        (ValueRef::Float(v), t) if t.is_integer() => as_target(whole(v)?.as_ref()),
+        (ValueRef::Float32(v), t) if t.is_integer() => as_target(whole(v.into())?.as_ref()),
+        (_, DataType::F64) => float(value).map(Value::Float),
+        (_, DataType::F32) => single(float(value)?),
+        (value, _) => as_target(value),
+    }
+}
+
+/// The whole part of a float as an integer, if one is that large.
+#[allow(clippy::cast_possible_truncation, reason = "the range is checked")]
+#[allow(clippy::cast_sign_loss, reason = "the range is checked")]
+fn whole(v: f64) -> Option<Value> {
+    let whole = v.trunc();
+    let (low, high) = (-(2f64.powi(63)), 2f64.powi(63));
+    if (low..high).contains(&whole) {
+        Some(Value::Int(whole as i64))
+    } else if (0.0..2f64.powi(64)).contains(&whole) {
+        Some(Value::Uint(whole as u64))
+    } else {
+        None
+    }
+}
+
+fn float(value: ValueRef<'_>) -> Option<f64> {
+    match value {
+        ValueRef::Int(v) => Some(v as f64),
+        ValueRef::Uint(v) => Some(v as f64),
+        ValueRef::Float(v) => Some(v),
+        ValueRef::Float32(v) => Some(v.into()),
+        _ => None,
+    }
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "rounding to f32 is what was asked for")]
+fn single(v: f64) -> Option<Value> {
+    let narrow = v as f32;
+    (narrow.is_finite() || !v.is_finite()).then_some(Value::Float32(narrow))
+}
+
+fn parse(text: &str, to: DataType) -> Option<Value> {
+    match to {
+        DataType::Date => parse_date(text).ok().map(Value::Date),
+        DataType::Timestamp => parse_timestamp(text).ok().map(Value::Timestamp),
+        DataType::Bool if text.eq_ignore_ascii_case("true") => Some(Value::Bool(true)),
+        DataType::Bool if text.eq_ignore_ascii_case("false") => Some(Value::Bool(false)),
+        DataType::F64 => text.parse().ok().map(Value::Float),
+        DataType::F32 => single(text.parse().ok()?),
+        t if t.is_integer() => {
+            let number = match text.parse::<i64>() {
+                Ok(v) => Value::Int(v),
+                Err(_) => Value::Uint(text.parse::<u64>().ok()?),
+            };
+            number.as_ref().coerce(to).ok().map(ValueRef::to_owned)
+        }
+        _ => None,
+    }
+}

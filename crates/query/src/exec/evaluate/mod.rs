@@ -1,0 +1,76 @@
+//! Expressions, computed for the selected rows of a batch.
+
+mod arithmetic;
+mod cast;
+mod choose;
+mod compare;
+mod function;
+mod logic;
+
+use esker_format::DataType;
+
+use super::gather::gather;
+use super::rows::Rows;
+use super::vector::{Selection, Vector};
+use crate::Result;
+use crate::bind::{Bound, Node};
+
+/// Computes an expression.
+///
+/// # Errors
+/// `OutOfRange` when arithmetic overflows or a cast fails on a selected row.
+pub(crate) fn evaluate<'a>(
+    bound: &'a Bound,
+    rows: &Rows<'a>,
+    selection: Selection<'_>,
+) -> Result<Vector<'a>> {
+    let again = |operand: &'a Bound| evaluate(operand, rows, selection);
+    match &bound.node {
+        Node::Field(position) => Ok(gather(&rows.column(*position)?, selection)),
+        Node::Literal(value) => Ok(Vector::repeat(value, bound.data_type(), selection.len())),
+        Node::Arithmetic(operator, left, right) => {
+            arithmetic::apply(*operator, bound.data_type(), again(left)?, again(right)?)
+        }
+        Node::Compare(comparison, left, right) => {
+            Ok(compare::compare(*comparison, &again(left)?, &again(right)?))
+        }
+        Node::And(members) => {
+            let members = members.iter().map(again).collect::<Result<Vec<_>>>()?;
+            Ok(logic::all(&members, selection.len()))
+        }
+        Node::Or(members) => {
+            let members = members.iter().map(again).collect::<Result<Vec<_>>>()?;
+            Ok(logic::any(&members, selection.len()))
+        }
+        Node::Not(operand) => Ok(logic::not(again(operand)?)),
+        Node::In(operand, values) => Ok(compare::in_list(again(operand)?, values)),
+        Node::Like(operand, pattern) => Ok(compare::like(again(operand)?, pattern)),
+        Node::IsNull(operand) => {
+            let operand = again(operand)?;
+            let values = operand.nulls.unwrap_or_else(|| vec![false; selection.len()]);
+            Ok(Vector::bools(values, None))
+        }
+        Node::Function(operator, operands) => {
+            function::apply(*operator, operands, bound.data_type(), rows, selection)
+        }
+        Node::Case(branches, otherwise) => {
+            choose::case(branches, otherwise, bound.data_type(), rows, selection)
+        }
+        Node::Cast(operand) => cast::cast(again(operand)?, bound.data_type()),
+    }
+}
+
+/// Computes an expression if it is constant.
+pub(crate) fn fold(bound: Bound) -> Result<Bound> {
+    let mut constant = !matches!(bound.node, Node::Field(_));
+    bound.operands(&mut |operand| constant &= matches!(operand.node, Node::Literal(_)));
+    if !constant || matches!(bound.node, Node::Literal(_)) {
+        return Ok(bound);
+    }
+    let data_type: DataType = bound.data_type();
+    let value = {
+        let vector = evaluate(&bound, &Rows::constant(), Selection::All(1))?;
+        vector.value(0).to_owned()
+    };
+    Ok(Bound::new(Node::Literal(value), data_type))
+}

@@ -1,0 +1,160 @@
+//! Filters over a batch: a mask goes in, the rows that fail leave it.
+
+mod code_tables;
+mod range;
+mod set;
+mod text;
+
+use esker_format::{Codes, ColumnSlice, Data, DataType, Validity};
+
+pub(crate) use code_tables::CodeTables;
+
+use super::evaluate::evaluate;
+use super::mask::Mask;
+use super::rows::Rows;
+use super::vector::{Lanes, Selection};
+use crate::Result;
+use crate::predicate::{Condition, Key, Predicate, Test};
+
+/// Removes the rows for which the filter is not true.
+///
+/// # Errors
+/// When a column cannot be read, or an expression fails on a row that no cheaper test excluded.
+pub(crate) fn keep<'a>(
+    predicate: &'a Predicate,
+    rows: &Rows<'a>,
+    mask: &mut Mask,
+    tables: &CodeTables,
+) -> Result<()> {
+    match predicate {
+        Predicate::Constant(true) => {}
+        Predicate::Constant(false) => mask.clear(),
+        Predicate::Test(test) => {
+            if !mask.is_empty() {
+                keep_test(test, &rows.column(test.field)?, mask, tables);
+            }
+        }
+        Predicate::Value(bound, wanted) => {
+            let picked = mask.rows();
+            let all = picked.len() == mask.len();
+            let selection = if all { Selection::All(mask.len()) } else { Selection::Rows(&picked) };
+            let vector = evaluate(bound, rows, selection)?;
+            let mut i = 0;
+            mask.retain_rows(|_| {
+                let passes = match &vector.lanes {
+                    Lanes::Bools(values) => values.get(i) == Some(wanted) && !vector.is_null(i),
+                    _ => false,
+                };
+                i += 1;
+                passes
+            });
+        }
+        Predicate::All(members) => {
+            for member in members {
+                if mask.is_empty() {
+                    break;
+                }
+                keep(member, rows, mask, tables)?;
+            }
+        }
+        Predicate::Any(members) => {
+            let mut passed = Mask::none(mask.len());
+            for member in members {
+                if mask.is_empty() {
+                    break;
+                }
+                let mut now = mask.clone();
+                keep(member, rows, &mut now, tables)?;
+                mask.and_not(&now);
+                passed.or(&now);
+            }
+            *mask = passed;
+        }
+    }
+    Ok(())
+}
+
+/// Removes the rows whose value fails a test.
+fn keep_test(test: &Test, column: &ColumnSlice<'_>, mask: &mut Mask, tables: &CodeTables) {
+    let condition = &test.condition;
+    if let Data::Constant(value) = column.data
+        && matches!(column.validity, Validity::AllValid)
+    {
+        if !condition.matches(value) {
+            mask.clear();
+        }
+        return;
+    }
+    let valid = Mask::valid(&column.validity, mask.len());
+    match condition {
+        Condition::Null { negated: true } => return mask.and(&valid),
+        Condition::Null { negated: false } => return mask.and_not(&valid),
+        _ => mask.and(&valid),
+    }
+    match (condition, column.data) {
+        (_, Data::Constant(value)) => {
+            if !condition.matches(value) {
+                mask.clear();
+            }
+        }
+        (Condition::Range { .. } | Condition::Set { .. }, Data::Narrowed { base, codes }) => {
+            keep_narrowed(column, (base, codes), condition, mask);
+        }
+        (Condition::Range { least, greatest, negated }, data) => {
+            range::keep(data, (*least, *greatest), *negated, mask);
+        }
+        (Condition::Set { keys, negated }, data) => set::keep(data, keys, *negated, mask),
+        (_, Data::Dictionary { codes, dictionary }) => {
+            text::keep_codes(test, codes, dictionary, mask, tables);
+        }
+        _ => mask.retain_rows(|row| condition.matches_text(column.bytes(row))),
+    }
+}
+
+/// Tests codes instead of values: the condition moves by the base, once.
+fn keep_narrowed(
+    column: &ColumnSlice<'_>,
+    (base, codes): (u64, Codes<'_>),
+    condition: &Condition,
+    mask: &mut Mask,
+) {
+    let base = match column.data_type {
+        DataType::Bool | DataType::U8 | DataType::U16 | DataType::U32 | DataType::U64 => {
+            Key::from(base)
+        }
+        _ => Key::from(base.cast_signed()),
+    };
+    let greatest_code = Key::from(match codes {
+        Codes::U8(_) => u32::from(u8::MAX),
+        Codes::U16(_) => u32::from(u16::MAX),
+        Codes::U32(_) => u32::MAX,
+    });
+    let (_, type_greatest) = match column.data_type {
+        DataType::U64 => (0, Key::from(u64::MAX)),
+        _ => (0, Key::from(i64::MAX)),
+    };
+    if base + greatest_code > type_greatest {
+        // A sum might wrap around: decode.
+        return mask.retain_rows(|row| condition.matches(column.value(row)));
+    }
+    let data = as_data(codes);
+    match condition {
+        Condition::Range { least, greatest, negated } => {
+            range::keep(data, (least - base, greatest - base), *negated, mask);
+        }
+        Condition::Set { keys, negated } => {
+            let keys: Vec<_> = keys.iter().map(|key| key - base).collect();
+            set::keep(data, &keys, *negated, mask);
+        }
+        _ => {}
+    }
+}
+
+/// Codes as the plain numbers they are.
+fn as_data(codes: Codes<'_>) -> Data<'_> {
+    match codes {
+        Codes::U8(v) => Data::U8(v),
+        Codes::U16(v) => Data::U16(v),
+        Codes::U32(v) => Data::U32(v),
+    }
+}

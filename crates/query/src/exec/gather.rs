@@ -1,0 +1,123 @@
+//! From encoded columns to vectors: the selected rows, decoded.
+#![allow(clippy::cast_possible_truncation, reason = "decoding widens; nothing is cut")]
+
+use std::borrow::Cow;
+
+use esker_format::{Codes, ColumnSlice, Data, DataType, Validity, ValueRef};
+
+use super::vector::{Lanes, Selection, Vector};
+
+/// Decodes the selected rows of a column.
+pub(crate) fn gather<'a>(column: &ColumnSlice<'a>, selection: Selection<'_>) -> Vector<'a> {
+    let nulls = match (column.data, column.validity) {
+        (Data::Constant(ValueRef::Null), _) => {
+            return Vector::nulls(column.data_type, selection.len());
+        }
+        (_, Validity::AllValid) => None,
+        _ => nulls(column, selection),
+    };
+    let mut lanes = lanes(column, selection);
+    if let Some(nulls) = &nulls {
+        clear(&mut lanes, nulls);
+    }
+    Vector::new(column.data_type, lanes, nulls)
+}
+
+fn nulls(column: &ColumnSlice<'_>, selection: Selection<'_>) -> Option<Vec<bool>> {
+    let nulls: Vec<bool> =
+        (0..selection.len()).map(|i| column.is_null(selection.row(i) as usize)).collect();
+    nulls.contains(&true).then_some(nulls)
+}
+
+/// Puts zeros where rows are NULL, so that computing with them cannot fail.
+fn clear(lanes: &mut Lanes<'_>, nulls: &[bool]) {
+    fn zero<T: Copy + Default>(values: &mut Cow<'_, [T]>, nulls: &[bool]) {
+        let values = values.to_mut().iter_mut().zip(nulls);
+        values.filter(|(_, null)| **null).for_each(|(v, _)| *v = T::default());
+    }
+    match lanes {
+        Lanes::Ints(v) => zero(v, nulls),
+        Lanes::Uints(v) => zero(v, nulls),
+        Lanes::Floats(v) => zero(v, nulls),
+        Lanes::Bools(_) | Lanes::Bytes(_) => {}
+    }
+}
+
+/// The selected values, each converted.
+fn pick<T: Copy, U>(values: &[T], selection: Selection<'_>, make: impl Fn(T) -> U) -> Vec<U>
+where
+    U: Default,
+{
+    match selection {
+        Selection::All(len) => values.iter().take(len).map(|v| make(*v)).collect(),
+        Selection::Rows(rows) => {
+            let value = |row: &u32| values.get(*row as usize).map_or_else(U::default, |v| make(*v));
+            rows.iter().map(value).collect()
+        }
+    }
+}
+
+/// The selected values as they are: borrowed when that is all of them.
+fn same<'a, T: Copy + Default>(values: &'a [T], selection: Selection<'_>) -> Cow<'a, [T]> {
+    match selection {
+        Selection::All(len) if len == values.len() => Cow::Borrowed(values),
+        _ => Cow::Owned(pick(values, selection, |v| v)),
+    }
+}
+
+fn codes<U: Default>(codes: Codes<'_>, s: Selection<'_>, make: impl Fn(u32) -> U) -> Vec<U> {
+    match codes {
+        Codes::U8(v) => pick(v, s, |c| make(c.into())),
+        Codes::U16(v) => pick(v, s, |c| make(c.into())),
+        Codes::U32(v) => pick(v, s, make),
+    }
+}
+
+fn lanes<'a>(column: &ColumnSlice<'a>, s: Selection<'_>) -> Lanes<'a> {
+    let ints = |v: Vec<i64>| Lanes::Ints(Cow::Owned(v));
+    match column.data {
+        Data::U8(v) if column.data_type == DataType::Bool => Lanes::Bools(pick(v, s, |v| v != 0)),
+        Data::U8(v) => ints(pick(v, s, i64::from)),
+        Data::U16(v) => ints(pick(v, s, i64::from)),
+        Data::U32(v) => ints(pick(v, s, i64::from)),
+        Data::I8(v) => ints(pick(v, s, i64::from)),
+        Data::I16(v) => ints(pick(v, s, i64::from)),
+        Data::I32(v) => ints(pick(v, s, i64::from)),
+        Data::I64(v) => Lanes::Ints(same(v, s)),
+        Data::U64(v) => Lanes::Uints(same(v, s)),
+        Data::F32(v) => Lanes::Floats(Cow::Owned(pick(v, s, f64::from))),
+        Data::F64(v) => Lanes::Floats(same(v, s)),
+        Data::Narrowed { base, codes: narrow } if column.data_type == DataType::U64 => {
+            Lanes::Uints(Cow::Owned(codes(narrow, s, |c| base.wrapping_add(c.into()))))
+        }
+        Data::Narrowed { base, codes: narrow } if column.data_type == DataType::Bool => {
+            Lanes::Bools(codes(narrow, s, |c| base.wrapping_add(c.into()) != 0))
+        }
+        Data::Narrowed { base, codes: narrow } => {
+            ints(codes(narrow, s, |c| base.wrapping_add(c.into()).cast_signed()))
+        }
+        Data::Constant(value) => constant(column.data_type, value, s.len()),
+        Data::Dictionary { .. }
+        | Data::Variable { .. }
+        | Data::FixedWidth { .. }
+        | Data::Scattered { .. } => {
+            let bytes = |i| Cow::Borrowed(column.bytes(s.row(i) as usize));
+            Lanes::Bytes((0..s.len()).map(bytes).collect())
+        }
+    }
+}
+
+fn constant<'a>(data_type: DataType, value: ValueRef<'a>, len: usize) -> Lanes<'a> {
+    match value {
+        ValueRef::Bool(v) => Lanes::Bools(vec![v; len]),
+        ValueRef::Int(v) | ValueRef::Timestamp(v) => Lanes::Ints(vec![v; len].into()),
+        ValueRef::Date(v) => Lanes::Ints(vec![i64::from(v); len].into()),
+        ValueRef::Uint(v) if data_type == DataType::U64 => Lanes::Uints(vec![v; len].into()),
+        ValueRef::Uint(v) => Lanes::Ints(vec![v.cast_signed(); len].into()),
+        ValueRef::Float32(v) => Lanes::Floats(vec![f64::from(v); len].into()),
+        ValueRef::Float(v) => Lanes::Floats(vec![v; len].into()),
+        ValueRef::Text(v) => Lanes::Bytes(vec![Cow::Borrowed(v.as_bytes()); len]),
+        ValueRef::Bytes(v) => Lanes::Bytes(vec![Cow::Borrowed(v); len]),
+        ValueRef::Null => Vector::nulls(data_type, len).lanes,
+    }
+}

@@ -1,0 +1,74 @@
+//! Tuples of values as bytes that are equal exactly when the values are.
+//!
+//! Per value: 0 for NULL, or 1 and the value: 8 bytes for numbers (floats with one zero and one
+//! NaN), 1 byte for bools, a 4-byte length and the bytes for text. NULLs are equal to each other.
+
+use esker_format::{DataType, Value};
+
+use crate::exec::vector::{Lanes, Vector};
+
+/// Appends the value of row `i` of a vector.
+pub(crate) fn encode(out: &mut Vec<u8>, vector: &Vector<'_>, i: usize) {
+    if vector.is_null(i) {
+        out.push(0);
+        return;
+    }
+    out.push(1);
+    match &vector.lanes {
+        Lanes::Ints(v) => {
+            let v = v.get(i).copied().unwrap_or_default();
+            out.extend_from_slice(&v.to_le_bytes());
+        }
+        Lanes::Uints(v) => {
+            let v = v.get(i).copied().unwrap_or_default();
+            out.extend_from_slice(&v.to_le_bytes());
+        }
+        Lanes::Floats(v) => {
+            let v = v.get(i).copied().unwrap_or_default();
+            let v = if v.is_nan() { f64::NAN } else { v + 0.0 };
+            out.extend_from_slice(&v.to_bits().to_le_bytes());
+        }
+        Lanes::Bools(v) => out.push(u8::from(v.get(i).copied().unwrap_or_default())),
+        Lanes::Bytes(v) => {
+            let v = v.get(i).map(|v| v.as_ref()).unwrap_or_default();
+            let len = u32::try_from(v.len()).unwrap_or(u32::MAX);
+            out.extend_from_slice(&len.to_le_bytes());
+            out.extend_from_slice(v);
+        }
+    }
+}
+
+/// Takes a value off the front of a key.
+#[allow(clippy::cast_possible_truncation, reason = "the value was of this type when encoded")]
+pub(crate) fn decode(key: &mut &[u8], data_type: DataType) -> Value {
+    let [tag] = take::<1>(key);
+    if tag == 0 {
+        return Value::Null;
+    }
+    match data_type {
+        DataType::Bool => Value::Bool(take::<1>(key) == [1]),
+        DataType::Text | DataType::Bytes => {
+            let len = u32::from_le_bytes(take(key)) as usize;
+            let (bytes, rest) = key.split_at_checked(len).unwrap_or((key, &[]));
+            *key = rest;
+            match data_type {
+                DataType::Text => Value::Text(String::from_utf8_lossy(bytes).into_owned()),
+                _ => Value::Bytes(bytes.to_vec()),
+            }
+        }
+        DataType::F32 => Value::Float32(f64::from_bits(u64::from_le_bytes(take(key))) as f32),
+        DataType::F64 => Value::Float(f64::from_bits(u64::from_le_bytes(take(key)))),
+        DataType::U8 | DataType::U16 | DataType::U32 | DataType::U64 => {
+            Value::Uint(u64::from_le_bytes(take(key)))
+        }
+        DataType::Date => Value::Date(i64::from_le_bytes(take(key)) as i32),
+        DataType::Timestamp => Value::Timestamp(i64::from_le_bytes(take(key))),
+        _ => Value::Int(i64::from_le_bytes(take(key))),
+    }
+}
+
+fn take<const N: usize>(key: &mut &[u8]) -> [u8; N] {
+    let Some((head, rest)) = key.split_first_chunk::<N>() else { return [0; N] };
+    *key = rest;
+    *head
+}

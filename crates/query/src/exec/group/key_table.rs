@@ -1,0 +1,115 @@
+//! Keys as bytes, numbered in the order in which they are first met.
+//!
+//! Open addressing over slots of 32 bits; the keys lie end to end in one heap. The hash is fixed,
+//! so that runs repeat.
+
+/// Keys and their numbers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct KeyTable {
+    /// The number of a key plus one; 0 for an empty slot. A power of two long, at most 3/4 full.
+    slots: Vec<u32>,
+    hashes: Vec<u64>,
+    /// Where each key ends in `heap`.
+    ends: Vec<usize>,
+    heap: Vec<u8>,
+}
+
+impl KeyTable {
+    pub(crate) fn len(&self) -> usize {
+        self.hashes.len()
+    }
+
+    /// The key of a number.
+    pub(crate) fn key(&self, number: usize) -> &[u8] {
+        let start = match number {
+            0 => 0,
+            _ => self.ends.get(number - 1).copied().unwrap_or_default(),
+        };
+        let end = self.ends.get(number).copied().unwrap_or(start);
+        self.heap.get(start..end).unwrap_or_default()
+    }
+
+    /// The number of a key; a new one when it is met for the first time.
+    pub(crate) fn number(&mut self, key: &[u8]) -> u32 {
+        self.number_hashed(key, hash(key))
+    }
+
+    /// Notes every key of another table and returns the numbers they have here.
+    pub(crate) fn absorb(&mut self, other: &Self) -> Vec<u32> {
+        let hashes = other.hashes.iter().enumerate();
+        hashes.map(|(i, hash)| self.number_hashed(other.key(i), *hash)).collect()
+    }
+
+    /// Bytes of memory in use.
+    pub(crate) fn bytes(&self) -> usize {
+        let fixed = self.slots.capacity() * 4 + (self.hashes.capacity() + self.ends.capacity()) * 8;
+        fixed + self.heap.capacity()
+    }
+
+    fn number_hashed(&mut self, key: &[u8], hash: u64) -> u32 {
+        if self.len() * 4 >= self.slots.len() * 3 {
+            self.grow();
+        }
+        let mask = self.slots.len() - 1;
+        let mut at = spread(hash) & mask;
+        loop {
+            let slot = self.slots.get(at).copied().unwrap_or_default();
+            if slot == 0 {
+                break;
+            }
+            let number = slot - 1;
+            let index = number as usize;
+            if self.hashes.get(index) == Some(&hash) && self.key(index) == key {
+                return number;
+            }
+            at = (at + 1) & mask;
+        }
+        let number = u32::try_from(self.len()).unwrap_or(u32::MAX - 1);
+        self.hashes.push(hash);
+        self.heap.extend_from_slice(key);
+        self.ends.push(self.heap.len());
+        if let Some(slot) = self.slots.get_mut(at) {
+            *slot = number + 1;
+        }
+        number
+    }
+
+    fn grow(&mut self) {
+        let len = (self.slots.len() * 2).max(64);
+        self.slots.clear();
+        self.slots.resize(len, 0);
+        for (number, hash) in (1u32..).zip(&self.hashes) {
+            let mut at = spread(*hash) & (len - 1);
+            while self.slots.get(at).is_some_and(|slot| *slot != 0) {
+                at = (at + 1) & (len - 1);
+            }
+            if let Some(slot) = self.slots.get_mut(at) {
+                *slot = number;
+            }
+        }
+    }
+}
+
+/// The bits of a hash that choose a slot.
+fn spread(hash: u64) -> usize {
+    usize::try_from(hash >> 20).unwrap_or_default()
+}
+
+/// A hash of bytes: eight at a time, each folded in by a 128-bit multiplication.
+pub(crate) fn hash(key: &[u8]) -> u64 {
+    const START: u64 = 0x9e37_79b9_7f4a_7c15;
+    let (eights, rest) = key.as_chunks::<8>();
+    let mut hash = START ^ key.len() as u64;
+    for eight in eights {
+        hash = fold(hash ^ u64::from_le_bytes(*eight));
+    }
+    let mut last = [0u8; 8];
+    last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+    fold(hash ^ u64::from_le_bytes(last))
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "both halves are used")]
+fn fold(v: u64) -> u64 {
+    let wide = u128::from(v ^ 0xa076_1d64_78bd_642f) * 0xe703_7ed1_a0b4_28db_u128;
+    (wide as u64) ^ ((wide >> 64) as u64)
+}

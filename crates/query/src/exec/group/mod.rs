@@ -1,0 +1,158 @@
+//! Grouping: each row's tuple of keys gets a number, and accumulators take it from there.
+//!
+//! Where the only key is a column of small codes (a dictionary, a narrowed or 8-bit number), the
+//! number of a code is looked up in a table by the code; a hash table sees each code once. In
+//! general the keys are written as bytes and hashed. Either way numbers are given in the order in
+//! which the keys are met, so that the order of groups does not depend on the encoding.
+
+mod code_numbers;
+mod key_codec;
+mod key_table;
+
+use esker_format::{Batch, Column, DataType};
+
+pub(crate) use key_codec::{decode, encode};
+pub(crate) use key_table::KeyTable;
+
+use super::aggregate::Accumulator;
+use super::evaluate::evaluate;
+use super::mask::Mask;
+use super::rows::Rows;
+use super::vector::Selection;
+use crate::bind::{Bound, Node, Stage};
+use crate::{Result, ZONE_ROWS};
+use code_numbers::CodeNumbers;
+
+/// The groups of some of the rows.
+#[derive(Debug)]
+pub(crate) struct Groups<'s> {
+    stage: &'s Stage,
+    table: KeyTable,
+    accumulators: Vec<Accumulator>,
+    codes: CodeNumbers,
+}
+
+impl<'s> Groups<'s> {
+    pub(crate) fn new(stage: &'s Stage) -> Self {
+        let mut accumulators: Vec<_> = stage.aggregates.iter().map(Accumulator::new).collect();
+        if stage.keys.is_empty() {
+            accumulators.iter_mut().for_each(|a| a.resize(1));
+        }
+        let (table, codes) = (KeyTable::default(), CodeNumbers::default());
+        Self { stage, table, accumulators, codes }
+    }
+
+    /// The number of groups; without keys there is always one.
+    pub(crate) fn len(&self) -> usize {
+        if self.stage.keys.is_empty() { 1 } else { self.table.len() }
+    }
+
+    /// Bytes of memory in use.
+    pub(crate) fn bytes(&self) -> usize {
+        self.table.bytes() + self.accumulators.iter().map(Accumulator::bytes).sum::<usize>()
+    }
+
+    /// Adds `rows` rows of a query that has no keys and only counts rows.
+    pub(crate) fn add_rows(&mut self, rows: u64) {
+        self.accumulators.iter_mut().for_each(|accumulator| accumulator.add_rows(rows));
+    }
+
+    /// Adds the rows of a mask.
+    pub(crate) fn update<'a>(&mut self, rows: &Rows<'a>, mask: &Mask) -> Result<()>
+    where
+        's: 'a,
+    {
+        let stage: &'a Stage = self.stage;
+        if stage.keys.is_empty() {
+            for (accumulator, aggregate) in self.accumulators.iter_mut().zip(&stage.aggregates) {
+                accumulator.update_all(aggregate.operand.as_ref(), rows, mask)?;
+            }
+            return Ok(());
+        }
+        let picked = if mask.is_all() { None } else { Some(mask.rows()) };
+        let selection = match &picked {
+            None => Selection::All(mask.len()),
+            Some(picked) => Selection::Rows(picked),
+        };
+        let numbers = self.numbers(rows, selection)?;
+        let groups = self.table.len();
+        for (accumulator, aggregate) in self.accumulators.iter_mut().zip(&stage.aggregates) {
+            accumulator.resize(groups);
+            let operand = aggregate.operand.as_ref();
+            let vector = operand.map(|o| evaluate(o, rows, selection)).transpose()?;
+            accumulator.update(&numbers, vector.as_ref());
+        }
+        Ok(())
+    }
+
+    /// The group number of each selected row.
+    fn numbers<'a>(&mut self, rows: &Rows<'a>, selection: Selection<'_>) -> Result<Vec<u32>>
+    where
+        's: 'a,
+    {
+        let keys: &'a [Bound] = &self.stage.keys;
+        if let [Bound { node: Node::Field(position), .. }] = keys {
+            let column = rows.column(*position)?;
+            if let Some(numbers) = self.codes.numbers(&column, selection, &mut self.table) {
+                return Ok(numbers);
+            }
+        }
+        let vectors = keys.iter().map(|key| evaluate(key, rows, selection));
+        let vectors = vectors.collect::<Result<Vec<_>>>()?;
+        let mut key = Vec::new();
+        let number = |i| {
+            key.clear();
+            vectors.iter().for_each(|vector| encode(&mut key, vector, i));
+            self.table.number(&key)
+        };
+        Ok((0..selection.len()).map(number).collect())
+    }
+
+    /// Adds the groups of later rows.
+    pub(crate) fn merge(&mut self, other: Self) {
+        let numbers =
+            if self.stage.keys.is_empty() { vec![0] } else { self.table.absorb(&other.table) };
+        let groups = self.len();
+        for (into, from) in self.accumulators.iter_mut().zip(other.accumulators) {
+            into.resize(groups);
+            into.merge(from, &numbers);
+        }
+    }
+
+    /// The groups as rows: the keys, then the aggregates.
+    ///
+    /// # Errors
+    /// `OutOfRange` when a sum does not fit its type.
+    pub(crate) fn finish(&self) -> Result<Vec<Batch>> {
+        let groups = self.len();
+        let types = self.stage.types();
+        let results = self.accumulators.iter().map(|a| a.finish(groups));
+        let results = results.collect::<Result<Vec<_>>>()?;
+        let mut batches = Vec::with_capacity(groups.div_ceil(ZONE_ROWS));
+        for start in (0..groups).step_by(ZONE_ROWS) {
+            let mut columns: Vec<_> = types.iter().map(|t| Column::empty(*t)).collect();
+            for group in start..groups.min(start + ZONE_ROWS) {
+                self.push_keys(&mut columns, group, &types)?;
+                let values = columns.iter_mut().skip(self.stage.keys.len()).zip(&results);
+                for (column, results) in values {
+                    column.push(results.get(group).map(Into::into).unwrap_or_default())?;
+                }
+            }
+            if columns.is_empty() {
+                // One group of nothing is still a row.
+                columns.push(Column::empty(DataType::Bool));
+                columns.iter_mut().for_each(Column::push_null);
+            }
+            batches.push(Batch { columns });
+        }
+        Ok(batches)
+    }
+
+    fn push_keys(&self, columns: &mut [Column], group: usize, types: &[DataType]) -> Result<()> {
+        let mut key = self.table.key(group);
+        for (column, data_type) in columns.iter_mut().zip(types).take(self.stage.keys.len()) {
+            column.push(decode(&mut key, *data_type).as_ref())?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,109 @@
+//! Rows in memory, as the source of the next step.
+
+use std::ops::Range;
+
+use esker_format::{Batch, Column, ColumnSlice, Data, DataType, Schema, Validity, Values};
+
+use crate::source::{Part, Source, Zone};
+use crate::{Error, Result, ZONE_ROWS};
+
+/// Batches of [`ZONE_ROWS`] rows each, but for the last.
+#[derive(Debug)]
+pub(crate) struct Materialised {
+    schema: Schema,
+    part: Batches,
+}
+
+#[derive(Debug)]
+struct Batches {
+    batches: Vec<Batch>,
+    row_count: usize,
+}
+
+impl Materialised {
+    /// `batches` are full but for the last and have columns of these types.
+    pub(crate) fn new(types: &[DataType], batches: Vec<Batch>) -> Result<Self> {
+        let mut schema = Schema::builder();
+        for (i, data_type) in types.iter().enumerate() {
+            schema = schema.nullable(format!("column {i}"), *data_type);
+        }
+        if types.is_empty() {
+            schema = schema.nullable("none", DataType::Bool);
+        }
+        let row_count = batches.iter().map(Batch::len).sum();
+        Ok(Self { schema: schema.build()?, part: Batches { batches, row_count } })
+    }
+
+    pub(crate) fn row_count(&self) -> usize {
+        self.part.row_count
+    }
+}
+
+impl Source for Materialised {
+    fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    fn part_count(&self) -> usize {
+        1
+    }
+
+    fn part(&self, _index: usize) -> &dyn Part {
+        &self.part
+    }
+}
+
+impl Part for Batches {
+    fn row_count(&self) -> usize {
+        self.row_count
+    }
+
+    fn visible_count(&self) -> Option<usize> {
+        Some(self.row_count)
+    }
+
+    fn batch_end(&self, start: usize, rows_max: usize) -> usize {
+        let zone_end = (start / ZONE_ROWS + 1) * ZONE_ROWS;
+        zone_end.min(start.saturating_add(rows_max)).min(self.row_count)
+    }
+
+    fn column(&self, position: usize, rows: Range<usize>) -> Result<ColumnSlice<'_>> {
+        let column = self.batches.get(rows.start / ZONE_ROWS).and_then(|b| b.columns.get(position));
+        let column = column.ok_or_else(|| Error::invalid(format!("no column {position}")))?;
+        let start = rows.start % ZONE_ROWS;
+        slice(column, start..start + rows.len())
+            .ok_or_else(|| Error::invalid(format!("rows {rows:?} are past the end")))
+    }
+
+    fn visible(&self, _rows: Range<usize>) -> Option<Vec<u64>> {
+        None
+    }
+
+    fn zone(&self, _position: usize, _zone: usize) -> Option<Zone<'_>> {
+        None
+    }
+}
+
+/// Some rows of an owned column.
+pub(crate) fn slice(column: &Column, rows: Range<usize>) -> Option<ColumnSlice<'_>> {
+    let data = match &column.values {
+        Values::U8(v) => Data::U8(v.get(rows.clone())?),
+        Values::U16(v) => Data::U16(v.get(rows.clone())?),
+        Values::U32(v) => Data::U32(v.get(rows.clone())?),
+        Values::U64(v) => Data::U64(v.get(rows.clone())?),
+        Values::I8(v) => Data::I8(v.get(rows.clone())?),
+        Values::I16(v) => Data::I16(v.get(rows.clone())?),
+        Values::I32(v) => Data::I32(v.get(rows.clone())?),
+        Values::I64(v) => Data::I64(v.get(rows.clone())?),
+        Values::F32(v) => Data::F32(v.get(rows.clone())?),
+        Values::F64(v) => Data::F64(v.get(rows.clone())?),
+        Values::Variable(v) => {
+            Data::Variable { offsets: v.offsets.get(rows.start..=rows.end)?, heap: &v.heap }
+        }
+    };
+    let validity = match &column.nulls {
+        None => Validity::AllValid,
+        Some(nulls) => Validity::NullBytes(nulls.get(rows.clone())?),
+    };
+    Some(ColumnSlice { data_type: column.data_type, len: rows.len(), validity, data })
+}

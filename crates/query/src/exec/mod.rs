@@ -1,0 +1,81 @@
+//! The executor: morsels of rows in parallel, batches of at most 8,192 rows, encoded columns.
+//!
+//! ```text
+//! source ─ scan ─ mask ─┬─ groups ─ rows in memory ─ scan ─ …
+//!    zones filter       └─ projection: sorted keys, then columns of the rows shown
+//! ```
+//!
+//! One stage of groups for GROUP BY, one for DISTINCT.
+
+mod aggregate;
+mod budget;
+mod evaluate;
+mod filter;
+mod gather;
+mod group;
+mod mask;
+mod materialised;
+mod output;
+mod profile;
+mod project;
+mod rows;
+mod scan;
+mod sorter;
+mod stage;
+mod vector;
+
+use esker_vfs::Clock;
+
+pub(crate) use evaluate::fold;
+pub(crate) use profile::{Profile, Step};
+pub(crate) use project::Sink;
+
+use crate::Result;
+use crate::bind::Program;
+use crate::options::Options;
+use crate::predicate::Predicate;
+use crate::source::Source;
+use budget::Budget;
+use filter::CodeTables;
+use materialised::Materialised;
+use scan::{Scan, ScanCounts};
+
+/// Runs a program and hands its rows to `sink`.
+pub(crate) fn run(
+    program: &Program,
+    source: &dyn Source,
+    options: &Options,
+    sink: Sink<'_>,
+) -> Result<Profile> {
+    let budget = Budget::new(options.memory_budget_bytes);
+    let clock: &dyn Clock = &*options.clock;
+    let mut profile = Profile::start(clock);
+    let tables = CodeTables::default();
+    let mut previous: Option<Materialised> = None;
+    for stage in &program.stages {
+        let predicate = Predicate::compile(stage.filter.as_ref());
+        let source: &dyn Source = previous.as_ref().map_or(source, |m| m as &dyn Source);
+        let scan = Scan { source, predicate: &predicate, tables: &tables };
+        let started = clock.monotonic_ns();
+        let (groups, counts) = stage::run(&scan, stage, options, &budget)?;
+        let rows_out = groups.row_count() as u64;
+        profile.push(Step::group(stage, source, counts, rows_out, clock.monotonic_ns() - started));
+        // Tables are kept by address, and the source they are of is about to go.
+        tables.clear();
+        previous = Some(groups);
+    }
+    let projection = &program.projection;
+    let predicate = Predicate::compile(projection.filter.as_ref());
+    let source: &dyn Source = previous.as_ref().map_or(source, |m| m as &dyn Source);
+    let scan = Scan { source, predicate: &predicate, tables: &tables };
+    let started = clock.monotonic_ns();
+    let mut rows_out = 0u64;
+    let counts: ScanCounts = project::run(&scan, projection, options, &budget, &mut |batch| {
+        rows_out += batch.len() as u64;
+        sink(batch)
+    })?;
+    let elapsed = clock.monotonic_ns() - started;
+    profile.push(Step::project(projection, source, counts, rows_out, elapsed));
+    profile.finish(clock);
+    Ok(profile)
+}

@@ -1,0 +1,129 @@
+//! Rows on their way out.
+
+use esker_format::{Batch, Column, DataType, Values};
+
+use super::vector::{Lanes, Vector};
+use crate::{Error, Result, ZONE_ROWS};
+
+/// Columns that vectors are appended to.
+#[derive(Clone, Debug)]
+pub(crate) struct Output {
+    types: Vec<DataType>,
+    full: Vec<Batch>,
+    open: Batch,
+    rows: usize,
+    bytes: usize,
+}
+
+impl Output {
+    pub(crate) fn new(types: Vec<DataType>) -> Self {
+        let open = empty(&types);
+        Self { types, full: Vec::new(), open, rows: 0, bytes: 0 }
+    }
+
+    /// Rows so far.
+    pub(crate) fn len(&self) -> usize {
+        self.rows
+    }
+
+    /// About how many bytes of memory the rows take.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Appends as many rows as each vector has. Batches are cut when they reach [`ZONE_ROWS`].
+    pub(crate) fn append(&mut self, vectors: &[Vector<'_>], rows: usize) -> Result<()> {
+        let mut start = 0;
+        while start < rows {
+            let room = ZONE_ROWS - self.rows % ZONE_ROWS;
+            let end = rows.min(start + room);
+            for (column, vector) in self.open.columns.iter_mut().zip(vectors) {
+                self.bytes += append(column, vector, start, end)?;
+            }
+            self.rows += end - start;
+            if self.rows.is_multiple_of(ZONE_ROWS) {
+                self.full.push(std::mem::replace(&mut self.open, empty(&self.types)));
+            }
+            start = end;
+        }
+        Ok(())
+    }
+
+    /// The rows as batches of [`ZONE_ROWS`] rows, but for the last; none is empty.
+    pub(crate) fn into_batches(mut self) -> Vec<Batch> {
+        if !self.rows.is_multiple_of(ZONE_ROWS) {
+            self.full.push(self.open);
+        }
+        self.full
+    }
+}
+
+fn empty(types: &[DataType]) -> Batch {
+    Batch { columns: types.iter().map(|t| Column::empty(*t)).collect() }
+}
+
+/// Appends rows `start..end` of a vector and returns about how many bytes they take.
+#[allow(clippy::cast_possible_truncation, reason = "lanes hold what the column's type can")]
+fn append(column: &mut Column, vector: &Vector<'_>, start: usize, end: usize) -> Result<usize> {
+    let nulls = vector.nulls.as_ref().and_then(|nulls| nulls.get(start..end));
+    let before = column.len();
+    match (&mut column.values, &vector.lanes) {
+        (Values::I64(to), Lanes::Ints(v)) => to.extend_from_slice(part(v, start, end)),
+        (Values::I32(to), Lanes::Ints(v)) => {
+            to.extend(part(v, start, end).iter().map(|v| *v as i32))
+        }
+        (Values::I16(to), Lanes::Ints(v)) => {
+            to.extend(part(v, start, end).iter().map(|v| *v as i16))
+        }
+        (Values::I8(to), Lanes::Ints(v)) => to.extend(part(v, start, end).iter().map(|v| *v as i8)),
+        (Values::U32(to), Lanes::Ints(v)) => {
+            to.extend(part(v, start, end).iter().map(|v| *v as u32))
+        }
+        (Values::U16(to), Lanes::Ints(v)) => {
+            to.extend(part(v, start, end).iter().map(|v| *v as u16))
+        }
+        (Values::U8(to), Lanes::Ints(v)) => to.extend(part(v, start, end).iter().map(|v| *v as u8)),
+        (Values::U8(to), Lanes::Bools(v)) => {
+            to.extend(part(v, start, end).iter().map(|v| u8::from(*v)));
+        }
+        (Values::U64(to), Lanes::Uints(v)) => to.extend_from_slice(part(v, start, end)),
+        (Values::F64(to), Lanes::Floats(v)) => to.extend_from_slice(part(v, start, end)),
+        (Values::F32(to), Lanes::Floats(v)) => {
+            to.extend(part(v, start, end).iter().map(|v| *v as f32))
+        }
+        (Values::Variable(to), Lanes::Bytes(v)) => {
+            let heap = to.heap.len();
+            for bytes in part(v, start, end) {
+                if !to.push(bytes) {
+                    return Err(Error::out_of_range("a batch of results would pass 4 GiB"));
+                }
+            }
+            let (added, rows) = (to.heap.len() - heap, end - start);
+            mark(column, nulls, before, rows);
+            return Ok(added + rows * 4);
+        }
+        _ => {
+            let (want, found) = (column.data_type, vector.data_type);
+            return Err(Error::invalid(format!("expected {want}, found {found}")));
+        }
+    }
+    mark(column, nulls, before, end - start);
+    Ok((end - start) * column.data_type.width().unwrap_or(8))
+}
+
+fn part<T>(values: &[T], start: usize, end: usize) -> &[T] {
+    values.get(start..end).unwrap_or_default()
+}
+
+/// Notes which of the `rows` rows after the first `before` are NULL.
+fn mark(column: &mut Column, nulls: Option<&[bool]>, before: usize, rows: usize) {
+    if nulls.is_some_and(|nulls| nulls.contains(&true)) {
+        column.nulls.get_or_insert_with(|| vec![0; before]);
+    }
+    if let Some(marks) = &mut column.nulls {
+        match nulls {
+            Some(nulls) => marks.extend(nulls.iter().map(|null| u8::from(*null))),
+            None => marks.resize(before + rows, 0),
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! What each step of a query met and took.
+
+use esker_vfs::Clock;
+
+use super::scan::ScanCounts;
+use crate::bind::{Projection, Stage};
+use crate::result::Statistics;
+use crate::source::Source;
+
+/// The steps of a query that has run.
+#[derive(Clone, Debug)]
+pub(crate) struct Profile {
+    pub(crate) steps: Vec<Step>,
+    pub(crate) elapsed_ns: u64,
+    started_ns: u64,
+}
+
+/// One step.
+#[derive(Clone, Debug)]
+pub(crate) struct Step {
+    pub(crate) name: &'static str,
+    pub(crate) parts: usize,
+    pub(crate) counts: ScanCounts,
+    pub(crate) rows_out: u64,
+    pub(crate) elapsed_ns: u64,
+}
+
+impl Profile {
+    pub(super) fn start(clock: &dyn Clock) -> Self {
+        Self { steps: Vec::new(), elapsed_ns: 0, started_ns: clock.monotonic_ns() }
+    }
+
+    pub(super) fn push(&mut self, step: Step) {
+        self.steps.push(step);
+    }
+
+    pub(super) fn finish(&mut self, clock: &dyn Clock) {
+        self.elapsed_ns = clock.monotonic_ns() - self.started_ns;
+    }
+
+    /// The figures of the first step, which reads the table, and the whole time.
+    pub(crate) fn statistics(&self) -> Statistics {
+        let counts = self.steps.first().map(|step| step.counts).unwrap_or_default();
+        Statistics {
+            rows_scanned: counts.rows_scanned,
+            zones: counts.zones,
+            zones_pruned: counts.zones_pruned,
+            elapsed_ns: self.elapsed_ns,
+        }
+    }
+}
+
+impl Step {
+    pub(super) fn group(
+        stage: &Stage,
+        source: &dyn Source,
+        counts: ScanCounts,
+        rows_out: u64,
+        elapsed_ns: u64,
+    ) -> Self {
+        let name = if stage.keys.is_empty() { "aggregate" } else { "group" };
+        Self { name, parts: source.part_count(), counts, rows_out, elapsed_ns }
+    }
+
+    pub(super) fn project(
+        projection: &Projection,
+        source: &dyn Source,
+        counts: ScanCounts,
+        rows_out: u64,
+        elapsed_ns: u64,
+    ) -> Self {
+        let name = match (projection.order.is_empty(), projection.limit) {
+            (true, None) => "project",
+            (true, Some(_)) => "limit",
+            (false, None) => "sort",
+            (false, Some(_)) => "top",
+        };
+        Self { name, parts: source.part_count(), counts, rows_out, elapsed_ns }
+    }
+}

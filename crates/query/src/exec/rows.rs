@@ -1,0 +1,47 @@
+//! A batch of rows of a part, with the columns that have been asked for.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use esker_format::ColumnSlice;
+
+use crate::source::Part;
+use crate::{Error, Result};
+
+/// Consecutive rows of one part. A column is read when it is first asked for.
+pub(crate) struct Rows<'a> {
+    part: Option<&'a dyn Part>,
+    range: Range<usize>,
+    columns: RefCell<BTreeMap<usize, ColumnSlice<'a>>>,
+}
+
+impl<'a> Rows<'a> {
+    pub(crate) fn new(part: &'a dyn Part, range: Range<usize>) -> Self {
+        Self { part: Some(part), range, columns: RefCell::default() }
+    }
+
+    /// One row without fields, for constants.
+    pub(crate) fn constant() -> Self {
+        Self { part: None, range: 0..1, columns: RefCell::default() }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.range.len()
+    }
+
+    /// The first row's number in its part.
+    pub(crate) fn start(&self) -> usize {
+        self.range.start
+    }
+
+    pub(crate) fn column(&self, position: usize) -> Result<ColumnSlice<'a>> {
+        if let Some(column) = self.columns.borrow().get(&position) {
+            return Ok(*column);
+        }
+        let part = self.part.ok_or_else(|| Error::invalid("a constant has no fields"))?;
+        let column = part.column(position, self.range.clone())?;
+        self.columns.borrow_mut().insert(position, column);
+        Ok(column)
+    }
+}

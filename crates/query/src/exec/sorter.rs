@@ -1,0 +1,130 @@
+//! Ordering rows by keys written as bytes that sort as the values do.
+//!
+//! Per key of the order: a byte that puts NULLs first or last, then the value in the
+//! order-preserving form of [`esker_format::key`], its bits flipped for a descending key. Equal
+//! keys keep the order of the rows. With a limit only the best rows are kept: whenever twice as
+//! many have come together, the worse half is dropped.
+
+use std::cmp::Ordering;
+
+use esker_format::key::encode_key;
+
+use super::vector::Vector;
+use crate::bind::OrderKey;
+
+/// Where a row lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Location {
+    pub(crate) part: u32,
+    pub(crate) row: u32,
+}
+
+/// Rows and their keys.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sorter {
+    /// How many rows are wanted; `usize::MAX` for all.
+    wanted: usize,
+    entries: Vec<Entry>,
+    heap: Vec<u8>,
+    /// The key that a row must be less than to be wanted, once enough rows are there.
+    bar: Option<Vec<u8>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    /// The first eight bytes of the key, which mostly decide.
+    prefix: u64,
+    start: usize,
+    len: u32,
+    location: Location,
+}
+
+impl Sorter {
+    pub(crate) fn new(wanted: usize) -> Self {
+        Self { wanted, ..Self::default() }
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.entries.capacity() * size_of::<Entry>() + self.heap.capacity()
+    }
+
+    /// Adds a row. Rows of one sorter come in the order of their locations.
+    pub(crate) fn push(&mut self, key: &[u8], location: Location) {
+        if self.bar.as_ref().is_some_and(|bar| key >= bar.as_slice()) {
+            return;
+        }
+        let start = self.heap.len();
+        self.heap.extend_from_slice(key);
+        let len = u32::try_from(key.len()).unwrap_or(u32::MAX);
+        self.entries.push(Entry { prefix: prefix(key), start, len, location });
+        if self.entries.len() > self.wanted.saturating_mul(2).saturating_add(4_096) {
+            self.prune();
+        }
+    }
+
+    /// Adds the rows of another sorter, all of which come later.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        for entry in &other.entries {
+            self.push(key_of(&other.heap, entry), entry.location);
+        }
+    }
+
+    /// Drops rows that cannot be among those wanted.
+    pub(crate) fn prune(&mut self) {
+        if self.entries.len() <= self.wanted {
+            return;
+        }
+        let heap = std::mem::take(&mut self.heap);
+        if self.wanted > 0 {
+            self.entries.select_nth_unstable_by(self.wanted - 1, |a, b| compare(&heap, a, b));
+        }
+        self.bar = match self.entries.get(self.wanted.saturating_sub(1)) {
+            Some(last) if self.wanted > 0 => Some(key_of(&heap, last).to_vec()),
+            _ => Some(Vec::new()),
+        };
+        self.entries.truncate(self.wanted);
+        for entry in &mut self.entries {
+            let start = self.heap.len();
+            self.heap.extend_from_slice(key_of(&heap, entry));
+            entry.start = start;
+        }
+    }
+
+    /// The rows in order, without the first `skipped`.
+    pub(crate) fn finish(mut self, skipped: usize) -> Vec<Location> {
+        self.prune();
+        let heap = self.heap;
+        self.entries.sort_unstable_by(|a, b| compare(&heap, a, b));
+        self.entries.iter().skip(skipped).map(|entry| entry.location).collect()
+    }
+}
+
+fn key_of<'h>(heap: &'h [u8], entry: &Entry) -> &'h [u8] {
+    heap.get(entry.start..entry.start + entry.len as usize).unwrap_or_default()
+}
+
+fn compare(heap: &[u8], a: &Entry, b: &Entry) -> Ordering {
+    let by_prefix = a.prefix.cmp(&b.prefix);
+    let by_key = by_prefix.then_with(|| key_of(heap, a).cmp(key_of(heap, b)));
+    by_key.then_with(|| a.location.cmp(&b.location))
+}
+
+/// The first eight bytes as a number that sorts as they do.
+fn prefix(key: &[u8]) -> u64 {
+    let bytes = key.iter().copied().chain(std::iter::repeat(0));
+    bytes.take(8).fold(0, |prefix, byte| prefix << 8 | u64::from(byte))
+}
+
+/// Appends the key of row `i` of a vector.
+pub(crate) fn encode(out: &mut Vec<u8>, order: &OrderKey, vector: &Vector<'_>, i: usize) {
+    if vector.is_null(i) {
+        out.push(if order.nulls_first { 0 } else { 2 });
+        return;
+    }
+    out.push(1);
+    let start = out.len();
+    encode_key(out, vector.data_type, vector.value(i));
+    if order.descending {
+        out.iter_mut().skip(start).for_each(|byte| *byte = !*byte);
+    }
+}

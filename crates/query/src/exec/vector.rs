@@ -1,0 +1,150 @@
+//! Values of an expression for the selected rows of a batch.
+
+use std::borrow::Cow;
+
+use esker_format::{DataType, Value, ValueRef};
+
+/// Which rows of a batch an expression is computed for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Selection<'s> {
+    /// The first so many.
+    All(usize),
+    /// These, ascending.
+    Rows(&'s [u32]),
+}
+
+impl Selection<'_> {
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::All(len) => *len,
+            Self::Rows(rows) => rows.len(),
+        }
+    }
+
+    /// The row of the batch that stands at `i` in the selection.
+    pub(crate) fn row(&self, i: usize) -> u32 {
+        match self {
+            Self::All(_) => u32::try_from(i).unwrap_or(u32::MAX),
+            Self::Rows(rows) => rows.get(i).copied().unwrap_or_default(),
+        }
+    }
+}
+
+/// One value per selected row. Rows that are NULL hold zero or nothing when they were read, and
+/// anything when they were computed.
+#[derive(Clone, Debug)]
+pub(crate) struct Vector<'a> {
+    pub(crate) data_type: DataType,
+    pub(crate) lanes: Lanes<'a>,
+    /// True where NULL; `None` when no row is.
+    pub(crate) nulls: Option<Vec<bool>>,
+}
+
+/// The values, by how they are computed with.
+#[derive(Clone, Debug)]
+pub(crate) enum Lanes<'a> {
+    /// Integers of every type but `u64`, dates and timestamps.
+    Ints(Cow<'a, [i64]>),
+    /// `u64`.
+    Uints(Cow<'a, [u64]>),
+    /// Both types of floats.
+    Floats(Cow<'a, [f64]>),
+    Bools(Vec<bool>),
+    /// Text and bytes.
+    Bytes(Vec<Cow<'a, [u8]>>),
+}
+
+impl Lanes<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Self::Ints(v) => v.len(),
+            Self::Uints(v) => v.len(),
+            Self::Floats(v) => v.len(),
+            Self::Bools(v) => v.len(),
+            Self::Bytes(v) => v.len(),
+        }
+    }
+}
+
+impl<'a> Vector<'a> {
+    pub(crate) fn new(data_type: DataType, lanes: Lanes<'a>, nulls: Option<Vec<bool>>) -> Self {
+        Self { data_type, lanes, nulls }
+    }
+
+    pub(crate) fn bools(values: Vec<bool>, nulls: Option<Vec<bool>>) -> Self {
+        Self::new(DataType::Bool, Lanes::Bools(values), nulls)
+    }
+
+    /// The same value `len` times.
+    pub(crate) fn repeat(value: &'a Value, data_type: DataType, len: usize) -> Self {
+        let lanes = match value {
+            Value::Int(v) | Value::Timestamp(v) => Lanes::Ints(vec![*v; len].into()),
+            Value::Date(v) => Lanes::Ints(vec![i64::from(*v); len].into()),
+            Value::Uint(v) if data_type == DataType::U64 => Lanes::Uints(vec![*v; len].into()),
+            Value::Uint(v) => Lanes::Ints(vec![v.cast_signed(); len].into()),
+            Value::Float(v) => Lanes::Floats(vec![*v; len].into()),
+            Value::Float32(v) => Lanes::Floats(vec![f64::from(*v); len].into()),
+            Value::Bool(v) => Lanes::Bools(vec![*v; len]),
+            Value::Text(v) => Lanes::Bytes(vec![Cow::Borrowed(v.as_bytes()); len]),
+            Value::Bytes(v) => Lanes::Bytes(vec![Cow::Borrowed(v); len]),
+            Value::Null => return Self::nulls(data_type, len),
+        };
+        Self::new(data_type, lanes, None)
+    }
+
+    /// NULL `len` times.
+    pub(crate) fn nulls(data_type: DataType, len: usize) -> Self {
+        let lanes = match data_type {
+            DataType::Bool => Lanes::Bools(vec![false; len]),
+            DataType::U64 => Lanes::Uints(vec![0; len].into()),
+            DataType::F32 | DataType::F64 => Lanes::Floats(vec![0.0; len].into()),
+            DataType::Text | DataType::Bytes => Lanes::Bytes(vec![Cow::Borrowed(&[]); len]),
+            _ => Lanes::Ints(vec![0; len].into()),
+        };
+        Self::new(data_type, lanes, Some(vec![true; len]))
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.lanes.len()
+    }
+
+    pub(crate) fn is_null(&self, i: usize) -> bool {
+        self.nulls.as_ref().is_some_and(|nulls| nulls.get(i).copied().unwrap_or(true))
+    }
+
+    /// The value of row `i`; NULL past the end.
+    #[allow(clippy::cast_possible_truncation, reason = "lanes hold what the type can")]
+    pub(crate) fn value(&self, i: usize) -> ValueRef<'_> {
+        if self.is_null(i) {
+            return ValueRef::Null;
+        }
+        let found = match &self.lanes {
+            Lanes::Ints(v) => v.get(i).map(|v| match self.data_type {
+                DataType::Date => ValueRef::Date(*v as i32),
+                DataType::Timestamp => ValueRef::Timestamp(*v),
+                DataType::U8 | DataType::U16 | DataType::U32 => ValueRef::Uint(v.cast_unsigned()),
+                _ => ValueRef::Int(*v),
+            }),
+            Lanes::Uints(v) => v.get(i).map(|v| ValueRef::Uint(*v)),
+            Lanes::Floats(v) => v.get(i).map(|v| match self.data_type {
+                DataType::F32 => ValueRef::Float32(*v as f32),
+                _ => ValueRef::Float(*v),
+            }),
+            Lanes::Bools(v) => v.get(i).map(|v| ValueRef::Bool(*v)),
+            Lanes::Bytes(v) => v.get(i).map(|v| match self.data_type {
+                DataType::Text => ValueRef::Text(std::str::from_utf8(v).unwrap_or_default()),
+                _ => ValueRef::Bytes(v),
+            }),
+        };
+        found.unwrap_or_default()
+    }
+}
+
+/// NULL where either is.
+pub(crate) fn either_null(a: Option<&Vec<bool>>, b: Option<&Vec<bool>>) -> Option<Vec<bool>> {
+    match (a, b) {
+        (None, None) => None,
+        (Some(nulls), None) | (None, Some(nulls)) => Some(nulls.clone()),
+        (Some(a), Some(b)) => Some(a.iter().zip(b).map(|(a, b)| *a || *b).collect()),
+    }
+}

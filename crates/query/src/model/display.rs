@@ -1,0 +1,195 @@
+//! Queries as text, in SQL's spelling.
+
+use std::fmt::{self, Display, Formatter};
+
+use esker_format::Value;
+
+use super::{Expr, Form, Operator, OrderBy, Query, SelectItem};
+
+/// How tightly a comparison binds (see the operator table).
+const PREDICATE: u8 = 4;
+
+impl Display for Query {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.distinct { "SELECT DISTINCT " } else { "SELECT " })?;
+        if self.select.is_empty() {
+            f.write_str("*")?;
+        }
+        list(f, &self.select)?;
+        write!(f, " FROM {}", Name(&self.table))?;
+        if let Some(filter) = &self.filter {
+            write!(f, " WHERE {filter}")?;
+        }
+        if !self.group_by.is_empty() {
+            f.write_str(" GROUP BY ")?;
+            list(f, &self.group_by)?;
+        }
+        if let Some(having) = &self.having {
+            write!(f, " HAVING {having}")?;
+        }
+        if !self.order_by.is_empty() {
+            f.write_str(" ORDER BY ")?;
+            list(f, &self.order_by)?;
+        }
+        if let Some(limit) = self.limit {
+            write!(f, " LIMIT {limit}")?;
+        }
+        if self.offset > 0 {
+            write!(f, " OFFSET {}", self.offset)?;
+        }
+        Ok(())
+    }
+}
+
+impl Display for SelectItem {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match &self.alias {
+            Some(alias) => write!(f, "{} AS {}", self.expr, Name(alias)),
+            None => self.expr.fmt(f),
+        }
+    }
+}
+
+impl Display for OrderBy {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.expr.fmt(f)?;
+        if self.descending {
+            f.write_str(" DESC")?;
+        }
+        match self.nulls_first {
+            None => Ok(()),
+            Some(true) => f.write_str(" NULLS FIRST"),
+            Some(false) => f.write_str(" NULLS LAST"),
+        }
+    }
+}
+
+impl Display for Expr {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Field(name) => Name(name).fmt(f),
+            Self::Literal(value) => literal(f, value),
+            Self::Cast(operand, data_type) => write!(f, "CAST({operand} AS {data_type})"),
+            Self::Aggregate { function, operand, distinct } => {
+                let distinct = if *distinct { "DISTINCT " } else { "" };
+                match operand {
+                    None => write!(f, "{}(*)", function.name()),
+                    Some(operand) => write!(f, "{}({distinct}{operand})", function.name()),
+                }
+            }
+            Self::Apply(operator, operands) => apply(f, *operator, operands),
+        }
+    }
+}
+
+fn apply(f: &mut Formatter<'_>, operator: Operator, operands: &[Expr]) -> fmt::Result {
+    let entry = operator.entry();
+    match entry.form {
+        Form::Infix(binds) => {
+            for (i, operand) in operands.iter().enumerate() {
+                if i > 0 {
+                    write!(f, " {} ", entry.symbol)?;
+                }
+                within(f, operand, if i > 0 { binds + 1 } else { binds })?;
+            }
+            Ok(())
+        }
+        Form::Prefix(binds) => {
+            f.write_str(entry.symbol)?;
+            if entry.symbol.ends_with(char::is_alphabetic) {
+                f.write_str(" ")?;
+            }
+            operands.iter().try_for_each(|operand| within(f, operand, binds + 1))
+        }
+        Form::Function => {
+            write!(f, "{}(", entry.symbol)?;
+            list(f, operands)?;
+            f.write_str(")")
+        }
+        Form::Case => case(f, operands),
+        Form::Predicate => predicate(f, operator, operands),
+    }
+}
+
+fn predicate(f: &mut Formatter<'_>, operator: Operator, operands: &[Expr]) -> fmt::Result {
+    let Some((first, rest)) = operands.split_first() else { return f.write_str("?") };
+    within(f, first, PREDICATE + 1)?;
+    write!(f, " {}", operator.entry().symbol)?;
+    match operator {
+        Operator::In | Operator::NotIn => {
+            f.write_str(" (")?;
+            list(f, rest)?;
+            f.write_str(")")
+        }
+        _ => {
+            let joint = match operator {
+                Operator::Between | Operator::NotBetween => " AND",
+                _ => " ESCAPE",
+            };
+            for (i, operand) in rest.iter().enumerate() {
+                f.write_str(if i > 0 { joint } else { "" })?;
+                f.write_str(" ")?;
+                within(f, operand, PREDICATE + 1)?;
+            }
+            Ok(())
+        }
+    }
+}
+
+fn case(f: &mut Formatter<'_>, operands: &[Expr]) -> fmt::Result {
+    f.write_str("CASE")?;
+    for pair in operands.chunks(2) {
+        match pair {
+            [when, then] => write!(f, " WHEN {when} THEN {then}")?,
+            rest => rest.iter().try_for_each(|otherwise| write!(f, " ELSE {otherwise}"))?,
+        }
+    }
+    f.write_str(" END")
+}
+
+/// Writes an operand, in parentheses when it binds less tightly than `least`.
+fn within(f: &mut Formatter<'_>, operand: &Expr, least: u8) -> fmt::Result {
+    let binds = match operand {
+        Expr::Apply(operator, _) => match operator.entry().form {
+            Form::Infix(binds) | Form::Prefix(binds) => binds,
+            Form::Predicate => PREDICATE,
+            Form::Function | Form::Case => u8::MAX,
+        },
+        _ => u8::MAX,
+    };
+    if binds < least { write!(f, "({operand})") } else { operand.fmt(f) }
+}
+
+fn literal(f: &mut Formatter<'_>, value: &Value) -> fmt::Result {
+    match value {
+        Value::Null => f.write_str("NULL"),
+        Value::Text(text) => write!(f, "'{}'", text.replace('\'', "''")),
+        Value::Bytes(_) => write!(f, "X'{value}'"),
+        Value::Date(_) => write!(f, "DATE '{value}'"),
+        Value::Timestamp(_) => write!(f, "TIMESTAMP '{value}'"),
+        other => other.fmt(f),
+    }
+}
+
+fn list<T: Display>(f: &mut Formatter<'_>, items: &[T]) -> fmt::Result {
+    for (i, item) in items.iter().enumerate() {
+        f.write_str(if i > 0 { ", " } else { "" })?;
+        item.fmt(f)?;
+    }
+    Ok(())
+}
+
+/// A name, quoted when it is not a plain word.
+struct Name<'a>(&'a str);
+
+impl Display for Name<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let word = |c: char| c.is_alphanumeric() || c == '_';
+        let plain = self.0.chars().all(word) && !self.0.starts_with(|c: char| c.is_numeric());
+        if plain && !self.0.is_empty() {
+            f.write_str(self.0)
+        } else {
+            write!(f, "\"{}\"", self.0.replace('"', "\"\""))
+        }
+    }
+}

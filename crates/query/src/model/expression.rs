@@ -1,0 +1,84 @@
+//! Expressions over the fields of one row, or of one group.
+
+use esker_format::{DataType, Value};
+use serde::{Deserialize, Serialize};
+
+use super::{Aggregate, Operator, serial};
+
+/// An expression.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Expr {
+    /// The value of a field, or of a select item by its alias.
+    Field(String),
+    /// A constant.
+    Literal(#[serde(with = "serial::ValueForm")] Value),
+    /// An operator and its operands.
+    Apply(Operator, Vec<Self>),
+    /// An aggregate over the rows of the group.
+    Aggregate {
+        /// The function.
+        function: Aggregate,
+        /// What it aggregates; `None` counts rows.
+        operand: Option<Box<Self>>,
+        /// Whether equal values count once.
+        distinct: bool,
+    },
+    /// A value converted to a type.
+    Cast(Box<Self>, #[serde(with = "serial::type_name")] DataType),
+}
+
+impl Expr {
+    /// The value of a field.
+    #[must_use]
+    pub fn field(name: impl Into<String>) -> Self {
+        Self::Field(name.into())
+    }
+
+    /// A constant.
+    #[must_use]
+    pub fn literal(value: impl Into<Value>) -> Self {
+        Self::Literal(value.into())
+    }
+
+    /// An operator of two operands.
+    #[must_use]
+    pub fn binary(self, operator: Operator, other: Self) -> Self {
+        Self::Apply(operator, vec![self, other])
+    }
+
+    /// Both.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        self.binary(Operator::And, other)
+    }
+
+    /// Either.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        self.binary(Operator::Or, other)
+    }
+
+    /// The number of rows.
+    #[must_use]
+    pub fn count() -> Self {
+        Self::Aggregate { function: Aggregate::Count, operand: None, distinct: false }
+    }
+
+    /// An aggregate of an expression.
+    #[must_use]
+    pub fn aggregate(function: Aggregate, operand: Self) -> Self {
+        Self::Aggregate { function, operand: Some(Box::new(operand)), distinct: false }
+    }
+
+    /// True when an aggregate occurs anywhere within.
+    #[must_use]
+    pub fn has_aggregate(&self) -> bool {
+        match self {
+            Self::Field(_) | Self::Literal(_) => false,
+            Self::Aggregate { .. } => true,
+            Self::Apply(_, operands) => operands.iter().any(Self::has_aggregate),
+            Self::Cast(operand, _) => operand.has_aggregate(),
+        }
+    }
+}

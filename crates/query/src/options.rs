@@ -1,0 +1,32 @@
+//! What a query runs with.
+
+use std::sync::Arc;
+
+use esker_vfs::{Clock, Environment, Tasks};
+
+/// The machine a query runs on, and how much of it.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Runs the parallel parts.
+    pub tasks: Arc<dyn Tasks>,
+    /// Times the steps.
+    pub clock: Arc<dyn Clock>,
+    /// The most bytes of groups, sort keys and results held at once. A query that needs more is
+    /// refused with [`crate::ErrorKind::OverBudget`].
+    pub memory_budget_bytes: usize,
+}
+
+impl Options {
+    /// The budget of [`Options::new`]: 1 GiB.
+    pub const MEMORY_BUDGET_BYTES: usize = 1 << 30;
+
+    /// The threads and the clock of an environment, with the default budget.
+    #[must_use]
+    pub fn new(environment: &Environment) -> Self {
+        Self {
+            tasks: Arc::clone(&environment.tasks),
+            clock: Arc::clone(&environment.clock),
+            memory_budget_bytes: Self::MEMORY_BUDGET_BYTES,
+        }
+    }
+}

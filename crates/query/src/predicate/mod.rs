@@ -1,0 +1,233 @@
+//! Filters as trees of tests that kernels and zone maps understand.
+//!
+//! A filter keeps the rows for which it is true; false and NULL are the same to it. So NOT is
+//! pushed down to the leaves first, where it turns a comparison into its opposite (three-valued
+//! logic allows that), and the tree has only ALL and ANY left. Leaves that test one field against
+//! constants become [`Condition`]s; anything else is evaluated row by row.
+//!
+//! Order: the members of ALL and ANY that may fail come last, in the order they were written, and
+//! see only the rows that the others leave open. So whether a query fails does not depend on
+//! encodings or zone maps. Before them, cheap tests come first.
+
+mod condition;
+mod order_key;
+mod pattern;
+#[cfg(test)]
+mod tests;
+
+use esker_format::DataType;
+
+use crate::ZONE_ROWS;
+use crate::bind::{Bound, Node};
+use crate::source::Part;
+
+pub(crate) use condition::Condition;
+pub(crate) use order_key::{Key, float_at_most, float_key, float_of};
+pub(crate) use pattern::Pattern;
+
+/// A filter.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Predicate {
+    /// True or false of every row.
+    Constant(bool),
+    /// A field meets a condition.
+    Test(Test),
+    /// An expression has this truth value.
+    Value(Bound, bool),
+    All(Vec<Self>),
+    Any(Vec<Self>),
+}
+
+/// A condition on a field.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Test {
+    pub(crate) field: usize,
+    pub(crate) data_type: DataType,
+    pub(crate) condition: Condition,
+}
+
+/// What a zone map says of a filter over the rows of a zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Verdict {
+    /// No row passes.
+    Never,
+    /// It has to be looked at.
+    Sometimes,
+    /// Every row passes.
+    Always,
+}
+
+impl Verdict {
+    fn of(never: bool, always: bool) -> Self {
+        match (never, always) {
+            (true, _) => Self::Never,
+            (_, true) => Self::Always,
+            _ => Self::Sometimes,
+        }
+    }
+
+    fn opposite(self) -> Self {
+        match self {
+            Self::Never => Self::Always,
+            Self::Sometimes => Self::Sometimes,
+            Self::Always => Self::Never,
+        }
+    }
+}
+
+impl Predicate {
+    /// Compiles a filter.
+    pub(crate) fn compile(filter: Option<&Bound>) -> Self {
+        filter.map_or(Self::Constant(true), |bound| compile(bound, true))
+    }
+
+    /// What the zone maps of a part say of the filter in zone `zone`.
+    pub(crate) fn verdict(&self, part: &dyn Part, zone: usize) -> Verdict {
+        match self {
+            Self::Constant(true) => Verdict::Always,
+            Self::Constant(false) => Verdict::Never,
+            Self::Value(..) => Verdict::Sometimes,
+            Self::Test(test) => {
+                let rows = part.row_count().saturating_sub(zone * ZONE_ROWS).min(ZONE_ROWS);
+                part.zone(test.field, zone).map_or(Verdict::Sometimes, |bounds| {
+                    test.condition.verdict(test.data_type, &bounds, rows)
+                })
+            }
+            Self::All(all) => {
+                let verdicts = all.iter().map(|p| p.verdict(part, zone));
+                verdicts.min().unwrap_or(Verdict::Always)
+            }
+            Self::Any(any) => {
+                let verdicts = any.iter().map(|p| p.verdict(part, zone));
+                verdicts.max().unwrap_or(Verdict::Never)
+            }
+        }
+    }
+
+    /// Whether evaluating it may fail, and roughly how dear a row is.
+    fn cost(&self) -> (bool, u32) {
+        match self {
+            Self::Constant(_) => (false, 0),
+            Self::Test(test) => match test.condition {
+                Condition::Null { .. } | Condition::Range { .. } => (false, 1),
+                Condition::Set { .. } => (false, 2),
+                Condition::TextRange { .. } | Condition::TextSet { .. } => (false, 8),
+                Condition::Like { .. } => (false, 32),
+            },
+            Self::Value(bound, _) => (bound.may_fail(), 16 * weight(bound)),
+            Self::All(members) | Self::Any(members) => {
+                let costs = members.iter().map(Self::cost);
+                costs.fold((false, 0), |(a, b), (c, d)| (a || c, b.saturating_add(d)))
+            }
+        }
+    }
+}
+
+fn weight(bound: &Bound) -> u32 {
+    let mut sum = 1u32;
+    bound.operands(&mut |operand| sum = sum.saturating_add(weight(operand)));
+    sum
+}
+
+/// The rows for which `bound` has truth value `wanted`.
+fn compile(bound: &Bound, wanted: bool) -> Predicate {
+    match &bound.node {
+        Node::Literal(value) => {
+            let truth = matches!(value, esker_format::Value::Bool(v) if *v == wanted);
+            Predicate::Constant(truth)
+        }
+        Node::Not(operand) => compile(operand, !wanted),
+        Node::And(members) if wanted => all(members, wanted),
+        Node::Or(members) if !wanted => all(members, wanted),
+        Node::And(members) | Node::Or(members) => any(members, wanted),
+        _ => test(bound, wanted).unwrap_or_else(|| Predicate::Value(bound.clone(), wanted)),
+    }
+}
+
+/// The bound as a condition on one field, where it is one.
+fn test(bound: &Bound, wanted: bool) -> Option<Predicate> {
+    let on_field = |operand: &Bound, condition: &dyn Fn(DataType) -> Option<Condition>| {
+        let Node::Field(field) = operand.node else { return None };
+        let data_type = operand.data_type();
+        Some(Predicate::Test(Test { field, data_type, condition: condition(data_type)? }))
+    };
+    match &bound.node {
+        Node::Field(_) => on_field(bound, &|data_type| {
+            let key = Key::from(wanted);
+            Some(Condition::range(data_type, key, key, false))
+        }),
+        Node::Compare(comparison, operand, constant) => {
+            let constant = constant.as_literal()?.as_ref();
+            if constant.is_null() {
+                return Some(Predicate::Constant(false));
+            }
+            let comparison = if wanted { *comparison } else { comparison.opposite() };
+            on_field(operand, &|t| Condition::compare(comparison, t, constant))
+        }
+        Node::In(operand, values) => {
+            on_field(operand, &|t| Some(Condition::one_of(t, values, !wanted)))
+        }
+        Node::Like(operand, pattern) => {
+            on_field(operand, &|_| Some(Condition::like(pattern, !wanted)))
+        }
+        Node::IsNull(operand) => on_field(operand, &|_| Some(Condition::Null { negated: !wanted })),
+        _ => None,
+    }
+}
+
+fn all(members: &[Bound], wanted: bool) -> Predicate {
+    let mut flat: Vec<Predicate> = Vec::with_capacity(members.len());
+    for member in members {
+        match compile(member, wanted) {
+            Predicate::Constant(true) => {}
+            Predicate::Constant(false) => return Predicate::Constant(false),
+            Predicate::All(inner) => inner.into_iter().for_each(|p| add_to_all(&mut flat, p)),
+            other => add_to_all(&mut flat, other),
+        }
+    }
+    flat.sort_by_key(Predicate::cost);
+    one_or(flat, true, Predicate::All)
+}
+
+/// Adds a member; ranges of one field become one range.
+fn add_to_all(flat: &mut Vec<Predicate>, member: Predicate) {
+    if let Predicate::Test(new) = &member {
+        for known in flat.iter_mut() {
+            let Predicate::Test(known) = known else { continue };
+            if known.field != new.field {
+                continue;
+            }
+            if let Some(both) = known.condition.intersect(&new.condition) {
+                known.condition = both;
+                return;
+            }
+        }
+    }
+    flat.push(member);
+}
+
+fn any(members: &[Bound], wanted: bool) -> Predicate {
+    let mut flat: Vec<Predicate> = Vec::with_capacity(members.len());
+    for member in members {
+        match compile(member, wanted) {
+            Predicate::Constant(false) => {}
+            Predicate::Constant(true) => return Predicate::Constant(true),
+            Predicate::Any(inner) => flat.extend(inner),
+            other => flat.push(other),
+        }
+    }
+    flat.sort_by_key(Predicate::cost);
+    one_or(flat, false, Predicate::Any)
+}
+
+fn one_or(
+    members: Vec<Predicate>,
+    empty: bool,
+    many: impl FnOnce(Vec<Predicate>) -> Predicate,
+) -> Predicate {
+    match <[Predicate; 1]>::try_from(members) {
+        Ok([only]) => only,
+        Err(members) if members.is_empty() => Predicate::Constant(empty),
+        Err(members) => many(members),
+    }
+}

@@ -1,0 +1,104 @@
+//! Values of fixed width as whole numbers in the same order, so that every comparison with a
+//! constant becomes one range of numbers, whatever the types on either side.
+//!
+//! Integers, dates, timestamps and bools are their own keys. A float's key is its bits, flipped
+//! so that they sort as the floats do; `-0.0` has the key of `0.0` and every NaN the greatest.
+
+use esker_format::{DataType, ValueRef};
+
+/// A key. Wide enough for `i64` and `u64`.
+pub(crate) type Key = i128;
+
+/// The least and the greatest key of a type.
+pub(crate) fn bounds(data_type: DataType) -> (Key, Key) {
+    use DataType as T;
+    match data_type {
+        T::Bool => (0, 1),
+        T::I8 => (i8::MIN.into(), i8::MAX.into()),
+        T::I16 => (i16::MIN.into(), i16::MAX.into()),
+        T::I32 | T::Date => (i32::MIN.into(), i32::MAX.into()),
+        T::I64 | T::Timestamp => (i64::MIN.into(), i64::MAX.into()),
+        T::U8 => (0, u8::MAX.into()),
+        T::U16 => (0, u16::MAX.into()),
+        T::U32 => (0, u32::MAX.into()),
+        T::U64 => (0, u64::MAX.into()),
+        T::F32 | T::F64 => (float_key(f64::NEG_INFINITY), float_key(f64::NAN)),
+        T::Text | T::Bytes => (0, 0),
+    }
+}
+
+/// The key of a value that is not NULL and has the type of its field.
+pub(crate) fn key(value: ValueRef<'_>) -> Key {
+    match value {
+        ValueRef::Bool(v) => v.into(),
+        ValueRef::Int(v) | ValueRef::Timestamp(v) => v.into(),
+        ValueRef::Uint(v) => v.into(),
+        ValueRef::Date(v) => v.into(),
+        ValueRef::Float32(v) => float_key(v.into()),
+        ValueRef::Float(v) => float_key(v),
+        ValueRef::Null | ValueRef::Text(_) | ValueRef::Bytes(_) => 0,
+    }
+}
+
+/// The key of a float.
+pub(crate) fn float_key(v: f64) -> Key {
+    let v = if v.is_nan() { f64::NAN.abs() } else { v + 0.0 };
+    let bits = v.to_bits().cast_signed();
+    let flipped = if bits < 0 { bits ^ i64::MAX } else { bits };
+    flipped.into()
+}
+
+/// The float of a key. The key between the negative floats and zero, which would be `-0.0`'s, is
+/// taken for the negative float next to it: what is at most that key is below zero.
+pub(crate) fn float_at_most(key: Key) -> f64 {
+    let key = if key == -1 { -2 } else { key };
+    float_of(key)
+}
+
+/// The float of a key.
+pub(crate) fn float_of(key: Key) -> f64 {
+    let key = i64::try_from(key).unwrap_or(if key < 0 { i64::MIN } else { i64::MAX });
+    let bits = if key < 0 { key ^ i64::MAX } else { key };
+    f64::from_bits(bits.cast_unsigned())
+}
+
+/// The greatest key of type `data_type` whose value is at most `value`, and the least whose value
+/// is at least `value`: equal when the type has this value, else next to each other. They may lie
+/// one outside the type's bounds. `None` when the two do not compare.
+pub(crate) fn around(data_type: DataType, value: ValueRef<'_>) -> Option<(Key, Key)> {
+    let exact = |k: Key| Some((k, k));
+    match (data_type, value) {
+        (DataType::Bool, ValueRef::Bool(v)) => exact(v.into()),
+        (DataType::Date, ValueRef::Date(v)) => exact(v.into()),
+        (DataType::Timestamp, ValueRef::Timestamp(v)) => exact(v.into()),
+        (t, ValueRef::Int(_) | ValueRef::Uint(_)) if t.is_integer() => exact(key(value)),
+        (t, ValueRef::Float(v)) if t.is_integer() => Some(around_float(v)),
+        (t, ValueRef::Float32(v)) if t.is_integer() => Some(around_float(v.into())),
+        (t, ValueRef::Float(_) | ValueRef::Float32(_)) if t.is_float() => exact(key(value)),
+        (t, ValueRef::Int(_) | ValueRef::Uint(_)) if t.is_float() => Some(around_integer(value)),
+        _ => None,
+    }
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "casts saturate, beyond every integer type")]
+fn around_float(v: f64) -> (Key, Key) {
+    const BEYOND: Key = 1 << 100;
+    if v.is_nan() {
+        return (BEYOND, BEYOND + 1);
+    }
+    ((v.floor() as Key).clamp(-BEYOND - 1, BEYOND), (v.ceil() as Key).clamp(-BEYOND, BEYOND + 1))
+}
+
+fn around_integer(value: ValueRef<'_>) -> (Key, Key) {
+    let nearest = match value {
+        ValueRef::Int(v) => v as f64,
+        ValueRef::Uint(v) => v as f64,
+        _ => f64::NAN,
+    };
+    let nearest_key = float_key(nearest);
+    match ValueRef::Float(nearest).compare(value) {
+        std::cmp::Ordering::Equal => (nearest_key, nearest_key),
+        std::cmp::Ordering::Less => (nearest_key, nearest_key + 1),
+        std::cmp::Ordering::Greater => (nearest_key - 1, nearest_key),
+    }
+}

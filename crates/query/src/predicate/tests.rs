@@ -1,0 +1,1 @@
+//! Patterns, conditions, and what zone maps say of them.

@@ -1,0 +1,58 @@
+//! Answers.
+
+use esker_format::{Batch, DataType, Value, ValueRef};
+
+/// One column of an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResultColumn {
+    /// Its name: the alias, the field, or the text of the expression.
+    pub name: String,
+    /// What it holds.
+    pub data_type: DataType,
+}
+
+/// What running a query took.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Rows that a filter or an aggregate looked at, the invisible ones included.
+    pub rows_scanned: u64,
+    /// Zones of the table, of [`crate::ZONE_ROWS`] rows each.
+    pub zones: u64,
+    /// Zones that their zone maps excluded.
+    pub zones_pruned: u64,
+    /// Nanoseconds from start to end.
+    pub elapsed_ns: u64,
+}
+
+/// A whole answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QueryResult {
+    /// The columns.
+    pub columns: Vec<ResultColumn>,
+    /// The rows, in order, some thousands to a batch. No batch is empty.
+    pub batches: Vec<Batch>,
+    /// What it took.
+    pub statistics: Statistics,
+}
+
+impl QueryResult {
+    /// The number of rows.
+    #[must_use]
+    pub fn row_count(&self) -> usize {
+        self.batches.iter().map(Batch::len).sum()
+    }
+
+    /// The rows, one after another, each with a value per column.
+    pub fn rows(&self) -> impl Iterator<Item = Vec<ValueRef<'_>>> {
+        self.batches.iter().flat_map(|batch| {
+            (0..batch.len()).map(|i| batch.columns.iter().map(|c| c.value(i)).collect())
+        })
+    }
+
+    /// The rows as owned values.
+    #[must_use]
+    pub fn to_rows(&self) -> Vec<Vec<Value>> {
+        let owned = |row: Vec<ValueRef<'_>>| row.into_iter().map(ValueRef::to_owned).collect();
+        self.rows().map(owned).collect()
+    }
+}

@@ -1,0 +1,109 @@
+//! Running queries.
+
+use std::ops::ControlFlow;
+
+use esker_format::Batch;
+
+use crate::bind::{Bound, Program, bind_query};
+use crate::exec;
+use crate::model::{Expr, Query, SelectItem};
+use crate::options::Options;
+use crate::result::{QueryResult, ResultColumn, Statistics};
+use crate::source::Source;
+use crate::{Error, Result};
+
+/// Runs a query and returns its whole answer.
+///
+/// # Errors
+/// `InvalidQuery` when it does not fit the schema, `OutOfRange` when a computation fails,
+/// `OverBudget` when it needs more memory than it may have, and what reading the source fails with.
+pub fn execute(query: &Query, source: &dyn Source, options: &Options) -> Result<QueryResult> {
+    let mut batches = Vec::new();
+    let mut bytes = 0usize;
+    let limit = options.memory_budget_bytes;
+    let (columns, statistics) = stream(query, source, options, &mut |batch| {
+        bytes += size(&batch);
+        if bytes > limit {
+            return Err(Error::new(
+                crate::ErrorKind::OverBudget,
+                format!(
+                    "the answer needs more than {bytes} bytes of memory; its budget is {limit}"
+                ),
+            ));
+        }
+        batches.push(batch);
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(QueryResult { columns, batches, statistics })
+}
+
+/// Runs a query and hands its rows to `sink`, some thousands at a time, until the sink breaks.
+/// Unordered rows are handed over as they are found, so that an answer of any size takes little
+/// memory.
+///
+/// # Errors
+/// As [`execute`], and what the sink fails with.
+pub fn stream(
+    query: &Query,
+    source: &dyn Source,
+    options: &Options,
+    sink: &mut dyn FnMut(Batch) -> Result<ControlFlow<()>>,
+) -> Result<(Vec<ResultColumn>, Statistics)> {
+    let program = bind_query(query, source.schema())?;
+    let profile = exec::run(&program, source, options, sink)?;
+    Ok((columns(&program), profile.statistics()))
+}
+
+/// Checks a query against a source and returns the columns of its answer, without running it.
+///
+/// # Errors
+/// `InvalidQuery` naming the clause, the expression and what was expected there.
+pub fn check(query: &Query, source: &dyn Source) -> Result<Vec<ResultColumn>> {
+    bind_query(query, source.schema()).map(|program| columns(&program))
+}
+
+/// Runs a query, drops its rows, and returns its steps with what they met and took.
+///
+/// # Errors
+/// As [`execute`].
+pub fn explain(query: &Query, source: &dyn Source, options: &Options) -> Result<String> {
+    let program = bind_query(query, source.schema())?;
+    let profile = exec::run(&program, source, options, &mut |_| Ok(ControlFlow::Continue(())))?;
+    Ok(crate::explain::explain(query, &program, &profile))
+}
+
+/// Hands the visible rows that pass `filter` to `sink`, batch by batch, with the values of
+/// `projection` (every field when it is empty), until the sink breaks.
+///
+/// # Errors
+/// As [`stream`].
+pub fn scan(
+    source: &dyn Source,
+    filter: Option<&Expr>,
+    projection: &[Expr],
+    options: &Options,
+    sink: &mut dyn FnMut(Batch) -> Result<ControlFlow<()>>,
+) -> Result<Statistics> {
+    let select = projection.iter().map(|expr| SelectItem { expr: expr.clone(), alias: None });
+    let query = Query { select: select.collect(), filter: filter.cloned(), ..Query::default() };
+    stream(&query, source, options, sink).map(|(_, statistics)| statistics)
+}
+
+fn columns(program: &Program) -> Vec<ResultColumn> {
+    let projection = &program.projection;
+    let types = projection.outputs.iter().map(Bound::data_type);
+    let named = projection.names.iter().zip(types);
+    named.map(|(name, data_type)| ResultColumn { name: name.clone(), data_type }).collect()
+}
+
+/// About how many bytes of memory a batch takes.
+fn size(batch: &Batch) -> usize {
+    let column = |column: &esker_format::Column| {
+        let heap = match &column.values {
+            esker_format::Values::Variable(v) => v.heap.len() + v.offsets.len() * 4,
+            values => values.len() * column.data_type.width().unwrap_or(8),
+        };
+        heap + column.nulls.as_ref().map_or(0, Vec::len)
+    };
+    batch.columns.iter().map(column).sum()
+}

@@ -1,0 +1,133 @@
+//! A source in memory, for tests and measurements: each part holds its columns in the encoding
+//! asked for, with NULLs, dead rows, chunks and zone maps as tables have them.
+
+mod encoded;
+
+use std::ops::Range;
+
+use esker_format::{Batch, ColumnSlice, Schema};
+
+pub use encoded::{Encoding, NullForm};
+
+use crate::source::{Part, Source, Zone};
+use crate::{Error, Result, ZONE_ROWS};
+use encoded::EncodedColumn;
+
+/// A table in memory.
+#[derive(Debug)]
+pub struct MemorySource {
+    schema: Schema,
+    parts: Vec<MemoryPart>,
+}
+
+/// Some of its rows.
+#[derive(Debug)]
+pub struct MemoryPart {
+    columns: Vec<EncodedColumn>,
+    row_count: usize,
+    chunk_rows: usize,
+    visible: Option<Vec<bool>>,
+    has_zones: bool,
+}
+
+/// How a part is laid out.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    /// How the columns are encoded, where that is possible; else plain.
+    pub encoding: Encoding,
+    /// How NULLs are marked.
+    pub nulls: NullForm,
+    /// Batches do not reach across a multiple of this many rows.
+    pub chunk_rows: usize,
+    /// Which rows are visible; `None` for all.
+    pub visible: Option<Vec<bool>>,
+    /// Whether there are zone maps.
+    pub has_zones: bool,
+}
+
+impl Default for Layout {
+    fn default() -> Self {
+        Self {
+            encoding: Encoding::Plain,
+            nulls: NullForm::Bytes,
+            chunk_rows: ZONE_ROWS,
+            visible: None,
+            has_zones: true,
+        }
+    }
+}
+
+impl MemorySource {
+    /// A table without rows.
+    #[must_use]
+    pub fn new(schema: Schema) -> Self {
+        Self { schema, parts: Vec::new() }
+    }
+
+    /// Adds a part with the rows of a batch.
+    #[must_use]
+    pub fn with_part(mut self, batch: &Batch, layout: &Layout) -> Self {
+        let columns = batch.columns.iter();
+        let columns = columns.map(|c| EncodedColumn::new(c, layout.encoding, layout.nulls));
+        self.parts.push(MemoryPart {
+            columns: columns.collect(),
+            row_count: batch.len(),
+            chunk_rows: layout.chunk_rows.max(1),
+            visible: layout.visible.clone(),
+            has_zones: layout.has_zones,
+        });
+        self
+    }
+}
+
+impl Source for MemorySource {
+    fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    fn part_count(&self) -> usize {
+        self.parts.len()
+    }
+
+    #[allow(clippy::indexing_slicing, reason = "the contract of the trait")]
+    fn part(&self, index: usize) -> &dyn Part {
+        &self.parts[index]
+    }
+}
+
+impl Part for MemoryPart {
+    fn row_count(&self) -> usize {
+        self.row_count
+    }
+
+    fn visible_count(&self) -> Option<usize> {
+        self.visible.is_none().then_some(self.row_count)
+    }
+
+    fn batch_end(&self, start: usize, rows_max: usize) -> usize {
+        let next = |step: usize| (start / step + 1) * step;
+        let end = start.saturating_add(rows_max).min(next(ZONE_ROWS)).min(next(self.chunk_rows));
+        end.min(self.row_count)
+    }
+
+    fn column(&self, position: usize, rows: Range<usize>) -> Result<ColumnSlice<'_>> {
+        let column = self.columns.get(position);
+        let slice = column.and_then(|column| column.slice(rows.clone()));
+        slice.ok_or_else(|| Error::invalid(format!("no rows {rows:?} of column {position}")))
+    }
+
+    fn visible(&self, rows: Range<usize>) -> Option<Vec<u64>> {
+        let visible = self.visible.as_ref()?.get(rows)?;
+        let word = |chunk: &[bool]| {
+            chunk.iter().enumerate().fold(0, |word, (i, v)| word | u64::from(*v) << i)
+        };
+        Some(visible.chunks(64).map(word).collect())
+    }
+
+    fn zone(&self, position: usize, zone: usize) -> Option<Zone<'_>> {
+        if !self.has_zones {
+            return None;
+        }
+        self.columns.get(position)?.zone(zone)
+    }
+}
