@@ -236,16 +236,19 @@ fn tasks_wake_and_sleep(environment: &Environment) {
     tasks.spawn("nap", Box::new(Steps(nap))).join();
     assert!(environment.clock.monotonic_ns() - start >= 8_000_000);
 
-    let mut first = true;
+    let stepped = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&stepped);
     let sleep = move || {
-        if std::mem::take(&mut first) {
+        if counter.fetch_add(1, Ordering::SeqCst) == 0 {
             Step::After(Duration::from_secs(3_600))
         } else {
             Step::Done
         }
     };
     let handle = tasks.spawn("woken before its time", Box::new(Steps(sleep)));
-    tasks.wait_timeout(&Event::new(), 0, Duration::from_millis(2));
+    while stepped.load(Ordering::SeqCst) == 0 {
+        tasks.wait_timeout(&Event::new(), 0, Duration::from_millis(1));
+    }
     handle.wake();
     handle.join();
     assert!(environment.clock.monotonic_ns() - start < 3_000_000_000_000);

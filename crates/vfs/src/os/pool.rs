@@ -12,7 +12,8 @@
 //! * A task is in the ready queue exactly when its phase is `Queued`; only the worker that took
 //!   it off moves it from `Running` or `Woken`.
 //! * A wake is one compare-and-swap; the queue's lock is taken only when the phase was `Idle` or
-//!   `Sleeping`.
+//!   `Sleeping`. All moves of the phase but the last are read-modify-writes, so a step sees
+//!   whatever was written before any wake that it answers.
 //! * A worker that blocks inside a step does not count: while work is ready, as many threads run
 //!   as the pool was made for. So tasks that wait for one another cannot use up the pool.
 
@@ -244,7 +245,7 @@ impl Job {
 
     /// Steps the task once; the caller took this job off the ready queue.
     fn step(self: Arc<Self>) {
-        self.phase.store(RUNNING, Ordering::Release);
+        self.phase.swap(RUNNING, Ordering::AcqRel);
         let mut slot = self.task.lock().unwrap_or_else(PoisonError::into_inner);
         // A task that panics has said so on standard error. It cannot go on, but whoever joins
         // it must.
@@ -268,7 +269,7 @@ impl Job {
     }
 
     fn queue(self: Arc<Self>) {
-        self.phase.store(QUEUED, Ordering::Release);
+        self.phase.swap(QUEUED, Ordering::AcqRel);
         let pool = Arc::clone(&self.pool);
         pool.push(self);
     }
@@ -323,7 +324,14 @@ impl TaskHandle for JobHandle {
                         return;
                     }
                 }
-                _ => return,
+                DONE => return,
+                // Written though it stays the same, so that the step to come sees all that this
+                // thread did before the wake.
+                phase => {
+                    if job.moved(phase, phase) {
+                        return;
+                    }
+                }
             }
         }
     }

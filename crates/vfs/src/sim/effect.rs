@@ -14,8 +14,8 @@ pub(crate) enum Effect {
     MakeDirectory { dir: NodeId, name: Arc<str> },
     /// A new, empty file.
     Create { dir: NodeId, name: Arc<str> },
-    /// A new, empty file whose name is durable at once, as nobody minds a lock file.
-    CreateLock { dir: NodeId, name: Arc<str> },
+    /// A new, empty file whose name is durable at once: a lock file, whose loss nobody minds.
+    CreateDurably { dir: NodeId, name: Arc<str> },
     /// New contents: in the page cache, on their way to the disk, or both.
     Modify { node: NodeId, change: Change, cache: bool, disk: bool },
     /// Everything pending in a file becomes durable.
@@ -58,7 +58,7 @@ impl Disk {
                 let node = self.add(Node::File(FileNode::default()));
                 self.name(&NameChange::Create { dir: *dir, name: Arc::clone(name), node });
             }
-            Effect::CreateLock { dir, name } => {
+            Effect::CreateDurably { dir, name } => {
                 let node = self.add(Node::File(FileNode::default()));
                 self.name_durably(*dir, name, node);
             }

@@ -190,7 +190,7 @@ impl FileSystem for SimFiles {
             None => {
                 let (dir, name) = state.parent(CALL, path)?;
                 let node = state.disk.nodes.len();
-                state.apply(Effect::CreateLock { dir, name });
+                state.apply(Effect::CreateDurably { dir, name });
                 node
             }
         };

@@ -6,11 +6,13 @@ use std::sync::Arc;
 
 use super::contents::Contents;
 use super::disk::{Change, DirectoryNode, Disk, FileNode, NameChange, Node, NodeId, View};
+use super::effect::Effect;
 use super::faults::{FaultCounts, FaultKind};
 use super::pending::PendingAt;
 use super::random::{Generator, mix};
 use super::tear::{Outcome, Profile};
 use super::trace::fold;
+use crate::{FileSystem, OpenMode, Result};
 
 /// Which pending changes a crash keeps.
 ///
@@ -151,6 +153,48 @@ impl CrashImage {
         })
     }
 
+    /// Puts a file there, in place of any of that name, as if it had always been: for images made
+    /// by hand, from fixtures or by a fuzzer. False when a directory of that name, or a file where
+    /// a directory is needed, stands in the way.
+    pub fn insert(&mut self, path: impl AsRef<Path>, bytes: &[u8]) -> bool {
+        let path = path.as_ref();
+        let mut above: Vec<_> = path.ancestors().skip(1).collect();
+        above.reverse();
+        for dir in above {
+            if self.disk.resolve(dir).is_none()
+                && let Some((dir, name)) = self.disk.resolve_parent(dir)
+            {
+                self.disk.apply(&Effect::MakeDirectory { dir, name });
+            }
+        }
+        if self.disk.resolve(path).is_none()
+            && let Some((dir, name)) = self.disk.resolve_parent(path)
+        {
+            self.disk.apply(&Effect::CreateDurably { dir, name });
+        }
+        self.edit(path, |contents| {
+            contents.set_len(0);
+            contents.write(bytes, 0);
+            true
+        })
+    }
+
+    /// Writes all files below a directory of another file system, say to look at an image that
+    /// made trouble.
+    ///
+    /// # Errors
+    /// Those of the file system; files of the same names must not exist.
+    pub fn copy_to(&self, files: &dyn FileSystem, dir: &Path) -> Result<()> {
+        for (path, node) in self.disk.paths(View::Durable) {
+            let to = dir.join(path.strip_prefix("/").unwrap_or(&path));
+            files.create_dir_all(to.parent().unwrap_or(dir))?;
+            let file = files.open(&to, OpenMode::CreateNew)?;
+            let bytes = self.disk.file(node).map(|file| file.durable.to_vec());
+            file.write_all_at(&bytes.unwrap_or_default(), 0)?;
+        }
+        Ok(())
+    }
+
     fn edit(&mut self, path: &Path, edit: impl FnOnce(&mut Contents) -> bool) -> bool {
         let Some(node) = self.disk.resolve(path) else { return false };
         let Some(file) = self.disk.file_mut(node) else { return false };
@@ -242,7 +286,7 @@ impl Disk {
         let reachable = self.reachable(View::Durable);
         for id in 0..self.nodes.len() {
             if !reachable.contains(&id) {
-                self.apply(&super::effect::Effect::Forget { node: id });
+                self.apply(&Effect::Forget { node: id });
             } else if !self.is_settled(id) {
                 if let Some(file) = self.file_mut(id) {
                     file.current = Arc::clone(&file.durable);

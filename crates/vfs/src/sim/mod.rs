@@ -58,6 +58,7 @@
 //! * The position of a cursor is a number of I/Os: calls for which [`CallKind::is_io`] holds,
 //!   failed ones included. After one with [`JournalCursor::changed`] false nothing new can happen.
 //! * [`CrashImage::fingerprint`] tells images apart, so that equal ones need checking once.
+//! * [`CrashImage::insert`] makes images by hand, [`CrashImage::copy_to`] saves one to look at.
 //! * A crash inside recovery: record the machine made from the image, and start over.
 //! * [`JournalCursor`] and [`CrashImage`] are `Send` and cheap to clone.
 //!
@@ -66,7 +67,8 @@
 //! [`Script::any_call`] makes call *k* fail, once or for ever; run with *k* = 0, 1, … until
 //! [`Simulation::faults_fired`] stays empty, which for a failure that does not apply to every
 //! call means until *k* reaches [`Simulation::call_count`]. [`FaultPlan::with`] gives odds,
-//! [`FaultPlan::swarm`] draws the odds too. [`Options::crash_after_io`] kills the machine in the
+//! [`FaultPlan::swarm`] draws the odds too; [`FaultKind::is_silent`] tells which faults no program
+//! can withstand, only detect. [`Options::crash_after_io`] kills the machine in the
 //! middle: from there on every call fails, so that the engine unwinds by errors.
 //!
 //! # Processes and tasks

@@ -43,9 +43,11 @@ impl Generator {
     }
 
     /// One of the elements.
-    pub fn pick<T: Copy + Default, const N: usize>(&mut self, from: [T; N]) -> T {
+    pub fn pick<T: Copy, const N: usize>(&mut self, from: [T; N]) -> T {
         const { assert!(N > 0, "nothing to pick from") };
-        from.get(self.index(N)).copied().unwrap_or_default()
+        let chosen = self.index(N);
+        #[allow(clippy::indexing_slicing, reason = "an index below N, which is not zero")]
+        from[chosen]
     }
 
     /// True this often in a million.

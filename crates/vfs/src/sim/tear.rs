@@ -24,10 +24,9 @@ pub(crate) enum Outcome {
 }
 
 /// Between which bytes a write tears.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     /// Any two: the bytes before the tear arrive.
-    #[default]
     Byte,
     /// Sectors of 512 bytes, each for itself.
     Sector,
@@ -36,10 +35,9 @@ pub(crate) enum Unit {
 }
 
 /// What is found where bytes did not arrive.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fill {
     /// What was there before; nothing past the old end.
-    #[default]
     Missing,
     Zeros,
     Garbage,
@@ -221,9 +219,8 @@ impl Profile {
 }
 
 /// Which half of an append arrives.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 enum Half {
-    #[default]
     Size,
     Data,
 }

@@ -191,3 +191,20 @@ fn images_can_be_damaged() {
     assert_eq!(contents(&*file).unwrap(), b"\0\0\0\0\0\0\0\0ab");
     assert!(names(&CrashImage::empty()).is_empty());
 }
+
+#[test]
+fn images_can_be_made_by_hand_and_copied_out() {
+    let mut image = CrashImage::empty();
+    assert!(image.insert("/db/deep/a", &[7; 5_000]));
+    assert!(image.insert("db/b", b"first") && image.insert("/db/b", b"2nd"));
+    assert!(!image.insert("/db", b"") && !image.insert("/db/b/c", b""), "something is in the way");
+    assert_eq!(names(&image), ["/db/b", "/db/deep/a"]);
+    assert_eq!(image.read("/db/b").unwrap(), b"2nd");
+
+    let target = machine(1);
+    image.copy_to(&*files(&target), "/copy".as_ref()).unwrap();
+    let copy = target.crash_image(CrashChoice::KeepAll);
+    assert_eq!(names(&copy), ["/copy/db/b", "/copy/db/deep/a"]);
+    assert_eq!(copy.read("/copy/db/deep/a").unwrap(), [7; 5_000]);
+    assert!(image.copy_to(&*files(&target), "/copy".as_ref()).is_err(), "nothing is replaced");
+}
