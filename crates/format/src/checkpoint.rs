@@ -53,13 +53,22 @@ pub struct TableState {
     pub schema: Schema,
     /// The next row id.
     pub next_row_id: u64,
-    /// Versions created up to this commit are in segments, in [`TableState::rows`], or dead.
+    /// Versions created up to this commit are in segments, in [`TableState::groups`], or dead.
     pub sealed_through: u64,
     /// Its segments.
     pub segments: Vec<SegmentState>,
     /// The number of the index checkpoint file; 0 when there is none.
     pub index_file: u64,
-    /// The rows that are in no segment, as changes (see [`crate::edit::RowChange`]).
+    /// The rows that are in no segment, group by group.
+    pub groups: Vec<GroupState>,
+}
+
+/// One group in a checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupState {
+    /// The newest commit that created one of its rows: a seal through this or later has them.
+    pub newest_commit: u64,
+    /// The rows, as changes (see [`crate::edit::RowChange`]).
     pub rows: Vec<u8>,
 }
 
@@ -185,7 +194,11 @@ impl TableState {
                 before = *row;
             }
         }
-        out.bytes(&self.rows);
+        out.count(self.groups.len());
+        for group in &self.groups {
+            out.varint(group.newest_commit);
+            out.bytes(&group.rows);
+        }
     }
 
     fn decode(input: &mut Reader<'_>) -> Result<Self> {
@@ -211,7 +224,12 @@ impl TableState {
             }
             segments.push(SegmentState { entry, dead });
         }
-        let rows = input.bytes()?.to_vec();
+        let count = input.count(1 << 20)?;
+        let mut groups = Vec::new();
+        for _ in 0..count {
+            let newest_commit = input.varint()?;
+            groups.push(GroupState { newest_commit, rows: input.bytes()?.to_vec() });
+        }
         Ok(Self { table, name, schema, next_row_id, sealed_through, segments, index_file, rows })
     }
 }
@@ -240,7 +258,7 @@ mod tests {
                 sealed_through: 7,
                 segments: vec![SegmentState { entry, dead: vec![0, 4, 9] }],
                 index_file: 0,
-                rows: vec![7; 100],
+                groups: vec![GroupState { newest_commit: 8, rows: vec![7; 100] }],
             }],
         };
         let mut bytes = state.encode();

@@ -165,6 +165,36 @@ fn range<'a>(offsets: &[u32], heap: &'a [u8], i: usize) -> &'a [u8] {
 }
 
 impl<'a> ColumnSlice<'a> {
+    /// The rows from `start` up to `end` of a slice of plain or variable data, as
+    /// [`Column`] gives it; other data is returned as it is.
+    #[must_use]
+    pub fn rows(&self, start: usize, end: usize) -> Self {
+        fn cut<T>(values: &[T], start: usize, end: usize) -> &[T] {
+            values.get(start..end).unwrap_or_default()
+        }
+        let data = match self.data {
+            Data::U8(v) => Data::U8(cut(v, start, end)),
+            Data::U16(v) => Data::U16(cut(v, start, end)),
+            Data::U32(v) => Data::U32(cut(v, start, end)),
+            Data::U64(v) => Data::U64(cut(v, start, end)),
+            Data::I8(v) => Data::I8(cut(v, start, end)),
+            Data::I16(v) => Data::I16(cut(v, start, end)),
+            Data::I32(v) => Data::I32(cut(v, start, end)),
+            Data::I64(v) => Data::I64(cut(v, start, end)),
+            Data::F32(v) => Data::F32(cut(v, start, end)),
+            Data::F64(v) => Data::F64(cut(v, start, end)),
+            Data::Variable { offsets, heap } => {
+                Data::Variable { offsets: cut(offsets, start, end + 1), heap }
+            }
+            other => other,
+        };
+        let validity = match self.validity {
+            Validity::NullBytes(bytes) => Validity::NullBytes(cut(bytes, start, end)),
+            other => other,
+        };
+        Self { data_type: self.data_type, len: end - start, validity, data }
+    }
+
     /// True when row `i` is NULL.
     #[must_use]
     pub fn is_null(&self, i: usize) -> bool {

@@ -23,6 +23,8 @@ pub mod data_type;
 pub mod edit;
 mod error;
 pub mod frame;
+mod gather;
+pub mod index_file;
 pub mod key;
 pub mod row;
 pub mod schema;

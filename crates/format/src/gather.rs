@@ -1,0 +1,103 @@
+//! Copying borrowed, encoded rows into an owned column.
+
+use crate::{Column, ColumnSlice, Data, Validity, Values, with_values};
+
+impl Column {
+    /// Appends the rows of a slice of the same type.
+    ///
+    /// Plain, fixed-width and variable data is copied in bulk; other encodings value by value.
+    ///
+    /// # Errors
+    /// `InvalidInput` when the types differ or the column's heap would pass 4 GiB.
+    pub fn append(&mut self, slice: &ColumnSlice<'_>) -> crate::Result<()> {
+        let before = self.len();
+        if !self.append_bulk(slice) {
+            for i in 0..slice.len {
+                self.push(slice.value(i))?;
+            }
+            return Ok(());
+        }
+        let has_nulls = !matches!(slice.validity, Validity::AllValid);
+        if has_nulls || self.nulls.is_some() {
+            let nulls = self.nulls.get_or_insert_with(Vec::new);
+            nulls.resize(before, 0);
+            match slice.validity {
+                Validity::NullBytes(bytes) => nulls.extend_from_slice(bytes),
+                _ => nulls.extend((0..slice.len).map(|i| u8::from(slice.is_null(i)))),
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies the values of plain data; false (and nothing copied) for other encodings.
+    fn append_bulk(&mut self, slice: &ColumnSlice<'_>) -> bool {
+        match (&mut self.values, slice.data) {
+            (Values::U8(to), Data::U8(from)) => to.extend_from_slice(from),
+            (Values::U16(to), Data::U16(from)) => to.extend_from_slice(from),
+            (Values::U32(to), Data::U32(from)) => to.extend_from_slice(from),
+            (Values::U64(to), Data::U64(from)) => to.extend_from_slice(from),
+            (Values::I8(to), Data::I8(from)) => to.extend_from_slice(from),
+            (Values::I16(to), Data::I16(from)) => to.extend_from_slice(from),
+            (Values::I32(to), Data::I32(from)) => to.extend_from_slice(from),
+            (Values::I64(to), Data::I64(from)) => to.extend_from_slice(from),
+            (Values::F32(to), Data::F32(from)) => to.extend_from_slice(from),
+            (Values::F64(to), Data::F64(from)) => to.extend_from_slice(from),
+            (Values::Variable(to), Data::FixedWidth { width, heap }) => {
+                let Ok(base) = u32::try_from(to.heap.len()) else { return false };
+                if u32::try_from(to.heap.len() + heap.len()).is_err() {
+                    return false;
+                }
+                let Ok(step) = u32::try_from(width) else { return false };
+                to.heap.extend_from_slice(heap);
+                let mut end = base;
+                to.offsets.extend((0..slice.len).map(|_| {
+                    end += step;
+                    end
+                }));
+            }
+            (Values::Variable(to), Data::Variable { offsets, heap }) => {
+                let (Some(first), Some(last)) = (offsets.first(), offsets.last()) else {
+                    return false;
+                };
+                let Some(bytes) = heap.get(*first as usize..*last as usize) else { return false };
+                let Ok(base) = u32::try_from(to.heap.len()) else { return false };
+                if base.checked_add(last - first).is_none() {
+                    return false;
+                }
+                to.heap.extend_from_slice(bytes);
+                let ends = offsets.get(1..).unwrap_or_default();
+                to.offsets.extend(ends.iter().map(|end| end - first + base));
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Bytes of memory that the values take.
+    #[must_use]
+    pub fn byte_count(&self) -> usize {
+        with_values!(
+            &self.values,
+            values => size_of_val(values.as_slice()),
+            values => values.heap.len() + 4 * values.offsets.len()
+        ) + self.nulls.as_ref().map_or(0, Vec::len)
+    }
+
+    /// The bytes of row `i` of a column of text or bytes.
+    #[must_use]
+    pub fn bytes(&self, i: usize) -> Option<&[u8]> {
+        match &self.values {
+            Values::Variable(values) => Some(values.get(i)),
+            _ => None,
+        }
+    }
+
+    /// Empties the column and keeps its memory.
+    pub fn clear(&mut self) {
+        self.nulls = None;
+        with_values!(&mut self.values, values => values.clear(), values => {
+            values.heap.clear();
+            values.offsets.truncate(1);
+        });
+    }
+}
