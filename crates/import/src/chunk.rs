@@ -30,10 +30,9 @@ pub(crate) struct Layout {
 
 /// A chunk, read.
 pub(crate) struct Parsed {
-    /// The rows, or what is wrong; lines count from the start of the chunk.
-    pub(crate) batch: Result<Batch>,
-    /// How many lines the chunk has.
-    pub(crate) lines: u64,
+    /// The rows and how many lines they stand on; or what is wrong, on a line counted from the
+    /// start of the chunk.
+    pub(crate) rows: Result<(Batch, u64)>,
     /// The chunk's memory.
     pub(crate) buffer: Vec<u8>,
 }
@@ -41,12 +40,12 @@ pub(crate) struct Parsed {
 /// Reads a chunk.
 pub(crate) fn parse(layout: &Layout, chunk: Chunk) -> Parsed {
     let bytes = chunk.bytes();
-    let batch = parse_rows(layout, bytes, chunk.has_quotes);
-    let lines = tokenizer::lines_before(bytes, bytes.len());
-    Parsed { batch, lines, buffer: chunk.into_buffer() }
+    let rows = parse_rows(layout, bytes, chunk.has_quotes);
+    Parsed { rows, buffer: chunk.into_buffer() }
 }
 
-fn parse_rows(layout: &Layout, bytes: &[u8], has_quotes: bool) -> Result<Batch> {
+/// The rows of a chunk, and how many lines they stand on.
+fn parse_rows(layout: &Layout, bytes: &[u8], has_quotes: bool) -> Result<(Batch, u64)> {
     let valid_text = std::str::from_utf8(bytes).is_ok();
     let columns = layout.columns.len();
     let mut batch = Batch::empty(&layout.schema);
@@ -61,7 +60,7 @@ fn parse_rows(layout: &Layout, bytes: &[u8], has_quotes: bool) -> Result<Batch> 
             return Err(fault_error(layout, bytes, fault));
         }
         if spans.is_empty() {
-            return Ok(batch);
+            return Ok((batch, tokenizer.lines()));
         }
         if first {
             reserve(&mut batch, tokenizer.position(), bytes.len());

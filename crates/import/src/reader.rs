@@ -153,8 +153,9 @@ impl CsvReader {
             let panicked = || Error::new(ErrorKind::Io, "a worker has panicked").in_file(&file);
             let parsed = pipeline.next().ok_or_else(panicked)?;
             let parsed = parsed.map_err(|e| e.in_file(&file).after_lines(lines))?;
-            let batch = parsed.batch.map_err(|e| e.in_file(&file).after_lines(lines))?;
-            lines += parsed.lines;
+            let rows_and_lines = parsed.rows.map_err(|e| e.in_file(&file).after_lines(lines));
+            let (batch, more_lines) = rows_and_lines?;
+            lines += more_lines;
             rows += batch.len() as u64;
             batches += 1;
             splitter.recycle(parsed.buffer);
@@ -341,7 +342,10 @@ impl Opening<'_> {
             String::new()
         } else {
             let rows = inference.rows;
-            format!("; the types were inferred from the first {rows} rows: declare the schema")
+            format!(
+                "; the types were inferred from the first {rows} rows: declare them in a schema \
+                 (--schema on the command line)"
+            )
         };
         Ok(Layout { schema, note, ..layout })
     }

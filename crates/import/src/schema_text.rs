@@ -14,6 +14,12 @@ use crate::{Error, Result};
 /// Writes a schema in one line; [`parse`] reads it back.
 #[must_use]
 pub fn write(schema: &Schema) -> String {
+    parts(schema).join(", ")
+}
+
+/// The fields and the primary key, each as a text; with commas between them, [`parse`] reads them.
+#[must_use]
+pub fn parts(schema: &Schema) -> Vec<String> {
     let fields = schema.fields();
     let mut parts: Vec<String> = fields.iter().map(field_text).collect();
     let key = schema.key_positions().iter().filter_map(|p| fields.get(*p));
@@ -21,7 +27,7 @@ pub fn write(schema: &Schema) -> String {
     if !key.is_empty() {
         parts.push(format!("primary key ({})", key.join(", ")));
     }
-    parts.join(", ")
+    parts
 }
 
 fn field_text(field: &Field) -> String {

@@ -72,16 +72,23 @@ pub(crate) struct Tokenizer<'a> {
     columns: usize,
     has_quotes: bool,
     position: usize,
+    /// Line ends passed; kept only where none can be within quotes.
+    plain_lines: u64,
 }
 
 impl<'a> Tokenizer<'a> {
     pub(crate) fn new(bytes: &'a [u8], delimiter: u8, columns: usize, has_quotes: bool) -> Self {
-        Self { bytes, delimiter, columns, has_quotes, position: 0 }
+        Self { bytes, delimiter, columns, has_quotes, position: 0, plain_lines: 0 }
     }
 
     /// How many bytes have been walked through.
     pub(crate) fn position(&self) -> usize {
         self.position
+    }
+
+    /// How many lines end before [`Tokenizer::position`].
+    pub(crate) fn lines(&self) -> u64 {
+        if self.has_quotes { lines_before(self.bytes, self.position) } else { self.plain_lines }
     }
 
     /// Finds the next rows, at most [`BLOCK_ROWS`]: `spans` gets their fields, row by row. No row
@@ -125,6 +132,7 @@ impl<'a> Tokenizer<'a> {
                 }
                 let kept = self.end_row(spans, start, end, columns_found)?;
                 self.position = end + 1;
+                self.plain_lines += 1;
                 start = end + 1;
                 columns_found = 0;
                 rows += usize::from(kept);

@@ -33,9 +33,7 @@ pub fn parse_value(text: &str, data_type: DataType) -> Result<Value> {
         DataType::Text => Some(Value::Text(text.to_owned())),
         DataType::Bytes => field::parse_hex(bytes).map(Value::Bytes),
         DataType::Date => field::parse_date(bytes).map(Value::Date),
-        DataType::Timestamp => {
-            field::TimestampParser::default().parse(bytes).map(Value::Timestamp)
-        }
+        DataType::Timestamp => field::TimestampParser::default().parse(bytes).map(Value::Timestamp),
     };
     let fitting = value.filter(|v| v.as_ref().coerce(data_type).is_ok());
     fitting.ok_or_else(|| {

@@ -15,8 +15,8 @@ fn layout(schema: &str) -> Layout {
 
 fn rows(schema: &str, text: &[u8]) -> std::result::Result<Vec<String>, String> {
     let layout = layout(schema);
-    let batch =
-        parse(&layout, Chunk::of(text)).batch.map_err(|e| format!("{e} ({:?})", e.line()))?;
+    let (batch, _) =
+        parse(&layout, Chunk::of(text)).rows.map_err(|e| format!("{e} ({:?})", e.line()))?;
     let row = |i| {
         let values = batch.columns.iter().map(|c| c.value(i).to_string());
         values.collect::<Vec<_>>().join("|")
@@ -49,7 +49,7 @@ fn quoted_fields_are_never_null() {
 fn null_marks_come_only_with_nulls() {
     let text: String =
         (0..3000).map(|i| format!("{i},{}\n", if i == 2500 { "NA" } else { "1" })).collect();
-    let batch = parse(&layout("a i64, b i64"), Chunk::of(text.as_bytes())).batch.unwrap();
+    let batch = parse(&layout("a i64, b i64"), Chunk::of(text.as_bytes())).rows.unwrap().0;
     assert_eq!(batch.columns[0].nulls, None);
     let marks = batch.columns[1].nulls.as_ref().unwrap();
     assert_eq!((marks.len(), marks.iter().map(|m| usize::from(*m)).sum()), (3000, 1usize));
@@ -103,7 +103,7 @@ fn columns_come_in_the_order_of_the_schema() {
     let mut layout = layout("b text, a i64");
     layout.columns.reverse();
     layout.sources = vec![1, 0];
-    let batch = parse(&layout, Chunk::of(b"1,x\n2,y\n")).batch.unwrap();
+    let batch = parse(&layout, Chunk::of(b"1,x\n2,y\n")).rows.unwrap().0;
     assert_eq!(batch.columns[0].value(1).to_string(), "y");
     assert_eq!(batch.columns[1].value(1).to_string(), "2");
 }
