@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -50,7 +50,8 @@ struct Pool {
     /// How many threads step tasks at once.
     size: usize,
     queue: Mutex<Queue>,
-    work: Condvar,
+    /// Moves when an idle thread should look at the queue.
+    work: Event,
 }
 
 #[derive(Default)]
@@ -76,8 +77,8 @@ struct Job {
 
 impl ThreadPool {
     pub(crate) fn new(size: usize) -> Self {
-        let (queue, work) = (Mutex::new(Queue::default()), Condvar::new());
-        Self(Arc::new(Pool { size, queue, work }))
+        let queue = Mutex::new(Queue::default());
+        Self(Arc::new(Pool { size, queue, work: Event::new() }))
     }
 }
 
@@ -152,17 +153,20 @@ impl Pool {
             queue.timers.remove(&(at, job.id));
         }
         queue.ready.push_back(job);
-        self.call_help(&mut queue);
+        self.call_help(queue);
     }
 
-    /// Sees to it that somebody takes the next ready job. A thread that was notified counts as
-    /// idle until it runs, hence the comparison with the length of the queue.
-    fn call_help(self: &Arc<Self>, queue: &mut Queue) {
-        if queue.idle > 0 {
-            self.work.notify_one();
-        }
+    /// Sees to it that somebody takes the next ready job. A thread that was woken counts as idle
+    /// until it runs, hence the comparison with the length of the queue. The lock is let go
+    /// first, so that the thread does not wake only to wait for it.
+    fn call_help(self: &Arc<Self>, mut queue: MutexGuard<'_, Queue>) {
         if queue.ready.len() > queue.idle {
-            self.start_thread(queue);
+            self.start_thread(&mut queue);
+        }
+        let idle = queue.idle > 0;
+        drop(queue);
+        if idle {
+            futex::signal(&self.work, 1);
         }
     }
 
@@ -195,23 +199,28 @@ impl Pool {
             queue.fire_timers(now);
             if queue.threads - queue.blocked > self.size {
                 queue.threads -= 1; // one that was blocked has come back
+                if !queue.ready.is_empty() {
+                    self.call_help(queue);
+                }
                 return None;
             }
             if let Some(job) = queue.ready.pop_front() {
                 if !queue.ready.is_empty() {
-                    self.call_help(&mut queue);
+                    self.call_help(queue);
                 }
                 return Some(job);
             }
             let deadline = queue.timers.first_key_value().map(|((at, _), _)| *at);
             let patience = deadline.map_or(LINGER, |at| at.saturating_duration_since(now));
             queue.idle += 1;
-            let (guard, waited) =
-                self.work.wait_timeout(queue, patience).unwrap_or_else(PoisonError::into_inner);
-            queue = guard;
+            // Read under the lock: whoever queues a job from here on moves it.
+            let seen = self.work.generation();
+            drop(queue);
+            futex::wait(&self.work, seen, Some(patience));
+            queue = self.lock();
             queue.idle -= 1;
             let unused = queue.ready.is_empty() && queue.timers.is_empty();
-            if waited.timed_out() && unused {
+            if unused && now.elapsed() >= LINGER {
                 queue.threads -= 1;
                 return None;
             }
@@ -290,8 +299,10 @@ impl Job {
             let key = (at, self.id);
             queue.timers.insert(key, self);
             let first = queue.timers.first_key_value().is_some_and(|(first, _)| *first == key);
-            if first && queue.idle > 0 {
-                pool.work.notify_one();
+            let look = first && queue.idle > 0;
+            drop(queue);
+            if look {
+                futex::signal(&pool.work, 1); // somebody may be waiting for a later timer
             }
             return;
         }

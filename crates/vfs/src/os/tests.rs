@@ -218,3 +218,33 @@ fn parallel_uses_the_calling_thread_and_passes_panics_on() {
     });
     assert!(result.is_err());
 }
+
+/// Tasks that nap, wait for one another and go on: nothing is left lying in the queue.
+#[test]
+fn naps_and_waits_mix() {
+    let pool = Arc::new(ThreadPool::new(2));
+    for _ in 0..20 {
+        let ticks: Arc<Vec<Event>> = Arc::new((0..6).map(|_| Event::new()).collect());
+        let handles: Vec<_> = (0..6)
+            .map(|i| {
+                let (weak, ticks, mut left) = (Arc::downgrade(&pool), Arc::clone(&ticks), 8_u64);
+                let steps = Steps(move || {
+                    let pool = weak.upgrade().unwrap();
+                    pool.signal(&ticks[i], usize::MAX);
+                    let other = &ticks[(i + 1) % ticks.len()];
+                    pool.wait_timeout(other, other.generation(), Duration::from_micros(300));
+                    left -= 1;
+                    match left {
+                        0 => Step::Done,
+                        n if n % 2 == 0 => Step::After(Duration::from_micros(100 * n)),
+                        _ => Step::Again,
+                    }
+                });
+                pool.spawn("naps", Box::new(steps))
+            })
+            .collect();
+        let start = Instant::now();
+        handles.iter().for_each(|handle| handle.join());
+        assert!(start.elapsed() < Duration::from_secs(5), "a task was left lying");
+    }
+}
