@@ -5,7 +5,7 @@
 //!
 //! | trait | production | simulation |
 //! |---|---|---|
-//! | [`FileSystem`], [`File`] | thin system calls | durable and pending state, faults, crash images |
+//! | [`FileSystem`], [`File`] | system calls | durable and pending state, faults, crash images |
 //! | [`Clock`] | system clocks | a counter that the simulator moves |
 //! | [`Random`] | operating system entropy | a seeded generator |
 //! | [`Tasks`] | a thread pool and futexes | one thread, seeded order |
