@@ -1,0 +1,150 @@
+//! `cargo xtask tsan`: concurrent tests under the thread sanitizer.
+//!
+//! `RUSTC_BOOTSTRAP=1` lets the pinned compiler take the flag. The standard library stays as it is,
+//! since its sources are not part of an ordinary toolchain, and so the sanitizer does not see what
+//! the library orders. Four measures mend that:
+//!
+//! * `standard_library.c`, linked in by `--wrap`, announces what a contended mutex, a read-write
+//!   lock, a condition variable, a `Once`, the end of a scope's thread and the last `Arc` order;
+//! * `-Zshare-generics=no` compiles what is generic in the library anew, with the sanitizer;
+//! * tests run one after the other, so that a report belongs to the test it follows;
+//! * what remains, all of it between threads and libtest, is in `suppressions`.
+//!
+//! The target is named, so that build scripts and macros, which run inside the compiler, stay as
+//! they are.
+
+use crate::program::{Program, root, target_directory};
+use crate::{Error, ErrorKind, Result};
+use std::path::{Path, PathBuf};
+
+/// The packages with threads that share memory, from the bottom up.
+const PACKAGES: [&str; 5] = ["esker-vfs", "esker-arena", "esker-log", "esker-table", "esker"];
+
+/// What `standard_library.c` calls a function, and how the compiler's name of it ends.
+const WRAPPED: [(&str, &str); 7] = [
+    ("MUTEX_LOCK", "5Mutex14lock_contended"),
+    ("RWLOCK_READ", "6RwLock14read_contended"),
+    ("RWLOCK_WRITE", "6RwLock15write_contended"),
+    ("CONDVAR_WAIT", "7Condvar4wait"),
+    ("CONDVAR_WAIT_TIMEOUT", "7Condvar12wait_timeout"),
+    ("ONCE_CALL", "4Once4call"),
+    ("SCOPE_THREAD_END", "9ScopeData29decrement_num_running_threads"),
+];
+
+/// Runs the tests of the named packages, or of all packages with shared memory. Arguments after
+/// `--` go to the tests.
+///
+/// # Errors
+/// When a test fails or the sanitizer reports a race.
+pub fn run(arguments: &[String]) -> Result<()> {
+    let mut parts = arguments.splitn(2, |argument| argument == "--");
+    let (packages, filters) = (parts.next().unwrap_or(&[]), parts.next().unwrap_or(&[]));
+    let target = target_directory("tsan");
+    let flags = flags(&target)?;
+    let mut program = Program::cargo(&["test", "--lib", "--tests", "--target", &host()?])
+        .arguments(&["--target-dir", &target.to_string_lossy()]);
+    if packages.is_empty() {
+        program = PACKAGES.iter().fold(program, |p, name| p.arguments(&["--package", name]));
+    }
+    for name in packages {
+        program = program.arguments(&["--package", name]);
+    }
+    let options = format!("suppressions={} halt_on_error=1", source("suppressions").display());
+    program
+        .arguments(&["--", "--test-threads=1"])
+        .arguments(filters)
+        .environment("RUSTC_BOOTSTRAP", "1")
+        .environment("RUSTFLAGS", &flags)
+        .environment("TSAN_OPTIONS", &options)
+        .run()
+}
+
+fn source(name: &str) -> PathBuf {
+    root().join("xtask").join("src").join("tsan").join(name)
+}
+
+/// Compiles `standard_library.c` and returns the compiler's flags that link it in.
+fn flags(target: &Path) -> Result<String> {
+    let library = standard_library()?;
+    let object = target.join("standard_library.o");
+    let mut compile = Program::new("cc").arguments(&["-O1", "-fPIC", "-c"]).arguments(&[
+        source("standard_library.c").to_string_lossy(),
+        "-o".into(),
+        object.to_string_lossy(),
+    ]);
+    let object = object.to_string_lossy();
+    let mut flags = "-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer -Zshare-generics=no \
+         -Clink-arg=-Wl,--wrap=__tsan_atomic64_fetch_sub"
+        .to_owned();
+    flags.push_str(&format!(" -Clink-arg={object}"));
+    for (name, ending) in WRAPPED {
+        let symbol = symbol(&library, ending).ok_or_else(|| {
+            let message = format!("the standard library has no function named …{ending}");
+            Error::new(ErrorKind::NotStarted, message)
+        })?;
+        flags.push_str(&format!(" -Clink-arg=-Wl,--wrap={symbol}"));
+        compile = compile.arguments(&[format!("-D{name}={symbol}")]);
+    }
+    std::fs::create_dir_all(target).map_err(|e| unreadable(target, &e))?;
+    compile.run()?;
+    Ok(flags)
+}
+
+/// The archive of the standard library, whole.
+fn standard_library() -> Result<Vec<u8>> {
+    let printed = Program::new("rustc").arguments(&["--print", "target-libdir"]).output()?;
+    let directory = PathBuf::from(String::from_utf8_lossy(&printed).trim());
+    let entries = std::fs::read_dir(&directory).map_err(|e| unreadable(&directory, &e))?;
+    let archive = entries.flatten().map(|entry| entry.path()).find(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("libstd-") && name.ends_with(".rlib")
+    });
+    let archive = archive.ok_or_else(|| {
+        let message = format!("no libstd-*.rlib in {}", directory.display());
+        Error::new(ErrorKind::NotStarted, message)
+    })?;
+    std::fs::read(&archive).map_err(|e| unreadable(&archive, &e))
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> Error {
+    Error::new(ErrorKind::NotStarted, format!("{}: {error}", path.display()))
+}
+
+/// The name of a function among the symbols of an archive: text between zero bytes that starts as
+/// the compiler's names do and has a certain ending.
+fn symbol(archive: &[u8], ending: &str) -> Option<String> {
+    let names = archive.split(|byte| *byte == 0).filter(|name| name.starts_with(b"_RNvM"));
+    let mut names = names.filter_map(|name| std::str::from_utf8(name).ok());
+    names.find(|name| name.ends_with(ending) && name.contains("3std")).map(str::to_owned)
+}
+
+/// The target triple of this machine, as the compiler names it.
+fn host() -> Result<String> {
+    let output = Program::new("rustc").arguments(&["--version", "--verbose"]).output()?;
+    let text = String::from_utf8_lossy(&output);
+    let host = text.lines().find_map(|line| line.strip_prefix("host: "));
+    host.map(str::to_owned).ok_or_else(|| {
+        Error::new(ErrorKind::NotStarted, "`rustc --version --verbose` names no host")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_symbol_is_a_whole_name() {
+        let archive =
+            b"x\0_RNvMs_3stdB2_4Once4callee\0y_RNvM3std4Once4call\0_RNvMs_3std4Once4call\0";
+        assert_eq!(symbol(archive, "4Once4call").as_deref(), Some("_RNvMs_3std4Once4call"));
+        assert_eq!(symbol(archive, "5Mutex14lock_contended"), None);
+    }
+
+    #[test]
+    fn the_pinned_standard_library_has_every_wrapped_function() {
+        let library = standard_library().unwrap();
+        for (name, ending) in WRAPPED {
+            assert!(symbol(&library, ending).is_some(), "{name}");
+        }
+    }
+}
