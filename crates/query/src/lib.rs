@@ -39,6 +39,7 @@ pub mod testing;
 mod tests;
 
 pub use error::{Error, ErrorKind, Result};
+pub use model::Query;
 pub use options::Options;
 pub use result::{QueryResult, ResultColumn, Statistics};
 pub use run::{check, execute, explain, scan, stream};

@@ -1,2 +1,25 @@
-//! To be filled.
+//! SQL text to the query model.
+//!
+//! One `SELECT` over one table: columns, expressions, aliases, `DISTINCT`, `WHERE`, `GROUP BY`,
+//! `HAVING`, `ORDER BY` (expressions, aliases, positions, `NULLS FIRST`), `LIMIT`, `OFFSET`.
+//! Everything else that the grammar knows is refused by name: nothing is ignored.
+//!
+//! ```
+//! let query = esker_sql::parse("SELECT origin, count(*) FROM flights GROUP BY 1 LIMIT 3")?;
+//! assert_eq!(query.table, "flights");
+//! let error = esker_sql::parse("SELECT * FROM a JOIN b").unwrap_err();
+//! assert_eq!(error.to_string(), "JOIN is not supported yet; one table only: `JOIN b`");
+//! # Ok::<(), esker_sql::Error>(())
+//! ```
 #![forbid(unsafe_code)]
+
+mod expression;
+mod literal;
+mod select;
+mod statement;
+#[cfg(test)]
+mod tests;
+mod type_name;
+
+pub use esker_query::{Error, ErrorKind, Result};
+pub use statement::{Statement, parse, parse_statement};

@@ -17,7 +17,7 @@ pub(crate) use bound::{Bound, BoundAggregate, Comparison, Node};
 use expression::bind;
 use scope::{GroupScope, RowScope, Scope, alias, replace_aliases};
 
-use crate::model::{Expr, OrderBy, Query, SelectItem};
+use crate::model::{EXPR_DEPTH_MAX, Expr, OrderBy, Query, SelectItem};
 use crate::{Error, Result};
 
 /// A query ready to be planned.
@@ -67,6 +67,11 @@ impl Stage {
 /// # Errors
 /// `InvalidQuery` naming the clause, the expression and what was expected there.
 pub(crate) fn bind_query(query: &Query, schema: &Schema) -> Result<Program> {
+    if let Some(depth) = query.exprs().map(Expr::depth).find(|depth| *depth > EXPR_DEPTH_MAX) {
+        return Err(Error::invalid(format!(
+            "an expression nests too deep: {depth} levels, at most {EXPR_DEPTH_MAX}"
+        )));
+    }
     let mut query = expand(query, schema);
     let filter = query.filter.as_ref().map(|f| condition("WHERE", f, &mut RowScope { schema }));
     let filter = filter.transpose()?;

@@ -5,6 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Aggregate, Operator, serial};
 
+/// The most levels of an expression: what is deeper is refused, since computing it goes as deep.
+pub const EXPR_DEPTH_MAX: usize = 128;
+
 /// An expression.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -69,6 +72,26 @@ impl Expr {
     #[must_use]
     pub fn aggregate(function: Aggregate, operand: Self) -> Self {
         Self::Aggregate { function, operand: Some(Box::new(operand)), distinct: false }
+    }
+
+    /// How many levels it has, itself included.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        let (mut depth, mut level) = (0, vec![self]);
+        while !level.is_empty() {
+            depth += 1;
+            level = level.iter().flat_map(|expr| expr.operands()).collect();
+        }
+        depth
+    }
+
+    fn operands(&self) -> Vec<&Self> {
+        match self {
+            Self::Field(_) | Self::Literal(_) => Vec::new(),
+            Self::Aggregate { operand, .. } => operand.iter().map(|o| &**o).collect(),
+            Self::Apply(_, operands) => operands.iter().collect(),
+            Self::Cast(operand, _) => vec![operand],
+        }
     }
 
     /// True when an aggregate occurs anywhere within.

@@ -11,7 +11,7 @@ mod serial;
 use serde::{Deserialize, Serialize};
 
 pub use aggregate::Aggregate;
-pub use expression::Expr;
+pub use expression::{EXPR_DEPTH_MAX, Expr};
 pub use operator::{Entry, Form, OPERATORS, Operator, Typing};
 
 /// One output column.
@@ -91,6 +91,13 @@ impl Query {
     pub fn select_as(&mut self, expr: Expr, alias: impl Into<String>) -> &mut Self {
         self.select.push(SelectItem { expr, alias: Some(alias.into()) });
         self
+    }
+
+    /// Every expression in it.
+    pub fn exprs(&self) -> impl Iterator<Item = &Expr> {
+        let items = self.select.iter().map(|item| &item.expr);
+        let keys = self.order_by.iter().map(|key| &key.expr);
+        items.chain(&self.filter).chain(&self.group_by).chain(&self.having).chain(keys)
     }
 
     /// True when the answer has one row per group rather than one per row.

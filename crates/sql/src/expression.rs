@@ -1,0 +1,277 @@
+//! Expressions.
+
+use std::cell::Cell;
+
+use esker_query::model::{Aggregate, EXPR_DEPTH_MAX as DEPTH_MAX, Expr, Operator};
+use sqlparser::ast;
+
+use crate::statement::unsupported;
+use crate::{Error, Result, literal, type_name};
+
+/// What the table may be called in qualified names.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    tables: Vec<String>,
+    /// How deep the expression at hand lies in others.
+    depth: Cell<usize>,
+}
+
+impl Names {
+    pub(crate) fn new(tables: Vec<String>) -> Self {
+        Self { tables, depth: Cell::new(0) }
+    }
+
+    /// Turns a parsed expression into the model's.
+    pub(crate) fn convert(&self, expr: &ast::Expr) -> Result<Expr> {
+        let depth = self.depth.get();
+        if depth >= DEPTH_MAX {
+            let message = format!("an expression nests too deep: at most {DEPTH_MAX} levels");
+            return Err(Error::invalid(message));
+        }
+        self.depth.set(depth + 1);
+        let converted = self.convert_shallow(expr);
+        self.depth.set(depth);
+        converted
+    }
+
+    fn convert_shallow(&self, expr: &ast::Expr) -> Result<Expr> {
+        use ast::Expr as E;
+        match expr {
+            E::Identifier(name) => Ok(Expr::Field(name.value.clone())),
+            E::CompoundIdentifier(names) => self.qualified(names, expr),
+            E::Nested(inner) => self.convert(inner),
+            E::Value(value) => literal::convert(&value.value, false).map(Expr::Literal),
+            E::TypedString(string) => literal::typed(string).map(Expr::Literal),
+            E::BinaryOp { left, op, right } => self.binary(expr, left, op, right),
+            E::UnaryOp { op, expr: operand } => self.unary(expr, op, operand),
+            E::IsNull(operand) => self.apply(Operator::IsNull, &[operand]),
+            E::IsNotNull(operand) => self.apply(Operator::IsNotNull, &[operand]),
+            E::IsTrue(operand) => self.is_known(operand, true),
+            E::IsFalse(operand) => self.is_known(operand, false),
+            E::IsNotTrue(operand) => self.is_known(operand, true).map(not),
+            E::IsNotFalse(operand) => self.is_known(operand, false).map(not),
+            E::InList { expr: operand, list, negated } => {
+                let operator = if *negated { Operator::NotIn } else { Operator::In };
+                let operands: Vec<_> = std::iter::once(&**operand).chain(list).collect();
+                self.apply(operator, &operands)
+            }
+            E::Between { expr: operand, negated, low, high } => {
+                let operator = if *negated { Operator::NotBetween } else { Operator::Between };
+                self.apply(operator, &[operand, low, high])
+            }
+            E::Like { negated, any: false, expr: operand, pattern, escape_char } => {
+                let operator = if *negated { Operator::NotLike } else { Operator::Like };
+                self.like(operator, operand, pattern, escape_char.as_deref())
+            }
+            E::ILike { negated, any: false, expr: operand, pattern, escape_char } => {
+                let operator = if *negated { Operator::NotIlike } else { Operator::Ilike };
+                self.like(operator, operand, pattern, escape_char.as_deref())
+            }
+            E::Case { operand, conditions, else_result, .. } => {
+                self.case(operand.as_deref(), conditions, else_result.as_deref())
+            }
+            E::Cast {
+                kind: ast::CastKind::Cast | ast::CastKind::DoubleColon,
+                expr: operand,
+                data_type,
+                format: None,
+                ..
+            } => {
+                let data_type = type_name::convert(data_type)?;
+                Ok(Expr::Cast(Box::new(self.convert(operand)?), data_type))
+            }
+            E::Function(function) => self.function(function),
+            E::Subquery(_) | E::Exists { .. } | E::InSubquery { .. } => {
+                Err(unsupported("a subquery", expr))
+            }
+            other => Err(unsupported("this expression", other)),
+        }
+    }
+
+    fn qualified(&self, names: &[ast::Ident], expr: &ast::Expr) -> Result<Expr> {
+        let [table, field] = names else { return Err(unsupported("a path", expr)) };
+        if self.tables.iter().any(|known| known.eq_ignore_ascii_case(&table.value)) {
+            return Ok(Expr::Field(field.value.clone()));
+        }
+        let known = self.tables.join(", ");
+        Err(Error::invalid(format!("{expr}: unknown table {:?}; there is {known}", table.value)))
+    }
+
+    fn apply(&self, operator: Operator, operands: &[&ast::Expr]) -> Result<Expr> {
+        let operands = operands.iter().map(|e| self.convert(e)).collect::<Result<_>>()?;
+        Ok(Expr::Apply(operator, operands))
+    }
+
+    fn is_known(&self, operand: &ast::Expr, truth: bool) -> Result<Expr> {
+        let operand = self.convert(operand)?;
+        let operand = if truth { operand } else { not(operand) };
+        Ok(Expr::Apply(Operator::Coalesce, vec![operand, Expr::literal(false)]))
+    }
+
+    fn binary(
+        &self,
+        expr: &ast::Expr,
+        left: &ast::Expr,
+        op: &ast::BinaryOperator,
+        right: &ast::Expr,
+    ) -> Result<Expr> {
+        use ast::BinaryOperator as B;
+        let operator = match op {
+            B::Plus => Operator::Add,
+            B::Minus => Operator::Subtract,
+            B::Multiply => Operator::Multiply,
+            B::Divide => Operator::Divide,
+            B::Modulo => Operator::Remainder,
+            B::Eq => Operator::Eq,
+            B::NotEq => Operator::Neq,
+            B::Lt => Operator::Lt,
+            B::LtEq => Operator::Lte,
+            B::Gt => Operator::Gt,
+            B::GtEq => Operator::Gte,
+            B::And | B::Or => return self.chain(expr, op),
+            other => return Err(unsupported(&format!("operator {other}"), expr)),
+        };
+        self.apply(operator, &[left, right])
+    }
+
+    /// `a AND b AND c …` as one operator with all operands: chains may be long, and the parser
+    /// nests them to the left.
+    fn chain(&self, expr: &ast::Expr, op: &ast::BinaryOperator) -> Result<Expr> {
+        let mut operands = Vec::new();
+        let mut rest = expr;
+        loop {
+            match rest {
+                ast::Expr::BinaryOp { left, op: same, right } if same == op => {
+                    operands.push(self.convert(right)?);
+                    rest = left;
+                }
+                first => {
+                    operands.push(self.convert(first)?);
+                    break;
+                }
+            }
+        }
+        operands.reverse();
+        let is_and = *op == ast::BinaryOperator::And;
+        Ok(Expr::Apply(if is_and { Operator::And } else { Operator::Or }, operands))
+    }
+
+    fn unary(
+        &self,
+        expr: &ast::Expr,
+        op: &ast::UnaryOperator,
+        operand: &ast::Expr,
+    ) -> Result<Expr> {
+        match (op, operand) {
+            (ast::UnaryOperator::Minus, ast::Expr::Value(value)) => {
+                literal::convert(&value.value, true).map(Expr::Literal)
+            }
+            (ast::UnaryOperator::Minus, operand) => self.apply(Operator::Negate, &[operand]),
+            (ast::UnaryOperator::Plus, operand) => self.convert(operand),
+            (ast::UnaryOperator::Not, operand) => self.apply(Operator::Not, &[operand]),
+            _ => Err(unsupported("this operator", expr)),
+        }
+    }
+
+    fn like(
+        &self,
+        operator: Operator,
+        operand: &ast::Expr,
+        pattern: &ast::Expr,
+        escape: Option<&ast::Expr>,
+    ) -> Result<Expr> {
+        let operands: Vec<_> = [operand, pattern].into_iter().chain(escape).collect();
+        self.apply(operator, &operands)
+    }
+
+    fn case(
+        &self,
+        operand: Option<&ast::Expr>,
+        conditions: &[ast::CaseWhen],
+        otherwise: Option<&ast::Expr>,
+    ) -> Result<Expr> {
+        let operand = operand.map(|e| self.convert(e)).transpose()?;
+        let mut operands = Vec::with_capacity(conditions.len() * 2 + 1);
+        for ast::CaseWhen { condition, result } in conditions {
+            let condition = self.convert(condition)?;
+            operands.push(match &operand {
+                Some(operand) => operand.clone().binary(Operator::Eq, condition),
+                None => condition,
+            });
+            operands.push(self.convert(result)?);
+        }
+        operands.extend(otherwise.map(|e| self.convert(e)).transpose()?);
+        Ok(Expr::Apply(Operator::Case, operands))
+    }
+
+    fn function(&self, function: &ast::Function) -> Result<Expr> {
+        let name = function.name.to_string();
+        let extras = [
+            ("OVER", function.over.is_some()),
+            ("FILTER", function.filter.is_some()),
+            ("WITHIN GROUP", !function.within_group.is_empty()),
+            ("NULLS", function.null_treatment.is_some()),
+            ("the ODBC syntax", function.uses_odbc_syntax),
+            ("a list of parameters", function.parameters != ast::FunctionArguments::None),
+        ];
+        if let Some((what, _)) = extras.iter().find(|(_, found)| *found) {
+            return Err(unsupported(what, function));
+        }
+        let ast::FunctionArguments::List(list) = &function.args else {
+            return Err(unsupported("this call", function));
+        };
+        if !list.clauses.is_empty() {
+            return Err(unsupported("a clause inside a call", function));
+        }
+        let distinct = list.duplicate_treatment == Some(ast::DuplicateTreatment::Distinct);
+        if let Some(aggregate) = Aggregate::from_name(&name) {
+            return self.aggregate(function, aggregate, &list.args, distinct);
+        }
+        let operator = Operator::function(&name).ok_or_else(|| unknown_function(&name))?;
+        if list.duplicate_treatment.is_some() {
+            return Err(unsupported("DISTINCT here", function));
+        }
+        let operand = |argument: &ast::FunctionArg| match argument {
+            ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)) => self.convert(expr),
+            other => Err(unsupported("this argument", other)),
+        };
+        let operands = list.args.iter().map(operand).collect::<Result<_>>()?;
+        Ok(Expr::Apply(operator, operands))
+    }
+
+    fn aggregate(
+        &self,
+        call: &ast::Function,
+        function: Aggregate,
+        arguments: &[ast::FunctionArg],
+        distinct: bool,
+    ) -> Result<Expr> {
+        let operand = match arguments {
+            [ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Wildcard)]
+                if function == Aggregate::Count && !distinct =>
+            {
+                None
+            }
+            [ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr))] => {
+                Some(Box::new(self.convert(expr)?))
+            }
+            _ => {
+                let name = function.name();
+                return Err(Error::invalid(format!("{name} takes one operand, found `{call}`")));
+            }
+        };
+        Ok(Expr::Aggregate { function, operand, distinct })
+    }
+}
+
+fn not(operand: Expr) -> Expr {
+    Expr::Apply(Operator::Not, vec![operand])
+}
+
+fn unknown_function(name: &str) -> Error {
+    use esker_query::model::{Form, OPERATORS};
+    let functions = OPERATORS.iter().filter(|e| e.form == Form::Function).map(|e| e.symbol);
+    let aggregates = Aggregate::ALL.into_iter().map(Aggregate::name);
+    let known: Vec<_> = aggregates.chain(functions).collect();
+    Error::invalid(format!("unknown function {name}; known: {}", known.join(", ")))
+}

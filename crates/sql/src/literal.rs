@@ -1,0 +1,64 @@
+//! Constants.
+
+use esker_format::calendar::{parse_date, parse_timestamp};
+use esker_format::{DataType, Value};
+use sqlparser::ast;
+
+use crate::statement::unsupported;
+use crate::{Error, Result, type_name};
+
+/// A constant as it is written, with the sign before it.
+pub(crate) fn convert(value: &ast::Value, negative: bool) -> Result<Value> {
+    Ok(match value {
+        ast::Value::Number(digits, _) => number(digits, negative)?,
+        other if negative => return Err(unsupported("a minus sign", other)),
+        ast::Value::SingleQuotedString(text) => Value::Text(text.clone()),
+        ast::Value::Boolean(truth) => Value::Bool(*truth),
+        ast::Value::Null => Value::Null,
+        ast::Value::HexStringLiteral(digits) => Value::Bytes(hex(digits)?),
+        other => return Err(unsupported("this kind of constant", other)),
+    })
+}
+
+/// `DATE '…'` or `TIMESTAMP '…'`.
+pub(crate) fn typed(string: &ast::TypedString) -> Result<Value> {
+    let ast::Value::SingleQuotedString(text) = &string.value.value else {
+        return Err(unsupported("this kind of constant", string));
+    };
+    match type_name::convert(&string.data_type)? {
+        DataType::Date => Ok(Value::Date(parse_date(text)?)),
+        DataType::Timestamp => Ok(Value::Timestamp(parse_timestamp(text)?)),
+        _ => Err(unsupported("this kind of constant", string)),
+    }
+}
+
+/// Whole numbers are integers, and must fit one; with a point or an exponent they are floats.
+fn number(digits: &str, negative: bool) -> Result<Value> {
+    let signed = if negative { format!("-{digits}") } else { digits.to_owned() };
+    let bad = |_| Error::invalid(format!("{signed} is not a number that fits 64 bits"));
+    if digits.contains(['.', 'e', 'E']) {
+        let value: f64 = signed.parse().map_err(|e: std::num::ParseFloatError| {
+            Error::invalid(format!("{signed} is not a number: {e}"))
+        })?;
+        if value.is_infinite() {
+            return Err(Error::invalid(format!("{signed} does not fit a 64-bit float")));
+        }
+        return Ok(Value::Float(value));
+    }
+    match signed.parse::<i64>() {
+        Ok(value) => Ok(Value::Int(value)),
+        Err(_) => signed.parse::<u64>().map(Value::Uint).map_err(bad),
+    }
+}
+
+fn hex(digits: &str) -> Result<Vec<u8>> {
+    let bad = || Error::invalid(format!("X'{digits}': expected pairs of hexadecimal digits"));
+    let nibble = |c: char| c.to_digit(16).and_then(|d| u8::try_from(d).ok());
+    let nibbles: Option<Vec<u8>> = digits.chars().map(nibble).collect();
+    let nibbles = nibbles.ok_or_else(bad)?;
+    let (pairs, rest) = nibbles.as_chunks::<2>();
+    if !rest.is_empty() {
+        return Err(bad());
+    }
+    Ok(pairs.iter().map(|[high, low]| high << 4 | low).collect())
+}

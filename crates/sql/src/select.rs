@@ -1,0 +1,226 @@
+//! The clauses of a SELECT.
+
+use esker_format::Value;
+use esker_query::model::{Expr, OrderBy, Query, SelectItem};
+use sqlparser::ast;
+
+use crate::expression::Names;
+use crate::statement::{shorten, unsupported};
+use crate::{Error, Result};
+
+/// Turns a parsed query into the model.
+pub(crate) fn convert(query: ast::Query) -> Result<Query> {
+    refuse_around(&query)?;
+    let select = match *query.body {
+        ast::SetExpr::Select(select) => *select,
+        ast::SetExpr::SetOperation { op, .. } => {
+            return Err(unsupported("a set operation", op));
+        }
+        other => return Err(unsupported("this kind of query", other)),
+    };
+    refuse_within(&select)?;
+    let (table, names) = from(&select.from)?;
+    let mut result = Query::table(table);
+    result.select = items(&select.projection, &names)?;
+    result.distinct = match &select.distinct {
+        None | Some(ast::Distinct::All) => false,
+        Some(ast::Distinct::Distinct) => true,
+        Some(other) => return Err(unsupported("DISTINCT ON", other)),
+    };
+    result.filter = select.selection.as_ref().map(|e| names.convert(e)).transpose()?;
+    result.group_by = match &select.group_by {
+        ast::GroupByExpr::Expressions(keys, modifiers) if modifiers.is_empty() => {
+            let key = |e| position_or("GROUP BY", e, &result.select, &names);
+            keys.iter().map(key).collect::<Result<_>>()?
+        }
+        other => return Err(unsupported("this GROUP BY", other)),
+    };
+    result.having = select.having.as_ref().map(|e| names.convert(e)).transpose()?;
+    if let Some(order_by) = &query.order_by {
+        result.order_by = order(order_by, &result.select, &names)?;
+    }
+    limit(query.limit_clause.as_ref(), &mut result)?;
+    Ok(result)
+}
+
+/// Refuses clauses outside of the SELECT proper.
+fn refuse_around(query: &ast::Query) -> Result<()> {
+    if let Some(with) = &query.with {
+        return Err(unsupported("WITH", with));
+    }
+    if let Some(fetch) = &query.fetch {
+        return Err(unsupported("FETCH", fetch));
+    }
+    if let Some(lock) = query.locks.first() {
+        return Err(unsupported("a lock clause", lock));
+    }
+    let extras = [
+        ("FOR XML or JSON", query.for_clause.is_some()),
+        ("SETTINGS", query.settings.is_some()),
+        ("FORMAT", query.format_clause.is_some()),
+        ("a pipe operator", !query.pipe_operators.is_empty()),
+    ];
+    match extras.iter().find(|(_, found)| *found) {
+        Some((what, _)) => Err(unsupported(what, query)),
+        None => Ok(()),
+    }
+}
+
+/// Refuses clauses inside the SELECT.
+fn refuse_within(select: &ast::Select) -> Result<()> {
+    if let Some(join) = select.from.iter().flat_map(|table| &table.joins).next() {
+        let text = shorten(&join.to_string());
+        return Err(Error::invalid(format!(
+            "JOIN is not supported yet; one table only: `{}`",
+            text.trim()
+        )));
+    }
+    let extras = [
+        ("an optimizer hint", !select.optimizer_hints.is_empty()),
+        ("a modifier of SELECT", select.select_modifiers.is_some()),
+        ("TOP (write LIMIT)", select.top.is_some()),
+        ("EXCLUDE", select.exclude.is_some()),
+        ("INTO", select.into.is_some()),
+        ("LATERAL VIEW", !select.lateral_views.is_empty()),
+        ("PREWHERE", select.prewhere.is_some()),
+        ("CONNECT BY", !select.connect_by.is_empty()),
+        ("CLUSTER BY", !select.cluster_by.is_empty()),
+        ("DISTRIBUTE BY", !select.distribute_by.is_empty()),
+        ("SORT BY", !select.sort_by.is_empty()),
+        ("WINDOW", !select.named_window.is_empty()),
+        ("QUALIFY", select.qualify.is_some()),
+        ("SELECT AS", select.value_table_mode.is_some()),
+        ("a query that starts with FROM", select.flavor != ast::SelectFlavor::Standard),
+    ];
+    match extras.iter().find(|(_, found)| *found) {
+        Some((what, _)) => Err(unsupported(what, select)),
+        None => Ok(()),
+    }
+}
+
+/// The table, and what it may be called within the query.
+fn from(tables: &[ast::TableWithJoins]) -> Result<(String, Names)> {
+    let [table] = tables else {
+        let found = tables.len();
+        return Err(Error::invalid(format!("expected FROM with one table, found {found}")));
+    };
+    let ast::TableFactor::Table {
+        name,
+        alias,
+        args: None,
+        with_hints,
+        version: None,
+        with_ordinality: false,
+        partitions,
+        json_path: None,
+        sample: None,
+        index_hints,
+    } = &table.relation
+    else {
+        return Err(unsupported("this kind of table", &table.relation));
+    };
+    if !with_hints.is_empty() || !partitions.is_empty() || !index_hints.is_empty() {
+        return Err(unsupported("a hint on a table", &table.relation));
+    }
+    let [ast::ObjectNamePart::Identifier(table_name)] = name.0.as_slice() else {
+        return Err(unsupported("a qualified table name", name));
+    };
+    let mut known = vec![table_name.value.clone()];
+    if let Some(alias) = alias {
+        if !alias.columns.is_empty() || alias.at.is_some() {
+            return Err(unsupported("an alias with columns", alias));
+        }
+        known = vec![alias.name.value.clone()];
+    }
+    Ok((table_name.value.clone(), Names::new(known)))
+}
+
+/// The select list; empty for `*`.
+fn items(projection: &[ast::SelectItem], names: &Names) -> Result<Vec<SelectItem>> {
+    if let [ast::SelectItem::Wildcard(options)] = projection {
+        let text = options.to_string();
+        return if text.is_empty() { Ok(Vec::new()) } else { Err(unsupported("this *", text)) };
+    }
+    let item = |item: &ast::SelectItem| match item {
+        ast::SelectItem::UnnamedExpr(expr) => {
+            Ok(SelectItem { expr: names.convert(expr)?, alias: None })
+        }
+        ast::SelectItem::ExprWithAlias { expr, alias } => {
+            Ok(SelectItem { expr: names.convert(expr)?, alias: Some(alias.value.clone()) })
+        }
+        ast::SelectItem::Wildcard(_) => Err(unsupported("* beside other columns", item)),
+        other => Err(unsupported("this select item", other)),
+    };
+    projection.iter().map(item).collect()
+}
+
+fn order(order_by: &ast::OrderBy, select: &[SelectItem], names: &Names) -> Result<Vec<OrderBy>> {
+    let ast::OrderByKind::Expressions(keys) = &order_by.kind else {
+        return Err(unsupported("ORDER BY ALL", order_by));
+    };
+    if order_by.interpolate.is_some() {
+        return Err(unsupported("INTERPOLATE", order_by));
+    }
+    let key = |key: &ast::OrderByExpr| {
+        if key.with_fill.is_some() {
+            return Err(unsupported("WITH FILL", key));
+        }
+        let descending = match &key.options.sort {
+            None | Some(ast::OrderBySort::Asc) => false,
+            Some(ast::OrderBySort::Desc) => true,
+            Some(_) => return Err(unsupported("ORDER BY … USING", key)),
+        };
+        let expr = position_or("ORDER BY", &key.expr, select, names)?;
+        Ok(OrderBy { expr, descending, nulls_first: key.options.nulls_first })
+    };
+    keys.iter().map(key).collect()
+}
+
+/// A whole number stands for the select item at that place; anything else for itself.
+fn position_or(
+    clause: &str,
+    expr: &ast::Expr,
+    select: &[SelectItem],
+    names: &Names,
+) -> Result<Expr> {
+    let converted = names.convert(expr)?;
+    let Expr::Literal(Value::Int(position)) = converted else { return Ok(converted) };
+    let item = usize::try_from(position).ok().and_then(|p| p.checked_sub(1));
+    let item = item.and_then(|index| select.get(index));
+    item.map(|item| item.expr.clone()).ok_or_else(|| {
+        let count = select.len();
+        Error::invalid(match count {
+            0 => format!("{clause} {position}: SELECT * has no numbered items; name the field"),
+            _ => format!("{clause} {position}: expected 1 to {count}"),
+        })
+    })
+}
+
+fn limit(clause: Option<&ast::LimitClause>, query: &mut Query) -> Result<()> {
+    let (limit, offset) = match clause {
+        None => return Ok(()),
+        Some(ast::LimitClause::LimitOffset { limit, offset, limit_by }) => {
+            if !limit_by.is_empty() {
+                let keys: Vec<_> = limit_by.iter().map(ToString::to_string).collect();
+                return Err(unsupported("LIMIT BY", keys.join(", ")));
+            }
+            (limit.as_ref(), offset.as_ref().map(|o| &o.value))
+        }
+        Some(ast::LimitClause::OffsetCommaLimit { offset, limit }) => (Some(limit), Some(offset)),
+    };
+    query.limit = limit.map(|e| count("LIMIT", e)).transpose()?;
+    query.offset = offset.map(|e| count("OFFSET", e)).transpose()?.unwrap_or(0);
+    Ok(())
+}
+
+fn count(clause: &str, expr: &ast::Expr) -> Result<u64> {
+    let number = match Names::default().convert(expr) {
+        Ok(Expr::Literal(Value::Int(number))) => u64::try_from(number).ok(),
+        Ok(Expr::Literal(Value::Uint(number))) => Some(number),
+        _ => None,
+    };
+    number.ok_or_else(|| {
+        let text = shorten(&expr.to_string());
+        Error::invalid(format!("{clause}: expected a number of rows, found `{text}`"))
+    })
+}

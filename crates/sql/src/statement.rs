@@ -1,0 +1,133 @@
+//! Statements: one of them, and short enough to be safe.
+
+use esker_query::model::Query;
+use sqlparser::ast;
+use sqlparser::dialect::GenericDialect;
+use sqlparser::parser::Parser;
+use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
+
+use crate::{Error, Result, select};
+
+/// The longest text, in bytes.
+const TEXT_BYTES_MAX: usize = 1 << 20;
+
+/// The most words and symbols, commas and parentheses apart. Operators nest, and what nests is
+/// taken apart on the stack.
+const WORDS_MAX: usize = 4_000;
+
+/// A statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Statement {
+    /// Run a query.
+    Query(Query),
+    /// Run a query and show its steps.
+    Explain(Query),
+}
+
+/// Reads one `SELECT`.
+///
+/// # Errors
+/// `InvalidQuery` with the place of a syntax error, or the text of what is not supported.
+pub fn parse(text: &str) -> Result<Query> {
+    match parse_statement(text)? {
+        Statement::Query(query) => Ok(query),
+        Statement::Explain(_) => Err(Error::invalid("expected SELECT, found EXPLAIN")),
+    }
+}
+
+/// Reads one `SELECT` or `EXPLAIN SELECT`.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_statement(text: &str) -> Result<Statement> {
+    let tokens = tokens(text)?;
+    let parser = Parser::new(&GenericDialect {}).with_recursion_limit(100);
+    let mut parser = parser.with_tokens_with_locations(tokens);
+    let mut statements = parser.parse_statements().map_err(syntax)?;
+    let statement = match (statements.pop(), statements.len()) {
+        (None, _) => return Err(Error::invalid("expected a SELECT statement, found nothing")),
+        (Some(statement), 0) => statement,
+        (Some(_), more) => {
+            return Err(Error::invalid(format!("expected one statement, found {}", more + 1)));
+        }
+    };
+    match statement {
+        ast::Statement::Query(query) => Ok(Statement::Query(select::convert(*query)?)),
+        ast::Statement::Explain {
+            describe_alias: ast::DescribeAlias::Explain,
+            verbose: false,
+            query_plan: false,
+            estimate: false,
+            statement,
+            format: None,
+            options: None,
+            ..
+        } => match *statement {
+            ast::Statement::Query(query) => Ok(Statement::Explain(select::convert(*query)?)),
+            other => Err(not_a_query(&other)),
+        },
+        other => Err(not_a_query(&other)),
+    }
+}
+
+fn tokens(text: &str) -> Result<Vec<TokenWithSpan>> {
+    if text.len() > TEXT_BYTES_MAX {
+        let len = text.len();
+        return Err(Error::invalid(format!(
+            "a statement has at most {TEXT_BYTES_MAX} bytes, found {len}"
+        )));
+    }
+    let tokens = Tokenizer::new(&GenericDialect {}, text).tokenize_with_location();
+    let tokens = tokens.map_err(|e| Error::invalid(e.to_string()))?;
+    let nests = |t: &&TokenWithSpan| {
+        !matches!(
+            t.token,
+            Token::Whitespace(_)
+                | Token::Comma
+                | Token::LParen
+                | Token::RParen
+                | Token::Number(..)
+                | Token::SingleQuotedString(_)
+        )
+    };
+    let words = tokens.iter().filter(nests).count();
+    if words > WORDS_MAX {
+        return Err(Error::invalid(format!(
+            "a statement has at most {WORDS_MAX} words and symbols, found {words}"
+        )));
+    }
+    Ok(tokens)
+}
+
+fn syntax(error: sqlparser::parser::ParserError) -> Error {
+    use sqlparser::parser::ParserError;
+    match error {
+        ParserError::TokenizerError(message) | ParserError::ParserError(message) => {
+            Error::invalid(message)
+        }
+        ParserError::RecursionLimitExceeded => {
+            Error::invalid("the statement nests too deep: at most 100 levels")
+        }
+    }
+}
+
+fn not_a_query(statement: &ast::Statement) -> Error {
+    let text = statement.to_string();
+    let first = text.split_whitespace().next().unwrap_or_default();
+    Error::invalid(format!("expected SELECT, found {first}: `{}`", shorten(&text)))
+}
+
+/// The error for what the grammar knows and the model does not.
+pub(crate) fn unsupported(what: &str, text: impl std::fmt::Display) -> Error {
+    Error::invalid(format!("{what} is not supported yet: `{}`", shorten(&text.to_string())))
+}
+
+/// The start of a long text.
+pub(crate) fn shorten(text: &str) -> String {
+    const CHARACTERS: usize = 120;
+    let mut short: String = text.chars().take(CHARACTERS).collect();
+    if short.len() < text.len() {
+        short.push('…');
+    }
+    short
+}

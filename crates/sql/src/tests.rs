@@ -1,0 +1,137 @@
+//! Text in, model out, shown as text again; and what is refused, with the words it is refused in.
+
+use crate::{Statement, parse, parse_statement};
+
+/// The query as the model writes it.
+fn shown(text: &str) -> String {
+    parse(text).unwrap().to_string()
+}
+
+fn refused(text: &str) -> String {
+    parse(text).unwrap_err().to_string()
+}
+
+#[test]
+fn what_is_supported_keeps_its_meaning() {
+    let same = [
+        "SELECT * FROM flights",
+        "SELECT a, b AS c FROM t WHERE a = 1 AND b < 2.5 OR NOT c >= -3",
+        "SELECT DISTINCT a FROM t ORDER BY a DESC NULLS LAST LIMIT 10 OFFSET 5",
+        "SELECT a + b * (c - 1) % 2 FROM t WHERE (a OR b) AND c",
+        "SELECT count(*), count(DISTINCT a), sum(a), avg(a), min(a), max(a) FROM t",
+        "SELECT a FROM t WHERE a IN (1, 2, NULL) AND b NOT IN ('x', 'it''s')",
+        "SELECT a FROM t WHERE a BETWEEN 1 AND 2 AND b NOT BETWEEN 3 AND 4",
+        "SELECT a FROM t WHERE a LIKE 'x%' AND b NOT LIKE '_' ESCAPE '!' AND c ILIKE 'Y'",
+        "SELECT a FROM t WHERE a IS NULL OR b IS NOT NULL",
+        "SELECT CASE WHEN a > 1 THEN 'x' ELSE 'y' END FROM t",
+        "SELECT CAST(a AS f64), round(a, 2), coalesce(a, b, 0), lower(c) FROM t",
+        "SELECT a, count(*) AS n FROM t GROUP BY a HAVING n > 1 ORDER BY n DESC",
+        "SELECT a FROM t WHERE d >= DATE '2013-01-31' AND t < TIMESTAMP '2013-01-31 05:00:00'",
+        "SELECT \"a b\", X'00ff' FROM \"my table\"",
+        "SELECT a FROM t WHERE a = -9223372036854775808 OR a = 18446744073709551615",
+    ];
+    for text in same {
+        assert_eq!(shown(text), text);
+    }
+}
+
+#[test]
+fn other_spellings_mean_the_same() {
+    let pairs = [
+        ("select A from T where A != 1;", "SELECT A FROM T WHERE A <> 1"),
+        ("SELECT a, b FROM t ORDER BY 2, 1 DESC", "SELECT a, b FROM t ORDER BY b, a DESC"),
+        ("SELECT a x, count(*) FROM t GROUP BY 1", "SELECT a AS x, count(*) FROM t GROUP BY a"),
+        ("SELECT t.a FROM t WHERE t.b = 1", "SELECT a FROM t WHERE b = 1"),
+        ("SELECT f.a FROM flights AS f", "SELECT a FROM flights"),
+        ("SELECT a FROM t LIMIT 5, 10", "SELECT a FROM t LIMIT 10 OFFSET 5"),
+        ("SELECT a::text FROM t", "SELECT CAST(a AS text) FROM t"),
+        ("SELECT CAST(a AS varchar(10)) FROM t", "SELECT CAST(a AS text) FROM t"),
+        ("SELECT CAST(a AS INTEGER) FROM t", "SELECT CAST(a AS i64) FROM t"),
+        ("SELECT CASE a WHEN 1 THEN 2 END FROM t", "SELECT CASE WHEN a = 1 THEN 2 END FROM t"),
+        ("SELECT a FROM t WHERE a IS NOT TRUE", "SELECT a FROM t WHERE NOT coalesce(a, false)"),
+    ];
+    for (text, meaning) in pairs {
+        assert_eq!(shown(text), meaning);
+    }
+}
+
+#[test]
+fn what_is_not_supported_is_named() {
+    let pairs = [
+        ("SELECT * FROM a, b", "expected FROM with one table, found 2"),
+        ("SELECT 1", "expected FROM with one table, found 0"),
+        ("SELECT * FROM a UNION SELECT * FROM b", "a set operation is not supported yet: `UNION`"),
+        ("SELECT a FROM (SELECT 1) x", "this kind of table is not supported yet: `(SELECT 1) x`"),
+        (
+            "SELECT a FROM t WHERE a IN (SELECT 1)",
+            "a subquery is not supported yet: `a IN (SELECT 1)`",
+        ),
+        (
+            "WITH x AS (SELECT 1) SELECT * FROM x",
+            "WITH is not supported yet: `WITH x AS (SELECT 1)`",
+        ),
+        ("SELECT sum(a) OVER () FROM t", "OVER is not supported yet: `sum(a) OVER ()`"),
+        ("SELECT a || b FROM t", "operator || is not supported yet: `a || b`"),
+        ("SELECT *, a FROM t", "* beside other columns is not supported yet: `*`"),
+        ("DELETE FROM t", "expected SELECT, found DELETE: `DELETE FROM t`"),
+        ("SELECT a FROM t; SELECT b FROM t", "expected one statement, found 2"),
+        ("", "expected a SELECT statement, found nothing"),
+        ("SELECT a FROM t ORDER BY 3", "ORDER BY 3: expected 1 to 1"),
+        (
+            "SELECT * FROM t ORDER BY 1",
+            "ORDER BY 1: SELECT * has no numbered items; name the field",
+        ),
+        ("SELECT a FROM t LIMIT -1", "LIMIT: expected a number of rows, found `-1`"),
+        ("SELECT x.a FROM t", "x.a: unknown table \"x\"; there is t"),
+        ("SELECT sum(*) FROM t", "sum takes one operand, found `sum(*)`"),
+        ("SELECT a FROM s.t", "a qualified table name is not supported yet: `s.t`"),
+        (
+            "SELECT 99999999999999999999 FROM t",
+            "99999999999999999999 is not a number that fits 64 bits",
+        ),
+        (
+            "SELECT DATE '2013-02-30' FROM t",
+            "expected a date like 2013-01-31, found \"2013-02-30\"",
+        ),
+        ("SELECT a FROM t FOR UPDATE", "a lock clause is not supported yet: `FOR UPDATE`"),
+        (
+            "SELECT TOP 5 a FROM t",
+            "TOP (write LIMIT) is not supported yet: `SELECT TOP 5 a FROM t`",
+        ),
+    ];
+    for (text, message) in pairs {
+        assert_eq!(refused(text), message, "{text}");
+    }
+    assert!(
+        refused("SELECT nosuch(a) FROM t").starts_with("unknown function nosuch; known: count,")
+    );
+    assert!(
+        refused("SELECT CAST(a AS money) FROM t").starts_with("unknown type money; known: bool,")
+    );
+    assert!(refused("SELECT a FROM").contains("Expected"), "{}", refused("SELECT a FROM"));
+    assert!(
+        refused("SELECT 'a FROM t").contains("Unterminated"),
+        "{}",
+        refused("SELECT 'a FROM t")
+    );
+}
+
+#[test]
+fn explain_is_a_statement() {
+    let statement = parse_statement("EXPLAIN SELECT a FROM t").unwrap();
+    assert!(matches!(statement, Statement::Explain(query) if query.table == "t"));
+    assert_eq!(refused("EXPLAIN SELECT a FROM t"), "expected SELECT, found EXPLAIN");
+}
+
+#[test]
+fn long_and_deep_texts_are_refused_or_taken() {
+    let many: Vec<_> = (0..20_000).map(|i| i.to_string()).collect();
+    parse(&format!("SELECT a FROM t WHERE a IN ({})", many.join(", "))).unwrap();
+    let chain = |n: usize| format!("SELECT a FROM t WHERE a = 1{}", " OR a = 2".repeat(n));
+    parse(&chain(900)).unwrap();
+    assert!(refused(&chain(100_000)).contains("at most 4000 words"), "{}", refused(&chain(9_999)));
+    let nested = format!("SELECT {}a{} FROM t", "(".repeat(10_000), ")".repeat(10_000));
+    assert!(refused(&nested).contains("at most 100 levels"), "{}", refused(&nested));
+    let sums = format!("SELECT a{} FROM t", " + 1".repeat(1_900));
+    assert!(refused(&sums).contains("nests too deep"), "{}", refused(&sums));
+}
