@@ -1,2 +1,28 @@
-//! To be filled.
+//! Tables: open groups, sealed segments, the primary index, visibility and merging.
+//!
+//! Nothing here numbers commits, writes the log or decides when to merge: the `db` crate does, and
+//! holds the commit lock where this crate asks for it.
+//!
+//! | module | what it defines |
+//! |---|---|
+//! | [`table`] | what readers share, and the writer |
+//! | [`group`] | the mutable end: append-only columns |
+//! | [`segment`] | immutable files of columns |
+//! | [`view`] | the units of a table at one moment |
+//! | [`rewrite`] | sealing and merging |
+//! | [`location`], [`hash`] | where a version stands; how keys are hashed |
 #![forbid(unsafe_code)]
+
+mod error;
+pub mod group;
+pub mod hash;
+pub mod location;
+pub mod rewrite;
+pub mod segment;
+pub mod table;
+pub mod view;
+
+pub use error::{Error, ErrorKind, Result};
+pub use hash::KeyHasher;
+pub use location::Location;
+pub use table::{Found, Table, TableSnapshot, TableWriter};

@@ -1,0 +1,228 @@
+//! One column of an open group: append-only, readable while it grows.
+
+use std::sync::Arc;
+
+use esker_arena::Category;
+use esker_arena::{AppendReader, AppendVec, Appender, Arena, ByteHeap, ByteReader, ByteWriter};
+use esker_format::column::Heap;
+use esker_format::{Column, ColumnSlice, Data, DataType, Validity, Value, ValueRef, Values};
+
+use crate::Result;
+
+/// The heap of a column of text or bytes.
+#[derive(Clone)]
+pub struct ColumnHeap(ByteReader);
+
+impl Heap for ColumnHeap {
+    fn bytes(&self, reference: u64) -> &[u8] {
+        self.0.bytes(reference)
+    }
+}
+
+macro_rules! storage {
+    ($($variant:ident $type:ty),*) => {
+        /// The values of a column, by how they are stored.
+        enum Storage {
+            $($variant(AppendReader<$type>),)*
+            Variable(AppendReader<u64>, ColumnHeap),
+        }
+
+        /// The writing end of [`Storage`].
+        enum StorageWriter {
+            $($variant(Appender<$type>),)*
+            Variable(Appender<u64>, ByteWriter),
+        }
+
+        fn create(arena: &Arc<Arena>, data_type: DataType) -> Result<(StorageWriter, Storage)> {
+            Ok(match Values::empty(data_type) {
+                $(Values::$variant(_) => {
+                    let (writer, reader) = AppendVec::new(arena, Category::Group)?;
+                    (StorageWriter::$variant(writer), Storage::$variant(reader))
+                })*
+                Values::Variable(_) => {
+                    let (writer, reader) = AppendVec::new(arena, Category::Group)?;
+                    let (heap_writer, heap) = ByteHeap::new(arena, Category::Group)?;
+                    (StorageWriter::Variable(writer, heap_writer),
+                        Storage::Variable(reader, ColumnHeap(heap)))
+                }
+            })
+        }
+
+        impl Storage {
+            fn slice(&self, start: usize, end: usize) -> Data<'_> {
+                match self {
+                    $(Self::$variant(values) => Data::$variant(values.slice(start, end)),)*
+                    Self::Variable(references, heap) => {
+                        Data::Scattered { references: references.slice(start, end), heap }
+                    }
+                }
+            }
+
+            fn chunk_end(&self, row: usize) -> usize {
+                match self {
+                    $(Self::$variant(values) => values.chunk_end(row),)*
+                    Self::Variable(references, _) => references.chunk_end(row),
+                }
+            }
+        }
+
+        impl StorageWriter {
+            /// Appends all values of a column; returns the bytes they take.
+            fn append_column(&mut self, column: &Values) -> Result<u64> {
+                match (self, column) {
+                    $((Self::$variant(to), Values::$variant(from)) => {
+                        to.append(from)?;
+                        Ok(size_of_val(from.as_slice()) as u64)
+                    })*
+                    (Self::Variable(to, heap), Values::Variable(from)) => {
+                        let mut references = Vec::with_capacity(from.len());
+                        for i in 0..from.len() {
+                            references.push(heap.push(from.get(i))?);
+                        }
+                        to.append(&references)?;
+                        Ok((from.heap.len() + 8 * from.len()) as u64)
+                    }
+                    _ => Err(crate::Error::new(
+                        crate::ErrorKind::InvalidInput,
+                        "the column is stored as another type",
+                    )),
+                }
+            }
+        }
+    };
+}
+
+storage! {
+    U8 u8, U16 u16, U32 u32, U64 u64, I8 i8, I16 i16, I32 i32, I64 i64, F32 f32, F64 f64
+}
+
+/// The reading end of a column.
+pub struct GroupColumn {
+    data_type: DataType,
+    storage: Storage,
+    nulls: Option<AppendReader<u8>>,
+}
+
+/// The writing end of a column.
+pub struct GroupColumnWriter {
+    storage: StorageWriter,
+    nulls: Option<Appender<u8>>,
+}
+
+impl GroupColumn {
+    /// A column without rows, and its writer.
+    pub(super) fn create(
+        arena: &Arc<Arena>,
+        data_type: DataType,
+        nullable: bool,
+    ) -> Result<(GroupColumnWriter, Self)> {
+        let (writer, storage) = create(arena, data_type)?;
+        let (null_writer, nulls) = if nullable {
+            let (writer, reader) = AppendVec::new(arena, Category::Group)?;
+            (Some(writer), Some(reader))
+        } else {
+            (None, None)
+        };
+        let writer = GroupColumnWriter { storage: writer, nulls: null_writer };
+        Ok((writer, Self { data_type, storage, nulls }))
+    }
+
+    /// The rows from `start` up to `end`, which lie in one chunk and are published.
+    #[must_use]
+    pub fn slice(&self, start: usize, end: usize) -> Option<ColumnSlice<'_>> {
+        let data = self.storage.slice(start, end);
+        let validity = match &self.nulls {
+            None => Validity::AllValid,
+            Some(nulls) => Validity::NullBytes(nulls.slice(start, end)),
+        };
+        debug_assert!(self.chunk_end(start) >= end, "rows {start}..{end} straddle a chunk");
+        Some(ColumnSlice { data_type: self.data_type, len: end - start, validity, data })
+    }
+
+    /// One value.
+    #[must_use]
+    pub fn value(&self, row: usize) -> ValueRef<'_> {
+        self.slice(row, row + 1).map_or(ValueRef::Null, |slice| slice.value(0))
+    }
+
+    /// The end of the chunk that holds `row`.
+    #[must_use]
+    pub fn chunk_end(&self, row: usize) -> usize {
+        self.storage.chunk_end(row)
+    }
+}
+
+impl GroupColumnWriter {
+    /// Appends a whole column of the same type; returns the bytes it takes.
+    pub(super) fn append_column(&mut self, column: &Column) -> Result<u64> {
+        let rows = column.len();
+        let bytes = self.storage.append_column(&column.values)?;
+        if let Some(nulls) = &mut self.nulls {
+            match &column.nulls {
+                Some(marks) => nulls.append(marks)?,
+                None => nulls.append(&vec![0; rows])?,
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// Appends one value that has the column's type; returns the bytes it takes.
+    #[allow(clippy::cast_possible_truncation, reason = "coerce has checked the range")]
+    pub(super) fn push(&mut self, value: &Value) -> Result<u64> {
+        use StorageWriter as W;
+        let bytes = match (&mut self.storage, value) {
+            (W::U8(to), Value::Bool(v)) => one(to, u8::from(*v)),
+            (W::U8(to), Value::Uint(v)) => one(to, *v as u8),
+            (W::U16(to), Value::Uint(v)) => one(to, *v as u16),
+            (W::U32(to), Value::Uint(v)) => one(to, *v as u32),
+            (W::U64(to), Value::Uint(v)) => one(to, *v),
+            (W::I8(to), Value::Int(v)) => one(to, *v as i8),
+            (W::I16(to), Value::Int(v)) => one(to, *v as i16),
+            (W::I32(to), Value::Int(v)) => one(to, *v as i32),
+            (W::I32(to), Value::Date(v)) => one(to, *v),
+            (W::I64(to), Value::Int(v) | Value::Timestamp(v)) => one(to, *v),
+            (W::F32(to), Value::Float32(v)) => one(to, *v),
+            (W::F64(to), Value::Float(v)) => one(to, *v),
+            (W::Variable(to, heap), Value::Text(v)) => variable(to, heap, v.as_bytes()),
+            (W::Variable(to, heap), Value::Bytes(v)) => variable(to, heap, v),
+            (storage, Value::Null) => null(storage),
+            (_, other) => {
+                let kind = other.as_ref().kind_name();
+                let message = format!("a {kind} does not fit the column's storage");
+                Err(crate::Error::new(crate::ErrorKind::InvalidInput, message))
+            }
+        }?;
+        if let Some(nulls) = &mut self.nulls {
+            nulls.push(u8::from(value.is_null()))?;
+        }
+        Ok(bytes)
+    }
+}
+
+fn one<T: bytemuck::Pod>(to: &mut Appender<T>, value: T) -> Result<u64> {
+    to.push(value)?;
+    Ok(size_of::<T>() as u64)
+}
+
+fn variable(to: &mut Appender<u64>, heap: &mut ByteWriter, bytes: &[u8]) -> Result<u64> {
+    let reference = heap.push(bytes)?;
+    to.push(reference)?;
+    Ok(bytes.len() as u64 + 8)
+}
+
+fn null(storage: &mut StorageWriter) -> Result<u64> {
+    use StorageWriter as W;
+    match storage {
+        W::U8(to) => one(to, 0),
+        W::U16(to) => one(to, 0),
+        W::U32(to) => one(to, 0),
+        W::U64(to) => one(to, 0),
+        W::I8(to) => one(to, 0),
+        W::I16(to) => one(to, 0),
+        W::I32(to) => one(to, 0),
+        W::I64(to) => one(to, 0),
+        W::F32(to) => one(to, 0.0),
+        W::F64(to) => one(to, 0.0),
+        W::Variable(to, heap) => variable(to, heap, &[]),
+    }
+}

@@ -1,0 +1,200 @@
+//! The open group: the mutable end of a table.
+//!
+//! Rows are appended and never moved or changed; a writer appends under the commit lock, readers
+//! take no lock. What a reader may look at follows from the commit it reads at:
+//!
+//! ```text
+//! row        0 ─────────── 7 │ 8 ── 9 │ 10 ─────────── 14 │ …
+//! created    run (0, #41)    │ (8,#42)│ (10, #43)         │      one run per commit
+//! row ids    run (0, id 100) ─────────│ (10, id 3)        │      one run per break
+//! deleted    one word a row, present per 1,024 rows: the commit that killed it, 0 while it lives
+//! replaced   likewise: the location of the version that this one superseded
+//! ```
+//!
+//! Invariants, in the order in which a commit publishes:
+//! 1. columns and row ids, then the `created` run, then `length`, then the primary index.
+//! 2. `created` commits rise, so the rows visible at a commit are a prefix.
+//! 3. `deleted` and `replaced` go from zero to their value once.
+
+mod column;
+mod writer;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use esker_arena::{AppendReader, SparseWords};
+use esker_format::ColumnSlice;
+use esker_format::ValueRef;
+
+use crate::location::{Location, row_word};
+pub use column::GroupColumn;
+pub use writer::GroupWriter;
+
+/// Columns, row ids and visibility of an open or frozen group.
+pub struct Group {
+    pub(crate) id: u64,
+    pub(crate) columns: Vec<GroupColumn>,
+    created: AppendReader<[u64; 2]>,
+    row_ids: AppendReader<[u64; 2]>,
+    fresh: AppendReader<[u64; 2]>,
+    length: AtomicU64,
+    bytes: AtomicU64,
+    pub(crate) deleted: SparseWords,
+    pub(crate) replaced: SparseWords,
+    dead: AtomicU64,
+}
+
+impl Group {
+    /// How many rows have been published, visible or not.
+    #[must_use]
+    pub fn row_count(&self) -> usize {
+        usize::try_from(self.length.load(Ordering::Acquire)).unwrap_or_default()
+    }
+
+    /// Bytes of row data, for deciding when to seal.
+    #[must_use]
+    pub fn byte_count(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// How many rows have been marked dead, at any commit.
+    #[must_use]
+    pub fn dead_count(&self) -> u64 {
+        self.dead.load(Ordering::Relaxed)
+    }
+
+    /// The commit that created the newest row; 0 when there is none.
+    #[must_use]
+    pub fn newest_commit(&self) -> u64 {
+        let runs = self.created.len();
+        runs.checked_sub(1).and_then(|last| self.created.get(last)).map_or(0, |run| run[1])
+    }
+
+    /// How many rows, from the first, had been created at commit `at`.
+    ///
+    /// Gallops back from the newest run, because most readers read at a recent commit.
+    #[must_use]
+    pub fn rows_at(&self, at: u64) -> usize {
+        let length = self.row_count();
+        let runs = self.created.len();
+        let later = |i: usize| self.created.get(i).is_some_and(|run| run[1] > at);
+        let (mut low, mut high, mut step) = (0, runs, 1);
+        while low < high && step <= high {
+            if later(high - step) {
+                high -= step;
+                step *= 2;
+            } else {
+                low = high - step + 1;
+                break;
+            }
+        }
+        while low < high {
+            let middle = low.midpoint(high);
+            if later(middle) { high = middle } else { low = middle + 1 }
+        }
+        match self.created.get(low) {
+            Some([first, _]) if low < runs => {
+                length.min(usize::try_from(first).unwrap_or(usize::MAX))
+            }
+            _ => length,
+        }
+    }
+
+    /// The commit that created a row.
+    #[must_use]
+    pub fn created(&self, row: usize) -> u64 {
+        run_of(&self.created, row).map_or(0, |run| run[1])
+    }
+
+    /// True when the row had been created at commit `at`.
+    #[must_use]
+    pub fn is_created_at(&self, row: usize, at: u64) -> bool {
+        if self.newest_commit() <= at {
+            return row < self.row_count();
+        }
+        row < self.rows_at(at)
+    }
+
+    /// The row id of a row.
+    #[must_use]
+    pub fn row_id(&self, row: usize) -> u64 {
+        run_of(&self.row_ids, row).map_or(0, |[first, id]| id + (row as u64 - first))
+    }
+
+    /// The row that was inserted here with this id; updates are not found.
+    #[must_use]
+    pub fn fresh_row(&self, row_id: u64) -> Option<usize> {
+        let (mut low, mut high) = (0, self.fresh.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            let at_most = self.fresh.get(middle).is_some_and(|run| run[1] <= row_id);
+            if at_most { low = middle + 1 } else { high = middle }
+        }
+        let [first, id] = self.fresh.get(low.checked_sub(1)?)?;
+        let row = usize::try_from(first + (row_id - id)).ok()?;
+        (row < self.row_count() && self.row_id(row) == row_id).then_some(row)
+    }
+
+    /// The commit that killed a row, 0 while it lives.
+    #[must_use]
+    pub fn deleted(&self, row: usize) -> u64 {
+        self.deleted.get(row_word(row))
+    }
+
+    /// Marks a row dead from `commit` on.
+    ///
+    /// # Errors
+    /// `OverBudget` when the arena is full.
+    pub(crate) fn delete(&self, row: usize, commit: u64) -> crate::Result<()> {
+        debug_assert!(
+            self.deleted.get(row_word(row)) == 0,
+            "row {row} of group {} died twice",
+            self.id
+        );
+        self.deleted.set(row_word(row), commit)?;
+        self.dead.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// The version that a row superseded.
+    #[must_use]
+    pub fn replaced(&self, row: usize) -> Option<Location> {
+        Location::from_word(self.replaced.get(row_word(row)))
+    }
+
+    /// One value.
+    #[must_use]
+    pub fn value(&self, position: usize, row: usize) -> ValueRef<'_> {
+        self.columns.get(position).map_or(ValueRef::Null, |c| c.value(row))
+    }
+
+    /// A column of rows that lie in one chunk.
+    #[must_use]
+    pub fn column(&self, position: usize, start: usize, end: usize) -> Option<ColumnSlice<'_>> {
+        self.columns.get(position)?.slice(start, end)
+    }
+
+    /// The end of the chunk that holds `row`: columns are contiguous up to there.
+    #[must_use]
+    pub fn chunk_end(&self, row: usize) -> usize {
+        self.columns.first().map_or(row, |c| c.chunk_end(row))
+    }
+}
+
+/// The last run that starts at or before `row`.
+fn run_of(runs: &AppendReader<[u64; 2]>, row: usize) -> Option<[u64; 2]> {
+    let len = runs.len();
+    let last = runs.get(len.checked_sub(1)?)?;
+    if last[0] <= row as u64 {
+        return Some(last);
+    }
+    let (mut low, mut high) = (0, len);
+    while low < high {
+        let middle = low.midpoint(high);
+        let at_most = runs.get(middle).is_some_and(|run| run[0] <= row as u64);
+        if at_most { low = middle + 1 } else { high = middle }
+    }
+    runs.get(low.checked_sub(1)?)
+}
+
+#[cfg(test)]
+mod tests;

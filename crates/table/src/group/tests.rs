@@ -1,0 +1,78 @@
+//! Visibility by prefix, row ids by run, values by chunk.
+
+use esker_arena::{Arena, ArenaOptions};
+use esker_format::{Batch, DataType, Schema, Value, ValueRef};
+
+use super::GroupWriter;
+
+fn writer() -> GroupWriter {
+    let arena = Arena::new(ArenaOptions::default()).unwrap();
+    let schema = Schema::builder().field("a", DataType::I32).nullable("b", DataType::Text);
+    GroupWriter::create(&arena, 7, &schema.build().unwrap()).unwrap()
+}
+
+fn row(a: i64, b: Option<&str>) -> Vec<Value> {
+    vec![Value::Int(a), b.into()]
+}
+
+#[test]
+fn rows_visible_at_a_commit_are_a_prefix() {
+    let mut writer = writer();
+    for commit in 10..60u64 {
+        for i in 0..commit % 3 {
+            writer.push(&row(i as i64, None), commit * 10 + i, true, commit, None).unwrap();
+        }
+    }
+    let group = writer.group();
+    for at in 0..70 {
+        let expected = (10..60).filter(|c| *c <= at).map(|c| c % 3).sum::<u64>();
+        assert_eq!(group.rows_at(at) as u64, expected, "at {at}");
+    }
+    for r in 0..group.row_count() {
+        assert!(group.is_created_at(r, group.created(r)));
+        assert!(!group.is_created_at(r, group.created(r) - 1));
+    }
+}
+
+#[test]
+fn row_ids_survive_breaks_and_updates() {
+    let mut writer = writer();
+    for id in [1, 2, 3, 9, 10] {
+        writer.push(&row(0, None), id, true, 5, None).unwrap();
+    }
+    writer.push(&row(0, None), 2, false, 6, None).unwrap();
+    writer.push(&row(0, None), 11, true, 7, None).unwrap();
+    let group = writer.group();
+    let ids: Vec<u64> = (0..7).map(|r| group.row_id(r)).collect();
+    assert_eq!(ids, [1, 2, 3, 9, 10, 2, 11]);
+    assert_eq!(group.fresh_row(2), Some(1));
+    assert_eq!(group.fresh_row(10), Some(4));
+    assert_eq!(group.fresh_row(11), Some(6));
+    assert_eq!((group.fresh_row(4), group.fresh_row(12), group.fresh_row(0)), (None, None, None));
+}
+
+#[test]
+fn values_read_back_across_chunks() {
+    let mut writer = writer();
+    let schema = Schema::builder().field("a", DataType::I32).nullable("b", DataType::Text);
+    let schema = schema.build().unwrap();
+    let mut batch = Batch::empty(&schema);
+    for i in 0..1000 {
+        let text = format!("text {i}");
+        batch.push_row(&schema, &row(i, (i % 3 > 0).then_some(text.as_str()))).unwrap();
+    }
+    writer.push_batch(&batch, 1, 3).unwrap();
+    let group = writer.group();
+    let mut start = 0;
+    while start < 1000 {
+        let end = group.chunk_end(start).min(1000);
+        let (a, b) = (group.column(0, start, end).unwrap(), group.column(1, start, end).unwrap());
+        for i in start..end {
+            assert_eq!(a.value(i - start), ValueRef::Int(i as i64));
+            let text = format!("text {i}");
+            let expected = if i % 3 > 0 { ValueRef::Text(&text) } else { ValueRef::Null };
+            assert_eq!((b.value(i - start), group.value(1, i)), (expected, expected));
+        }
+        start = end;
+    }
+}

@@ -1,0 +1,149 @@
+//! The writing end of an open group. Whoever holds the commit lock holds it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use esker_arena::{AppendVec, Appender, Arena, Category, SparseWords};
+use esker_format::{Batch, Schema, Value};
+
+use super::column::GroupColumnWriter;
+use super::{Group, GroupColumn};
+use crate::Result;
+use crate::location::{Location, row_word};
+
+/// Appends rows to a group.
+pub struct GroupWriter {
+    group: Arc<Group>,
+    columns: Vec<GroupColumnWriter>,
+    created: Appender<[u64; 2]>,
+    row_ids: Appender<[u64; 2]>,
+    fresh: Appender<[u64; 2]>,
+    rows: usize,
+    next_row_id: u64,
+    next_fresh_id: u64,
+    last_commit: u64,
+}
+
+impl GroupWriter {
+    /// A group without rows.
+    ///
+    /// # Errors
+    /// `OverBudget` when the arena is full.
+    pub fn create(arena: &Arc<Arena>, id: u64, schema: &Schema) -> Result<Self> {
+        let mut columns = Vec::with_capacity(schema.fields().len());
+        let mut writers = Vec::with_capacity(schema.fields().len());
+        for field in schema.fields() {
+            let (writer, column) = GroupColumn::create(arena, field.data_type, field.nullable)?;
+            writers.push(writer);
+            columns.push(column);
+        }
+        let (created_writer, created) = AppendVec::new(arena, Category::Visibility)?;
+        let (row_id_writer, row_ids) = AppendVec::new(arena, Category::Visibility)?;
+        let (fresh_writer, fresh) = AppendVec::new(arena, Category::Visibility)?;
+        let group = Arc::new(Group {
+            id,
+            columns,
+            created,
+            row_ids,
+            fresh,
+            length: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            deleted: SparseWords::new(arena, Category::Visibility)?,
+            replaced: SparseWords::new(arena, Category::Visibility)?,
+            dead: AtomicU64::new(0),
+        });
+        Ok(Self {
+            group,
+            columns: writers,
+            created: created_writer,
+            row_ids: row_id_writer,
+            fresh: fresh_writer,
+            rows: 0,
+            next_row_id: u64::MAX,
+            next_fresh_id: u64::MAX,
+            last_commit: u64::MAX,
+        })
+    }
+
+    /// The reading end.
+    #[must_use]
+    pub fn group(&self) -> &Arc<Group> {
+        &self.group
+    }
+
+    /// How many rows have been appended.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Appends one row and publishes it as created by `commit`; `fresh` for an inserted row,
+    /// false for a new version of an older one.
+    ///
+    /// # Errors
+    /// `OverBudget` when the arena is full; the group must not be used any more then.
+    pub fn push(
+        &mut self,
+        row: &[Value],
+        row_id: u64,
+        fresh: bool,
+        commit: u64,
+        replaced: Option<Location>,
+    ) -> Result<Location> {
+        debug_assert_eq!(row.len(), self.columns.len(), "a row has a value for every field");
+        let mut bytes = 0;
+        for (column, value) in self.columns.iter_mut().zip(row) {
+            bytes += column.push(value)?;
+        }
+        if let Some(location) = replaced {
+            self.group.replaced.set(row_word(self.rows), location.word())?;
+        }
+        let first = self.rows;
+        self.publish(1, row_id, fresh, commit, bytes)?;
+        Ok(Location::new(self.group.id, first))
+    }
+
+    /// Appends a batch of inserted rows with consecutive row ids.
+    ///
+    /// # Errors
+    /// As for [`GroupWriter::push`].
+    pub fn push_batch(&mut self, batch: &Batch, first_row_id: u64, commit: u64) -> Result<usize> {
+        let first = self.rows;
+        let mut bytes = 0;
+        for (column, values) in self.columns.iter_mut().zip(&batch.columns) {
+            bytes += column.append_column(values)?;
+        }
+        self.publish(batch.len(), first_row_id, true, commit, bytes)?;
+        Ok(first)
+    }
+
+    fn publish(
+        &mut self,
+        count: usize,
+        row_id: u64,
+        fresh: bool,
+        commit: u64,
+        bytes: u64,
+    ) -> Result<()> {
+        let first = self.rows as u64;
+        let breaks = self.next_row_id != row_id;
+        if breaks {
+            self.row_ids.push([first, row_id])?;
+        }
+        if fresh && (breaks || self.next_fresh_id != row_id) {
+            self.fresh.push([first, row_id])?;
+        }
+        self.next_row_id = row_id + count as u64;
+        if fresh {
+            self.next_fresh_id = self.next_row_id;
+        }
+        if self.last_commit != commit {
+            self.created.push([first, commit])?;
+            self.last_commit = commit;
+        }
+        self.rows += count;
+        self.group.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.group.length.store(self.rows as u64, Ordering::Release);
+        Ok(())
+    }
+}

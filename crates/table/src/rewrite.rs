@@ -1,0 +1,377 @@
+//! Rewriting units as segments: sealing (a frozen group becomes a segment) and merging (segments
+//! become fewer, and their dead rows go).
+//!
+//! ```text
+//!  build    keep every version that some snapshot may see, in the order of row ids;
+//!           write files, sync them                                        no lock
+//!  number   append the frame that names inputs and outputs, wait for it   (the layer above)
+//!  publish  carry over deaths that came meanwhile, swap the units         commit lock
+//!  repoint  index entries, in batches                                     commit lock each
+//! ```
+//!
+//! A version is dropped when it died at or before `oldest`, the oldest commit that any snapshot
+//! reads at. Snapshots taken later read at newer commits, so they do not see it either.
+
+use std::sync::Arc;
+
+use esker_format::edit::SegmentEntry;
+use esker_format::segment::{SEGMENT_ROWS_MAX, encode_column};
+use esker_format::{Column, Schema};
+
+use crate::location::Location;
+use crate::segment::{Created, Segment, SegmentSpec, SegmentWriter, SinkTarget};
+use crate::table::Table;
+use crate::view::{Forwarding, Unit, View};
+use crate::{Error, Result};
+
+/// Bytes of a merged segment, about, at the most.
+pub const SEGMENT_BYTES_MAX: u64 = 1 << 30;
+/// Index entries repointed per hold of the commit lock.
+pub const REPOINT_BATCH: usize = 1_024;
+
+/// One version that is kept.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Kept {
+    row_id: u64,
+    unit: u32,
+    row: u32,
+}
+
+/// What a rewrite needs to know.
+pub struct RewritePlan {
+    /// The table.
+    pub table: Arc<Table>,
+    /// The units to rewrite, groups or segments, by rising age.
+    pub inputs: Vec<Unit>,
+    /// The oldest commit that any snapshot reads at.
+    pub oldest: u64,
+    /// The outputs hold the effects of all commits up to this one.
+    pub through: u64,
+    /// The database's identity.
+    pub database: u128,
+}
+
+/// Outputs that are written but not part of the table yet.
+pub struct Rewritten {
+    plan: RewritePlan,
+    /// The new segments.
+    pub segments: Vec<Arc<Segment>>,
+    forwardings: Vec<Vec<u64>>,
+}
+
+/// Gives out numbers and places for new segments, and opens what was written.
+pub trait SegmentSink {
+    /// A number that no unit has had.
+    fn next_id(&mut self) -> u64;
+
+    /// Where the segment's bytes go.
+    ///
+    /// # Errors
+    /// What the machine says.
+    fn create(&mut self, id: u64) -> Result<SinkTarget>;
+
+    /// Syncs and opens a finished segment.
+    ///
+    /// # Errors
+    /// What the machine says.
+    fn finish(&mut self, entry: SegmentEntry, target: SinkTarget) -> Result<Segment>;
+
+    /// A point at which others may run, in simulation.
+    fn pause(&mut self);
+}
+
+impl RewritePlan {
+    /// Writes the outputs.
+    ///
+    /// # Errors
+    /// What the machine says, or `Corrupt` when an input is damaged. Nothing has changed then;
+    /// files that were written are named by no catalogue.
+    pub fn build(self, sink: &mut dyn SegmentSink) -> Result<Rewritten> {
+        let schema = Arc::clone(&self.table.view().schema);
+        let kept = self.kept_rows()?;
+        let mut forwardings: Vec<Vec<u64>> =
+            self.inputs.iter().map(|unit| vec![0; unit.row_count()]).collect();
+        let rows_max = self.rows_per_segment(kept.len());
+        let mut segments = Vec::new();
+        for rows in kept.chunks(rows_max.max(1)) {
+            let id = sink.next_id();
+            for (i, kept) in rows.iter().enumerate() {
+                let targets = forwardings.get_mut(kept.unit as usize);
+                if let Some(slot) = targets.and_then(|t| t.get_mut(kept.row as usize)) {
+                    *slot = Location::new(id, i).word();
+                }
+            }
+            segments.push(Arc::new(self.write_segment(&schema, id, rows, sink)?));
+            sink.pause();
+        }
+        Ok(Rewritten { plan: self, segments, forwardings })
+    }
+
+    /// Every version that some snapshot may see, by row id and age.
+    fn kept_rows(&self) -> Result<Vec<Kept>> {
+        let mut kept = Vec::new();
+        for (index, unit) in (0u32..).zip(&self.inputs) {
+            for row in 0..unit.row_count() {
+                let deleted = unit.deleted(row);
+                if deleted != 0 && deleted <= self.oldest {
+                    continue;
+                }
+                let (row_id, row) = (unit.row_id(row)?, u32::try_from(row).unwrap_or(u32::MAX));
+                kept.push(Kept { row_id, unit: index, row });
+            }
+        }
+        // Stable, and inputs come by age, so versions of one row stay in order.
+        if !kept.is_sorted_by_key(|k| k.row_id) {
+            kept.sort_by_key(|k| k.row_id);
+        }
+        Ok(kept)
+    }
+
+    /// Rows per output, so that outputs are full but not too large.
+    fn rows_per_segment(&self, kept: usize) -> usize {
+        let (rows, bytes) = self.inputs.iter().fold((0, 0), |(rows, bytes), unit| {
+            (rows + unit.row_count() as u64, bytes + unit.byte_count())
+        });
+        let by_bytes = (SEGMENT_BYTES_MAX * rows.max(1)) / bytes.max(1);
+        let most = usize::try_from(by_bytes).unwrap_or(usize::MAX).clamp(1, SEGMENT_ROWS_MAX);
+        kept.div_ceil(kept.div_ceil(most).max(1))
+    }
+
+    fn write_segment(
+        &self,
+        schema: &Schema,
+        id: u64,
+        rows: &[Kept],
+        sink: &mut dyn SegmentSink,
+    ) -> Result<Segment> {
+        let spec = SegmentSpec {
+            database: self.database,
+            table: self.table.id(),
+            segment: id,
+            schema_version: schema.version(),
+            rows: u32::try_from(rows.len()).unwrap_or(u32::MAX),
+        };
+        let mut writer = SegmentWriter::new(spec, sink.create(id)?)?;
+        for (position, field) in schema.fields().iter().enumerate() {
+            let mut column = Column::empty(field.data_type);
+            self.gather(position, rows, &mut column)?;
+            writer.column(&encode_column(field.id, &column))?;
+            sink.pause();
+        }
+        let row_ids: Vec<u64> = rows.iter().map(|kept| kept.row_id).collect();
+        let dead = self.dead_bits(rows);
+        let (file_bytes, target) = writer.finish(&row_ids, dead.as_deref())?;
+        let entry = SegmentEntry { id, rows: spec.rows, file_bytes, holds_through: self.through };
+        let segment = sink.finish(entry, target)?;
+        self.carry_versions(&segment, rows)?;
+        Ok(segment)
+    }
+
+    /// Kept versions that had died by `through`, for recovery, which knows no snapshots.
+    fn dead_bits(&self, rows: &[Kept]) -> Option<Vec<u64>> {
+        let mut bits = vec![0u64; rows.len().div_ceil(64)];
+        let mut any = false;
+        for (i, kept) in rows.iter().enumerate() {
+            let deleted = self.unit(kept).map_or(0, |unit| unit.deleted(kept.row as usize));
+            if deleted != 0 && deleted <= self.through {
+                any = true;
+                if let Some(word) = bits.get_mut(i / 64) {
+                    *word |= 1 << (i % 64);
+                }
+            }
+        }
+        any.then_some(bits)
+    }
+
+    fn unit(&self, kept: &Kept) -> Option<&Unit> {
+        self.inputs.get(kept.unit as usize)
+    }
+
+    /// Copies one column, in runs of consecutive rows of one unit.
+    fn gather(&self, position: usize, rows: &[Kept], column: &mut Column) -> Result<()> {
+        let mut at = 0;
+        while let Some(first) = rows.get(at) {
+            let Some(unit) = self.unit(first) else { break };
+            let start = first.row as usize;
+            let limit = match unit {
+                Unit::Group(group) => group.chunk_end(start),
+                Unit::Segment(segment) => segment.zone_end(start),
+            };
+            let follows = |(i, kept): (usize, &Kept)| {
+                kept.unit == first.unit && kept.row as usize == start + i
+            };
+            let rest = rows.get(at..).unwrap_or_default();
+            let run = rest
+                .iter()
+                .take(limit - start)
+                .enumerate()
+                .take_while(|pair| follows(*pair))
+                .count();
+            let slice = match unit {
+                Unit::Group(group) => group
+                    .column(position, start, start + run)
+                    .ok_or_else(|| Error::corrupt(format!("no column {position}")))?,
+                Unit::Segment(segment) => segment.column(position, start..start + run)?,
+            };
+            column.append(&slice)?;
+            at += run.max(1);
+        }
+        Ok(())
+    }
+
+    /// While some snapshot is older than the newest row, the segment says when rows were created
+    /// and what they replaced.
+    fn carry_versions(&self, segment: &Segment, rows: &[Kept]) -> Result<()> {
+        let mut runs: Vec<(u32, u64)> = Vec::new();
+        let mut newest = 0;
+        for (i, kept) in (0u32..).zip(rows) {
+            let Some(unit) = self.unit(kept) else { continue };
+            let row = kept.row as usize;
+            let created = unit.created(row);
+            newest = newest.max(created);
+            if runs.last().is_none_or(|run| run.1 != created) {
+                runs.push((i, created));
+            }
+            if let Some(older) = unit.replaced(row).filter(|_| created > self.oldest) {
+                segment.replaced.set(i, older.word())?;
+            }
+        }
+        if newest > self.oldest {
+            segment.set_created(Created::Runs(runs));
+        }
+        Ok(())
+    }
+}
+
+impl Rewritten {
+    /// Entries for the catalogue.
+    #[must_use]
+    pub fn entries(&self) -> Vec<SegmentEntry> {
+        self.segments.iter().map(|s| s.entry()).collect()
+    }
+
+    /// The numbers of the inputs.
+    #[must_use]
+    pub fn input_ids(&self) -> Vec<u64> {
+        self.plan.inputs.iter().map(Unit::id).collect()
+    }
+
+    /// Swaps the outputs in, once the frame that names them is durable. Under the commit lock.
+    /// The index entries still name the inputs then; [`Repoint`] moves them.
+    ///
+    /// # Errors
+    /// `OverBudget` when the arena is full.
+    pub fn publish(self, commit: u64) -> Result<Repoint> {
+        for (unit, targets) in self.plan.inputs.iter().zip(&self.forwardings) {
+            if unit.dead_count() > 0 && !esker_log::sabotage::planted("merge_forgets_deletes") {
+                self.carry_deaths(unit, targets)?;
+            }
+        }
+        let table = Arc::clone(&self.plan.table);
+        let mut view: View = (*table.view()).clone();
+        view.remove(&self.input_ids());
+        for segment in &self.segments {
+            view.insert(Unit::Segment(Arc::clone(segment)));
+        }
+        let mut inputs = Vec::new();
+        for (unit, targets) in self.plan.inputs.into_iter().zip(self.forwardings) {
+            let forwarding = Arc::new(Forwarding { unit: unit.id(), targets, retired_at: commit });
+            view.retired.push(Arc::clone(&forwarding));
+            inputs.push((unit, forwarding));
+        }
+        table.raise_drop_horizon(self.plan.oldest);
+        table.set_view(view);
+        Ok(Repoint { table, inputs, unit: 0, row: 0 })
+    }
+
+    fn carry_deaths(&self, unit: &Unit, targets: &[u64]) -> Result<()> {
+        for (row, target) in targets.iter().enumerate() {
+            let deleted = unit.deleted(row);
+            let Some(target) = Location::from_word(*target).filter(|_| deleted != 0) else {
+                continue;
+            };
+            if let Some(output) = self.segments.iter().find(|s| s.id() == target.unit()) {
+                output.delete(target.row(), deleted)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// One index entry to move: the key's hash, the old word, and the new word (0 to remove it).
+pub type Move = (u64, u64, u64);
+
+/// Moves index entries from merged units to where their rows went.
+pub struct Repoint {
+    table: Arc<Table>,
+    inputs: Vec<(Unit, Arc<Forwarding>)>,
+    unit: usize,
+    row: usize,
+}
+
+impl Repoint {
+    /// The numbers of the retired units.
+    #[must_use]
+    pub fn retired(&self) -> Vec<u64> {
+        self.inputs.iter().map(|(unit, _)| unit.id()).collect()
+    }
+
+    /// The next entries to move, hashed without a lock; `None` at the end.
+    ///
+    /// # Errors
+    /// `Corrupt` when a block of an input does not fit its checksum.
+    pub fn next_batch(&mut self) -> Result<Option<Vec<Move>>> {
+        if self.table.index().is_empty() {
+            return Ok(None);
+        }
+        let view = self.table.view();
+        while let Some((unit, forwarding)) = self.inputs.get(self.unit) {
+            if self.row >= unit.row_count() {
+                self.unit += 1;
+                self.row = 0;
+                continue;
+            }
+            let end = unit.row_count().min(self.row + REPOINT_BATCH);
+            let mut batch = Vec::with_capacity(end - self.row);
+            for row in self.row..end {
+                let hash = key_hash(&self.table, &view.schema, unit, row)?;
+                let target = forwarding.targets.get(row).copied().unwrap_or_default();
+                batch.push((hash, Location::new(unit.id(), row).word(), target));
+            }
+            self.row = end;
+            return Ok(Some(batch));
+        }
+        Ok(None)
+    }
+
+    /// Moves entries, those that still name the old place. Under the commit lock.
+    pub fn apply(&self, batch: &[Move]) {
+        for (hash, old, new) in batch {
+            match new {
+                0 => {
+                    self.table.index().remove(*hash, *old);
+                }
+                _ if esker_log::sabotage::planted("index_entry_not_repointed") => {}
+                new => {
+                    self.table.index().replace(*hash, *old, *new);
+                }
+            }
+        }
+    }
+}
+
+/// The hash under which a row of a table is indexed.
+///
+/// # Errors
+/// `Corrupt` when a block does not fit its checksum.
+pub fn key_hash(table: &Table, schema: &Schema, unit: &Unit, row: usize) -> Result<u64> {
+    let positions = schema.key_positions();
+    if positions.is_empty() {
+        return Ok(table.hasher().hash_row_id(unit.row_id(row)?));
+    }
+    let mut key = Vec::with_capacity(positions.len());
+    for position in positions {
+        key.push(unit.value(*position, row)?);
+    }
+    Ok(table.hasher().hash_key(key))
+}

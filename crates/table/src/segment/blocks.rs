@@ -1,0 +1,109 @@
+//! First touch of a block: read it, verify its checksum, and only then use the mapping.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use esker_format::checksum::{Place, checksum};
+use esker_format::segment::BLOCK_BYTES;
+use esker_vfs::File;
+
+use crate::{Error, Result};
+
+/// The tag of segment files in checksums.
+const FILE_TAG: u64 = 3 << 56;
+
+/// The place of a block, the footer (block [`u64::MAX`] − 1) or the trailer (block [`u64::MAX`]).
+#[must_use]
+pub fn block_place(database: u128, segment: u64, block: u64) -> Place {
+    Place { database, file: FILE_TAG | segment, position: block }
+}
+
+/// Where the footer stands, for its checksum.
+pub const FOOTER_BLOCK: u64 = u64::MAX - 1;
+/// Where the trailer stands, for its checksum.
+pub const TRAILER_BLOCK: u64 = u64::MAX;
+
+/// Which blocks of a file have been verified.
+pub struct Blocks {
+    file: Arc<dyn File>,
+    path: PathBuf,
+    database: u128,
+    segment: u64,
+    data_end: u64,
+    checksums: Vec<u64>,
+    verified: Vec<AtomicU64>,
+}
+
+impl Blocks {
+    /// No block verified yet.
+    #[must_use]
+    pub fn new(
+        file: Arc<dyn File>,
+        path: PathBuf,
+        database: u128,
+        segment: u64,
+        data_end: u64,
+        checksums: Vec<u64>,
+    ) -> Self {
+        let words = checksums.len().div_ceil(64);
+        let verified = std::iter::repeat_with(AtomicU64::default).take(words).collect();
+        Self { file, path, database, segment, data_end, checksums, verified }
+    }
+
+    /// Verifies the blocks under the bytes from `start` up to `end`, if that has not been done.
+    ///
+    /// # Errors
+    /// `Corrupt` naming file and offset, or what the machine says.
+    #[inline]
+    pub fn ensure(&self, start: u64, end: u64) -> Result<()> {
+        if start >= end {
+            return Ok(());
+        }
+        let (first, last) = (start / BLOCK_BYTES as u64, (end - 1) / BLOCK_BYTES as u64);
+        for block in first..=last {
+            if !self.is_verified(block) {
+                self.verify(block)?;
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn is_verified(&self, block: u64) -> bool {
+        let index = usize::try_from(block / 64).unwrap_or(usize::MAX);
+        let word = self.verified.get(index).map_or(0, |w| w.load(Ordering::Acquire));
+        word >> (block % 64) & 1 == 1
+    }
+
+    /// Reads and verifies a block, whether or not that has been done.
+    ///
+    /// # Errors
+    /// As for [`Blocks::ensure`].
+    pub fn verify(&self, block: u64) -> Result<()> {
+        let offset = block * BLOCK_BYTES as u64;
+        let len = (self.data_end - offset.min(self.data_end)).min(BLOCK_BYTES as u64);
+        let mut bytes = vec![0; usize::try_from(len).unwrap_or_default()];
+        self.file.read_exact_at(&mut bytes, offset)?;
+        let index = usize::try_from(block).unwrap_or(usize::MAX);
+        let expected = self.checksums.get(index).copied();
+        if expected != Some(checksum(block_place(self.database, self.segment, block), &bytes)) {
+            let path = self.path.display();
+            return Err(Error::corrupt(format!(
+                "{path}: the {len} bytes at offset {offset} do not fit their checksum"
+            )));
+        }
+        if let Some(word) = self.verified.get(index / 64) {
+            word.fetch_or(1 << (index % 64), Ordering::Release);
+        }
+        Ok(())
+    }
+
+    /// Verifies every block again.
+    ///
+    /// # Errors
+    /// As for [`Blocks::ensure`]; the first damaged block is named.
+    pub fn verify_all(&self) -> Result<()> {
+        (0..self.checksums.len() as u64).try_for_each(|block| self.verify(block))
+    }
+}

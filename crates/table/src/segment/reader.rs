@@ -1,0 +1,489 @@
+//! Reading a segment.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use arc_swap::ArcSwapOption;
+use esker_arena::{Arena, Category, SparseWords};
+use esker_format::checksum::checksum;
+use esker_format::segment::{
+    BLOCK_BYTES, ColumnLayout, Encoding, Extent, Footer, RowIds, TRAILER_BYTES, Trailer, ZONE_ROWS,
+    ZoneEntry,
+};
+use esker_format::{Codes, ColumnSlice, Data, Dictionary, FieldId, Schema, Validity, ValueRef};
+use esker_vfs::{Environment, Mapping, OpenMode};
+
+use super::blocks::{Blocks, FOOTER_BLOCK, TRAILER_BLOCK, block_place};
+use super::segment_path;
+use crate::location::{Location, row_word};
+use crate::{Error, Result};
+
+/// When the rows of a segment were created, while some snapshot may be older than that.
+pub enum Created {
+    /// All by one commit whose number is stored here once it is known; [`u64::MAX`] before that.
+    Load(Arc<AtomicU64>),
+    /// Runs of rows (first row, commit), by rising row.
+    Runs(Vec<(u32, u64)>),
+}
+
+/// An immutable run of rows, and which of them have died.
+pub struct Segment {
+    id: u64,
+    footer: Footer,
+    mapping: Mapping,
+    blocks: Option<Blocks>,
+    file: Option<(Environment, PathBuf)>,
+    file_bytes: u64,
+    holds_through: u64,
+    positions: Vec<Option<usize>>,
+    pub(crate) deleted: SparseWords,
+    pub(crate) replaced: SparseWords,
+    dead: AtomicU64,
+    created: ArcSwapOption<Created>,
+    doomed: AtomicBool,
+}
+
+impl Segment {
+    /// Opens a segment file: reads and verifies footer and trailer, maps the data.
+    ///
+    /// # Errors
+    /// `Corrupt` naming the file, or what the machine says.
+    pub fn open(
+        environment: &Environment,
+        dir: &Path,
+        database: u128,
+        entry: &esker_format::edit::SegmentEntry,
+        schema: &Schema,
+        arena: &Arc<Arena>,
+    ) -> Result<Self> {
+        let path = segment_path(dir, entry.id);
+        let at = |e: Error| e.at(path.display());
+        let file = environment.files.open(&path, OpenMode::Read)?;
+        let len = file.len()?;
+        if len != entry.file_bytes {
+            let want = entry.file_bytes;
+            return Err(at(Error::corrupt(format!("{len} bytes long, the catalogue says {want}"))));
+        }
+        let mut tail = vec![0; TRAILER_BYTES];
+        let tail_offset = len.saturating_sub(TRAILER_BYTES as u64);
+        file.read_exact_at(&mut tail, tail_offset).map_err(|e| at(e.into()))?;
+        let place = |block| block_place(database, entry.id, block);
+        let trailer = Trailer::decode(&tail, place(TRAILER_BLOCK)).map_err(|e| at(e.into()))?;
+        let footer_end = trailer.footer_offset.checked_add(trailer.footer_len);
+        if footer_end != Some(tail_offset) {
+            return Err(at(Error::corrupt("the footer does not end at the trailer")));
+        }
+        let mut bytes = vec![0; usize::try_from(trailer.footer_len).unwrap_or_default()];
+        file.read_exact_at(&mut bytes, trailer.footer_offset)?;
+        if checksum(place(FOOTER_BLOCK), &bytes) != trailer.footer_checksum {
+            let offset = trailer.footer_offset;
+            return Err(at(Error::corrupt(format!("offset {offset}: footer checksum"))));
+        }
+        let mut footer = Footer::decode(&bytes, trailer.footer_offset).map_err(|e| at(e.into()))?;
+        if footer.segment != entry.id || footer.rows != entry.rows {
+            return Err(at(Error::corrupt("the footer names another segment")));
+        }
+        let mapping = file.map(trailer.footer_offset)?;
+        let checksums = std::mem::take(&mut footer.block_checksums);
+        let data_end = trailer.footer_offset;
+        let blocks = Blocks::new(file, path.clone(), database, entry.id, data_end, checksums);
+        let file = Some((environment.clone(), path));
+        let mut segment = Self::assemble(footer, mapping, schema, arena)?;
+        segment.blocks = Some(blocks);
+        segment.file = file;
+        segment.file_bytes = len;
+        segment.holds_through = entry.holds_through;
+        Ok(segment)
+    }
+
+    /// A segment over bytes in memory, as [`super::SegmentWriter`] made them.
+    ///
+    /// # Errors
+    /// `Corrupt` when the bytes are not a segment.
+    pub fn in_memory(
+        mapping: Mapping,
+        schema: &Schema,
+        arena: &Arc<Arena>,
+        holds_through: u64,
+    ) -> Result<Self> {
+        let mut tail = esker_format::codec::Reader::new(&mapping);
+        tail.raw(mapping.len().saturating_sub(TRAILER_BYTES) + 16)?;
+        let (offset, len) = (tail.u64()?, tail.u64()?);
+        let (from, to) = (byte(offset), byte(offset + len));
+        let footer = Footer::decode(mapping.get(from..to).unwrap_or_default(), offset)?;
+        let file_bytes = mapping.len() as u64;
+        let mut segment = Self::assemble(footer, mapping, schema, arena)?;
+        segment.file_bytes = file_bytes;
+        segment.holds_through = holds_through;
+        Ok(segment)
+    }
+
+    fn assemble(
+        footer: Footer,
+        mapping: Mapping,
+        schema: &Schema,
+        arena: &Arc<Arena>,
+    ) -> Result<Self> {
+        let position = |id: FieldId| footer.columns.iter().position(|column| column.field == id);
+        let positions = schema.fields().iter().map(|f| position(f.id)).collect();
+        Ok(Self {
+            id: footer.segment,
+            footer,
+            mapping,
+            blocks: None,
+            file: None,
+            file_bytes: 0,
+            holds_through: 0,
+            positions,
+            deleted: SparseWords::new(arena, Category::Visibility)?,
+            replaced: SparseWords::new(arena, Category::Visibility)?,
+            dead: AtomicU64::new(0),
+            created: ArcSwapOption::empty(),
+            doomed: AtomicBool::new(false),
+        })
+    }
+
+    /// At recovery: rows that were dead when the file was written died before any snapshot of this
+    /// opening.
+    ///
+    /// # Errors
+    /// `Corrupt` when a block does not fit its checksum.
+    pub fn mark_initially_dead(&self) -> Result<()> {
+        let Some(extent) = self.footer.dead else { return Ok(()) };
+        let bits: Vec<u8> = self.bytes(extent, 0..byte(extent.len))?.to_vec();
+        for row in 0..self.row_count() {
+            if bits.get(row / 8).is_some_and(|b| b >> (row % 8) & 1 == 1) {
+                self.delete(row, 1)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The number.
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// How many rows it has, dead ones included.
+    #[must_use]
+    pub fn row_count(&self) -> usize {
+        self.footer.rows as usize
+    }
+
+    /// How many rows have been marked dead, at any commit.
+    #[must_use]
+    pub fn dead_count(&self) -> u64 {
+        self.dead.load(Ordering::Relaxed)
+    }
+
+    /// The length of the file.
+    #[must_use]
+    pub fn file_bytes(&self) -> u64 {
+        self.file_bytes
+    }
+
+    /// It holds the effects of all commits up to this one.
+    #[must_use]
+    pub fn holds_through(&self) -> u64 {
+        self.holds_through
+    }
+
+    /// Its entry in the catalogue.
+    #[must_use]
+    pub fn entry(&self) -> esker_format::edit::SegmentEntry {
+        esker_format::edit::SegmentEntry {
+            id: self.id,
+            rows: self.footer.rows,
+            file_bytes: self.file_bytes,
+            holds_through: self.holds_through,
+        }
+    }
+
+    /// Says when its rows were created; they count as created long ago otherwise.
+    pub fn set_created(&self, created: Created) {
+        self.created.store(Some(Arc::new(created)));
+    }
+
+    /// Forgets when rows were created, once no snapshot is older than the newest of them.
+    pub fn settle(&self, oldest: u64) {
+        if self.newest_commit() <= oldest {
+            self.created.store(None);
+        }
+    }
+
+    /// The newest commit that created a row; [`u64::MAX`] while a load is not committed.
+    #[must_use]
+    pub fn newest_commit(&self) -> u64 {
+        match self.created.load().as_deref() {
+            None => 0,
+            Some(Created::Load(commit)) => commit.load(Ordering::Acquire),
+            Some(Created::Runs(runs)) => runs.iter().map(|run| run.1).max().unwrap_or_default(),
+        }
+    }
+
+    /// True while the load that wrote it has not committed.
+    #[must_use]
+    pub fn is_loading(&self) -> bool {
+        matches!(self.created.load().as_deref(),
+            Some(Created::Load(commit)) if commit.load(Ordering::Acquire) == u64::MAX)
+    }
+
+    /// The commit that created a row; 0 when that was long ago.
+    #[must_use]
+    pub fn created(&self, row: usize) -> u64 {
+        match self.created.load().as_deref() {
+            None => 0,
+            Some(Created::Load(commit)) => commit.load(Ordering::Acquire),
+            Some(Created::Runs(runs)) => {
+                let after = runs.partition_point(|run| run.0 as usize <= row);
+                after.checked_sub(1).and_then(|i| runs.get(i)).map_or(0, |run| run.1)
+            }
+        }
+    }
+
+    /// The commit that killed a row, 0 while it lives.
+    #[must_use]
+    pub fn deleted(&self, row: usize) -> u64 {
+        self.deleted.get(row_word(row))
+    }
+
+    /// Marks a row dead from `commit` on. Under the commit lock, or at recovery.
+    ///
+    /// # Errors
+    /// `OverBudget` when the arena is full.
+    pub fn kill(&self, row: usize, commit: u64) -> Result<()> {
+        self.delete(row, commit)
+    }
+
+    pub(crate) fn delete(&self, row: usize, commit: u64) -> Result<()> {
+        debug_assert!(
+            self.deleted.get(row_word(row)) == 0,
+            "row {row} of segment {} died twice",
+            self.id
+        );
+        self.deleted.set(row_word(row), commit)?;
+        self.dead.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// The version that a row superseded.
+    #[must_use]
+    pub fn replaced(&self, row: usize) -> Option<Location> {
+        Location::from_word(self.replaced.get(row_word(row)))
+    }
+
+    /// Removes the file when the last user of this segment is gone.
+    pub fn doom(&self) {
+        self.doomed.store(true, Ordering::Relaxed);
+    }
+
+    /// Reads and verifies every block of the file.
+    ///
+    /// # Errors
+    /// `Corrupt` naming file and offset.
+    pub fn verify_all(&self) -> Result<()> {
+        self.blocks.as_ref().map_or(Ok(()), Blocks::verify_all)
+    }
+
+    #[inline]
+    fn bytes(&self, extent: Extent, range: Range<usize>) -> Result<&[u8]> {
+        let (start, end) = (byte(extent.offset) + range.start, byte(extent.offset) + range.end);
+        if let Some(blocks) = &self.blocks {
+            blocks.ensure(start as u64, end as u64)?;
+        }
+        self.mapping.get(start..end).ok_or_else(|| {
+            Error::corrupt(format!("segment {}: bytes {start}..{end} are missing", self.id))
+        })
+    }
+
+    fn typed<T: bytemuck::Pod>(&self, extent: Extent, rows: Range<usize>) -> Result<&[T]> {
+        let size = size_of::<T>();
+        let bytes = self.bytes(extent, rows.start * size..rows.end * size)?;
+        bytemuck::try_cast_slice(bytes)
+            .map_err(|e| Error::corrupt(format!("segment {}: {e}", self.id)))
+    }
+
+    fn codes(&self, width: u8, extent: Extent, rows: Range<usize>) -> Result<Codes<'_>> {
+        Ok(match width {
+            1 => Codes::U8(self.typed(extent, rows)?),
+            2 => Codes::U16(self.typed(extent, rows)?),
+            _ => Codes::U32(self.typed(extent, rows)?),
+        })
+    }
+
+    fn layout(&self, position: usize) -> Option<&ColumnLayout> {
+        self.footer.columns.get(self.positions.get(position).copied()??)
+    }
+
+    /// Rows of a column.
+    ///
+    /// # Errors
+    /// `Corrupt` when a block does not fit its checksum.
+    pub fn column(&self, position: usize, rows: Range<usize>) -> Result<ColumnSlice<'_>> {
+        let layout = self.layout(position).ok_or_else(|| {
+            Error::corrupt(format!("segment {}: no column for field {position}", self.id))
+        })?;
+        let data_type = layout.data_type;
+        let len = rows.len();
+        let validity = match layout.validity {
+            None => Validity::AllValid,
+            Some(extent) => {
+                let bits = self.bytes(extent, rows.start / 8..rows.end.div_ceil(8))?;
+                Validity::ValidBits { bits, offset: rows.start % 8 }
+            }
+        };
+        let data = match &layout.encoding {
+            Encoding::Constant(value) => Data::Constant(value.as_ref()),
+            Encoding::Plain { values } => self.plain(data_type, *values, rows)?,
+            Encoding::Narrowed { base, width, codes } => {
+                Data::Narrowed { base: *base, codes: self.codes(*width, *codes, rows)? }
+            }
+            Encoding::Dictionary { width, codes, offsets, heap } => Data::Dictionary {
+                codes: self.codes(*width, *codes, rows)?,
+                dictionary: Dictionary {
+                    offsets: self.typed(*offsets, 0..byte(offsets.len / 4))?,
+                    heap: self.bytes(*heap, 0..byte(heap.len))?,
+                },
+            },
+            Encoding::Variable { offsets, heap } => self.variable(*offsets, *heap, rows)?,
+            Encoding::FixedWidth { width, heap } => {
+                let width = *width as usize;
+                let heap = self.bytes(*heap, rows.start * width..rows.end * width)?;
+                Data::FixedWidth { width, heap }
+            }
+        };
+        Ok(ColumnSlice { data_type, len, validity, data })
+    }
+
+    fn variable(&self, offsets: Extent, heap: Extent, rows: Range<usize>) -> Result<Data<'_>> {
+        let offsets: &[u32] = self.typed(offsets, rows.start..rows.end + 1)?;
+        let (first, last) = (offsets.first(), offsets.last());
+        let (first, last) = (first.copied().unwrap_or(0), last.copied().unwrap_or(0));
+        if let Some(blocks) = &self.blocks {
+            blocks.ensure(heap.offset + u64::from(first), heap.offset + u64::from(last))?;
+        }
+        let (start, end) = (byte(heap.offset), byte(heap.offset + heap.len));
+        let heap = self.mapping.get(start..end).unwrap_or_default();
+        Ok(Data::Variable { offsets, heap })
+    }
+
+    fn plain(
+        &self,
+        data_type: esker_format::DataType,
+        values: Extent,
+        rows: Range<usize>,
+    ) -> Result<Data<'_>> {
+        use esker_format::DataType as T;
+        Ok(match data_type {
+            T::Bool | T::U8 => Data::U8(self.typed(values, rows)?),
+            T::U16 => Data::U16(self.typed(values, rows)?),
+            T::U32 => Data::U32(self.typed(values, rows)?),
+            T::U64 => Data::U64(self.typed(values, rows)?),
+            T::I8 => Data::I8(self.typed(values, rows)?),
+            T::I16 => Data::I16(self.typed(values, rows)?),
+            T::I32 | T::Date => Data::I32(self.typed(values, rows)?),
+            T::I64 | T::Timestamp => Data::I64(self.typed(values, rows)?),
+            T::F32 => Data::F32(self.typed(values, rows)?),
+            T::F64 => Data::F64(self.typed(values, rows)?),
+            T::Text | T::Bytes => {
+                return Err(Error::corrupt(format!("segment {}: plain text", self.id)));
+            }
+        })
+    }
+
+    /// One value.
+    ///
+    /// # Errors
+    /// `Corrupt` when its block does not fit its checksum.
+    pub fn value(&self, position: usize, row: usize) -> Result<ValueRef<'_>> {
+        Ok(self.column(position, row..row + 1)?.value(0))
+    }
+
+    /// The zone map entry of a column.
+    #[must_use]
+    pub fn zone(&self, position: usize, zone: usize) -> Option<&ZoneEntry> {
+        self.layout(position)?.zones.get(zone)
+    }
+
+    /// The row id of a row.
+    ///
+    /// # Errors
+    /// `Corrupt` when its block does not fit its checksum.
+    pub fn row_id(&self, row: usize) -> Result<u64> {
+        Ok(match self.footer.row_ids {
+            RowIds::Dense { first } => first + row as u64,
+            RowIds::Narrowed { first, codes, .. } => {
+                let code = self.typed::<u32>(codes, row..row + 1)?;
+                first + code.first().copied().map_or(0, u64::from)
+            }
+            RowIds::Plain { values, .. } => {
+                self.typed::<u64>(values, row..row + 1)?.first().copied().unwrap_or_default()
+            }
+        })
+    }
+
+    /// The least and the greatest row id.
+    #[must_use]
+    pub fn row_id_bounds(&self) -> (u64, u64) {
+        match self.footer.row_ids {
+            RowIds::Dense { first } => (first, first + u64::from(self.footer.rows).max(1) - 1),
+            RowIds::Narrowed { first, last, .. } | RowIds::Plain { first, last, .. } => {
+                (first, last)
+            }
+        }
+    }
+
+    /// The rows with an id, oldest version first: usually one or none.
+    ///
+    /// # Errors
+    /// `Corrupt` when a block does not fit its checksum.
+    pub fn rows_with_id(&self, row_id: u64) -> Result<Range<usize>> {
+        let (first, last) = self.row_id_bounds();
+        if row_id < first || row_id > last || self.footer.rows == 0 {
+            return Ok(0..0);
+        }
+        if let RowIds::Dense { first } = self.footer.row_ids {
+            let row = byte(row_id - first);
+            return Ok(row..row + 1);
+        }
+        let (mut low, mut high) = (0, self.row_count());
+        while low < high {
+            let middle = low.midpoint(high);
+            if self.row_id(middle)? < row_id { low = middle + 1 } else { high = middle }
+        }
+        let mut end = low;
+        while end < self.row_count() && self.row_id(end)? == row_id {
+            end += 1;
+        }
+        Ok(low..end)
+    }
+
+    /// The end of the zone that holds `row`.
+    #[must_use]
+    pub fn zone_end(&self, row: usize) -> usize {
+        ((row / ZONE_ROWS + 1) * ZONE_ROWS).min(self.row_count())
+    }
+
+    /// Bytes of the file per block, for reports.
+    #[must_use]
+    pub fn block_count(&self) -> u64 {
+        self.file_bytes.div_ceil(BLOCK_BYTES as u64)
+    }
+}
+
+impl Drop for Segment {
+    fn drop(&mut self) {
+        if let (true, Some((environment, path))) = (self.doomed.load(Ordering::Relaxed), &self.file)
+        {
+            // A file that stays behind is named by no catalogue and goes at the next open.
+            let _ = environment.files.remove(path);
+        }
+    }
+}
+
+fn byte(offset: u64) -> usize {
+    usize::try_from(offset).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,249 @@
+//! Writing a segment: buffers end to end, a checksum per block as they pass, then the footer.
+
+use std::sync::Arc;
+
+use esker_format::TableId;
+use esker_format::checksum::checksum;
+use esker_format::segment::{
+    BLOCK_BYTES, Buffer, ColumnLayout, Encoded, EncodedColumn, Encoding, Extent, Footer, RowIds,
+    Trailer, encode_row_ids, header,
+};
+use esker_vfs::File;
+
+use super::blocks::{FOOTER_BLOCK, TRAILER_BLOCK, block_place};
+use crate::Result;
+
+/// Bytes gathered before they are written.
+const WRITE_BYTES: usize = 1 << 20;
+/// Bytes after which the system is told to start writing back.
+const WRITEBACK_BYTES: u64 = 16 << 20;
+
+/// Where a segment's bytes go.
+pub enum SinkTarget {
+    /// A file.
+    File(Arc<dyn File>),
+    /// Memory, for memory databases.
+    Memory(Vec<u8>),
+}
+
+/// What a segment is.
+#[derive(Clone, Copy, Debug)]
+pub struct SegmentSpec {
+    /// The database's random identity.
+    pub database: u128,
+    /// The table.
+    pub table: TableId,
+    /// The segment's number.
+    pub segment: u64,
+    /// The version of the schema.
+    pub schema_version: u32,
+    /// How many rows it will have.
+    pub rows: u32,
+}
+
+/// Writes one segment, front to back.
+pub struct SegmentWriter {
+    spec: SegmentSpec,
+    target: SinkTarget,
+    pending: Vec<u8>,
+    position: u64,
+    written: u64,
+    started_writeback: u64,
+    block: Vec<u8>,
+    block_checksums: Vec<u64>,
+    columns: Vec<ColumnLayout>,
+}
+
+impl SegmentWriter {
+    /// Starts a segment with its header.
+    ///
+    /// # Errors
+    /// What the machine says; likewise below.
+    pub fn new(spec: SegmentSpec, target: SinkTarget) -> Result<Self> {
+        let mut writer = Self {
+            spec,
+            target,
+            pending: Vec::new(),
+            position: 0,
+            written: 0,
+            started_writeback: 0,
+            block: Vec::with_capacity(BLOCK_BYTES),
+            block_checksums: Vec::new(),
+            columns: Vec::new(),
+        };
+        writer.append(&header(spec.database, spec.table, spec.segment))?;
+        Ok(writer)
+    }
+
+    /// Appends bytes to the data, which are checksummed by block.
+    fn append(&mut self, mut bytes: &[u8]) -> Result<()> {
+        self.write(bytes)?;
+        while !bytes.is_empty() {
+            let room = BLOCK_BYTES - self.block.len();
+            // Whole blocks are checksummed where they lie.
+            if self.block.is_empty() && bytes.len() >= BLOCK_BYTES {
+                let (block, rest) = bytes.split_at(BLOCK_BYTES);
+                self.finish_block(block);
+                bytes = rest;
+            } else {
+                let (piece, rest) = bytes.split_at(room.min(bytes.len()));
+                self.block.extend_from_slice(piece);
+                bytes = rest;
+                if self.block.len() == BLOCK_BYTES {
+                    let block = std::mem::take(&mut self.block);
+                    self.finish_block(&block);
+                    self.block = block;
+                    self.block.clear();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn finish_block(&mut self, bytes: &[u8]) {
+        let block = self.block_checksums.len() as u64;
+        let place = block_place(self.spec.database, self.spec.segment, block);
+        self.block_checksums.push(checksum(place, bytes));
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.position += bytes.len() as u64;
+        match &mut self.target {
+            SinkTarget::Memory(memory) => memory.extend_from_slice(bytes),
+            SinkTarget::File(_) => {
+                if bytes.len() >= WRITE_BYTES {
+                    self.flush()?;
+                    self.write_through(bytes)?;
+                } else {
+                    self.pending.extend_from_slice(bytes);
+                    if self.pending.len() >= WRITE_BYTES {
+                        self.flush()?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let pending = std::mem::take(&mut self.pending);
+        let result = self.write_through(&pending);
+        self.pending = pending;
+        self.pending.clear();
+        result
+    }
+
+    fn write_through(&mut self, bytes: &[u8]) -> Result<()> {
+        if let SinkTarget::File(file) = &self.target {
+            file.write_all_at(bytes, self.written)?;
+            self.written += bytes.len() as u64;
+            if self.written - self.started_writeback >= WRITEBACK_BYTES {
+                file.start_writeback(self.started_writeback, self.written - self.started_writeback);
+                self.started_writeback = self.written;
+            }
+        }
+        Ok(())
+    }
+
+    fn buffer(&mut self, buffer: &Buffer<'_>) -> Result<Extent> {
+        self.raw_buffer(buffer.as_bytes())
+    }
+
+    fn raw_buffer(&mut self, bytes: &[u8]) -> Result<Extent> {
+        self.pad()?;
+        let offset = self.position;
+        self.append(bytes)?;
+        Ok(Extent { offset, len: bytes.len() as u64 })
+    }
+
+    fn pad(&mut self) -> Result<()> {
+        let padding = usize::try_from(self.position.next_multiple_of(64) - self.position);
+        let zeros = [0; 64];
+        self.append(zeros.get(..padding.unwrap_or_default()).unwrap_or_default())
+    }
+
+    /// Appends a column.
+    ///
+    /// # Errors
+    /// What the machine says.
+    pub fn column(&mut self, column: &EncodedColumn<'_>) -> Result<()> {
+        let encoding = match &column.values {
+            Encoded::Constant(value) => Encoding::Constant(value.clone()),
+            Encoded::Plain(values) => Encoding::Plain { values: self.buffer(values)? },
+            Encoded::Narrowed { base, width, codes } => {
+                Encoding::Narrowed { base: *base, width: *width, codes: self.buffer(codes)? }
+            }
+            Encoded::Dictionary { width, codes, offsets, heap } => Encoding::Dictionary {
+                width: *width,
+                codes: self.buffer(codes)?,
+                offsets: self.buffer(offsets)?,
+                heap: self.buffer(heap)?,
+            },
+            Encoded::Variable { offsets, heap } => {
+                Encoding::Variable { offsets: self.buffer(offsets)?, heap: self.buffer(heap)? }
+            }
+            Encoded::FixedWidth { width, heap } => {
+                Encoding::FixedWidth { width: *width, heap: self.buffer(heap)? }
+            }
+        };
+        let validity = match &column.validity {
+            Some(bits) => Some(self.buffer(bits)?),
+            None => None,
+        };
+        self.columns.push(ColumnLayout {
+            field: column.field,
+            data_type: column.data_type,
+            encoding,
+            validity,
+            zones: column.zones.clone(),
+        });
+        Ok(())
+    }
+
+    /// Appends row ids, dead rows, footer and trailer. Returns the length of the file, and the
+    /// bytes when they went to memory. Nothing is synced.
+    ///
+    /// # Errors
+    /// What the machine says.
+    pub fn finish(mut self, row_ids: &[u64], dead: Option<&[u64]>) -> Result<(u64, SinkTarget)> {
+        let first = row_ids.first().copied().unwrap_or_default();
+        let last = row_ids.last().copied().unwrap_or_default();
+        let row_ids = match encode_row_ids(row_ids) {
+            None => RowIds::Dense { first },
+            Some((4, codes)) => RowIds::Narrowed { first, last, codes: self.buffer(&codes)? },
+            Some((_, values)) => RowIds::Plain { first, last, values: self.buffer(&values)? },
+        };
+        let dead = match dead {
+            Some(bits) => Some(self.raw_buffer(bytemuck::cast_slice(bits))?),
+            None => None,
+        };
+        self.pad()?;
+        let data_end = self.position;
+        if !self.block.is_empty() {
+            let block = std::mem::take(&mut self.block);
+            self.finish_block(&block);
+        }
+        let footer = Footer {
+            table: self.spec.table,
+            segment: self.spec.segment,
+            schema_version: self.spec.schema_version,
+            rows: self.spec.rows,
+            row_ids,
+            dead,
+            columns: std::mem::take(&mut self.columns),
+            block_checksums: std::mem::take(&mut self.block_checksums),
+        };
+        let bytes = footer.encode();
+        let place = |block| block_place(self.spec.database, self.spec.segment, block);
+        let trailer = Trailer {
+            footer_offset: data_end,
+            footer_len: bytes.len() as u64,
+            footer_checksum: checksum(place(FOOTER_BLOCK), &bytes),
+        };
+        let trailer = trailer.encode(place(TRAILER_BLOCK));
+        self.write(&bytes)?;
+        self.write(&trailer)?;
+        self.flush()?;
+        Ok((self.position, self.target))
+    }
+}

@@ -1,0 +1,156 @@
+//! A table: what readers share, and the writer that the commit lock guards.
+//!
+//! ```text
+//!   key ─hash─► primary index ─► location ─► view ─► unit, row ─► visible? ─no─► replaced ─► …
+//! ```
+//!
+//! * The primary index has one entry per key: the newest version, which may be dead. It grows by
+//!   inserts, moves by updates (compare-and-swap), and shrinks when a merge drops dead versions.
+//! * A version names the one it replaced, for readers at older commits.
+//! * A table with a generated key has entries only for rows that were updated; others are found
+//!   by row id, by arithmetic.
+
+mod read;
+mod snapshot;
+mod writer;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arc_swap::ArcSwap;
+use esker_arena::{Arena, Category, PartitionedHash};
+use esker_format::{PrimaryKey, Schema, TableId};
+
+use crate::hash::KeyHasher;
+use crate::view::View;
+pub use read::Found;
+pub use snapshot::{SnapshotPart, TableSnapshot};
+pub use writer::{Existing, PreparedPut, TableWriter, describe_key};
+
+/// What all readers of a table share.
+pub struct Table {
+    id: TableId,
+    name: String,
+    arena: Arc<Arena>,
+    hasher: KeyHasher,
+    view: ArcSwap<View>,
+    index: PartitionedHash,
+    live: AtomicU64,
+    drop_horizon: AtomicU64,
+}
+
+impl Table {
+    /// A table without rows.
+    ///
+    /// # Errors
+    /// `OverBudget` when the arena is full.
+    pub fn new(
+        id: TableId,
+        name: String,
+        schema: Arc<Schema>,
+        arena: Arc<Arena>,
+        hasher: KeyHasher,
+    ) -> crate::Result<Self> {
+        let index = PartitionedHash::new(&arena, Category::Index)?;
+        let view = ArcSwap::from_pointee(View::empty(schema));
+        Ok(Self {
+            id,
+            name,
+            arena,
+            hasher,
+            view,
+            index,
+            live: AtomicU64::new(0),
+            drop_horizon: AtomicU64::new(0),
+        })
+    }
+
+    /// The number.
+    #[must_use]
+    pub fn id(&self) -> TableId {
+        self.id
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The schema.
+    #[must_use]
+    pub fn schema(&self) -> Arc<Schema> {
+        Arc::clone(&self.view.load().schema)
+    }
+
+    /// The memory that mutable state lies in.
+    #[must_use]
+    pub fn arena(&self) -> &Arc<Arena> {
+        &self.arena
+    }
+
+    /// The hash of primary keys.
+    #[must_use]
+    pub fn hasher(&self) -> &KeyHasher {
+        &self.hasher
+    }
+
+    /// What the table consists of now.
+    #[must_use]
+    pub fn view(&self) -> Arc<View> {
+        self.view.load_full()
+    }
+
+    /// Replaces the view. Only under the commit lock.
+    pub fn set_view(&self, view: View) {
+        self.view.store(Arc::new(view));
+    }
+
+    /// The primary index.
+    #[must_use]
+    pub fn index(&self) -> &PartitionedHash {
+        &self.index
+    }
+
+    /// How many rows are alive, the newest commits included.
+    #[must_use]
+    pub fn live_rows(&self) -> u64 {
+        self.live.load(Ordering::Relaxed)
+    }
+
+    /// Corrects the number of rows alive.
+    pub fn add_live_rows(&self, added: i64) {
+        self.live.fetch_add(added.cast_unsigned(), Ordering::Relaxed);
+    }
+
+    /// The newest commit that any merge has dropped versions for: a look-up at an older commit that
+    /// was not registered may have missed a version, and is done again at a newer one.
+    #[must_use]
+    pub fn drop_horizon(&self) -> u64 {
+        self.drop_horizon.load(Ordering::SeqCst)
+    }
+
+    /// Raises the horizon, before a merge's outputs are swapped in.
+    pub(crate) fn raise_drop_horizon(&self, oldest: u64) {
+        self.drop_horizon.fetch_max(oldest, Ordering::SeqCst);
+    }
+
+    /// Forgets where the rows of `units` went, once no entry names them and no snapshot is older
+    /// than their retirement. Only under the commit lock.
+    pub fn forget_retired(&self, units: &[u64]) {
+        let mut view = (*self.view()).clone();
+        view.retired.retain(|forwarding| !units.contains(&forwarding.unit));
+        self.set_view(view);
+    }
+
+    /// Ends the wait for old snapshots where no snapshot is older than `oldest` any more.
+    pub fn settle(&self, oldest: u64) {
+        self.view.load().segments().for_each(|segment| segment.settle(oldest));
+    }
+
+    /// True when the key is given out by the database.
+    #[must_use]
+    pub fn has_generated_key(&self) -> bool {
+        *self.view.load().schema.primary_key() == PrimaryKey::Generated
+    }
+}

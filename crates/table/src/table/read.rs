@@ -1,0 +1,176 @@
+//! Finding one row.
+
+use std::ops::ControlFlow;
+
+use esker_format::{Value, ValueRef};
+
+use super::Table;
+use crate::Result;
+use crate::location::Location;
+use crate::view::{Resolved, Unit, View};
+
+/// A visible row.
+pub struct Found<'v> {
+    /// The unit that holds it.
+    pub unit: &'v Unit,
+    /// Its number in the unit.
+    pub row: usize,
+}
+
+/// What came of walking one index entry.
+enum Walk<'v> {
+    Found(Found<'v>),
+    Absent,
+    Stale,
+}
+
+impl Table {
+    /// Looks up a row by its key as of commit `at`, and hands it to `take`.
+    ///
+    /// Takes no lock. `key` has one value per key field, fitted to the field's type; for a
+    /// generated key, the row id.
+    ///
+    /// # Errors
+    /// `Corrupt` when a block that the row lies in does not fit its checksum.
+    pub fn find<R>(
+        &self,
+        key: &[ValueRef<'_>],
+        at: u64,
+        mut take: impl FnMut(Found<'_>) -> Result<R>,
+    ) -> Result<Option<R>> {
+        loop {
+            let view = self.view.load();
+            let outcome = match row_id_of(key).filter(|_| view.schema.key_positions().is_empty()) {
+                Some(row_id) => self.find_row_id_in(&view, row_id, at)?,
+                None => self.find_key_in(&view, key, at)?,
+            };
+            match outcome {
+                Walk::Found(found) => return take(found).map(Some),
+                Walk::Absent => return Ok(None),
+                Walk::Stale => {}
+            }
+        }
+    }
+
+    fn find_key_in<'v>(&self, view: &'v View, key: &[ValueRef<'_>], at: u64) -> Result<Walk<'v>> {
+        let hash = self.hasher.hash_key(key.iter().copied());
+        let positions = view.schema.key_positions();
+        self.probe(hash, |location| {
+            self.walk(view, location, at, &|unit, row| unit.key_equals(row, positions, key))
+        })
+    }
+
+    /// A version by its row id.
+    fn find_row_id_in<'v>(&self, view: &'v View, row_id: u64, at: u64) -> Result<Walk<'v>> {
+        let hash = self.hasher.hash_row_id(row_id);
+        let walk = self.probe(hash, |location| {
+            self.walk(view, location, at, &|unit, row| Ok(unit.row_id(row)? == row_id))
+        })?;
+        if !matches!(walk, Walk::Absent) {
+            return Ok(walk);
+        }
+        for unit in &view.units {
+            match unit {
+                Unit::Group(group) => {
+                    if let Some(row) = group.fresh_row(row_id).filter(|r| unit.is_visible(*r, at)) {
+                        return Ok(Walk::Found(Found { unit, row }));
+                    }
+                }
+                Unit::Segment(segment) => {
+                    for row in segment.rows_with_id(row_id)? {
+                        if unit.is_visible(row, at) {
+                            return Ok(Walk::Found(Found { unit, row }));
+                        }
+                    }
+                }
+            }
+        }
+        Ok(Walk::Absent)
+    }
+
+    /// Tries every index entry under a hash until one leads to a visible row.
+    fn probe<'v>(
+        &self,
+        hash: u64,
+        mut walk: impl FnMut(Location) -> Result<Walk<'v>>,
+    ) -> Result<Walk<'v>> {
+        let mut outcome = Ok(Walk::Absent);
+        let _ = self.index.candidates(hash, |word| {
+            let Some(location) = Location::from_word(word) else {
+                return ControlFlow::Continue(());
+            };
+            match walk(location) {
+                Ok(Walk::Absent) => ControlFlow::Continue(()),
+                other => {
+                    outcome = other;
+                    ControlFlow::Break(())
+                }
+            }
+        });
+        outcome
+    }
+
+    /// From an index entry back through the versions that newer ones replaced.
+    fn walk<'v>(
+        &self,
+        view: &'v View,
+        location: Location,
+        at: u64,
+        is_wanted: &dyn Fn(&Unit, usize) -> Result<bool>,
+    ) -> Result<Walk<'v>> {
+        let mut location = location;
+        let mut first = true;
+        loop {
+            let (unit, row) = match view.resolve(location) {
+                Resolved::Row(unit, row) => (unit, row),
+                Resolved::Gone => return Ok(Walk::Absent),
+                Resolved::Unknown => return Ok(Walk::Stale),
+            };
+            // All versions in a chain have one key.
+            if first && !is_wanted(unit, row)? {
+                return Ok(Walk::Absent);
+            }
+            first = false;
+            if unit.is_created_at(row, at) {
+                let deleted = unit.deleted(row);
+                let alive = deleted == 0 || deleted > at;
+                return Ok(if alive { Walk::Found(Found { unit, row }) } else { Walk::Absent });
+            }
+            match unit.replaced(row) {
+                Some(older) => location = older,
+                None => return Ok(Walk::Absent),
+            }
+        }
+    }
+
+    /// Copies the values of the version at a location out.
+    ///
+    /// # Errors
+    /// `Corrupt` when a block does not fit its checksum, or the location leads nowhere.
+    pub fn row_at(&self, location: Location) -> Result<Vec<Value>> {
+        match self.view().resolve(location) {
+            Resolved::Row(unit, row) => self.copy_row(&Found { unit, row }),
+            Resolved::Gone | Resolved::Unknown => {
+                Err(crate::Error::corrupt(format!("{location:?} leads nowhere")))
+            }
+        }
+    }
+
+    /// Copies a row's values out.
+    ///
+    /// # Errors
+    /// `Corrupt` when a block does not fit its checksum.
+    pub fn copy_row(&self, found: &Found<'_>) -> Result<Vec<Value>> {
+        let fields = self.view.load().schema.fields().len();
+        (0..fields).map(|p| Ok(found.unit.value(p, found.row)?.to_owned())).collect()
+    }
+}
+
+/// The row id in a key of a generated-key table.
+pub(super) fn row_id_of(key: &[ValueRef<'_>]) -> Option<u64> {
+    match key {
+        [ValueRef::Uint(id)] => Some(*id),
+        [ValueRef::Int(id)] => u64::try_from(*id).ok(),
+        _ => None,
+    }
+}

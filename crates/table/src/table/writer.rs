@@ -1,0 +1,322 @@
+//! Changing rows. Whoever holds the commit lock holds the writer.
+//!
+//! A change is prepared (validated against the newest versions, nothing touched), numbered by the
+//! log, then applied. Applying cannot fail for a reason of the caller's.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use esker_format::{Batch, Schema, Value, ValueRef};
+
+use super::Table;
+use super::read::row_id_of;
+use crate::group::GroupWriter;
+use crate::location::{Location, UNIT_ROWS_MAX};
+use crate::view::{Resolved, Unit, View};
+use crate::{Error, ErrorKind, Result};
+
+/// The newest version of a key, before a change.
+#[derive(Clone, Copy, Debug)]
+pub struct Existing {
+    /// Where it is now.
+    pub location: Location,
+    /// What the index entry says, when there is one.
+    pub entry: Option<Location>,
+    /// Its row id.
+    pub row_id: u64,
+    /// The commit that created it.
+    pub created: u64,
+    /// The commit that killed it, 0 while it lives.
+    pub deleted: u64,
+}
+
+/// A validated put.
+#[derive(Clone, Debug)]
+pub struct PreparedPut {
+    /// The hash of the key.
+    pub hash: u64,
+    /// The newest version, dead or alive, when there is one.
+    pub existing: Option<Existing>,
+    /// The row id: that of a living predecessor, or a new one.
+    pub row_id: u64,
+}
+
+/// The writing end of a table.
+pub struct TableWriter {
+    table: Arc<Table>,
+    group: Option<GroupWriter>,
+    next_row_id: u64,
+}
+
+impl TableWriter {
+    /// The writer of a table whose next row id is known.
+    #[must_use]
+    pub fn new(table: Arc<Table>, next_row_id: u64) -> Self {
+        Self { table, group: None, next_row_id }
+    }
+
+    /// The table.
+    #[must_use]
+    pub fn table(&self) -> &Arc<Table> {
+        &self.table
+    }
+
+    /// The next row id.
+    #[must_use]
+    pub fn next_row_id(&self) -> u64 {
+        self.next_row_id
+    }
+
+    /// Sets row ids aside: the first of `count` consecutive ones.
+    pub fn reserve_row_ids(&mut self, count: u64) -> u64 {
+        let first = self.next_row_id;
+        self.next_row_id += count;
+        first
+    }
+
+    /// Row ids up to `row_id` have been used.
+    pub fn note_row_id(&mut self, row_id: u64) {
+        self.next_row_id = self.next_row_id.max(row_id + 1);
+    }
+
+    /// The open group, when there is one.
+    #[must_use]
+    pub fn open_group(&self) -> Option<&GroupWriter> {
+        self.group.as_ref()
+    }
+
+    /// The newest version of a key.
+    ///
+    /// # Errors
+    /// `Conflict` when a load that has not committed holds the key, `Corrupt` for damage.
+    pub fn existing(&self, key: &[ValueRef<'_>], hash: u64) -> Result<Option<Existing>> {
+        let view = self.table.view();
+        let positions = view.schema.key_positions();
+        let row_id = row_id_of(key).filter(|_| positions.is_empty());
+        let is_wanted = |unit: &Unit, row: usize| match row_id {
+            Some(id) => Ok(unit.row_id(row)? == id),
+            None => unit.key_equals(row, positions, key),
+        };
+        if let Some(found) = self.existing_in_index(&view, hash, &is_wanted)? {
+            return Ok(Some(found));
+        }
+        match row_id {
+            Some(id) => self.existing_by_row_id(&view, id),
+            None => Ok(None),
+        }
+    }
+
+    fn existing_in_index(
+        &self,
+        view: &View,
+        hash: u64,
+        is_wanted: &dyn Fn(&Unit, usize) -> Result<bool>,
+    ) -> Result<Option<Existing>> {
+        let mut outcome: Result<Option<Existing>> = Ok(None);
+        let _ = self.table.index.candidates(hash, |word| {
+            let Some(entry) = Location::from_word(word) else { return ControlFlow::Continue(()) };
+            let found = match view.resolve(entry) {
+                Resolved::Row(unit, row) => match is_wanted(unit, row) {
+                    Ok(true) => describe(unit, row, Some(entry)),
+                    Ok(false) => return ControlFlow::Continue(()),
+                    Err(e) => Err(e),
+                },
+                Resolved::Gone => return ControlFlow::Continue(()),
+                Resolved::Unknown => {
+                    Err(Error::corrupt(format!("index entry {entry:?} leads nowhere")))
+                }
+            };
+            // A dead entry may stand beside the living one.
+            let go_on = matches!(&found, Ok(e) if e.deleted != 0);
+            outcome = found.map(Some);
+            if go_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        outcome
+    }
+
+    fn existing_by_row_id(&self, view: &View, row_id: u64) -> Result<Option<Existing>> {
+        let mut newest = None;
+        for unit in &view.units {
+            let rows = match unit {
+                Unit::Group(group) => group.fresh_row(row_id).map_or(0..0, |row| row..row + 1),
+                Unit::Segment(segment) => segment.rows_with_id(row_id)?,
+            };
+            for row in rows {
+                let found = describe(unit, row, None)?;
+                if found.deleted == 0 {
+                    return Ok(Some(found));
+                }
+                newest = Some(found);
+            }
+        }
+        Ok(newest)
+    }
+
+    /// Validates a put of a row whose values fit the schema. `must_be_new` for an insert.
+    ///
+    /// # Errors
+    /// `AlreadyExists` naming the key when it must be new, `Conflict` when a load holds it.
+    pub fn prepare_put(&mut self, row: &[Value], must_be_new: bool) -> Result<PreparedPut> {
+        let schema = self.table.schema();
+        let positions = schema.key_positions();
+        if positions.is_empty() {
+            let row_id = self.reserve_row_ids(1);
+            let hash = self.table.hasher.hash_row_id(row_id);
+            return Ok(PreparedPut { hash, existing: None, row_id });
+        }
+        let key: Vec<ValueRef<'_>> =
+            positions.iter().filter_map(|p| row.get(*p)).map(Value::as_ref).collect();
+        let hash = self.table.hasher.hash_key(key.iter().copied());
+        let existing = self.existing(&key, hash)?;
+        let alive = existing.filter(|e| e.deleted == 0);
+        if alive.is_some() && must_be_new {
+            let message = format!("{} exists already", describe_key(&schema, &key));
+            return Err(Error::new(ErrorKind::AlreadyExists, message));
+        }
+        let row_id = match alive {
+            Some(existing) => existing.row_id,
+            None => self.reserve_row_ids(1),
+        };
+        Ok(PreparedPut { hash, existing, row_id })
+    }
+
+    /// Applies a put as part of `commit`. `new_unit` gives a number for a group, when one must be
+    /// opened.
+    ///
+    /// # Errors
+    /// `OverBudget` when the arena is full.
+    pub fn put(
+        &mut self,
+        row: &[Value],
+        put: &PreparedPut,
+        commit: u64,
+        new_unit: &mut dyn FnMut() -> u64,
+    ) -> Result<()> {
+        let predecessor = put.existing.map(|e| e.location);
+        let alive = put.existing.filter(|e| e.deleted == 0);
+        let indexed = !self.table.has_generated_key() || alive.is_some();
+        let table = Arc::clone(&self.table);
+        let group = self.group(new_unit)?;
+        let fresh = alive.is_none();
+        let location = group.push(row, put.row_id, fresh, commit, predecessor)?;
+        if let Some(existing) = alive {
+            kill(&table.view(), existing.location, commit)?;
+        } else {
+            table.add_live_rows(1);
+        }
+        if indexed {
+            let moved = put
+                .existing
+                .and_then(|e| e.entry)
+                .is_some_and(|entry| table.index.replace(put.hash, entry.word(), location.word()));
+            if !moved {
+                table.index.insert(put.hash, location.word())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies the delete of a living version as part of `commit`.
+    ///
+    /// # Errors
+    /// `OverBudget` when the arena is full.
+    pub fn delete(&mut self, existing: &Existing, commit: u64) -> Result<()> {
+        kill(&self.table.view(), existing.location, commit)?;
+        self.table.add_live_rows(-1);
+        Ok(())
+    }
+
+    /// Applies a batch of inserted rows with a generated key, as part of `commit`. Returns the
+    /// first row id.
+    ///
+    /// # Errors
+    /// `OverBudget` when the arena is full.
+    pub fn push_batch(
+        &mut self,
+        batch: &Batch,
+        first_row_id: u64,
+        commit: u64,
+        new_unit: &mut dyn FnMut() -> u64,
+    ) -> Result<()> {
+        debug_assert!(self.table.has_generated_key(), "batches have no keys to index");
+        let group = self.group(new_unit)?;
+        group.push_batch(batch, first_row_id, commit)?;
+        self.table.add_live_rows(i64::try_from(batch.len()).unwrap_or_default());
+        Ok(())
+    }
+
+    /// Restores a row at recovery: appended as created by `commit`, without looking anything up.
+    ///
+    /// # Errors
+    /// `OverBudget` when the arena is full.
+    pub fn restore(
+        &mut self,
+        row: &[Value],
+        row_id: u64,
+        fresh: bool,
+        commit: u64,
+        new_unit: &mut dyn FnMut() -> u64,
+    ) -> Result<Location> {
+        self.group(new_unit)?.push(row, row_id, fresh, commit, None)
+    }
+
+    /// Freezes the open group when it has no room for `rows` more. Before a commit is numbered:
+    /// all rows of one commit go to one group, so that sealing "through commit g" is exact.
+    pub fn make_room(&mut self, rows: usize) {
+        if self.group.as_ref().is_some_and(|g| g.rows() + rows > UNIT_ROWS_MAX) {
+            self.freeze();
+        }
+    }
+
+    /// The open group.
+    fn group(&mut self, new_unit: &mut dyn FnMut() -> u64) -> Result<&mut GroupWriter> {
+        if self.group.is_none() {
+            let mut view = (*self.table.view()).clone();
+            let group = GroupWriter::create(&self.table.arena, new_unit(), &view.schema)?;
+            view.insert(Unit::Group(Arc::clone(group.group())));
+            self.table.set_view(view);
+            self.group = Some(group);
+        }
+        self.group.as_mut().ok_or_else(|| Error::corrupt("no open group"))
+    }
+
+    /// Ends the open group: it stays in the view, and the next row opens another.
+    pub fn freeze(&mut self) {
+        self.group = None;
+    }
+}
+
+fn describe(unit: &Unit, row: usize, entry: Option<Location>) -> Result<Existing> {
+    if unit.is_loading() {
+        let message = "a load that has not committed holds the key; try again later";
+        return Err(Error::new(ErrorKind::Conflict, message));
+    }
+    Ok(Existing {
+        location: Location::new(unit.id(), row),
+        entry,
+        row_id: unit.row_id(row)?,
+        created: unit.created(row),
+        deleted: unit.deleted(row),
+    })
+}
+
+/// Marks the version at a location dead, wherever merges have taken it.
+fn kill(view: &View, location: Location, commit: u64) -> Result<()> {
+    match view.resolve(location) {
+        Resolved::Row(unit, row) => unit.delete(row, commit),
+        Resolved::Gone | Resolved::Unknown => {
+            Err(Error::corrupt(format!("{location:?} leads nowhere")))
+        }
+    }
+}
+
+/// A key as errors write it: `key id = 7`.
+#[must_use]
+pub fn describe_key(schema: &Schema, key: &[ValueRef<'_>]) -> String {
+    let fields = schema.key_positions().iter().filter_map(|p| schema.fields().get(*p));
+    let pairs: Vec<String> = fields.zip(key).map(|(f, v)| format!("{} = {v}", f.name)).collect();
+    if pairs.is_empty() {
+        return format!("row id {}", key.first().copied().unwrap_or_default());
+    }
+    format!("key {}", pairs.join(", "))
+}

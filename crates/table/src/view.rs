@@ -1,0 +1,255 @@
+//! What a table consists of at one moment: its units, and where the rows of merged units went.
+//!
+//! A view is immutable and swapped whole. A reader loads the commit it reads at, then an index
+//! entry, then the view: a unit that an entry names was registered before the entry, and is
+//! registered or forwarded until no entry names it, so a location that the view does not know
+//! means that the view (or the entry) is older than the other, and the reader starts again.
+
+use std::sync::Arc;
+
+use esker_format::{Schema, ValueRef};
+
+use crate::Result;
+use crate::group::Group;
+use crate::location::Location;
+use crate::segment::Segment;
+
+/// An open or frozen group, or a segment.
+#[derive(Clone)]
+pub enum Unit {
+    /// Rows in append-only memory.
+    Group(Arc<Group>),
+    /// Rows in an immutable file.
+    Segment(Arc<Segment>),
+}
+
+/// Where the rows of a merged unit went.
+pub struct Forwarding {
+    /// The unit that is gone.
+    pub unit: u64,
+    /// Per row: the new location's word, 0 for a version that nobody could see any more.
+    pub targets: Vec<u64>,
+    /// The commit of the edit that retired it.
+    pub retired_at: u64,
+}
+
+/// A table at one moment.
+#[derive(Clone)]
+pub struct View {
+    /// The fields and the key.
+    pub schema: Arc<Schema>,
+    /// The units, by rising number.
+    pub units: Vec<Unit>,
+    /// The retired units, by rising number.
+    pub retired: Vec<Arc<Forwarding>>,
+}
+
+/// Where a location leads.
+pub enum Resolved<'a> {
+    /// To this row of this unit.
+    Row(&'a Unit, usize),
+    /// To a version that nobody can see any more.
+    Gone,
+    /// To a unit that this view does not know: load a newer view, or read the entry again.
+    Unknown,
+}
+
+impl Unit {
+    /// The unit's number.
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        match self {
+            Self::Group(group) => group.id,
+            Self::Segment(segment) => segment.id(),
+        }
+    }
+
+    /// How many rows it has, the dead and the invisible included.
+    #[must_use]
+    pub fn row_count(&self) -> usize {
+        match self {
+            Self::Group(group) => group.row_count(),
+            Self::Segment(segment) => segment.row_count(),
+        }
+    }
+
+    /// How many rows have been marked dead.
+    #[must_use]
+    pub fn dead_count(&self) -> u64 {
+        match self {
+            Self::Group(group) => group.dead_count(),
+            Self::Segment(segment) => segment.dead_count(),
+        }
+    }
+
+    /// Bytes of row data, about.
+    #[must_use]
+    pub fn byte_count(&self) -> u64 {
+        match self {
+            Self::Group(group) => group.byte_count(),
+            Self::Segment(segment) => segment.file_bytes(),
+        }
+    }
+
+    /// True when the row had been created at commit `at`.
+    #[must_use]
+    pub fn is_created_at(&self, row: usize, at: u64) -> bool {
+        match self {
+            Self::Group(group) => group.is_created_at(row, at),
+            Self::Segment(segment) => segment.created(row) <= at,
+        }
+    }
+
+    /// The commit that created a row; 0 when that was long ago.
+    #[must_use]
+    pub fn created(&self, row: usize) -> u64 {
+        match self {
+            Self::Group(group) => group.created(row),
+            Self::Segment(segment) => segment.created(row),
+        }
+    }
+
+    /// The commit that killed a row, 0 while it lives.
+    #[must_use]
+    pub fn deleted(&self, row: usize) -> u64 {
+        match self {
+            Self::Group(group) => group.deleted(row),
+            Self::Segment(segment) => segment.deleted(row),
+        }
+    }
+
+    /// Marks a row dead from `commit` on. Under the commit lock, or at recovery.
+    ///
+    /// # Errors
+    /// `OverBudget` when the arena is full.
+    pub fn kill(&self, row: usize, commit: u64) -> Result<()> {
+        self.delete(row, commit)
+    }
+
+    pub(crate) fn delete(&self, row: usize, commit: u64) -> Result<()> {
+        match self {
+            Self::Group(group) => group.delete(row, commit),
+            Self::Segment(segment) => segment.delete(row, commit),
+        }
+    }
+
+    /// True when a snapshot at `at` sees the row.
+    #[must_use]
+    pub fn is_visible(&self, row: usize, at: u64) -> bool {
+        let deleted = self.deleted(row);
+        self.is_created_at(row, at) && (deleted == 0 || deleted > at)
+    }
+
+    /// The version that a row superseded.
+    #[must_use]
+    pub fn replaced(&self, row: usize) -> Option<Location> {
+        match self {
+            Self::Group(group) => group.replaced(row),
+            Self::Segment(segment) => segment.replaced(row),
+        }
+    }
+
+    /// True for a segment whose load has not committed.
+    #[must_use]
+    pub fn is_loading(&self) -> bool {
+        match self {
+            Self::Group(_) => false,
+            Self::Segment(segment) => segment.is_loading(),
+        }
+    }
+
+    /// The row id of a row.
+    ///
+    /// # Errors
+    /// `Corrupt` when a block does not fit its checksum; likewise below.
+    pub fn row_id(&self, row: usize) -> Result<u64> {
+        match self {
+            Self::Group(group) => Ok(group.row_id(row)),
+            Self::Segment(segment) => segment.row_id(row),
+        }
+    }
+
+    /// One value.
+    pub fn value(&self, position: usize, row: usize) -> Result<ValueRef<'_>> {
+        match self {
+            Self::Group(group) => Ok(group.value(position, row)),
+            Self::Segment(segment) => segment.value(position, row),
+        }
+    }
+
+    /// True when the row's key fields (at `positions`) equal `key`.
+    pub fn key_equals(
+        &self,
+        row: usize,
+        positions: &[usize],
+        key: &[ValueRef<'_>],
+    ) -> Result<bool> {
+        for (position, expected) in positions.iter().zip(key) {
+            if self.value(*position, row)? != *expected {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+impl View {
+    /// A table without rows.
+    #[must_use]
+    pub fn empty(schema: Arc<Schema>) -> Self {
+        Self { schema, units: Vec::new(), retired: Vec::new() }
+    }
+
+    /// The unit with a number.
+    #[must_use]
+    pub fn unit(&self, id: u64) -> Option<&Unit> {
+        // Few units: a scan beats a binary search.
+        self.units.iter().find(|unit| unit.id() == id)
+    }
+
+    /// Adds a unit in its place.
+    pub fn insert(&mut self, unit: Unit) {
+        let at = self.units.partition_point(|other| other.id() < unit.id());
+        self.units.insert(at, unit);
+    }
+
+    /// Takes units out.
+    pub fn remove(&mut self, ids: &[u64]) {
+        self.units.retain(|unit| !ids.contains(&unit.id()));
+    }
+
+    /// Follows a location through merges.
+    #[must_use]
+    pub fn resolve(&self, location: Location) -> Resolved<'_> {
+        let mut location = location;
+        loop {
+            if let Some(unit) = self.unit(location.unit()) {
+                return Resolved::Row(unit, location.row());
+            }
+            let Some(forwarding) = self.retired.iter().find(|f| f.unit == location.unit()) else {
+                return Resolved::Unknown;
+            };
+            let target = forwarding.targets.get(location.row()).copied().unwrap_or_default();
+            match Location::from_word(target) {
+                Some(next) => location = next,
+                None => return Resolved::Gone,
+            }
+        }
+    }
+
+    /// The segments, by rising number.
+    pub fn segments(&self) -> impl Iterator<Item = &Arc<Segment>> {
+        self.units.iter().filter_map(|unit| match unit {
+            Unit::Segment(segment) => Some(segment),
+            Unit::Group(_) => None,
+        })
+    }
+
+    /// The groups, by rising number.
+    pub fn groups(&self) -> impl Iterator<Item = &Arc<Group>> {
+        self.units.iter().filter_map(|unit| match unit {
+            Unit::Group(group) => Some(group),
+            Unit::Segment(_) => None,
+        })
+    }
+}
