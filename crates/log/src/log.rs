@@ -167,6 +167,8 @@ impl Log {
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        #[cfg(test)]
+        crate::tests::interleavings::switch();
         // No code that may panic runs under this lock between two related changes.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -12,6 +12,7 @@ mod crashes;
 mod damage;
 mod faults;
 mod history;
+pub(crate) mod interleavings;
 
 use std::path::{Path, PathBuf};
 
