@@ -1,2 +1,61 @@
-//! To be filled.
+//! Esker: an embedded database for records.
+//!
+//! ```
+//! use esker::{DataType, Options, Schema, Value};
+//!
+//! # fn main() -> esker::Result<()> {
+//! let db = Options::new().memory()?; // or Database::open("directory")?
+//! let schema = Schema::builder()
+//!     .field("name", DataType::Text)
+//!     .nullable("age", DataType::U8)
+//!     .primary_key(["name"])
+//!     .build()?;
+//! let people = db.create_table("people", schema)?;
+//! people.insert(&["Ada".into(), Value::Uint(36)])?;
+//! let ada = people.get(&["Ada".into()])?.expect("inserted above");
+//! assert_eq!(ada.get("age"), Some(&Value::Uint(36)));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! What it is: tables with typed fields and primary keys in one directory, opened by one process;
+//! atomic, durable commits from many threads; snapshots; streaming and bulk loading; queries by
+//! scanning. What it is not (yet): a server, or a database that several processes write at once.
+//!
+//! | to | see |
+//! |---|---|
+//! | open or create a database | [`Database`], [`Options`], [`Durability`] |
+//! | define, read and change tables | [`Schema`], [`Table`], [`Row`] |
+//! | read as of one commit | [`Snapshot`] |
+//! | put in many rows | [`Appender`], [`Load`] |
+//! | ask questions | [`Database::query`] |
+//! | look after it | [`Database::check`], [`Database::info`] |
 #![forbid(unsafe_code)]
+
+mod appender;
+mod check;
+mod database;
+mod engine;
+mod error;
+mod info;
+mod load;
+mod maintenance;
+mod open;
+mod options;
+mod row;
+mod snapshot;
+mod source;
+mod table;
+
+pub use appender::Appender;
+pub use check::{CheckReport, Problem};
+pub use database::Database;
+pub use error::{Error, ErrorKind, Result};
+pub use esker_format::{Batch, Column, DataType, Field, PrimaryKey, Schema, Value, ValueRef};
+pub use esker_query::{Query, QueryResult};
+pub use info::{Info, MemoryInfo, TableInfo};
+pub use load::{Load, LoadReport};
+pub use options::{Durability, Options};
+pub use row::Row;
+pub use snapshot::{Snapshot, SnapshotTable};
+pub use table::Table;

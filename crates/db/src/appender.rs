@@ -1,0 +1,94 @@
+//! A stream of rows into one table, committed as it goes.
+
+use esker_format::{Batch, Value};
+
+use crate::engine::fit_row;
+use crate::{Result, Table};
+
+/// Rows gathered before they are committed together.
+const BATCH_ROWS: usize = 4_096;
+/// Bytes gathered before they are committed together.
+const BATCH_BYTES: usize = 1 << 20;
+
+/// Appends a stream of rows. Every few thousand rows are one atomic commit; [`Appender::flush`]
+/// and [`Appender::finish`] commit what is left. Dropping it loses what was not flushed.
+pub struct Appender {
+    table: Table,
+    schema: std::sync::Arc<esker_format::Schema>,
+    /// For generated keys: columns, without a value per row.
+    batch: Batch,
+    /// For declared keys: rows, since each is looked up.
+    rows: Vec<Vec<Value>>,
+    bytes: usize,
+    generated: bool,
+}
+
+impl Appender {
+    pub(crate) fn new(table: Table) -> Self {
+        let schema = table.schema();
+        let generated = schema.key_positions().is_empty();
+        let batch = Batch::empty(&schema);
+        Self { table, schema, batch, rows: Vec::new(), bytes: 0, generated }
+    }
+
+    /// Adds a row.
+    ///
+    /// # Errors
+    /// `InvalidInput` when a value does not fit its field (the row is not added), and what
+    /// [`Appender::flush`] returns when the batch is full.
+    #[inline]
+    pub fn append(&mut self, row: &[Value]) -> Result<()> {
+        if self.generated {
+            self.batch.push_row(&self.schema, row)?;
+        } else {
+            self.rows.push(fit_row(&self.schema, row)?);
+        }
+        let variable = |v: &Value| v.as_ref().as_bytes().map_or(8, <[u8]>::len);
+        self.bytes += row.iter().map(variable).sum::<usize>();
+        if self.batch.len() >= BATCH_ROWS
+            || self.rows.len() >= BATCH_ROWS
+            || self.bytes >= BATCH_BYTES
+        {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Adds many rows by column.
+    ///
+    /// # Errors
+    /// As for [`Appender::append`].
+    pub fn append_batch(&mut self, batch: &Batch) -> Result<()> {
+        for i in 0..batch.len() {
+            let row: Vec<Value> = batch.columns.iter().map(|c| c.value(i).to_owned()).collect();
+            self.append(&row)?;
+        }
+        Ok(())
+    }
+
+    /// Commits what has been appended.
+    ///
+    /// # Errors
+    /// `AlreadyExists` when a key does: none of the rows since the last flush is added then.
+    pub fn flush(&mut self) -> Result<()> {
+        self.bytes = 0;
+        if !self.batch.is_empty() {
+            let result = self.table.engine.commit_batch(self.table.core.id(), &self.batch);
+            self.batch.columns.iter_mut().for_each(esker_format::Column::clear);
+            result?;
+        }
+        if !self.rows.is_empty() {
+            let rows = std::mem::take(&mut self.rows);
+            self.table.insert_many(&rows)?;
+        }
+        Ok(())
+    }
+
+    /// Commits what is left and ends the stream.
+    ///
+    /// # Errors
+    /// As for [`Appender::flush`].
+    pub fn finish(mut self) -> Result<()> {
+        self.flush()
+    }
+}

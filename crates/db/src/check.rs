@@ -1,0 +1,208 @@
+//! Checking a database from end to end.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use esker_format::{Value, ValueRef};
+use esker_table::table::describe_key;
+use esker_table::view::{Resolved, Unit};
+use esker_table::{Location, Table as TableCore};
+
+use crate::{Database, Result, Snapshot};
+
+/// Something that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The table, or the file.
+    pub place: String,
+    /// What is wrong there.
+    pub message: String,
+}
+
+/// What a check looked at, and what it found.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct CheckReport {
+    /// What is wrong. Empty for a sound database.
+    pub problems: Vec<Problem>,
+    /// Tables looked at.
+    pub tables: usize,
+    /// Visible rows read.
+    pub rows: u64,
+    /// Segments whose every block was verified.
+    pub segments: usize,
+    /// Bytes of segment files verified.
+    pub bytes: u64,
+    /// Index entries followed.
+    pub index_entries: u64,
+}
+
+impl CheckReport {
+    /// True when nothing is wrong.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        self.problems.is_empty()
+    }
+
+    fn add(&mut self, place: &str, message: impl Into<String>) {
+        self.problems.push(Problem { place: place.to_owned(), message: message.into() });
+    }
+}
+
+impl Database {
+    /// Verifies every checksum, every index entry in both directions, keys, NULLs, row ids,
+    /// counts, and that every file is accounted for.
+    ///
+    /// # Errors
+    /// Only when the check itself cannot be done; what is wrong is in the report.
+    pub fn check(&self) -> Result<CheckReport> {
+        let mut report = CheckReport::default();
+        let snapshot = self.snapshot()?;
+        let engine = self.engine();
+        let tables: Vec<Arc<TableCore>> = {
+            let catalogue = engine.lock();
+            catalogue.tables.values().map(|entry| Arc::clone(entry.writer.table())).collect()
+        };
+        for table in &tables {
+            report.tables += 1;
+            check_segments(table, &mut report);
+            check_rows(&snapshot, table, &mut report);
+            check_index(table, &mut report);
+        }
+        if engine.is_durable() {
+            self.check_files(&tables, &mut report)?;
+        }
+        Ok(report)
+    }
+
+    /// Every segment of the catalogue has its file.
+    fn check_files(&self, tables: &[Arc<TableCore>], report: &mut CheckReport) -> Result<()> {
+        let engine = self.engine();
+        let names = engine.environment.files.list(&engine.dir)?;
+        for table in tables {
+            for segment in table.view().segments() {
+                let name = esker_table::segment::segment_file_name(segment.id());
+                if !names.contains(&name) {
+                    report.add(&name, "the file is missing");
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn check_segments(table: &Arc<TableCore>, report: &mut CheckReport) {
+    for segment in table.view().segments() {
+        report.segments += 1;
+        report.bytes += segment.file_bytes();
+        if let Err(e) = segment.verify_all() {
+            report.add(table.name(), e.to_string());
+        }
+        let dead = (0..segment.row_count()).filter(|row| segment.deleted(*row) != 0).count();
+        if dead as u64 > segment.dead_count() {
+            let counted = segment.dead_count();
+            let message = format!("segment {}: {dead} dead rows, {counted} counted", segment.id());
+            report.add(table.name(), message);
+        }
+    }
+}
+
+/// Every visible row is found by its key, once, and is the row that was found.
+fn check_rows(snapshot: &Snapshot, table: &Arc<TableCore>, report: &mut CheckReport) {
+    let at = snapshot.commit();
+    let Ok(rows) = snapshot.table_core(table) else { return };
+    let schema = table.schema();
+    let mut row_ids: BTreeMap<u64, u32> = BTreeMap::new();
+    let mut count = 0u64;
+    let positions = schema.key_positions();
+    let outcome = rows.for_each(|row_id, values| {
+        count += 1;
+        if row_ids.insert(row_id, 0).is_some() {
+            report.add(table.name(), format!("row id {row_id} is visible twice"));
+        }
+        for (field, value) in schema.fields().iter().zip(values) {
+            if value.is_null() && !field.nullable {
+                report.add(table.name(), format!("row {row_id}: {:?} is null", field.name));
+            }
+        }
+        let id = [ValueRef::Uint(row_id)];
+        let key: Vec<ValueRef<'_>> = match positions {
+            [] => id.to_vec(),
+            _ => positions.iter().filter_map(|p| values.get(*p).copied()).collect(),
+        };
+        let found = table.find(&key, at, |found| {
+            let same = found.unit.row_id(found.row)? == row_id;
+            Ok((same, table.copy_row(&found)?))
+        })?;
+        let same = |copy: &Vec<Value>| {
+            copy.iter().zip(values).all(|(a, b)| a.as_ref() == *b) && copy.len() == values.len()
+        };
+        match found {
+            Some((true, copy)) if same(&copy) => {}
+            Some(_) => {
+                let key = describe_key(&schema, &key);
+                report.add(table.name(), format!("{key} leads to another row than {row_id}"));
+            }
+            None => {
+                let key = describe_key(&schema, &key);
+                report.add(table.name(), format!("{key} of row {row_id} is not found by its key"));
+            }
+        }
+        Ok(())
+    });
+    if let Err(e) = outcome {
+        report.add(table.name(), e.to_string());
+    }
+    report.rows += count;
+    match rows.count() {
+        Ok(counted) if counted == count => {}
+        Ok(counted) => report.add(table.name(), format!("{count} rows read, {counted} counted")),
+        Err(e) => report.add(table.name(), e.to_string()),
+    }
+}
+
+/// Every index entry leads to a version whose key hashes to where the entry stands.
+fn check_index(table: &Arc<TableCore>, report: &mut CheckReport) {
+    let view = table.view();
+    let mut entries = Vec::new();
+    entries.extend(table.index().export(0..=u32::MAX));
+    for (tag, word) in entries {
+        report.index_entries += 1;
+        let Some(location) = Location::from_word(word) else { continue };
+        let (unit, row): (&Unit, usize) = match view.resolve(location) {
+            Resolved::Row(unit, row) => (unit, row),
+            Resolved::Gone => continue,
+            Resolved::Unknown => {
+                // A writer may have moved on since the view was taken.
+                let now = table.view();
+                if !matches!(now.resolve(location), Resolved::Unknown) {
+                    continue;
+                }
+                report.add(table.name(), format!("index entry {location:?} leads nowhere"));
+                continue;
+            }
+        };
+        if row >= unit.row_count() {
+            report.add(table.name(), format!("index entry {location:?} is past the last row"));
+            continue;
+        }
+        match esker_table::rewrite::key_hash(table, &view.schema, unit, row) {
+            Ok(hash) if u32::try_from(hash >> 32) == Ok(tag) => {
+                let mut found = false;
+                let _ = table.index().candidates(hash, |candidate| {
+                    found |= candidate == word;
+                    if found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                });
+                if !found && unit.deleted(row) == 0 {
+                    let message = format!("index entry {location:?} is not found by its hash");
+                    report.add(table.name(), message);
+                }
+            }
+            Ok(_) => {
+                let message = format!("index entry {location:?} stands under another hash");
+                report.add(table.name(), message);
+            }
+            Err(e) => report.add(table.name(), e.to_string()),
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! A handle to a database.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use esker_format::Schema;
+use esker_format::TableId;
+use esker_format::edit::Edit;
+use esker_format::schema::validate_name;
+use esker_query::{Query, QueryResult};
+
+use crate::engine::{Engine, Journal};
+use crate::maintenance::index_path;
+use crate::{Error, ErrorKind, Options, Result, Snapshot, Table};
+
+/// A longer log is checkpointed when the database is closed, in bytes.
+const CLOSING_LOG_BYTES: u64 = 16 << 20;
+
+/// An open database. Cheap to clone; usable from any number of threads. The last handle that is
+/// dropped closes it; [`Database::close`] does so with the errors told.
+#[derive(Clone)]
+pub struct Database {
+    handle: Arc<Handle>,
+}
+
+/// Closes the engine when the last user handle goes; background tasks do not keep it open.
+struct Handle {
+    engine: Arc<Engine>,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        // Whoever wants to know about errors calls close.
+        let _ = self.engine.shut_down();
+    }
+}
+
+impl Database {
+    /// Opens the database in a directory, creating it when there is none.
+    ///
+    /// # Errors
+    /// As for [`Options::open`].
+    pub fn open(dir: impl AsRef<Path>) -> Result<Self> {
+        Options::new().open(dir)
+    }
+
+    pub(crate) fn open_with(options: Options, dir: &Path) -> Result<Self> {
+        let engine = Engine::open(options, dir)?;
+        Ok(Self { handle: Arc::new(Handle { engine }) })
+    }
+
+    pub(crate) fn memory_with(options: Options) -> Result<Self> {
+        let engine = Engine::in_memory(options)?;
+        Ok(Self { handle: Arc::new(Handle { engine }) })
+    }
+
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
+        &self.handle.engine
+    }
+
+    /// Creates a table.
+    ///
+    /// # Errors
+    /// `AlreadyExists` when there is one of this name, `InvalidInput` for a bad name.
+    pub fn create_table(&self, name: &str, schema: Schema) -> Result<Table> {
+        validate_name("table", name)?;
+        let engine = self.engine();
+        let (core, ticket) = {
+            let mut catalogue = engine.lock_for_change()?;
+            if catalogue.names.contains_key(name) {
+                let message = format!("table {name:?} exists already");
+                return Err(Error::new(ErrorKind::AlreadyExists, message));
+            }
+            let id = TableId(catalogue.next_table);
+            let edit =
+                Edit::CreateTable { table: id, name: name.to_owned(), schema: schema.clone() };
+            let ticket = engine.append_edit(&edit)?;
+            catalogue.next_table += 1;
+            let core = engine.add_table(&mut catalogue, id, name.to_owned(), schema, 1)?;
+            engine.watermarks.publish(ticket.commit());
+            (core, ticket)
+        };
+        engine.acknowledge(ticket)?;
+        Ok(Table { engine: Arc::clone(engine), core })
+    }
+
+    /// Removes a table with all it holds.
+    ///
+    /// # Errors
+    /// `NotFound` when there is none of this name.
+    pub fn drop_table(&self, name: &str) -> Result<()> {
+        let engine = self.engine();
+        let core = engine.table(name)?;
+        let (ticket, index_file) = {
+            let mut catalogue = engine.lock_for_change()?;
+            let id = core.id();
+            if catalogue.names.get(name) != Some(&id) {
+                return Err(Error::new(ErrorKind::NotFound, format!("no table {name:?}")));
+            }
+            let ticket = engine.append_edit(&Edit::DropTable { table: id })?;
+            catalogue.names.remove(name);
+            let entry = catalogue.tables.remove(&id);
+            engine.watermarks.publish(ticket.commit());
+            (ticket, entry.map_or(0, |entry| entry.index_file))
+        };
+        engine.acknowledge(ticket)?;
+        // The files go only once the drop is durable: a crash before that brings the table back.
+        if engine.sync().is_ok() {
+            core.view().segments().for_each(|segment| segment.doom());
+            if index_file != 0 {
+                let _ = engine.environment.files.remove(&index_path(&engine.dir, index_file));
+            }
+        }
+        Ok(())
+    }
+
+    /// The table of a name.
+    ///
+    /// # Errors
+    /// `NotFound` naming the tables there are.
+    pub fn table(&self, name: &str) -> Result<Table> {
+        let core = self.engine().table(name)?;
+        Ok(Table { engine: Arc::clone(self.engine()), core })
+    }
+
+    /// The names of all tables, sorted.
+    #[must_use]
+    pub fn tables(&self) -> Vec<String> {
+        self.engine().lock().names.keys().cloned().collect()
+    }
+
+    /// The database as of the newest commit, for as long as the snapshot lives.
+    ///
+    /// # Errors
+    /// `OverBudget` when there is no memory for another snapshot.
+    pub fn snapshot(&self) -> Result<Snapshot> {
+        Snapshot::take(self.engine())
+    }
+
+    /// Answers a query as of the newest commit.
+    ///
+    /// # Errors
+    /// `NotFound` for an unknown table, `InvalidInput` for an unknown field or a type that does
+    /// not fit, `OverBudget` when the answer needs more memory than it may take.
+    pub fn query(&self, query: &Query) -> Result<QueryResult> {
+        self.snapshot()?.query(query)
+    }
+
+    /// How a query would be answered.
+    ///
+    /// # Errors
+    /// As for [`Database::query`].
+    pub fn explain(&self, query: &Query) -> Result<String> {
+        self.snapshot()?.explain(query)
+    }
+
+    /// Waits until everything committed so far is on the disk.
+    ///
+    /// # Errors
+    /// `Poisoned` after a failed sync.
+    pub fn sync(&self) -> Result<()> {
+        self.engine().sync()
+    }
+
+    /// Makes a checkpoint, so that the log can be dropped and the next open is fast.
+    ///
+    /// # Errors
+    /// `ReadOnly`, `NoSpace`, `Io`.
+    pub fn checkpoint(&self) -> Result<()> {
+        let engine = self.engine();
+        drop(engine.lock_for_change()?);
+        engine.exclusively(|engine| engine.make_checkpoint())
+    }
+
+    /// Waits until sealing and merging have nothing left to do.
+    ///
+    /// # Errors
+    /// What the last background job met.
+    pub fn wait_idle(&self) -> Result<()> {
+        let engine = self.engine();
+        if engine.options.read_only {
+            return Ok(());
+        }
+        loop {
+            let seen = engine.progress.generation();
+            if engine.maintain()? {
+                continue;
+            }
+            if !engine.is_maintaining() {
+                return Ok(());
+            }
+            engine.environment.tasks.wait(&engine.progress, seen);
+        }
+    }
+
+    /// Ends background work, makes everything durable, and closes the database for all handles.
+    ///
+    /// # Errors
+    /// `Poisoned` or `Io` when the last commits may not be durable.
+    pub fn close(self) -> Result<()> {
+        self.engine().shut_down()
+    }
+}
+
+impl std::fmt::Debug for Database {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Database").field("dir", &self.engine().dir).finish_non_exhaustive()
+    }
+}
+
+impl Engine {
+    /// Stops background work and closes the log. The second call does nothing.
+    pub(crate) fn shut_down(self: &Arc<Self>) -> Result<()> {
+        self.stopping.store(true, Ordering::Release);
+        for task in [&self.maintenance_task, &self.flusher_task] {
+            if let Some(task) = task.get() {
+                task.wake();
+                task.join();
+            }
+        }
+        self.checkpoint_before_closing();
+        {
+            let mut catalogue = self.lock();
+            if catalogue.closed {
+                return Ok(());
+            }
+            catalogue.closed = true;
+        }
+        match &self.journal {
+            Journal::Log(log) => Ok(log.close()?),
+            Journal::Memory(..) => Ok(()),
+        }
+    }
+
+    /// A long log or a large unsaved index would make the next open slow.
+    fn checkpoint_before_closing(self: &Arc<Self>) {
+        let Some(log) = self.journal.log() else { return };
+        let closed = self.lock().closed;
+        let slow =
+            log.bytes() > CLOSING_LOG_BYTES || self.uncovered_rows() >= self.options.index_rows_min;
+        if slow && !closed && !log.is_poisoned() {
+            if let Err(e) = self.exclusively(Self::make_checkpoint) {
+                self.note_error(&e);
+            }
+        }
+    }
+
+    /// Limits of queries.
+    pub(crate) fn query_options(&self) -> esker_query::Options {
+        esker_query::Options::new(&self.environment)
+    }
+}

@@ -1,0 +1,280 @@
+//! Committing changes of rows.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+
+use esker_format::codec::Writer;
+use esker_format::edit::{Edit, ROWS_FRAME, RowChange};
+use esker_format::frame::PAYLOAD_BYTES_MAX;
+use esker_format::row::{VALUE_BYTES_MAX, encode_row};
+use esker_format::{Batch, Schema, TableId, Value, ValueRef};
+use esker_table::table::{Existing, PreparedPut};
+
+use super::{Catalogue, Engine, Ticket};
+use crate::{Error, ErrorKind, Result};
+
+/// Validated changes of one table, waiting for their number.
+#[derive(Default)]
+pub(crate) struct Staged {
+    puts: Vec<(Vec<Value>, PreparedPut)>,
+    deletes: Vec<Existing>,
+    /// Positions in `puts` by key, when there can be several.
+    by_key: BTreeMap<Vec<u8>, usize>,
+}
+
+impl Staged {
+    /// Adds a put.
+    pub fn put(&mut self, row: Vec<Value>, prepared: PreparedPut) {
+        self.puts.push((row, prepared));
+    }
+
+    /// Adds a put of a key that may be staged already; then the last one wins.
+    pub fn put_keyed(&mut self, key: Vec<u8>, row: Vec<Value>, prepared: PreparedPut) {
+        self.by_key.insert(key, self.puts.len());
+        self.puts.push((row, prepared));
+    }
+
+    /// The staged row of a key.
+    pub fn staged_row(&mut self, key: &[u8]) -> Option<&mut Vec<Value>> {
+        let at = *self.by_key.get(key)?;
+        self.puts.get_mut(at).map(|(row, _)| row)
+    }
+
+    /// Adds a delete.
+    pub fn delete(&mut self, existing: Existing) {
+        self.deletes.push(existing);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.puts.is_empty() && self.deletes.is_empty()
+    }
+
+    fn encode(&self, out: &mut Writer, table: TableId, schema: &Schema) {
+        out.clear();
+        for existing in &self.deletes {
+            RowChange::encode_delete(out, table, existing.row_id);
+        }
+        for (row, put) in &self.puts {
+            RowChange::encode_put(out, table, put.row_id, |out| {
+                encode_row(out, schema, |i| row.get(i).map_or(ValueRef::Null, Value::as_ref));
+            });
+        }
+    }
+}
+
+impl Engine {
+    /// One atomic commit of changes to one table: `stage` validates them under the commit lock.
+    pub fn commit_rows<R>(
+        &self,
+        table: TableId,
+        stage: impl FnOnce(&mut Catalogue, &mut Staged) -> Result<R>,
+    ) -> Result<R> {
+        self.wait_for_memory()?;
+        let (result, ticket) = {
+            let mut catalogue = self.lock_for_change()?;
+            let mut staged = Staged::default();
+            let result = stage(&mut catalogue, &mut staged)?;
+            if staged.is_empty() {
+                return Ok(result);
+            }
+            (result, self.apply(&mut catalogue, table, &staged)?)
+        };
+        self.acknowledge(ticket)?;
+        Ok(result)
+    }
+
+    fn apply(&self, catalogue: &mut Catalogue, id: TableId, staged: &Staged) -> Result<Ticket> {
+        let mut scratch = std::mem::take(&mut catalogue.scratch);
+        let entry = entry(catalogue, id)?;
+        let schema = entry.writer.table().schema();
+        staged.encode(&mut scratch, id, &schema);
+        if scratch.len() > PAYLOAD_BYTES_MAX {
+            let (bytes, most) = (scratch.len(), PAYLOAD_BYTES_MAX);
+            return Err(Error::new(
+                ErrorKind::OverBudget,
+                format!("one commit of {bytes} bytes, at most {most}; use a bulk load"),
+            ));
+        }
+        let before = self.freeze_if_full(entry, staged.puts.len());
+        let ticket = self.journal.append(ROWS_FRAME, scratch.as_bytes())?;
+        scratch.clear();
+        let commit = ticket.commit();
+        let new_unit = &mut || self.new_unit();
+        for existing in &staged.deletes {
+            entry.writer.delete(existing, commit)?;
+        }
+        for (row, put) in &staged.puts {
+            entry.writer.put(row, put, commit, new_unit)?;
+        }
+        let after = self.freeze_if_full(entry, 0);
+        catalogue.scratch = scratch;
+        self.watermarks.publish(commit);
+        if before || after || self.log_is_long() {
+            self.wake_maintenance();
+        }
+        Ok(ticket)
+    }
+
+    /// One commit of a batch of inserted rows of a table with a generated key.
+    pub fn commit_batch(&self, id: TableId, batch: &Batch) -> Result<()> {
+        self.wait_for_memory()?;
+        let ticket = {
+            let mut catalogue = self.lock_for_change()?;
+            let mut scratch = std::mem::take(&mut catalogue.scratch);
+            let entry = entry(&mut catalogue, id)?;
+            let first = entry.writer.reserve_row_ids(batch.len() as u64);
+            if self.is_durable() {
+                let schema = entry.writer.table().schema();
+                scratch.clear();
+                for i in 0..batch.len() {
+                    RowChange::encode_put(&mut scratch, id, first + i as u64, |out| {
+                        encode_row(out, &schema, |p| {
+                            batch.columns.get(p).map_or(ValueRef::Null, |c| c.value(i))
+                        });
+                    });
+                }
+            }
+            let before = self.freeze_if_full(entry, batch.len());
+            let ticket = self.journal.append(ROWS_FRAME, scratch.as_bytes())?;
+            scratch.clear();
+            let new_unit = &mut || self.new_unit();
+            entry.writer.push_batch(batch, first, ticket.commit(), new_unit)?;
+            let after = self.freeze_if_full(entry, 0);
+            catalogue.scratch = scratch;
+            self.watermarks.publish(ticket.commit());
+            if before || after || self.log_is_long() {
+                self.wake_maintenance();
+            }
+            ticket
+        };
+        self.acknowledge(ticket)
+    }
+
+    /// Freezes the open group when it is full, or has no room for `rows` more.
+    fn freeze_if_full(&self, entry: &mut super::TableEntry, rows: usize) -> bool {
+        let Some(group) = entry.writer.open_group() else { return false };
+        let bytes = group.group().byte_count();
+        let full =
+            group.rows() >= self.options.group_rows_max || bytes >= self.options.group_bytes_max;
+        let writer = &mut entry.writer;
+        if full {
+            writer.freeze();
+        } else {
+            writer.make_room(rows);
+        }
+        let frozen = entry.writer.open_group().is_none();
+        if frozen && self.is_durable() {
+            self.frozen_bytes.fetch_add(bytes, Ordering::Relaxed);
+        }
+        frozen
+    }
+
+    fn log_is_long(&self) -> bool {
+        self.journal.log().is_some_and(|log| log.bytes() > self.options.log_limit_bytes)
+    }
+
+    /// Appends a catalogue edit. Under the commit lock; the caller applies and publishes it.
+    pub fn append_edit(&self, edit: &Edit) -> Result<Ticket> {
+        self.journal.append(edit.frame_kind(), &edit.encode())
+    }
+
+    /// Holds writers back while memory is short and sealing can help.
+    fn wait_for_memory(&self) -> Result<()> {
+        let limit = self.options.memory_limit_bytes;
+        while self.arena.used_bytes() > limit / 10 * 9
+            || self.frozen_bytes.load(Ordering::Relaxed) > limit / 2
+        {
+            if !self.is_durable() || self.frozen_bytes.load(Ordering::Relaxed) == 0 {
+                let used = self.arena.used_bytes();
+                if used > limit / 10 * 9 {
+                    let message = format!(
+                        "{used} bytes of memory are in use, the limit is {limit}; \
+                         open with a higher memory limit"
+                    );
+                    return Err(Error::new(ErrorKind::OverBudget, message));
+                }
+                return Ok(());
+            }
+            let seen = self.progress.generation();
+            if let Some(log) = self.journal.log().filter(|log| log.is_poisoned()) {
+                return Err(Error::new(ErrorKind::Poisoned, format!("{log:?}")));
+            }
+            self.wake_maintenance();
+            let patience = std::time::Duration::from_millis(50);
+            self.environment.tasks.wait_timeout(&self.progress, seen, patience);
+        }
+        Ok(())
+    }
+}
+
+/// A table's entry, or an error saying that it has been dropped.
+pub(crate) fn entry(catalogue: &mut Catalogue, id: TableId) -> Result<&mut super::TableEntry> {
+    catalogue
+        .tables
+        .get_mut(&id)
+        .ok_or_else(|| Error::new(ErrorKind::NotFound, "the table has been dropped"))
+}
+
+/// Checks a row against the schema and fits every value to its field.
+pub(crate) fn fit_row(schema: &Schema, row: &[Value]) -> Result<Vec<Value>> {
+    if row.len() != schema.fields().len() {
+        let (want, got) = (schema.fields().len(), row.len());
+        let names: Vec<&str> = schema.fields().iter().map(|f| f.name.as_str()).collect();
+        return Err(Error::invalid(format!(
+            "expected {want} values ({}), found {got}",
+            names.join(", ")
+        )));
+    }
+    let fields = schema.fields().iter().zip(row);
+    fields.map(|(field, value)| fit_value(field, value)).collect()
+}
+
+/// Checks a value and fits it to its field.
+pub(crate) fn fit_value(field: &esker_format::Field, value: &Value) -> Result<Value> {
+    esker_format::batch::check_value(field, value.as_ref())?;
+    let len = value.as_ref().as_bytes().map_or(0, <[u8]>::len);
+    if len > VALUE_BYTES_MAX {
+        return Err(Error::invalid(format!(
+            "field {:?}: {len} bytes, at most {VALUE_BYTES_MAX}",
+            field.name
+        )));
+    }
+    Ok(value.as_ref().coerce(field.data_type)?.to_owned())
+}
+
+/// Fits a key to the key fields.
+pub(crate) fn fit_key(schema: &Schema, key: &[Value]) -> Result<Vec<Value>> {
+    let positions = schema.key_positions();
+    if positions.is_empty() {
+        return match key {
+            [one] => Ok(vec![one.as_ref().coerce(esker_format::DataType::U64)?.to_owned()]),
+            _ => Err(Error::invalid(format!("expected one row id, found {} values", key.len()))),
+        };
+    }
+    if positions.len() != key.len() {
+        let names: Vec<&str> = positions
+            .iter()
+            .filter_map(|p| schema.fields().get(*p))
+            .map(|f| f.name.as_str())
+            .collect();
+        return Err(Error::invalid(format!(
+            "expected a key of {} values ({}), found {}",
+            positions.len(),
+            names.join(", "),
+            key.len()
+        )));
+    }
+    let fields = positions.iter().filter_map(|p| schema.fields().get(*p));
+    fields.zip(key).map(|(field, value)| fit_value(field, value)).collect()
+}
+
+/// The order-preserving bytes of a row's key.
+pub(crate) fn key_bytes(schema: &Schema, row: &[Value]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for position in schema.key_positions() {
+        if let (Some(field), Some(value)) = (schema.fields().get(*position), row.get(*position)) {
+            esker_format::key::encode_key(&mut out, field.data_type, value.as_ref());
+        }
+    }
+    out
+}

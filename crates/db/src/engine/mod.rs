@@ -1,0 +1,208 @@
+//! The engine behind every handle: the commit lock, the watermarks, the catalogue.
+//!
+//! A commit, step by step (protocol rule 7; the table locks are one lock, the *commit lock*,
+//! because one core's worth of applying is more than two cores can feed):
+//!
+//! ```text
+//! lock ─► validate against newest versions ─► number + queue frame ─► apply ─► publish ─► unlock
+//!                                                                                        │
+//!      return ◄── visible covers it ◄── durable covers it ◄── fsync (this thread or another)
+//! ```
+//!
+//! Invariants:
+//! 1. Nobody waits, pauses or does I/O under the commit lock, except that the log may reserve
+//!    disk space for a frame (so that a full disk refuses before anything has a number).
+//! 2. `published` moves under the commit lock; `visible` only grows.
+//! 3. Only the maintenance task seals, merges and makes checkpoints, one after another.
+
+mod commit;
+mod journal;
+mod watermarks;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use esker_arena::{Arena, ReaderRegistry};
+use esker_format::{Schema, TableId};
+use esker_table::{KeyHasher, Table as TableCore, TableWriter};
+use esker_vfs::{Environment, Event, FileLock, TaskHandle};
+
+use crate::{Durability, Error, ErrorKind, Options, Result};
+pub(crate) use commit::{Staged, entry, fit_key, fit_row, fit_value, key_bytes};
+pub(crate) use journal::{Journal, Ticket};
+pub(crate) use watermarks::Watermarks;
+
+/// One table, as the catalogue knows it.
+pub(crate) struct TableEntry {
+    pub name: String,
+    pub writer: TableWriter,
+    /// Versions created up to this commit are in segments, or dead.
+    pub sealed_through: u64,
+    /// The number of the table's index checkpoint file, 0 for none.
+    pub index_file: u64,
+    /// The segments that the file covers.
+    pub index_covers: Vec<u64>,
+}
+
+/// What the commit lock guards.
+pub(crate) struct Catalogue {
+    pub tables: BTreeMap<TableId, TableEntry>,
+    pub names: BTreeMap<String, TableId>,
+    pub next_table: u32,
+    pub checkpoint_number: u64,
+    pub checkpoint_commit: u64,
+    pub closed: bool,
+    pub scratch: esker_format::codec::Writer,
+}
+
+/// Everything that handles share.
+pub(crate) struct Engine {
+    pub environment: Environment,
+    pub options: Options,
+    /// The directory; empty for a database in memory.
+    pub dir: PathBuf,
+    pub database: u128,
+    pub hash_key: [u64; 2],
+    pub arena: Arc<Arena>,
+    pub journal: Journal,
+    pub watermarks: Arc<Watermarks>,
+    pub registry: ReaderRegistry,
+    pub next_unit: AtomicU64,
+    pub catalogue: Mutex<Catalogue>,
+    /// Signalled when maintenance has done something: writers under memory pressure wait on it.
+    pub progress: Event,
+    pub maintenance: Mutex<crate::maintenance::State>,
+    pub maintenance_task: std::sync::OnceLock<Arc<dyn TaskHandle>>,
+    pub flusher_task: std::sync::OnceLock<Arc<dyn TaskHandle>>,
+    pub dirty: AtomicBool,
+    pub stopping: AtomicBool,
+    /// Frozen bytes that wait to be sealed.
+    pub frozen_bytes: AtomicU64,
+    pub _lock: Option<Box<dyn FileLock>>,
+}
+
+impl Engine {
+    /// The commit lock.
+    pub fn lock(&self) -> MutexGuard<'_, Catalogue> {
+        self.catalogue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The commit lock, for a change.
+    pub fn lock_for_change(&self) -> Result<MutexGuard<'_, Catalogue>> {
+        if self.options.read_only {
+            let message = "the database was opened for reading";
+            return Err(Error::new(ErrorKind::ReadOnly, message));
+        }
+        let catalogue = self.lock();
+        if catalogue.closed {
+            return Err(Error::invalid("the database is closed"));
+        }
+        Ok(catalogue)
+    }
+
+    /// A number that no group or segment has had.
+    pub fn new_unit(&self) -> u64 {
+        self.next_unit.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The hash of primary keys.
+    pub fn hasher(&self) -> KeyHasher {
+        KeyHasher::new(self.hash_key)
+    }
+
+    /// True when there are files.
+    pub fn is_durable(&self) -> bool {
+        matches!(self.journal, Journal::Log(_))
+    }
+
+    /// The commit that reads see.
+    pub fn visible(&self) -> u64 {
+        self.watermarks.visible()
+    }
+
+    /// The oldest commit that any snapshot reads at.
+    pub fn oldest(&self) -> u64 {
+        self.registry.oldest(self.watermarks.visible())
+    }
+
+    /// A table by name.
+    pub fn table(&self, name: &str) -> Result<Arc<TableCore>> {
+        let catalogue = self.lock();
+        let found = catalogue.names.get(name).and_then(|id| catalogue.tables.get(id));
+        match found {
+            Some(entry) => Ok(Arc::clone(entry.writer.table())),
+            None => {
+                let names: Vec<&str> = catalogue.names.keys().map(String::as_str).collect();
+                let known = if names.is_empty() {
+                    "there are none".to_owned()
+                } else {
+                    format!("tables: {}", names.join(", "))
+                };
+                Err(Error::new(ErrorKind::NotFound, format!("no table {name:?}; {known}")))
+            }
+        }
+    }
+
+    /// Makes a table whose frame has been numbered, or that recovery found.
+    pub fn add_table(
+        &self,
+        catalogue: &mut Catalogue,
+        id: TableId,
+        name: String,
+        schema: Schema,
+        next_row_id: u64,
+    ) -> Result<Arc<TableCore>> {
+        let arena = Arc::clone(&self.arena);
+        let table =
+            Arc::new(TableCore::new(id, name.clone(), Arc::new(schema), arena, self.hasher())?);
+        let writer = TableWriter::new(Arc::clone(&table), next_row_id);
+        catalogue.names.insert(name.clone(), id);
+        let entry =
+            TableEntry { name, writer, sealed_through: 0, index_file: 0, index_covers: Vec::new() };
+        catalogue.tables.insert(id, entry);
+        Ok(table)
+    }
+
+    /// Waits until a commit may be acknowledged.
+    pub fn acknowledge(&self, ticket: Ticket) -> Result<()> {
+        match (&self.journal, self.options.durability) {
+            (Journal::Memory(..), _) => {}
+            (Journal::Log(_), Durability::Async { .. }) => {
+                self.watermarks.reveal(ticket.commit());
+                self.schedule_flush();
+            }
+            (Journal::Log(log), Durability::Sync) => {
+                if let Ticket::Log(ticket) = ticket {
+                    log.wait_durable(ticket)?;
+                }
+            }
+        }
+        debug_assert!(self.visible() >= ticket.commit(), "an acknowledged commit is visible");
+        Ok(())
+    }
+
+    /// Waits until everything committed so far is on the disk.
+    pub fn sync(&self) -> Result<()> {
+        match &self.journal {
+            Journal::Memory(..) => Ok(()),
+            Journal::Log(log) => Ok(log.flush()?),
+        }
+    }
+
+    fn schedule_flush(&self) {
+        if !self.dirty.swap(true, Ordering::AcqRel) {
+            if let Some(task) = self.flusher_task.get() {
+                task.wake();
+            }
+        }
+    }
+
+    /// Tells maintenance that there may be work.
+    pub fn wake_maintenance(&self) {
+        if let Some(task) = self.maintenance_task.get() {
+            task.wake();
+        }
+    }
+}

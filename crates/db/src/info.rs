@@ -1,0 +1,102 @@
+//! Figures about a database.
+
+use esker_arena::Category;
+
+use crate::Database;
+
+/// Figures about one table.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct TableInfo {
+    /// Its name.
+    pub name: String,
+    /// Rows alive.
+    pub live_rows: u64,
+    /// Dead versions that still take space.
+    pub dead_rows: u64,
+    /// Sealed segments.
+    pub segments: usize,
+    /// Open and frozen groups.
+    pub groups: usize,
+    /// Bytes of segment files.
+    pub segment_bytes: u64,
+    /// Bytes of row data in groups.
+    pub group_bytes: u64,
+    /// Bytes of memory of the primary index.
+    pub index_bytes: u64,
+    /// Entries of the primary index.
+    pub index_entries: u64,
+}
+
+/// Bytes of memory, by what they are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct MemoryInfo {
+    /// Rows that are not sealed.
+    pub groups: u64,
+    /// Primary indexes.
+    pub indexes: u64,
+    /// Which rows are visible to whom.
+    pub visibility: u64,
+    /// All of the arena.
+    pub total: u64,
+    /// The most that the arena may take.
+    pub limit: u64,
+}
+
+/// Figures about a database.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Info {
+    /// The tables, by name.
+    pub tables: Vec<TableInfo>,
+    /// Memory.
+    pub memory: MemoryInfo,
+    /// Bytes of log files.
+    pub log_bytes: u64,
+    /// The newest commit that is applied; reads see it once it is acknowledged.
+    pub published_commit: u64,
+    /// The newest commit that reads see.
+    pub visible_commit: u64,
+    /// The commit of the newest checkpoint.
+    pub checkpoint_commit: u64,
+    /// Why the last background job failed, if it did.
+    pub last_error: Option<String>,
+}
+
+impl Database {
+    /// Figures about this database.
+    #[must_use]
+    pub fn info(&self) -> Info {
+        let engine = self.engine();
+        let catalogue = engine.lock();
+        let tables = catalogue.names.iter().filter_map(|(name, id)| {
+            let table = catalogue.tables.get(id)?.writer.table();
+            let view = table.view();
+            Some(TableInfo {
+                name: name.clone(),
+                live_rows: table.live_rows(),
+                dead_rows: view.units.iter().map(esker_table::view::Unit::dead_count).sum(),
+                segments: view.segments().count(),
+                groups: view.groups().count(),
+                segment_bytes: view.segments().map(|s| s.file_bytes()).sum(),
+                group_bytes: view.groups().map(|g| g.byte_count()).sum(),
+                index_bytes: table.index().memory_bytes() as u64,
+                index_entries: table.index().len() as u64,
+            })
+        });
+        let arena = &engine.arena;
+        Info {
+            tables: tables.collect(),
+            memory: MemoryInfo {
+                groups: arena.used_by(Category::Group),
+                indexes: arena.used_by(Category::Index),
+                visibility: arena.used_by(Category::Visibility),
+                total: arena.used_bytes(),
+                limit: engine.options.memory_limit_bytes,
+            },
+            log_bytes: engine.journal.log().map_or(0, esker_log::Log::bytes),
+            published_commit: engine.watermarks.published(),
+            visible_commit: engine.visible(),
+            checkpoint_commit: catalogue.checkpoint_commit,
+            last_error: engine.maintenance_state().last_error.clone(),
+        }
+    }
+}

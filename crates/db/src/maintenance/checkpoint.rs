@@ -1,0 +1,212 @@
+//! Checkpoints: the catalogue, the delete vectors and the rows of small groups as of one commit,
+//! so that the log before it can go.
+//!
+//! ```text
+//! seal groups above 1 MiB ─► rotate the log ─► fix commit c, pin every view ─► make c durable
+//!   ─► write file ─► sync file, directory ─► frame that names it ─► drop log files through c
+//! ```
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use esker_format::TableId;
+use esker_format::checkpoint::{Checkpoint, GroupState, SegmentState, TableState};
+use esker_format::codec::Writer;
+use esker_format::edit::{Edit, RowChange};
+use esker_format::row::encode_row;
+use esker_table::Table as TableCore;
+use esker_table::group::Group;
+use esker_table::view::{Unit, View};
+use esker_vfs::OpenMode;
+
+use crate::Result;
+use crate::engine::Engine;
+
+/// Small groups are sealed after all when together they pass this.
+const SMALL_BYTES_MAX: u64 = 64 << 20;
+
+/// The path of a checkpoint file.
+pub(crate) fn checkpoint_path(dir: &Path, number: u64) -> PathBuf {
+    dir.join(format!("checkpoint-{number:016x}"))
+}
+
+/// The path of an index checkpoint file.
+pub(crate) fn index_path(dir: &Path, number: u64) -> PathBuf {
+    dir.join(format!("index-{number:016x}"))
+}
+
+/// The number in a file name with this prefix.
+pub(crate) fn parse_number(name: &str, prefix: &str) -> Option<u64> {
+    let digits = name.strip_prefix(prefix).filter(|d| d.len() == 16)?;
+    u64::from_str_radix(digits, 16).ok()
+}
+
+/// A table pinned at the checkpoint's commit.
+struct Pinned {
+    table: Arc<TableCore>,
+    name: String,
+    view: Arc<View>,
+    next_row_id: u64,
+    sealed_through: u64,
+    index_file: u64,
+}
+
+impl Engine {
+    /// Makes a checkpoint of everything committed so far.
+    pub(crate) fn make_checkpoint(self: &Arc<Self>) -> Result<()> {
+        let Some(log) = self.journal.log() else { return Ok(()) };
+        self.freeze_large_groups()?;
+        while self.seal_frozen()? {}
+        let before_index = self.write_index_files()?;
+        log.rotate()?;
+        let (pinned, commit, number, next_table, guard) = {
+            let mut catalogue = self.lock_for_change()?;
+            let commit = self.watermarks.published();
+            let guard = self.registry.register(|| commit)?;
+            let tables = catalogue.tables.iter_mut();
+            let pinned: Vec<Pinned> = tables.map(|(_, entry)| pin(entry)).collect();
+            catalogue.checkpoint_number += 1;
+            (pinned, commit, catalogue.checkpoint_number, catalogue.next_table, guard)
+        };
+        if !esker_log::sabotage::planted("checkpoint_ahead_of_log") {
+            log.flush()?;
+        }
+        let checkpoint = Checkpoint {
+            database: self.database,
+            number,
+            commit,
+            hash_key: self.hash_key,
+            next_table,
+            next_segment: self.next_unit.load(Ordering::Relaxed),
+            tables: pinned.iter().map(|p| p.state(commit)).collect::<Result<_>>()?,
+        };
+        drop(guard);
+        self.write_checkpoint(&checkpoint)?;
+        let ticket = {
+            let mut catalogue = self.lock_for_change()?;
+            let ticket = self.append_edit(&Edit::Checkpoint { number, commit })?;
+            self.watermarks.publish(ticket.commit());
+            catalogue.checkpoint_commit = commit;
+            ticket
+        };
+        self.wait_for(ticket)?;
+        self.environment.tasks.pause();
+        log.remove_through(commit)?;
+        self.remove_old_checkpoints(number, &before_index)?;
+        Ok(())
+    }
+
+    /// Groups above the small limit are sealed; so are the largest when small ones are many.
+    fn freeze_large_groups(&self) -> Result<()> {
+        let mut catalogue = self.lock_for_change()?;
+        let mut open: Vec<(u64, TableId)> = Vec::new();
+        for (id, entry) in &catalogue.tables {
+            if let Some(group) = entry.writer.open_group() {
+                open.push((group.group().byte_count(), *id));
+            }
+        }
+        open.sort_unstable();
+        let mut small = 0;
+        for (bytes, id) in open {
+            small += bytes;
+            if bytes >= self.options.small_group_bytes || small > SMALL_BYTES_MAX {
+                if let Some(entry) = catalogue.tables.get_mut(&id) {
+                    entry.writer.freeze();
+                    self.frozen_bytes.fetch_add(bytes, Ordering::Relaxed);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a checkpoint file and makes it durable with its name.
+    pub(crate) fn write_checkpoint(&self, checkpoint: &Checkpoint) -> Result<()> {
+        let path = checkpoint_path(&self.dir, checkpoint.number);
+        let bytes = checkpoint.encode();
+        let file = self.environment.files.open(&path, OpenMode::CreateNew)?;
+        for (i, piece) in bytes.chunks(1 << 20).enumerate() {
+            file.write_all_at(piece, (i as u64) << 20)?;
+            self.environment.tasks.pause();
+        }
+        if !esker_log::sabotage::planted("skip_checkpoint_fsync") {
+            file.sync_data()?;
+        }
+        if !esker_log::sabotage::planted("skip_checkpoint_dir_fsync") {
+            self.environment.files.sync_dir(&self.dir)?;
+        }
+        Ok(())
+    }
+
+    fn remove_old_checkpoints(&self, number: u64, old_index_files: &[u64]) -> Result<()> {
+        let files = &self.environment.files;
+        for name in files.list(&self.dir)? {
+            if parse_number(&name, "checkpoint-").is_some_and(|n| n < number) {
+                files.remove(&self.dir.join(&name))?;
+            }
+        }
+        for number in old_index_files {
+            let path = index_path(&self.dir, *number);
+            if files.exists(&path)? {
+                files.remove(&path)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn pin(entry: &mut crate::engine::TableEntry) -> Pinned {
+    let table = Arc::clone(entry.writer.table());
+    Pinned {
+        view: table.view(),
+        table,
+        name: entry.name.clone(),
+        next_row_id: entry.writer.next_row_id(),
+        sealed_through: entry.sealed_through,
+        index_file: entry.index_file,
+    }
+}
+
+impl Pinned {
+    fn state(&self, commit: u64) -> Result<TableState> {
+        let mut segments = Vec::new();
+        for segment in self.view.segments() {
+            // A load that had not committed is not part of the table yet.
+            if segment.newest_commit() > commit {
+                continue;
+            }
+            let dead = (0..segment.row_count())
+                .filter(|row| {
+                    let deleted = segment.deleted(*row);
+                    deleted != 0 && deleted <= commit
+                })
+                .filter_map(|row| u32::try_from(row).ok());
+            let dead = if segment.dead_count() == 0 { Vec::new() } else { dead.collect() };
+            segments.push(SegmentState { entry: segment.entry(), dead });
+        }
+        Ok(TableState {
+            table: self.table.id(),
+            name: self.name.clone(),
+            schema: (*self.view.schema).clone(),
+            next_row_id: self.next_row_id,
+            sealed_through: self.sealed_through,
+            segments,
+            index_file: self.index_file,
+            groups: self.view.groups().map(|g| self.open_rows(g, commit)).collect(),
+        })
+    }
+
+    /// The rows of a group that are visible at the commit.
+    fn open_rows(&self, group: &Arc<Group>, commit: u64) -> GroupState {
+        let mut out = Writer::new();
+        let unit = Unit::Group(Arc::clone(group));
+        for row in 0..group.rows_at(commit) {
+            if unit.is_visible(row, commit) {
+                RowChange::encode_put(&mut out, self.table.id(), group.row_id(row), |out| {
+                    encode_row(out, &self.view.schema, |p| group.value(p, row));
+                });
+            }
+        }
+        GroupState { newest_commit: group.newest_commit().min(commit), rows: out.into_bytes() }
+    }
+}

@@ -1,0 +1,173 @@
+//! Index checkpoints: the primary index of a large table in a file, so that opening does not read
+//! every key.
+//!
+//! The file is written before the checkpoint fixes its commit, and the checkpoint is named only
+//! once that commit is durable. So whatever an exported partition had seen (a key that has moved
+//! to an open group, say) is part of the checkpoint or of the log that follows it. Entries that
+//! name anything but a committed segment are left out.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use esker_format::index_file::{IndexEntry, IndexHeader, PIECE_ENTRIES, SEGMENTS_MAX};
+use esker_format::{PrimaryKey, TableId};
+use esker_table::view::{Resolved, Unit};
+use esker_table::{Location, Table as TableCore};
+use esker_vfs::OpenMode;
+
+use super::checkpoint::index_path;
+use crate::Result;
+use crate::engine::Engine;
+
+/// Bytes gathered before they are written.
+const WRITE_BYTES: usize = 1 << 20;
+
+impl Engine {
+    /// Writes index files for the tables whose file is missing or out of date. Returns the numbers
+    /// of the files that are not needed once the next checkpoint is durable.
+    pub(super) fn write_index_files(&self) -> Result<Vec<u64>> {
+        let tables: Vec<(TableId, Arc<TableCore>, u64, Vec<u64>)> = {
+            let catalogue = self.lock();
+            let tables = catalogue.tables.iter();
+            tables
+                .map(|(id, entry)| {
+                    let covered = entry.index_covers.clone();
+                    (*id, Arc::clone(entry.writer.table()), entry.index_file, covered)
+                })
+                .collect()
+        };
+        let mut old_files = Vec::new();
+        let mut wrote = false;
+        for (id, table, old, covered) in tables {
+            let Some(segments) = indexable_segments(&table, self.options.index_rows_min) else {
+                continue;
+            };
+            if old != 0 && covered == segments {
+                continue;
+            }
+            let number = self.new_unit();
+            self.write_index_file(&table, number, &segments)?;
+            wrote = true;
+            let mut catalogue = self.lock();
+            if let Some(entry) = catalogue.tables.get_mut(&id) {
+                entry.index_file = number;
+                entry.index_covers = segments;
+            }
+            if old != 0 {
+                old_files.push(old);
+            }
+        }
+        if wrote {
+            self.environment.files.sync_dir(&self.dir)?;
+        }
+        Ok(old_files)
+    }
+
+    /// How many sealed rows no index file covers.
+    pub(crate) fn uncovered_rows(&self) -> usize {
+        let catalogue = self.lock();
+        let uncovered = catalogue.tables.values().map(|entry| {
+            let table = entry.writer.table();
+            if table.has_generated_key() {
+                return 0;
+            }
+            let view = table.view();
+            let loose = view
+                .segments()
+                .filter(|s| !s.is_loading() && !entry.index_covers.contains(&s.id()));
+            loose.map(|s| s.row_count()).sum()
+        });
+        uncovered.sum()
+    }
+
+    fn write_index_file(&self, table: &TableCore, number: u64, segments: &[u64]) -> Result<()> {
+        let positions: BTreeMap<u64, u16> = segments.iter().copied().zip(0u16..).collect();
+        let path = index_path(&self.dir, number);
+        let file = self.environment.files.open(&path, OpenMode::CreateNew)?;
+        let mut header = IndexHeader {
+            database: self.database,
+            number,
+            table: table.id(),
+            segments: segments.to_vec(),
+            entries: 0,
+        };
+        let start = header.encode().len() as u64;
+        let (mut out, mut piece) = (Vec::new(), Vec::with_capacity(PIECE_ENTRIES));
+        let mut written = start;
+        let view = table.view();
+        for (tag, word) in table.index().export(0..=u32::MAX) {
+            let Some(location) = Location::from_word(word) else { continue };
+            // An entry that is not repointed yet names a unit that is gone.
+            let (unit, row) = match view.resolve(location) {
+                Resolved::Row(Unit::Segment(segment), row) => (segment.id(), row),
+                _ => continue,
+            };
+            let Some(segment) = positions.get(&unit).copied() else { continue };
+            piece.push(IndexEntry { tag, segment, row: u32::try_from(row).unwrap_or(u32::MAX) });
+            header.entries += 1;
+            if piece.len() == PIECE_ENTRIES {
+                let position = written + out.len() as u64;
+                header.encode_piece(&mut out, position, &piece);
+                piece.clear();
+                if out.len() >= WRITE_BYTES {
+                    file.write_all_at(&out, written)?;
+                    written += out.len() as u64;
+                    out.clear();
+                    self.environment.tasks.pause();
+                }
+            }
+        }
+        if !piece.is_empty() {
+            let position = written + out.len() as u64;
+            header.encode_piece(&mut out, position, &piece);
+        }
+        file.write_all_at(&out, written)?;
+        file.write_all_at(&header.encode(), 0)?;
+        file.sync_data()?;
+        Ok(())
+    }
+}
+
+/// The committed segments of a table that is worth an index file.
+fn indexable_segments(table: &TableCore, rows_min: usize) -> Option<Vec<u64>> {
+    let view = table.view();
+    if *view.schema.primary_key() == PrimaryKey::Generated {
+        return None;
+    }
+    let ready: Vec<_> = view.segments().filter(|s| !s.is_loading()).collect();
+    let rows: usize = ready.iter().map(|s| s.row_count()).sum();
+    let worth = rows >= rows_min && ready.len() <= SEGMENTS_MAX;
+    worth.then(|| ready.iter().map(|s| s.id()).collect())
+}
+
+/// Reads an index file: hands over its header, then each entry with what `start` made of the
+/// header.
+pub(crate) fn read_index_file<S>(
+    environment: &esker_vfs::Environment,
+    dir: &Path,
+    number: u64,
+    start: impl FnOnce(&IndexHeader) -> Result<S>,
+    mut visit: impl FnMut(&mut S, IndexEntry),
+) -> Result<S> {
+    let path = index_path(dir, number);
+    let at = |e: esker_format::Error| crate::Error::from(e).at(path.display());
+    let file = environment.files.open(&path, OpenMode::Read)?;
+    let len = file.len()?;
+    let mut bytes = vec![0; usize::try_from(len.min(64 << 10)).unwrap_or_default()];
+    file.read_exact_at(&mut bytes, 0)?;
+    let (header, first) = IndexHeader::decode(&bytes, number).map_err(at)?;
+    let mut state = start(&header)?;
+    let mut left = header.entries;
+    let mut position = first as u64;
+    while left > 0 {
+        let count = left.min(PIECE_ENTRIES as u64);
+        let piece_bytes = usize::try_from(count).unwrap_or_default() * 8 + 8;
+        bytes.resize(piece_bytes, 0);
+        file.read_exact_at(&mut bytes, position)?;
+        header.decode_piece(position, &bytes, |e| visit(&mut state, e)).map_err(at)?;
+        position += piece_bytes as u64;
+        left -= count;
+    }
+    Ok(state)
+}

@@ -1,0 +1,193 @@
+//! Background work: sealing, merging, checkpoints, and forgetting what no snapshot needs.
+//!
+//! One task does all of it, one job after another, so that a checkpoint never meets a half-done
+//! merge. Each step picks the most urgent job:
+//!
+//! 1. forget retired units that no snapshot needs;
+//! 2. seal frozen groups, oldest first;
+//! 3. make a checkpoint, when the log is too long;
+//! 4. merge segments that are a twentieth dead, or too many.
+//!
+//! A job that fails is tried again a second later; what it wrote is named by no catalogue.
+
+mod checkpoint;
+mod flusher;
+mod index_file;
+mod merge;
+mod seal;
+mod sink;
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use esker_format::TableId;
+use esker_vfs::{Step, Task};
+
+use crate::Result;
+use crate::engine::Engine;
+pub(crate) use checkpoint::{checkpoint_path, index_path, parse_number};
+pub(crate) use index_file::read_index_file;
+pub(crate) use sink::FileSink;
+
+/// A checkpoint is made for the sake of the index past this many times the rows that are worth an
+/// index file.
+const UNCOVERED_FACTOR: usize = 8;
+
+/// Units whose rows have moved, and since when.
+pub(crate) struct Reclaim {
+    table: TableId,
+    units: Vec<u64>,
+    retired_at: u64,
+}
+
+/// What maintenance remembers between steps.
+#[derive(Default)]
+pub(crate) struct State {
+    reclaim: Vec<Reclaim>,
+    /// Segments judged as not worth rewriting yet, and the oldest commit at that time.
+    judged: std::collections::BTreeMap<u64, u64>,
+    /// Why the last job failed.
+    pub last_error: Option<String>,
+    /// A job is running: another caller leaves it alone.
+    running: bool,
+}
+
+impl Engine {
+    pub(crate) fn maintenance_state(&self) -> MutexGuard<'_, State> {
+        self.maintenance.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Starts the background tasks.
+    pub(crate) fn start_tasks(self: &Arc<Self>) {
+        if self.options.background && !self.options.read_only {
+            let task = Box::new(Maintenance { engine: Arc::downgrade(self) });
+            let handle = self.environment.tasks.spawn("maintenance", task);
+            let _ = self.maintenance_task.set(handle);
+        }
+        flusher::start(self);
+    }
+
+    /// Does the most urgent job, if there is one. False when there is nothing to do, or another
+    /// thread is at it.
+    pub(crate) fn maintain(self: &Arc<Self>) -> Result<bool> {
+        let mut state = self.maintenance_state();
+        if state.running {
+            return Ok(false);
+        }
+        state.running = true;
+        drop(state);
+        let result = self.do_one_job();
+        self.maintenance_state().running = false;
+        self.environment.tasks.signal(&self.progress, usize::MAX);
+        result
+    }
+
+    fn do_one_job(self: &Arc<Self>) -> Result<bool> {
+        let reclaimed = self.reclaim();
+        if self.seal_frozen()? {
+            return Ok(true);
+        }
+        let log_bytes = self.journal.log().map_or(0, esker_log::Log::bytes);
+        if log_bytes > self.options.log_limit_bytes {
+            self.make_checkpoint()?;
+            return Ok(true);
+        }
+        if self.merge_one()? {
+            return Ok(true);
+        }
+        // Opening would have to read the keys of many rows.
+        if self.is_durable()
+            && self.uncovered_rows() >= UNCOVERED_FACTOR * self.options.index_rows_min
+        {
+            self.make_checkpoint()?;
+            return Ok(true);
+        }
+        Ok(reclaimed)
+    }
+
+    /// Runs a job when no other is running; waits for it otherwise.
+    pub(crate) fn exclusively<R>(
+        self: &Arc<Self>,
+        job: impl FnOnce(&Arc<Self>) -> Result<R>,
+    ) -> Result<R> {
+        loop {
+            let seen = self.progress.generation();
+            {
+                let mut state = self.maintenance_state();
+                if !state.running {
+                    state.running = true;
+                    break;
+                }
+            }
+            self.environment.tasks.wait(&self.progress, seen);
+        }
+        let result = job(self);
+        self.maintenance_state().running = false;
+        self.environment.tasks.signal(&self.progress, usize::MAX);
+        result
+    }
+
+    /// Is somebody at a job just now?
+    pub(crate) fn is_maintaining(&self) -> bool {
+        self.maintenance_state().running
+    }
+
+    /// Forgets retired units that no snapshot is old enough to need.
+    fn reclaim(&self) -> bool {
+        let oldest = self.oldest();
+        let mut done = Vec::new();
+        let ready = |r: &Reclaim| {
+            r.retired_at <= oldest || esker_log::sabotage::planted("forwarding_dropped_too_early")
+        };
+        {
+            let mut state = self.maintenance_state();
+            let all = std::mem::take(&mut state.reclaim);
+            for reclaim in all {
+                if ready(&reclaim) { done.push(reclaim) } else { state.reclaim.push(reclaim) }
+            }
+        }
+        let mut catalogue = self.lock();
+        for reclaim in &done {
+            if let Some(entry) = catalogue.tables.get_mut(&reclaim.table) {
+                entry.writer.table().forget_retired(&reclaim.units);
+            }
+        }
+        for entry in catalogue.tables.values() {
+            entry.writer.table().settle(oldest);
+        }
+        !done.is_empty()
+    }
+
+    /// A snapshot ended: retired units may be free to go.
+    pub(crate) fn wake_for_reclaim(&self) {
+        if !self.maintenance_state().reclaim.is_empty() {
+            self.wake_maintenance();
+        }
+    }
+
+    pub(crate) fn note_error(&self, error: &crate::Error) {
+        self.maintenance_state().last_error = Some(error.to_string());
+    }
+}
+
+struct Maintenance {
+    engine: Weak<Engine>,
+}
+
+impl Task for Maintenance {
+    fn step(&mut self) -> Step {
+        let Some(engine) = self.engine.upgrade() else { return Step::Done };
+        if engine.stopping.load(Ordering::Acquire) {
+            return Step::Done;
+        }
+        match engine.maintain() {
+            Ok(true) => Step::Again,
+            Ok(false) => Step::Idle,
+            Err(e) => {
+                engine.note_error(&e);
+                Step::After(Duration::from_secs(1))
+            }
+        }
+    }
+}

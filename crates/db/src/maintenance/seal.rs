@@ -1,0 +1,139 @@
+//! Sealing frozen groups, and what sealing and merging share: write, number, publish, repoint.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use esker_format::TableId;
+use esker_format::edit::Edit;
+use esker_table::Table as TableCore;
+use esker_table::rewrite::{Repoint, RewritePlan, Rewritten};
+use esker_table::view::Unit;
+
+use super::{FileSink, Reclaim};
+use crate::Result;
+use crate::engine::{Engine, Journal, Ticket};
+
+impl Engine {
+    /// Seals the frozen groups of one table, if there are any.
+    pub(super) fn seal_frozen(self: &Arc<Self>) -> Result<bool> {
+        if !self.is_durable() {
+            return Ok(false);
+        }
+        let frozen = {
+            let catalogue = self.lock();
+            catalogue.tables.values().find_map(|entry| {
+                let groups = frozen_groups(entry);
+                (!groups.is_empty()).then(|| (Arc::clone(entry.writer.table()), groups))
+            })
+        };
+        let Some((table, groups)) = frozen else { return Ok(false) };
+        let through = groups.iter().map(|unit| match unit {
+            Unit::Group(group) => group.newest_commit(),
+            Unit::Segment(_) => 0,
+        });
+        let through = through.max().unwrap_or_default();
+        let bytes: u64 = groups.iter().map(Unit::byte_count).sum();
+        let plan = RewritePlan {
+            table: Arc::clone(&table),
+            inputs: groups,
+            oldest: self.oldest(),
+            through,
+            database: self.database,
+        };
+        let mut sink = FileSink::new(self, table.schema());
+        let rewritten = plan.build(&mut sink)?;
+        let segments = rewritten.entries();
+        let edit = Edit::Seal { table: table.id(), through, segments };
+        if self.install(&table, rewritten, &edit)? {
+            let mut catalogue = self.lock();
+            if let Some(entry) = catalogue.tables.get_mut(&table.id()) {
+                entry.sealed_through = entry.sealed_through.max(through);
+            }
+        }
+        let left = self.frozen_bytes.load(Ordering::Relaxed).saturating_sub(bytes);
+        self.frozen_bytes.store(left, Ordering::Relaxed);
+        Ok(true)
+    }
+
+    /// Names what was written in the log, swaps it in, and moves the index entries. False when
+    /// the table was dropped meanwhile.
+    pub(super) fn install(
+        self: &Arc<Self>,
+        table: &Arc<TableCore>,
+        rewritten: Rewritten,
+        edit: &Edit,
+    ) -> Result<bool> {
+        if !rewritten.segments.is_empty() {
+            self.sync_segment_dir()?;
+        }
+        self.environment.tasks.pause();
+        let Some(ticket) = self.number_edit(table.id(), edit)? else {
+            rewritten.segments.iter().for_each(|segment| segment.doom());
+            return Ok(false);
+        };
+        if !esker_log::sabotage::planted("publish_before_durable") {
+            self.wait_for(ticket)?;
+        }
+        self.environment.tasks.pause();
+        let inputs = rewritten.input_ids();
+        let old = table.view();
+        let mut repoint = {
+            let _catalogue = self.lock();
+            rewritten.publish(ticket.commit())?
+        };
+        for segment in old.segments().filter(|s| inputs.contains(&s.id())) {
+            segment.doom();
+        }
+        drop(old);
+        self.environment.tasks.pause();
+        self.repoint(&mut repoint)?;
+        self.maintenance_state().reclaim.push(Reclaim {
+            table: table.id(),
+            units: repoint.retired(),
+            retired_at: ticket.commit(),
+        });
+        Ok(true)
+    }
+
+    fn repoint(&self, repoint: &mut Repoint) -> Result<()> {
+        while let Some(batch) = repoint.next_batch()? {
+            {
+                let _catalogue = self.lock();
+                repoint.apply(&batch);
+            }
+            self.environment.tasks.pause();
+        }
+        Ok(())
+    }
+
+    /// Numbers an edit that changes no answer; it counts as published at once. `None` when the
+    /// table is gone.
+    fn number_edit(&self, table: TableId, edit: &Edit) -> Result<Option<Ticket>> {
+        let catalogue = self.lock_for_change()?;
+        if !catalogue.tables.contains_key(&table) {
+            return Ok(None);
+        }
+        let ticket = self.append_edit(edit)?;
+        self.watermarks.publish(ticket.commit());
+        Ok(Some(ticket))
+    }
+
+    /// Waits until a frame is durable, whatever the durability of commits.
+    pub(super) fn wait_for(&self, ticket: Ticket) -> Result<()> {
+        match (&self.journal, ticket) {
+            (Journal::Log(log), Ticket::Log(ticket)) => Ok(log.wait_durable(ticket)?),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The groups of a table that take no more rows, by age.
+pub(super) fn frozen_groups(entry: &crate::engine::TableEntry) -> Vec<Unit> {
+    let open = entry.writer.open_group().map(|writer| Arc::clone(writer.group()));
+    let view = entry.writer.table().view();
+    let is_open = |group| open.as_ref().is_some_and(|open| Arc::ptr_eq(open, group));
+    view.groups()
+        .filter(|group| !is_open(group))
+        .map(|group| Unit::Group(Arc::clone(group)))
+        .collect()
+}

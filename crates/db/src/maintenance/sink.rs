@@ -1,0 +1,141 @@
+//! Where segments are written: files of the database's directory, or memory.
+
+use std::sync::Arc;
+
+use esker_format::Schema;
+use esker_format::edit::SegmentEntry;
+use esker_table::rewrite::SegmentSink;
+use esker_table::segment::{Segment, SinkTarget, segment_path};
+use esker_vfs::{MappedBytes, Mapping, OpenMode};
+
+use crate::engine::Engine;
+
+/// Makes segments of one table.
+pub(crate) struct FileSink<'a> {
+    engine: &'a Arc<Engine>,
+    schema: Arc<Schema>,
+    /// Yields the processor so that merging keeps to its share; 0 for no yielding.
+    share_percent: u32,
+    worked_since_ns: u64,
+}
+
+/// Bytes in memory, aligned for any column.
+struct AlignedBytes {
+    words: Vec<u64>,
+    len: usize,
+}
+
+impl MappedBytes for AlignedBytes {
+    fn bytes(&self) -> &[u8] {
+        let bytes: &[u8] = bytemuck::cast_slice(&self.words);
+        bytes.get(..self.len).unwrap_or_default()
+    }
+}
+
+impl AlignedBytes {
+    fn new(bytes: &[u8]) -> Self {
+        let mut words = vec![0u64; bytes.len().div_ceil(8)];
+        let target: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
+        if let Some(target) = target.get_mut(..bytes.len()) {
+            target.copy_from_slice(bytes);
+        }
+        Self { words, len: bytes.len() }
+    }
+}
+
+impl<'a> FileSink<'a> {
+    /// A sink that works as fast as it can.
+    pub fn new(engine: &'a Arc<Engine>, schema: Arc<Schema>) -> Self {
+        let worked_since_ns = engine.environment.clock.monotonic_ns();
+        Self { engine, schema, share_percent: 0, worked_since_ns }
+    }
+
+    /// A sink that spends at most a share of its time working.
+    pub fn with_share(mut self, percent: u32) -> Self {
+        self.share_percent = percent;
+        self
+    }
+
+    /// Opens a finished segment without syncing it: the caller does.
+    pub fn open_unsynced(
+        &self,
+        entry: SegmentEntry,
+        target: SinkTarget,
+    ) -> esker_table::Result<Segment> {
+        let engine = self.engine;
+        match target {
+            SinkTarget::Memory(bytes) => {
+                let mapping = Mapping::new(Arc::new(AlignedBytes::new(&bytes)));
+                Segment::in_memory(mapping, &self.schema, &engine.arena, entry.holds_through)
+            }
+            SinkTarget::File(_) => Segment::open(
+                &engine.environment,
+                &engine.dir,
+                engine.database,
+                &entry,
+                &self.schema,
+                &engine.arena,
+            ),
+        }
+    }
+}
+
+impl SegmentSink for FileSink<'_> {
+    fn next_id(&mut self) -> u64 {
+        self.engine.new_unit()
+    }
+
+    fn create(&mut self, id: u64) -> esker_table::Result<SinkTarget> {
+        if !self.engine.is_durable() {
+            return Ok(SinkTarget::Memory(Vec::new()));
+        }
+        let path = segment_path(&self.engine.dir, id);
+        let file = self.engine.environment.files.open(&path, OpenMode::CreateNew)?;
+        Ok(SinkTarget::File(file))
+    }
+
+    fn finish(&mut self, entry: SegmentEntry, target: SinkTarget) -> esker_table::Result<Segment> {
+        if let SinkTarget::File(file) = &target
+            && !esker_log::sabotage::planted("skip_segment_fsync")
+        {
+            file.sync_data()?;
+        }
+        self.open_unsynced(entry, target)
+    }
+
+    fn pause(&mut self) {
+        let environment = &self.engine.environment;
+        environment.tasks.pause();
+        if self.share_percent == 0 || self.share_percent >= 100 {
+            return;
+        }
+        let worked = environment.clock.monotonic_ns().saturating_sub(self.worked_since_ns);
+        let rest = worked / u64::from(self.share_percent) * u64::from(100 - self.share_percent);
+        let rest = std::time::Duration::from_nanos(rest.min(200_000_000));
+        let event = esker_vfs::Event::new();
+        environment.tasks.wait_timeout(&event, event.generation(), rest);
+        self.worked_since_ns = environment.clock.monotonic_ns();
+    }
+}
+
+impl Engine {
+    /// Makes segment files durable, with their names.
+    pub(crate) fn sync_segments(&self, segments: &[Arc<Segment>]) -> crate::Result<()> {
+        if !self.is_durable() {
+            return Ok(());
+        }
+        for segment in segments {
+            let path = segment_path(&self.dir, segment.id());
+            self.environment.files.open(&path, OpenMode::Write)?.sync_data()?;
+        }
+        self.sync_segment_dir()
+    }
+
+    /// Makes the names of segment files durable.
+    pub(crate) fn sync_segment_dir(&self) -> crate::Result<()> {
+        if self.is_durable() && !esker_log::sabotage::planted("skip_segment_dir_fsync") {
+            self.environment.files.sync_dir(&self.dir)?;
+        }
+        Ok(())
+    }
+}

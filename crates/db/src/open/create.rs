@@ -1,0 +1,49 @@
+//! Creating a database: the log first, then the checkpoint by which a directory is known to be one.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use esker_format::checkpoint::Checkpoint;
+use esker_log::Log;
+use esker_vfs::{Environment, FileLock, OpenMode};
+
+use super::replay::Recovered;
+use super::{Parts, log_options, new_arena};
+use crate::engine::{Journal, Watermarks};
+use crate::maintenance::checkpoint_path;
+use crate::{Options, Result};
+
+/// Creates an empty database in an empty directory.
+pub(super) fn create(
+    environment: Environment,
+    options: Options,
+    dir: &Path,
+    lock: Box<dyn FileLock>,
+) -> Result<Parts> {
+    let random = || environment.random.next_u64();
+    let database = u128::from(random()) << 64 | u128::from(random());
+    let hash_key = [random(), random()];
+    let watermarks = Arc::new(Watermarks::new(0));
+    let log = Log::create(&environment, dir, database, log_options(&watermarks))?;
+    let checkpoint = Checkpoint {
+        database,
+        number: 1,
+        hash_key,
+        next_table: 1,
+        next_segment: 1,
+        ..Checkpoint::default()
+    };
+    let path = checkpoint_path(dir, 1);
+    let file = environment.files.open(&path, OpenMode::CreateNew)?;
+    file.write_all_at(&checkpoint.encode(), 0)?;
+    file.sync_data()?;
+    environment.files.sync_dir(dir)?;
+    let last = log.next_commit() - 1;
+    watermarks.make_durable(last);
+    watermarks.publish(last);
+    let mut recovered = Recovered::empty(new_arena(&options)?, database, hash_key);
+    recovered.catalogue.checkpoint_number = 1;
+    let journal = Journal::Log(Box::new(log));
+    let dir = dir.to_owned();
+    Ok(Parts { environment, options, dir, lock: Some(lock), recovered, journal, watermarks })
+}

@@ -1,0 +1,224 @@
+//! Opening: find the newest checkpoint, replay the log, start the next epoch.
+//!
+//! ```text
+//! lock ─► newest valid checkpoint ─► scan the log ─► pass 1: edits, so the final segments
+//!   ─► open segments, index ─► pass 2: changes of rows ─► start an epoch ─► remove leftovers
+//! ```
+//!
+//! Nothing is modified before the replay has succeeded, and never when the open is read-only.
+
+mod create;
+mod index;
+mod replay;
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use esker_arena::{Arena, ArenaOptions, ReaderRegistry};
+use esker_format::checkpoint::Checkpoint;
+use esker_log::{Log, Scan};
+use esker_vfs::{Environment, Event, FileLock, LockMode, OpenMode};
+
+use crate::engine::{Engine, Journal, Watermarks};
+use crate::maintenance::{checkpoint_path, parse_number};
+use crate::{Error, ErrorKind, Options, Result};
+use replay::Recovered;
+
+/// The name of the lock file.
+pub(crate) const LOCK_FILE: &str = "LOCK";
+
+/// What an engine is made of.
+pub(crate) struct Parts {
+    pub environment: Environment,
+    pub options: Options,
+    pub dir: std::path::PathBuf,
+    pub lock: Option<Box<dyn FileLock>>,
+    pub recovered: Recovered,
+    pub journal: Journal,
+    pub watermarks: Arc<Watermarks>,
+}
+
+impl Engine {
+    /// Opens or creates the database in a directory.
+    pub(crate) fn open(options: Options, dir: &Path) -> Result<Arc<Self>> {
+        let environment = options.environment.clone().unwrap_or_else(Environment::os);
+        let files = Arc::clone(&environment.files);
+        let at = |e: Error| e.at(dir.display());
+        if !files.exists(dir)? {
+            if options.read_only || !options.create {
+                return Err(at(Error::new(ErrorKind::NotFound, "no such database")));
+            }
+            files.create_dir_all(dir)?;
+        }
+        check_ours(&environment, dir)?;
+        let mode = if options.read_only { LockMode::Shared } else { LockMode::Exclusive };
+        let holder = format!("process {}", std::process::id());
+        let lock = files.lock(&dir.join(LOCK_FILE), mode, &holder)?;
+        let (checkpoint, broken) = newest_checkpoint(&environment, dir)?;
+        let parts = match checkpoint {
+            Some(checkpoint) => recover(environment, options, dir, lock, checkpoint)?,
+            None if !broken.is_empty() || !esker_log::unused(&environment, dir)? => {
+                let why = broken.first().map_or("no checkpoint file is left", String::as_str);
+                return Err(at(Error::corrupt(why)));
+            }
+            None if options.read_only || !options.create => {
+                return Err(at(Error::new(ErrorKind::NotFound, "no database in this directory")));
+            }
+            None => create::create(environment, options, dir, lock)?,
+        };
+        let engine = Self::assemble(parts)?;
+        engine.start_tasks();
+        engine.wake_maintenance();
+        Ok(engine)
+    }
+
+    /// A database without files.
+    pub(crate) fn in_memory(options: Options) -> Result<Arc<Self>> {
+        let environment = options.environment.clone().unwrap_or_else(Environment::os);
+        let random = || environment.random.next_u64();
+        let database = u128::from(random()) << 64 | u128::from(random());
+        let hash_key = [random(), random()];
+        let arena = new_arena(&options)?;
+        let recovered = Recovered::empty(arena, database, hash_key);
+        let watermarks = Arc::new(Watermarks::new(0));
+        let journal = Journal::Memory(Arc::clone(&watermarks), AtomicU64::new(1));
+        let dir = std::path::PathBuf::new();
+        let parts = Parts { environment, options, dir, lock: None, recovered, journal, watermarks };
+        let engine = Self::assemble(parts)?;
+        engine.start_tasks();
+        Ok(engine)
+    }
+
+    fn assemble(parts: Parts) -> Result<Arc<Self>> {
+        let Parts { environment, options, dir, lock, recovered, journal, watermarks } = parts;
+        let registry = ReaderRegistry::new(&recovered.arena)?;
+        Ok(Arc::new(Self {
+            environment,
+            options,
+            dir,
+            database: recovered.database,
+            hash_key: recovered.hash_key,
+            arena: recovered.arena,
+            journal,
+            watermarks,
+            registry,
+            next_unit: AtomicU64::new(recovered.next_unit),
+            catalogue: Mutex::new(recovered.catalogue),
+            progress: Event::new(),
+            maintenance: Mutex::default(),
+            maintenance_task: OnceLock::new(),
+            flusher_task: OnceLock::new(),
+            dirty: AtomicBool::new(false),
+            stopping: AtomicBool::new(false),
+            frozen_bytes: AtomicU64::new(0),
+            _lock: lock,
+        }))
+    }
+}
+
+/// The memory of one database.
+fn new_arena(options: &Options) -> Result<Arc<Arena>> {
+    let limit_bytes = options.memory_limit_bytes;
+    Ok(Arena::new(ArenaOptions { limit_bytes, ..ArenaOptions::default() })?)
+}
+
+/// Refuses a directory that holds other people's files and none of ours.
+fn check_ours(environment: &Environment, dir: &Path) -> Result<()> {
+    let names = environment.files.list(dir)?;
+    let ours = |name: &String| {
+        name == LOCK_FILE || ["log-", "checkpoint-"].iter().any(|p| parse_number(name, p).is_some())
+    };
+    match names.first() {
+        Some(first) if !names.iter().any(ours) => {
+            let dir = dir.display();
+            let message = format!("{dir}: not an Esker database; it holds {first:?}");
+            Err(Error::invalid(message))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The newest checkpoint that is whole, and why newer ones are not.
+fn newest_checkpoint(
+    environment: &Environment,
+    dir: &Path,
+) -> Result<(Option<Checkpoint>, Vec<String>)> {
+    let names = environment.files.list(dir)?;
+    let mut numbers: Vec<u64> =
+        names.iter().filter_map(|name| parse_number(name, "checkpoint-")).collect();
+    numbers.sort_unstable();
+    let mut broken = Vec::new();
+    for number in numbers.into_iter().rev() {
+        let path = checkpoint_path(dir, number);
+        let file = environment.files.open(&path, OpenMode::Read)?;
+        let mut bytes = vec![0; usize::try_from(file.len()?).unwrap_or_default()];
+        file.read_exact_at(&mut bytes, 0)?;
+        match Checkpoint::decode(&bytes, number) {
+            Ok(checkpoint) => return Ok((Some(checkpoint), broken)),
+            Err(e) if e.kind() == esker_format::ErrorKind::UnknownVersion => {
+                return Err(Error::from(e).at(path.display()));
+            }
+            Err(e) => broken.push(format!("{}: {e}", path.display())),
+        }
+    }
+    Ok((None, broken))
+}
+
+fn recover(
+    environment: Environment,
+    options: Options,
+    dir: &Path,
+    lock: Box<dyn FileLock>,
+    checkpoint: Checkpoint,
+) -> Result<Parts> {
+    let database = checkpoint.database;
+    let number = checkpoint.number;
+    let scan = esker_log::scan(&environment, dir, database, checkpoint.commit)?;
+    let arena = new_arena(&options)?;
+    let recovered = replay::replay(&environment, dir, arena, checkpoint, &scan)?;
+    let last = scan.last_commit();
+    let watermarks = Arc::new(Watermarks::new(last));
+    let journal = if options.read_only {
+        Journal::Memory(Arc::clone(&watermarks), AtomicU64::new(last + 1))
+    } else {
+        let log = start_log(scan, &watermarks)?;
+        remove_leftovers(&environment, dir, number, &recovered)?;
+        Journal::Log(Box::new(log))
+    };
+    let dir = dir.to_owned();
+    Ok(Parts { environment, options, dir, lock: Some(lock), recovered, journal, watermarks })
+}
+
+fn start_log(scan: Scan, watermarks: &Arc<Watermarks>) -> Result<Log> {
+    let log = scan.start(log_options(watermarks))?;
+    let last = log.next_commit() - 1;
+    watermarks.make_durable(last);
+    watermarks.publish(last);
+    Ok(log)
+}
+
+fn log_options(watermarks: &Arc<Watermarks>) -> esker_log::Options {
+    let marks = Arc::clone(watermarks);
+    esker_log::Options { on_durable: Some(Arc::new(move |commit| marks.make_durable(commit))) }
+}
+
+/// Removes files of ours that no catalogue names.
+fn remove_leftovers(
+    environment: &Environment,
+    dir: &Path,
+    checkpoint: u64,
+    recovered: &Recovered,
+) -> Result<()> {
+    for name in environment.files.list(dir)? {
+        let stale_checkpoint = parse_number(&name, "checkpoint-").is_some_and(|n| n != checkpoint);
+        let stale_segment = esker_table::segment::segment_file_id(&name)
+            .is_some_and(|id| !recovered.segment_files.contains(&id));
+        let stale_index = parse_number(&name, "index-")
+            .is_some_and(|n| recovered.catalogue.tables.values().all(|t| t.index_file != n));
+        if stale_checkpoint || stale_segment || stale_index {
+            environment.files.remove(&dir.join(&name))?;
+        }
+    }
+    Ok(())
+}

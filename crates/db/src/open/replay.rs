@@ -1,0 +1,340 @@
+//! Replaying the log over a checkpoint (protocol rules 4 and 5).
+//!
+//! Pass 1 reads catalogue edits only, so that the final set of segments is known: an input of a
+//! merge that is in the log is never opened, since its file may be gone. Pass 2 reads changes of
+//! rows. A change numbered `n`
+//!
+//! * kills the older version of its row wherever it is: in the open rows, and in each segment that
+//!   holds the effects of commits below `n` only;
+//! * appends the new version to the open rows, unless a seal through `n` or later has it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use esker_arena::Arena;
+use esker_format::checkpoint::{Checkpoint, TableState};
+use esker_format::codec::Reader;
+use esker_format::edit::{Edit, ROWS_FRAME, RowChange, SegmentEntry};
+use esker_format::row::decode_row;
+use esker_format::{Schema, TableId, Value, ValueRef};
+use esker_log::Scan;
+use esker_table::segment::Segment;
+use esker_table::view::Unit;
+use esker_table::{KeyHasher, Location, Table as TableCore, TableWriter};
+use esker_vfs::Environment;
+
+use crate::engine::{Catalogue, TableEntry};
+use crate::{Error, Result};
+
+/// What recovery found.
+pub(crate) struct Recovered {
+    pub arena: Arc<Arena>,
+    pub database: u128,
+    pub hash_key: [u64; 2],
+    pub catalogue: Catalogue,
+    pub next_unit: u64,
+    pub segment_files: BTreeSet<u64>,
+}
+
+impl Recovered {
+    /// A database without tables.
+    pub fn empty(arena: Arc<Arena>, database: u128, hash_key: [u64; 2]) -> Self {
+        let catalogue = Catalogue {
+            tables: BTreeMap::new(),
+            names: BTreeMap::new(),
+            next_table: 1,
+            checkpoint_number: 0,
+            checkpoint_commit: 0,
+            closed: false,
+            scratch: esker_format::codec::Writer::new(),
+        };
+        let segment_files = BTreeSet::new();
+        Self { arena, database, hash_key, catalogue, next_unit: 1, segment_files }
+    }
+}
+
+/// One table while it is being put together.
+struct Table {
+    state: TableState,
+    /// Where the open version of a row is.
+    open: BTreeMap<u64, Location>,
+}
+
+/// Applies checkpoint and log.
+pub(super) fn replay(
+    environment: &Environment,
+    dir: &Path,
+    arena: Arc<Arena>,
+    checkpoint: Checkpoint,
+    scan: &Scan,
+) -> Result<Recovered> {
+    let mut recovered = Recovered::empty(arena, checkpoint.database, checkpoint.hash_key);
+    recovered.next_unit = checkpoint.next_segment.max(1);
+    recovered.catalogue.next_table = checkpoint.next_table;
+    recovered.catalogue.checkpoint_number = checkpoint.number;
+    recovered.catalogue.checkpoint_commit = checkpoint.commit;
+    let commit = checkpoint.commit;
+    let number = checkpoint.number;
+    let tables = checkpoint.tables.into_iter();
+    let mut tables: BTreeMap<TableId, Table> =
+        tables.map(|state| (state.table, Table { state, open: BTreeMap::new() })).collect();
+    for frame in scan.frames() {
+        let frame = frame?;
+        if Edit::is_edit(frame.kind) {
+            let edit = Edit::decode(frame.kind, &frame.payload)
+                .map_err(|e| e.at(format_args!("log frame {}", frame.commit)))?;
+            apply_edit(&mut recovered, &mut tables, edit, frame.commit, number)?;
+        }
+    }
+    for table in tables.values_mut() {
+        assemble(environment, dir, &mut recovered, table, commit)?;
+    }
+    for frame in scan.frames() {
+        let frame = frame?;
+        if frame.kind == ROWS_FRAME {
+            let at = |e: Error| e.at(format_args!("log frame {}", frame.commit));
+            let changes = RowChange::decode_all(&frame.payload).map_err(|e| at(e.into()))?;
+            for change in changes {
+                apply_change(&mut recovered, &mut tables, change, frame.commit).map_err(at)?;
+            }
+        }
+    }
+    for entry in recovered.catalogue.tables.values() {
+        count_live(entry.writer.table());
+    }
+    Ok(recovered)
+}
+
+fn apply_edit(
+    recovered: &mut Recovered,
+    tables: &mut BTreeMap<TableId, Table>,
+    edit: Edit,
+    commit: u64,
+    checkpoint: u64,
+) -> Result<()> {
+    match edit {
+        Edit::CreateTable { table, name, schema } => {
+            let catalogue = &mut recovered.catalogue;
+            catalogue.next_table = catalogue.next_table.max(table.0 + 1);
+            let state = TableState {
+                table,
+                name,
+                schema,
+                next_row_id: 1,
+                sealed_through: 0,
+                segments: Vec::new(),
+                index_file: 0,
+                groups: Vec::new(),
+            };
+            tables.insert(table, Table { state, open: BTreeMap::new() });
+        }
+        Edit::DropTable { table } => drop(tables.remove(&table)),
+        Edit::Load { table, segments, next_row_id } => {
+            if let Some(table) = tables.get_mut(&table) {
+                let stamped = |s: SegmentEntry| SegmentEntry { holds_through: commit, ..s };
+                let segments = segments.into_iter().map(stamped).collect();
+                add_segments(recovered, &mut table.state, segments);
+                table.state.next_row_id = table.state.next_row_id.max(next_row_id);
+            }
+        }
+        Edit::Seal { table, through, segments } => {
+            if let Some(table) = tables.get_mut(&table) {
+                table.state.sealed_through = table.state.sealed_through.max(through);
+                // What the checkpoint kept of the open rows is in the segments, or dead.
+                table.state.groups.retain(|group| group.newest_commit > through);
+                add_segments(recovered, &mut table.state, segments);
+            }
+        }
+        Edit::Merge { table, inputs, segments } => {
+            if let Some(table) = tables.get_mut(&table) {
+                table.state.segments.retain(|s| !inputs.contains(&s.entry.id));
+                add_segments(recovered, &mut table.state, segments);
+            }
+        }
+        Edit::Checkpoint { number, .. } if number > checkpoint => {
+            return Err(Error::corrupt(format!(
+                "log frame {commit} names checkpoint {number}, which is damaged or missing"
+            )));
+        }
+        Edit::Checkpoint { .. } => {}
+    }
+    Ok(())
+}
+
+fn add_segments(recovered: &mut Recovered, state: &mut TableState, entries: Vec<SegmentEntry>) {
+    for entry in entries {
+        recovered.next_unit = recovered.next_unit.max(entry.id + 1);
+        let dead = Vec::new();
+        state.segments.push(esker_format::checkpoint::SegmentState { entry, dead });
+    }
+}
+
+/// Opens a table's segments, fills its index, and restores its open rows.
+fn assemble(
+    environment: &Environment,
+    dir: &Path,
+    recovered: &mut Recovered,
+    table: &mut Table,
+    commit: u64,
+) -> Result<()> {
+    let state = &table.state;
+    let schema = Arc::new(state.schema.clone());
+    let hasher = KeyHasher::new(recovered.hash_key);
+    let arena = Arc::clone(&recovered.arena);
+    let core = TableCore::new(state.table, state.name.clone(), Arc::clone(&schema), arena, hasher)?;
+    let core = Arc::new(core);
+    let mut view = (*core.view()).clone();
+    for segment in &state.segments {
+        let opened = Segment::open(
+            environment,
+            dir,
+            recovered.database,
+            &segment.entry,
+            &schema,
+            &recovered.arena,
+        )?;
+        opened.mark_initially_dead()?;
+        for row in &segment.dead {
+            let row = *row as usize;
+            if opened.deleted(row) == 0 {
+                opened.kill(row, 1)?;
+            }
+        }
+        recovered.segment_files.insert(segment.entry.id);
+        view.insert(Unit::Segment(Arc::new(opened)));
+    }
+    core.set_view(view);
+    let index_covers =
+        super::index::fill(environment, dir, recovered.database, &core, state.index_file)?;
+    let mut writer = TableWriter::new(Arc::clone(&core), state.next_row_id);
+    for group in &state.groups {
+        for change in RowChange::decode_all(&group.rows)? {
+            if let RowChange::Put { row_id, row, .. } = change {
+                let row = owned_row(&schema, row)?;
+                let new_unit = &mut recovered.next_unit;
+                let location = restore(&mut writer, &row, row_id, None, commit, new_unit)?;
+                table.open.insert(row_id, location);
+            }
+        }
+    }
+    let entry = TableEntry {
+        name: state.name.clone(),
+        writer,
+        sealed_through: state.sealed_through,
+        index_file: state.index_file,
+        index_covers,
+    };
+    recovered.catalogue.names.insert(state.name.clone(), state.table);
+    recovered.catalogue.tables.insert(state.table, entry);
+    table.state.groups = Vec::new();
+    Ok(())
+}
+
+fn owned_row(schema: &Schema, bytes: &[u8]) -> Result<Vec<Value>> {
+    let mut values: Vec<ValueRef<'_>> = Vec::new();
+    let mut input = Reader::new(bytes);
+    decode_row(&mut input, schema, &mut values)?;
+    input.finish()?;
+    Ok(values.into_iter().map(ValueRef::to_owned).collect())
+}
+
+/// Appends a version to the open rows and indexes it. `older` is where its predecessor was.
+fn restore(
+    writer: &mut TableWriter,
+    row: &[Value],
+    row_id: u64,
+    older: Option<Location>,
+    commit: u64,
+    next_unit: &mut u64,
+) -> Result<Location> {
+    let known = row_id < writer.next_row_id();
+    let fresh = older.is_none();
+    writer.note_row_id(row_id);
+    writer.make_room(1);
+    let mut new_unit = || {
+        *next_unit += 1;
+        *next_unit - 1
+    };
+    let location = writer.restore(row, row_id, fresh, commit, &mut new_unit)?;
+    let table = writer.table();
+    let schema = table.schema();
+    let positions = schema.key_positions();
+    let hash = if positions.is_empty() {
+        table.hasher().hash_row_id(row_id)
+    } else {
+        let key = positions.iter().filter_map(|p| row.get(*p));
+        table.hasher().hash_key(key.map(Value::as_ref))
+    };
+    let moved = older.is_some_and(|old| table.index().replace(hash, old.word(), location.word()));
+    let needed = !positions.is_empty() || (known && older.is_some());
+    if !moved && needed {
+        table.index().insert(hash, location.word())?;
+    }
+    Ok(location)
+}
+
+fn apply_change(
+    recovered: &mut Recovered,
+    tables: &mut BTreeMap<TableId, Table>,
+    change: RowChange<'_>,
+    commit: u64,
+) -> Result<()> {
+    let (RowChange::Put { table: id, row_id, .. } | RowChange::Delete { table: id, row_id }) =
+        change;
+    // A table that was dropped later.
+    let Some(table) = tables.get_mut(&id) else { return Ok(()) };
+    let Some(entry) = recovered.catalogue.tables.get_mut(&id) else { return Ok(()) };
+    let older = if row_id < entry.writer.next_row_id() {
+        kill_older(entry.writer.table(), &mut table.open, row_id, commit)?
+    } else {
+        None
+    };
+    if let RowChange::Put { row, .. } = change {
+        if commit <= entry.sealed_through {
+            entry.writer.note_row_id(row_id);
+            return Ok(());
+        }
+        let row = owned_row(&entry.writer.table().schema(), row)?;
+        let next_unit = &mut recovered.next_unit;
+        let location = restore(&mut entry.writer, &row, row_id, older, commit, next_unit)?;
+        table.open.insert(row_id, location);
+    }
+    Ok(())
+}
+
+/// Marks the living version of a row dead, where a commit numbered `commit` has to: returns where
+/// it was.
+fn kill_older(
+    table: &Arc<TableCore>,
+    open: &mut BTreeMap<u64, Location>,
+    row_id: u64,
+    commit: u64,
+) -> Result<Option<Location>> {
+    let view = table.view();
+    if let Some(location) = open.remove(&row_id) {
+        if let Some(unit) = view.unit(location.unit()) {
+            unit.kill(location.row(), commit)?;
+        }
+        return Ok(Some(location));
+    }
+    if esker_log::sabotage::planted("lost_tombstone") {
+        return Ok(None);
+    }
+    let mut older = None;
+    for segment in view.segments().filter(|s| s.holds_through() < commit) {
+        for row in segment.rows_with_id(row_id)? {
+            if segment.deleted(row) == 0 {
+                segment.kill(row, commit)?;
+                older = Some(Location::new(segment.id(), row));
+            }
+        }
+    }
+    Ok(older)
+}
+
+fn count_live(table: &Arc<TableCore>) {
+    let view = table.view();
+    let live: u64 = view.units.iter().map(|unit| unit.row_count() as u64 - unit.dead_count()).sum();
+    table.add_live_rows(i64::try_from(live).unwrap_or_default());
+}

@@ -1,0 +1,172 @@
+//! How to open a database.
+
+use std::path::Path;
+use std::time::Duration;
+
+use esker_vfs::Environment;
+
+use crate::{Database, Result};
+
+/// When a commit is acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Durability {
+    /// Once it is on the disk: it survives a power loss.
+    #[default]
+    Sync,
+    /// At once; it is on the disk at most this much later. A crash may lose the newest commits
+    /// of that window, never one before another that survives.
+    Async {
+        /// The longest time between a commit and its being on the disk.
+        at_most: Duration,
+    },
+}
+
+/// How to open or create a database.
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub(crate) environment: Option<Environment>,
+    pub(crate) durability: Durability,
+    pub(crate) memory_limit_bytes: u64,
+    pub(crate) log_limit_bytes: u64,
+    pub(crate) group_rows_max: usize,
+    pub(crate) group_bytes_max: u64,
+    pub(crate) small_group_bytes: u64,
+    pub(crate) segment_rows_max: usize,
+    pub(crate) index_rows_min: usize,
+    pub(crate) merge_share_percent: u32,
+    pub(crate) read_only: bool,
+    pub(crate) create: bool,
+    pub(crate) background: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            environment: None,
+            durability: Durability::Sync,
+            memory_limit_bytes: 4 << 30,
+            log_limit_bytes: 256 << 20,
+            group_rows_max: 1 << 20,
+            group_bytes_max: 64 << 20,
+            small_group_bytes: 1 << 20,
+            segment_rows_max: 1 << 22,
+            index_rows_min: 64 << 10,
+            merge_share_percent: 50,
+            read_only: false,
+            create: true,
+            background: true,
+        }
+    }
+}
+
+impl Options {
+    /// The defaults: create when absent, [`Durability::Sync`], 4 GiB of memory, 256 MiB of log.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// When commits are acknowledged.
+    #[must_use]
+    pub fn durability(mut self, durability: Durability) -> Self {
+        self.durability = durability;
+        self
+    }
+
+    /// The most memory that groups, indexes, visibility and loads may take, in bytes.
+    #[must_use]
+    pub fn memory_limit(mut self, bytes: u64) -> Self {
+        self.memory_limit_bytes = bytes;
+        self
+    }
+
+    /// The length of log past which groups are sealed and a checkpoint is made, in bytes.
+    #[must_use]
+    pub fn log_limit(mut self, bytes: u64) -> Self {
+        self.log_limit_bytes = bytes;
+        self
+    }
+
+    /// The size at which an open group is sealed, in rows and bytes. For tests and tuning.
+    #[must_use]
+    pub fn group_limit(mut self, rows: usize, bytes: u64) -> Self {
+        self.group_rows_max = rows.clamp(1, 1 << 21);
+        self.group_bytes_max = bytes;
+        self
+    }
+
+    /// Groups below this many bytes live in the checkpoint file and are never sealed for it.
+    #[must_use]
+    pub fn small_group_limit(mut self, bytes: u64) -> Self {
+        self.small_group_bytes = bytes;
+        self
+    }
+
+    /// The most rows of a segment that a bulk load writes.
+    #[must_use]
+    pub fn segment_limit(mut self, rows: usize) -> Self {
+        self.segment_rows_max = rows.clamp(1, 1 << 22);
+        self
+    }
+
+    /// Tables with at least this many sealed rows get an index checkpoint. For tests and tuning.
+    #[must_use]
+    pub fn index_file_limit(mut self, rows: usize) -> Self {
+        self.index_rows_min = rows.max(1);
+        self
+    }
+
+    /// The share of its time that background merging may spend working, in percent.
+    #[must_use]
+    pub fn merge_share(mut self, percent: u32) -> Self {
+        self.merge_share_percent = percent.clamp(1, 100);
+        self
+    }
+
+    /// Opens for reading only: recovers in memory and writes nothing. Refused while a writer has
+    /// the database open; further readers may open it too.
+    #[must_use]
+    pub fn read_only(mut self, read_only: bool) -> Self {
+        self.read_only = read_only;
+        self
+    }
+
+    /// Whether to create the database when there is none.
+    #[must_use]
+    pub fn create(mut self, create: bool) -> Self {
+        self.create = create;
+        self
+    }
+
+    /// The machine to run on: for the simulator.
+    #[must_use]
+    pub fn environment(mut self, environment: Environment) -> Self {
+        self.environment = Some(environment);
+        self
+    }
+
+    /// Whether sealing, merging and checkpoints run by themselves; without, only
+    /// [`Database::wait_idle`] and [`Database::checkpoint`] do them. For tests.
+    #[must_use]
+    pub fn background(mut self, background: bool) -> Self {
+        self.background = background;
+        self
+    }
+
+    /// Opens the database in a directory.
+    ///
+    /// # Errors
+    /// `Locked` when another process has it open, `NotFound` when there is none and it must not
+    /// be created, `Corrupt` when it is damaged (nothing is modified then), `Io`.
+    pub fn open(self, dir: impl AsRef<Path>) -> Result<Database> {
+        Database::open_with(self, dir.as_ref())
+    }
+
+    /// A database in memory: the same engine without files, gone when the last handle is dropped.
+    ///
+    /// # Errors
+    /// `OverBudget` when the system gives no memory.
+    pub fn memory(self) -> Result<Database> {
+        Database::memory_with(self)
+    }
+}

@@ -1,0 +1,179 @@
+//! Reading as of one commit, for as long as one likes.
+
+use std::sync::Arc;
+
+use esker_arena::ReaderGuard;
+use esker_format::{Schema, Value, ValueRef};
+use esker_query::{Query, QueryResult};
+use esker_table::{Table as TableCore, TableSnapshot};
+
+use crate::engine::{Engine, fit_key};
+use crate::source::SnapshotSource;
+use crate::{Result, Row};
+
+/// The database as of one commit. While it lives, no merge drops what it sees.
+#[derive(Clone)]
+pub struct Snapshot {
+    inner: Arc<Registered>,
+}
+
+struct Registered {
+    engine: Arc<Engine>,
+    guard: Option<ReaderGuard>,
+    commit: u64,
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        self.guard = None;
+        self.engine.wake_for_reclaim();
+    }
+}
+
+impl Snapshot {
+    pub(crate) fn take(engine: &Arc<Engine>) -> Result<Self> {
+        let guard = engine.registry.register(|| engine.visible())?;
+        let commit = guard.commit();
+        let inner = Registered { engine: Arc::clone(engine), guard: Some(guard), commit };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// The commit it reads at.
+    #[must_use]
+    pub fn commit(&self) -> u64 {
+        self.inner.commit
+    }
+
+    /// A table as of this commit.
+    ///
+    /// # Errors
+    /// `NotFound` when there is no such table now.
+    pub fn table(&self, name: &str) -> Result<SnapshotTable> {
+        let core = self.inner.engine.table(name)?;
+        self.table_core(&core)
+    }
+
+    pub(crate) fn table_core(&self, core: &Arc<TableCore>) -> Result<SnapshotTable> {
+        let rows = core.snapshot(self.commit());
+        Ok(SnapshotTable { snapshot: self.clone(), rows })
+    }
+
+    /// Answers a query as of this commit.
+    ///
+    /// # Errors
+    /// As for [`crate::Database::query`].
+    pub fn query(&self, query: &Query) -> Result<QueryResult> {
+        let table = self.table(&query.table)?;
+        let source = SnapshotSource::new(&table.rows);
+        let engine = &self.inner.engine;
+        Ok(esker_query::execute(query, &source, &engine.query_options())?)
+    }
+
+    /// How a query would be answered, and what came of it.
+    ///
+    /// # Errors
+    /// As for [`crate::Database::query`].
+    pub fn explain(&self, query: &Query) -> Result<String> {
+        let table = self.table(&query.table)?;
+        let source = SnapshotSource::new(&table.rows);
+        Ok(esker_query::explain(query, &source, &self.inner.engine.query_options())?)
+    }
+}
+
+impl std::fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Snapshot").field("commit", &self.commit()).finish()
+    }
+}
+
+/// A table as of one commit.
+pub struct SnapshotTable {
+    snapshot: Snapshot,
+    rows: TableSnapshot,
+}
+
+impl SnapshotTable {
+    /// The fields and the key.
+    #[must_use]
+    pub fn schema(&self) -> &Schema {
+        self.rows.schema()
+    }
+
+    /// How many rows there are.
+    ///
+    /// # Errors
+    /// None today.
+    pub fn count(&self) -> Result<u64> {
+        Ok(self.rows.count())
+    }
+
+    /// The row with a key.
+    ///
+    /// # Errors
+    /// As for [`crate::Table::get`].
+    pub fn get(&self, key: &[Value]) -> Result<Option<Row>> {
+        let core = self.rows.table();
+        let schema = core.schema();
+        let key = fit_key(&schema, key)?;
+        let key: Vec<ValueRef<'_>> = key.iter().map(Value::as_ref).collect();
+        let at = self.snapshot.commit();
+        let values = core.find(&key, at, |found| core.copy_row(&found))?;
+        Ok(values.map(|values| Row::new(schema, values)))
+    }
+
+    /// True when there is a row with this key.
+    ///
+    /// # Errors
+    /// As for [`crate::Table::get`].
+    pub fn exists(&self, key: &[Value]) -> Result<bool> {
+        Ok(self.get(key)?.is_some())
+    }
+
+    /// Every row, with its row id, handed to `visit` in storage order.
+    ///
+    /// # Errors
+    /// `Corrupt` when a block does not fit its checksum; whatever `visit` returns.
+    pub fn for_each(
+        &self,
+        mut visit: impl FnMut(u64, &[ValueRef<'_>]) -> Result<()>,
+    ) -> Result<()> {
+        let fields = self.schema().fields().len();
+        let mut row = Vec::with_capacity(fields);
+        for part in self.rows.parts() {
+            let mut start = 0;
+            while start < part.row_count() {
+                let end = part.batch_end(start, part.row_count());
+                let visible = part.visible(start..end);
+                let columns: Vec<_> = (0..fields)
+                    .map(|p| part.column(p, start..end))
+                    .collect::<esker_table::Result<_>>()?;
+                for i in 0..end - start {
+                    let bit = |words: &Vec<u64>| {
+                        words.get(i / 64).is_some_and(|w| w >> (i % 64) & 1 == 1)
+                    };
+                    if visible.as_ref().is_none_or(bit) {
+                        row.clear();
+                        row.extend(columns.iter().map(|c| c.value(i)));
+                        visit(part.unit().row_id(start + i)?, &row)?;
+                    }
+                }
+                start = end;
+            }
+        }
+        Ok(())
+    }
+
+    /// Every row, copied, by rising row id. For small tables and tests.
+    ///
+    /// # Errors
+    /// As for [`SnapshotTable::for_each`].
+    pub fn rows(&self) -> Result<Vec<(u64, Vec<Value>)>> {
+        let mut rows = Vec::new();
+        self.for_each(|row_id, values| {
+            rows.push((row_id, values.iter().map(|v| ValueRef::to_owned(*v)).collect()));
+            Ok(())
+        })?;
+        rows.sort_by_key(|row: &(u64, Vec<Value>)| row.0);
+        Ok(rows)
+    }
+}

@@ -1,0 +1,255 @@
+//! A handle to one table.
+
+use std::sync::Arc;
+
+use esker_format::{Schema, Value, ValueRef};
+use esker_table::table::PreparedPut;
+use esker_table::Table as TableCore;
+
+use crate::engine::{Engine, Staged, entry, fit_key, fit_row, fit_value, key_bytes};
+use crate::{Appender, Error, ErrorKind, Load, Result, Row, SnapshotTable};
+
+/// A table of a database. Cheap to clone; usable from any number of threads.
+#[derive(Clone)]
+pub struct Table {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) core: Arc<TableCore>,
+}
+
+impl Table {
+    /// The name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.core.name()
+    }
+
+    /// The fields and the key.
+    #[must_use]
+    pub fn schema(&self) -> Arc<Schema> {
+        self.core.schema()
+    }
+
+    /// Adds a row; returns its row id, which is its key when the key is generated.
+    ///
+    /// # Errors
+    /// `AlreadyExists` when the key does, `InvalidInput` when a value does not fit its field.
+    /// Nothing is changed then; likewise below.
+    pub fn insert(&self, row: &[Value]) -> Result<u64> {
+        let row = fit_row(&self.schema(), row)?;
+        self.change(|catalogue, staged| {
+            let prepared = catalogue.prepare_put(&row, true)?;
+            let row_id = prepared.row_id;
+            staged.put(row, prepared);
+            Ok(row_id)
+        })
+    }
+
+    /// Adds rows, all or none.
+    ///
+    /// # Errors
+    /// As for [`Table::insert`]; the message says which row. `OverBudget` past 16 MiB: use
+    /// [`Table::load`].
+    pub fn insert_many(&self, rows: &[Vec<Value>]) -> Result<()> {
+        self.put_many(rows, true)
+    }
+
+    /// Adds a row or replaces the one with its key; returns its row id.
+    ///
+    /// # Errors
+    /// `InvalidInput` when a value does not fit its field.
+    pub fn upsert(&self, row: &[Value]) -> Result<u64> {
+        let row = fit_row(&self.schema(), row)?;
+        self.change(|writer, staged| {
+            let prepared = writer.prepare_put(&row, false)?;
+            let row_id = prepared.row_id;
+            staged.put(row, prepared);
+            Ok(row_id)
+        })
+    }
+
+    /// Adds or replaces rows, all or none; of two with one key the last wins.
+    ///
+    /// # Errors
+    /// As for [`Table::insert_many`].
+    pub fn upsert_many(&self, rows: &[Vec<Value>]) -> Result<()> {
+        self.put_many(rows, false)
+    }
+
+    fn put_many(&self, rows: &[Vec<Value>], must_be_new: bool) -> Result<()> {
+        let schema = self.schema();
+        let at = |e: Error, i: usize| e.at(format_args!("row {i}"));
+        let fit = |(i, row): (usize, &Vec<Value>)| fit_row(&schema, row).map_err(|e| at(e, i));
+        let rows: Vec<Vec<Value>> = rows.iter().enumerate().map(fit).collect::<Result<_>>()?;
+        let generated = schema.key_positions().is_empty();
+        self.change(|writer, staged| {
+            for (i, row) in rows.into_iter().enumerate() {
+                let key = key_bytes(&schema, &row);
+                match staged.staged_row(&key).filter(|_| !generated) {
+                    Some(_) if must_be_new => {
+                        let message = format!("row {i}: its key is in an earlier row, too");
+                        return Err(Error::new(ErrorKind::AlreadyExists, message));
+                    }
+                    Some(staged) => *staged = row,
+                    None => {
+                        let prepared =
+                            writer.prepare_put(&row, must_be_new).map_err(|e| at(e.into(), i))?;
+                        staged.put_keyed(key, row, prepared);
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Changes some fields of the row with a key; false when there is none.
+    ///
+    /// # Errors
+    /// `InvalidInput` for an unknown field, a key field, or a value that does not fit.
+    pub fn update(&self, key: &[Value], changes: &[(&str, Value)]) -> Result<bool> {
+        let schema = self.schema();
+        let key = fit_key(&schema, key)?;
+        let mut fitted = Vec::with_capacity(changes.len());
+        for (name, value) in changes {
+            let position = schema.expect_position(name)?;
+            if schema.key_positions().contains(&position) {
+                let message = format!("field {name:?} is part of the key and cannot be updated");
+                return Err(Error::invalid(message));
+            }
+            let field = schema.fields().get(position);
+            let field = field.ok_or_else(|| Error::invalid("unknown field"))?;
+            fitted.push((position, fit_value(field, value)?));
+        }
+        self.change(|writer, staged| {
+            let key: Vec<ValueRef<'_>> = key.iter().map(Value::as_ref).collect();
+            let hash = self.hash(&key);
+            let Some(existing) = writer.existing(&key, hash)?.filter(|e| e.deleted == 0) else {
+                return Ok(false);
+            };
+            let mut row = self.core.row_at(existing.location)?;
+            for (position, value) in fitted {
+                if let Some(slot) = row.get_mut(position) {
+                    *slot = value;
+                }
+            }
+            let row_id = existing.row_id;
+            staged.put(row, PreparedPut { hash, existing: Some(existing), row_id });
+            Ok(true)
+        })
+    }
+
+    /// Removes the row with a key; false when there is none.
+    ///
+    /// # Errors
+    /// `InvalidInput` when the key does not fit the schema.
+    pub fn delete(&self, key: &[Value]) -> Result<bool> {
+        let key = fit_key(&self.schema(), key)?;
+        self.change(|writer, staged| {
+            let key: Vec<ValueRef<'_>> = key.iter().map(Value::as_ref).collect();
+            let existing = writer.existing(&key, self.hash(&key))?;
+            match existing.filter(|e| e.deleted == 0) {
+                Some(existing) => {
+                    staged.delete(existing);
+                    Ok(true)
+                }
+                None => Ok(false),
+            }
+        })
+    }
+
+    fn hash(&self, key: &[ValueRef<'_>]) -> u64 {
+        match (self.core.has_generated_key(), key) {
+            (true, [ValueRef::Uint(id)]) => self.core.hasher().hash_row_id(*id),
+            _ => self.core.hasher().hash_key(key.iter().copied()),
+        }
+    }
+
+    fn change<R>(
+        &self,
+        stage: impl FnOnce(&mut esker_table::TableWriter, &mut Staged) -> Result<R>,
+    ) -> Result<R> {
+        let id = self.core.id();
+        self.engine
+            .commit_rows(id, |catalogue, staged| stage(&mut entry(catalogue, id)?.writer, staged))
+    }
+
+    /// The row with a key.
+    ///
+    /// # Errors
+    /// `InvalidInput` when the key does not fit the schema, `Corrupt` when the row is damaged.
+    pub fn get(&self, key: &[Value]) -> Result<Option<Row>> {
+        let schema = self.schema();
+        let key = fit_key(&schema, key)?;
+        let values = self.find(&key, |found| self.core.copy_row(found))?;
+        Ok(values.map(|values| Row::new(schema, values)))
+    }
+
+    /// The rows with some keys, in the order of the keys, all as of one commit.
+    ///
+    /// # Errors
+    /// As for [`Table::get`].
+    pub fn get_many(&self, keys: &[Vec<Value>]) -> Result<Vec<Option<Row>>> {
+        let snapshot = self.snapshot()?;
+        keys.iter().map(|key| snapshot.get(key)).collect()
+    }
+
+    /// True when there is a row with this key.
+    ///
+    /// # Errors
+    /// As for [`Table::get`].
+    pub fn exists(&self, key: &[Value]) -> Result<bool> {
+        let key = fit_key(&self.schema(), key)?;
+        Ok(self.find(&key, |_| Ok(()))?.is_some())
+    }
+
+    fn find<R>(
+        &self,
+        key: &[Value],
+        mut take: impl FnMut(&esker_table::Found<'_>) -> esker_table::Result<R>,
+    ) -> Result<Option<R>> {
+        let key: Vec<ValueRef<'_>> = key.iter().map(Value::as_ref).collect();
+        loop {
+            let at = self.engine.visible();
+            let found = self.core.find(&key, at, |found| take(&found))?;
+            // A merge may have dropped what commit `at` saw, since it was not registered.
+            if found.is_some() || self.core.drop_horizon() <= at {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// How many rows there are.
+    ///
+    /// # Errors
+    /// None today.
+    pub fn count(&self) -> Result<u64> {
+        self.snapshot()?.count()
+    }
+
+    /// This table as of the newest commit.
+    ///
+    /// # Errors
+    /// `OverBudget` when too many snapshots are open.
+    pub fn snapshot(&self) -> Result<SnapshotTable> {
+        crate::Snapshot::take(&self.engine)?.table_core(&self.core)
+    }
+
+    /// Starts appending a stream of rows.
+    #[must_use]
+    pub fn appender(&self) -> Appender {
+        Appender::new(self.clone())
+    }
+
+    /// Starts a bulk load: atomic as a whole, beside other writers.
+    ///
+    /// # Errors
+    /// `ReadOnly` when the database is.
+    pub fn load(&self) -> Result<Load> {
+        Load::start(self.clone())
+    }
+}
+
+impl std::fmt::Debug for Table {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Table").field("name", &self.name()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,162 @@
+//! Bulk loads: all or nothing, beside other writers.
+
+mod common;
+
+use common::{Directory, people, person};
+use esker::{Batch, DataType, Database, ErrorKind, Options, Schema, Value};
+
+fn batch(range: std::ops::Range<u64>) -> Batch {
+    let schema = people();
+    let mut batch = Batch::empty(&schema);
+    for i in range {
+        batch.push_row(&schema, &person(&format!("key {i}"), i % 100)).unwrap();
+    }
+    batch
+}
+
+fn key(i: u64) -> Vec<Value> {
+    vec![format!("key {i}").into()]
+}
+
+fn small_segments() -> Options {
+    Options::new().segment_limit(1_000).group_limit(500, 1 << 20)
+}
+
+#[test]
+fn a_load_is_invisible_until_it_finishes_and_survives_reopening() {
+    let dir = Directory::new("load");
+    let db = small_segments().open(&dir.0).unwrap();
+    let t = db.create_table("people", people()).unwrap();
+    t.insert(&person("first", 1)).unwrap();
+    let mut load = t.load().unwrap();
+    for i in 0..7 {
+        load.push(batch(i * 700..(i + 1) * 700)).unwrap();
+        assert_eq!(t.count().unwrap(), 1);
+        assert_eq!(t.get(&key(i * 700)).unwrap(), None);
+        assert!(!t.exists(&key(i * 700 + 1)).unwrap());
+    }
+    let before = db.snapshot().unwrap();
+    let report = load.finish().unwrap();
+    assert_eq!((report.rows, report.segments), (4_900, 5));
+    assert_eq!(t.count().unwrap(), 4_901);
+    assert_eq!(before.table("people").unwrap().count().unwrap(), 1);
+    assert_eq!(before.table("people").unwrap().get(&key(5)).unwrap(), None);
+    assert!(t.update(&key(5), &[("age", Value::Uint(3))]).unwrap());
+    assert!(t.delete(&key(6)).unwrap());
+    assert_eq!(db.check().unwrap().problems, []);
+    drop(before);
+    drop((t, db));
+    let db = small_segments().open(&dir.0).unwrap();
+    let t = db.table("people").unwrap();
+    assert_eq!(t.count().unwrap(), 4_900);
+    assert_eq!(t.get(&key(5)).unwrap().unwrap().get("age"), Some(&Value::Uint(3)));
+    assert_eq!(t.get(&key(6)).unwrap(), None);
+    assert_eq!(t.get(&key(4_899)).unwrap().unwrap().values(), person("key 4899", 99));
+    assert_eq!(db.check().unwrap().problems, []);
+}
+
+#[test]
+fn a_dropped_load_leaves_nothing() {
+    let dir = Directory::new("abort");
+    let db = small_segments().open(&dir.0).unwrap();
+    let t = db.create_table("people", people()).unwrap();
+    let files = dir.files();
+    let mut load = t.load().unwrap();
+    load.push(batch(0..2_500)).unwrap();
+    drop(load);
+    assert_eq!(t.count().unwrap(), 0);
+    assert_eq!(dir.files(), files);
+    assert_eq!(db.info().tables[0].index_entries, 0);
+    t.insert(&person("key 7", 1)).unwrap();
+    assert_eq!(db.check().unwrap().problems, []);
+}
+
+#[test]
+fn keys_that_are_taken_stop_a_load() {
+    let db = small_segments().memory().unwrap();
+    let t = db.create_table("people", people()).unwrap();
+    t.insert(&person("key 1500", 1)).unwrap();
+    let mut load = t.load().unwrap();
+    let e = load.push(batch(0..2_000)).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::AlreadyExists);
+    assert_eq!(e.to_string(), "key name = key 1500 exists already");
+    drop(load);
+    let mut load = t.load().unwrap();
+    load.push(batch(0..1_000)).unwrap();
+    let e = load.push(batch(999..1_400)).unwrap_err();
+    assert_eq!(e.to_string(), "key name = key 999 comes twice in the load");
+    drop(load);
+    assert_eq!(t.count().unwrap(), 1);
+}
+
+#[test]
+fn a_writer_that_meets_a_load_gets_a_conflict_and_the_other_way_round() {
+    let db = small_segments().memory().unwrap();
+    let t = db.create_table("people", people()).unwrap();
+    let mut load = t.load().unwrap();
+    load.push(batch(0..1_000)).unwrap();
+    assert_eq!(t.insert(&person("key 3", 1)).unwrap_err().kind(), ErrorKind::Conflict);
+    assert_eq!(t.upsert(&person("key 3", 1)).unwrap_err().kind(), ErrorKind::Conflict);
+    t.insert(&person("key 1003", 1)).unwrap();
+    let e = load.push(batch(1_000..2_000)).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::Conflict);
+    drop(load);
+    t.insert(&person("key 3", 1)).unwrap();
+    assert_eq!(t.count().unwrap(), 2);
+    assert_eq!(db.check().unwrap().problems, []);
+}
+
+#[test]
+fn generated_keys_and_every_type_load_and_read_back() {
+    let dir = Directory::new("types");
+    let mut builder = Schema::builder();
+    for data_type in DataType::ALL {
+        builder = builder.nullable(data_type.name(), data_type);
+    }
+    let schema = builder.build().unwrap();
+    let row = |i: u64| -> Vec<Value> {
+        let n = (i % 100) as i64 - 50;
+        let values = [
+            Value::Bool(i % 2 == 0),
+            Value::Int(n),
+            Value::Int(n * 300),
+            Value::Int(n * 70_000),
+            Value::Int(n * (1 << 40)),
+            Value::Uint(i % 200),
+            Value::Uint(i % 60_000),
+            Value::Uint(i * 3),
+            Value::Uint(u64::MAX - i),
+            Value::Float32(n as f32 / 4.0),
+            Value::Float(n as f64 / 3.0),
+            Value::Text(format!("text {}", i % 7)),
+            Value::Bytes(i.to_string().into_bytes()),
+            Value::Date(n as i32 * 400),
+            Value::Timestamp(n * 1_000_000_007),
+        ];
+        let null = |p: usize| i.is_multiple_of(11) || (i as usize + p).is_multiple_of(13);
+        let values = values.into_iter().enumerate();
+        values.map(|(p, v)| if null(p) { Value::Null } else { v }).collect()
+    };
+    let db = small_segments().open(&dir.0).unwrap();
+    let t = db.create_table("all", schema.clone()).unwrap();
+    let mut load = t.load().unwrap();
+    for i in 0..100_000 {
+        load.push_row(&row(i)).unwrap();
+    }
+    load.finish().unwrap();
+    let mut appender = t.appender();
+    for i in 100_000..110_000 {
+        appender.append(&row(i)).unwrap();
+    }
+    appender.finish().unwrap();
+    db.wait_idle().unwrap();
+    drop((t, db));
+    let db = Database::open(&dir.0).unwrap();
+    let rows = db.snapshot().unwrap().table("all").unwrap().rows().unwrap();
+    assert_eq!(rows.len(), 110_000);
+    for (i, (_, values)) in rows.iter().enumerate() {
+        assert_eq!(*values, row(i as u64), "row {i}");
+    }
+    assert_eq!(db.check().unwrap().problems, []);
+    assert!(db.info().tables[0].segments <= 8);
+}
