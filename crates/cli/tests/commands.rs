@@ -57,7 +57,8 @@ fn people(name: &str) -> Sandbox {
     sandbox.write("people.csv", PEOPLE);
     let shown = sandbox.ok(&["load", "db", "people", "people.csv", "--key", "name"]);
     assert!(shown.starts_with("table people, inferred from all 3 rows;"), "{shown}");
-    let schema = "  name text not null,\n  born i64 not null,\n  height f64,\n  primary key (name)\n";
+    let schema =
+        "  name text not null,\n  born i64 not null,\n  height f64,\n  primary key (name)\n";
     assert!(shown.contains(schema), "{shown}");
     assert!(shown.contains("loaded 3 rows into people in "), "{shown}");
     sandbox
@@ -85,7 +86,10 @@ fn what_is_asked_wrongly_is_named() {
     let sandbox = people("wrongly");
     let (code, error) = sandbox.fails(&["sql", "db", "SELECT nme FROM people"]);
     assert_eq!(code, 2);
-    assert!(error.starts_with("error: ") && error.contains("nme") && error.contains("name"), "{error}");
+    assert!(
+        error.starts_with("error: ") && error.contains("nme") && error.contains("name"),
+        "{error}"
+    );
     let (code, error) = sandbox.fails(&["sql", "db", "SELECT 1 FROM people JOIN pets ON 1 = 1"]);
     assert_eq!(code, 2);
     assert!(error.to_uppercase().contains("JOIN"), "{error}");
@@ -170,7 +174,10 @@ fn get_by_key() {
     let json = sandbox.ok(&["get", "db", "people", "Grace", "--format", "json"]);
     assert_eq!(json, "[\n{\"name\":\"Grace\",\"born\":1906,\"height\":1.68}\n]\n");
     let (code, error) = sandbox.fails(&["get", "db", "people", "Alan"]);
-    assert_eq!((code, error.as_str()), (3, "error: table \"people\" has no row with the key Alan\n"));
+    assert_eq!(
+        (code, error.as_str()),
+        (3, "error: table \"people\" has no row with the key Alan\n")
+    );
     assert_eq!(sandbox.fails(&["get", "db", "people", "Ada", "1815"]).0, 2);
     sandbox.write("n.csv", "id\n-5\n7\n");
     sandbox.ok(&["load", "db", "n", "n.csv", "--key", "id"]);
@@ -210,7 +217,11 @@ fn damage_is_found() {
     std::fs::write(largest, bytes).unwrap();
     let checked = sandbox.run(&["check", "db"]);
     let code = checked.status.code().unwrap();
-    assert!(code == 1 || code == 5, "exit code {code}: {}", String::from_utf8_lossy(&checked.stdout));
+    assert!(
+        code == 1 || code == 5,
+        "exit code {code}: {}",
+        String::from_utf8_lossy(&checked.stdout)
+    );
     let asked = sandbox.run(&["sql", "db", sum]);
     let answer = String::from_utf8(asked.stdout).unwrap();
     assert!(asked.status.code() == Some(5) || answer == before, "{answer}");

@@ -49,7 +49,8 @@ fn sort(rows: &mut Rows) {
     let is_exact = |v: &Value| !v.is_f64();
     rows.sort_by(|a, b| {
         let by = |exact: bool| {
-            let columns = a.iter().zip(b).filter(move |(x, y)| (is_exact(x) && is_exact(y)) == exact);
+            let columns =
+                a.iter().zip(b).filter(move |(x, y)| (is_exact(x) && is_exact(y)) == exact);
             columns.map(|(x, y)| compare(x, y)).find(|o| *o != Ordering::Equal)
         };
         by(true).or_else(|| by(false)).unwrap_or(Ordering::Equal)
@@ -65,8 +66,9 @@ fn difference(query: &str, mut found: Rows, mut wanted: Rows) -> Option<String> 
         return Some(format!("{} rows, SQLite has {}", found.len(), wanted.len()));
     }
     let rows = found.iter().zip(&wanted);
-    let equal =
-        |a: &Vec<Value>, b: &Vec<Value>| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b));
+    let equal = |a: &Vec<Value>, b: &Vec<Value>| {
+        a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
+    };
     let row = rows.into_iter().position(|(a, b)| !equal(a, b))?;
     Some(format!("row {row} is {:?}, SQLite has {:?}", found[row], wanted[row]))
 }

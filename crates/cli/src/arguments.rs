@@ -1,0 +1,134 @@
+//! What can be given on the command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done
+  1  check has found a problem
+  2  the command line, the query or the input does not fit; nothing was changed
+  3  no such database, table, row or file
+  4  another process has the database open, or changed the same rows: try again
+  5  a file of the database is damaged
+  6  the machine failed: a full disk, a file that cannot be read or written";
+
+/// An embeddable database for records: load a file, ask in SQL.
+#[derive(Debug, Parser)]
+#[command(name = "esker", version, after_help = EXIT_CODES, disable_help_subcommand = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Load(LoadArguments),
+    Sql(SqlArguments),
+    Get(GetArguments),
+    Info(InfoArguments),
+    Check(CheckArguments),
+    Quickstart(QuickstartArguments),
+}
+
+/// Load a CSV file (plain, gzip or zstd) into a table: all rows or none
+///
+/// The types come from --schema, or are inferred and shown first: from all rows up to 64 MiB of
+/// text, from the first 100,000 beyond. A row that does not fit stops the load with its line,
+/// column, value and reason, and nothing is loaded.
+#[derive(Debug, Args)]
+pub(crate) struct LoadArguments {
+    /// The directory of the database; made when there is none
+    pub(crate) db: PathBuf,
+    /// The table; made when there is none
+    pub(crate) table: String,
+    /// The file
+    pub(crate) file: PathBuf,
+    /// The fields, such as 'id i64 not null, name text, primary key (id)'
+    #[arg(long, value_name = "FIELDS")]
+    pub(crate) schema: Option<String>,
+    /// The fields of the primary key; without it, keys are generated
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub(crate) key: Vec<String>,
+    /// A spelling of NULL, in place of the empty field; repeat it for more
+    #[arg(long = "null", value_name = "TEXT")]
+    pub(crate) nulls: Vec<String>,
+    /// The character between fields; \t for a tab
+    #[arg(long, default_value = ",", value_name = "CHARACTER")]
+    pub(crate) delimiter: String,
+    /// The first line is a row, not the names of the columns
+    #[arg(long)]
+    pub(crate) no_header: bool,
+    /// Add to a table that exists
+    #[arg(long)]
+    pub(crate) append: bool,
+}
+
+/// Answer one SELECT statement
+#[derive(Debug, Args)]
+pub(crate) struct SqlArguments {
+    /// The directory of the database
+    pub(crate) db: PathBuf,
+    /// The statement
+    pub(crate) statement: String,
+    /// How to write the answer: a table on a terminal, else CSV, unless given
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<Format>,
+    /// Say on standard error how many rows were scanned, and the time
+    #[arg(long)]
+    pub(crate) timing: bool,
+    /// Show the plan and what each step took, in place of the answer
+    #[arg(long, conflicts_with = "format")]
+    pub(crate) explain: bool,
+}
+
+/// How to write an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Columns side by side
+    Table,
+    /// Comma-separated, NULL as nothing and an empty text as ""
+    Csv,
+    /// One object a row
+    Json,
+}
+
+/// Show the row with a key
+#[derive(Debug, Args)]
+pub(crate) struct GetArguments {
+    /// The directory of the database
+    pub(crate) db: PathBuf,
+    /// The table
+    pub(crate) table: String,
+    /// The values of the key, one a field; the row number where keys are generated
+    #[arg(required = true, allow_negative_numbers = true)]
+    pub(crate) key: Vec<String>,
+    /// How to write the row: a table of names and values, unless given
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<Format>,
+}
+
+/// Show the tables, or the fields of one, with rows and sizes
+#[derive(Debug, Args)]
+pub(crate) struct InfoArguments {
+    /// The directory of the database
+    pub(crate) db: PathBuf,
+    /// The table
+    pub(crate) table: Option<String>,
+}
+
+/// Read every byte of a database and check it
+#[derive(Debug, Args)]
+pub(crate) struct CheckArguments {
+    /// The directory of the database
+    pub(crate) db: PathBuf,
+}
+
+/// Load a year of flights and ask eight questions
+#[derive(Debug, Args)]
+pub(crate) struct QuickstartArguments {
+    /// Where to put the database
+    #[arg(default_value = "flights.esker")]
+    pub(crate) dir: PathBuf,
+}

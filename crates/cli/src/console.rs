@@ -1,0 +1,13 @@
+//! Where output goes.
+
+use std::io::Write;
+
+/// The two output streams.
+pub struct Console<'a> {
+    /// Answers.
+    pub out: &'a mut dyn Write,
+    /// Errors and timings.
+    pub err: &'a mut dyn Write,
+    /// Whether a person reads `out`: answers are tables then, unless told otherwise.
+    pub is_terminal: bool,
+}

@@ -1,0 +1,121 @@
+//! Errors of commands, and the exit codes they end in.
+
+use std::fmt;
+
+use esker::ErrorKind;
+
+/// The result of a command.
+pub(crate) type Result<T> = std::result::Result<T, Failure>;
+
+/// How the program ended; the numbers are its exit codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Status {
+    /// Done.
+    Ok = 0,
+    /// `check` has found a problem.
+    Problem = 1,
+    /// The command line, a query or a file does not fit: fix it. Nothing was changed.
+    Usage = 2,
+    /// No such database, table, row or file.
+    NotFound = 3,
+    /// Another process has the database open, or changed the same rows: try again.
+    Busy = 4,
+    /// A file of the database is damaged.
+    Damaged = 5,
+    /// The machine failed: a disk is full, a file cannot be read or written.
+    System = 6,
+}
+
+impl Status {
+    /// The exit code.
+    #[must_use]
+    pub const fn code(self) -> u8 {
+        self as u8
+    }
+}
+
+/// Why a command failed.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    status: Status,
+    message: String,
+    broken_pipe: bool,
+}
+
+impl Failure {
+    pub(crate) fn new(status: Status, message: impl Into<String>) -> Self {
+        Self { status, message: message.into(), broken_pipe: false }
+    }
+
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::new(Status::Usage, message)
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        self.status
+    }
+
+    /// True when nobody reads the output any more.
+    pub(crate) fn is_broken_pipe(&self) -> bool {
+        self.broken_pipe
+    }
+
+    /// The same failure with more to say at the end.
+    pub(crate) fn with_note(mut self, note: &str) -> Self {
+        self.message.push_str(note);
+        self
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl From<esker::Error> for Failure {
+    fn from(error: esker::Error) -> Self {
+        let status = match error.kind() {
+            ErrorKind::InvalidInput
+            | ErrorKind::AlreadyExists
+            | ErrorKind::OverBudget
+            | ErrorKind::ReadOnly => Status::Usage,
+            ErrorKind::NotFound => Status::NotFound,
+            ErrorKind::Conflict | ErrorKind::Locked => Status::Busy,
+            ErrorKind::Corrupt => Status::Damaged,
+            _ => Status::System,
+        };
+        Self::new(status, error.to_string())
+    }
+}
+
+impl From<esker_import::Error> for Failure {
+    fn from(error: esker_import::Error) -> Self {
+        let status = match error.kind() {
+            esker_import::ErrorKind::NotFound => Status::NotFound,
+            esker_import::ErrorKind::Io => Status::System,
+            _ => Status::Usage,
+        };
+        Self::new(status, error.to_string())
+    }
+}
+
+impl From<esker_query::Error> for Failure {
+    fn from(error: esker_query::Error) -> Self {
+        esker::Error::from(error).into()
+    }
+}
+
+impl From<esker_vfs::Error> for Failure {
+    fn from(error: esker_vfs::Error) -> Self {
+        esker::Error::from(error).into()
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        let broken_pipe = error.kind() == std::io::ErrorKind::BrokenPipe;
+        Self { broken_pipe, ..Self::new(Status::System, format!("write the output: {error}")) }
+    }
+}

@@ -1,0 +1,92 @@
+//! `esker info DB [TABLE]`.
+
+use comfy_table::CellAlignment;
+use esker::{Database, Info, TableInfo};
+use esker_import::schema_text;
+
+use crate::arguments::InfoArguments;
+use crate::failure::{Failure, Result, Status};
+use crate::output::{plain_table, printable};
+use crate::{Console, sql, units};
+
+pub(crate) fn run(arguments: &InfoArguments, console: &mut Console<'_>) -> Result<()> {
+    let database = sql::open_to_read(&arguments.db)?;
+    let info = database.info();
+    match &arguments.table {
+        Some(name) => show_table(&database, &info, name, console),
+        None => show_database(&info, console),
+    }
+}
+
+fn show_database(info: &Info, console: &mut Console<'_>) -> Result<()> {
+    if info.tables.is_empty() {
+        writeln!(console.out, "no tables")?;
+    } else {
+        let header = ["table", "rows", "dead", "segments", "groups", "on disk", "key index"];
+        let mut table = plain_table(header);
+        for t in &info.tables {
+            table.add_row([
+                printable(&t.name),
+                units::count(t.live_rows),
+                units::count(t.dead_rows),
+                units::count(t.segments as u64),
+                units::count(t.groups as u64),
+                units::bytes(t.segment_bytes + t.group_bytes),
+                units::bytes(t.index_bytes),
+            ]);
+        }
+        table.column_iter_mut().skip(1).for_each(|c| c.set_cell_alignment(CellAlignment::Right));
+        writeln!(console.out, "{table}")?;
+    }
+    let memory = &info.memory;
+    let parts = [
+        ("log", units::bytes(info.log_bytes)),
+        ("newest commit", units::count(info.visible_commit)),
+        ("checkpoint at commit", units::count(info.checkpoint_commit)),
+        ("memory", format!("{} of {}", units::bytes(memory.total), units::bytes(memory.limit))),
+    ];
+    for (name, value) in parts {
+        writeln!(console.out, "{name:22}{value}")?;
+    }
+    if let Some(error) = &info.last_error {
+        writeln!(console.out, "background work failed: {error}")?;
+    }
+    Ok(())
+}
+
+fn show_table(
+    database: &Database,
+    info: &Info,
+    name: &str,
+    console: &mut Console<'_>,
+) -> Result<()> {
+    let schema = database.table(name)?.schema();
+    let found = info.tables.iter().find(|t| t.name == name);
+    let t: &TableInfo = found
+        .ok_or_else(|| Failure::new(Status::NotFound, format!("no figures for table {name:?}")))?;
+    writeln!(console.out, "  {}\n", schema_text::parts(&schema).join(",\n  "))?;
+    let (segments, groups) = (t.segments as u64, t.groups as u64);
+    let bytes = t.segment_bytes + t.group_bytes;
+    let a_row = |bytes: u64| format!("{:.1} B a row", bytes as f64 / t.live_rows.max(1) as f64);
+    let parts = [
+        ("rows", units::count(t.live_rows)),
+        ("dead versions", units::count(t.dead_rows)),
+        (
+            "sealed",
+            format!("{}, {}", units::counted(segments, "segment"), units::bytes(t.segment_bytes)),
+        ),
+        (
+            "not sealed",
+            format!("{}, {}", units::counted(groups, "group"), units::bytes(t.group_bytes)),
+        ),
+        ("data", format!("{}, {}", units::bytes(bytes), a_row(bytes))),
+        (
+            "key index",
+            format!("{} of memory, {}", units::bytes(t.index_bytes), a_row(t.index_bytes)),
+        ),
+    ];
+    for (name, value) in parts {
+        writeln!(console.out, "{name:22}{value}")?;
+    }
+    Ok(())
+}

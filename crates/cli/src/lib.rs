@@ -1,0 +1,76 @@
+//! The `esker` program: load, query and look after a database from the shell.
+//!
+//! | module | command |
+//! |---|---|
+//! | `arguments` | what can be given on the command line |
+//! | `load` | `esker load DB TABLE FILE.csv` |
+//! | `sql` | `esker sql DB "SELECT …"` |
+//! | `get` | `esker get DB TABLE KEY…` |
+//! | `info`, `check` | `esker info DB [TABLE]`, `esker check DB` |
+//! | `quickstart` | `esker quickstart [DIR]` |
+//! | `output` | answers as a table, CSV or JSON |
+//! | `failure` | errors and exit codes |
+#![forbid(unsafe_code)]
+
+mod arguments;
+mod check;
+mod console;
+mod failure;
+mod get;
+mod info;
+mod load;
+mod output;
+mod quickstart;
+mod sql;
+mod units;
+
+use std::ffi::OsString;
+
+use arguments::{Arguments, Command};
+use clap::Parser;
+
+pub use console::Console;
+pub use failure::Status;
+
+/// Runs the program with its arguments, its own name first, and says how it ended.
+pub fn run(arguments: impl IntoIterator<Item = OsString>, console: &mut Console<'_>) -> Status {
+    let outcome = match Arguments::try_parse_from(arguments) {
+        Ok(arguments) => run_command(&arguments.command, console),
+        Err(usage) => {
+            let rendered = usage.render();
+            let shown = if usage.use_stderr() {
+                write!(console.err, "{rendered}").map(|()| Status::Usage)
+            } else {
+                write!(console.out, "{rendered}").map(|()| Status::Ok)
+            };
+            shown.map_err(Into::into)
+        }
+    };
+    match outcome {
+        Ok(status) => status,
+        // Whoever read the output has seen enough.
+        Err(failure) if failure.is_broken_pipe() => Status::Ok,
+        Err(failure) => {
+            let _ = console.out.flush();
+            let _ = writeln!(console.err, "error: {failure}");
+            failure.status()
+        }
+    }
+}
+
+fn run_command(command: &Command, console: &mut Console<'_>) -> failure::Result<Status> {
+    match command {
+        Command::Load(arguments) => load::run(arguments, console)?,
+        Command::Sql(arguments) => sql::run(arguments, console)?,
+        Command::Get(arguments) => get::run(arguments, console)?,
+        Command::Info(arguments) => info::run(arguments, console)?,
+        Command::Check(arguments) => return check::run(arguments, console),
+        Command::Quickstart(arguments) => quickstart::run(arguments, console)?,
+    }
+    Ok(Status::Ok)
+}
+
+/// The program in the README is compiled and run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -1,0 +1,164 @@
+//! `esker quickstart [DIR]`: a year of real flights, loaded and asked.
+
+use std::time::Duration;
+
+use esker::{Database, ErrorKind};
+use esker_import::{CsvOptions, CsvReader};
+use esker_vfs::Environment;
+
+use crate::arguments::{Format, QuickstartArguments};
+use crate::failure::Result;
+use crate::{Console, load, output, sql, units};
+
+/// A table of the example data.
+struct Example {
+    table: &'static str,
+    key: &'static [&'static str],
+    holds: &'static str,
+    bytes: &'static [u8],
+}
+
+const EXAMPLES: [Example; 5] = [
+    Example {
+        table: "flights",
+        key: &[],
+        holds: "every flight that left New York City in 2013",
+        bytes: include_bytes!("../../../examples/flights/flights.csv.gz"),
+    },
+    Example {
+        table: "airlines",
+        key: &["carrier"],
+        holds: "the names behind the carrier codes",
+        bytes: include_bytes!("../../../examples/flights/airlines.csv.gz"),
+    },
+    Example {
+        table: "airports",
+        key: &["faa"],
+        holds: "where the airports are",
+        bytes: include_bytes!("../../../examples/flights/airports.csv.gz"),
+    },
+    Example {
+        table: "planes",
+        key: &["tailnum"],
+        holds: "the aircraft, by tail number",
+        bytes: include_bytes!("../../../examples/flights/planes.csv.gz"),
+    },
+    Example {
+        table: "weather",
+        key: &[],
+        holds: "the weather at the three airports, hour by hour",
+        bytes: include_bytes!("../../../examples/flights/weather.csv.gz"),
+    },
+];
+
+const QUESTIONS: [(&str, &str); 8] = [
+    (
+        "Which airlines fly most, and how late do they arrive?",
+        "SELECT carrier, count(*) AS flights, avg(arr_delay) AS minutes_late FROM flights \
+         GROUP BY carrier ORDER BY flights DESC LIMIT 5",
+    ),
+    ("Who is carrier EV?", "SELECT name FROM airlines WHERE carrier = 'EV'"),
+    (
+        "In which months are flights late, and in which are they cancelled?",
+        "SELECT month, avg(dep_delay) AS minutes_late, count(*) - count(dep_time) AS cancelled \
+         FROM flights GROUP BY month ORDER BY minutes_late DESC LIMIT 4",
+    ),
+    (
+        "When should one leave to be on time?",
+        "SELECT hour, avg(arr_delay) AS minutes_late, count(*) AS flights FROM flights \
+         GROUP BY hour HAVING count(arr_delay) > 1000 ORDER BY minutes_late LIMIT 4",
+    ),
+    (
+        "Which days went wrong?",
+        "SELECT month, day, avg(dep_delay) AS minutes_late, count(*) - count(dep_time) AS cancelled \
+         FROM flights GROUP BY month, day ORDER BY minutes_late DESC LIMIT 4",
+    ),
+    (
+        "How often does a flight that left late arrive early?",
+        "SELECT count(*) AS flights, avg(dep_delay) AS left_late, avg(arr_delay) AS arrived, \
+         avg(distance) AS miles FROM flights WHERE dep_delay > 0 AND arr_delay < 0",
+    ),
+    (
+        "Which aircraft flew most?",
+        "SELECT tailnum, count(*) AS flights, sum(distance) AS miles FROM flights \
+         WHERE tailnum IS NOT NULL GROUP BY tailnum ORDER BY miles DESC LIMIT 4",
+    ),
+    (
+        "When did it blow hardest?",
+        "SELECT origin, time_hour, wind_gust, visib FROM weather \
+         WHERE wind_gust > 55 ORDER BY wind_gust DESC, time_hour LIMIT 4",
+    ),
+];
+
+pub(crate) fn run(arguments: &QuickstartArguments, console: &mut Console<'_>) -> Result<()> {
+    let environment = Environment::os();
+    let dir = arguments.dir.display();
+    writeln!(console.out, "Esker quickstart: a year of flights, in the database {dir}\n")?;
+    let database = Database::open(&arguments.dir)?;
+    writeln!(
+        console.out,
+        "1. Load five tables from compressed CSV. Each is loaded whole or not at \
+        all, and on the disk when its line appears.\n"
+    )?;
+    for example in &EXAMPLES {
+        load_example(&environment, &database, example, console)?;
+    }
+    writeln!(
+        console.out,
+        "\n2. Ask eight questions. No index helps here: each reads its columns \
+        from end to end."
+    )?;
+    for (number, (question, statement)) in QUESTIONS.iter().enumerate() {
+        writeln!(console.out, "\n({}) {question}\n    {statement}", number + 1)?;
+        let result = database.query(&esker_sql::parse(statement)?)?;
+        output::write_result(console.out, &result, Format::Table)?;
+        writeln!(console.out, "{}", sql::timing(&result))?;
+        console.out.flush()?;
+    }
+    database.close()?;
+    let next = format!(
+        "\n3. Try next:\n\
+         \x20   esker info {dir} flights\n\
+         \x20   esker get {dir} planes N14228\n\
+         \x20   esker sql {dir} \"SELECT dest, count(*) FROM flights GROUP BY dest ORDER BY 2 DESC\"\n\
+         \x20   esker load {dir} mine FILE.csv\n\
+         \x20   esker check {dir}\n\
+         (From a clone of the repository, `cargo run --release --bin esker -- info {dir}` and so on.)"
+    );
+    writeln!(console.out, "{next}")?;
+    Ok(())
+}
+
+/// Loads one table, unless an earlier run has.
+fn load_example(
+    environment: &Environment,
+    database: &Database,
+    example: &Example,
+    console: &mut Console<'_>,
+) -> Result<()> {
+    let Example { table: name, key, holds, bytes } = example;
+    match database.table(name) {
+        Ok(table) => {
+            let rows = units::counted(table.count()?, "row");
+            writeln!(console.out, "    {name:8}  {rows}, loaded by an earlier run: {holds}")?;
+            return Ok(());
+        }
+        Err(e) if e.kind() == ErrorKind::NotFound => {}
+        Err(e) => return Err(e.into()),
+    }
+    let started_ns = environment.clock.monotonic_ns();
+    let options = CsvOptions::default().nulls(["NA"]).key(key.iter().copied());
+    let (file, length) = (format!("{name}.csv.gz"), Some(bytes.len() as u64));
+    let reader = CsvReader::from_reader(environment, &file, *bytes, length, options)?;
+    let columns = reader.schema().fields().len();
+    let report = load::load_new(database, name, reader)?;
+    let elapsed = Duration::from_nanos(environment.clock.monotonic_ns() - started_ns);
+    let (rows, rate) = (units::count(report.rows), units::rate(report.rows, elapsed));
+    let time = units::duration(elapsed);
+    writeln!(
+        console.out,
+        "    {name:8}  {rows:>7} × {columns:<2}  {time:>8}  {rate:>13}   {holds}"
+    )?;
+    console.out.flush()?;
+    Ok(())
+}
