@@ -32,9 +32,6 @@ use crate::sabotage::planted;
 use crate::scan::Scan;
 use crate::{Error, ErrorKind, Result};
 
-/// Up to this many bytes of log are copied although they are settled, to be rid of older files.
-const COPIED_BYTES_MAX: u64 = 4 << 20;
-
 /// How much is copied with one write.
 const WRITE_BYTES: usize = 1 << 20;
 
@@ -132,7 +129,7 @@ impl Scan {
     fn copied_from(&self) -> u64 {
         if planted("recovery_trusts_page_cache") {
             self.last_commit
-        } else if self.bytes() <= COPIED_BYTES_MAX {
+        } else if self.bytes() <= self.copied_bytes_max {
             self.checkpoint_commit
         } else {
             self.settled

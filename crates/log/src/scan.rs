@@ -39,6 +39,10 @@ use crate::log_file;
 use crate::sabotage::planted;
 use crate::{Error, ErrorKind, Result};
 
+/// Up to this many bytes of log [`Scan::start`] copies although they are settled, to be rid of the
+/// files they stand in.
+const COPIED_BYTES_MAX: u64 = 4 << 20;
+
 /// What the log files of a database still hold: see [`scan()`].
 #[derive(Clone, Debug)]
 pub struct Scan {
@@ -52,6 +56,8 @@ pub struct Scan {
     pub(crate) last_commit: u64,
     pub(crate) proven: u64,
     pub(crate) settled: u64,
+    /// Up to this many bytes of log are copied although they are settled.
+    pub(crate) copied_bytes_max: u64,
     torn_tail: Option<TornTail>,
 }
 
@@ -125,6 +131,7 @@ pub fn scan(
         last_commit: checkpoint_commit,
         proven: checkpoint_commit,
         settled: checkpoint_commit,
+        copied_bytes_max: COPIED_BYTES_MAX,
         torn_tail: None,
     };
     scan.link()?;

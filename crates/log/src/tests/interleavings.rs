@@ -109,13 +109,12 @@ fn scenario(threads: u64, failing_sync: Option<u64>) {
     }
     SCHEDULED.set(true);
     let log = Arc::new(log);
-    let check = move |result: crate::Result<()>| match result {
-        Err(error) => {
+    let check = move |result: crate::Result<()>| {
+        if let Err(error) = result {
             assert!(failing_sync.is_some(), "{error}");
             let kinds = [ErrorKind::OutcomeUnknown, ErrorKind::Poisoned, ErrorKind::Io];
             assert!(kinds.contains(&error.kind()), "{error}");
         }
-        Ok(()) => {}
     };
     let clients: Vec<_> = (0..threads)
         .map(|client| {
