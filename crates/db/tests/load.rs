@@ -83,9 +83,9 @@ fn keys_that_are_taken_stop_a_load() {
     drop(load);
     let mut load = t.load().unwrap();
     load.push(batch(0..1_000)).unwrap();
-    let e = load.push(batch(999..1_400)).unwrap_err();
+    load.push(batch(999..1_400)).unwrap();
+    let e = load.finish().unwrap_err();
     assert_eq!(e.to_string(), "key name = key 999 comes twice in the load");
-    drop(load);
     assert_eq!(t.count().unwrap(), 1);
 }
 
