@@ -7,6 +7,8 @@
 //! | [`AppendVec`] | append-only rows of one column, in chunks that never move |
 //! | [`ByteHeap`] | append-only byte strings, named by a 64-bit reference |
 //! | [`SparseWords`] | one word a row, present per 1,024 rows |
+//! | [`PartitionedHash`] | the primary index: hash to location, near 17 bytes an entry |
+//! | [`ReaderRegistry`] | the commits that live snapshots read |
 //!
 //! Nothing in arena memory is a pointer: containers name everything by its offset in the range.
 #![deny(unsafe_code)]
@@ -16,6 +18,8 @@ mod arena;
 mod byte_heap;
 mod doubling;
 mod error;
+mod partitioned_hash;
+mod reader_registry;
 mod sparse_words;
 mod sync;
 mod words;
@@ -24,4 +28,6 @@ pub use append_vec::{AppendReader, AppendVec, Appender, chunk_end};
 pub use arena::{Arena, ArenaOptions, Category};
 pub use byte_heap::{ByteHeap, ByteReader, ByteWriter};
 pub use error::{ArenaError, ArenaErrorKind};
+pub use partitioned_hash::{Export, PartitionedHash, tag_of};
+pub use reader_registry::{ReaderGuard, ReaderRegistry};
 pub use sparse_words::SparseWords;

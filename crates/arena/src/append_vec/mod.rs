@@ -15,6 +15,8 @@
 //! the part of the range that lies in one chunk.
 #![allow(unsafe_code, reason = "turns published arena memory into slices")]
 
+#[cfg(all(test, loom))]
+mod models;
 mod publication;
 #[cfg(test)]
 mod tests;

@@ -12,6 +12,8 @@
 //!   zeroed; readers see 0 (absent) or the finished table.
 //! - A word is set with release, so a reader that sees it sees what its writer did before.
 
+#[cfg(all(test, loom))]
+mod models;
 #[cfg(test)]
 mod tests;
 

@@ -55,3 +55,11 @@ impl Words for LoomWords {
         *self.next.lock().unwrap_or_else(PoisonError::into_inner) * 8
     }
 }
+
+/// Runs a model over every interleaving with at most three preemptions.
+pub(crate) fn explore(model: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.max_branches = 20_000;
+    builder.check(model);
+}

@@ -1,0 +1,242 @@
+//! Which commits live snapshots read, so that merging keeps what they can see.
+//!
+//! A reader claims a slot, then loads `visible`, then stores the commit it reads. A merger loads
+//! `visible`, then scans the slots, and may drop what no snapshot from the oldest on can see.
+//!
+//! ```text
+//!  reader                                   merger
+//!    slot: 0 ─► CLAIMED  (keep everything)    v₀ = visible
+//!    fence                                    fence
+//!    v = visible                              for each slot: 0 skip, CLAIMED keep everything,
+//!    slot: CLAIMED ─► v                                      commit v
+//!    … reads as of v …                        oldest = min(v₀, all v)
+//!    slot: v ─► 0
+//! ```
+//!
+//! Why no snapshot is missed: the two fences have an order. If the reader's is first, the merger sees
+//! the claim or the commit that followed it. If the merger's is first, the reader loads a `visible`
+//! at least as new as v₀, so v ≥ v₀ ≥ oldest. Either way oldest ≤ v.
+//!
+//! Slots lie in blocks of 512, the first word of each naming the next block; a block is added when
+//! all are taken and stays. A slot word holds 0 (free), the commit plus one, or `CLAIMED`.
+//!
+//! Invariants
+//! - A slot leaves 0 only by compare-and-exchange, and only its holder stores to it after that.
+//! - A block's link is stored once, by the holder of the growth lock.
+
+#[cfg(all(test, loom))]
+mod models;
+#[cfg(test)]
+mod tests;
+
+use crate::arena::{Arena, Category};
+use crate::error::ArenaError;
+use crate::sync::Mutex;
+use crate::words::{ArenaWords, Words};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError};
+
+/// Words in a block: the link and its slots.
+const BLOCK_WORDS: u64 = 512;
+/// Looks at a slot that is just being claimed before a merger gives up: some hundred nanoseconds.
+const PATIENCE: u32 = 64;
+/// A slot whose reader has not told its commit yet.
+const CLAIMED: u64 = u64::MAX;
+
+/// The live snapshots of a database.
+///
+/// ```
+/// use esker_arena::{Arena, ArenaOptions, ReaderRegistry};
+///
+/// # fn main() -> Result<(), esker_arena::ArenaError> {
+/// let registry = ReaderRegistry::new(&Arena::new(ArenaOptions::default())?)?;
+/// let snapshot = registry.register(|| 7)?;
+/// assert_eq!((snapshot.commit(), registry.oldest(12)), (7, 7));
+/// drop(snapshot);
+/// assert_eq!(registry.oldest(12), 12);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct ReaderRegistry {
+    slots: Arc<Slots<ArenaWords>>,
+}
+
+impl ReaderRegistry {
+    /// A registry without readers. It takes 4 KiB.
+    ///
+    /// # Errors
+    /// `OutOfMemory` at the arena's limit.
+    pub fn new(arena: &Arc<Arena>) -> Result<Self, ArenaError> {
+        let words = ArenaWords::new(arena, Category::Registry);
+        Ok(Self { slots: Arc::new(Slots::new(words, BLOCK_WORDS, PATIENCE)?) })
+    }
+
+    /// Registers a snapshot of the commit that `read_visible` gives; it is called once, after the
+    /// slot is claimed, and loads the newest visible commit.
+    ///
+    /// # Errors
+    /// `OutOfMemory` when all slots are taken and no more can be made, `InvalidInput` for a commit
+    /// at the end of the numbers.
+    pub fn register(&self, read_visible: impl FnOnce() -> u64) -> Result<ReaderGuard, ArenaError> {
+        let slot = self.slots.claim()?;
+        // The guard releases the slot should `read_visible` panic.
+        let mut guard = ReaderGuard { slots: Arc::clone(&self.slots), slot, commit: 0 };
+        guard.commit = self.slots.enter(slot, read_visible)?;
+        Ok(guard)
+    }
+
+    /// The oldest commit that a snapshot reads or may yet read, given the `visible` commit loaded
+    /// before this call. Versions that nobody from this commit on can see may go. 0 means that a
+    /// reader is just registering: keep everything and come back.
+    #[must_use]
+    pub fn oldest(&self, visible_before_scan: u64) -> u64 {
+        self.slots.oldest(visible_before_scan)
+    }
+
+    /// The commits of live snapshots, sorted, one for each snapshot.
+    #[must_use]
+    pub fn live(&self) -> Vec<u64> {
+        let mut commits: Vec<u64> = self.slots.commits().collect();
+        commits.sort_unstable();
+        commits
+    }
+}
+
+/// A registered snapshot. Dropping it ends the registration.
+#[derive(Debug)]
+pub struct ReaderGuard {
+    slots: Arc<Slots<ArenaWords>>,
+    slot: u64,
+    commit: u64,
+}
+
+impl ReaderGuard {
+    /// The commit that the snapshot reads.
+    #[must_use]
+    pub fn commit(&self) -> u64 {
+        self.commit
+    }
+}
+
+impl Drop for ReaderGuard {
+    fn drop(&mut self) {
+        self.slots.release(self.slot);
+    }
+}
+
+/// The algorithm, over any words.
+#[derive(Debug)]
+struct Slots<W> {
+    words: W,
+    first_block: u64,
+    block_words: u64,
+    /// How often a merger looks again at a slot that is just being claimed.
+    patience: u32,
+    /// Where the last claim or release was, to begin the next search. Only a hint.
+    hint: AtomicU64,
+    growth: Mutex<()>,
+}
+
+impl<W: Words> Slots<W> {
+    fn new(words: W, block_words: u64, patience: u32) -> Result<Self, ArenaError> {
+        let first_block = words.allocate(block_words)?;
+        let (hint, growth) = (AtomicU64::new(first_block + 1), Mutex::new(()));
+        Ok(Self { words, first_block, block_words, patience, hint, growth })
+    }
+
+    /// Stores the commit that `read_visible` gives into a claimed slot.
+    fn enter(&self, slot: u64, read_visible: impl FnOnce() -> u64) -> Result<u64, ArenaError> {
+        self.words.fence();
+        let commit = read_visible();
+        if commit >= CLAIMED - 1 {
+            return Err(ArenaError::invalid_input(format!("commit {commit} to be registered")));
+        }
+        self.words.store(slot, commit + 1);
+        Ok(commit)
+    }
+
+    fn claim(&self) -> Result<u64, ArenaError> {
+        let hint = self.hint.load(Ordering::Relaxed);
+        if self.try_claim(hint) {
+            return Ok(hint);
+        }
+        loop {
+            if let Some(slot) = self.slot_words().find(|slot| self.try_claim(*slot)) {
+                self.hint.store(self.neighbour(slot), Ordering::Relaxed);
+                return Ok(slot);
+            }
+            self.grow()?;
+        }
+    }
+
+    fn try_claim(&self, slot: u64) -> bool {
+        self.words.load(slot) == 0 && self.words.compare_exchange(slot, 0, CLAIMED).is_ok()
+    }
+
+    /// The next slot, or the same at a block's end. Blocks are aligned to a line, so the first word
+    /// of one, a link, is never named.
+    fn neighbour(&self, slot: u64) -> u64 {
+        if (slot + 1).is_multiple_of(8) { slot } else { slot + 1 }
+    }
+
+    fn release(&self, slot: u64) {
+        self.words.store(slot, 0);
+        self.hint.store(slot, Ordering::Relaxed);
+    }
+
+    fn oldest(&self, visible_before_scan: u64) -> u64 {
+        self.words.fence();
+        let oldest = self.slot_words().map(|slot| match self.settled(slot) {
+            0 => visible_before_scan,
+            CLAIMED => 0,
+            stored => stored - 1,
+        });
+        oldest.fold(visible_before_scan, u64::min)
+    }
+
+    /// The slot's word, after a little patience with a reader that is just registering.
+    fn settled(&self, slot: u64) -> u64 {
+        let mut stored = self.words.load(slot);
+        for _ in 0..self.patience {
+            if stored != CLAIMED {
+                break;
+            }
+            std::hint::spin_loop();
+            stored = self.words.load(slot);
+        }
+        stored
+    }
+
+    fn commits(&self) -> impl Iterator<Item = u64> + '_ {
+        let stored = self.slot_words().map(|slot| self.words.load(slot));
+        stored.filter(|stored| *stored != 0 && *stored != CLAIMED).map(|stored| stored - 1)
+    }
+
+    /// The slots of every block.
+    fn slot_words(&self) -> impl Iterator<Item = u64> + '_ {
+        let next = |block: &u64| Some(self.words.load(*block)).filter(|next| *next != 0);
+        std::iter::successors(Some(self.first_block), next)
+            .flat_map(|block| block + 1..block + self.block_words)
+    }
+
+    #[cold]
+    fn grow(&self) -> Result<(), ArenaError> {
+        let _growing = self.growth.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.first_block;
+        loop {
+            match self.words.load(last) {
+                0 => break,
+                next => last = next,
+            }
+        }
+        // Somebody else may have grown or released meanwhile; a block more does no harm, but many
+        // threads that find the registry full at once should not each add one.
+        if self.slot_words().any(|slot| self.words.load(slot) == 0) {
+            return Ok(());
+        }
+        let block = self.words.allocate(self.block_words)?;
+        self.words.store(last, block);
+        Ok(())
+    }
+}
