@@ -1,8 +1,11 @@
 //! `esker info DB [TABLE]`.
 
+use std::path::Path;
+
 use comfy_table::CellAlignment;
 use esker::{Database, Info, TableInfo};
 use esker_import::schema_text;
+use esker_vfs::{Environment, OpenMode};
 
 use crate::arguments::InfoArguments;
 use crate::failure::{Failure, Result, Status};
@@ -14,15 +17,26 @@ pub(crate) fn run(arguments: &InfoArguments, console: &mut Console<'_>) -> Resul
     let info = database.info();
     match &arguments.table {
         Some(name) => show_table(&database, &info, name, console),
-        None => show_database(&info, console),
+        None => show_database(&arguments.db, &info, console),
     }
 }
 
-fn show_database(info: &Info, console: &mut Console<'_>) -> Result<()> {
+/// How many files a database has, and how long they are together.
+fn files(dir: &Path) -> Result<String> {
+    let files = Environment::os().files;
+    let names = files.list(dir)?;
+    let mut bytes = 0;
+    for name in &names {
+        bytes += files.open(&dir.join(name), OpenMode::Read)?.len()?;
+    }
+    Ok(format!("{}, {}", units::count(names.len() as u64), units::bytes(bytes)))
+}
+
+fn show_database(dir: &Path, info: &Info, console: &mut Console<'_>) -> Result<()> {
     if info.tables.is_empty() {
         writeln!(console.out, "no tables")?;
     } else {
-        let header = ["table", "rows", "dead", "segments", "groups", "on disk", "key index"];
+        let header = ["table", "rows", "dead", "segments", "groups", "data", "key index"];
         let mut table = plain_table(header);
         for t in &info.tables {
             table.add_row([
@@ -40,7 +54,7 @@ fn show_database(info: &Info, console: &mut Console<'_>) -> Result<()> {
     }
     let memory = &info.memory;
     let parts = [
-        ("log", units::bytes(info.log_bytes)),
+        ("files", files(dir)?),
         ("newest commit", units::count(info.visible_commit)),
         ("checkpoint at commit", units::count(info.checkpoint_commit)),
         ("memory", format!("{} of {}", units::bytes(memory.total), units::bytes(memory.limit))),

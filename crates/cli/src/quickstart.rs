@@ -54,29 +54,29 @@ const EXAMPLES: [Example; 5] = [
 const QUESTIONS: [(&str, &str); 8] = [
     (
         "Which airlines fly most, and how late do they arrive?",
-        "SELECT carrier, count(*) AS flights, avg(arr_delay) AS minutes_late FROM flights \
+        "SELECT carrier, count(*) AS flights, round(avg(arr_delay), 1) AS minutes_late FROM flights \
          GROUP BY carrier ORDER BY flights DESC LIMIT 5",
     ),
     ("Who is carrier EV?", "SELECT name FROM airlines WHERE carrier = 'EV'"),
     (
         "In which months are flights late, and in which are they cancelled?",
-        "SELECT month, avg(dep_delay) AS minutes_late, count(*) - count(dep_time) AS cancelled \
+        "SELECT month, round(avg(dep_delay), 1) AS minutes_late, count(*) - count(dep_time) AS cancelled \
          FROM flights GROUP BY month ORDER BY minutes_late DESC LIMIT 4",
     ),
     (
         "When should one leave to be on time?",
-        "SELECT hour, avg(arr_delay) AS minutes_late, count(*) AS flights FROM flights \
+        "SELECT hour, round(avg(arr_delay), 1) AS minutes_late, count(*) AS flights FROM flights \
          GROUP BY hour HAVING count(arr_delay) > 1000 ORDER BY minutes_late LIMIT 4",
     ),
     (
         "Which days went wrong?",
-        "SELECT month, day, avg(dep_delay) AS minutes_late, count(*) - count(dep_time) AS cancelled \
+        "SELECT month, day, round(avg(dep_delay), 1) AS minutes_late, count(*) - count(dep_time) AS cancelled \
          FROM flights GROUP BY month, day ORDER BY minutes_late DESC LIMIT 4",
     ),
     (
         "How often does a flight that left late arrive early?",
-        "SELECT count(*) AS flights, avg(dep_delay) AS left_late, avg(arr_delay) AS arrived, \
-         avg(distance) AS miles FROM flights WHERE dep_delay > 0 AND arr_delay < 0",
+        "SELECT count(*) AS flights, round(avg(dep_delay), 1) AS left_late, \
+         round(avg(arr_delay), 1) AS arrived_late, round(avg(distance)) AS miles FROM flights WHERE dep_delay > 0 AND arr_delay < 0",
     ),
     (
         "Which aircraft flew most?",

@@ -72,7 +72,7 @@ SELECT min(temp), max(temp), avg(temp), sum(precip) FROM weather;
 SELECT min(tailnum), max(tailnum), min(dest), max(dest) FROM flights;
 SELECT sum(dep_delay), avg(arr_delay), count(*) FROM flights WHERE carrier = 'nobody';
 SELECT avg(lat), avg(lon), min(alt), max(alt) FROM airports;
-SELECT sum(DISTINCT month), count(DISTINCT day) FROM flights WHERE origin = 'LGA';
+SELECT count(DISTINCT month), count(DISTINCT day) FROM flights WHERE origin = 'LGA';
 
 -- Groups
 SELECT carrier, count(*) FROM flights GROUP BY carrier;
