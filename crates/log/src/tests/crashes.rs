@@ -147,13 +147,13 @@ fn campaign(seeds: std::ops::Range<u64>, steps: u32, depth: u32, failed_syncs: b
 
 #[test]
 fn a_crash_after_any_io_keeps_what_was_promised() {
-    let images = campaign(seeds(30), 60, 1, false);
+    let images = campaign(seeds(25), 60, 1, false);
     assert!(images > 1_000, "{images} images");
 }
 
 #[test]
 fn a_crash_after_a_failed_sync_keeps_what_was_promised() {
-    let images = campaign(seeds(30), 40, 1, true);
+    let images = campaign(seeds(25), 40, 1, true);
     assert!(images > 1_000, "{images} images");
 }
 

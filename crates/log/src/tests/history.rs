@@ -217,9 +217,35 @@ impl Driver {
         self.log().close()
     }
 
+    /// The process is killed in the middle of an operation, and of as many recoveries from that;
+    /// then one succeeds. The page cache stays.
+    pub fn killed(&mut self, operation: fn(&mut Self) -> crate::Result<()>) {
+        let mut result = self.killed_once(operation);
+        for _ in 0..3 {
+            if result.is_ok() {
+                break;
+            }
+            result = self.killed_once(Self::reopen);
+        }
+        if result.is_err() || self.log.is_none() {
+            self.reopen().unwrap();
+        }
+    }
+
+    fn killed_once(&mut self, operation: fn(&mut Self) -> crate::Result<()>) -> crate::Result<()> {
+        let ios = self.machine.io_count() + self.generator.below(7);
+        self.machine.crash_after_io(Some(ios));
+        let result = operation(self);
+        if result.is_err() {
+            self.log = None;
+        }
+        self.machine.crash_after_io(None);
+        result
+    }
+
     /// One random step.
     pub fn step(&mut self) -> crate::Result<()> {
-        match self.generator.below(20) {
+        match self.generator.below(22) {
             0..=8 => self.append(),
             9..=14 => self.wait(),
             15 => self.log().rotate(),
@@ -233,11 +259,16 @@ impl Driver {
                 self.log().flush()?;
                 self.wait()
             }
-            _ => {
+            19 => {
                 if self.generator.chance(500_000) {
                     self.close()?;
                 }
                 self.reopen()
+            }
+            which => {
+                self.append()?;
+                self.killed(if which == 20 { Self::wait } else { Self::reopen });
+                Ok(())
             }
         }
     }

@@ -245,7 +245,8 @@ impl Simulation {
         self.world().lock().disk.pending().len()
     }
 
-    /// Crashes the machine once `ios` I/Os have happened in all, or never.
+    /// Crashes the machine once `ios` I/Os have happened in all, or never: then, had it crashed,
+    /// only the process died, and the next one finds the page cache as it was.
     pub fn crash_after_io(&self, ios: Option<u64>) {
         self.world().lock().set_crash_after(ios);
     }

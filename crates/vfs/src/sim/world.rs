@@ -186,6 +186,7 @@ impl State {
 
     pub(crate) fn set_crash_after(&mut self, ios: Option<u64>) {
         self.crash_after = ios;
+        self.crashed &= ios.is_some();
     }
 
     /// What was recorded so far; nothing unless [`Options::record`] was set.
