@@ -21,6 +21,8 @@ pub struct Appender {
     rows: Vec<Vec<Value>>,
     bytes: usize,
     generated: bool,
+    /// Positions of the fields whose values differ in length.
+    variable: Vec<usize>,
 }
 
 impl Appender {
@@ -28,7 +30,10 @@ impl Appender {
         let schema = table.schema();
         let generated = schema.key_positions().is_empty();
         let batch = Batch::empty(&schema);
-        Self { table, schema, batch, rows: Vec::new(), bytes: 0, generated }
+        let is_variable = |f: &esker_format::Field| f.data_type.width().is_none();
+        let fields = schema.fields().iter().enumerate();
+        let variable = fields.filter(|(_, f)| is_variable(f)).map(|(p, _)| p).collect();
+        Self { table, schema, batch, rows: Vec::new(), bytes: 0, generated, variable }
     }
 
     /// Adds a row.
@@ -43,8 +48,10 @@ impl Appender {
         } else {
             self.rows.push(fit_row(&self.schema, row)?);
         }
-        let variable = |v: &Value| v.as_ref().as_bytes().map_or(8, <[u8]>::len);
-        self.bytes += row.iter().map(variable).sum::<usize>();
+        for position in &self.variable {
+            let bytes = row.get(*position).and_then(|v| v.as_ref().as_bytes());
+            self.bytes += bytes.map_or(0, <[u8]>::len);
+        }
         if self.batch.len() >= BATCH_ROWS
             || self.rows.len() >= BATCH_ROWS
             || self.bytes >= BATCH_BYTES

@@ -115,7 +115,6 @@ impl SnapshotTable {
         let core = self.rows.table();
         let schema = core.schema();
         let key = fit_key(&schema, key)?;
-        let key: Vec<ValueRef<'_>> = key.iter().map(Value::as_ref).collect();
         let at = self.snapshot.commit();
         let values = core.find(&key, at, |found| core.copy_row(&found))?;
         Ok(values.map(|values| Row::new(schema, values)))

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use esker_format::{Schema, Value, ValueRef};
-use esker_table::table::PreparedPut;
 use esker_table::Table as TableCore;
+use esker_table::table::PreparedPut;
 
 use crate::engine::{Engine, Staged, entry, fit_key, fit_row, fit_value, key_bytes};
 use crate::{Appender, Error, ErrorKind, Load, Result, Row, SnapshotTable};
@@ -120,7 +120,6 @@ impl Table {
             fitted.push((position, fit_value(field, value)?));
         }
         self.change(|writer, staged| {
-            let key: Vec<ValueRef<'_>> = key.iter().map(Value::as_ref).collect();
             let hash = self.hash(&key);
             let Some(existing) = writer.existing(&key, hash)?.filter(|e| e.deleted == 0) else {
                 return Ok(false);
@@ -144,7 +143,6 @@ impl Table {
     pub fn delete(&self, key: &[Value]) -> Result<bool> {
         let key = fit_key(&self.schema(), key)?;
         self.change(|writer, staged| {
-            let key: Vec<ValueRef<'_>> = key.iter().map(Value::as_ref).collect();
             let existing = writer.existing(&key, self.hash(&key))?;
             match existing.filter(|e| e.deleted == 0) {
                 Some(existing) => {
@@ -203,13 +201,12 @@ impl Table {
 
     fn find<R>(
         &self,
-        key: &[Value],
+        key: &[ValueRef<'_>],
         mut take: impl FnMut(&esker_table::Found<'_>) -> esker_table::Result<R>,
     ) -> Result<Option<R>> {
-        let key: Vec<ValueRef<'_>> = key.iter().map(Value::as_ref).collect();
         loop {
             let at = self.engine.visible();
-            let found = self.core.find(&key, at, |found| take(&found))?;
+            let found = self.core.find(key, at, |found| take(&found))?;
             // A merge may have dropped what commit `at` saw, since it was not registered.
             if found.is_some() || self.core.drop_horizon() <= at {
                 return Ok(found);

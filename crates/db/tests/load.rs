@@ -77,7 +77,7 @@ fn keys_that_are_taken_stop_a_load() {
     let t = db.create_table("people", people()).unwrap();
     t.insert(&person("key 1500", 1)).unwrap();
     let mut load = t.load().unwrap();
-    let e = load.push(batch(0..2_000)).unwrap_err();
+    let e = load.push(batch(0..2_000)).and_then(|()| load.wait()).unwrap_err();
     assert_eq!(e.kind(), ErrorKind::AlreadyExists);
     assert_eq!(e.to_string(), "key name = key 1500 exists already");
     drop(load);
@@ -95,10 +95,11 @@ fn a_writer_that_meets_a_load_gets_a_conflict_and_the_other_way_round() {
     let t = db.create_table("people", people()).unwrap();
     let mut load = t.load().unwrap();
     load.push(batch(0..1_000)).unwrap();
+    load.wait().unwrap();
     assert_eq!(t.insert(&person("key 3", 1)).unwrap_err().kind(), ErrorKind::Conflict);
     assert_eq!(t.upsert(&person("key 3", 1)).unwrap_err().kind(), ErrorKind::Conflict);
     t.insert(&person("key 1003", 1)).unwrap();
-    let e = load.push(batch(1_000..2_000)).unwrap_err();
+    let e = load.push(batch(1_000..2_000)).and_then(|()| load.wait()).unwrap_err();
     assert_eq!(e.kind(), ErrorKind::Conflict);
     drop(load);
     t.insert(&person("key 3", 1)).unwrap();

@@ -77,18 +77,12 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
             let e = t.insert(row).unwrap_err();
             assert_eq!((e.kind(), e.to_string().as_str()), (ErrorKind::InvalidInput, message));
         };
-        refused(
-            &["Ada".into()],
-            "expected 3 values (name, age, note), found 1",
-        );
+        refused(&["Ada".into()], "expected 3 values (name, age, note), found 1");
         refused(
             &["Ada".into(), Value::Int(300), Value::Null],
             "field \"age\": expected u8, found integer 300",
         );
-        refused(
-            &[Value::Null, Value::Int(3), Value::Null],
-            "field \"name\" must not be null",
-        );
+        refused(&[Value::Null, Value::Int(3), Value::Null], "field \"name\" must not be null");
         let e = t.update(&key("Ada"), &[("agee", Value::Null)]).unwrap_err();
         assert_eq!(e.to_string(), "unknown field \"agee\"; fields: name, age, note");
         let e = t.update(&key("Ada"), &[("name", "x".into())]).unwrap_err();

@@ -209,6 +209,43 @@ impl Column {
         Ok(())
     }
 
+    /// Appends a value that is stored as it stands, in a column without NULLs so far; false (and
+    /// nothing appended) when it has to be looked at more closely.
+    #[inline]
+    fn push_as_is(&mut self, value: &Value) -> bool {
+        if self.nulls.is_some() {
+            return false;
+        }
+        match (&mut self.values, value) {
+            (Values::I64(v), Value::Int(x)) if self.data_type == DataType::I64 => v.push(*x),
+            (Values::U64(v), Value::Uint(x)) => v.push(*x),
+            (Values::F64(v), Value::Float(x)) => v.push(*x),
+            (Values::F32(v), Value::Float32(x)) => v.push(*x),
+            (Values::I32(v), Value::Date(x)) if self.data_type == DataType::Date => v.push(*x),
+            (Values::Variable(v), Value::Text(x)) if self.data_type == DataType::Text => {
+                return v.push(x.as_bytes());
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn push_fitted(&mut self, field: &crate::Field, value: ValueRef<'_>) -> Result<()> {
+        check_value(field, value)?;
+        self.push(value.coerce(field.data_type)?)
+    }
+
+    /// Keeps the first `rows` rows.
+    pub fn truncate(&mut self, rows: usize) {
+        if let Some(nulls) = &mut self.nulls {
+            nulls.truncate(rows);
+        }
+        with_values!(&mut self.values, v => v.truncate(rows), v => {
+            v.offsets.truncate(rows + 1);
+            v.heap.truncate(v.offsets.last().map_or(0, |end| *end as usize));
+        });
+    }
+
     /// The value of row `i`; NULL past the end.
     #[must_use]
     pub fn value(&self, i: usize) -> ValueRef<'_> {
@@ -251,11 +288,14 @@ impl Batch {
             let (want, got) = (schema.fields().len(), row.len());
             return Err(Error::invalid(format!("expected {want} values, found {got}")));
         }
-        for (field, value) in schema.fields().iter().zip(row) {
-            check_value(field, value.as_ref())?;
-        }
+        let rows = self.len();
         for ((field, column), value) in schema.fields().iter().zip(&mut self.columns).zip(row) {
-            column.push(value.as_ref().coerce(field.data_type)?)?;
+            if !column.push_as_is(value)
+                && let Err(e) = column.push_fitted(field, value.as_ref())
+            {
+                self.columns.iter_mut().for_each(|c| c.truncate(rows));
+                return Err(e);
+            }
         }
         Ok(())
     }

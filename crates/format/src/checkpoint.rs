@@ -230,7 +230,7 @@ impl TableState {
             let newest_commit = input.varint()?;
             groups.push(GroupState { newest_commit, rows: input.bytes()?.to_vec() });
         }
-        Ok(Self { table, name, schema, next_row_id, sealed_through, segments, index_file, rows })
+        Ok(Self { table, name, schema, next_row_id, sealed_through, segments, index_file, groups })
     }
 }
 

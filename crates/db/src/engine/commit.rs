@@ -231,23 +231,33 @@ pub(crate) fn fit_row(schema: &Schema, row: &[Value]) -> Result<Vec<Value>> {
 
 /// Checks a value and fits it to its field.
 pub(crate) fn fit_value(field: &esker_format::Field, value: &Value) -> Result<Value> {
-    esker_format::batch::check_value(field, value.as_ref())?;
-    let len = value.as_ref().as_bytes().map_or(0, <[u8]>::len);
+    Ok(fit_reference(field, value.as_ref())?.to_owned())
+}
+
+fn fit_reference<'a>(field: &esker_format::Field, value: ValueRef<'a>) -> Result<ValueRef<'a>> {
+    let len = value.as_bytes().map_or(0, <[u8]>::len);
     if len > VALUE_BYTES_MAX {
         return Err(Error::invalid(format!(
             "field {:?}: {len} bytes, at most {VALUE_BYTES_MAX}",
             field.name
         )));
     }
-    Ok(value.as_ref().coerce(field.data_type)?.to_owned())
+    match value.coerce(field.data_type) {
+        Ok(fitted) if field.nullable || !fitted.is_null() => Ok(fitted),
+        // The check has the words.
+        _ => {
+            esker_format::batch::check_value(field, value)?;
+            Ok(value)
+        }
+    }
 }
 
 /// Fits a key to the key fields.
-pub(crate) fn fit_key(schema: &Schema, key: &[Value]) -> Result<Vec<Value>> {
+pub(crate) fn fit_key<'a>(schema: &Schema, key: &'a [Value]) -> Result<Vec<ValueRef<'a>>> {
     let positions = schema.key_positions();
     if positions.is_empty() {
         return match key {
-            [one] => Ok(vec![one.as_ref().coerce(esker_format::DataType::U64)?.to_owned()]),
+            [one] => Ok(vec![one.as_ref().coerce(esker_format::DataType::U64)?]),
             _ => Err(Error::invalid(format!("expected one row id, found {} values", key.len()))),
         };
     }
@@ -265,7 +275,7 @@ pub(crate) fn fit_key(schema: &Schema, key: &[Value]) -> Result<Vec<Value>> {
         )));
     }
     let fields = positions.iter().filter_map(|p| schema.fields().get(*p));
-    fields.zip(key).map(|(field, value)| fit_value(field, value)).collect()
+    fields.zip(key).map(|(field, value)| fit_reference(field, value.as_ref())).collect()
 }
 
 /// The order-preserving bytes of a row's key.

@@ -5,107 +5,132 @@
 //! commit lock, so that no writer can slip a key in between.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
-use esker_format::{Batch, ValueRef};
+use esker_format::{Batch, Column, ValueRef};
 use esker_table::Location;
 use esker_table::segment::Segment;
 use esker_table::table::describe_key;
 use esker_table::view::{Resolved, Unit, View};
-use std::sync::Arc;
 
 use super::refused;
+use super::worker::Shared;
 use crate::engine::{Engine, entry};
 use crate::{Error, ErrorKind, Result, Table};
 
 /// Entries per hold of the commit lock.
-const LOCKED_BATCH: usize = 1_024;
+const LOCKED_BATCH: usize = 4_096;
 
 /// Indexes the rows of segment `id`, which `batch` holds.
-pub(super) fn index_segment(
-    engine: &Arc<Engine>,
-    table: &Table,
-    batch: &Batch,
-    id: u64,
-    started_at: u64,
-    own: &[Arc<Segment>],
-) -> Result<()> {
-    let schema = table.schema();
-    let positions = schema.key_positions();
-    let hasher = table.core.hasher();
-    let key = |row: usize| -> Vec<ValueRef<'_>> {
-        positions.iter().filter_map(|p| batch.columns.get(*p)).map(|c| c.value(row)).collect()
-    };
-    let bytes = match positions {
-        [one] => batch.columns.get(*one).filter(|c| c.bytes(0).is_some()),
-        _ => None,
-    };
-    let hash = |row: usize| match bytes.and_then(|column| column.bytes(row)) {
-        Some(bytes) => hasher.hash_key([ValueRef::Bytes(bytes)]),
-        None => hasher.hash_key(key(row)),
-    };
+pub(super) fn index_segment(shared: &Shared, batch: &Batch, id: u64) -> Result<()> {
+    let table = &shared.table;
+    let engine = &table.engine;
+    let keys = BatchKeys::new(shared, batch);
     let mut entries: Vec<(u64, u64)> =
-        (0..batch.len()).map(|row| (hash(row), Location::new(id, row).word())).collect();
+        (0..batch.len()).map(|row| (keys.hash(row), Location::new(id, row).word())).collect();
     entries.sort_unstable();
-    let row_of = |word: u64| Location::from_word(word).map_or(0, Location::row);
-    for pair in entries.windows(2) {
-        if let [(a, first), (b, second)] = pair
-            && a == b
-            && key(row_of(*first)) == key(row_of(*second))
-        {
-            let key = describe_key(&schema, &key(row_of(*first)));
-            return Err(refused(ErrorKind::AlreadyExists, &key, "comes twice in the load"));
-        }
-    }
-    let mut inserted = 0;
+    keys.refuse_repeated(&entries)?;
     for chunk in entries.chunks(LOCKED_BATCH) {
         {
             let mut catalogue = engine.lock_for_change()?;
             entry(&mut catalogue, table.core.id())?;
             let view = table.core.view();
-            if table.core.index().len() > inserted {
+            let own = shared.segments();
+            if !table.core.index().is_empty() {
                 for (hash, word) in chunk {
-                    let key = key(row_of(*word));
-                    check_free(&view, table, *hash, &key, started_at, own, id)?;
+                    keys.check_free(&view, &own, *hash, row_of(*word), id)?;
                 }
             }
             table.core.index().insert_many(chunk)?;
         }
-        inserted += chunk.len();
         engine.environment.tasks.pause();
     }
     Ok(())
 }
 
-/// Refuses a key that somebody has already.
-fn check_free(
-    view: &View,
-    table: &Table,
-    hash: u64,
-    key: &[ValueRef<'_>],
-    started_at: u64,
-    own: &[Arc<Segment>],
-    id: u64,
-) -> Result<()> {
-    let positions = view.schema.key_positions();
-    let mut outcome = Ok(());
-    let _ = table.core.index().candidates(hash, |word| {
-        let Some(location) = Location::from_word(word).filter(|l| l.unit() != id) else {
-            return ControlFlow::Continue(());
+fn row_of(word: u64) -> usize {
+    Location::from_word(word).map_or(0, Location::row)
+}
+
+/// The keys of the rows of a batch.
+struct BatchKeys<'a> {
+    shared: &'a Shared,
+    /// The columns of the key fields.
+    columns: Vec<&'a Column>,
+    /// The column of a key that is one text or byte string.
+    single: Option<&'a Column>,
+}
+
+impl<'a> BatchKeys<'a> {
+    fn new(shared: &'a Shared, batch: &'a Batch) -> Self {
+        let positions = shared.schema.key_positions();
+        let columns: Vec<&Column> =
+            positions.iter().filter_map(|p| batch.columns.get(*p)).collect();
+        let single = match columns.as_slice() {
+            [one] if one.bytes(0).is_some() => Some(*one),
+            _ => None,
         };
-        outcome = match view.resolve(location) {
-            Resolved::Row(unit, row) => match unit.key_equals(row, positions, key) {
-                Ok(true) => judge(unit, row, started_at, own).map_or(Ok(()), |(kind, why)| {
-                    Err(refused(kind, &describe_key(&view.schema, key), why))
-                }),
-                Ok(false) => Ok(()),
-                Err(e) => Err(e.into()),
-            },
-            Resolved::Gone => Ok(()),
-            Resolved::Unknown => Err(Error::corrupt(format!("{location:?} leads nowhere"))),
-        };
-        if outcome.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    });
-    outcome
+        Self { shared, columns, single }
+    }
+
+    fn key(&self, row: usize) -> Vec<ValueRef<'a>> {
+        self.columns.iter().map(|c| c.value(row)).collect()
+    }
+
+    fn hash(&self, row: usize) -> u64 {
+        let hasher = self.shared.table.core.hasher();
+        match self.single.and_then(|column| column.bytes(row)) {
+            Some(bytes) => hasher.hash_key([ValueRef::Bytes(bytes)]),
+            None => hasher.hash_key(self.columns.iter().map(|c| c.value(row))),
+        }
+    }
+
+    /// Refuses a key that stands twice among entries sorted by hash.
+    fn refuse_repeated(&self, entries: &[(u64, u64)]) -> Result<()> {
+        for pair in entries.windows(2) {
+            if let [(a, first), (b, second)] = pair
+                && a == b
+                && self.key(row_of(*first)) == self.key(row_of(*second))
+            {
+                let key = describe_key(&self.shared.schema, &self.key(row_of(*first)));
+                return Err(refused(ErrorKind::AlreadyExists, &key, "comes twice in the load"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a key that somebody has already.
+    fn check_free(
+        &self,
+        view: &View,
+        own: &[Arc<Segment>],
+        hash: u64,
+        row: usize,
+        id: u64,
+    ) -> Result<()> {
+        let positions = view.schema.key_positions();
+        let started_at = self.shared.started_at;
+        let mut outcome = Ok(());
+        let _ = self.shared.table.core.index().candidates(hash, |word| {
+            let Some(location) = Location::from_word(word).filter(|l| l.unit() != id) else {
+                return ControlFlow::Continue(());
+            };
+            let key = self.key(row);
+            outcome = match view.resolve(location) {
+                Resolved::Row(unit, row) => match unit.key_equals(row, positions, &key) {
+                    Ok(true) => judge(unit, row, started_at, own).map_or(Ok(()), |(kind, why)| {
+                        Err(refused(kind, &describe_key(&view.schema, &key), why))
+                    }),
+                    Ok(false) => Ok(()),
+                    Err(e) => Err(e.into()),
+                },
+                Resolved::Gone => Ok(()),
+                Resolved::Unknown => Err(Error::corrupt(format!("{location:?} leads nowhere"))),
+            };
+            if outcome.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        outcome
+    }
 }
 
 /// Why a version with the same key stands in the way of a load, if it does.

@@ -1,12 +1,12 @@
 //! Bulk load: many rows become visible at once, or none (protocol rule 8).
 //!
 //! ```text
-//! push ─► gather columns ─► segment full? ─► write file ─► register, invisible ─► index its keys
-//!                                                                                      │
-//! finish ─► sync files, directory ─► number the frame that names them ─► one word makes all real
+//! push ─► gather columns ─► segment full? ─► write file, sync ─► register, invisible ─► index keys
+//!                                            └──────────── by a worker, beside push ───────────┘
+//! finish ─► sync directory ─► number the frame that names the files ─► one word makes all real
 //! ```
 //!
-//! * Rows go to segment files, not to the log. Small loads (below 64 Ki rows and 16 MiB) are one
+//! * Rows go to segment files, not to the log. Small loads (below 64 Ki rows and 12 MiB) are one
 //!   ordinary commit instead.
 //! * A loading row stands in the primary index beside whatever else has its key, and nobody sees
 //!   it: its segment's creation commit is not known yet. A writer that meets one gets a retryable
@@ -14,25 +14,23 @@
 //! * Dropping a load before `finish` takes its index entries, segments and files away.
 
 mod indexing;
+mod worker;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
-use esker_format::edit::{Edit, SegmentEntry};
-use esker_format::segment::encode_column;
-use esker_format::{Batch, Schema, Value};
-use esker_table::segment::{Created, Segment, SegmentSpec, SegmentWriter};
-use esker_table::view::Unit;
+use esker_format::edit::Edit;
+use esker_format::{Batch, Column, ColumnSlice, Schema, Value};
 
-use crate::engine::{Engine, entry};
-use crate::maintenance::FileSink;
+use crate::engine::entry;
 use crate::{Error, ErrorKind, Result, Table};
+use worker::Shared;
 
 /// Loads below both go through the log.
 const SMALL_ROWS: usize = 64 << 10;
 const SMALL_BYTES: usize = 12 << 20;
 /// Bytes gathered before a segment is written.
-const SEGMENT_BYTES: usize = 256 << 20;
+const SEGMENT_BYTES: usize = 192 << 20;
 
 /// What a load did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -41,42 +39,30 @@ pub struct LoadReport {
     pub rows: u64,
     /// Segments that were written; 0 when the rows went through the log.
     pub segments: usize,
-    /// The commit that made the segments visible; 0 when the rows went through the log.
-    pub commit: u64,
 }
 
 /// A bulk load in progress.
 pub struct Load {
-    table: Table,
-    schema: Arc<Schema>,
-    /// Its rows count as created by the commit stored here, once there is one.
-    commit: Arc<AtomicU64>,
-    /// The newest commit when it started.
-    started_at: u64,
+    shared: Arc<Shared>,
     gathered: Batch,
     gathered_bytes: usize,
-    segments: Vec<Arc<Segment>>,
     rows: u64,
+    /// Segments handed to workers.
+    started: usize,
     finished: bool,
 }
 
 impl Load {
     pub(crate) fn start(table: Table) -> Result<Self> {
         drop(table.engine.lock_for_change()?);
-        let schema = table.schema();
         let started_at = table.engine.watermarks.published();
-        let gathered = Batch::empty(&schema);
-        Ok(Self {
-            table,
-            schema,
-            commit: Arc::new(AtomicU64::new(u64::MAX)),
-            started_at,
-            gathered,
-            gathered_bytes: 0,
-            segments: Vec::new(),
-            rows: 0,
-            finished: false,
-        })
+        let gathered = Batch::empty(&table.schema());
+        let shared = Shared::new(table, started_at);
+        Ok(Self { shared, gathered, gathered_bytes: 0, rows: 0, started: 0, finished: false })
+    }
+
+    fn schema(&self) -> &Schema {
+        &self.shared.schema
     }
 
     /// How many rows have been given so far.
@@ -89,26 +75,13 @@ impl Load {
     ///
     /// # Errors
     /// `InvalidInput` when a column's type or length differs or a NULL stands where none may;
-    /// `AlreadyExists` naming a key that exists or comes twice; `Conflict` when another writer
-    /// holds a key. After an error the load can only be dropped.
+    /// `AlreadyExists` naming a key that exists or comes twice (rows are indexed beside this
+    /// call, so a later call, or `finish`, may tell); `Conflict` when another writer holds a key.
+    /// After an error the load can only be dropped.
     pub fn push(&mut self, batch: Batch) -> Result<()> {
         self.check(&batch)?;
         self.rows += batch.len() as u64;
-        let limit = self.table.engine.options.segment_rows_max;
-        let bytes: usize = batch.columns.iter().map(esker_format::Column::byte_count).sum();
-        if self.gathered.is_empty() && batch.len() <= limit {
-            self.gathered = batch;
-            self.gathered_bytes = bytes;
-        } else {
-            self.gather(&batch, limit)?;
-        }
-        if self.gathered.len() >= limit || self.gathered_bytes >= SEGMENT_BYTES {
-            self.write_segment()?;
-        }
-        Ok(())
-    }
-
-    fn gather(&mut self, batch: &Batch, limit: usize) -> Result<()> {
+        let limit = self.shared.table.engine.options.segment_rows_max;
         let mut start = 0;
         while start < batch.len() {
             let count = (batch.len() - start).min(limit - self.gathered.len().min(limit));
@@ -117,13 +90,12 @@ impl Load {
                 continue;
             }
             for (to, from) in self.gathered.columns.iter_mut().zip(&batch.columns) {
-                to.append(&esker_format::ColumnSlice::from(from).rows(start, start + count))?;
+                to.append(&ColumnSlice::from(from).rows(start, start + count))?;
             }
             start += count;
         }
-        let columns = self.gathered.columns.iter();
-        self.gathered_bytes = columns.map(esker_format::Column::byte_count).sum();
-        Ok(())
+        self.gathered_bytes = self.gathered.columns.iter().map(Column::byte_count).sum();
+        self.write_if_full()
     }
 
     /// Adds one row.
@@ -131,20 +103,33 @@ impl Load {
     /// # Errors
     /// As for [`Load::push`].
     pub fn push_row(&mut self, row: &[Value]) -> Result<()> {
-        self.gathered.push_row(&self.schema, row)?;
+        self.gathered.push_row(&self.shared.schema, row)?;
         let variable = |v: &Value| v.as_ref().as_bytes().map_or(8, |b| b.len() + 4);
         self.gathered_bytes += row.iter().map(variable).sum::<usize>();
         self.rows += 1;
-        let full = self.gathered.len() >= self.table.engine.options.segment_rows_max;
-        if full || self.gathered_bytes >= SEGMENT_BYTES { self.write_segment() } else { Ok(()) }
+        self.write_if_full()
+    }
+
+    /// Waits until the full segments given so far are written and their keys are checked.
+    ///
+    /// # Errors
+    /// As for [`Load::push`].
+    pub fn wait(&self) -> Result<()> {
+        self.shared.wait_below(1)
+    }
+
+    fn write_if_full(&mut self) -> Result<()> {
+        let limit = self.shared.table.engine.options.segment_rows_max;
+        let full = self.gathered.len() >= limit || self.gathered_bytes >= SEGMENT_BYTES;
+        if full { self.write_segment() } else { Ok(()) }
     }
 
     fn check(&self, batch: &Batch) -> Result<()> {
-        let (want, got) = (self.schema.fields().len(), batch.columns.len());
+        let (want, got) = (self.schema().fields().len(), batch.columns.len());
         if want != got {
             return Err(Error::invalid(format!("expected {want} columns, found {got}")));
         }
-        for (field, column) in self.schema.fields().iter().zip(&batch.columns) {
+        for (field, column) in self.schema().fields().iter().zip(&batch.columns) {
             let name = &field.name;
             if column.data_type != field.data_type {
                 let (want, got) = (field.data_type, column.data_type);
@@ -167,64 +152,17 @@ impl Load {
         Ok(())
     }
 
-    /// Writes what has been gathered as a segment, registers it invisibly and indexes its keys.
+    /// Hands what has been gathered to a worker.
     fn write_segment(&mut self) -> Result<()> {
-        let rows = self.gathered.len();
-        if rows == 0 {
+        if self.gathered.is_empty() {
             return Ok(());
         }
-        let engine = Arc::clone(&self.table.engine);
-        let id = engine.new_unit();
-        let first_row_id = {
-            let mut catalogue = engine.lock_for_change()?;
-            entry(&mut catalogue, self.table.core.id())?.writer.reserve_row_ids(rows as u64)
-        };
-        let segment = Arc::new(self.encode_segment(&engine, id, first_row_id)?);
-        segment.set_created(Created::Load(Arc::clone(&self.commit)));
-        {
-            let mut catalogue = engine.lock_for_change()?;
-            entry(&mut catalogue, self.table.core.id())?;
-            let mut view = (*self.table.core.view()).clone();
-            view.insert(Unit::Segment(Arc::clone(&segment)));
-            self.table.core.set_view(view);
-        }
-        self.segments.push(Arc::clone(&segment));
-        if !self.schema.key_positions().is_empty() {
-            indexing::index_segment(
-                &engine,
-                &self.table,
-                &self.gathered,
-                segment.id(),
-                self.started_at,
-                &self.segments,
-            )?;
-        }
-        self.gathered.columns.iter_mut().for_each(esker_format::Column::clear);
+        let empty = Batch::empty(self.schema());
+        let batch = std::mem::replace(&mut self.gathered, empty);
         self.gathered_bytes = 0;
-        Ok(())
-    }
-
-    fn encode_segment(&self, engine: &Arc<Engine>, id: u64, first_row_id: u64) -> Result<Segment> {
-        let rows = self.gathered.len();
-        let schema = &self.schema;
-        let spec = SegmentSpec {
-            database: engine.database,
-            table: self.table.core.id(),
-            segment: id,
-            schema_version: schema.version(),
-            rows: u32::try_from(rows).unwrap_or(u32::MAX),
-        };
-        let mut sink = FileSink::new(engine, Arc::clone(schema));
-        let target = esker_table::rewrite::SegmentSink::create(&mut sink, id)?;
-        let mut writer = SegmentWriter::new(spec, target)?;
-        for (field, column) in schema.fields().iter().zip(&self.gathered.columns) {
-            writer.column(&encode_column(field.id, column))?;
-        }
-        let row_ids: Vec<u64> = (first_row_id..first_row_id + rows as u64).collect();
-        let (file_bytes, target) = writer.finish(&row_ids, None)?;
-        let holds_through = 0;
-        let entry = SegmentEntry { id, rows: spec.rows, file_bytes, holds_through };
-        Ok(sink.open_unsynced(entry, target)?)
+        self.started += 1;
+        let most = self.shared.table.engine.environment.tasks.parallelism();
+        self.shared.start(batch, most)
     }
 
     /// Makes every row visible, durably.
@@ -234,30 +172,33 @@ impl Load {
     /// `OutcomeUnknown`.
     pub fn finish(mut self) -> Result<LoadReport> {
         let small = self.gathered.len() < SMALL_ROWS && self.gathered_bytes < SMALL_BYTES;
-        if self.segments.is_empty() && small {
+        let limit = self.shared.table.engine.options.segment_rows_max;
+        if self.started == 0 && small && self.gathered.len() < limit {
             return self.finish_small();
         }
         self.write_segment()?;
-        let engine = Arc::clone(&self.table.engine);
-        engine.sync_segments(&self.segments)?;
+        self.shared.wait_below(1)?;
+        let engine = Arc::clone(&self.shared.table.engine);
+        engine.sync_segment_dir()?;
         engine.environment.tasks.pause();
+        let segments = self.shared.segments();
         let ticket = {
             let mut catalogue = engine.lock_for_change()?;
-            let table = self.table.core.id();
+            let table = self.shared.table.core.id();
             let next_row_id = entry(&mut catalogue, table)?.writer.next_row_id();
-            let segments = self.segments.iter().map(|s| s.entry()).collect();
-            let ticket = engine.append_edit(&Edit::Load { table, segments, next_row_id })?;
-            self.commit.store(ticket.commit(), Ordering::Release);
-            let rows: usize = self.segments.iter().map(|s| s.row_count()).sum();
-            self.table.core.add_live_rows(i64::try_from(rows).unwrap_or_default());
+            let entries = segments.iter().map(|s| s.entry()).collect();
+            let edit = Edit::Load { table, segments: entries, next_row_id };
+            let ticket = engine.append_edit(&edit)?;
+            self.shared.commit.store(ticket.commit(), Ordering::Release);
+            let rows = i64::try_from(self.rows).unwrap_or_default();
+            self.shared.table.core.add_live_rows(rows);
             engine.watermarks.publish(ticket.commit());
             ticket
         };
         self.finished = true;
         engine.wake_maintenance();
         engine.acknowledge(ticket)?;
-        let (rows, segments, commit) = (self.rows, self.segments.len(), ticket.commit());
-        Ok(LoadReport { rows, segments, commit })
+        Ok(LoadReport { rows: self.rows, segments: segments.len() })
     }
 
     fn finish_small(&mut self) -> Result<LoadReport> {
@@ -266,37 +207,41 @@ impl Load {
         if batch.is_empty() {
             return Ok(LoadReport::default());
         }
-        if self.schema.key_positions().is_empty() {
-            self.table.engine.commit_batch(self.table.core.id(), &batch)?;
+        let table = &self.shared.table;
+        if self.schema().key_positions().is_empty() {
+            table.engine.commit_batch(table.core.id(), &batch)?;
         } else {
             let row = |i| batch.columns.iter().map(|c| c.value(i).to_owned()).collect();
             let rows: Vec<Vec<Value>> = (0..batch.len()).map(row).collect();
-            self.table.insert_many(&rows)?;
+            table.insert_many(&rows)?;
         }
-        Ok(LoadReport { rows: self.rows, ..LoadReport::default() })
+        Ok(LoadReport { rows: self.rows, segments: 0 })
     }
 
     /// Takes index entries, segments and files away again.
     fn abort(&mut self) {
-        let engine = Arc::clone(&self.table.engine);
-        let ids: Vec<u64> = self.segments.iter().map(|s| s.id()).collect();
-        for segment in &self.segments {
-            if !self.schema.key_positions().is_empty() {
+        // Why a worker failed has been told, or nobody asks any more.
+        let _ = self.shared.wait_below(1);
+        let table = &self.shared.table;
+        let segments = self.shared.segments();
+        let ids: Vec<u64> = segments.iter().map(|s| s.id()).collect();
+        for segment in &segments {
+            if !self.schema().key_positions().is_empty() {
                 // An entry that cannot be removed stays invisible: its unit is unknown.
-                let _ = indexing::unindex_segment(&engine, &self.table, segment);
+                let _ = indexing::unindex_segment(&table.engine, table, segment);
             }
             segment.doom();
         }
-        let _catalogue = engine.lock();
-        let mut view = (*self.table.core.view()).clone();
+        let _catalogue = table.engine.lock();
+        let mut view = (*table.core.view()).clone();
         view.remove(&ids);
-        self.table.core.set_view(view);
+        table.core.set_view(view);
     }
 }
 
 impl Drop for Load {
     fn drop(&mut self) {
-        if !self.finished && !self.segments.is_empty() {
+        if !self.finished && self.started > 0 {
             self.abort();
         }
     }

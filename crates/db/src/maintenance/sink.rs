@@ -119,18 +119,6 @@ impl SegmentSink for FileSink<'_> {
 }
 
 impl Engine {
-    /// Makes segment files durable, with their names.
-    pub(crate) fn sync_segments(&self, segments: &[Arc<Segment>]) -> crate::Result<()> {
-        if !self.is_durable() {
-            return Ok(());
-        }
-        for segment in segments {
-            let path = segment_path(&self.dir, segment.id());
-            self.environment.files.open(&path, OpenMode::Write)?.sync_data()?;
-        }
-        self.sync_segment_dir()
-    }
-
     /// Makes the names of segment files durable.
     pub(crate) fn sync_segment_dir(&self) -> crate::Result<()> {
         if self.is_durable() && !esker_log::sabotage::planted("skip_segment_dir_fsync") {

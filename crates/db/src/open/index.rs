@@ -1,9 +1,10 @@
 //! Filling a primary index when a table is opened.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use esker_table::view::Unit;
+use esker_format::ColumnSlice;
+use esker_table::segment::Segment;
 use esker_table::{Location, Table as TableCore};
 use esker_vfs::Environment;
 
@@ -28,19 +29,51 @@ pub(super) fn fill(
     } else {
         import(environment, dir, database, table, index_file)?
     };
-    let mut entries: Vec<(u64, u64)> = Vec::new();
-    for segment in view.segments().filter(|s| !covered.contains(&s.id())) {
-        let unit = Unit::Segment(Arc::clone(segment));
-        for row in 0..segment.row_count() {
+    let loose: Vec<&Arc<Segment>> =
+        view.segments().filter(|s| !covered.contains(&s.id())).collect();
+    let hashed: Vec<Mutex<Hashed>> = loose.iter().map(|_| Mutex::default()).collect();
+    environment.tasks.parallel(loose.len(), &|i| {
+        if let (Some(segment), Some(slot)) = (loose.get(i), hashed.get(i)) {
+            let result = hash_segment(table, segment);
+            *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+        }
+    });
+    for slot in hashed {
+        let entries = slot.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let entries = entries.unwrap_or_else(|| Ok(Vec::new()))?;
+        table.index().insert_many(&entries)?;
+    }
+    Ok(covered)
+}
+
+type Hashed = Option<esker_table::Result<Vec<(u64, u64)>>>;
+
+/// Hashes and locations of the living rows of a segment, sorted by hash.
+fn hash_segment(
+    table: &Arc<TableCore>,
+    segment: &Arc<Segment>,
+) -> esker_table::Result<Vec<(u64, u64)>> {
+    let view = table.view();
+    let positions = view.schema.key_positions();
+    let mut entries = Vec::with_capacity(segment.row_count());
+    let mut start = 0;
+    while start < segment.row_count() {
+        let end = segment.zone_end(start);
+        let columns: Vec<ColumnSlice<'_>> = positions
+            .iter()
+            .map(|p| segment.column(*p, start..end))
+            .collect::<esker_table::Result<_>>()?;
+        for row in start..end {
             if segment.deleted(row) == 0 {
-                let hash = esker_table::rewrite::key_hash(table, &view.schema, &unit, row)?;
+                let key = columns.iter().map(|column| column.value(row - start));
+                let hash = table.hasher().hash_key(key);
                 entries.push((hash, Location::new(segment.id(), row).word()));
             }
         }
+        start = end;
     }
     entries.sort_unstable();
-    table.index().insert_many(&entries)?;
-    Ok(covered)
+    Ok(entries)
 }
 
 /// Reads the entries of segments that are still there.

@@ -88,9 +88,34 @@ fn shorten_least(least: ValueRef<'_>) -> Value {
 }
 
 fn value_bounds(column: &Column, start: usize, end: usize) -> (ValueRef<'_>, ValueRef<'_>) {
+    if let crate::Values::Variable(values) = &column.values {
+        return variable_bounds(column, values, start, end);
+    }
     let mut values = (start..end).map(|i| column.value(i)).filter(|v| !v.is_null());
     let Some(first) = values.next() else { return (ValueRef::Null, ValueRef::Null) };
     values.fold((first, first), |(least, greatest), v| (least.min(v), greatest.max(v)))
+}
+
+/// Bounds of a run of texts or bytes: bytes are compared, and only the two bounds become values.
+fn variable_bounds<'a>(
+    column: &'a Column,
+    values: &'a crate::VariableValues,
+    start: usize,
+    end: usize,
+) -> (ValueRef<'a>, ValueRef<'a>) {
+    let mut rows = (start..end).filter(|i| !column.is_null(*i));
+    let Some(first) = rows.next() else { return (ValueRef::Null, ValueRef::Null) };
+    let (mut least, mut greatest) = (first, first);
+    let (mut least_bytes, mut greatest_bytes) = (values.get(first), values.get(first));
+    for row in rows {
+        let bytes = values.get(row);
+        if bytes < least_bytes {
+            (least, least_bytes) = (row, bytes);
+        } else if bytes > greatest_bytes {
+            (greatest, greatest_bytes) = (row, bytes);
+        }
+    }
+    (column.value(least), column.value(greatest))
 }
 
 /// Bounds of a run of integers without NULLs, at memory speed.

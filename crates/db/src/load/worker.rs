@@ -1,0 +1,153 @@
+//! Writing and indexing one segment of a load, beside the thread that gathers the next.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use esker_format::edit::SegmentEntry;
+use esker_format::segment::encode_column;
+use esker_format::{Batch, Schema};
+use esker_table::rewrite::SegmentSink;
+use esker_table::segment::{Created, Segment, SegmentSpec, SegmentWriter};
+use esker_table::view::Unit;
+use esker_vfs::{Event, Step, Task};
+
+use super::indexing;
+use crate::engine::{Engine, entry};
+use crate::maintenance::FileSink;
+use crate::{Error, Result, Table};
+
+/// What a load and its workers share.
+pub(super) struct Shared {
+    pub table: Table,
+    pub schema: Arc<Schema>,
+    /// The load's rows count as created by the commit stored here, once there is one.
+    pub commit: Arc<AtomicU64>,
+    /// The newest commit when the load started.
+    pub started_at: u64,
+    state: Mutex<State>,
+    /// Signalled when a worker has finished.
+    progress: Event,
+}
+
+#[derive(Default)]
+struct State {
+    running: usize,
+    segments: Vec<Arc<Segment>>,
+    error: Option<Error>,
+}
+
+impl Shared {
+    pub fn new(table: Table, started_at: u64) -> Arc<Self> {
+        let schema = table.schema();
+        let commit = Arc::new(AtomicU64::new(u64::MAX));
+        let state = Mutex::default();
+        Arc::new(Self { table, schema, commit, started_at, state, progress: Event::new() })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn engine(&self) -> &Arc<Engine> {
+        &self.table.engine
+    }
+
+    /// The segments written so far.
+    pub fn segments(&self) -> Vec<Arc<Segment>> {
+        self.state().segments.clone()
+    }
+
+    /// Starts writing a segment, once fewer than `most` are being written.
+    pub fn start(self: &Arc<Self>, batch: Batch, most: usize) -> Result<()> {
+        self.wait_below(most)?;
+        let rows = batch.len() as u64;
+        let first_row_id = {
+            let mut catalogue = self.engine().lock_for_change()?;
+            entry(&mut catalogue, self.table.core.id())?.writer.reserve_row_ids(rows)
+        };
+        self.state().running += 1;
+        let task = Worker { shared: Arc::clone(self), batch, first_row_id };
+        // The handle is not needed: `wait_below` knows when the worker is done.
+        drop(self.engine().environment.tasks.spawn("load", Box::new(task)));
+        Ok(())
+    }
+
+    /// Waits until fewer than `most` workers run; tells what one of them met.
+    pub fn wait_below(&self, most: usize) -> Result<()> {
+        loop {
+            let seen = self.progress.generation();
+            {
+                let mut state = self.state();
+                if state.running < most {
+                    return state.error.take().map_or(Ok(()), Err);
+                }
+            }
+            self.engine().environment.tasks.wait(&self.progress, seen);
+        }
+    }
+
+    /// Writes a segment, registers it invisibly and indexes its keys.
+    fn write(&self, batch: &Batch, first_row_id: u64) -> Result<()> {
+        let engine = self.engine();
+        let id = engine.new_unit();
+        let segment = Arc::new(self.encode(batch, id, first_row_id)?);
+        segment.set_created(Created::Load(Arc::clone(&self.commit)));
+        {
+            let mut catalogue = engine.lock_for_change()?;
+            entry(&mut catalogue, self.table.core.id())?;
+            let mut view = (*self.table.core.view()).clone();
+            view.insert(Unit::Segment(Arc::clone(&segment)));
+            self.table.core.set_view(view);
+            // From here on an abort takes it away again.
+            self.state().segments.push(Arc::clone(&segment));
+        }
+        engine.environment.tasks.pause();
+        if self.schema.key_positions().is_empty() {
+            return Ok(());
+        }
+        indexing::index_segment(self, batch, id)
+    }
+
+    fn encode(&self, batch: &Batch, id: u64, first_row_id: u64) -> Result<Segment> {
+        let engine = self.engine();
+        let spec = SegmentSpec {
+            database: engine.database,
+            table: self.table.core.id(),
+            segment: id,
+            schema_version: self.schema.version(),
+            rows: u32::try_from(batch.len()).unwrap_or(u32::MAX),
+        };
+        let mut sink = FileSink::new(engine, Arc::clone(&self.schema));
+        let mut writer = SegmentWriter::new(spec, sink.create(id)?)?;
+        for (field, column) in self.schema.fields().iter().zip(&batch.columns) {
+            writer.column(&encode_column(field.id, column))?;
+        }
+        let row_ids: Vec<u64> = (first_row_id..first_row_id + batch.len() as u64).collect();
+        let (file_bytes, target) = writer.finish(&row_ids, None)?;
+        let entry = SegmentEntry { id, rows: spec.rows, file_bytes, holds_through: 0 };
+        Ok(sink.finish(entry, target)?)
+    }
+}
+
+struct Worker {
+    shared: Arc<Shared>,
+    batch: Batch,
+    first_row_id: u64,
+}
+
+impl Task for Worker {
+    fn step(&mut self) -> Step {
+        let batch = std::mem::take(&mut self.batch);
+        let result = self.shared.write(&batch, self.first_row_id);
+        {
+            let mut state = self.shared.state();
+            state.running -= 1;
+            if let Err(e) = result {
+                state.error.get_or_insert(e);
+            }
+        }
+        let tasks = &self.shared.engine().environment.tasks;
+        tasks.signal(&self.shared.progress, usize::MAX);
+        Step::Done
+    }
+}
