@@ -39,6 +39,8 @@ pub struct LoadReport {
     pub rows: u64,
     /// Segments that were written; 0 when the rows went through the log.
     pub segments: usize,
+    /// The commit that made the segments visible; 0 when the rows went through the log.
+    pub commit: u64,
 }
 
 /// A bulk load in progress.
@@ -198,7 +200,7 @@ impl Load {
         self.finished = true;
         engine.wake_maintenance();
         engine.acknowledge(ticket)?;
-        Ok(LoadReport { rows: self.rows, segments: segments.len() })
+        Ok(LoadReport { rows: self.rows, segments: segments.len(), commit: ticket.commit() })
     }
 
     fn finish_small(&mut self) -> Result<LoadReport> {
@@ -215,7 +217,7 @@ impl Load {
             let rows: Vec<Vec<Value>> = (0..batch.len()).map(row).collect();
             table.insert_many(&rows)?;
         }
-        Ok(LoadReport { rows: self.rows, segments: 0 })
+        Ok(LoadReport { rows: self.rows, ..LoadReport::default() })
     }
 
     /// Takes index entries, segments and files away again.
