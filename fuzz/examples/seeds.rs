@@ -2,7 +2,7 @@
 //! starts: `cargo run --manifest-path fuzz/Cargo.toml --no-default-features --example seeds`.
 #![allow(clippy::disallowed_methods, reason = "a tool beside the engine")]
 
-use esker_format::checkpoint::{Checkpoint, HEADER_BYTES, SegmentState, TableState};
+use esker_format::checkpoint::{Checkpoint, GroupState, HEADER_BYTES, SegmentState, TableState};
 use esker_format::codec::Writer;
 use esker_format::edit::{Edit, RowChange, SegmentEntry};
 use esker_format::frame::{FrameHeader, append_frame};
@@ -11,17 +11,26 @@ use esker_format::segment::{ColumnLayout, Encoding, Extent, Footer, RowIds, Zone
 use esker_format::{DataType, FieldId, Schema, TableId, Value};
 use std::path::Path;
 
+const SQL: &str = "SELECT origin AS o, count(*), avg(delay) / 2 FROM flights WHERE carrier IN \
+    ('AA', 'UA') AND NOT (delay BETWEEN 1 AND 5.5 OR tail LIKE 'N%' OR tail IS NULL) \
+    GROUP BY 1 HAVING count(*) > 3 ORDER BY 2 DESC NULLS LAST LIMIT 10 OFFSET 2";
+
 fn main() -> std::io::Result<()> {
     let seeds = [
         ("calendar", b"2013-01-31 05:17:00.123456Z".to_vec()),
         ("checkpoint", checkpoint()),
         ("codec", codec()),
+        ("csv", b"\x04name\tn\tday\n\"An\"\"na\"\t1\t2013-01-31\nBo\tNA\tnull\r\n".to_vec()),
+        ("database", b"\x01\x00\x01\x40\0\0\0\x03\0\x01\x04\x40\0\0\0\x20\x02".to_vec()),
         ("edit", edit()),
         ("frame", frame()),
+        ("index", (0..128).collect()),
         ("key", key()),
         ("row", row()),
         ("schema", encoded(|out| schema().encode(out))),
         ("segment", segment()),
+        ("sql", SQL.as_bytes().to_vec()),
+        ("text", b"a text not null, \"b c\" i64, d timestamp, primary key (a)".to_vec()),
     ];
     let seeds = seeds.map(|(target, bytes)| (target, "valid", bytes));
     for (target, name, bytes) in seeds.into_iter().chain([("checkpoint", "body", body())]) {
@@ -158,7 +167,7 @@ fn checkpoint() -> Vec<u8> {
         sealed_through: 7,
         segments: vec![SegmentState { entry, dead: vec![0, 4, 9] }],
         index_file: 0,
-        rows: vec![7; 20],
+        groups: vec![GroupState { newest_commit: 9, rows: vec![7; 20] }],
     };
     let state = Checkpoint {
         database: 7,

@@ -7,18 +7,26 @@
 //! | [`calendar`] | dates and timestamps as text |
 //! | [`frame`], [`edit`] | log files: frames, and what they say |
 //! | [`segment`] | footers and trailers of segments |
-//! | [`checkpoint`] | checkpoint files |
+//! | [`checkpoint`], [`index`] | checkpoint files, index files |
+//! | [`csv`], [`text`] | CSV files; values and schemas as people write them |
+//! | [`sql`] | statements |
+//! | [`database`] | a whole database, damaged, then used |
 #![forbid(unsafe_code)]
 
 pub mod calendar;
 pub mod checkpoint;
 pub mod codec;
+pub mod csv;
+pub mod database;
 pub mod edit;
 pub mod frame;
+pub mod index;
 pub mod key;
 pub mod row;
 pub mod schema;
 pub mod segment;
+pub mod sql;
+pub mod text;
 
 /// The body of a target. It panics when something does not hold.
 pub type Body = fn(&[u8]);
@@ -28,10 +36,15 @@ pub const TARGETS: &[(&str, Body)] = &[
     ("calendar", calendar::run),
     ("checkpoint", checkpoint::run),
     ("codec", codec::run),
+    ("csv", csv::run),
+    ("database", database::run),
     ("edit", edit::run),
     ("frame", frame::run),
+    ("index", index::run),
     ("key", key::run),
     ("row", row::run),
     ("schema", schema::run),
     ("segment", segment::run),
+    ("sql", sql::run),
+    ("text", text::run),
 ];

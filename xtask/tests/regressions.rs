@@ -59,3 +59,20 @@ fn short_and_cut_inputs_are_refused_quietly() {
         }
     }
 }
+
+/// Bytes that look random and are the same in every run (splitmix64).
+fn scramble(seed: u64) -> [u8; 8] {
+    let mixed = (seed ^ (seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (mixed ^ (mixed >> 31)).to_le_bytes()
+}
+
+#[test]
+fn a_database_survives_ten_thousand_damages() {
+    for seed in 0..10_000u64 {
+        let words = 1 + seed % 3;
+        let damages = (0..words).flat_map(|word| scramble((seed * 3 + word + 1) * 0x9e37_79b9));
+        let input: Vec<u8> = std::iter::once((seed & 1) as u8).chain(damages).collect();
+        esker_fuzz::database::run(&input);
+    }
+}
