@@ -30,18 +30,22 @@ pub(super) fn index_segment(shared: &Shared, batch: &Batch, id: u64) -> Result<(
         (0..batch.len()).map(|row| (keys.hash(row), Location::new(id, row).word())).collect();
     entries.sort_unstable();
     keys.refuse_repeated(&entries)?;
-    for chunk in entries.chunks(LOCKED_BATCH) {
+    // Homes in the index rise with the hash, so every batch is spread over all of it: batches of
+    // neighbouring hashes would crowd the first lines of a young index, at a quadratic cost.
+    let batches = entries.len().div_ceil(LOCKED_BATCH);
+    for first in 0..batches {
+        let chunk: Vec<_> = entries.iter().skip(first).step_by(batches).copied().collect();
         {
             let mut catalogue = engine.lock_for_change()?;
             entry(&mut catalogue, table.core.id())?;
             let view = table.core.view();
             let own = shared.segments();
             if !table.core.index().is_empty() {
-                for (hash, word) in chunk {
+                for (hash, word) in &chunk {
                     keys.check_free(&view, &own, *hash, row_of(*word), id)?;
                 }
             }
-            table.core.index().insert_many(chunk)?;
+            table.core.index().insert_many(&chunk)?;
         }
         engine.environment.tasks.pause();
     }
