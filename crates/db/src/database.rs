@@ -69,6 +69,8 @@ impl Database {
         let (core, ticket) = {
             let mut catalogue = engine.lock_for_change()?;
             if catalogue.names.contains_key(name) {
+                drop(catalogue);
+                engine.acknowledge_published()?;
                 let message = format!("table {name:?} exists already");
                 return Err(Error::new(ErrorKind::AlreadyExists, message));
             }
@@ -195,6 +197,8 @@ impl Database {
     }
 
     /// Ends background work, makes everything durable, and closes the database for all handles.
+    /// Tables, snapshots and other handles that still live keep the directory locked until they
+    /// are dropped.
     ///
     /// # Errors
     /// `Poisoned` or `Io` when the last commits may not be durable.

@@ -73,14 +73,16 @@ impl Engine {
         let (result, ticket) = {
             let mut catalogue = self.lock_for_change()?;
             let mut staged = Staged::default();
-            let result = stage(&mut catalogue, &mut staged)?;
-            if staged.is_empty() {
-                return Ok(result);
+            let result = stage(&mut catalogue, &mut staged);
+            if result.is_err() || staged.is_empty() {
+                drop(catalogue);
+                self.acknowledge_published()?;
+                return result;
             }
             (result, self.apply(&mut catalogue, table, &staged)?)
         };
         self.acknowledge(ticket)?;
-        Ok(result)
+        result
     }
 
     fn apply(&self, catalogue: &mut Catalogue, id: TableId, staged: &Staged) -> Result<Ticket> {

@@ -183,6 +183,13 @@ impl Engine {
         Ok(())
     }
 
+    /// Waits until everything that is applied may be acknowledged: an answer such as "exists
+    /// already" tells of commits that a power loss must not take back.
+    pub fn acknowledge_published(&self) -> Result<()> {
+        let waits = self.options.durability == Durability::Sync;
+        if waits && self.visible() < self.watermarks.published() { self.sync() } else { Ok(()) }
+    }
+
     /// Waits until everything committed so far is on the disk.
     pub fn sync(&self) -> Result<()> {
         match &self.journal {

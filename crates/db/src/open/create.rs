@@ -13,7 +13,7 @@ use crate::engine::{Journal, Watermarks};
 use crate::maintenance::checkpoint_path;
 use crate::{Options, Result};
 
-/// Creates an empty database in an empty directory.
+/// Creates an empty database in a directory that holds at most leftovers of a creation.
 pub(super) fn create(
     environment: Environment,
     options: Options,
@@ -34,6 +34,11 @@ pub(super) fn create(
         ..Checkpoint::default()
     };
     let path = checkpoint_path(dir, 1);
+    if environment.files.exists(&path)? {
+        // What a crash left of a creation that got no further.
+        environment.files.remove(&path)?;
+        environment.files.sync_dir(dir)?;
+    }
     let file = environment.files.open(&path, OpenMode::CreateNew)?;
     file.write_all_at(&checkpoint.encode(), 0)?;
     file.sync_data()?;

@@ -58,7 +58,7 @@ impl Engine {
         let (checkpoint, broken) = newest_checkpoint(&environment, dir)?;
         let parts = match checkpoint {
             Some(checkpoint) => recover(environment, options, dir, lock, checkpoint)?,
-            None if !broken.is_empty() || !esker_log::unused(&environment, dir)? => {
+            None if !is_unfinished(&environment, dir)? => {
                 let why = broken.first().map_or("no checkpoint file is left", String::as_str);
                 return Err(at(Error::corrupt(why)));
             }
@@ -137,6 +137,14 @@ fn check_ours(environment: &Environment, dir: &Path) -> Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// True when a directory without a whole checkpoint holds at most what a crash left of a creation:
+/// no commit can ever have been taken.
+fn is_unfinished(environment: &Environment, dir: &Path) -> Result<bool> {
+    let names = environment.files.list(dir)?;
+    let later = |name: &String| parse_number(name, "checkpoint-").is_some_and(|n| n != 1);
+    Ok(!names.iter().any(later) && esker_log::unused(environment, dir)?)
 }
 
 /// The newest checkpoint that is whole, and why newer ones are not.

@@ -248,15 +248,14 @@ fn restore(
     commit: u64,
     next_unit: &mut u64,
 ) -> Result<Location> {
-    let known = row_id < writer.next_row_id();
-    let fresh = older.is_none();
     writer.note_row_id(row_id);
     writer.make_room(1);
     let mut new_unit = || {
         *next_unit += 1;
         *next_unit - 1
     };
-    let location = writer.restore(row, row_id, fresh, commit, &mut new_unit)?;
+    let fresh = older.is_none();
+    let (location, fresh) = writer.restore(row, row_id, fresh, commit, &mut new_unit)?;
     let table = writer.table();
     let schema = table.schema();
     let positions = schema.key_positions();
@@ -267,7 +266,7 @@ fn restore(
         table.hasher().hash_key(key.map(Value::as_ref))
     };
     let moved = older.is_some_and(|old| table.index().replace(hash, old.word(), location.word()));
-    let needed = !positions.is_empty() || (known && older.is_some());
+    let needed = !positions.is_empty() || !fresh;
     if !moved && needed {
         table.index().insert(hash, location.word())?;
     }

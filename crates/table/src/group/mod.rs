@@ -130,7 +130,7 @@ impl Group {
             if at_most { low = middle + 1 } else { high = middle }
         }
         let [first, id] = self.fresh.get(low.checked_sub(1)?)?;
-        let row = usize::try_from(first + (row_id - id)).ok()?;
+        let row = usize::try_from(first.checked_add(row_id - id)?).ok()?;
         (row < self.row_count() && self.row_id(row) == row_id).then_some(row)
     }
 

@@ -51,6 +51,18 @@ fn row_ids_survive_breaks_and_updates() {
     assert_eq!((group.fresh_row(4), group.fresh_row(12), group.fresh_row(0)), (None, None, None));
 }
 
+/// An update between two inserts with consecutive row ids breaks the run of rows.
+#[test]
+fn a_fresh_row_is_found_behind_an_update() {
+    let mut writer = writer();
+    writer.push(&row(0, None), 1, true, 5, None).unwrap();
+    writer.push(&row(0, None), 1, false, 6, None).unwrap();
+    writer.push(&row(0, None), 2, true, 7, None).unwrap();
+    assert_eq!(writer.group().fresh_row(1), Some(0));
+    assert_eq!(writer.group().fresh_row(2), Some(2));
+    assert!(!writer.takes_fresh(2) && writer.takes_fresh(3));
+}
+
 #[test]
 fn values_read_back_across_chunks() {
     let mut writer = writer();

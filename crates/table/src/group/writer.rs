@@ -20,7 +20,9 @@ pub struct GroupWriter {
     fresh: Appender<[u64; 2]>,
     rows: usize,
     next_row_id: u64,
+    /// What would go on with the last run of inserted rows: the next row id, at the next row.
     next_fresh_id: u64,
+    next_fresh_row: u64,
     last_commit: u64,
 }
 
@@ -61,6 +63,7 @@ impl GroupWriter {
             rows: 0,
             next_row_id: u64::MAX,
             next_fresh_id: u64::MAX,
+            next_fresh_row: 0,
             last_commit: u64::MAX,
         })
     }
@@ -75,6 +78,12 @@ impl GroupWriter {
     #[must_use]
     pub fn rows(&self) -> usize {
         self.rows
+    }
+
+    /// True when a row with this id can be appended as an inserted one: their ids rise.
+    #[must_use]
+    pub fn takes_fresh(&self, row_id: u64) -> bool {
+        self.next_fresh_id == u64::MAX || row_id >= self.next_fresh_id
     }
 
     /// Appends one row and publishes it as created by `commit`; `fresh` for an inserted row,
@@ -130,12 +139,14 @@ impl GroupWriter {
         if breaks {
             self.row_ids.push([first, row_id])?;
         }
-        if fresh && (breaks || self.next_fresh_id != row_id) {
+        let goes_on = (self.next_fresh_row, self.next_fresh_id) == (first, row_id);
+        if fresh && !goes_on {
             self.fresh.push([first, row_id])?;
         }
         self.next_row_id = row_id + count as u64;
         if fresh {
             self.next_fresh_id = self.next_row_id;
+            self.next_fresh_row = first + count as u64;
         }
         if self.last_commit != commit {
             self.created.push([first, commit])?;

@@ -246,6 +246,8 @@ impl TableWriter {
     }
 
     /// Restores a row at recovery: appended as created by `commit`, without looking anything up.
+    /// Says where, and whether it is found there by its row id (never when `fresh` is false): a row
+    /// that is not needs an index entry.
     ///
     /// # Errors
     /// `OverBudget` when the arena is full.
@@ -256,8 +258,10 @@ impl TableWriter {
         fresh: bool,
         commit: u64,
         new_unit: &mut dyn FnMut() -> u64,
-    ) -> Result<Location> {
-        self.group(new_unit)?.push(row, row_id, fresh, commit, None)
+    ) -> Result<(Location, bool)> {
+        let group = self.group(new_unit)?;
+        let fresh = fresh && group.takes_fresh(row_id);
+        Ok((group.push(row, row_id, fresh, commit, None)?, fresh))
     }
 
     /// Freezes the open group when it has no room for `rows` more. Before a commit is numbered:
