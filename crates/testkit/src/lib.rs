@@ -1,2 +1,15 @@
-//! To be filled.
+//! What proves Esker's promises: a model, random workloads, crash campaigns and planted bugs.
+//!
+//! | to | see |
+//! |---|---|
+//! | know what a database must hold | [`model`], [`history`] |
+//! | hold an open database against it | [`oracle`] |
+//! | work on a database in a simulated machine | [`workload`] |
+//! | crash, fault, rot and sabotage it | [`campaign`] |
 #![forbid(unsafe_code)]
+
+pub mod campaign;
+pub mod history;
+pub mod model;
+pub mod oracle;
+pub mod workload;

@@ -1,0 +1,8 @@
+//! `crash`: the crash campaign. See `docs/internals/testing.md`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    esker_testkit::campaign::command::run(&arguments)
+}

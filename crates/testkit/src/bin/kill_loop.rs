@@ -1,0 +1,3 @@
+//! `kill_loop`: kills a loading process again and again.
+
+fn main() {}

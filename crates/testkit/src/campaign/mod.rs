@@ -1,0 +1,70 @@
+//! Campaigns: what the `crash` program runs.
+
+pub mod command;
+mod images;
+mod report;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use esker_vfs::sim::Generator;
+
+use crate::workload::{self, Config, Plan};
+pub use images::{Checker, Expected, choose, crash_everywhere};
+pub use report::{DEPTH_MAX, Failed, Report};
+
+/// How often a recovery is itself crashed, in a million.
+const CRASH_AGAIN: u32 = 80_000;
+
+/// What a workload of the campaign is like, drawn from its seed.
+#[must_use]
+pub fn plan_of(seed: u64) -> Plan {
+    let mut generator = Generator::new(seed, 60);
+    let faulty = generator.chance(250_000);
+    Plan {
+        operations: 20 + generator.below(60),
+        lives: 1 + generator.below(3),
+        faults_per_million: if faulty { generator.pick([3_000, 20_000]) } else { 0 },
+        close: generator.chance(300_000),
+        ..Plan::default()
+    }
+}
+
+/// Runs one workload of the campaign and crashes it everywhere.
+#[must_use]
+pub fn crash_workload(seed: u64) -> Report {
+    let mut report = Report { workloads: 1, ..Report::default() };
+    let mut operations = Vec::new();
+    let outcome = quietly(|| {
+        let config = Config::draw(seed);
+        let lives = workload::run(seed, &config, &plan_of(seed)).map_err(|failure| {
+            operations = failure.operations;
+            format!("while it ran: {}", failure.why)
+        })?;
+        let checker = Checker { config, crash_again: CRASH_AGAIN, lied: false };
+        for (number, life) in lives.iter().enumerate() {
+            report.add_faults(&life.faults);
+            crash_everywhere(&checker, life, seed, 1, &mut report).map_err(|failure| {
+                operations = failure.operations;
+                format!("life {number}: {}", failure.why)
+            })?;
+        }
+        Ok(())
+    });
+    if let Err(why) = outcome {
+        let arguments = format!("--workload {seed}");
+        report.failures.push(Failed { why, arguments, operations });
+    }
+    report
+}
+
+/// Runs something that may panic; a panic is a failure with its message.
+///
+/// # Errors
+/// What it returns, or the message of the panic.
+pub fn quietly<T>(run: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|cause| {
+        let text = cause.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| cause.downcast_ref::<&str>().map(|s| (*s).to_owned()));
+        Err(format!("panic: {}", text.unwrap_or_default()))
+    })
+}

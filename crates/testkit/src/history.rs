@@ -1,0 +1,373 @@
+//! What clients did to a database, in commit order, and what it must hold after each commit.
+//!
+//! In simulation one thread does everything, and nothing pauses between the moment a change looks
+//! at the newest commit `p` and the moment it gets its own number: a change that starts at `p` is
+//! commit `p + 1`, or was refused because of what held at `p`. So each event says exactly where it
+//! belongs, whatever ran before its caller was told. Events are judged in that order once no
+//! operation is under way.
+
+use std::sync::Arc;
+
+use esker::{ErrorKind, Value};
+
+use crate::model::{ModelRow, NewRow, State, TableKind, TableState};
+
+/// A change that a client asked for.
+#[derive(Clone, Debug)]
+pub enum Action {
+    /// A new table.
+    Create {
+        /// Its name.
+        name: String,
+        /// Its kind of key.
+        kind: TableKind,
+        /// Tells it from others of its name.
+        incarnation: u64,
+    },
+    /// A table goes.
+    Drop {
+        /// Its name.
+        name: String,
+    },
+    /// New rows, all or none: one row, many, or a load.
+    Insert {
+        /// The table.
+        table: String,
+        /// The rows.
+        rows: Vec<NewRow>,
+    },
+    /// New or changed rows; of two with one key the last wins.
+    Upsert {
+        /// The table.
+        table: String,
+        /// The rows.
+        rows: Vec<NewRow>,
+    },
+    /// Some fields of a row.
+    Update {
+        /// The table.
+        table: String,
+        /// The key.
+        ident: u64,
+        /// The fields.
+        changes: Vec<(&'static str, Value)>,
+    },
+    /// A row goes.
+    Delete {
+        /// The table.
+        table: String,
+        /// The key.
+        ident: u64,
+    },
+    /// Something that does not fit.
+    BadInput {
+        /// The table.
+        table: String,
+    },
+}
+
+/// What the client was told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was done.
+    Done,
+    /// There was nothing to do.
+    Unchanged,
+    /// It was refused.
+    Refused(ErrorKind, String),
+}
+
+/// Whether a load that has not committed held a key of the operation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Held {
+    /// No.
+    #[default]
+    No,
+    /// Perhaps: the load was about to take or to release it.
+    Perhaps,
+    /// Yes.
+    Surely,
+}
+
+/// One operation of a client.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// The newest commit when it began.
+    pub from: u64,
+    /// The newest commit when it ended.
+    pub until: u64,
+    /// Its own number, when it got one that is known.
+    pub commit: Option<u64>,
+    /// What was asked for.
+    pub action: Action,
+    /// What was answered.
+    pub outcome: Outcome,
+    /// Whether a conflict with a load was possible.
+    pub held: Held,
+    /// The incarnation of the table that a long operation began with.
+    pub incarnation: Option<u64>,
+}
+
+/// What a change must lead to.
+enum Verdict {
+    Change(Box<State>),
+    Same,
+    Refuse(ErrorKind),
+}
+
+/// A state that may hold instead, when a commit in a range has an unknown number.
+#[derive(Clone, Debug)]
+struct Alternative {
+    from: u64,
+    until: u64,
+    state: Arc<State>,
+}
+
+/// The states of a database, by commit.
+#[derive(Clone, Debug)]
+pub struct History {
+    states: Vec<(u64, Arc<State>)>,
+    alternatives: Vec<Alternative>,
+    /// Row ids, by the birth of the row.
+    row_ids: std::collections::BTreeMap<u64, u64>,
+    /// Whether the machine was made to fail.
+    faulty: bool,
+}
+
+impl Default for History {
+    fn default() -> Self {
+        Self {
+            states: vec![(0, Arc::default())],
+            alternatives: Vec::new(),
+            row_ids: std::collections::BTreeMap::new(),
+            faulty: false,
+        }
+    }
+}
+
+impl History {
+    /// From now on operations may fail because the machine does.
+    pub fn expect_faults(&mut self, faulty: bool) {
+        self.faulty = faulty;
+    }
+
+    /// Whether operations may fail because the machine does.
+    #[must_use]
+    pub fn is_faulty(&self) -> bool {
+        self.faulty
+    }
+
+    /// The state after the newest commit at or before this one.
+    #[must_use]
+    pub fn at(&self, commit: u64) -> &Arc<State> {
+        let after = self.states.partition_point(|(c, _)| *c <= commit);
+        static EMPTY: std::sync::OnceLock<Arc<State>> = std::sync::OnceLock::new();
+        let found = after.checked_sub(1).and_then(|i| self.states.get(i));
+        found.map_or_else(|| EMPTY.get_or_init(Arc::default), |(_, state)| state)
+    }
+
+    /// The states that may hold after this commit: one, but for commits of unknown number.
+    pub fn candidates(&self, commit: u64) -> impl Iterator<Item = &Arc<State>> {
+        let others = self.alternatives.iter();
+        let others = others.filter(move |a| (a.from..a.until).contains(&commit));
+        std::iter::once(self.at(commit)).chain(others.map(|a| &a.state))
+    }
+
+    /// The newest state.
+    #[must_use]
+    pub fn newest(&self) -> &Arc<State> {
+        self.at(u64::MAX)
+    }
+
+    /// The newest commit that changed anything.
+    #[must_use]
+    pub fn newest_commit(&self) -> u64 {
+        self.states.last().map_or(0, |(commit, _)| *commit)
+    }
+
+    /// A crash: recovery found commits up to this one, and `state` there.
+    pub fn truncate(&mut self, commit: u64, state: Arc<State>) {
+        self.states.retain(|(c, _)| *c < commit);
+        self.states.push((commit, state));
+        self.alternatives.clear();
+    }
+
+    /// The row id of a row, when it is known.
+    #[must_use]
+    pub fn row_id(&self, born: u64) -> Option<u64> {
+        self.row_ids.get(&born).copied()
+    }
+
+    /// Notes the row id of a row.
+    ///
+    /// # Errors
+    /// When it had another before.
+    pub fn learn_row_id(&mut self, born: u64, row_id: u64) -> Result<(), String> {
+        match self.row_ids.insert(born, row_id) {
+            Some(before) if before != row_id => {
+                Err(format!("row {born} had row id {before} and now has {row_id}"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Judges what happened while no other operation was under way.
+    ///
+    /// # Errors
+    /// What was answered and cannot be right.
+    pub fn judge(&mut self, mut events: Vec<Event>) -> Result<(), String> {
+        events.sort_by_key(|e| match e.commit {
+            Some(commit) => (commit, 0),
+            None => (e.from, 1),
+        });
+        for event in &events {
+            self.judge_one(event).map_err(|why| format!("{why}\n  {event:?}"))?;
+        }
+        Ok(())
+    }
+
+    fn judge_one(&mut self, event: &Event) -> Result<(), String> {
+        match (&event.outcome, event.commit) {
+            (Outcome::Done, Some(commit)) => self.committed(event, commit),
+            (Outcome::Done, None) => Ok(()),
+            (Outcome::Unchanged, _) => match self.verdict(self.at(event.from), event) {
+                Verdict::Same => Ok(()),
+                _ => Err("answered that there was nothing to do".to_owned()),
+            },
+            (Outcome::Refused(ErrorKind::OutcomeUnknown, _), Some(commit)) if self.faulty => {
+                self.committed(event, commit)
+            }
+            (Outcome::Refused(ErrorKind::OutcomeUnknown, _), None) if self.faulty => {
+                self.committed_somewhere(event)
+            }
+            (Outcome::Refused(kind, _), _) => self.refused(event, *kind),
+        }
+    }
+
+    fn committed(&mut self, event: &Event, commit: u64) -> Result<(), String> {
+        if event.held == Held::Surely {
+            return Err("changed a key that a load holds".to_owned());
+        }
+        match self.verdict(self.at(commit.saturating_sub(1)), event) {
+            Verdict::Change(state) => {
+                self.states.push((commit, Arc::new(*state)));
+                Ok(())
+            }
+            Verdict::Same => Err("was done, where there was nothing to do".to_owned()),
+            Verdict::Refuse(kind) => Err(format!("was done, expected {kind:?}")),
+        }
+    }
+
+    fn committed_somewhere(&mut self, event: &Event) -> Result<(), String> {
+        let (from, until) = (event.from + 1, event.until.max(event.from + 1));
+        match self.verdict(self.at(until), event) {
+            Verdict::Change(state) => {
+                let state = Arc::new(*state);
+                self.alternatives.push(Alternative { from, until, state: Arc::clone(&state) });
+                self.states.push((until, state));
+                Ok(())
+            }
+            _ => Err("its outcome is called unknown, though it must have been refused".to_owned()),
+        }
+    }
+
+    fn refused(&self, event: &Event, kind: ErrorKind) -> Result<(), String> {
+        use ErrorKind as K;
+        let fault = matches!(kind, K::Io | K::Poisoned | K::OutcomeUnknown | K::NoSpace);
+        if fault && self.faulty {
+            return Ok(());
+        }
+        if kind == K::Conflict && event.held != Held::No {
+            return Ok(());
+        }
+        // A long operation may have been refused for what came meanwhile.
+        let commits = self.states.iter().map(|(commit, _)| *commit);
+        let meanwhile = commits.filter(|c| *c > event.from && *c <= event.until);
+        for commit in std::iter::once(event.from).chain(meanwhile) {
+            let loading = event.incarnation.is_some();
+            match self.verdict(self.at(commit), event) {
+                Verdict::Refuse(expected) if expected == kind => return Ok(()),
+                // A key that came after the load began is a conflict.
+                Verdict::Refuse(K::AlreadyExists) if loading && kind == K::Conflict => {
+                    return Ok(());
+                }
+                _ => {}
+            }
+        }
+        Err(format!("refused as {kind:?} for no reason"))
+    }
+
+    /// What an action on a state must lead to.
+    fn verdict(&self, state: &State, event: &Event) -> Verdict {
+        let mut after = state.clone();
+        let refuse = Verdict::Refuse;
+        match &event.action {
+            Action::BadInput { table } if state.tables.contains_key(table) => {
+                refuse(ErrorKind::InvalidInput)
+            }
+            Action::BadInput { .. } => refuse(ErrorKind::NotFound),
+            Action::Create { name, .. } if state.tables.contains_key(name) => {
+                refuse(ErrorKind::AlreadyExists)
+            }
+            Action::Create { name, kind, incarnation } => {
+                let (kind, incarnation) = (*kind, *incarnation);
+                let table = TableState { kind, incarnation, rows: Default::default() };
+                after.tables.insert(name.clone(), Arc::new(table));
+                Verdict::Change(Box::new(after))
+            }
+            Action::Drop { name } => match after.tables.remove(name) {
+                Some(_) => Verdict::Change(Box::new(after)),
+                None => refuse(ErrorKind::NotFound),
+            },
+            Action::Insert { table, .. }
+            | Action::Upsert { table, .. }
+            | Action::Update { table, .. }
+            | Action::Delete { table, .. } => match after.table_mut(table) {
+                None => refuse(ErrorKind::NotFound),
+                Some(t) if event.incarnation.is_some_and(|i| i != t.incarnation) => {
+                    refuse(ErrorKind::NotFound)
+                }
+                Some(table) => match change_rows(table, &event.action) {
+                    Ok(true) => Verdict::Change(Box::new(after)),
+                    Ok(false) => Verdict::Same,
+                    Err(kind) => refuse(kind),
+                },
+            },
+        }
+    }
+}
+
+/// Changes the rows of a table; false when there is nothing to do.
+fn change_rows(table: &mut TableState, action: &Action) -> Result<bool, ErrorKind> {
+    match action {
+        Action::Insert { rows, .. } => {
+            for row in rows {
+                if table.rows.contains_key(&row.ident) {
+                    return Err(ErrorKind::AlreadyExists);
+                }
+                table.put(row);
+            }
+            Ok(!rows.is_empty())
+        }
+        Action::Upsert { rows, .. } => {
+            rows.iter().for_each(|row| table.put(row));
+            Ok(!rows.is_empty())
+        }
+        Action::Update { ident, changes, .. } => {
+            let kind = table.kind;
+            let Some(row) = table.rows.get_mut(ident) else { return Ok(false) };
+            change_fields(row, kind, changes);
+            Ok(true)
+        }
+        Action::Delete { ident, .. } => Ok(table.rows.remove(ident).is_some()),
+        Action::Create { .. } | Action::Drop { .. } | Action::BadInput { .. } => Ok(false),
+    }
+}
+
+fn change_fields(row: &mut ModelRow, kind: TableKind, changes: &[(&'static str, Value)]) {
+    for (field, value) in changes {
+        if let Some(slot) = row.values.get_mut(kind.position(field)) {
+            *slot = value.clone();
+        }
+    }
+}
