@@ -202,7 +202,13 @@ fn in_list(first: Bound, members: Vec<Bound>) -> Result<Bound> {
     }
     values.sort();
     values.dedup();
-    any.push(Bound::new(Node::In(Box::new(first), values), DataType::Bool));
+    if any.is_empty() && values.is_empty() {
+        // Nothing equals a member of an empty list, not even NULL perhaps.
+        return Ok(Bound::literal(Value::Bool(false)));
+    }
+    if !values.is_empty() {
+        any.push(Bound::new(Node::In(Box::new(first), values), DataType::Bool));
+    }
     Ok(match <[Bound; 1]>::try_from(any) {
         Ok([only]) => only,
         Err(any) => Bound::new(Node::Or(any), DataType::Bool),

@@ -187,3 +187,6 @@ fn word_of<T: Copy>(chunk: &[T; 64], test: impl Fn(T) -> bool) -> u64 {
     }
     word
 }
+
+#[cfg(test)]
+mod tests;

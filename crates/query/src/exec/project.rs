@@ -8,11 +8,12 @@ use std::ops::ControlFlow;
 
 use esker_format::{Batch, Column, DataType, ValueRef};
 
-use super::budget::Budget;
+use super::budget::{Budget, Charge};
 use super::evaluate::evaluate;
+use super::mask::Mask;
 use super::output::Output;
 use super::rows::Rows;
-use super::scan::{MORSEL_ROWS, Scan, ScanCounts, WAVE_MAX, in_waves};
+use super::scan::{MORSEL_ROWS, Morsel, Progress, Scan, ScanCounts, WAVE_MAX, in_waves};
 use super::sorter::{Location, Sorter, encode};
 use super::vector::{Selection, Vector};
 use crate::bind::{Bound, Projection};
@@ -72,27 +73,10 @@ fn in_scan_order<'a>(
     let mut counts = ScanCounts::default();
     let morsels = scan.morsels(|_| true);
     let wave_max = options.tasks.parallelism().max(1) * 4;
-    let job = |morsel: &_| {
-        let mut output = Output::new(types(projection));
-        let mut charge = budget.charge();
-        let counts = scan.run(morsel, |rows, mut mask| {
-            mask.truncate(wanted.saturating_sub(output.len()));
-            let picked = mask.rows();
-            let all = picked.len() == mask.len();
-            let selection = if all { Selection::All(mask.len()) } else { Selection::Rows(&picked) };
-            output.append(&show(projection, rows, selection)?, picked.len())?;
-            charge.set(output.bytes())?;
-            Ok(if output.len() >= wanted {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
-            })
-        })?;
-        Ok((output, counts, charge))
-    };
-    in_waves(options, &morsels, wave_max, job, |(output, more, _charge)| {
-        counts += more;
-        for batch in output.into_batches() {
+    let job = |morsel: &Morsel| Ok(shown_of(scan, projection, morsel, wanted, budget));
+    in_waves(options, &morsels, wave_max, job, |shown| {
+        counts += shown.counts;
+        for batch in shown.output.into_batches() {
             let (from, len) = (skip.min(batch.len()), batch.len());
             let to = len.min(from.saturating_add(left));
             skip -= from;
@@ -101,9 +85,54 @@ fn in_scan_order<'a>(
                 return Ok(ControlFlow::Break(()));
             }
         }
-        Ok(if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        match shown.error {
+            _ if left == 0 => Ok(ControlFlow::Break(())),
+            Some(error) => Err(error),
+            None => Ok(ControlFlow::Continue(())),
+        }
     })?;
     Ok(counts)
+}
+
+/// The output rows of a morsel up to the first that fails, and its failure.
+struct Shown<'b> {
+    output: Output,
+    error: Option<Error>,
+    counts: ScanCounts,
+    _charge: Charge<'b>,
+}
+
+/// Shows at most `wanted` rows of a morsel.
+///
+/// When a batch fails, it is gone through again row by row: a limit may be reached before the row
+/// that fails, and then the query must answer, however rows fall into batches.
+fn shown_of<'a, 'b>(
+    scan: &Scan<'a>,
+    projection: &'a Projection,
+    morsel: &Morsel,
+    wanted: usize,
+    budget: &'b Budget,
+) -> Shown<'b> {
+    let mut output = Output::new(types(projection));
+    let mut charge = budget.charge();
+    let mut progress = Progress::default();
+    let mut visit = |rows: &Rows<'a>, mut mask: Mask| {
+        mask.truncate(wanted.saturating_sub(output.len()));
+        let picked = mask.rows();
+        let all = picked.len() == mask.len();
+        let selection = if all { Selection::All(mask.len()) } else { Selection::Rows(&picked) };
+        output.append(&show(projection, rows, selection)?, picked.len())?;
+        charge.set(output.bytes())?;
+        let is_enough = output.len() >= wanted;
+        Ok(if is_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    };
+    let mut outcome = scan.run_from(morsel, ZONE_ROWS, &mut progress, &mut visit);
+    let is_computed = outcome.as_ref().is_err_and(|e| e.kind() == ErrorKind::OutOfRange);
+    if is_computed && wanted < usize::MAX {
+        let again = Morsel { part: morsel.part, rows: progress.next..morsel.rows.end };
+        outcome = scan.run_from(&again, 1, &mut progress, &mut visit);
+    }
+    Shown { output, error: outcome.err(), counts: progress.counts, _charge: charge }
 }
 
 /// Rows `from..to` of a batch.
@@ -158,7 +187,7 @@ fn in_key_order<'a>(
     Ok(counts)
 }
 
-fn location_part(morsel: &super::scan::Morsel) -> Result<u32> {
+fn location_part(morsel: &Morsel) -> Result<u32> {
     // Locations are two words of 32 bits: a part holds at most 4 Mi rows by design.
     let fits = u32::try_from(morsel.rows.end).is_ok();
     u32::try_from(morsel.part).ok().filter(|_| fits).ok_or_else(|| {
@@ -207,9 +236,8 @@ fn fetch<'a>(
     let mut bytes = by_location.len() * 24;
     let mut at: Vec<(u32, u32)> = vec![(0, 0); locations.len()];
     let mut next = 0u32;
-    let morsels: Vec<_> =
-        runs.iter().map(|run| super::scan::Morsel { part: 0, rows: run.clone() }).collect();
-    let job = |run: &super::scan::Morsel| {
+    let morsels: Vec<_> = runs.iter().map(|run| Morsel { part: 0, rows: run.clone() }).collect();
+    let job = |run: &Morsel| {
         let wanted = by_location.get(run.rows.clone()).unwrap_or_default();
         let mut output = Output::new(types(projection));
         read(scan, projection, wanted, &mut output)?;

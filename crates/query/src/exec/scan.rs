@@ -49,6 +49,14 @@ impl AddAssign for ScanCounts {
     }
 }
 
+/// How far a scan of a morsel came.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Progress {
+    pub(crate) counts: ScanCounts,
+    /// The first row of the batch at hand.
+    pub(crate) next: usize,
+}
+
 /// A source with a filter.
 pub(crate) struct Scan<'a> {
     pub(crate) source: &'a dyn Source,
@@ -75,12 +83,26 @@ impl<'a> Scan<'a> {
     pub(crate) fn run(
         &self,
         morsel: &Morsel,
-        mut visit: impl FnMut(&Rows<'a>, Mask) -> Result<ControlFlow<()>>,
+        visit: impl FnMut(&Rows<'a>, Mask) -> Result<ControlFlow<()>>,
     ) -> Result<ScanCounts> {
+        let mut progress = Progress::default();
+        self.run_from(morsel, ZONE_ROWS, &mut progress, visit)?;
+        Ok(progress.counts)
+    }
+
+    /// As [`Scan::run`], in batches of at most `rows_max` rows. After an error, `progress` says
+    /// how far it came.
+    pub(crate) fn run_from(
+        &self,
+        morsel: &Morsel,
+        rows_max: usize,
+        progress: &mut Progress,
+        mut visit: impl FnMut(&Rows<'a>, Mask) -> Result<ControlFlow<()>>,
+    ) -> Result<()> {
         let part = self.source.part(morsel.part);
-        let mut counts = ScanCounts::default();
         let mut start = morsel.rows.start;
         while start < morsel.rows.end {
+            let counts = &mut progress.counts;
             let zone = start / ZONE_ROWS;
             let zone_end = ((zone + 1) * ZONE_ROWS).min(morsel.rows.end);
             let verdict = self.predicate.verdict(part, zone);
@@ -91,7 +113,9 @@ impl<'a> Scan<'a> {
                 continue;
             }
             while start < zone_end {
-                let end = part.batch_end(start, zone_end - start).clamp(start + 1, zone_end);
+                progress.next = start;
+                let rows_max = rows_max.min(zone_end - start);
+                let end = part.batch_end(start, rows_max).clamp(start + 1, zone_end);
                 let rows = Rows::new(part, start..end);
                 let mut mask = match part.visible(start..end) {
                     None => Mask::all(rows.len()),
@@ -104,12 +128,12 @@ impl<'a> Scan<'a> {
                 let passed = mask.count() as u64;
                 counts.rows_passed += passed;
                 if passed > 0 && visit(&rows, mask)?.is_break() {
-                    return Ok(counts);
+                    return Ok(());
                 }
                 start = end;
             }
         }
-        Ok(counts)
+        Ok(())
     }
 }
 

@@ -1,1 +1,175 @@
 //! Patterns, conditions, and what zone maps say of them.
+
+use std::sync::Arc;
+
+use esker_format::{DataType, Value};
+use proptest::prelude::*;
+
+use super::condition::Condition;
+use super::{Pattern, Verdict};
+use crate::bind::Comparison;
+use crate::source::Zone;
+
+fn matches(pattern: &str, text: &str) -> bool {
+    Pattern::new(pattern, Some('!'), false).unwrap().matches(text.as_bytes())
+}
+
+#[test]
+fn patterns_match_whole_texts() {
+    let yes = [
+        ("", ""),
+        ("%", ""),
+        ("%", "anything"),
+        ("a%", "a"),
+        ("%a", "ba"),
+        ("%b%", "abc"),
+        ("_", "é"),
+        ("a_c", "aéc"),
+        ("%a_%", "xxaé"),
+        ("a%b%c", "a-b-b-c"),
+        ("%ab%ab", "abab"),
+        ("100!%", "100%"),
+        ("!!_", "!x"),
+    ];
+    for (pattern, text) in yes {
+        assert!(matches(pattern, text), "{pattern} {text}");
+    }
+    let no = [("", "a"), ("_", ""), ("_", "ab"), ("a", "A"), ("%ab%ab", "ab"), ("100!%", "100x")];
+    for (pattern, text) in no {
+        assert!(!matches(pattern, text), "{pattern} {text}");
+    }
+    let any_case = Pattern::new("É%", None, true).unwrap();
+    assert!(any_case.matches("éa".as_bytes()) && any_case.matches("Éa".as_bytes()));
+    let error = Pattern::new("a!", Some('!'), false).unwrap_err().to_string();
+    assert_eq!(error, "pattern 'a!': the escape '!' goes before %, _ or itself");
+}
+
+/// The plainest matcher.
+fn plain(text: &[char], pattern: &[char]) -> bool {
+    match pattern {
+        [] => text.is_empty(),
+        ['%', rest @ ..] => (0..=text.len()).any(|i| plain(&text[i..], rest)),
+        ['_', rest @ ..] => !text.is_empty() && plain(&text[1..], rest),
+        [c, rest @ ..] => text.first() == Some(c) && plain(&text[1..], rest),
+    }
+}
+
+fn any_value() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        Just(Value::Null),
+        (-3i64..4).prop_map(Value::Int),
+        any::<i64>().prop_map(Value::Int),
+        any::<u64>().prop_map(Value::Uint),
+        (-8i32..8).prop_map(|v| Value::Float(f64::from(v) / 4.0)),
+        any::<f64>().prop_map(Value::Float),
+        Just(Value::Float(f64::NAN)),
+        Just(Value::Float(-0.0)),
+        any::<f32>().prop_map(Value::Float32),
+    ]
+}
+
+const COMPARISONS: [Comparison; 6] = [
+    Comparison::Eq,
+    Comparison::Neq,
+    Comparison::Lt,
+    Comparison::Lte,
+    Comparison::Gt,
+    Comparison::Gte,
+];
+
+fn condition(operator: usize, data_type: DataType, constant: &Value) -> Option<Condition> {
+    Condition::compare(COMPARISONS[operator % 6], data_type, constant.as_ref())
+}
+
+proptest! {
+    #[test]
+    fn patterns_agree_with_the_plain_matcher(text in "[abé]{0,8}", pattern in "[abé%_]{0,6}") {
+        let chars = |s: &str| s.chars().collect::<Vec<_>>();
+        prop_assert_eq!(matches(&pattern, &text), plain(&chars(&text), &chars(&pattern)));
+    }
+
+    #[test]
+    fn comparisons_with_constants_are_exact(
+        value in any_value(), constant in any_value(), operator in 0usize..6,
+    ) {
+        prop_assume!(!constant.is_null());
+        for data_type in DataType::ALL.into_iter().filter(|t| t.is_numeric()) {
+            let Ok(stored) = value.as_ref().coerce(data_type) else { continue };
+            let condition = condition(operator, data_type, &constant).unwrap();
+            let holds = COMPARISONS[operator].holds(stored.compare(constant.as_ref()));
+            let expected = !stored.is_null() && holds;
+            prop_assert_eq!(condition.matches(stored), expected, "{} {:?}", stored, condition);
+        }
+    }
+
+    #[test]
+    fn zone_maps_never_lie(
+        values in prop::collection::vec(any_value(), 1..6),
+        constants in prop::collection::vec(any_value(), 1..4),
+        operator in 0usize..6,
+        negated in any::<bool>(),
+        knows_greatest in any::<bool>(),
+    ) {
+        for data_type in [DataType::I64, DataType::U64, DataType::F64, DataType::U8] {
+            let stored = values.iter().filter_map(|v| v.as_ref().coerce(data_type).ok());
+            let stored: Vec<_> = stored.collect();
+            let known: Vec<_> = constants.iter().filter(|c| !c.is_null()).cloned().collect();
+            let present = || stored.iter().copied().filter(|v| !v.is_null());
+            let zone = Zone {
+                least: present().min().unwrap_or_default(),
+                greatest: present().max().filter(|_| knows_greatest),
+                null_count: stored.len() - present().count(),
+            };
+            let mut conditions = vec![
+                Condition::Null { negated },
+                Condition::one_of(data_type, &known, negated),
+            ];
+            conditions.extend(known.first().and_then(|c| condition(operator, data_type, c)));
+            for condition in conditions {
+                let passed = stored.iter().filter(|v| condition.matches(**v)).count();
+                match condition.verdict(data_type, &zone, stored.len()) {
+                    Verdict::Never => prop_assert_eq!(passed, 0, "{:?} {:?}", condition, zone),
+                    Verdict::Always => {
+                        prop_assert_eq!(passed, stored.len(), "{:?} {:?}", condition, zone);
+                    }
+                    Verdict::Sometimes => {}
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn zone_maps_of_text_never_lie(
+        texts in prop::collection::vec("[ab]{0,3}", 1..5),
+        constant in "[ab]{0,3}",
+        pattern in "[ab]{0,2}%?",
+        operator in 0usize..6,
+        negated in any::<bool>(),
+        knows_greatest in any::<bool>(),
+    ) {
+        let stored: Vec<Value> = texts.iter().map(|t| Value::from(t.as_str())).collect();
+        let zone = Zone {
+            least: stored.iter().min().unwrap().as_ref(),
+            greatest: stored.iter().max().map(Value::as_ref).filter(|_| knows_greatest),
+            null_count: 0,
+        };
+        let pattern = Arc::new(Pattern::new(&pattern, None, false).unwrap());
+        let conditions = [
+            condition(operator, DataType::Text, &Value::from(constant.as_str())).unwrap(),
+            Condition::one_of(DataType::Text, &[Value::from(constant.as_str())], negated),
+            Condition::like(&pattern, negated),
+        ];
+        for condition in conditions {
+            let passed = stored.iter().filter(|v| condition.matches(v.as_ref())).count();
+            match condition.verdict(DataType::Text, &zone, stored.len()) {
+                Verdict::Never => prop_assert_eq!(passed, 0, "{:?}", condition),
+                Verdict::Always => prop_assert_eq!(passed, stored.len(), "{:?}", condition),
+                Verdict::Sometimes => {}
+            }
+            if let Condition::TextRange { negated: false, .. } = &condition {
+                let both = condition.intersect(&condition);
+                prop_assert_eq!(both, Some(condition.clone()));
+            }
+        }
+    }
+}

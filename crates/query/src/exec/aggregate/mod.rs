@@ -2,6 +2,7 @@
 
 mod extremes;
 mod float_sum;
+mod grouped;
 mod kernels;
 mod update;
 

@@ -1,6 +1,6 @@
 //! Feeding rows to accumulators: with a group per row, or all to the only group.
 
-use super::{Accumulator, Extremes, FloatLanes, State, kernels};
+use super::{Accumulator, Extremes, FloatLanes, State, grouped, kernels};
 use crate::Result;
 use crate::bind::{Bound, Node};
 use crate::exec::evaluate::evaluate;
@@ -20,29 +20,28 @@ impl Accumulator {
     /// Adds rows, row `i` of the selection to group `groups[i]`. There is room for the groups.
     pub(crate) fn update(&mut self, groups: &[u32], vector: Option<&Vector<'_>>) {
         match (&mut self.state, vector) {
-            (State::Rows(counts), _) => add_rows(counts, groups),
+            (State::Rows(counts), _) => grouped::count(counts, groups, None),
             (_, None) => {}
-            (State::Values(counts), Some(vector)) => add_values(counts, groups, vector),
+            (State::Values(counts), Some(vector)) => {
+                grouped::count(counts, groups, vector.nulls.as_deref());
+            }
             (State::Distinct(table), Some(vector)) => {
                 add_distinct(table, |i| groups.get(i).copied().unwrap_or_default(), vector);
             }
             (State::Integers { sums, counts }, Some(vector)) => {
-                add_values(counts, groups, vector);
+                let nulls = vector.nulls.as_deref();
+                grouped::count(counts, groups, nulls);
                 match &vector.lanes {
-                    Lanes::Ints(v) => add_integers(sums, groups, v, vector),
-                    Lanes::Uints(v) => add_integers(sums, groups, v, vector),
+                    Lanes::Ints(v) => grouped::sum_integers(sums, groups, v, nulls),
+                    Lanes::Uints(v) => grouped::sum_integers(sums, groups, v, nulls),
                     _ => {}
                 }
             }
             (State::Floats { sums, counts, .. }, Some(vector)) => {
-                add_values(counts, groups, vector);
-                let Lanes::Floats(values) = &vector.lanes else { return };
-                for (i, (group, value)) in groups.iter().zip(values.iter()).enumerate() {
-                    if let Some(sum) = sums.get_mut(*group as usize)
-                        && !vector.is_null(i)
-                    {
-                        sum.add(*value);
-                    }
+                let nulls = vector.nulls.as_deref();
+                grouped::count(counts, groups, nulls);
+                if let Lanes::Floats(values) = &vector.lanes {
+                    grouped::sum_floats(sums, groups, values, nulls);
                 }
             }
             (State::Extremes(extremes), Some(vector)) => {
@@ -142,66 +141,6 @@ fn offer_extreme(
 
 fn add(counts: &mut [u64], count: usize) {
     counts.first_mut().into_iter().for_each(|first| *first += count as u64);
-}
-
-/// Fewer groups than this are counted in four copies, so that rows of the same group that follow
-/// each other do not wait for each other.
-const FEW: usize = 256;
-
-fn add_rows(counts: &mut [u64], groups: &[u32]) {
-    if counts.len() > FEW {
-        for group in groups {
-            if let Some(count) = counts.get_mut(*group as usize) {
-                *count += 1;
-            }
-        }
-        return;
-    }
-    let mut copies = [[0u32; 4]; FEW];
-    let (fours, rest) = groups.as_chunks::<4>();
-    for four in fours {
-        for (lane, group) in four.iter().enumerate() {
-            bump(&mut copies, *group, lane);
-        }
-    }
-    rest.iter().for_each(|group| bump(&mut copies, *group, 0));
-    for (count, copies) in counts.iter_mut().zip(&copies) {
-        *count += copies.iter().map(|c| u64::from(*c)).sum::<u64>();
-    }
-}
-
-fn bump(copies: &mut [[u32; 4]; FEW], group: u32, lane: usize) {
-    if let Some(count) = copies.get_mut(group as usize).and_then(|c| c.get_mut(lane)) {
-        *count += 1;
-    }
-}
-
-fn add_values(counts: &mut [u64], groups: &[u32], vector: &Vector<'_>) {
-    match &vector.nulls {
-        None => add_rows(counts, groups),
-        Some(nulls) => {
-            for (group, null) in groups.iter().zip(nulls) {
-                if let Some(count) = counts.get_mut(*group as usize) {
-                    *count += u64::from(!null);
-                }
-            }
-        }
-    }
-}
-
-fn add_integers<T: Copy + Into<i128>>(
-    sums: &mut [i128],
-    groups: &[u32],
-    values: &[T],
-    vector: &Vector<'_>,
-) {
-    for (i, (group, value)) in groups.iter().zip(values).enumerate() {
-        if let Some(sum) = sums.get_mut(*group as usize)
-            && !vector.is_null(i)
-        {
-            *sum += (*value).into();
-        }
-    }
 }
 
 fn add_distinct(table: &mut KeyTable, group: impl Fn(usize) -> u32, vector: &Vector<'_>) {

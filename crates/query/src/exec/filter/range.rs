@@ -97,9 +97,16 @@ fn floats<T: Copy + Into<f64>>(
     negated: bool,
     mask: &mut Mask,
 ) {
+    if least > greatest {
+        if !negated {
+            mask.clear();
+        }
+        return;
+    }
     let with_nan = greatest >= float_key(f64::NAN);
     let low = float_of(least);
-    let high = if with_nan { f64::INFINITY } else { float_at_most(greatest) };
+    let infinite = greatest >= float_key(f64::INFINITY);
+    let high = if infinite { f64::INFINITY } else { float_at_most(greatest) };
     let inside = |v: T| {
         let v: f64 = v.into();
         ((v >= low) & (v <= high)) | (with_nan & v.is_nan())

@@ -7,7 +7,7 @@ use crate::exec::gather::gather;
 use crate::exec::vector::{Selection, Vector};
 
 /// What stands in the table for a code not met yet.
-const UNKNOWN: u32 = u32::MAX;
+pub(super) const UNKNOWN: u32 = u32::MAX;
 
 /// The group number of each code of one dictionary, or of one base.
 #[derive(Clone, Debug, Default)]

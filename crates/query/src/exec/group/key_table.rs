@@ -113,3 +113,34 @@ fn fold(v: u64) -> u64 {
     let wide = u128::from(v ^ 0xa076_1d64_78bd_642f) * 0xe703_7ed1_a0b4_28db_u128;
     (wide as u64) ^ ((wide >> 64) as u64)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::KeyTable;
+
+    #[test]
+    fn keys_are_numbered_as_they_are_met() {
+        let mut table = KeyTable::default();
+        let keys: Vec<Vec<u8>> = (0..5_000u32)
+            .map(|i| i.to_le_bytes().into_iter().cycle().take(4 + (i % 9) as usize).collect())
+            .collect();
+        for _ in 0..2 {
+            for (i, key) in (0u32..).zip(&keys) {
+                assert_eq!(table.number(key), i);
+                assert_eq!(table.key(i as usize), key.as_slice());
+            }
+        }
+        assert_eq!(table.len(), keys.len());
+    }
+
+    #[test]
+    fn absorbing_translates_numbers() {
+        let (mut a, mut b) = (KeyTable::default(), KeyTable::default());
+        a.number(b"x");
+        a.number(b"");
+        b.number(b"y");
+        b.number(b"x");
+        assert_eq!(a.absorb(&b), [2, 0]);
+        assert_eq!(a.key(2), b"y");
+    }
+}

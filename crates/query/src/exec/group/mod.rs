@@ -1,15 +1,15 @@
 //! Grouping: each row's tuple of keys gets a number, and accumulators take it from there.
 //!
-//! Where the only key is a column of small codes (a dictionary, a narrowed or 8-bit number), the
-//! number of a code is looked up in a table by the code; a hash table sees each code once. In
-//! general the keys are written as bytes and hashed. Either way numbers are given in the order in
+//! Where the keys are columns of small codes (a dictionary, a narrowed or 8-bit number), numbers
+//! are looked up in tables by the codes; the hash table sees each tuple once. In general the keys are written as bytes and hashed. Either way numbers are given in the order in
 //! which the keys are met, so that the order of groups does not depend on the encoding.
 
 mod code_numbers;
 mod key_codec;
 mod key_table;
+mod tuple_numbers;
 
-use esker_format::{Batch, Column, DataType};
+use esker_format::{Batch, Column, ColumnSlice, DataType};
 
 pub(crate) use key_codec::{decode, encode};
 pub(crate) use key_table::KeyTable;
@@ -22,6 +22,17 @@ use super::vector::Selection;
 use crate::bind::{Bound, Node, Stage};
 use crate::{Result, ZONE_ROWS};
 use code_numbers::CodeNumbers;
+use tuple_numbers::TupleNumbers;
+
+/// The columns of keys that are all fields.
+fn key_columns<'a>(keys: &[Bound], rows: &Rows<'a>) -> Result<Option<Vec<ColumnSlice<'a>>>> {
+    let mut columns = Vec::with_capacity(keys.len());
+    for key in keys {
+        let Node::Field(position) = key.node else { return Ok(None) };
+        columns.push(rows.column(position)?);
+    }
+    Ok(Some(columns))
+}
 
 /// The groups of some of the rows.
 #[derive(Debug)]
@@ -30,6 +41,7 @@ pub(crate) struct Groups<'s> {
     table: KeyTable,
     accumulators: Vec<Accumulator>,
     codes: CodeNumbers,
+    tuples: TupleNumbers,
 }
 
 impl<'s> Groups<'s> {
@@ -38,8 +50,13 @@ impl<'s> Groups<'s> {
         if stage.keys.is_empty() {
             accumulators.iter_mut().for_each(|a| a.resize(1));
         }
-        let (table, codes) = (KeyTable::default(), CodeNumbers::default());
-        Self { stage, table, accumulators, codes }
+        Self {
+            stage,
+            table: KeyTable::default(),
+            accumulators,
+            codes: CodeNumbers::default(),
+            tuples: TupleNumbers::default(),
+        }
     }
 
     /// The number of groups; without keys there is always one.
@@ -91,9 +108,12 @@ impl<'s> Groups<'s> {
         's: 'a,
     {
         let keys: &'a [Bound] = &self.stage.keys;
-        if let [Bound { node: Node::Field(position), .. }] = keys {
-            let column = rows.column(*position)?;
-            if let Some(numbers) = self.codes.numbers(&column, selection, &mut self.table) {
+        if let Some(columns) = key_columns(keys, rows)? {
+            let numbers = match columns.as_slice() {
+                [column] => self.codes.numbers(column, selection, &mut self.table),
+                columns => self.tuples.numbers(columns, selection, &mut self.table),
+            };
+            if let Some(numbers) = numbers {
                 return Ok(numbers);
             }
         }
