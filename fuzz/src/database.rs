@@ -1,5 +1,5 @@
-//! A damaged database is an error or the rows that were committed, up to some commit: never a panic,
-//! and never other rows.
+//! A damaged database is an error or the rows that were committed, up to some commit: never a
+//! panic, and never other rows.
 
 use esker::{DataType, Database, Options, Result, Schema, Value};
 use esker_vfs::sim::{CrashChoice, CrashImage, Simulation};

@@ -3,8 +3,8 @@
 //! [`STEPS`] is the whole list. A program that does not exist yet has no row: nothing here passes
 //! by doing nothing.
 
-use crate::program::Program;
-use crate::{Error, Result, tidy};
+use crate::program::{Program, root};
+use crate::{Error, ErrorKind, Result, tidy};
 use std::time::{Duration, Instant};
 
 /// What a step came to.
@@ -26,6 +26,8 @@ const STEPS: &[Step] = &[
     Step { name: "clippy-fuzz", run: clippy_fuzz },
     Step { name: "doc", run: documentation },
     Step { name: "test", run: || cargo(&["test", "--workspace", "--locked"]) },
+    Step { name: "quickstart", run: quickstart },
+    Step { name: "crash", run: || campaign(&["--images", "50000"]) },
     Step { name: "deny", run: deny },
 ];
 
@@ -104,6 +106,31 @@ fn documentation() -> Result<Outcome> {
         .map(|()| Outcome::Passed)
 }
 
+/// The README's first command, in an empty directory of its own.
+fn quickstart() -> Result<Outcome> {
+    let directory = std::env::temp_dir().join(format!("esker-quickstart-{}", std::process::id()));
+    let failed = |e: std::io::Error| {
+        let message = format!("cannot use {}: {e}", directory.display());
+        Error::new(ErrorKind::NotStarted, message)
+    };
+    std::fs::create_dir_all(&directory).map_err(failed)?;
+    let manifest = root().join("Cargo.toml");
+    let program = Program::cargo(&["run", "--release", "--locked", "--bin", "esker"])
+        .arguments(&["--manifest-path", &manifest.to_string_lossy(), "--", "quickstart"])
+        .directory(&directory);
+    let ended = once(program).run();
+    std::fs::remove_dir_all(&directory).map_err(failed)?;
+    ended.map(|()| Outcome::Passed)
+}
+
+/// A sample of the crash campaign.
+fn campaign(arguments: &[&str]) -> Result<Outcome> {
+    let package = ["run", "--release", "--locked", "--package", "esker-testkit", "--bin", "crash"];
+    once(Program::cargo(&package).arguments(&["--"]).arguments(arguments))
+        .run()
+        .map(|()| Outcome::Passed)
+}
+
 /// Licences, bans and sources. Advisories need a database from outside, which an offline machine
 /// does not have.
 fn deny() -> Result<Outcome> {
@@ -116,7 +143,6 @@ fn deny() -> Result<Outcome> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ErrorKind;
 
     #[test]
     fn step_names_are_distinct() {
