@@ -22,32 +22,32 @@ fn loom_published_elements_are_finished() {
         publication.ensure(0, 30, |_| Ok(1)).unwrap();
         publication.publish(30);
         let elements = Arc::new(Elements((0..4).map(|_| UnsafeCell::new(0)).collect()));
-        let writer = {
+        let reader = {
             let (publication, elements) = (Arc::clone(&publication), Arc::clone(&elements));
             thread::spawn(move || {
-                for (len, end) in [(30, 31), (31, 33), (33, 34)] {
-                    publication.ensure(len, end, |_| Ok(2)).unwrap();
-                    for index in len..end {
+                let mut seen = 30;
+                for _ in 0..2 {
+                    let len = publication.len();
+                    assert!(len >= seen && [30, 31, 33, 34].contains(&len));
+                    for index in seen..len {
+                        assert_ne!(publication.chunk(place_of(index).chunk), 0);
                         // SAFETY: loom checks the access.
-                        elements.0[index - 30].with_mut(|cell| unsafe { *cell = 7 });
+                        let value = elements.0[index - 30].with(|cell| unsafe { *cell });
+                        assert_eq!(value, 7);
                     }
-                    publication.publish(end);
+                    seen = len;
                 }
             })
         };
-        let mut seen = 30;
-        for _ in 0..2 {
-            let len = publication.len();
-            assert!(len >= seen && [30, 31, 33, 34].contains(&len));
-            for index in seen..len {
-                assert_ne!(publication.chunk(place_of(index).chunk), 0);
+        for (len, end) in [(30, 31), (31, 33), (33, 34)] {
+            publication.ensure(len, end, |_| Ok(2)).unwrap();
+            for index in len..end {
                 // SAFETY: loom checks the access.
-                let value = elements.0[index - 30].with(|cell| unsafe { *cell });
-                assert_eq!(value, 7);
+                elements.0[index - 30].with_mut(|cell| unsafe { *cell = 7 });
             }
-            seen = len;
+            publication.publish(end);
         }
-        writer.join().unwrap();
+        reader.join().unwrap();
         assert_eq!(publication.len(), 34);
     });
 }

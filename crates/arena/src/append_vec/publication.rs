@@ -13,7 +13,7 @@
 
 use crate::doubling::Place;
 use crate::error::ArenaError;
-use crate::words::Words;
+use crate::words::{WordHeap, Words};
 
 /// Elements in chunk 0.
 const FIRST_CHUNK: usize = 32;
@@ -36,7 +36,7 @@ pub(crate) struct Publication<W> {
     table: u64,
 }
 
-impl<W: Words> Publication<W> {
+impl<W: WordHeap> Publication<W> {
     pub(crate) fn new(words: W) -> Result<Self, ArenaError> {
         let table = words.allocate(TABLE_WORDS)?;
         Ok(Self { words, table })
@@ -48,13 +48,13 @@ impl<W: Words> Publication<W> {
 
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        usize::try_from(self.words.load(self.table)).unwrap_or(0)
+        usize::try_from(self.words.view().load(self.table)).unwrap_or(0)
     }
 
     /// The offset of a chunk; 0 when it is not there.
     #[inline]
     pub(crate) fn chunk(&self, chunk: u32) -> u64 {
-        self.words.load(self.table + 1 + u64::from(chunk))
+        self.words.view().load(self.table + 1 + u64::from(chunk))
     }
 
     /// Makes room for elements `len..end`. Writer only.
@@ -74,7 +74,7 @@ impl<W: Words> Publication<W> {
             let place = place_of(at);
             if self.chunk(place.chunk) == 0 {
                 let offset = allocate(place.capacity)?;
-                self.words.store(self.table + 1 + u64::from(place.chunk), offset);
+                self.words.view().store(self.table + 1 + u64::from(place.chunk), offset);
             }
             at = place.end();
         }
@@ -84,6 +84,6 @@ impl<W: Words> Publication<W> {
     /// Lets readers see everything below `len`. Writer only.
     #[inline]
     pub(crate) fn publish(&self, len: usize) {
-        self.words.store(self.table, len as u64);
+        self.words.view().store(self.table, len as u64);
     }
 }

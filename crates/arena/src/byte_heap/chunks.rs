@@ -2,7 +2,7 @@
 
 use crate::doubling::Place;
 use crate::error::ArenaError;
-use crate::words::Words;
+use crate::words::{WordHeap, Words};
 
 /// Bytes in the smallest chunk.
 const FIRST_CHUNK: usize = 256;
@@ -48,7 +48,7 @@ fn slot_place(slot: u64) -> Place {
     Place::of::<FIRST_TABLE>(usize::try_from(slot).unwrap_or(0))
 }
 
-impl<W: Words> Chunks<W> {
+impl<W: WordHeap> Chunks<W> {
     pub(crate) fn new(words: W) -> Result<Self, ArenaError> {
         let root = words.allocate(1 + CHUNK_COUNT + TABLE_COUNT)?;
         Ok(Self { words, root })
@@ -61,12 +61,12 @@ impl<W: Words> Chunks<W> {
     /// The position behind the last published string.
     #[inline]
     pub(crate) fn end(&self) -> u64 {
-        self.words.load(self.root)
+        self.words.view().load(self.root)
     }
 
     #[inline]
     pub(crate) fn publish(&self, end: u64) {
-        self.words.store(self.root, end);
+        self.words.view().store(self.root, end);
     }
 
     fn table_word(&self, place: Place) -> u64 {
@@ -76,12 +76,12 @@ impl<W: Words> Chunks<W> {
     /// The word that names a slot's block; `None` while its table does not exist.
     fn slot_word(&self, slot: u64) -> Option<u64> {
         let place = slot_place(slot);
-        let table = self.words.load(self.table_word(place));
+        let table = self.words.view().load(self.table_word(place));
         (table != 0).then(|| table + (slot - place.start as u64))
     }
 
     fn slot_offset(&self, slot: u64) -> Option<u64> {
-        let offset = self.words.load(self.slot_word(slot)?);
+        let offset = self.words.view().load(self.slot_word(slot)?);
         (offset != 0).then_some(offset)
     }
 
@@ -91,7 +91,7 @@ impl<W: Words> Chunks<W> {
     pub(crate) fn locate(&self, position: u64, len: u64) -> Option<u64> {
         if let Some(place) = doubling_place(position) {
             let within = position - place.start as u64;
-            let offset = self.words.load(self.root + 1 + u64::from(place.chunk));
+            let offset = self.words.view().load(self.root + 1 + u64::from(place.chunk));
             return (offset != 0 && within + len <= place.capacity as u64).then(|| offset + within);
         }
         let (first, within) =
@@ -110,8 +110,8 @@ impl<W: Words> Chunks<W> {
         for slot in slots(start, capacity) {
             let place = slot_place(slot);
             let word = self.table_word(place);
-            if self.words.load(word) == 0 {
-                self.words.store(word, self.words.allocate(place.capacity as u64)?);
+            if self.words.view().load(word) == 0 {
+                self.words.view().store(word, self.words.allocate(place.capacity as u64)?);
             }
         }
         Ok(())
@@ -120,11 +120,11 @@ impl<W: Words> Chunks<W> {
     /// Names the block of a run whose tables are there. Writer only.
     pub(crate) fn set(&self, start: u64, capacity: u64, offset: u64) {
         if let Some(place) = doubling_place(start) {
-            self.words.store(self.root + 1 + u64::from(place.chunk), offset);
+            self.words.view().store(self.root + 1 + u64::from(place.chunk), offset);
         }
         for (index, slot) in slots(start, capacity).enumerate() {
             if let Some(word) = self.slot_word(slot) {
-                self.words.store(word, offset + index as u64 * SLOT_BYTES);
+                self.words.view().store(word, offset + index as u64 * SLOT_BYTES);
             }
         }
     }

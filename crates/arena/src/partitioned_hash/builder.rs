@@ -6,12 +6,14 @@
 
 use crate::error::ArenaError;
 use crate::partitioned_hash::directory::{Directory, Leaf, MOST_BITS};
+use crate::partitioned_hash::draft::Draft;
 use crate::partitioned_hash::index::Index;
-use crate::partitioned_hash::line::{LINE_SLOTS, LINE_WORDS, LineBuffer, Tags};
+use crate::partitioned_hash::line::{LINE_SLOTS, Tags};
 use crate::partitioned_hash::pages::{Pages, Shape};
 use crate::partitioned_hash::partition::Partition;
 use crate::partitioned_hash::tag_of;
-use crate::words::Words;
+use crate::partitioned_hash::tag_order::sort_by_tag;
+use crate::words::{WordHeap, Words};
 
 /// An entry to be built, from a caller's hash or from a stored tag.
 pub(super) trait Entry {
@@ -88,7 +90,7 @@ impl Limits {
     }
 }
 
-impl<W: Words> Index<W> {
+impl<W: WordHeap> Index<W> {
     /// Rebuilds a full partition larger, or as two; the partition that now holds `tag`.
     pub(super) fn make_room(
         &self,
@@ -135,20 +137,18 @@ impl<W: Words> Index<W> {
         self.publish(pages, &leaves, Some(old))
     }
 
-    /// Builds one part of a partition. Homes rise with tags, so both sides are walked in order.
+    /// Builds one part of a partition.
     fn copy(&self, pages: &mut Pages, old: Partition, part: Part) -> Result<Leaf, ArenaError> {
-        let words = self.words();
-        let (new, names) = pages.take(words, lines_to_grow(part.entries), part.depth)?;
-        new.write(words, &names, part.entries);
-        for line in 0..new.lines() {
-            LineBuffer::default().store(words, new.line(words, line));
-        }
+        let lines = lines_to_grow(part.entries);
+        let (new, names) = pages.take(self.heap(), lines, part.depth)?;
         let (lowest, highest) = new.tags(part.tag);
+        let mut draft = Draft::new(pages, new);
         self.each_entry(old, |tag, value| {
             if lowest <= tag && tag <= highest {
-                self.place(new, tag, value);
+                draft.push(tag, value);
             }
         });
+        draft.write(self.words(), &names, part.entries);
         Ok(Leaf { tag: part.tag, depth: part.depth, header: new.header })
     }
 
@@ -171,44 +171,14 @@ impl<W: Words> Index<W> {
             return self.build(pages, upper, (middle + 1, depth + 1), limits, leaves);
         }
         let count = entries.len() as u64;
-        let (new, names) = pages.take(self.words(), lines_to_build(count), depth)?;
-        new.write(self.words(), &names, count);
-        self.fill(new, entries);
+        let (new, names) = pages.take(self.heap(), lines_to_build(count), depth)?;
+        let mut draft = Draft::new(pages, new);
+        for entry in entries {
+            draft.push(entry.tag(), entry.value());
+        }
+        draft.write(self.words(), &names, count);
         leaves.push(Leaf { tag, depth, header: new.header });
         Ok(())
-    }
-
-    /// Writes every line of a new partition once, in order. Entries that would pass the last line
-    /// wrap around, like any other.
-    fn fill<E: Entry>(&self, new: Partition, entries: &[E]) {
-        let words = self.words();
-        let (mut line, mut buffer) = (0, LineBuffer::default());
-        let mut rest = entries.iter();
-        let mut wrapped = None;
-        for entry in rest.by_ref() {
-            let home = new.home(entry.tag());
-            if buffer.is_full() && home <= line {
-                buffer.set_overflow();
-                if line + 1 == new.lines() {
-                    wrapped = Some(entry);
-                    break;
-                }
-                buffer.store(words, new.line(words, line));
-                (line, buffer) = (line + 1, LineBuffer::default());
-            }
-            while home > line {
-                buffer.store(words, new.line(words, line));
-                (line, buffer) = (line + 1, LineBuffer::default());
-            }
-            buffer.push(entry.tag(), entry.value());
-        }
-        while line < new.lines() {
-            buffer.store(words, new.line(words, line));
-            (line, buffer) = (line + 1, LineBuffer::default());
-        }
-        for entry in wrapped.into_iter().chain(rest) {
-            self.place(new, entry.tag(), entry.value());
-        }
     }
 
     /// Makes the directory name `leaves`, which cover the tags of `old` or, without it, of an index
@@ -222,8 +192,8 @@ impl<W: Words> Index<W> {
         let words = self.words();
         let bits = leaves.iter().map(|leaf| leaf.depth).max().unwrap_or(0);
         let made = match self.directory() {
-            None => Directory::allocate(words, bits),
-            Some(directory) if directory.bits() < bits => directory.grown(words, bits),
+            None => Directory::allocate(self.heap(), bits),
+            Some(directory) if directory.bits() < bits => directory.grown(self.heap(), bits),
             Some(directory) => Ok(directory),
         };
         let directory = match made {
@@ -243,7 +213,7 @@ impl<W: Words> Index<W> {
         }
         self.set_directory(directory);
         if let Some(old) = old {
-            pages.give(words, old);
+            pages.give(self.heap(), old);
         }
         Ok(())
     }
@@ -251,7 +221,7 @@ impl<W: Words> Index<W> {
     /// Takes back partitions that were never published.
     pub(super) fn give_back(&self, pages: &mut Pages, leaves: &[Leaf]) {
         for leaf in leaves {
-            pages.give(self.words(), Partition::read(self.words(), leaf.header));
+            pages.give(self.heap(), Partition::read(self.words(), leaf.header));
         }
     }
 
@@ -275,9 +245,7 @@ impl<W: Words> Index<W> {
         let count = partition.counts(self.words()).entries;
         let mut entries = Vec::with_capacity(usize::try_from(count).unwrap_or(0));
         self.each_entry(partition, |tag, value| entries.push((tag, value)));
-        entries.sort_unstable_by_key(|entry| entry.0);
+        sort_by_tag(&mut entries);
         entries
     }
 }
-
-const _: () = assert!(LINE_WORDS * 8 == 64);

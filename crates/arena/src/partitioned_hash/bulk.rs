@@ -7,9 +7,9 @@ use crate::partitioned_hash::index::Index;
 use crate::partitioned_hash::pages::Pages;
 use crate::partitioned_hash::tag_of;
 use crate::partitioned_hash::writer::zero_value;
-use crate::words::Words;
+use crate::words::WordHeap;
 
-impl<W: Words> Index<W> {
+impl<W: WordHeap> Index<W> {
     pub(crate) fn insert_many(&self, entries: &[(u64, u64)]) -> Result<(), ArenaError> {
         if entries.iter().any(|entry| entry.1 == 0) {
             return Err(zero_value());

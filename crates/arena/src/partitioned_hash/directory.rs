@@ -12,7 +12,7 @@
 
 use crate::error::ArenaError;
 use crate::partitioned_hash::line::LINE_WORDS;
-use crate::words::Words;
+use crate::words::{WordHeap, Words};
 
 /// Bits of a slot word that hold the version.
 const VERSION_BITS: u32 = 30;
@@ -20,7 +20,7 @@ const VERSION_BITS: u32 = 30;
 pub(crate) const MOST_BITS: u32 = 24;
 
 /// A directory as its root word describes it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Directory {
     pub(crate) root: u64,
 }
@@ -34,8 +34,8 @@ pub(crate) struct Leaf {
 }
 
 impl Directory {
-    pub(crate) fn allocate(words: &impl Words, bits: u32) -> Result<Self, ArenaError> {
-        let first = words.allocate(1 << bits)?;
+    pub(crate) fn allocate(heap: &impl WordHeap, bits: u32) -> Result<Self, ArenaError> {
+        let first = heap.allocate(1 << bits)?;
         Ok(Self { root: ((first / LINE_WORDS) << 6) | u64::from(bits) })
     }
 
@@ -57,7 +57,7 @@ impl Directory {
     }
 
     /// Makes every slot of `leaf` name it. The directory must have enough bits.
-    pub(crate) fn publish(self, words: &impl Words, leaf: Leaf) {
+    pub(crate) fn publish(self, words: impl Words, leaf: Leaf) {
         let first = self.slot(leaf.tag);
         for slot in first..first + (1 << (self.bits() - leaf.depth)) {
             let version = words.load(slot).wrapping_add(1) & ((1 << VERSION_BITS) - 1);
@@ -66,8 +66,9 @@ impl Directory {
     }
 
     /// A directory of `bits` bits that says what this one says.
-    pub(crate) fn grown(self, words: &impl Words, bits: u32) -> Result<Self, ArenaError> {
-        let grown = Self::allocate(words, bits)?;
+    pub(crate) fn grown(self, heap: &impl WordHeap, bits: u32) -> Result<Self, ArenaError> {
+        let grown = Self::allocate(heap, bits)?;
+        let words = heap.view();
         let (from, to) = (self.slot(0), grown.slot(0));
         for slot in 0..1 << bits {
             let old = words.load(from + (slot >> (bits - self.bits())));

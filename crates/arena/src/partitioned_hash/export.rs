@@ -1,7 +1,7 @@
 //! Reading the whole index in tag order, for a checkpoint.
 
 use crate::partitioned_hash::index::Index;
-use crate::words::{ArenaWords, Words};
+use crate::words::{ArenaWords, WordHeap};
 use std::ops::RangeInclusive;
 
 /// The entries of a range of tags, sorted by tag: see [`crate::PartitionedHash::export`].
@@ -46,7 +46,7 @@ impl Iterator for Export<'_> {
     }
 }
 
-impl<W: Words> Index<W> {
+impl<W: WordHeap> Index<W> {
     /// The sorted entries of the partition that holds `tag`, and its highest tag.
     pub(super) fn entries_from(&self, tag: u32) -> Option<(Vec<(u32, u64)>, u32)> {
         let _writing = self.write();

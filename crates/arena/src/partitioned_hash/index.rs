@@ -6,13 +6,13 @@ use crate::partitioned_hash::line::LINE_WORDS;
 use crate::partitioned_hash::pages::{Pages, Shape};
 use crate::partitioned_hash::partition::Partition;
 use crate::sync::Mutex;
-use crate::words::Words;
+use crate::words::{WordHeap, Words};
 use std::sync::PoisonError;
 
 /// A multimap of tags to values. `W` is the arena's memory, or loom's.
 #[derive(Debug)]
 pub(crate) struct Index<W> {
-    words: W,
+    heap: W,
     /// The root word; the number of entries is a line further, away from what readers read.
     root: u64,
     pub(super) pages: Mutex<Pages>,
@@ -25,15 +25,20 @@ pub(super) type Writing<'a> = std::sync::MutexGuard<'a, Pages>;
 #[cfg(loom)]
 pub(super) type Writing<'a> = loom::sync::MutexGuard<'a, Pages>;
 
-impl<W: Words> Index<W> {
-    pub(crate) fn new(words: W, shape: Shape) -> Result<Self, ArenaError> {
-        let root = words.allocate(2 * LINE_WORDS)?;
-        Ok(Self { words, root, pages: Mutex::new(Pages::new(shape)) })
+impl<W: WordHeap> Index<W> {
+    pub(crate) fn new(heap: W, shape: Shape) -> Result<Self, ArenaError> {
+        let root = heap.allocate(2 * LINE_WORDS)?;
+        Ok(Self { heap, root, pages: Mutex::new(Pages::new(shape)) })
     }
 
     #[inline]
-    pub(crate) fn words(&self) -> &W {
-        &self.words
+    pub(crate) fn words(&self) -> W::View<'_> {
+        self.heap.view()
+    }
+
+    #[inline]
+    pub(crate) fn heap(&self) -> &W {
+        &self.heap
     }
 
     /// Becomes the one writer. A writer that panicked left every published word as a reader may see
@@ -44,27 +49,32 @@ impl<W: Words> Index<W> {
 
     #[inline]
     pub(crate) fn len(&self) -> u64 {
-        self.words.load(self.root + LINE_WORDS)
+        self.words().load(self.root + LINE_WORDS)
     }
 
     pub(super) fn set_len(&self, len: u64) {
-        self.words.store(self.root + LINE_WORDS, len);
+        self.words().store(self.root + LINE_WORDS, len);
     }
 
     /// The directory; `None` while nothing was ever added.
     #[inline]
     pub(super) fn directory(&self) -> Option<Directory> {
-        let root = self.words.load(self.root);
+        self.directory_in(self.words())
+    }
+
+    #[inline]
+    pub(super) fn directory_in(&self, words: W::View<'_>) -> Option<Directory> {
+        let root = words.load(self.root);
         (root != 0).then_some(Directory { root })
     }
 
     pub(super) fn set_directory(&self, directory: Directory) {
-        self.words.store(self.root, directory.root);
+        self.words().store(self.root, directory.root);
     }
 
     /// The partition that holds `tag`. Writer only.
     pub(super) fn partition(&self, tag: u32) -> Option<Partition> {
-        let slot = self.words.load(self.directory()?.slot(tag));
-        Some(Partition::read(&self.words, Directory::header(slot)))
+        let slot = self.words().load(self.directory()?.slot(tag));
+        Some(Partition::read(self.words(), Directory::header(slot)))
     }
 }

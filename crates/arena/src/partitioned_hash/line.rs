@@ -22,12 +22,12 @@ const TAGS: u64 = 5;
 const OVERFLOW: u64 = 1 << 32;
 
 /// The tags and the overflow bit of a line, as read at one time each.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Tags([u64; 3]);
 
 impl Tags {
     #[inline]
-    pub(crate) fn read(words: &impl Words, line: u64) -> Self {
+    pub(crate) fn read(words: impl Words, line: u64) -> Self {
         let tags = line + TAGS;
         Self([words.load(tags), words.load(tags + 1), words.load(tags + 2)])
     }
@@ -84,7 +84,7 @@ impl Iterator for Slots {
 
 /// Fills a free slot.
 #[inline]
-pub(crate) fn fill(words: &impl Words, line: u64, slot: u64, tag: u32, value: u64) {
+pub(crate) fn fill(words: impl Words, line: u64, slot: u64, tag: u32, value: u64) {
     let (word, shift) = (line + TAGS + slot / 2, 32 * (slot % 2));
     let others = words.load(word) & !(u64::from(u32::MAX) << shift);
     words.store(word, others | u64::from(tag) << shift);
@@ -93,13 +93,13 @@ pub(crate) fn fill(words: &impl Words, line: u64, slot: u64, tag: u32, value: u6
 
 /// The first free slot.
 #[inline]
-pub(crate) fn free_slot(words: &impl Words, line: u64) -> Option<u64> {
+pub(crate) fn free_slot(words: impl Words, line: u64) -> Option<u64> {
     (0..LINE_SLOTS).find(|slot| words.load(line + slot) == 0)
 }
 
 /// Says that an entry goes on past this line.
 #[inline]
-pub(crate) fn set_overflow(words: &impl Words, line: u64) {
+pub(crate) fn set_overflow(words: impl Words, line: u64) {
     let word = line + TAGS + 2;
     let tags = words.load(word);
     if tags & OVERFLOW == 0 {
@@ -140,7 +140,7 @@ impl LineBuffer {
 
     /// Stores the whole line.
     #[inline]
-    pub(crate) fn store(&self, words: &impl Words, line: u64) {
+    pub(crate) fn store(&self, words: impl Words, line: u64) {
         for (index, word) in self.words.iter().enumerate() {
             words.store(line + index as u64, *word);
         }

@@ -5,14 +5,14 @@ use crate::partitioned_hash::index::Index;
 use crate::partitioned_hash::line::Tags;
 use crate::partitioned_hash::partition::Partition;
 use crate::partitioned_hash::tag_of;
-use crate::words::Words;
+use crate::words::{WordHeap, Words};
 use std::ops::ControlFlow;
 
 /// Look-ups whose cache misses overlap in `candidates_many`.
 const BATCH: usize = 16;
 
 /// What a probe starts from, to be compared when it ends.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Start {
     directory: Directory,
     slot: u64,
@@ -20,18 +20,34 @@ struct Start {
     home: u64,
 }
 
-impl<W: Words> Index<W> {
+impl Start {
+    /// The home line.
+    #[inline]
+    fn first(&self, words: impl Words) -> Probe {
+        let line = self.partition.line(words, self.home);
+        Probe { line, tags: Tags::read(words, line) }
+    }
+}
+
+/// A line that was read: its first word and its tags.
+#[derive(Debug, Clone, Copy, Default)]
+struct Probe {
+    line: u64,
+    tags: Tags,
+}
+
+impl<W: WordHeap> Index<W> {
     #[inline]
     pub(crate) fn candidates<B>(
         &self,
         tag: u32,
         mut visit: impl FnMut(u64) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
-        while let Some(start) = self.start(tag) {
-            let line = start.partition.line(self.words(), start.home);
-            let tags = Tags::read(self.words(), line);
-            self.probe(tag, start, line, tags, &mut visit)?;
-            if self.unchanged(tag, start) {
+        let words = self.words();
+        while let Some(directory) = self.directory_in(words) {
+            let start = start(words, directory, tag);
+            probe(words, tag, start, start.first(words), &mut visit)?;
+            if self.unchanged(words, tag, start) {
                 break;
             }
         }
@@ -44,35 +60,26 @@ impl<W: Words> Index<W> {
         mut visit: impl FnMut(usize, u64) -> ControlFlow<()>,
     ) {
         for (batch, hashes) in hashes.chunks(BATCH).enumerate() {
+            let words = self.words();
+            let Some(directory) = self.directory_in(words) else { return };
             // The loads of one loop do not depend on each other, so they wait together.
-            let mut starts = [None; BATCH];
+            let (mut starts, mut probes) = ([Start::default(); BATCH], [Probe::default(); BATCH]);
             for (start, hash) in starts.iter_mut().zip(hashes) {
-                *start = self.start(tag_of(*hash)).map(|start| {
-                    let line = start.partition.line(self.words(), start.home);
-                    (start, line)
-                });
+                *start = self::start(words, directory, tag_of(*hash));
             }
-            let lines = starts.map(|start| {
-                start.map(|(start, line)| (start, line, Tags::read(self.words(), line)))
-            });
-            for (index, (found, hash)) in lines.into_iter().zip(hashes).enumerate() {
-                let Some((start, line, tags)) = found else { continue };
+            for (probe, start) in probes.iter_mut().zip(&starts) {
+                *probe = start.first(words);
+            }
+            for (index, ((hash, start), probe)) in hashes.iter().zip(starts).zip(probes).enumerate()
+            {
                 let (tag, position) = (tag_of(*hash), batch * BATCH + index);
                 let mut visit = |value| visit(position, value);
-                let ended = self.probe(tag, start, line, tags, &mut visit).is_break();
-                if !ended && !self.unchanged(tag, start) {
+                let ended = self::probe(words, tag, start, probe, &mut visit).is_break();
+                if !ended && !self.unchanged(words, tag, start) {
                     let _ = self.candidates(tag, visit);
                 }
             }
         }
-    }
-
-    #[inline]
-    fn start(&self, tag: u32) -> Option<Start> {
-        let directory = self.directory()?;
-        let slot = self.words().load(directory.slot(tag));
-        let partition = Partition::read(self.words(), Directory::header(slot));
-        Some(Start { directory, slot, partition, home: partition.home(tag) })
     }
 
     /// Whether the partition read is still the one that holds `tag`.
@@ -80,38 +87,44 @@ impl<W: Words> Index<W> {
     /// Every load acquires and every store releases. So if the probe read one word that was stored
     /// after the partition, or the directory, was replaced, this sees the replacement.
     #[inline]
-    fn unchanged(&self, tag: u32, start: Start) -> bool {
-        self.words().load(start.directory.slot(tag)) == start.slot
-            && self.directory() == Some(start.directory)
+    fn unchanged(&self, words: W::View<'_>, tag: u32, start: Start) -> bool {
+        words.load(start.directory.slot(tag)) == start.slot
+            && self.directory_in(words) == Some(start.directory)
     }
+}
 
-    /// Walks the lines from the home line, whose place and tags are given, while they overflowed.
-    #[inline]
-    fn probe<B>(
-        &self,
-        tag: u32,
-        start: Start,
-        mut line: u64,
-        mut tags: Tags,
-        visit: &mut impl FnMut(u64) -> ControlFlow<B>,
-    ) -> ControlFlow<B> {
-        let partition = start.partition;
-        let mut number = start.home;
-        // Recycled lines may all have the overflow bit, hence the bound.
-        for _ in 0..partition.lines() {
-            for slot in tags.matches(tag) {
-                let value = self.words().load(line + slot);
-                if value != 0 {
-                    visit(value)?;
-                }
+#[inline]
+fn start(words: impl Words, directory: Directory, tag: u32) -> Start {
+    let slot = words.load(directory.slot(tag));
+    let partition = Partition::read(words, Directory::header(slot));
+    Start { directory, slot, partition, home: partition.home(tag) }
+}
+
+/// Walks the lines from the home line, which was read, while they overflowed.
+#[inline]
+fn probe<B>(
+    words: impl Words,
+    tag: u32,
+    start: Start,
+    mut probe: Probe,
+    visit: &mut impl FnMut(u64) -> ControlFlow<B>,
+) -> ControlFlow<B> {
+    let partition = start.partition;
+    let mut number = start.home;
+    // Recycled lines may all have the overflow bit, hence the bound.
+    for _ in 0..partition.lines() {
+        for slot in probe.tags.matches(tag) {
+            let value = words.load(probe.line + slot);
+            if value != 0 {
+                visit(value)?;
             }
-            if !tags.overflowed() {
-                break;
-            }
-            number = partition.after(number);
-            line = partition.line(self.words(), number);
-            tags = Tags::read(self.words(), line);
         }
-        ControlFlow::Continue(())
+        if !probe.tags.overflowed() {
+            break;
+        }
+        number = partition.after(number);
+        let line = partition.line(words, number);
+        probe = Probe { line, tags: Tags::read(words, line) };
     }
+    ControlFlow::Continue(())
 }

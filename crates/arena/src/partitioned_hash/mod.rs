@@ -36,6 +36,7 @@
 mod builder;
 mod bulk;
 mod directory;
+mod draft;
 mod export;
 mod index;
 mod line;
@@ -44,6 +45,7 @@ mod lookup;
 mod models;
 mod pages;
 mod partition;
+mod tag_order;
 #[cfg(test)]
 mod tests;
 mod writer;
@@ -52,7 +54,7 @@ pub use export::Export;
 
 use crate::arena::{Arena, Category};
 use crate::error::ArenaError;
-use crate::words::{ArenaWords, Words};
+use crate::words::{ArenaWords, WordHeap};
 use index::Index;
 use pages::Shape;
 use std::ops::{ControlFlow, RangeInclusive};
@@ -176,7 +178,7 @@ impl PartitionedHash {
     /// Bytes of arena memory taken, free lists included.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
-        self.index.words().allocated_bytes()
+        self.index.heap().allocated_bytes()
     }
 }
 

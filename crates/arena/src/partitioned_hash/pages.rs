@@ -6,9 +6,9 @@
 //! fragments: whatever a partition gives back, any other can take.
 
 use crate::error::ArenaError;
-use crate::partitioned_hash::line::LINE_WORDS;
+use crate::partitioned_hash::line::{LINE_WORDS, LineBuffer};
 use crate::partitioned_hash::partition::Partition;
-use crate::words::Words;
+use crate::words::WordHeap;
 use std::collections::BTreeMap;
 
 /// Lines in the largest block taken at a time: 2 MiB.
@@ -53,6 +53,8 @@ pub(crate) struct Pages {
     made: u64,
     /// Large pages known to be needed on top, by a bulk build.
     expected: u64,
+    /// Lines of the partition being built.
+    pub(super) draft: Vec<LineBuffer>,
     /// By page size and words.
     headers: BTreeMap<(u32, u64), Vec<u32>>,
 }
@@ -66,6 +68,7 @@ impl Pages {
             slab: 0..0,
             made: 0,
             expected: 0,
+            draft: Vec::new(),
             headers: BTreeMap::new(),
         }
     }
@@ -78,7 +81,7 @@ impl Pages {
     /// A header and pages for a partition of at least `lines` lines. Their contents are old.
     pub(crate) fn take(
         &mut self,
-        words: &impl Words,
+        heap: &impl WordHeap,
         lines: u64,
         depth: u32,
     ) -> Result<(Partition, Vec<u32>), ArenaError> {
@@ -90,7 +93,7 @@ impl Pages {
         let pages = lines.div_ceil(1 << page_shift).max(1);
         let mut names = Vec::with_capacity(usize::try_from(pages).unwrap_or(0));
         for _ in 0..pages {
-            match self.take_page(words, page_shift) {
+            match self.take_page(heap, page_shift) {
                 Ok(page) => names.push(page),
                 Err(error) => {
                     self.give_pages(page_shift, &names);
@@ -98,7 +101,7 @@ impl Pages {
                 }
             }
         }
-        match self.take_header(words, page_shift, pages) {
+        match self.take_header(heap, page_shift, pages) {
             Ok(header) => Ok((Partition { header, depth, page_shift, pages }, names)),
             Err(error) => {
                 self.give_pages(page_shift, &names);
@@ -108,8 +111,8 @@ impl Pages {
     }
 
     /// Takes a partition back that no directory names any more.
-    pub(crate) fn give(&mut self, words: &impl Words, partition: Partition) {
-        self.give_pages(partition.page_shift, &partition.page_names(words));
+    pub(crate) fn give(&mut self, heap: &impl WordHeap, partition: Partition) {
+        self.give_pages(partition.page_shift, &partition.page_names(heap.view()));
         let size = Partition::header_words(partition.pages);
         if let Ok(line) = line_number(partition.header) {
             self.headers.entry((partition.page_shift, size)).or_default().push(line);
@@ -126,29 +129,29 @@ impl Pages {
 
     fn take_header(
         &mut self,
-        words: &impl Words,
+        heap: &impl WordHeap,
         page_shift: u32,
         pages: u64,
     ) -> Result<u64, ArenaError> {
         let size = Partition::header_words(pages);
         match self.headers.get_mut(&(page_shift, size)).and_then(Vec::pop) {
             Some(line) => Ok(u64::from(line) * LINE_WORDS),
-            None => words.allocate(size),
+            None => heap.allocate(size),
         }
     }
 
-    fn take_page(&mut self, words: &impl Words, page_shift: u32) -> Result<u32, ArenaError> {
+    fn take_page(&mut self, heap: &impl WordHeap, page_shift: u32) -> Result<u32, ArenaError> {
         if page_shift != self.shape.page_shift {
             return match self.small.pop() {
                 Some(page) => Ok(page),
-                None => line_number(words.allocate(LINE_WORDS << page_shift)?),
+                None => line_number(heap.allocate(LINE_WORDS << page_shift)?),
             };
         }
         if let Some(page) = self.large.pop() {
             return Ok(page);
         }
         if self.slab.is_empty() {
-            self.take_slab(words)?;
+            self.take_slab(heap)?;
         }
         let line = self.slab.start;
         self.slab.start += 1 << page_shift;
@@ -158,11 +161,11 @@ impl Pages {
     }
 
     /// A block of pages: one 64th of what there is, or what is expected.
-    fn take_slab(&mut self, words: &impl Words) -> Result<(), ArenaError> {
+    fn take_slab(&mut self, heap: &impl WordHeap) -> Result<(), ArenaError> {
         let pages = (self.made / 64).max(self.expected).max(1);
         let pages = 1 << pages.ilog2();
         let lines = (pages << self.shape.page_shift).min(MOST_SLAB_LINES);
-        let first = words.allocate(lines * LINE_WORDS)? / LINE_WORDS;
+        let first = heap.allocate(lines * LINE_WORDS)? / LINE_WORDS;
         self.slab = first..first + lines;
         Ok(())
     }

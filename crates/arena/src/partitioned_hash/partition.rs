@@ -17,7 +17,7 @@ use crate::words::Words;
 const NAMES: u64 = 2;
 
 /// A partition as its header describes it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Partition {
     /// The header's first word.
     pub(crate) header: u64,
@@ -29,7 +29,7 @@ pub(crate) struct Partition {
 
 impl Partition {
     #[inline]
-    pub(crate) fn read(words: &impl Words, header: u64) -> Self {
+    pub(crate) fn read(words: impl Words, header: u64) -> Self {
         let word = words.load(header);
         Self {
             header,
@@ -45,7 +45,7 @@ impl Partition {
     }
 
     /// Writes a header that is not yet published.
-    pub(crate) fn write(&self, words: &impl Words, pages: &[u32], entries: u64) {
+    pub(crate) fn write(&self, words: impl Words, pages: &[u32], entries: u64) {
         for (index, pair) in pages.chunks(2).enumerate() {
             let first = pair.first().copied().unwrap_or(0);
             let second = pair.get(1).copied().unwrap_or(first);
@@ -80,29 +80,29 @@ impl Partition {
 
     /// The first word of a line.
     #[inline]
-    pub(crate) fn line(&self, words: &impl Words, line: u64) -> u64 {
+    pub(crate) fn line(&self, words: impl Words, line: u64) -> u64 {
         let (page, within) = (line >> self.page_shift, line & ((1 << self.page_shift) - 1));
         (u64::from(self.page(words, page)) + within) * LINE_WORDS
     }
 
     #[inline]
-    pub(crate) fn page(&self, words: &impl Words, page: u64) -> u32 {
+    pub(crate) fn page(&self, words: impl Words, page: u64) -> u32 {
         (words.load(self.header + NAMES + page / 2) >> (32 * (page % 2))) as u32
     }
 
-    pub(crate) fn page_names(&self, words: &impl Words) -> Vec<u32> {
+    pub(crate) fn page_names(&self, words: impl Words) -> Vec<u32> {
         (0..self.pages).map(|page| self.page(words, page)).collect()
     }
 
     /// Entries now, and entries removed since the partition was built. Writer only.
     #[inline]
-    pub(crate) fn counts(&self, words: &impl Words) -> Counts {
+    pub(crate) fn counts(&self, words: impl Words) -> Counts {
         let word = words.load(self.header + 1);
         Counts { entries: word & u64::from(u32::MAX), removed: word >> 32 }
     }
 
     #[inline]
-    pub(crate) fn set_counts(&self, words: &impl Words, counts: Counts) {
+    pub(crate) fn set_counts(&self, words: impl Words, counts: Counts) {
         words.store(self.header + 1, counts.entries | counts.removed << 32);
     }
 

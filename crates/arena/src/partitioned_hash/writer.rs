@@ -6,7 +6,7 @@ use crate::partitioned_hash::index::Index;
 use crate::partitioned_hash::line::{self, Tags};
 use crate::partitioned_hash::pages::Pages;
 use crate::partitioned_hash::partition::{Counts, Partition};
-use crate::words::Words;
+use crate::words::{WordHeap, Words};
 
 /// Where an entry is: its partition, and the first word of its line and its slot there.
 #[derive(Debug, Clone, Copy)]
@@ -16,7 +16,7 @@ struct Entry {
     slot: u64,
 }
 
-impl<W: Words> Index<W> {
+impl<W: WordHeap> Index<W> {
     pub(crate) fn insert(&self, tag: u32, value: u64) -> Result<(), ArenaError> {
         if value == 0 {
             return Err(zero_value());
@@ -117,7 +117,7 @@ impl<W: Words> Index<W> {
 }
 
 /// Whether a partition must be rebuilt before it takes another entry: seven eighths are taken.
-fn is_full(words: &impl Words, partition: Partition) -> bool {
+fn is_full(words: impl Words, partition: Partition) -> bool {
     partition.counts(words).entries * 8 >= partition.slots() * 7
 }
 

@@ -32,7 +32,7 @@ mod tests;
 use crate::arena::{Arena, Category};
 use crate::error::ArenaError;
 use crate::sync::Mutex;
-use crate::words::{ArenaWords, Words};
+use crate::words::{ArenaWords, WordHeap, Words};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 
@@ -138,7 +138,7 @@ struct Slots<W> {
     growth: Mutex<()>,
 }
 
-impl<W: Words> Slots<W> {
+impl<W: WordHeap> Slots<W> {
     fn new(words: W, block_words: u64, patience: u32) -> Result<Self, ArenaError> {
         let first_block = words.allocate(block_words)?;
         let (hint, growth) = (AtomicU64::new(first_block + 1), Mutex::new(()));
@@ -147,12 +147,12 @@ impl<W: Words> Slots<W> {
 
     /// Stores the commit that `read_visible` gives into a claimed slot.
     fn enter(&self, slot: u64, read_visible: impl FnOnce() -> u64) -> Result<u64, ArenaError> {
-        self.words.fence();
+        self.words.view().fence();
         let commit = read_visible();
         if commit >= CLAIMED - 1 {
             return Err(ArenaError::invalid_input(format!("commit {commit} to be registered")));
         }
-        self.words.store(slot, commit + 1);
+        self.words.view().store(slot, commit + 1);
         Ok(commit)
     }
 
@@ -171,7 +171,8 @@ impl<W: Words> Slots<W> {
     }
 
     fn try_claim(&self, slot: u64) -> bool {
-        self.words.load(slot) == 0 && self.words.compare_exchange(slot, 0, CLAIMED).is_ok()
+        self.words.view().load(slot) == 0
+            && self.words.view().compare_exchange(slot, 0, CLAIMED).is_ok()
     }
 
     /// The next slot, or the same at a block's end. Blocks are aligned to a line, so the first word
@@ -181,12 +182,12 @@ impl<W: Words> Slots<W> {
     }
 
     fn release(&self, slot: u64) {
-        self.words.store(slot, 0);
+        self.words.view().store(slot, 0);
         self.hint.store(slot, Ordering::Relaxed);
     }
 
     fn oldest(&self, visible_before_scan: u64) -> u64 {
-        self.words.fence();
+        self.words.view().fence();
         let oldest = self.slot_words().map(|slot| match self.settled(slot) {
             0 => visible_before_scan,
             CLAIMED => 0,
@@ -197,25 +198,25 @@ impl<W: Words> Slots<W> {
 
     /// The slot's word, after a little patience with a reader that is just registering.
     fn settled(&self, slot: u64) -> u64 {
-        let mut stored = self.words.load(slot);
+        let mut stored = self.words.view().load(slot);
         for _ in 0..self.patience {
             if stored != CLAIMED {
                 break;
             }
             std::hint::spin_loop();
-            stored = self.words.load(slot);
+            stored = self.words.view().load(slot);
         }
         stored
     }
 
     fn commits(&self) -> impl Iterator<Item = u64> + '_ {
-        let stored = self.slot_words().map(|slot| self.words.load(slot));
+        let stored = self.slot_words().map(|slot| self.words.view().load(slot));
         stored.filter(|stored| *stored != 0 && *stored != CLAIMED).map(|stored| stored - 1)
     }
 
     /// The slots of every block.
     fn slot_words(&self) -> impl Iterator<Item = u64> + '_ {
-        let next = |block: &u64| Some(self.words.load(*block)).filter(|next| *next != 0);
+        let next = |block: &u64| Some(self.words.view().load(*block)).filter(|next| *next != 0);
         std::iter::successors(Some(self.first_block), next)
             .flat_map(|block| block + 1..block + self.block_words)
     }
@@ -225,18 +226,18 @@ impl<W: Words> Slots<W> {
         let _growing = self.growth.lock().unwrap_or_else(PoisonError::into_inner);
         let mut last = self.first_block;
         loop {
-            match self.words.load(last) {
+            match self.words.view().load(last) {
                 0 => break,
                 next => last = next,
             }
         }
         // Somebody else may have grown or released meanwhile; a block more does no harm, but many
         // threads that find the registry full at once should not each add one.
-        if self.slot_words().any(|slot| self.words.load(slot) == 0) {
+        if self.slot_words().any(|slot| self.words.view().load(slot) == 0) {
             return Ok(());
         }
         let block = self.words.allocate(self.block_words)?;
-        self.words.store(last, block);
+        self.words.view().store(last, block);
         Ok(())
     }
 }

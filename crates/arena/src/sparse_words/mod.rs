@@ -20,7 +20,7 @@ mod tests;
 use crate::arena::{Arena, Category};
 use crate::error::ArenaError;
 use crate::sync::Mutex;
-use crate::words::{ArenaWords, Words};
+use crate::words::{ArenaWords, WordHeap, Words};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, PoisonError};
 
@@ -91,7 +91,7 @@ pub(crate) struct Inner<W> {
     growth: Mutex<()>,
 }
 
-impl<W: Words> Inner<W> {
+impl<W: WordHeap> Inner<W> {
     pub(crate) fn new(words: W) -> Result<Self, ArenaError> {
         let root = words.allocate(FAN_OUT)?;
         Ok(Self { words, root, growth: Mutex::new(()) })
@@ -100,7 +100,7 @@ impl<W: Words> Inner<W> {
     #[inline]
     pub(crate) fn get(&self, row: u32) -> u64 {
         match self.chunk_of(row) {
-            Some(chunk) => self.words.load(chunk + u64::from(row) % CHUNK_WORDS),
+            Some(chunk) => self.words.view().load(chunk + u64::from(row) % CHUNK_WORDS),
             None => 0,
         }
     }
@@ -111,7 +111,7 @@ impl<W: Words> Inner<W> {
             Some(chunk) => chunk,
             None => self.grow(row)?,
         };
-        self.words.store(chunk + u64::from(row) % CHUNK_WORDS, value);
+        self.words.view().store(chunk + u64::from(row) % CHUNK_WORDS, value);
         Ok(())
     }
 
@@ -121,11 +121,11 @@ impl<W: Words> Inner<W> {
         if row >= MOST_ROWS {
             return None;
         }
-        let table = self.words.load(self.root + u64::from(row >> 16));
+        let table = self.words.view().load(self.root + u64::from(row >> 16));
         if table == 0 {
             return None;
         }
-        let chunk = self.words.load(table + u64::from(row >> 10) % FAN_OUT);
+        let chunk = self.words.view().load(table + u64::from(row >> 10) % FAN_OUT);
         (chunk != 0).then_some(chunk)
     }
 
@@ -142,12 +142,12 @@ impl<W: Words> Inner<W> {
 
     /// What `word` names, made of `count` zeroed words if it names nothing yet.
     fn named_by(&self, word: u64, count: u64) -> Result<u64, ArenaError> {
-        let found = self.words.load(word);
+        let found = self.words.view().load(word);
         if found != 0 {
             return Ok(found);
         }
         let made = self.words.allocate(count)?;
-        self.words.store(word, made);
+        self.words.view().store(word, made);
         Ok(made)
     }
 }

@@ -20,24 +20,24 @@ fn loom_a_set_word_carries_what_came_before() {
     explore(|| {
         let words = Arc::new(Inner::new(LoomWords::new(8 + 64 + 64 + 1024)).unwrap());
         let version = Arc::new(Version(UnsafeCell::new(0)));
-        let writer = {
+        let reader = {
             let (words, version) = (Arc::clone(&words), Arc::clone(&version));
             thread::spawn(move || {
-                // SAFETY: loom checks the access.
-                version.0.with_mut(|cell| unsafe { *cell = 9 });
-                words.set(3, 1).unwrap();
-                words.set(4, 2).unwrap();
+                let (second, first) = (words.get(4), words.get(3));
+                assert!(second == 0 || (second == 2 && first == 1));
+                if first == 1 {
+                    // SAFETY: loom checks the access.
+                    assert_eq!(version.0.with(|cell| unsafe { *cell }), 9);
+                } else {
+                    assert_eq!(first, 0);
+                }
             })
         };
-        let (second, first) = (words.get(4), words.get(3));
-        assert!(second == 0 || (second == 2 && first == 1));
-        if first == 1 {
-            // SAFETY: loom checks the access.
-            assert_eq!(version.0.with(|cell| unsafe { *cell }), 9);
-        } else {
-            assert_eq!(first, 0);
-        }
-        writer.join().unwrap();
+        // SAFETY: loom checks the access.
+        version.0.with_mut(|cell| unsafe { *cell = 9 });
+        words.set(3, 1).unwrap();
+        words.set(4, 2).unwrap();
+        reader.join().unwrap();
         assert_eq!((words.get(3), words.get(4)), (1, 2));
     });
 }

@@ -3,7 +3,7 @@
 
 use crate::arena::{Arena, Block, Category, Kind};
 use crate::error::ArenaError;
-use crate::words::Words;
+use crate::words::{WordHeap, Words};
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -43,21 +43,27 @@ impl ArenaWords {
         self.bytes.fetch_add(block.bytes, Ordering::Relaxed);
         Ok(block.offset)
     }
+}
 
+/// Every word of the arena, as address and length.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ArenaView<'a>(&'a [AtomicU64]);
+
+impl<'a> ArenaView<'a> {
     #[inline]
-    fn word(&self, word: u64) -> Option<&AtomicU64> {
-        usize::try_from(word).ok().and_then(|index| self.arena.words().get(index))
+    fn word(self, word: u64) -> Option<&'a AtomicU64> {
+        usize::try_from(word).ok().and_then(|index| self.0.get(index))
     }
 }
 
-impl Words for ArenaWords {
+impl Words for ArenaView<'_> {
     #[inline]
-    fn load(&self, word: u64) -> u64 {
+    fn load(self, word: u64) -> u64 {
         self.word(word).map_or(0, |word| word.load(Ordering::Acquire))
     }
 
     #[inline]
-    fn store(&self, word: u64, value: u64) {
+    fn store(self, word: u64, value: u64) {
         debug_assert!(self.word(word).is_some(), "word {word} is outside the arena");
         if let Some(word) = self.word(word) {
             word.store(value, Ordering::Release);
@@ -65,15 +71,24 @@ impl Words for ArenaWords {
     }
 
     #[inline]
-    fn compare_exchange(&self, word: u64, current: u64, new: u64) -> Result<u64, u64> {
+    fn compare_exchange(self, word: u64, current: u64, new: u64) -> Result<u64, u64> {
         self.word(word).map_or(Err(0), |word| {
             word.compare_exchange(current, new, Ordering::SeqCst, Ordering::SeqCst)
         })
     }
 
     #[inline]
-    fn fence(&self) {
+    fn fence(self) {
         fence(Ordering::SeqCst);
+    }
+}
+
+impl WordHeap for ArenaWords {
+    type View<'a> = ArenaView<'a>;
+
+    #[inline]
+    fn view(&self) -> ArenaView<'_> {
+        ArenaView(self.arena.words())
     }
 
     fn allocate(&self, count: u64) -> Result<u64, ArenaError> {

@@ -8,24 +8,35 @@ pub(crate) use arena_words::ArenaWords;
 
 use crate::error::ArenaError;
 
-/// Atomic 64-bit words, named by their index, and a way to get more of them.
+/// Atomic 64-bit words, named by their index.
 ///
-/// The containers' algorithms are written against this trait; the arena backs it in the engine and
-/// loom's atomics back it in the models. Every load acquires and every store releases: whoever sees
+/// The containers' algorithms are written against this trait and [`WordHeap`]; the arena backs them
+/// in the engine and loom's atomics in the models. Every load acquires and every store releases: whoever sees
 /// a stored value sees all that its writer did before. That costs nothing on x86-64, needs no
 /// fences that a race detector cannot follow, and leaves one rule to remember.
-pub(crate) trait Words: Send + Sync {
+pub(crate) trait Words: Copy {
     /// The word's value; 0 for a word that does not exist.
-    fn load(&self, word: u64) -> u64;
+    fn load(self, word: u64) -> u64;
 
     /// Replaces the word's value.
-    fn store(&self, word: u64, value: u64);
+    fn store(self, word: u64, value: u64);
 
     /// Replaces `current` by `new`; the value found when it is another one.
-    fn compare_exchange(&self, word: u64, current: u64, new: u64) -> Result<u64, u64>;
+    fn compare_exchange(self, word: u64, current: u64, new: u64) -> Result<u64, u64>;
 
     /// Orders everything before it against everything after it, among all such fences.
-    fn fence(&self);
+    fn fence(self);
+}
+
+/// The words of one container, and a way to get more of them.
+pub(crate) trait WordHeap: Send + Sync {
+    /// The words, in a form that stays in registers: an acquiring load makes the compiler forget
+    /// what it knows of memory, the address of the words included.
+    type View<'a>: Words
+    where
+        Self: 'a;
+
+    fn view(&self) -> Self::View<'_>;
 
     /// The index of the first of `count` zeroed words, aligned to 8 words. They belong to the
     /// container that holds this handle and are freed with it.
