@@ -54,39 +54,42 @@ const EXAMPLES: [Example; 5] = [
 const QUESTIONS: [(&str, &str); 8] = [
     (
         "Which airlines fly most, and how late do they arrive?",
-        "SELECT carrier, count(*) AS flights, round(avg(arr_delay), 1) AS minutes_late FROM flights \
-         GROUP BY carrier ORDER BY flights DESC LIMIT 5",
+        "SELECT carrier, count(*) AS flights, round(avg(arr_delay), 1) AS minutes_late
+FROM flights GROUP BY carrier ORDER BY flights DESC LIMIT 5",
     ),
     ("Who is carrier EV?", "SELECT name FROM airlines WHERE carrier = 'EV'"),
     (
         "In which months are flights late, and in which are they cancelled?",
-        "SELECT month, round(avg(dep_delay), 1) AS minutes_late, count(*) - count(dep_time) AS cancelled \
-         FROM flights GROUP BY month ORDER BY minutes_late DESC LIMIT 4",
+        "SELECT month, round(avg(dep_delay), 1) AS minutes_late,
+       count(*) - count(dep_time) AS cancelled
+FROM flights GROUP BY month ORDER BY minutes_late DESC LIMIT 4",
     ),
     (
         "When should one leave to be on time?",
-        "SELECT hour, round(avg(arr_delay), 1) AS minutes_late, count(*) AS flights FROM flights \
-         GROUP BY hour HAVING count(arr_delay) > 1000 ORDER BY minutes_late LIMIT 4",
+        "SELECT hour, round(avg(arr_delay), 1) AS minutes_late, count(*) AS flights
+FROM flights GROUP BY hour HAVING count(arr_delay) > 1000 ORDER BY minutes_late LIMIT 4",
     ),
     (
         "Which days went wrong?",
-        "SELECT month, day, round(avg(dep_delay), 1) AS minutes_late, count(*) - count(dep_time) AS cancelled \
-         FROM flights GROUP BY month, day ORDER BY minutes_late DESC LIMIT 4",
+        "SELECT month, day, round(avg(dep_delay), 1) AS minutes_late,
+       count(*) - count(dep_time) AS cancelled
+FROM flights GROUP BY month, day ORDER BY minutes_late DESC LIMIT 4",
     ),
     (
         "How often does a flight that left late arrive early?",
-        "SELECT count(*) AS flights, round(avg(dep_delay), 1) AS left_late, \
-         round(avg(arr_delay), 1) AS arrived_late, round(avg(distance)) AS miles FROM flights WHERE dep_delay > 0 AND arr_delay < 0",
+        "SELECT count(*) AS flights, round(avg(dep_delay), 1) AS left_late,
+       round(avg(arr_delay), 1) AS arrived_late, round(avg(distance)) AS miles
+FROM flights WHERE dep_delay > 0 AND arr_delay < 0",
     ),
     (
         "Which aircraft flew most?",
-        "SELECT tailnum, count(*) AS flights, sum(distance) AS miles FROM flights \
-         WHERE tailnum IS NOT NULL GROUP BY tailnum ORDER BY miles DESC LIMIT 4",
+        "SELECT tailnum, count(*) AS flights, sum(distance) AS miles
+FROM flights WHERE tailnum IS NOT NULL GROUP BY tailnum ORDER BY miles DESC LIMIT 4",
     ),
     (
         "When did it blow hardest?",
-        "SELECT origin, time_hour, wind_gust, visib FROM weather \
-         WHERE wind_gust > 55 ORDER BY wind_gust DESC, time_hour LIMIT 4",
+        "SELECT origin, time_hour, wind_gust, visib
+FROM weather WHERE wind_gust > 55 ORDER BY wind_gust DESC, time_hour LIMIT 4",
     ),
 ];
 
@@ -97,19 +100,20 @@ pub(crate) fn run(arguments: &QuickstartArguments, console: &mut Console<'_>) ->
     let database = Database::open(&arguments.dir)?;
     writeln!(
         console.out,
-        "1. Load five tables from compressed CSV. Each is loaded whole or not at \
-        all, and on the disk when its line appears.\n"
+        "1. Load five tables from compressed CSV. Each is loaded whole or not at all, and is on \
+         the disk when its line appears.\n"
     )?;
     for example in &EXAMPLES {
         load_example(&environment, &database, example, console)?;
     }
     writeln!(
         console.out,
-        "\n2. Ask eight questions. No index helps here: each reads its columns \
-        from end to end."
+        "\n2. Ask eight questions. No index helps here: each reads the columns it names from end \
+         to end."
     )?;
     for (number, (question, statement)) in QUESTIONS.iter().enumerate() {
-        writeln!(console.out, "\n({}) {question}\n    {statement}", number + 1)?;
+        let shown = statement.replace('\n', "\n    ");
+        writeln!(console.out, "\n({}) {question}\n    {shown}", number + 1)?;
         let result = database.query(&esker_sql::parse(statement)?)?;
         output::write_result(console.out, &result, Format::Table)?;
         writeln!(console.out, "{}", sql::timing(&result))?;
@@ -120,10 +124,10 @@ pub(crate) fn run(arguments: &QuickstartArguments, console: &mut Console<'_>) ->
         "\n3. Try next:\n\
          \x20   esker info {dir} flights\n\
          \x20   esker get {dir} planes N14228\n\
-         \x20   esker sql {dir} \"SELECT dest, count(*) FROM flights GROUP BY dest ORDER BY 2 DESC\"\n\
+         \x20   esker sql {dir} \"SELECT dest, count(*) FROM flights GROUP BY dest\"\n\
          \x20   esker load {dir} mine FILE.csv\n\
          \x20   esker check {dir}\n\
-         (From a clone of the repository, `cargo run --release --bin esker -- info {dir}` and so on.)"
+         (In a clone of the repository: `cargo run --release --bin esker -- info {dir}` and so on.)"
     );
     writeln!(console.out, "{next}")?;
     Ok(())

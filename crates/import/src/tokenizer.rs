@@ -2,7 +2,8 @@
 //!
 //! Two ways to the same answer. Without quotes, delimiters and line ends are found eight bytes at
 //! a time: for a word `w` and a byte pattern `p`, the bytes of `w ^ p` that are zero are where the
-//! pattern stands, and one addition marks them all; long fields go to `memchr`. With quotes, fields are walked one by one.
+//! pattern stands, and one addition marks them all; long fields go to `memchr`. With quotes, fields
+//! are walked one by one.
 //!
 //! Both work on blocks of rows, so that the positions, and then the fields read column by column,
 //! stay in the cache.

@@ -30,7 +30,8 @@ fn as_csv() {
 
 #[test]
 fn as_json() {
-    let wanted = "[\n{\"name\":\"a \\\"b\\\", c\\u001b[31m\",\"n\":-9223372036854775808,\"n_2\":0.1,\
+    let wanted = "[\n{\"name\":\"a \\\"b\\\", c\\u001b[31m\",\"n\":-9223372036854775808,\
+                  \"n_2\":0.1,\
                   \"when\":\"1970-01-01 00:00:00\"},\n\
                   {\"name\":\"\",\"n\":null,\"n_2\":\"NaN\",\"when\":null}\n]\n";
     assert_eq!(written(Format::Json), wanted);
