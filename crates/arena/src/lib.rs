@@ -12,8 +12,8 @@
 //!
 //! Nothing in arena memory is a pointer: containers name everything by its offset in the range.
 //!
-//! `unsafe` lives in `arena` (mapping, freeing blocks) and in the two containers that turn published
-//! bytes into slices, `append_vec` and `byte_heap`; all others go through atomic words.
+//! `unsafe` lives in `arena` (mapping, freeing blocks) and in the two containers that turn
+//! published bytes into slices, `append_vec` and `byte_heap`; all others go through atomic words.
 //!
 //! The algorithms are written over the words they use, so that loom can check them as they are. The
 //! models run with

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Invariants
-//! - `[0, words_end)` is only ever read and written as `AtomicU64`, from mapping to unmapping, so any
-//!   word in it may be loaded at any time, by anyone, whatever the allocator did meanwhile.
+//! - `[0, words_end)` is only ever read and written as `AtomicU64`, from mapping to unmapping, so
+//!   any word in it may be loaded at any time, by anyone, whatever the allocator did meanwhile.
 //! - `[words_end, len)` is reached only through [`Mapping::data`], whose callers prove exclusion.
 //! - The range stays mapped, readable and writable until the `Mapping` is dropped.
 #![allow(unsafe_code, reason = "maps memory and hands out views of it")]

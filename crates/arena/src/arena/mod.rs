@@ -19,8 +19,8 @@ pub(crate) use allocator::{Block, Kind};
 /// How much address space and memory an [`Arena`] may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArenaOptions {
-    /// Address space to reserve, in bytes. Costs no memory until used. When the system refuses, half
-    /// of it is tried, and so on down to 1 GiB.
+    /// Address space to reserve, in bytes. Costs no memory until used. When the system refuses,
+    /// half of it is tried, and so on down to 1 GiB.
     pub reserve_bytes: u64,
     /// The most memory that blocks may use together, in bytes. The reservation bounds it as well.
     pub limit_bytes: u64,

@@ -82,7 +82,10 @@ proptest! {
     }
 
     #[test]
-    fn any_reference_is_safe(references in prop::collection::vec(any::<u64>(), 100), shift in 0..40) {
+    fn any_reference_is_safe(
+        references in prop::collection::vec(any::<u64>(), 100),
+        shift in 0..40,
+    ) {
         let (mut writer, reader, _arena) = heap();
         for size in [10, 300, 70_000, 5 << 20, 8 << 20] {
             writer.push(&vec![1; size]).unwrap();

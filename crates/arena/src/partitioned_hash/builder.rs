@@ -203,8 +203,8 @@ impl<W: WordHeap> Index<W> {
                 return Err(error);
             }
         };
-        // A larger directory goes first: it says the same, and readers that are still in the old one
-        // learn from the root that they must look again.
+        // A larger directory goes first: it says the same, and readers that are still in the old
+        // one learn from the root that they must look again.
         if old.is_some() {
             self.set_directory(directory);
         }

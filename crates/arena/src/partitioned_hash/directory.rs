@@ -1,14 +1,15 @@
 //! The directory: which partition holds which tags.
 //!
 //! ```text
-//! root word   | line number of the directory (58 bits) | bits (6) |      0 while the index is empty
+//! root word   | line number of the directory (58 bits) | bits (6) |    0 while empty
 //! slot word   | line number of the header (34 bits) | version (30) |
 //! ```
 //!
-//! The directory has `1 << bits` slots, indexed by the leading bits of the tag. A partition of depth
-//! `d` fills `1 << (bits - d)` neighbouring slots. A slot's version rises with every publication, so
-//! a slot word never comes back, even when a header's memory does. A directory that was doubled is
-//! kept, unchanged, until the index goes: readers may still be in it, and learn from the root.
+//! The directory has `1 << bits` slots, indexed by the leading bits of the tag. A partition of
+//! depth `d` fills `1 << (bits - d)` neighbouring slots. A slot's version rises with every
+//! publication, so a slot word never comes back, even when a header's memory does. A directory that
+//! was doubled is kept, unchanged, until the index goes: readers may still be in it, and learn from
+//! the root.
 
 use crate::error::ArenaError;
 use crate::partitioned_hash::line::LINE_WORDS;

@@ -1,4 +1,5 @@
-//! The primary index: a multimap from 64-bit hashes to locations, near 17 bytes an entry at any size.
+//! The primary index: a multimap from 64-bit hashes to locations, near 17 bytes an entry at any
+//! size.
 //!
 //! The top 32 bits of the hash are the entry's *tag*. Leading tag bits pick a partition through a
 //! directory; the tag's remaining bits pick a home line in the partition, by multiply and shift, so
@@ -16,8 +17,8 @@
 //! A partition grows by a sixth when it is seven eighths full, and splits in two past 4,096 entries
 //! (1,024 while the index is small). Both build new pages from the partition's own tags, without
 //! touching a row, and publish them with one directory word. A partition is a list of pages of one
-//! size rather than one block, so that what a small partition gives back serves a larger one: with a
-//! well-mixed hash all partitions grow at the same time, and blocks of their sizes would pile up.
+//! size rather than one block, so that what a small partition gives back serves a larger one: with
+//! a well-mixed hash all partitions grow at the same time, and blocks of their sizes would pile up.
 //!
 //! Invariants
 //! - One writer at a time (a mutex); readers take no lock.
@@ -28,9 +29,9 @@
 //! - Memory serves one purpose until the index goes (see `pages`), so an overtaken reader meets
 //!   entries, old or of another hash, but never anything that is not an entry.
 //!
-//! What a caller must know: `visit` may see a location twice, or one whose hash differs, or one that
-//! was replaced or removed while it looked. It checks the stored key, and treats the location as of
-//! some moment between the call and now. With the hash keyed by a secret nobody can aim at a
+//! What a caller must know: `visit` may see a location twice, or one whose hash differs, or one
+//! that was replaced or removed while it looked. It checks the stored key, and treats the location
+//! as of some moment between the call and now. With the hash keyed by a secret nobody can aim at a
 //! partition; equal hashes by the thousand still work, at a cost linear in their number.
 
 mod builder;
@@ -94,8 +95,8 @@ impl PartitionedHash {
 
     /// Shows `visit` every value whose hash has the same top 32 bits, until it breaks.
     ///
-    /// Values whose `insert` returned before the call, and that were not removed, are all shown. See
-    /// the module's notes for what else may be.
+    /// Values whose `insert` returned before the call, and that were not removed, are all shown.
+    /// See the module's notes for what else may be.
     #[inline]
     pub fn candidates<B>(
         &self,

@@ -31,8 +31,8 @@ fn find(index: &Model, tag: u32, value: u64) -> bool {
     index.candidates(tag, matching).is_break()
 }
 
-/// Runs `write` beside a reader of `(tag, value)`, which is in the index throughout. When the writer
-/// is seen to be done, what it `added` is there too.
+/// Runs `write` beside a reader of `(tag, value)`, which is in the index throughout. When the
+/// writer is seen to be done, what it `added` is there too.
 fn beside(index: &Model, steady: (u32, u64), added: (u32, u64), write: impl Fn(&Model)) {
     let done = Arc::new(AtomicBool::new(false));
     let reader = {

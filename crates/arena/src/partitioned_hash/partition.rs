@@ -6,8 +6,8 @@
 //! ```
 //!
 //! A page is `1 << page shift` lines and is named by the number of its first line in the arena. The
-//! first word and the page names are written before the header is published and not changed until it
-//! is retired; the second word belongs to the writer.
+//! first word and the page names are written before the header is published and not changed until
+//! it is retired; the second word belongs to the writer.
 #![allow(clippy::cast_possible_truncation, reason = "a word of page names is two 32-bit halves")]
 
 use crate::partitioned_hash::line::{LINE_SLOTS, LINE_WORDS};

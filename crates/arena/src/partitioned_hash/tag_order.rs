@@ -4,8 +4,9 @@
 /// Moves for each entry that insertion may cost before another sort is cheaper.
 const MOST_MOVES: usize = 16;
 
-/// Sorts by tag. In line order entries are a few places from where they belong, so insertion does it
-/// in a few moves each; where it does not (equal tags by the thousand), an ordinary sort goes on.
+/// Sorts by tag. In line order entries are a few places from where they belong, so insertion does
+/// it in a few moves each; where it does not (equal tags by the thousand), an ordinary sort goes
+/// on.
 pub(super) fn sort_by_tag(entries: &mut [(u32, u64)]) {
     let mut moves = MOST_MOVES * entries.len();
     for index in 1..entries.len() {

@@ -70,7 +70,8 @@ fn changes() -> impl Strategy<Value = Change> {
     prop_oneof![
         8 => (hashes(), 1u64..9).prop_map(|(hash, value)| Change::Insert(hash, value)),
         4 => (hashes(), 1u64..9).prop_map(|(hash, value)| Change::Remove(hash, value)),
-        4 => (hashes(), 1u64..9, 1u64..9).prop_map(|(hash, old, new)| Change::Replace(hash, old, new)),
+        4 => (hashes(), 1u64..9, 1u64..9)
+            .prop_map(|(hash, old, new)| Change::Replace(hash, old, new)),
         1 => many.prop_map(Change::InsertMany),
     ]
 }

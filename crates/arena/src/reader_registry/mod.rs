@@ -13,9 +13,9 @@
 //!    slot: v ─► 0
 //! ```
 //!
-//! Why no snapshot is missed: the two fences have an order. If the reader's is first, the merger sees
-//! the claim or the commit that followed it. If the merger's is first, the reader loads a `visible`
-//! at least as new as v₀, so v ≥ v₀ ≥ oldest. Either way oldest ≤ v.
+//! Why no snapshot is missed: the two fences have an order. If the reader's is first, the merger
+//! sees the claim or the commit that followed it. If the merger's is first, the reader loads a
+//! `visible` at least as new as v₀, so v ≥ v₀ ≥ oldest. Either way oldest ≤ v.
 //!
 //! Slots lie in blocks of 512, the first word of each naming the next block; a block is added when
 //! all are taken and stays. A slot word holds 0 (free), the commit plus one, or `CLAIMED`.

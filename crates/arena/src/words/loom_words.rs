@@ -64,7 +64,7 @@ impl WordHeap for LoomWords {
     }
 }
 
-/// Runs a model over every interleaving with at most three preemptions.
+/// Runs a model over every interleaving with at most three preemptions (`LOOM_MAX_PREEMPTIONS`).
 ///
 /// The model's own thread writes and a spawned one reads, never the other way round: loom remembers
 /// one last access a word, so a writer that loads a word before it stores to it hides a reader's
@@ -72,7 +72,7 @@ impl WordHeap for LoomWords {
 /// second, its loads meet the writer's stores, which nothing hides.
 pub(crate) fn explore(model: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(3);
+    builder.preemption_bound = builder.preemption_bound.or(Some(3));
     builder.max_branches = 20_000;
     let runs = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(0));
     let counted = std::sync::Arc::clone(&runs);

@@ -11,9 +11,9 @@ use crate::error::ArenaError;
 /// Atomic 64-bit words, named by their index.
 ///
 /// The containers' algorithms are written against this trait and [`WordHeap`]; the arena backs them
-/// in the engine and loom's atomics in the models. Every load acquires and every store releases: whoever sees
-/// a stored value sees all that its writer did before. That costs nothing on x86-64, needs no
-/// fences that a race detector cannot follow, and leaves one rule to remember.
+/// in the engine and loom's atomics in the models. Every load acquires and every store releases:
+/// whoever sees a stored value sees all that its writer did before. That costs nothing on x86-64,
+/// needs no fences that a race detector cannot follow, and leaves one rule to remember.
 pub(crate) trait Words: Copy {
     /// The word's value; 0 for a word that does not exist.
     fn load(self, word: u64) -> u64;
