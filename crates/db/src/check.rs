@@ -130,10 +130,14 @@ fn check_rows(snapshot: &Snapshot, table: &Arc<TableCore>, report: &mut CheckRep
             [] => id.to_vec(),
             _ => positions.iter().filter_map(|p| values.get(*p).copied()).collect(),
         };
-        let found = table.find(&key, at, |found| {
-            let same = found.unit.row_id(found.row)? == row_id;
-            Ok((same, table.copy_row(&found)?))
-        })?;
+        let found = table.find(
+            &key,
+            || at,
+            |found| {
+                let same = found.unit.row_id(found.row)? == row_id;
+                Ok((same, table.copy_row(&found)?))
+            },
+        )?;
         let same = |copy: &Vec<Value>| {
             copy.iter().zip(values).all(|(a, b)| a.as_ref() == *b) && copy.len() == values.len()
         };

@@ -1,8 +1,8 @@
 //! A handle to a database.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 
 use esker_format::Schema;
 use esker_format::TableId;
@@ -231,10 +231,13 @@ impl Engine {
             }
             catalogue.closed = true;
         }
-        match &self.journal {
-            Journal::Log(log) => Ok(log.close()?),
+        let result = match &self.journal {
+            Journal::Log(log) => log.close(),
             Journal::Memory(..) => Ok(()),
-        }
+        };
+        // Handles that are left may still read; another process may open the database.
+        drop(self.lock_file.lock().unwrap_or_else(PoisonError::into_inner).take());
+        Ok(result?)
     }
 
     /// A long log or a large unsaved index would make the next open slow.

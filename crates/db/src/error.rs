@@ -61,6 +61,12 @@ impl Error {
         matches!(self.kind, ErrorKind::Conflict | ErrorKind::NoSpace | ErrorKind::Locked)
     }
 
+    /// The same error once more, for whoever asks again.
+    #[must_use]
+    pub(crate) fn repeated(&self) -> Self {
+        Self { kind: self.kind, message: self.message.clone() }
+    }
+
     /// The same error with a place in front of its message.
     #[must_use]
     pub(crate) fn at(self, place: impl fmt::Display) -> Self {

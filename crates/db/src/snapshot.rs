@@ -116,7 +116,7 @@ impl SnapshotTable {
         let schema = core.schema();
         let key = fit_key(&schema, key)?;
         let at = self.snapshot.commit();
-        let values = core.find(&key, at, |found| core.copy_row(&found))?;
+        let values = core.find(&key, || at, |found| core.copy_row(&found))?;
         Ok(values.map(|values| Row::new(schema, values)))
     }
 

@@ -205,8 +205,12 @@ impl Table {
         mut take: impl FnMut(&esker_table::Found<'_>) -> esker_table::Result<R>,
     ) -> Result<Option<R>> {
         loop {
-            let at = self.engine.visible();
-            let found = self.core.find(key, at, |found| take(&found))?;
+            let mut at = 0;
+            let read_at = || {
+                at = self.engine.visible();
+                at
+            };
+            let found = self.core.find(key, read_at, |found| take(&found))?;
             // A merge may have dropped what commit `at` saw, since it was not registered.
             if found.is_some() || self.core.drop_horizon() <= at {
                 return Ok(found);

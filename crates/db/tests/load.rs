@@ -161,3 +161,17 @@ fn generated_keys_and_every_type_load_and_read_back() {
     assert_eq!(db.check().unwrap().problems, []);
     assert!(db.info().tables[0].segments <= 8);
 }
+
+#[test]
+fn a_load_that_has_failed_cannot_be_finished() {
+    let db = small_segments().memory().unwrap();
+    let t = db.create_table("people", people()).unwrap();
+    t.insert(&person("key 3", 1)).unwrap();
+    let mut load = t.load().unwrap();
+    load.push(batch(0..1_000)).unwrap();
+    assert_eq!(load.wait().unwrap_err().kind(), ErrorKind::AlreadyExists);
+    let e = load.finish().unwrap_err();
+    assert_eq!(e.to_string(), "key name = key 3 exists already");
+    assert_eq!(t.count().unwrap(), 1);
+    assert_eq!(db.check().unwrap().problems, []);
+}

@@ -199,3 +199,29 @@ fn a_directory_that_is_not_ours_is_left_alone() {
     assert!(e.to_string().contains("not an Esker database"), "{e}");
     assert_eq!(dir.files(), ["letter.txt"]);
 }
+
+#[test]
+fn a_closed_database_can_be_opened_while_handles_are_left() {
+    let dir = Directory::new("closed");
+    let db = Database::open(&dir.0).unwrap();
+    let t = db.create_table("people", people()).unwrap();
+    t.insert(&person("Ada", 36)).unwrap();
+    db.close().unwrap();
+    assert_eq!(t.insert(&person("Bob", 1)).unwrap_err().kind(), ErrorKind::InvalidInput);
+    let again = Database::open(&dir.0).unwrap();
+    assert_eq!(again.table("people").unwrap().count().unwrap(), 1);
+    assert_eq!(t.count().unwrap(), 1);
+}
+
+#[test]
+fn an_overlong_value_is_refused_by_every_way_in() {
+    let db = Options::new().memory().unwrap();
+    let schema = Schema::builder().field("text", DataType::Text).build().unwrap();
+    let t = db.create_table("texts", schema).unwrap();
+    let row = [Value::Text("x".repeat((8 << 20) + 1))];
+    let expected = "field \"text\": 8388609 bytes, at most 8388608";
+    assert_eq!(t.insert(&row).unwrap_err().to_string(), expected);
+    assert_eq!(t.appender().append(&row).unwrap_err().to_string(), expected);
+    assert_eq!(t.load().unwrap().push_row(&row).unwrap_err().to_string(), expected);
+    assert_eq!(t.count().unwrap(), 0);
+}

@@ -1,5 +1,6 @@
 //! Owned columns: rows on their way into a table.
 
+use crate::row::VALUE_BYTES_MAX;
 use crate::{DataType, Error, Result, Schema, Value, ValueRef};
 
 /// Texts or byte strings, end to end.
@@ -223,7 +224,7 @@ impl Column {
             (Values::F32(v), Value::Float32(x)) => v.push(*x),
             (Values::I32(v), Value::Date(x)) if self.data_type == DataType::Date => v.push(*x),
             (Values::Variable(v), Value::Text(x)) if self.data_type == DataType::Text => {
-                return v.push(x.as_bytes());
+                return x.len() <= VALUE_BYTES_MAX && v.push(x.as_bytes());
             }
             _ => return false,
         }
@@ -308,6 +309,13 @@ impl Batch {
 pub fn check_value(field: &crate::Field, value: ValueRef<'_>) -> Result<()> {
     if value.is_null() && !field.nullable {
         return Err(Error::invalid(format!("field {:?} must not be null", field.name)));
+    }
+    let len = value.as_bytes().map_or(0, <[u8]>::len);
+    if len > VALUE_BYTES_MAX {
+        let name = &field.name;
+        return Err(Error::invalid(format!(
+            "field {name:?}: {len} bytes, at most {VALUE_BYTES_MAX}"
+        )));
     }
     let fitted = value.coerce(field.data_type);
     fitted.map(drop).map_err(|e| e.at(format_args!("field {:?}", field.name)))

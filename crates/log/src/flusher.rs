@@ -249,10 +249,12 @@ impl Log {
 
     /// Tells everybody that the batch is durable.
     fn publish(&self, flusher: &mut Flusher) {
-        self.durable.store(flusher.last_commit, Ordering::Release);
+        // The hook first: whoever sees `durable` cover its commit goes on at once, and must find
+        // that the layer above knows.
         if let Some(on_durable) = &self.on_durable {
             on_durable(flusher.last_commit);
         }
+        self.durable.store(flusher.last_commit, Ordering::Release);
         flusher.batch.clear();
         if flusher.batch.capacity() > BUFFER_BYTES_MAX {
             flusher.batch = Vec::new();

@@ -6,8 +6,9 @@ use std::sync::atomic::Ordering;
 use esker_format::codec::Writer;
 use esker_format::edit::{Edit, ROWS_FRAME, RowChange};
 use esker_format::frame::PAYLOAD_BYTES_MAX;
-use esker_format::row::{VALUE_BYTES_MAX, encode_row};
+use esker_format::row::encode_row;
 use esker_format::{Batch, Schema, TableId, Value, ValueRef};
+use esker_table::TableWriter;
 use esker_table::table::{Existing, PreparedPut};
 
 use super::{Catalogue, Engine, Ticket};
@@ -62,6 +63,26 @@ impl Staged {
     }
 }
 
+impl Staged {
+    fn apply(
+        &self,
+        writer: &mut TableWriter,
+        commit: u64,
+        new_unit: &mut dyn FnMut() -> u64,
+    ) -> esker_table::Result<()> {
+        for existing in &self.deletes {
+            writer.delete(existing, commit)?;
+        }
+        self.puts.iter().try_for_each(|(row, put)| writer.put(row, put, commit, new_unit))
+    }
+}
+
+/// The commit has a number, so recovery will apply it whole; this process no longer can.
+fn half_applied(e: esker_table::Error) -> Error {
+    let message = format!("the commit is in the log but could not be applied: {e}");
+    Error::new(ErrorKind::OutcomeUnknown, message)
+}
+
 impl Engine {
     /// One atomic commit of changes to one table: `stage` validates them under the commit lock.
     pub fn commit_rows<R>(
@@ -88,8 +109,10 @@ impl Engine {
     fn apply(&self, catalogue: &mut Catalogue, id: TableId, staged: &Staged) -> Result<Ticket> {
         let mut scratch = std::mem::take(&mut catalogue.scratch);
         let entry = entry(catalogue, id)?;
-        let schema = entry.writer.table().schema();
-        staged.encode(&mut scratch, id, &schema);
+        if self.is_durable() {
+            let schema = entry.writer.table().schema();
+            staged.encode(&mut scratch, id, &schema);
+        }
         if scratch.len() > PAYLOAD_BYTES_MAX {
             let (bytes, most) = (scratch.len(), PAYLOAD_BYTES_MAX);
             return Err(Error::new(
@@ -101,12 +124,9 @@ impl Engine {
         let ticket = self.journal.append(ROWS_FRAME, scratch.as_bytes())?;
         scratch.clear();
         let commit = ticket.commit();
-        let new_unit = &mut || self.new_unit();
-        for existing in &staged.deletes {
-            entry.writer.delete(existing, commit)?;
-        }
-        for (row, put) in &staged.puts {
-            entry.writer.put(row, put, commit, new_unit)?;
+        if let Err(e) = staged.apply(&mut entry.writer, commit, &mut || self.new_unit()) {
+            catalogue.broken = true;
+            return Err(half_applied(e));
         }
         let after = self.freeze_if_full(entry, 0);
         catalogue.scratch = scratch;
@@ -140,7 +160,10 @@ impl Engine {
             let ticket = self.journal.append(ROWS_FRAME, scratch.as_bytes())?;
             scratch.clear();
             let new_unit = &mut || self.new_unit();
-            entry.writer.push_batch(batch, first, ticket.commit(), new_unit)?;
+            if let Err(e) = entry.writer.push_batch(batch, first, ticket.commit(), new_unit) {
+                catalogue.broken = true;
+                return Err(half_applied(e));
+            }
             let after = self.freeze_if_full(entry, 0);
             catalogue.scratch = scratch;
             self.watermarks.publish(ticket.commit());
@@ -237,21 +260,8 @@ pub(crate) fn fit_value(field: &esker_format::Field, value: &Value) -> Result<Va
 }
 
 fn fit_reference<'a>(field: &esker_format::Field, value: ValueRef<'a>) -> Result<ValueRef<'a>> {
-    let len = value.as_bytes().map_or(0, <[u8]>::len);
-    if len > VALUE_BYTES_MAX {
-        return Err(Error::invalid(format!(
-            "field {:?}: {len} bytes, at most {VALUE_BYTES_MAX}",
-            field.name
-        )));
-    }
-    match value.coerce(field.data_type) {
-        Ok(fitted) if field.nullable || !fitted.is_null() => Ok(fitted),
-        // The check has the words.
-        _ => {
-            esker_format::batch::check_value(field, value)?;
-            Ok(value)
-        }
-    }
+    esker_format::batch::check_value(field, value)?;
+    Ok(value.coerce(field.data_type)?)
 }
 
 /// Fits a key to the key fields.

@@ -54,6 +54,8 @@ pub(crate) struct Catalogue {
     pub checkpoint_number: u64,
     pub checkpoint_commit: u64,
     pub closed: bool,
+    /// A numbered commit could not be applied: memory and log differ until the next open.
+    pub broken: bool,
     pub scratch: esker_format::codec::Writer,
 }
 
@@ -80,7 +82,8 @@ pub(crate) struct Engine {
     pub stopping: AtomicBool,
     /// Frozen bytes that wait to be sealed.
     pub frozen_bytes: AtomicU64,
-    pub _lock: Option<Box<dyn FileLock>>,
+    /// Held until the database is closed.
+    pub lock_file: Mutex<Option<Box<dyn FileLock>>>,
 }
 
 impl Engine {
@@ -98,6 +101,10 @@ impl Engine {
         let catalogue = self.lock();
         if catalogue.closed {
             return Err(Error::invalid("the database is closed"));
+        }
+        if catalogue.broken {
+            let message = "a commit could not be applied; open the database again";
+            return Err(Error::new(ErrorKind::Poisoned, message));
         }
         Ok(catalogue)
     }

@@ -18,8 +18,15 @@ use super::worker::Shared;
 use crate::engine::{Engine, entry};
 use crate::{Error, ErrorKind, Result, Table};
 
-/// Entries per hold of the commit lock.
+/// Entries per hold of the commit lock, about.
 const LOCKED_BATCH: usize = 4_096;
+
+/// How far a hash is shifted to get the number of its batch. Batches are whole ranges of leading
+/// bits, as the index's partitions are: half a partition's range at a time would crowd its lines.
+fn batch_shift(entries: usize) -> u32 {
+    let bits = (entries / LOCKED_BATCH).checked_ilog2().unwrap_or(0);
+    64 - bits
+}
 
 /// Indexes the rows of segment `id`, which `batch` holds.
 pub(super) fn index_segment(shared: &Shared, batch: &Batch, id: u64) -> Result<()> {
@@ -30,22 +37,20 @@ pub(super) fn index_segment(shared: &Shared, batch: &Batch, id: u64) -> Result<(
         (0..batch.len()).map(|row| (keys.hash(row), Location::new(id, row).word())).collect();
     entries.sort_unstable();
     keys.refuse_repeated(&entries)?;
-    // Homes in the index rise with the hash, so every batch is spread over all of it: batches of
-    // neighbouring hashes would crowd the first lines of a young index, at a quadratic cost.
-    let batches = entries.len().div_ceil(LOCKED_BATCH);
-    for first in 0..batches {
-        let chunk: Vec<_> = entries.iter().skip(first).step_by(batches).copied().collect();
+    let shift = batch_shift(entries.len());
+    let batch_of = |entry: &(u64, u64)| entry.0.checked_shr(shift).unwrap_or(0);
+    for chunk in entries.chunk_by(|a, b| batch_of(a) == batch_of(b)) {
         {
             let mut catalogue = engine.lock_for_change()?;
             entry(&mut catalogue, table.core.id())?;
             let view = table.core.view();
             let own = shared.segments();
             if !table.core.index().is_empty() {
-                for (hash, word) in &chunk {
+                for (hash, word) in chunk {
                     keys.check_free(&view, &own, *hash, row_of(*word), id)?;
                 }
             }
-            table.core.index().insert_many(&chunk)?;
+            table.core.index().insert_many(chunk)?;
         }
         engine.environment.tasks.pause();
     }

@@ -20,6 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use esker_format::edit::Edit;
+use esker_format::row::VALUE_BYTES_MAX;
 use esker_format::{Batch, Column, ColumnSlice, Schema, Value};
 
 use crate::engine::entry;
@@ -144,6 +145,12 @@ impl Load {
                 let message = format!("field {name:?}: expected {want} rows, found {got}");
                 return Err(Error::invalid(message));
             }
+            let longest = (0..column.len()).filter_map(|i| column.bytes(i)).map(<[u8]>::len).max();
+            if longest.is_some_and(|len| len > VALUE_BYTES_MAX) {
+                let len = longest.unwrap_or_default();
+                let message = format!("field {name:?}: {len} bytes, at most {VALUE_BYTES_MAX}");
+                return Err(Error::invalid(message));
+            }
             let null = column.nulls.as_ref().and_then(|n| n.iter().position(|b| *b != 0));
             if let Some(row) = null.filter(|_| !field.nullable) {
                 let row = self.rows + row as u64;
@@ -225,7 +232,7 @@ impl Load {
         // Why a worker failed has been told, or nobody asks any more.
         let _ = self.shared.wait_below(1);
         let table = &self.shared.table;
-        let segments = self.shared.segments();
+        let segments = self.shared.take_segments();
         let ids: Vec<u64> = segments.iter().map(|s| s.id()).collect();
         for segment in &segments {
             if !self.schema().key_positions().is_empty() {

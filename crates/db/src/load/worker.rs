@@ -57,6 +57,11 @@ impl Shared {
         self.state().segments.clone()
     }
 
+    /// Gives the segments up: the load is over.
+    pub fn take_segments(&self) -> Vec<Arc<Segment>> {
+        std::mem::take(&mut self.state().segments)
+    }
+
     /// Starts writing a segment, once fewer than `most` are being written.
     pub fn start(self: &Arc<Self>, batch: Batch, most: usize) -> Result<()> {
         self.wait_below(most)?;
@@ -77,9 +82,9 @@ impl Shared {
         loop {
             let seen = self.progress.generation();
             {
-                let mut state = self.state();
+                let state = self.state();
                 if state.running < most {
-                    return state.error.take().map_or(Ok(()), Err);
+                    return state.error.as_ref().map_or(Ok(()), |e| Err(e.repeated()));
                 }
             }
             self.engine().environment.tasks.wait(&self.progress, seen);
@@ -125,7 +130,9 @@ impl Shared {
         let row_ids: Vec<u64> = (first_row_id..first_row_id + batch.len() as u64).collect();
         let (file_bytes, target) = writer.finish(&row_ids, None)?;
         let entry = SegmentEntry { id, rows: spec.rows, file_bytes, holds_through: 0 };
-        Ok(sink.finish(entry, target)?)
+        let segment = sink.finish(entry, target)?;
+        sink.keep();
+        Ok(segment)
     }
 }
 

@@ -62,6 +62,7 @@ impl Engine {
         let share = self.options.merge_share_percent;
         let mut sink = FileSink::new(self, table.schema()).with_share(share);
         let rewritten = plan.build(&mut sink)?;
+        sink.keep();
         let segments = rewritten.entries();
         let edit = Edit::Merge { table: table.id(), inputs: ids, segments };
         self.install(table, rewritten, &edit)?;

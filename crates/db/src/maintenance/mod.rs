@@ -84,6 +84,10 @@ impl Engine {
     }
 
     fn do_one_job(self: &Arc<Self>) -> Result<bool> {
+        if self.journal.log().is_some_and(esker_log::Log::is_poisoned) {
+            let message = "a write or a sync of the log failed; open the database again";
+            return Err(crate::Error::new(crate::ErrorKind::Poisoned, message));
+        }
         let reclaimed = self.reclaim();
         if self.seal_frozen()? {
             return Ok(true);

@@ -42,6 +42,7 @@ impl Engine {
         };
         let mut sink = FileSink::new(self, table.schema());
         let rewritten = plan.build(&mut sink)?;
+        sink.keep();
         let segments = rewritten.entries();
         let edit = Edit::Seal { table: table.id(), through, segments };
         if self.install(&table, rewritten, &edit)? {
@@ -63,12 +64,14 @@ impl Engine {
         rewritten: Rewritten,
         edit: &Edit,
     ) -> Result<bool> {
+        let doom = || rewritten.segments.iter().for_each(|segment| segment.doom());
         if !rewritten.segments.is_empty() {
-            self.sync_segment_dir()?;
+            self.sync_segment_dir().inspect_err(|_| doom())?;
         }
         self.environment.tasks.pause();
-        let Some(ticket) = self.number_edit(table.id(), edit)? else {
-            rewritten.segments.iter().for_each(|segment| segment.doom());
+        let numbered = self.number_edit(table.id(), edit).inspect_err(|_| doom())?;
+        let Some(ticket) = numbered else {
+            doom();
             return Ok(false);
         };
         if !esker_log::sabotage::planted("publish_before_durable") {

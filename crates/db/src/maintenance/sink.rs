@@ -17,6 +17,17 @@ pub(crate) struct FileSink<'a> {
     /// Yields the processor so that merging keeps to its share; 0 for no yielding.
     share_percent: u32,
     worked_since_ns: u64,
+    /// Files made so far, which go again unless they are kept.
+    created: Vec<u64>,
+}
+
+impl Drop for FileSink<'_> {
+    fn drop(&mut self) {
+        for id in &self.created {
+            // A file that stays behind is named by no catalogue and goes at the next open.
+            let _ = self.engine.environment.files.remove(&segment_path(&self.engine.dir, *id));
+        }
+    }
 }
 
 /// Bytes in memory, aligned for any column.
@@ -47,13 +58,18 @@ impl<'a> FileSink<'a> {
     /// A sink that works as fast as it can.
     pub fn new(engine: &'a Arc<Engine>, schema: Arc<Schema>) -> Self {
         let worked_since_ns = engine.environment.clock.monotonic_ns();
-        Self { engine, schema, share_percent: 0, worked_since_ns }
+        Self { engine, schema, share_percent: 0, worked_since_ns, created: Vec::new() }
     }
 
     /// A sink that spends at most a share of its time working.
     pub fn with_share(mut self, percent: u32) -> Self {
         self.share_percent = percent;
         self
+    }
+
+    /// What was written stays: from here on its segments answer for their files.
+    pub fn keep(&mut self) {
+        self.created.clear();
     }
 
     /// Opens a finished segment without syncing it: the caller does.
@@ -91,6 +107,7 @@ impl SegmentSink for FileSink<'_> {
         }
         let path = segment_path(&self.engine.dir, id);
         let file = self.engine.environment.files.open(&path, OpenMode::CreateNew)?;
+        self.created.push(id);
         Ok(SinkTarget::File(file))
     }
 

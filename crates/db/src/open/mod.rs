@@ -112,7 +112,7 @@ impl Engine {
             dirty: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
             frozen_bytes: AtomicU64::new(0),
-            _lock: lock,
+            lock_file: Mutex::new(lock),
         }))
     }
 }
@@ -190,6 +190,10 @@ fn recover(
     let journal = if options.read_only {
         Journal::Memory(Arc::clone(&watermarks), AtomicU64::new(last + 1))
     } else {
+        // Recovery trusts no page cache: what replaces older files is durable before they go.
+        let file = environment.files.open(&checkpoint_path(dir, number), OpenMode::Write)?;
+        file.sync_data()?;
+        environment.files.sync_dir(dir)?;
         let log = start_log(scan, &watermarks)?;
         remove_leftovers(&environment, dir, number, &recovered)?;
         Journal::Log(Box::new(log))

@@ -47,6 +47,7 @@ impl Recovered {
             checkpoint_number: 0,
             checkpoint_commit: 0,
             closed: false,
+            broken: false,
             scratch: esker_format::codec::Writer::new(),
         };
         let segment_files = BTreeSet::new();
@@ -74,7 +75,6 @@ pub(super) fn replay(
     recovered.catalogue.next_table = checkpoint.next_table;
     recovered.catalogue.checkpoint_number = checkpoint.number;
     recovered.catalogue.checkpoint_commit = checkpoint.commit;
-    let commit = checkpoint.commit;
     let number = checkpoint.number;
     let tables = checkpoint.tables.into_iter();
     let mut tables: BTreeMap<TableId, Table> =
@@ -88,13 +88,17 @@ pub(super) fn replay(
         }
     }
     for table in tables.values_mut() {
-        assemble(environment, dir, &mut recovered, table, commit)?;
+        assemble(environment, dir, &mut recovered, table)?;
     }
     for frame in scan.frames() {
         let frame = frame?;
         if frame.kind == ROWS_FRAME {
             let at = |e: Error| e.at(format_args!("log frame {}", frame.commit));
             let changes = RowChange::decode_all(&frame.payload).map_err(|e| at(e.into()))?;
+            // All rows of one commit go to one group, as when they were written.
+            for entry in recovered.catalogue.tables.values_mut() {
+                entry.writer.make_room(changes.len());
+            }
             for change in changes {
                 apply_change(&mut recovered, &mut tables, change, frame.commit).map_err(at)?;
             }
@@ -176,7 +180,6 @@ fn assemble(
     dir: &Path,
     recovered: &mut Recovered,
     table: &mut Table,
-    commit: u64,
 ) -> Result<()> {
     let state = &table.state;
     let schema = Arc::new(state.schema.clone());
@@ -213,9 +216,14 @@ fn assemble(
             if let RowChange::Put { row_id, row, .. } = change {
                 let row = owned_row(&schema, row)?;
                 let new_unit = &mut recovered.next_unit;
-                let location = restore(&mut writer, &row, row_id, None, commit, new_unit)?;
+                let created = group.newest_commit;
+                let location = restore(&mut writer, &row, row_id, None, created, new_unit)?;
                 table.open.insert(row_id, location);
             }
+        }
+        // Group by group, so that sealing through a group's newest commit stays exact.
+        if state.groups.len() > 1 {
+            writer.freeze();
         }
     }
     let entry = TableEntry {
@@ -249,7 +257,6 @@ fn restore(
     next_unit: &mut u64,
 ) -> Result<Location> {
     writer.note_row_id(row_id);
-    writer.make_room(1);
     let mut new_unit = || {
         *next_unit += 1;
         *next_unit - 1

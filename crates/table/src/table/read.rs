@@ -25,7 +25,10 @@ enum Walk<'v> {
 }
 
 impl Table {
-    /// Looks up a row by its key as of commit `at`, and hands it to `take`.
+    /// Looks up a row by its key as of the commit that `read_at` names, and hands it to `take`.
+    ///
+    /// `read_at` is asked again when a merge has overtaken the look-up: a registered snapshot names
+    /// the same commit again, an unregistered reader the newest.
     ///
     /// Takes no lock. `key` has one value per key field, fitted to the field's type; for a
     /// generated key, the row id.
@@ -35,10 +38,11 @@ impl Table {
     pub fn find<R>(
         &self,
         key: &[ValueRef<'_>],
-        at: u64,
+        mut read_at: impl FnMut() -> u64,
         mut take: impl FnMut(Found<'_>) -> Result<R>,
     ) -> Result<Option<R>> {
         loop {
+            let at = read_at();
             let view = self.view.load();
             let outcome = match row_id_of(key).filter(|_| view.schema.key_positions().is_empty()) {
                 Some(row_id) => self.find_row_id_in(&view, row_id, at)?,
