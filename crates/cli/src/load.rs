@@ -129,11 +129,13 @@ fn load_rows(table: &Table, reader: CsvReader) -> Result<ImportReport> {
         show_progress(&bar, progress);
         Ok::<_, Failure>(())
     });
-    bar.set_message("making it durable");
-    let report = report.map_err(Failure::note_nothing_loaded)?;
-    load.finish()?;
+    let finished = report.and_then(|report| {
+        bar.set_message("making it durable");
+        load.finish()?;
+        Ok(report)
+    });
     bar.finish_and_clear();
-    Ok(report)
+    finished.map_err(Failure::note_nothing_loaded)
 }
 
 fn progress_bar() -> ProgressBar {

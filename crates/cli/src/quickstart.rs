@@ -142,11 +142,13 @@ fn load_example(
 ) -> Result<()> {
     let Example { table: name, key, holds, bytes } = example;
     match database.table(name) {
-        Ok(table) => {
+        Ok(table) if table.count()? > 0 => {
             let rows = units::counted(table.count()?, "row");
             writeln!(console.out, "    {name:8}  {rows}, loaded by an earlier run: {holds}")?;
             return Ok(());
         }
+        // An earlier run was interrupted between making and filling it.
+        Ok(_) => database.drop_table(name)?,
         Err(e) if e.kind() == ErrorKind::NotFound => {}
         Err(e) => return Err(e.into()),
     }

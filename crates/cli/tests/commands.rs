@@ -1,4 +1,10 @@
 //! The program as a user runs it: output, errors and exit codes.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a test outside the engine, on real files"
+)]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -129,6 +135,7 @@ fn a_key_given_twice_loads_nothing() {
     sandbox.write("twice.csv", "id\n1\n2\n1\n");
     let (code, error) = sandbox.fails(&["load", "db", "twice", "twice.csv", "--key", "id"]);
     assert_eq!(code, 2, "{error}");
+    assert!(error.contains("key") && error.ends_with("; nothing was loaded\n"), "{error}");
     assert_eq!(sandbox.fails(&["sql", "db", "SELECT * FROM twice"]).0, 3);
     let (code, error) = sandbox.fails(&["load", "db", "people", "people.csv", "--append"]);
     assert_eq!(code, 2, "{error}");
@@ -242,6 +249,19 @@ fn a_locked_database_says_so() {
     assert_eq!(code, 4);
     held.close().unwrap();
     sandbox.ok(&["sql", "db", "SELECT * FROM people"]);
+}
+
+/// As in `esker sql … | head`.
+#[test]
+fn a_reader_that_leaves_is_no_failure() {
+    let sandbox = people("pipe");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_esker"));
+    command.args(["sql", "db", "SELECT * FROM people"]).current_dir(&sandbox.0);
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = command.stdout(writer).output().unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), error.as_str()), (Some(0), ""));
 }
 
 #[test]

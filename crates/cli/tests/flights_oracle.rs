@@ -1,5 +1,11 @@
 //! Every question of `flights_oracle/queries.sql`, asked by `esker sql` over the flights tables,
 //! has the answer that SQLite gives (`flights_oracle/make_answers.py` wrote those down).
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a test outside the engine, on real files"
+)]
 
 use std::cmp::Ordering;
 use std::path::Path;
