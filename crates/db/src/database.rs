@@ -246,10 +246,12 @@ impl Engine {
         let closed = self.lock().closed;
         let slow =
             log.bytes() > CLOSING_LOG_BYTES || self.uncovered_rows() >= self.options.index_rows_min;
-        if slow && !closed && !log.is_poisoned() {
-            if let Err(e) = self.exclusively(Self::make_checkpoint) {
-                self.note_error(&e);
-            }
+        if slow
+            && !closed
+            && !log.is_poisoned()
+            && let Err(e) = self.exclusively(Self::make_checkpoint)
+        {
+            self.note_error(&e);
         }
     }
 

@@ -78,7 +78,7 @@ impl Database {
                 groups: view.groups().count(),
                 segment_bytes: view.segments().map(|s| s.file_bytes()).sum(),
                 group_bytes: view.groups().map(|g| g.byte_count()).sum(),
-                index_bytes: table.index().memory_bytes() as u64,
+                index_bytes: table.index().memory_bytes(),
                 index_entries: table.index().len() as u64,
             })
         });

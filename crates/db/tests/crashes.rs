@@ -113,3 +113,49 @@ fn what_a_refusal_tells_of_is_durable() {
         assert_eq!(db.table("people").unwrap().count().unwrap(), 1, "seed {seed}");
     }
 }
+
+/// Fills a group and deletes one of its rows, whenever a pause lets it.
+struct Filler {
+    db: Database,
+    next: u64,
+}
+
+impl Task for Filler {
+    fn step(&mut self) -> Step {
+        let table = self.db.table("events").unwrap();
+        let id = table.insert(&["a row".into()]).unwrap();
+        if id.is_multiple_of(4) {
+            assert!(table.delete(&[Value::Uint(id)]).unwrap());
+        }
+        self.next += 1;
+        if self.next < 600 { Step::Again } else { Step::Done }
+    }
+}
+
+/// A delete between the newest row of a group and a checkpoint was lost when the group was sealed
+/// after that checkpoint: the log that had it was gone, and the segment did not say so.
+#[test]
+fn a_delete_before_a_checkpoint_survives_a_seal_after_it() {
+    for seed in 0..60 {
+        let options = SimOptions { pause_probability: 400_000, ..SimOptions::default() };
+        let machine = Simulation::new(seed, options);
+        let options = || {
+            let options = Options::new().environment(machine.environment()).background(false);
+            options.group_limit(4, 1 << 20).small_group_limit(0)
+        };
+        let db = options().open("db").unwrap();
+        let table = db.create_table("events", events()).unwrap();
+        let filler = Filler { db: db.clone(), next: 0 };
+        let task = machine.environment().tasks.spawn("filler", Box::new(filler));
+        for _ in 0..6 {
+            db.checkpoint().unwrap();
+            db.wait_idle().unwrap();
+            let expected = table.snapshot().unwrap().rows().unwrap();
+            let image = machine.crash_image(CrashChoice::KeepNone);
+            let after = Simulation::from_image(&image, 4, SimOptions::default());
+            let found = open(&after).unwrap().table("events").unwrap();
+            assert_eq!(found.snapshot().unwrap().rows().unwrap(), expected, "seed {seed}");
+        }
+        task.join();
+    }
+}

@@ -1,8 +1,8 @@
 //! Bulk loads: all or nothing, beside other writers.
 
-mod common;
+mod fixture;
 
-use common::{Directory, people, person};
+use fixture::{Directory, people, person};
 use esker::{Batch, DataType, Database, ErrorKind, Options, Schema, Value};
 
 fn batch(range: std::ops::Range<u64>) -> Batch {

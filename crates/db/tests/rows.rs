@@ -1,8 +1,8 @@
 //! Inserting, reading, changing and deleting rows, in memory and on disk, before and after reopen.
 
-mod common;
+mod fixture;
 
-use common::{Directory, people, person};
+use fixture::{Directory, people, person};
 use esker::{DataType, Database, ErrorKind, Options, Schema, Value};
 
 fn key(name: &str) -> Vec<Value> {

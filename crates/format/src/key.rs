@@ -2,7 +2,7 @@
 //!
 //! * integers, dates, timestamps: big-endian with the sign bit flipped;
 //! * floats: big-endian bits, all flipped when negative, else the sign flipped; `-0.0` becomes
-//!   `0.0` and every NaN becomes the same one, greatest of all, so that equal values are equal keys;
+//!   `0.0` and every NaN the same one, greatest of all, so that equal values are equal keys;
 //! * text and bytes: `00` becomes `00 ff`, and `00 00` ends the value, so that a prefix sorts
 //!   first and the fields of a composite key do not run into each other.
 

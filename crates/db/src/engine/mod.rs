@@ -206,10 +206,10 @@ impl Engine {
     }
 
     fn schedule_flush(&self) {
-        if !self.dirty.swap(true, Ordering::AcqRel) {
-            if let Some(task) = self.flusher_task.get() {
-                task.wake();
-            }
+        if !self.dirty.swap(true, Ordering::AcqRel)
+            && let Some(task) = self.flusher_task.get()
+        {
+            task.wake();
         }
     }
 

@@ -110,11 +110,10 @@ impl Engine {
         let mut small = 0;
         for (bytes, id) in open {
             small += bytes;
-            if bytes >= self.options.small_group_bytes || small > SMALL_BYTES_MAX {
-                if let Some(entry) = catalogue.tables.get_mut(&id) {
-                    entry.writer.freeze();
-                    self.frozen_bytes.fetch_add(bytes, Ordering::Relaxed);
-                }
+            let large = bytes >= self.options.small_group_bytes || small > SMALL_BYTES_MAX;
+            if let Some(entry) = catalogue.tables.get_mut(&id).filter(|_| large) {
+                entry.writer.freeze();
+                self.frozen_bytes.fetch_add(bytes, Ordering::Relaxed);
             }
         }
         Ok(())

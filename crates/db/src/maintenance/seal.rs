@@ -33,11 +33,13 @@ impl Engine {
         });
         let through = through.max().unwrap_or_default();
         let bytes: u64 = groups.iter().map(Unit::byte_count).sum();
+        // Deletes go on after the newest row, and a checkpoint may have put some of them out of
+        // reach of replay: the segment has to hold all there are.
         let plan = RewritePlan {
             table: Arc::clone(&table),
             inputs: groups,
             oldest: self.oldest(),
-            through,
+            through: self.watermarks.published(),
             database: self.database,
         };
         let mut sink = FileSink::new(self, table.schema());

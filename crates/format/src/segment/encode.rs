@@ -3,7 +3,7 @@
 //! | values | encoding |
 //! |---|---|
 //! | all equal (or all NULL) | constant |
-//! | integers, dates, timestamps within 2⁸, 2¹⁶ or 2³² of each other, if that is narrower | narrowed |
+//! | integers, dates, timestamps within 2⁸, 2¹⁶ or 2³² of each other | narrowed |
 //! | text or bytes with few distinct values | dictionary |
 //! | text or bytes of one length | fixed width |
 //! | other text or bytes | variable |
