@@ -218,7 +218,7 @@ impl History {
     pub fn judge(&mut self, mut events: Vec<Event>) -> Result<(), String> {
         events.sort_by_key(|e| match e.commit {
             Some(commit) => (commit, 0),
-            None => (e.from, 1),
+            None => (e.until, 1),
         });
         for event in &events {
             self.judge_one(event).map_err(|why| format!("{why}\n  {event:?}"))?;
@@ -281,10 +281,10 @@ impl History {
             return Ok(());
         }
         // A long operation may have been refused for what came meanwhile.
+        let loading = event.incarnation.is_some();
         let commits = self.states.iter().map(|(commit, _)| *commit);
-        let meanwhile = commits.filter(|c| *c > event.from && *c <= event.until);
+        let meanwhile = commits.filter(|c| loading && *c > event.from && *c <= event.until);
         for commit in std::iter::once(event.from).chain(meanwhile) {
-            let loading = event.incarnation.is_some();
             match self.verdict(self.at(commit), event) {
                 Verdict::Refuse(expected) if expected == kind => return Ok(()),
                 // A key that came after the load began is a conflict.

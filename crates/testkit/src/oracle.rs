@@ -28,13 +28,19 @@ impl Depth {
     pub const ROWS: Self = Self { gets_every: 0, check: false, queries: false };
 }
 
+/// An error in words, its kind first.
+#[must_use]
+pub fn said(error: &esker::Error) -> String {
+    format!("{:?}: {error}", error.kind())
+}
+
 /// The commit that an opened database was recovered to: one below the start of its epoch, or what
 /// a read-only open shows.
 ///
 /// # Errors
 /// When no snapshot can be taken.
 pub fn recovered_commit(db: &Database, read_only: bool) -> Result<u64, String> {
-    let snapshot = db.snapshot().map_err(|e| format!("snapshot: {e}"))?;
+    let snapshot = db.snapshot().map_err(|e| format!("snapshot: {}", said(&e)))?;
     Ok(if read_only { snapshot.commit() } else { snapshot.commit().saturating_sub(1) })
 }
 
@@ -78,7 +84,7 @@ fn check(db: &Database, depth: Depth) -> Result<(), String> {
     if !depth.check {
         return Ok(());
     }
-    let report = db.check().map_err(|e| format!("check: {e}"))?;
+    let report = db.check().map_err(|e| format!("check: {}", said(&e)))?;
     match report.problems.first() {
         None => Ok(()),
         Some(problem) => {
@@ -100,10 +106,10 @@ fn compare_state(
     if !found.iter().eq(names.iter().copied()) {
         return Err(format!("tables {names:?} expected, {found:?} found"));
     }
-    let snapshot = db.snapshot().map_err(|e| format!("snapshot: {e}"))?;
+    let snapshot = db.snapshot().map_err(|e| format!("snapshot: {}", said(&e)))?;
     for (name, expected) in &state.tables {
         let at = |why: String| format!("table {name}: {why}");
-        let table = snapshot.table(name).map_err(|e| at(e.to_string()))?;
+        let table = snapshot.table(name).map_err(|e| at(said(&e)))?;
         compare_rows(&table, history, expected).map_err(at)?;
         compare_gets(&table, history, expected, depth.gets_every).map_err(at)?;
         if depth.queries {
@@ -140,12 +146,12 @@ pub fn compare_rows(
         }
         Ok(())
     });
-    outcome.map_err(|e| format!("scan: {:?}: {e}", e.kind()))?;
+    outcome.map_err(|e| format!("scan: {}", said(&e)))?;
     if let Some(wrong) = wrong {
         return Err(wrong);
     }
     let want = expected.rows.len();
-    let counted = table.count().map_err(|e| format!("count: {e}"))?;
+    let counted = table.count().map_err(|e| format!("count: {}", said(&e)))?;
     if seen != want || counted != want as u64 {
         return Err(format!("{want} rows expected, {seen} read, {counted} counted"));
     }
@@ -169,7 +175,7 @@ fn compare_gets(
             let Some(row_id) = history.row_id(row.born) else { continue };
             key = vec![Value::Uint(row_id)];
         }
-        let found = table.get(&key).map_err(|e| format!("get {key:?}: {e}"))?;
+        let found = table.get(&key).map_err(|e| format!("get {key:?}: {}", said(&e)))?;
         if found.as_ref().map(|found| found.values()) != Some(row.values.as_slice()) {
             return Err(format!("get {key:?}: found {found:?}, expected {row:?}"));
         }
@@ -180,7 +186,7 @@ fn compare_gets(
         if key.is_empty() {
             key = vec![Value::Uint(u64::MAX - ident)];
         }
-        match table.get(&key).map_err(|e| format!("get {key:?}: {e}"))? {
+        match table.get(&key).map_err(|e| format!("get {key:?}: {}", said(&e)))? {
             None => Ok(()),
             Some(found) => Err(format!("get {key:?}: found {found:?}, expected none")),
         }
@@ -191,7 +197,7 @@ fn compare_gets(
 fn compare_queries(snapshot: &Snapshot, name: &str, expected: &TableState) -> Result<(), String> {
     let mut count = Query::table(name);
     count.select(Expr::count());
-    let answer = snapshot.query(&count).map_err(|e| format!("{count}: {e}"))?;
+    let answer = snapshot.query(&count).map_err(|e| format!("{count}: {}", said(&e)))?;
     let counted = answer.to_rows().into_iter().flatten().next();
     let want = expected.rows.len() as u64;
     let counted_rows = match counted {
@@ -203,7 +209,7 @@ fn compare_queries(snapshot: &Snapshot, name: &str, expected: &TableState) -> Re
         return Err(format!("{count}: {counted:?}, expected {want}"));
     }
     let all = Query::table(name);
-    let answer = snapshot.query(&all).map_err(|e| format!("{all}: {e}"))?;
+    let answer = snapshot.query(&all).map_err(|e| format!("{all}: {}", said(&e)))?;
     let mut found = BTreeMap::new();
     for row in answer.rows() {
         if let Some(ident) = expected.kind.ident(&row) {

@@ -5,13 +5,26 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::{Report, crash_workload};
+use esker_vfs::sim::Generator;
+
+use super::{
+    Report, WORKLOADS, crash_workload, exhaust, lying_workload, rot_workload, sabotage, same_twice,
+    sweep_workload,
+};
 
 const USAGE: &str = "\
 usage: crash [MODE] [--seed N] [--threads N]
 
   --images N        random workloads, crashed after every I/O, until N images are checked (default)
-  --workload N      one workload of that campaign, with all its images
+  --sweep [N]       N short workloads, in which each call fails, once and for ever, in each way
+  --exhaustive [N]  every workload of up to 3 operations, every I/O, every subset; or a sample of N
+  --determinism N   N seeds, each run twice
+  --rot N           closed databases, until N damaged images are read
+  --lying-fsync N   disks that lie, until N images are checked
+  --sabotage [NAME] each planted bug, or one; needs the cargo feature `sabotage`
+
+one workload of a campaign, with all its images:
+  --workload N, --sweep-workload N, --exhaustive-workload N, --rot-workload N, --lying-workload N
 ";
 
 /// Failures after which a campaign ends.
@@ -53,6 +66,59 @@ impl Arguments {
     }
 }
 
+impl Arguments {
+    /// Runs the mode; nothing when it has printed all there is to say.
+    fn report(&self) -> Result<Option<Report>, String> {
+        let (number, seed, threads) = (self.number, self.seed, self.threads);
+        let first = first_seed(seed);
+        let images = |usual: u64| Goal::Images(if number == 0 { usual } else { number });
+        let report = match self.mode.as_str() {
+            "--images" => gather(threads, images(20_000), |n| crash_workload(first + n)),
+            "--rot" => gather(threads, images(20_000), |n| rot_workload(first + n)),
+            "--lying-fsync" => gather(threads, images(20_000), |n| lying_workload(first + n)),
+            "--sweep" => {
+                gather(threads, Goal::Workloads(number.max(1)), |n| sweep_workload(first + n, 1))
+            }
+            "--determinism" => {
+                gather(threads, Goal::Workloads(number.max(1)), |n| same_twice(seed + n))
+            }
+            "--exhaustive" if number > 0 => {
+                let mut generator = Generator::new(seed, 70);
+                let chosen: Vec<u64> = (0..number).map(|_| generator.below(WORKLOADS)).collect();
+                let pick = |n: u64| chosen.get(usize::try_from(n).unwrap_or_default()).copied();
+                gather(threads, Goal::Workloads(number), |n| exhaust(pick(n).unwrap_or_default()))
+            }
+            "--exhaustive" => gather(threads, Goal::Workloads(WORKLOADS), exhaust),
+            "--workload" => crash_workload(number),
+            "--sweep-workload" => sweep_workload(number, 1),
+            "--exhaustive-workload" => exhaust(number),
+            "--rot-workload" => rot_workload(number),
+            "--lying-workload" => lying_workload(number),
+            "--planted" => {
+                if let Some(caught) = sabotage::run_planted(seed) {
+                    println!("{caught}");
+                }
+                return Ok(None);
+            }
+            "--sabotage" => {
+                return match sabotage::run_all(self.name.as_deref(), seed)? {
+                    0 => Ok(None),
+                    missed => Err(format!("{missed} planted bugs were missed")),
+                };
+            }
+            other => return Err(format!("unknown mode {other}\n{USAGE}")),
+        };
+        Ok(Some(report))
+    }
+}
+
+/// When a campaign ends.
+#[derive(Clone, Copy)]
+enum Goal {
+    Images(u64),
+    Workloads(u64),
+}
+
 /// Runs the program.
 #[must_use]
 pub fn run(arguments: &[String]) -> ExitCode {
@@ -67,15 +133,12 @@ pub fn run(arguments: &[String]) -> ExitCode {
         std::panic::set_hook(Box::new(|_| {}));
     }
     let start = now();
-    let report = match arguments.mode.as_str() {
-        "--images" => {
-            let (seed, target) = (arguments.seed, arguments.number.max(1));
-            gather(arguments.threads, target, |n| crash_workload(first_seed(seed) + n))
-        }
-        "--workload" => crash_workload(arguments.number),
-        other => {
-            eprintln!("unknown mode {other}\n{USAGE}");
-            return ExitCode::from(2);
+    let report = match arguments.report() {
+        Ok(Some(report)) => report,
+        Ok(None) => return ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("{why}");
+            return ExitCode::FAILURE;
         }
     };
     let seconds = start.elapsed().as_secs_f64();
@@ -94,9 +157,9 @@ fn now() -> Instant {
     Instant::now()
 }
 
-/// Runs jobs 0, 1, … on several threads until so many images are checked.
+/// Runs jobs 0, 1, … on several threads until the goal is reached.
 #[allow(clippy::disallowed_methods, reason = "each thread has its own simulated machines")]
-fn gather(threads: u64, target: u64, job: impl Fn(u64) -> Report + Sync) -> Report {
+fn gather(threads: u64, goal: Goal, job: impl Fn(u64) -> Report + Sync) -> Report {
     let next = AtomicU64::new(0);
     let total = Mutex::new(Report::default());
     let done = AtomicBool::new(false);
@@ -105,10 +168,14 @@ fn gather(threads: u64, target: u64, job: impl Fn(u64) -> Report + Sync) -> Repo
             .map(|_| {
                 scope.spawn(|| {
                     while !done.load(Ordering::Relaxed) {
-                        let report = job(next.fetch_add(1, Ordering::Relaxed));
+                        let number = next.fetch_add(1, Ordering::Relaxed);
+                        if matches!(goal, Goal::Workloads(count) if number >= count) {
+                            break;
+                        }
+                        let report = job(number);
                         let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
                         total.add(report);
-                        let enough = total.images >= target;
+                        let enough = matches!(goal, Goal::Images(n) if total.images >= n);
                         if enough || total.failures.len() >= FAILURES_MAX {
                             done.store(true, Ordering::Relaxed);
                         }

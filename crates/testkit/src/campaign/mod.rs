@@ -1,16 +1,23 @@
 //! Campaigns: what the `crash` program runs.
 
 pub mod command;
+mod damage;
+mod exhaustive;
 mod images;
 mod report;
+pub mod sabotage;
+mod sweep;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use esker_vfs::sim::Generator;
 
 use crate::workload::{self, Config, Plan};
+pub use damage::{lying_workload, rot_workload};
+pub use exhaustive::{WORKLOADS, exhaust};
 pub use images::{Checker, Expected, choose, crash_everywhere};
 pub use report::{DEPTH_MAX, Failed, Report};
+pub use sweep::{same_twice, sweep_workload};
 
 /// How often a recovery is itself crashed, in a million.
 const CRASH_AGAIN: u32 = 80_000;
@@ -51,8 +58,7 @@ pub fn crash_workload(seed: u64) -> Report {
         Ok(())
     });
     if let Err(why) = outcome {
-        let arguments = format!("--workload {seed}");
-        report.failures.push(Failed { why, arguments, operations });
+        report.fail(why, format!("--workload {seed}"), operations);
     }
     report
 }

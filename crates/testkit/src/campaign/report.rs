@@ -49,6 +49,11 @@ impl Report {
         self.failures.extend(other.failures);
     }
 
+    /// Adds a failure.
+    pub fn fail(&mut self, why: String, arguments: String, operations: Vec<String>) {
+        self.failures.push(Failed { why, arguments, operations });
+    }
+
     /// Adds faults that fired.
     pub fn add_faults(&mut self, faults: &BTreeMap<FaultKind, u64>) {
         for (kind, count) in faults {

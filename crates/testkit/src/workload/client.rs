@@ -55,6 +55,53 @@ struct Loading {
     had_rival: bool,
 }
 
+/// An operation of an exhaustive run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tiny {
+    /// A new row.
+    Insert,
+    /// A row that may be there.
+    Upsert,
+    /// Two fields of a row.
+    Update,
+    /// A row goes.
+    Delete,
+    /// Five new rows: the group is full.
+    InsertMany,
+    /// A second table.
+    Create,
+    /// The second table goes.
+    Drop,
+    /// A load of two segments.
+    Load,
+    /// Rows with generated keys.
+    Append,
+    /// A checkpoint.
+    Checkpoint,
+    /// Sealing and merging until nothing is left to do.
+    Seal,
+    /// Closing and opening.
+    Reopen,
+}
+
+impl Tiny {
+    /// All twelve.
+    pub const ALL: [Self; 12] = [
+        Self::Insert,
+        Self::Upsert,
+        Self::Update,
+        Self::Delete,
+        Self::InsertMany,
+        Self::Create,
+        Self::Drop,
+        Self::Load,
+        Self::Append,
+        Self::Checkpoint,
+        Self::Seal,
+        Self::Reopen,
+    ];
+}
+
 /// Rows of which kind of statement.
 #[derive(Clone, Copy)]
 enum Way {
@@ -110,6 +157,100 @@ impl Client {
         }
     }
 
+    /// Does one change of an exhaustive run.
+    pub fn tiny(&mut self, operation: Tiny) {
+        let [first, second, generated, _] = TABLES;
+        let kind = TableKind::Integer;
+        let insert = |rows: Vec<NewRow>| Action::Insert { table: first.to_owned(), rows };
+        let serial = self.world.serial();
+        match operation {
+            Tiny::Insert => {
+                let row = kind.row(100 + serial, serial, &mut self.generator);
+                let values = vec![row.values.clone()];
+                self.change(insert(vec![row]), |db| put(&db.table(first)?, &values, Way::One, false));
+            }
+            Tiny::Upsert => {
+                let row = kind.row(2, serial, &mut self.generator);
+                let values = vec![row.values.clone()];
+                let action = Action::Upsert { table: first.to_owned(), rows: vec![row] };
+                self.change(action, |db| put(&db.table(first)?, &values, Way::One, true));
+            }
+            Tiny::Update => {
+                let changes = TableKind::changes(serial, &mut self.generator);
+                let (table, ident) = (first.to_owned(), 1);
+                let action = Action::Update { table, ident, changes: changes.clone() };
+                self.change(action, |db| {
+                    Ok(changed(db.table(first)?.update(&kind.key(1), &changes)?))
+                });
+            }
+            Tiny::Delete => {
+                let action = Action::Delete { table: first.to_owned(), ident: 3 };
+                self.change(action, |db| Ok(changed(db.table(first)?.delete(&kind.key(3))?)));
+            }
+            Tiny::InsertMany => {
+                let rows = self.fresh_rows(kind, 5);
+                let values: Vec<_> = rows.iter().map(|row| row.values.clone()).collect();
+                self.change(insert(rows), |db| put(&db.table(first)?, &values, Way::Many, false));
+            }
+            Tiny::Append => {
+                let rows = self.fresh_rows(TableKind::Generated, 3);
+                let values: Vec<_> = rows.iter().map(|row| row.values.clone()).collect();
+                let action = Action::Insert { table: generated.to_owned(), rows };
+                self.change(action, |db| put(&db.table(generated)?, &values, Way::Append, false));
+            }
+            Tiny::Create => self.create_named(second, TableKind::Text),
+            Tiny::Drop => self.drop_named(second),
+            Tiny::Load => {
+                let state = self.world.state();
+                let rows = self.fresh_rows(kind, 5);
+                self.load_whole(&state, first, rows);
+            }
+            Tiny::Checkpoint | Tiny::Seal | Tiny::Reopen => {}
+        }
+    }
+
+    /// Makes the tables that exhaustive runs begin with.
+    pub fn tiny_tables(&mut self) {
+        let [first, _, generated, _] = TABLES;
+        self.create_named(first, TableKind::Integer);
+        self.create_named(generated, TableKind::Generated);
+    }
+
+    /// Fills the first of them.
+    pub fn tiny_rows(&mut self) {
+        let [first, ..] = TABLES;
+        for ident in 1..4 {
+            let serial = self.world.serial();
+            let row = TableKind::Integer.row(ident, serial, &mut self.generator);
+            let values = vec![row.values.clone()];
+            let action = Action::Insert { table: first.to_owned(), rows: vec![row] };
+            self.change(action, |db| put(&db.table(first)?, &values, Way::One, false));
+        }
+    }
+
+    fn fresh_rows(&mut self, kind: TableKind, count: u64) -> Vec<NewRow> {
+        let mut row = |_| {
+            let serial = self.world.serial();
+            let ident = if kind == TableKind::Generated { serial } else { 100 + serial };
+            kind.row(ident, serial, &mut self.generator)
+        };
+        (0..count).map(&mut row).collect()
+    }
+
+    fn load_whole(&mut self, state: &State, name: &str, rows: Vec<NewRow>) {
+        let Some(table) = state.table(name) else { return };
+        let Some(Begun { db, from, .. }) = self.world.begin(None, None) else { return };
+        let Ok(load) = db.table(name).and_then(|table| table.load()) else { return };
+        let (kind, incarnation) = (table.kind, table.incarnation);
+        let (table, id, had_rival) = (name.to_owned(), 0, false);
+        let mut loading = Loading { id, load, table, kind, incarnation, rows, from, had_rival };
+        let rows = loading.rows.clone();
+        match push_rows(&mut loading, &rows, false) {
+            Ok(()) => self.finish(loading),
+            Err(e) => self.read_failed(&e),
+        }
+    }
+
     fn pick_table(&mut self, state: &State) -> Option<(String, TableKind)> {
         let at = self.generator.index(state.tables.len());
         let (name, table) = state.tables.iter().nth(at)?;
@@ -125,6 +266,10 @@ impl Client {
     fn create_table(&mut self) {
         let name = self.generator.pick(TABLES);
         let kind = self.generator.pick(TableKind::ALL);
+        self.create_named(name, kind);
+    }
+
+    fn create_named(&mut self, name: &'static str, kind: TableKind) {
         let incarnation = self.world.serial();
         let action = Action::Create { name: name.to_owned(), kind, incarnation };
         self.change(action, |db| {
@@ -135,6 +280,10 @@ impl Client {
 
     fn drop_table(&mut self) {
         let name = self.generator.pick(TABLES);
+        self.drop_named(name);
+    }
+
+    fn drop_named(&mut self, name: &'static str) {
         self.change(Action::Drop { name: name.to_owned() }, |db| {
             db.drop_table(name)?;
             Ok(Done::Changed { row_id: None, commit: None })
@@ -334,8 +483,8 @@ impl Client {
                 self.world.note(|| format!("drop the load into {}", loading.table));
                 self.drop_load(loading);
             }
-            1..6 => self.push(loading),
-            _ => self.finish(loading),
+            6.. if !loading.rows.is_empty() => self.finish(loading),
+            _ => self.push(loading),
         }
     }
 

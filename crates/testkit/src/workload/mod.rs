@@ -16,13 +16,15 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use esker::{Database, ErrorKind};
 use esker_vfs::TaskHandle;
 use esker_vfs::sim::{
-    CrashChoice, CrashImage, FaultKind, FaultPlan, Generator, Journal, Options as SimOptions,
-    Simulation,
+    CrashChoice, CrashImage, Failure as CallFailure, FaultKind, FaultPlan, Generator, Journal,
+    Options as SimOptions, Repeat, Script, Simulation,
 };
 
 use crate::history::History;
+use crate::model::TableKind;
 use crate::oracle::{self, Depth};
 use client::{Client, ClientTask};
+pub use client::Tiny;
 pub use config::{Config, DIRECTORY};
 use world::World;
 
@@ -53,8 +55,14 @@ pub struct Plan {
     pub lives: u64,
     /// Odds of each honest fault, up to so many in a million calls; 0 for none.
     pub faults_per_million: u32,
-    /// Faults that go on from life to life, beside the honest ones.
+    /// Other faults.
     pub plan: FaultPlan,
+    /// One call fails, once or for ever: its number, how, and how often.
+    pub failing_call: Option<(u64, CallFailure, Repeat)>,
+    /// Whether operations may fail because the machine does.
+    pub expect_faults: bool,
+    /// Operations of an exhaustive run, in place of random ones.
+    pub script: Option<Vec<Tiny>>,
     /// Whether to close the database at the end of the last life.
     pub close: bool,
     /// Whether to record what the disk does.
@@ -68,6 +76,9 @@ impl Default for Plan {
             lives: 2,
             faults_per_million: 0,
             plan: FaultPlan::none(),
+            failing_call: None,
+            expect_faults: false,
+            script: None,
             close: false,
             record: true,
         }
@@ -87,6 +98,10 @@ pub struct Life {
     pub history: Arc<History>,
     /// I/Os of opening the database.
     pub open_ios: u64,
+    /// I/Os before each operation of a script.
+    pub script_ios: Vec<u64>,
+    /// Calls of the file system.
+    pub calls: u64,
     /// What the disk holds at the end, with everything that was written.
     pub end: CrashImage,
     /// Faults that fired.
@@ -203,6 +218,9 @@ struct Driver<'a> {
     stopping: Arc<AtomicBool>,
     seed: u64,
     open_ios: u64,
+    script_ios: Vec<u64>,
+    /// Calls made to verify something, which a failing call does not count.
+    verifying_calls: u64,
     is_last: bool,
 }
 
@@ -227,26 +245,50 @@ impl<'a> Driver<'a> {
             stopping: Arc::default(),
             seed,
             open_ios: 0,
+            script_ios: Vec::new(),
+            verifying_calls: 0,
             is_last: false,
         }
     }
 
+    /// What goes wrong from now on.
     fn faults(&self) -> FaultPlan {
         let most = self.plan.faults_per_million;
-        if most == 0 {
-            return self.plan.plan.clone();
+        let plan = match most {
+            0 => self.plan.plan.clone(),
+            _ => FaultPlan::swarm(self.seed, &HONEST_FAULTS, most),
+        };
+        let Some((number, failure, repeat)) = self.plan.failing_call else { return plan };
+        let made = self.world.machine.call_count() - self.verifying_calls;
+        match number.checked_sub(made) {
+            Some(left) => plan.script(Script::any_call(left, failure, repeat)),
+            None if repeat == Repeat::ForEver => plan.script(Script::any_call(0, failure, repeat)),
+            None => plan,
         }
-        FaultPlan::swarm(self.seed, &HONEST_FAULTS, most)
+    }
+
+    /// Does something that the plan must not disturb.
+    fn undisturbed<T>(&mut self, verify: impl FnOnce(&World) -> T) -> T {
+        let machine = self.world.machine.clone();
+        let before = machine.call_count();
+        machine.set_faults(FaultPlan::none());
+        let result = verify(&self.world);
+        self.verifying_calls += machine.call_count() - before;
+        machine.set_faults(self.faults());
+        result
     }
 
     fn is_faulty(&self) -> bool {
-        self.plan.faults_per_million > 0
+        self.plan.faults_per_million > 0 || self.plan.expect_faults
     }
 
     fn live(&mut self, promised: u64) -> Result<(), String> {
         self.world.lock().history.expect_faults(self.is_faulty());
         self.world.machine.set_faults(self.faults());
         self.open(promised)?;
+        if let Some(script) = &self.plan.script {
+            return self.follow(script);
+        }
         self.start_clients();
         for _ in 0..self.plan.operations {
             let more = 1 + self.generator.below(3);
@@ -257,7 +299,7 @@ impl<'a> Driver<'a> {
             self.operate()?;
             self.world.judge()?;
             if self.world.lock().over {
-                return Ok(());
+                return self.after_the_end();
             }
             if self.generator.chance(250_000) {
                 self.look()?;
@@ -265,7 +307,45 @@ impl<'a> Driver<'a> {
         }
         if self.plan.close && self.is_last {
             self.stop_clients();
+            self.world.judge()?;
             self.close()?;
+        }
+        Ok(())
+    }
+
+    /// After a failed sync what was visible can be read, and nothing can be written.
+    fn after_the_end(&mut self) -> Result<(), String> {
+        let Ok(db) = self.db() else { return Ok(()) };
+        self.undisturbed(|world| {
+            let commit = db.snapshot().map_err(|e| oracle::said(&e))?.commit();
+            let history = world.lock().history.clone();
+            let depth = Depth { gets_every: 2, check: false, queries: true };
+            oracle::compare(&db, &history, commit, depth)
+                .map_err(|why| format!("read after a failed sync: {why}"))?;
+            let schema = TableKind::Text.schema().map_err(|e| e.to_string())?;
+            match db.create_table("late", schema).map_err(|e| e.kind()) {
+                Err(ErrorKind::Poisoned) => Ok(()),
+                Err(kind) => Err(format!("a write after a failed sync: {kind:?}")),
+                Ok(_) => Err("a write after a failed sync was taken".to_owned()),
+            }
+        })
+    }
+
+    /// Does the operations of an exhaustive run.
+    fn follow(&mut self, script: &[Tiny]) -> Result<(), String> {
+        self.client.tiny_tables();
+        self.world.judge()?;
+        self.client.tiny_rows();
+        self.world.judge()?;
+        for operation in script {
+            self.script_ios.push(self.world.machine.io_count());
+            match operation {
+                Tiny::Checkpoint => self.whole("checkpoint", Database::checkpoint)?,
+                Tiny::Seal => self.whole("wait until idle", Database::wait_idle)?,
+                Tiny::Reopen => self.reopen()?,
+                change => self.client.tiny(*change),
+            }
+            self.world.judge()?;
         }
         Ok(())
     }
@@ -273,17 +353,17 @@ impl<'a> Driver<'a> {
     /// Opens the database and finds out what is there.
     fn open(&mut self, promised: u64) -> Result<(), String> {
         let world = Arc::clone(&self.world);
-        let db = match self.config.options(world.machine.environment()).open(DIRECTORY) {
+        let open = |config: &Config| config.options(world.machine.environment()).open(DIRECTORY);
+        let config = self.config;
+        let db = match open(config) {
             Ok(db) => db,
             Err(e) if self.is_faulty() => {
                 check_fault(&e)?;
                 world.note(|| format!("open failed: {e}"));
-                world.machine.set_faults(FaultPlan::none());
-                let again = self.config.options(world.machine.environment()).open(DIRECTORY);
-                world.machine.set_faults(self.faults());
-                again.map_err(|e| format!("open again: {:?}: {e}", e.kind()))?
+                let again = self.undisturbed(|_| open(config));
+                again.map_err(|e| format!("open again: {}", oracle::said(&e)))?
             }
-            Err(e) => return Err(format!("open: {:?}: {e}", e.kind())),
+            Err(e) => return Err(format!("open: {}", oracle::said(&e))),
         };
         self.open_ios = world.machine.io_count();
         let commit = oracle::recovered_commit(&db, false)?;
@@ -291,11 +371,10 @@ impl<'a> Driver<'a> {
         if commit < promised {
             return Err(format!("recovered to commit {commit}, promised {promised}"));
         }
+        let state = self.undisturbed(|world| {
+            oracle::compare(&db, &world.lock().history, commit, Depth::FULL)
+        })?;
         let mut inner = world.lock();
-        // Which of two states it is shows only without faults in the way.
-        world.machine.set_faults(FaultPlan::none());
-        let state = oracle::compare(&db, &inner.history, commit, Depth::FULL)?;
-        world.machine.set_faults(self.faults());
         inner.history.truncate(commit, state);
         inner.db = Some(db);
         drop(inner);
@@ -474,6 +553,8 @@ impl<'a> Driver<'a> {
             promised_before,
             history,
             open_ios,
+            script_ios: std::mem::take(&mut self.script_ios),
+            calls: machine.call_count() - self.verifying_calls,
             end,
             faults,
             operations,

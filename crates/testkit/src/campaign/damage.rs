@@ -1,0 +1,143 @@
+//! Disks that lie, and files that rot: an error or the right answer, never a wrong one.
+
+use esker::ErrorKind;
+use esker_vfs::sim::{CrashImage, FaultKind, FaultPlan, Generator, Options as SimOptions, Simulation};
+
+use super::images::says_damaged;
+use super::{Checker, Report, crash_everywhere, quietly};
+use crate::history::History;
+use crate::oracle::{self, Depth};
+use crate::workload::{self, Config, Plan};
+
+/// Faults that no program can tell from success.
+const LIES: [FaultKind; 5] = [
+    FaultKind::LyingSync,
+    FaultKind::LyingSyncDirectory,
+    FaultKind::SyncErrorExt4Data,
+    FaultKind::MisdirectedWrite,
+    FaultKind::PhantomWrite,
+];
+
+/// Runs one workload on a disk that lies, and crashes it everywhere.
+#[must_use]
+pub fn lying_workload(seed: u64) -> Report {
+    let mut report = Report { workloads: 1, ..Report::default() };
+    let mut operations = Vec::new();
+    let outcome = quietly(|| {
+        let config = Config { clients: 0, ..Config::draw(seed) };
+        let mut generator = Generator::new(seed, 62);
+        let kinds = match generator.below(3) {
+            0 => LIES.get(..2).unwrap_or_default(),
+            1 => LIES.get(..3).unwrap_or_default(),
+            _ => LIES.as_slice(),
+        };
+        let plan = Plan {
+            operations: 30,
+            lives: 1,
+            plan: FaultPlan::swarm(seed, kinds, 200_000),
+            expect_faults: true,
+            ..Plan::default()
+        };
+        let lives = workload::run(seed, &config, &plan).map_err(|failure| {
+            operations = failure.operations;
+            format!("while it ran: {}", failure.why)
+        })?;
+        let checker = Checker { config, crash_again: 0, lied: true };
+        for life in &lives {
+            report.add_faults(&life.faults);
+            crash_everywhere(&checker, life, seed, 1, &mut report).map_err(|failure| {
+                operations = failure.operations;
+                failure.why
+            })?;
+        }
+        Ok(())
+    });
+    if let Err(why) = outcome {
+        report.fail(why, format!("--lying-workload {seed}"), operations);
+    }
+    report
+}
+
+/// How many damaged images are made of one database.
+const DAMAGED_EACH: u64 = 200;
+
+/// Runs one workload to a clean close, damages its files, and reads them.
+#[must_use]
+pub fn rot_workload(seed: u64) -> Report {
+    let mut report = Report { workloads: 1, ..Report::default() };
+    let mut generator = Generator::new(seed, 63);
+    let config = Config { clients: 0, ..Config::draw(seed) };
+    let plan = Plan { operations: 30, lives: 1, close: true, record: false, ..Plan::default() };
+    let life = match quietly(|| {
+        workload::run(seed, &config, &plan).map_err(|failure| failure.why).map(|mut l| l.pop())
+    }) {
+        Ok(Some(life)) => life,
+        Ok(None) => return report,
+        Err(why) => {
+            report.fail(why, format!("--rot-workload {seed}"), Vec::new());
+            return report;
+        }
+    };
+    for _ in 0..DAMAGED_EACH {
+        let mut image = life.end.clone();
+        let Some(what) = damage(&mut image, &mut generator) else { continue };
+        report.images += 1;
+        let outcome = quietly(|| read_damaged(&config, &image, &life.history));
+        report.add_faults(&image.faults_fired());
+        match outcome {
+            Ok(refused) => report.refused += u64::from(refused),
+            Err(why) => {
+                let operations = life.operations_until(u64::MAX);
+                report.fail(format!("{what}: {why}"), format!("--rot-workload {seed}"), operations);
+                return report;
+            }
+        }
+    }
+    report
+}
+
+/// Flips a bit, or moves bytes to where they do not belong; says what it did.
+fn damage(image: &mut CrashImage, generator: &mut Generator) -> Option<String> {
+    let paths = image.paths();
+    let path = paths.get(generator.index(paths.len()))?.clone();
+    let bytes = image.read(&path)?;
+    let used = bytes.iter().rposition(|b| *b != 0)? + 1;
+    let name = path.display();
+    if generator.chance(850_000) {
+        let (byte, bit) = (generator.index(used) as u64, generator.pick([0, 1, 2, 3, 4, 5, 6, 7]));
+        let what = format!("flip bit {bit} of byte {byte} of {name}");
+        return image.flip_bit(&path, byte, bit).then_some(what);
+    }
+    // A misdirected write: a piece of this or another file lands here.
+    let from = paths.get(generator.index(paths.len()))?.clone();
+    let source = image.read(&from)?;
+    let unit = generator.pick([8, 64, 512]);
+    let (start, to) = (generator.index(source.len() / unit) * unit, generator.index(used / unit) * unit);
+    let piece = source.get(start..source.len().min(start + unit * 2))?.to_vec();
+    let end = bytes.len().min(to + piece.len());
+    let room = piece.get(..end.saturating_sub(to))?;
+    let what = format!("{} bytes at {start} of {} over {to} of {name}", room.len(), from.display());
+    image.overwrite(&path, to as u64, room).then_some(what)
+}
+
+/// Opens a damaged database: true when it was refused.
+fn read_damaged(config: &Config, image: &CrashImage, history: &History) -> Result<bool, String> {
+    let machine = Simulation::from_image(image, 9, SimOptions::default());
+    let db = match workload::open(config, &machine, false) {
+        Ok(db) => db,
+        Err(e) if e.kind() == ErrorKind::Corrupt => {
+            let ios = machine.io_count();
+            return if ios == 0 { Ok(true) } else { Err(format!("refused, after {ios} I/Os: {e}")) };
+        }
+        Err(e) => return Err(format!("refused as {}", oracle::said(&e))),
+    };
+    let looks = [Depth { gets_every: 1, check: false, queries: true }, Depth::FULL];
+    for look in looks {
+        match oracle::compare(&db, history, u64::MAX, look) {
+            Ok(_) => {}
+            Err(why) if says_damaged(&why) => return Ok(true),
+            Err(why) => return Err(why),
+        }
+    }
+    Ok(false)
+}

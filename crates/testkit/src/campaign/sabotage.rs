@@ -1,0 +1,137 @@
+//! Planted bugs: the campaigns must catch every one.
+//!
+//! The program calls itself once per bug, with the environment variable that plants it, since a
+//! planted bug may hang or abort the process that has it.
+
+use std::process::Command;
+use std::time::Duration;
+
+use super::{Report, crash_workload, lying_workload, rot_workload, sweep_workload};
+
+/// Every planted bug: its name, and what it does.
+pub const BUGS: &[(&str, &str)] = &[
+    ("skip_log_fsync", "the log is not synced"),
+    ("skip_log_dir_fsync", "the directory is not synced after a new log file"),
+    ("ack_before_sync", "a commit is acknowledged before the sync"),
+    ("torn_tail_accepted", "a frame with a wrong checksum is replayed"),
+    ("midlog_rot_as_torn_tail", "a hole below proven commits is taken for a torn tail"),
+    ("void_frame_resurrected", "frames of an ended epoch come back"),
+    ("stale_epoch_accepted", "an epoch that was never finished counts"),
+    ("append_after_short_write", "a batch is repeated behind its torn first attempt"),
+    ("checksum_not_bound_to_position", "a frame is valid anywhere in its file"),
+    ("recovery_trusts_page_cache", "recovery does not rewrite what may be in memory only"),
+    ("durable_through_too_high", "frames claim commits durable that are not yet"),
+    ("poison_ignored", "a failed sync is taken for a success"),
+    ("skip_segment_fsync", "a segment is named before it is synced"),
+    ("skip_segment_dir_fsync", "a segment is named before its name is durable"),
+    ("skip_checkpoint_fsync", "a checkpoint is named before it is synced"),
+    ("skip_checkpoint_dir_fsync", "a checkpoint is named before its name is durable"),
+    ("checkpoint_ahead_of_log", "a checkpoint holds commits that are not durable"),
+    ("log_removed_before_checkpoint", "old log files go before the checkpoint is named"),
+    ("publish_before_durable", "a merge is swapped in, and its inputs go, before its frame"),
+    ("lost_tombstone", "replay forgets deletes of sealed rows"),
+    ("sealed_rows_replayed", "replay brings sealed rows back beside their segment"),
+    ("merge_forgets_deletes", "a merge forgets deletes that came meanwhile"),
+    ("merge_drops_snapshot_rows", "a merge drops what a snapshot still sees"),
+    ("index_entry_not_repointed", "a merge leaves index entries behind"),
+    ("forwarding_dropped_too_early", "old locations stop resolving while they are in use"),
+    ("visible_before_load_commits", "rows of a load are seen before it commits"),
+    ("load_without_conflict_check", "a load does not look for keys that are taken"),
+    ("aborted_load_stays_indexed", "the index keeps the keys of a load that was given up"),
+    ("drop_before_durable", "the files of a dropped table go before the drop is durable"),
+    ("refusal_before_durable", "a refusal tells of commits that may yet be lost"),
+    ("row_ids_reused", "a checkpoint forgets how many row ids have been given out"),
+    ("reads_see_unacknowledged", "reads see commits that are not durable"),
+];
+
+/// How long one bug may take to be caught.
+const PATIENCE: Duration = Duration::from_secs(240);
+/// What the child prints before the name of the check.
+const CAUGHT: &str = "CAUGHT by ";
+
+/// The phases that a planted bug goes through, until one finds it.
+#[must_use]
+pub fn run_planted(seed: u64) -> Option<String> {
+    type Phase = (&'static str, u64, fn(u64) -> Report);
+    let phases: [Phase; 5] = [
+        ("crash campaign", 60, crash_workload),
+        ("rot", 12, rot_workload),
+        ("error sweep", 8, |seed| sweep_workload(seed, 7)),
+        ("lying disk", 20, lying_workload),
+        ("longer crash campaign", 600, |seed| crash_workload(seed + 1_000)),
+    ];
+    let mut images = 0;
+    for (name, workloads, phase) in phases {
+        for number in 0..workloads {
+            let report = phase(seed + number);
+            images += report.images;
+            if let Some(failed) = report.failures.first() {
+                let why = failed.why.lines().next().unwrap_or_default();
+                let why: String = why.chars().take(160).collect();
+                return Some(format!("{CAUGHT}{name} after {images} images: {why}"));
+            }
+        }
+    }
+    None
+}
+
+/// Plants each bug in a process of its own; the number of those that were missed.
+///
+/// # Errors
+/// When the program cannot call itself, or was built without bugs to plant.
+pub fn run_all(only: Option<&str>, seed: u64) -> Result<usize, String> {
+    if !cfg!(feature = "sabotage") {
+        return Err("build with --features sabotage".to_owned());
+    }
+    let program = std::env::current_exe().map_err(|e| e.to_string())?;
+    let chosen = BUGS.iter().filter(|(name, _)| only.is_none_or(|only| only == *name));
+    let (mut missed, mut count) = (0, 0);
+    for (name, what) in chosen {
+        count += 1;
+        let mut command = Command::new(&program);
+        command.arg("--planted").arg("--seed").arg(seed.to_string()).env("ESKER_SABOTAGE", name);
+        let outcome = output_within(&mut command, PATIENCE)?;
+        let caught = match &outcome {
+            Some(text) => text.lines().find(|line| line.starts_with(CAUGHT)).map(str::to_owned),
+            None => Some(format!("{CAUGHT}the watchdog: it hangs")),
+        };
+        match caught {
+            Some(line) => println!("{name:<32} {line}"),
+            None => {
+                missed += 1;
+                println!("{name:<32} MISSED: {what}");
+            }
+        }
+    }
+    println!("planted bugs {count}, caught {}, missed {missed}", count - missed);
+    Ok(missed)
+}
+
+/// What a process printed; `None` when it had to be killed.
+#[allow(clippy::disallowed_methods, reason = "the campaign itself runs on the real machine")]
+fn output_within(command: &mut Command, patience: Duration) -> Result<Option<String>, String> {
+    use std::io::Read;
+    let pipe = std::process::Stdio::piped;
+    let mut child =
+        command.stdout(pipe()).stderr(std::process::Stdio::null()).spawn().map_err(|e| e.to_string())?;
+    let start = std::time::Instant::now();
+    loop {
+        let status = child.try_wait().map_err(|e| e.to_string())?;
+        if let Some(status) = status {
+            let mut text = String::new();
+            if let Some(mut out) = child.stdout.take() {
+                let _ = out.read_to_string(&mut text);
+            }
+            if status.code().is_none() {
+                text.push_str(&format!("\n{CAUGHT}an abort: {status}\n"));
+            }
+            return Ok(Some(text));
+        }
+        if start.elapsed() > patience {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Ok(None);
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
