@@ -1,9 +1,15 @@
 //! Inserting, reading, changing and deleting rows, in memory and on disk, before and after reopen.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::cast_possible_truncation,
+    reason = "a test stops where it fails"
+)]
+
 mod fixture;
 
-use fixture::{Directory, people, person};
 use esker::{DataType, Database, ErrorKind, Options, Schema, Value};
+use fixture::{Directory, people, person};
 
 fn key(name: &str) -> Vec<Value> {
     vec![name.into()]
