@@ -48,7 +48,14 @@ impl<T: Pod> AppendVec<T> {
         const { assert!(size_of::<T>() > 0 && align_of::<T>() <= 64, "unsuitable element type") };
         let publication = Publication::new(ArenaWords::new(arena, category))?;
         let shared = Arc::new(Shared { publication, element: PhantomData });
-        Ok((Appender { shared: Arc::clone(&shared), len: 0 }, AppendReader { shared }))
+        let writer = Appender {
+            shared: Arc::clone(&shared),
+            len: 0,
+            allocated: 0,
+            chunk: place_of(0),
+            chunk_offset: 0,
+        };
+        Ok((writer, AppendReader { shared }))
     }
 }
 
@@ -95,6 +102,11 @@ impl<T: Pod> Shared<T> {
 pub struct Appender<T> {
     shared: Arc<Shared<T>>,
     len: usize,
+    /// Elements that the chunks have room for.
+    allocated: usize,
+    /// The chunk last written to, and where in the arena it is; 0 before the first.
+    chunk: Place,
+    chunk_offset: u64,
 }
 
 impl<T: Pod> Appender<T> {
@@ -120,13 +132,21 @@ impl<T: Pod> Appender<T> {
     ///
     /// # Errors
     /// `OutOfMemory` at the arena's limit, `InvalidInput` beyond 2^36 elements.
+    #[inline]
     pub fn reserve(&mut self, count: usize) -> Result<(), ArenaError> {
         let end = self.end_of(count)?;
+        if end <= self.allocated { Ok(()) } else { self.allocate(end) }
+    }
+
+    #[cold]
+    fn allocate(&mut self, end: usize) -> Result<(), ArenaError> {
         let publication = &self.shared.publication;
         publication.ensure(self.len, end, |capacity| {
             let bytes = (capacity as u64).saturating_mul(size_of::<T>() as u64);
             publication.words().allocate_data(bytes)
-        })
+        })?;
+        self.allocated = place_of(end - 1).end();
+        Ok(())
     }
 
     /// Appends one element and publishes it.
@@ -168,14 +188,21 @@ impl<T: Pod> Appender<T> {
         let end = self.end_of(count)?;
         let mut at = self.len;
         while at < end {
-            let place = place_of(at);
-            let stop = end.min(place.end());
-            let Some(address) = self.shared.address(at, place) else {
+            if at >= self.chunk.end() || self.chunk_offset == 0 {
+                self.chunk = place_of(at);
+                self.chunk_offset = self.shared.publication.chunk(self.chunk.chunk);
+            }
+            let stop = end.min(self.chunk.end());
+            let offset = self.chunk_offset + ((at - self.chunk.start) * size_of::<T>()) as u64;
+            let arena = self.shared.publication.words().arena();
+            let Some(address) = arena.data(offset, (stop - at) * size_of::<T>()) else {
                 return Err(ArenaError::invalid_input("a chunk lies outside the arena"));
             };
+            let address = address.cast::<T>();
             // SAFETY: the elements from `self.len` on are unpublished, so no reader has a slice of
             // them; `self` is the only writer and is borrowed exclusively for this piece's life.
-            // The memory is initialised, aligned to 64, and T accepts any bytes.
+            // The piece lies in one chunk of this vector, which `reserve` made. The memory is
+            // initialised, aligned to 64, and T accepts any bytes.
             fill(unsafe { std::slice::from_raw_parts_mut(address.as_ptr(), stop - at) });
             at = stop;
         }

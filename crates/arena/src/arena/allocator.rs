@@ -57,10 +57,12 @@ impl Part {
     }
 }
 
-#[derive(Debug, Clone, Copy)]
+/// The free blocks of one class. Resident ones go first: clearing them, where that is needed at all,
+/// costs less than new pages.
+#[derive(Debug, Clone, Default)]
 struct Free {
-    offset: u64,
-    zeroed: bool,
+    resident: Vec<u64>,
+    returned: Vec<u64>,
 }
 
 /// The parts and free lists of one [`Kind`].
@@ -68,12 +70,12 @@ struct Free {
 struct Pool {
     small: Part,
     large: Part,
-    free: Vec<Vec<Free>>,
+    free: Vec<Free>,
 }
 
 impl Pool {
     fn new(small: Part, large: Part) -> Self {
-        Self { small, large, free: vec![Vec::new(); CLASS_COUNT] }
+        Self { small, large, free: vec![Free::default(); CLASS_COUNT] }
     }
 
     /// A full small part overflows into the large one; the reverse would defeat huge pages.
@@ -136,18 +138,19 @@ impl Allocator {
             Kind::Words => &mut self.words,
             Kind::Data => &mut self.data,
         };
-        let reused = pool.free.get_mut(class).and_then(Vec::pop);
-        let (offset, zeroed) = match reused {
-            Some(free) => {
-                if size >= RETURNABLE_BLOCK && !free.zeroed {
-                    self.resident_free = self.resident_free.saturating_sub(size);
-                }
-                (free.offset, free.zeroed)
+        let mut free = pool.free.get_mut(class);
+        let resident = free.as_mut().and_then(|free| free.resident.pop());
+        let (offset, zeroed) = if let Some(offset) = resident {
+            if size >= RETURNABLE_BLOCK {
+                self.resident_free = self.resident_free.saturating_sub(size);
             }
-            None => match pool.bump(size) {
-                Some(offset) => (offset, true),
-                None => return Err(ArenaError::out_of_memory(bytes, used, self.limit)),
-            },
+            (offset, false)
+        } else if let Some(offset) =
+            free.and_then(|free| free.returned.pop()).or_else(|| pool.bump(size))
+        {
+            (offset, true)
+        } else {
+            return Err(ArenaError::out_of_memory(bytes, used, self.limit));
         };
         if let Some(total) = self.used.get_mut(category.index()) {
             *total += size;
@@ -176,7 +179,8 @@ impl Allocator {
         if let Some((class, _)) = class_of(block.bytes)
             && let Some(list) = pool.free.get_mut(class)
         {
-            list.push(Free { offset: block.offset, zeroed });
+            let list = if zeroed { &mut list.returned } else { &mut list.resident };
+            list.push(block.offset);
         }
     }
 }
