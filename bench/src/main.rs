@@ -1,3 +1,83 @@
-//! To be filled.
+//! `esker-bench engine`: every speed and size that is asked of the engine, measured beside what
+//! the machine can do at best, with answers checked first.
+//!
+//! | module | what it defines |
+//! |---|---|
+//! | `arguments` | the command line |
+//! | `machine` | the limits of this machine: memory, page faults, disk |
+//! | `rows` | the rows of the table: names, figures asked for |
+//! | `bench` | what the workloads share: directory, limits, the large database |
+//! | `workloads` | one file a workload |
+//! | `data`, `environment`, `process` | keys and texts; one core; memory and children |
+//! | `outcome`, `report` | what a run gave; the table at the end |
+#![forbid(unsafe_code)]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a benchmark measures real files, clocks and threads"
+)]
 
-fn main() {}
+mod arguments;
+mod bench;
+mod child;
+mod data;
+mod environment;
+mod machine;
+mod outcome;
+mod process;
+mod report;
+mod rows;
+mod workloads;
+
+use std::process::ExitCode;
+
+/// Whatever goes wrong ends the program with a message.
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match run(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("esker-bench: {e}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &[String]) -> Result<()> {
+    match arguments.split_first() {
+        Some((name, rest)) if name == "engine" => engine(&arguments::Arguments::parse(rest)?),
+        Some((name, rest)) if name == "child" => child::run(rest),
+        _ => Err(arguments::USAGE.into()),
+    }
+}
+
+/// Runs every chosen row in turn, as often as asked, and prints the table.
+fn engine(arguments: &arguments::Arguments) -> Result<()> {
+    let machine = machine::Machine::measure(&arguments.dir)?;
+    machine.print();
+    let mut bench = bench::Bench::new(arguments, machine)?;
+    let chosen: Vec<&rows::Row> = arguments.chosen().collect();
+    let mut report = report::Report::new(&chosen, arguments);
+    for run in 0..arguments.runs {
+        for row in &chosen {
+            if run > 0 && row.once {
+                continue;
+            }
+            eprint!("run {} of {}: {} … ", run + 1, arguments.runs, row.name);
+            match (row.run)(&mut bench) {
+                Ok(outcome) => {
+                    eprintln!("{}", outcome.line());
+                    report.add(row.name, outcome);
+                }
+                Err(e) => {
+                    eprintln!("failed: {e}");
+                    report.fail(row.name, e.to_string());
+                }
+            }
+        }
+    }
+    report.print(&bench.machine);
+    bench.finish()
+}

@@ -1,0 +1,65 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use crate::Result;
+use crate::rows::{ROWS, Row};
+
+pub(crate) const USAGE: &str = "\
+usage: esker-bench engine [--rows N] [--runs N] [--only NAME,NAME] [--dir DIR] [--flights FILE]
+
+  --rows N        rows of the large tables; 10000000 unless given
+  --runs N        how often each row is measured; 5 unless given
+  --only NAMES    only these rows
+  --dir DIR       where to make a directory for files, removed at the end; the system's
+                  directory for temporary files unless given
+  --flights FILE  the flights CSV, compressed by gzip; the one among the examples unless given";
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub(crate) struct Arguments {
+    pub(crate) rows: u64,
+    pub(crate) runs: usize,
+    pub(crate) only: Vec<String>,
+    pub(crate) dir: PathBuf,
+    pub(crate) flights: PathBuf,
+}
+
+impl Arguments {
+    pub(crate) fn parse(words: &[String]) -> Result<Self> {
+        let flights = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/flights/flights.csv.gz");
+        let mut arguments = Self {
+            rows: 10_000_000,
+            runs: 5,
+            only: Vec::new(),
+            dir: std::env::temp_dir(),
+            flights: PathBuf::from(flights),
+        };
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            let value = words.next().ok_or_else(|| format!("{word}: a value is missing"))?;
+            let number = || value.parse::<u64>().map_err(|_| format!("{word}: not a number"));
+            match word.as_str() {
+                "--rows" => arguments.rows = number()?.max(10_000),
+                "--runs" => arguments.runs = usize::try_from(number()?)?.max(1),
+                "--only" => arguments.only = value.split(',').map(str::to_owned).collect(),
+                "--dir" => arguments.dir = PathBuf::from(value),
+                "--flights" => arguments.flights = PathBuf::from(value),
+                _ => return Err(format!("{word}: unknown\n{USAGE}").into()),
+            }
+        }
+        for name in &arguments.only {
+            if ROWS.iter().all(|row| row.name != name) {
+                let names: Vec<&str> = ROWS.iter().map(|row| row.name).collect();
+                return Err(format!("no row {name:?}; there are {}", names.join(", ")).into());
+            }
+        }
+        Ok(arguments)
+    }
+
+    /// The rows to run, in the order of the table.
+    pub(crate) fn chosen(&self) -> impl Iterator<Item = &'static Row> {
+        let wanted = |row: &&Row| self.only.is_empty() || self.only.iter().any(|n| n == row.name);
+        ROWS.iter().filter(wanted)
+    }
+}
