@@ -57,8 +57,8 @@ impl Part {
     }
 }
 
-/// The free blocks of one class. Resident ones go first: clearing them, where that is needed at all,
-/// costs less than new pages.
+/// The free blocks of one class. Resident ones go first: clearing them, where that is needed at
+/// all, costs less than new pages.
 #[derive(Debug, Clone, Default)]
 struct Free {
     resident: Vec<u64>,
