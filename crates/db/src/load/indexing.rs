@@ -37,7 +37,10 @@ pub(super) fn index_segment(shared: &Shared, batch: &Batch, id: u64) -> Result<(
         (0..batch.len()).map(|row| (keys.hash(row), Location::new(id, row).word())).collect();
     entries.sort_unstable();
     keys.refuse_repeated(&entries)?;
-    let shift = batch_shift(entries.len());
+    // A young index splits its partitions by how much it holds, too coarsely for small ranges:
+    // it takes all entries at once.
+    let is_young = table.core.index().len() < entries.len();
+    let shift = if is_young { u64::BITS } else { batch_shift(entries.len()) };
     let batch_of = |entry: &(u64, u64)| entry.0.checked_shr(shift).unwrap_or(0);
     for chunk in entries.chunk_by(|a, b| batch_of(a) == batch_of(b)) {
         {
