@@ -106,6 +106,10 @@ impl Database {
             engine.watermarks.publish(ticket.commit());
             (ticket, entry.map_or(0, |entry| entry.index_file))
         };
+        if esker_log::sabotage::planted("drop_before_durable") {
+            core.view().segments().for_each(|segment| segment.doom());
+            core.set_view(esker_table::view::View::empty(core.schema()));
+        }
         engine.acknowledge(ticket)?;
         // The files go only once the drop is durable: a crash before that brings the table back.
         if engine.sync().is_ok() {

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use esker::{DataType, Database, ErrorKind, Options, Schema, Value};
-use esker_vfs::sim::{CrashChoice, Options as SimOptions, Simulation};
+use esker_vfs::sim::{
+    CallKind, CrashChoice, FaultKind, Options as SimOptions, Repeat, Script, Simulation,
+};
 use esker_vfs::{Step, Task};
 
 fn open(machine: &Simulation) -> esker::Result<Database> {
@@ -111,5 +113,39 @@ fn what_a_refusal_tells_of_is_durable() {
         let after = Simulation::from_image(&image, 4, SimOptions::default());
         let db = open(&after).unwrap();
         assert_eq!(db.table("people").unwrap().count().unwrap(), 1, "seed {seed}");
+    }
+}
+
+/// The process dies here: its page cache stays, what it does from now on does not happen.
+fn die(machine: &Simulation, db: Database) {
+    machine.crash_after_io(Some(0));
+    drop(db);
+    machine.kill_tasks();
+    machine.crash_after_io(None);
+}
+
+/// A checkpoint whose sync failed reads back whole from the page cache, and is not on the disk.
+#[test]
+fn a_checkpoint_whose_sync_failed_is_not_relied_on() {
+    for which in 0..2 {
+        let machine = recorded();
+        let script = Script::fault(CallKind::Sync, which, FaultKind::SyncErrorXfs, Repeat::Once);
+        machine.add_script(script.on_paths_with("checkpoint-"));
+        let mut db = open(&machine);
+        assert_eq!(db.is_err(), which == 0, "the first sync is that of the creation");
+        if db.is_err() {
+            db = open(&machine);
+        }
+        let db = db.unwrap();
+        db.create_table("events", events()).unwrap();
+        db.table("events").unwrap().insert(&["kept".into()]).unwrap();
+        assert_eq!(db.checkpoint().is_err(), which == 1);
+        die(&machine, db);
+        let db = open(&machine).unwrap();
+        db.table("events").unwrap().insert(&["kept, too".into()]).unwrap();
+        let image = machine.crash_image(CrashChoice::KeepNone);
+        let after = Simulation::from_image(&image, 4, SimOptions::default());
+        let db = open(&after).unwrap();
+        assert_eq!(db.table("events").unwrap().count().unwrap(), 2);
     }
 }

@@ -26,6 +26,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use esker_arena::{Arena, ReaderRegistry};
 use esker_format::{Schema, TableId};
+use esker_log::sabotage::planted;
 use esker_table::{KeyHasher, Table as TableCore, TableWriter};
 use esker_vfs::{Environment, Event, FileLock, TaskHandle};
 
@@ -193,8 +194,12 @@ impl Engine {
     /// Waits until everything that is applied may be acknowledged: an answer such as "exists
     /// already" tells of commits that a power loss must not take back.
     pub fn acknowledge_published(&self) -> Result<()> {
-        let waits = self.options.durability == Durability::Sync;
-        if waits && self.visible() < self.watermarks.published() { self.sync() } else { Ok(()) }
+        let waits =
+            self.options.durability == Durability::Sync && !planted("refusal_before_durable");
+        if !waits || self.visible() >= self.watermarks.published() {
+            return Ok(());
+        }
+        self.sync().map_err(|e| Error::new(ErrorKind::Poisoned, e.to_string()))
     }
 
     /// Waits until everything committed so far is on the disk.

@@ -8,6 +8,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use esker_log::sabotage::planted;
+
 /// The watermarks of one database.
 #[derive(Debug)]
 pub(crate) struct Watermarks {
@@ -60,7 +62,10 @@ impl Watermarks {
     fn advance(&self) {
         let published = self.published.load(Ordering::SeqCst);
         let durable = self.durable.load(Ordering::SeqCst);
-        let revealed = self.revealed.load(Ordering::SeqCst);
+        let revealed = match planted("reads_see_unacknowledged") {
+            true => u64::MAX,
+            false => self.revealed.load(Ordering::SeqCst),
+        };
         self.visible.fetch_max(published.min(durable.max(revealed)), Ordering::SeqCst);
     }
 }

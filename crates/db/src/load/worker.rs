@@ -96,7 +96,9 @@ impl Shared {
         let engine = self.engine();
         let id = engine.new_unit();
         let segment = Arc::new(self.encode(batch, id, first_row_id)?);
-        segment.set_created(Created::Load(Arc::clone(&self.commit)));
+        if !esker_log::sabotage::planted("visible_before_load_commits") {
+            segment.set_created(Created::Load(Arc::clone(&self.commit)));
+        }
         {
             let mut catalogue = engine.lock_for_change()?;
             entry(&mut catalogue, self.table.core.id())?;

@@ -82,6 +82,9 @@ impl Engine {
             tables: pinned.iter().map(|p| p.state(commit)).collect::<Result<_>>()?,
         };
         drop(guard);
+        if esker_log::sabotage::planted("log_removed_before_checkpoint") {
+            log.remove_through(commit)?;
+        }
         self.write_checkpoint(&checkpoint)?;
         let ticket = {
             let mut catalogue = self.lock_for_change()?;
@@ -187,7 +190,10 @@ impl Pinned {
             table: self.table.id(),
             name: self.name.clone(),
             schema: (*self.view.schema).clone(),
-            next_row_id: self.next_row_id,
+            next_row_id: match esker_log::sabotage::planted("row_ids_reused") {
+                true => 1,
+                false => self.next_row_id,
+            },
             sealed_through: self.sealed_through,
             segments,
             index_file: self.index_file,

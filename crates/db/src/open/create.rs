@@ -20,6 +20,13 @@ pub(super) fn create(
     dir: &Path,
     lock: Box<dyn FileLock>,
 ) -> Result<Parts> {
+    let path = checkpoint_path(dir, 1);
+    if environment.files.exists(&path)? {
+        // What a crash left of a creation that got no further. Before its log goes: the two have
+        // to be of one database.
+        environment.files.remove(&path)?;
+        environment.files.sync_dir(dir)?;
+    }
     let random = || environment.random.next_u64();
     let database = u128::from(random()) << 64 | u128::from(random());
     let hash_key = [random(), random()];
@@ -33,12 +40,6 @@ pub(super) fn create(
         next_segment: 1,
         ..Checkpoint::default()
     };
-    let path = checkpoint_path(dir, 1);
-    if environment.files.exists(&path)? {
-        // What a crash left of a creation that got no further.
-        environment.files.remove(&path)?;
-        environment.files.sync_dir(dir)?;
-    }
     let file = environment.files.open(&path, OpenMode::CreateNew)?;
     file.write_all_at(&checkpoint.encode(), 0)?;
     file.sync_data()?;

@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use esker_arena::{Arena, ArenaOptions, ReaderRegistry};
 use esker_format::checkpoint::Checkpoint;
+use esker_format::edit::Edit;
 use esker_log::{Log, Scan};
 use esker_vfs::{Environment, Event, FileLock, LockMode, OpenMode};
 
@@ -55,10 +56,15 @@ impl Engine {
         let mode = if options.read_only { LockMode::Shared } else { LockMode::Exclusive };
         let holder = format!("process {}", std::process::id());
         let lock = files.lock(&dir.join(LOCK_FILE), mode, &holder)?;
-        let (checkpoint, broken) = newest_checkpoint(&environment, dir)?;
-        let parts = match checkpoint {
-            Some(checkpoint) => recover(environment, options, dir, lock, checkpoint)?,
-            None if !is_unfinished(&environment, dir)? => {
+        let (whole, broken) = whole_checkpoints(&environment, dir)?;
+        let unfinished = is_unfinished(&environment, dir)?;
+        let parts = match whole.first() {
+            // Its checkpoint may be in the page cache only, and no commit depends on it.
+            Some(_) if unfinished && !options.read_only => {
+                create::create(environment, options, dir, lock)?
+            }
+            Some(_) => recover(environment, options, dir, lock, whole)?,
+            None if !unfinished => {
                 let why = broken.first().map_or("no checkpoint file is left", String::as_str);
                 return Err(at(Error::corrupt(why)));
             }
@@ -147,30 +153,65 @@ fn is_unfinished(environment: &Environment, dir: &Path) -> Result<bool> {
     Ok(!names.iter().any(later) && esker_log::unused(environment, dir)?)
 }
 
-/// The newest checkpoint that is whole, and why newer ones are not.
-fn newest_checkpoint(
+/// The checkpoints that are whole, newest first, and why others are not.
+fn whole_checkpoints(
     environment: &Environment,
     dir: &Path,
-) -> Result<(Option<Checkpoint>, Vec<String>)> {
+) -> Result<(Vec<Checkpoint>, Vec<String>)> {
     let names = environment.files.list(dir)?;
     let mut numbers: Vec<u64> =
         names.iter().filter_map(|name| parse_number(name, "checkpoint-")).collect();
     numbers.sort_unstable();
-    let mut broken = Vec::new();
+    let (mut whole, mut broken) = (Vec::new(), Vec::new());
     for number in numbers.into_iter().rev() {
         let path = checkpoint_path(dir, number);
-        let file = environment.files.open(&path, OpenMode::Read)?;
-        let mut bytes = vec![0; usize::try_from(file.len()?).unwrap_or_default()];
-        file.read_exact_at(&mut bytes, 0)?;
-        match Checkpoint::decode(&bytes, number) {
-            Ok(checkpoint) => return Ok((Some(checkpoint), broken)),
+        match read_checkpoint(environment, &path, number)? {
+            Ok(checkpoint) => whole.push(checkpoint),
             Err(e) if e.kind() == esker_format::ErrorKind::UnknownVersion => {
                 return Err(Error::from(e).at(path.display()));
             }
             Err(e) => broken.push(format!("{}: {e}", path.display())),
         }
     }
-    Ok((None, broken))
+    Ok((whole, broken))
+}
+
+/// The newest checkpoint that is known to be durable, and the log from there.
+///
+/// A checkpoint that no frame names may be whole in the page cache only: its sync may have failed,
+/// or not have been reached. The one before it is there until a frame names the newer one.
+fn choose_checkpoint(
+    environment: &Environment,
+    dir: &Path,
+    whole: Vec<Checkpoint>,
+) -> Result<(Checkpoint, Scan)> {
+    let scan = |c: &Checkpoint| esker_log::scan(environment, dir, c.database, c.commit);
+    let mut whole = whole.into_iter();
+    let newest = whole.next().ok_or_else(|| Error::corrupt("no checkpoint file is left"))?;
+    let log = scan(&newest)?;
+    let Some(older) = whole.next() else { return Ok((newest, log)) };
+    for frame in log.frames() {
+        let frame = frame?;
+        if Edit::is_edit(frame.kind)
+            && matches!(Edit::decode(frame.kind, &frame.payload),
+                Ok(Edit::Checkpoint { number, .. }) if number == newest.number)
+        {
+            return Ok((newest, log));
+        }
+    }
+    let log = scan(&older)?;
+    Ok((older, log))
+}
+
+fn read_checkpoint(
+    environment: &Environment,
+    path: &Path,
+    number: u64,
+) -> Result<esker_format::Result<Checkpoint>> {
+    let file = environment.files.open(path, OpenMode::Read)?;
+    let mut bytes = vec![0; usize::try_from(file.len()?).unwrap_or_default()];
+    file.read_exact_at(&mut bytes, 0)?;
+    Ok(Checkpoint::decode(&bytes, number))
 }
 
 fn recover(
@@ -178,22 +219,19 @@ fn recover(
     options: Options,
     dir: &Path,
     lock: Box<dyn FileLock>,
-    checkpoint: Checkpoint,
+    whole: Vec<Checkpoint>,
 ) -> Result<Parts> {
-    let database = checkpoint.database;
+    let last_number = whole.first().map_or(0, |newest| newest.number);
+    let (checkpoint, scan) = choose_checkpoint(&environment, dir, whole)?;
     let number = checkpoint.number;
-    let scan = esker_log::scan(&environment, dir, database, checkpoint.commit)?;
     let arena = new_arena(&options)?;
-    let recovered = replay::replay(&environment, dir, arena, checkpoint, &scan)?;
+    let mut recovered = replay::replay(&environment, dir, arena, checkpoint, &scan)?;
+    recovered.catalogue.checkpoint_number = last_number;
     let last = scan.last_commit();
     let watermarks = Arc::new(Watermarks::new(last));
     let journal = if options.read_only {
         Journal::Memory(Arc::clone(&watermarks), AtomicU64::new(last + 1))
     } else {
-        // Recovery trusts no page cache: what replaces older files is durable before they go.
-        let file = environment.files.open(&checkpoint_path(dir, number), OpenMode::Write)?;
-        file.sync_data()?;
-        environment.files.sync_dir(dir)?;
         let log = start_log(scan, &watermarks)?;
         remove_leftovers(&environment, dir, number, &recovered)?;
         Journal::Log(Box::new(log))

@@ -13,7 +13,7 @@ use esker_format::segment::{
     ZoneEntry,
 };
 use esker_format::{Codes, ColumnSlice, Data, Dictionary, FieldId, Schema, Validity, ValueRef};
-use esker_vfs::{Environment, Mapping, OpenMode};
+use esker_vfs::{Environment, ErrorKind, Mapping, OpenMode};
 
 use super::blocks::{Blocks, FOOTER_BLOCK, TRAILER_BLOCK, block_place};
 use super::segment_path;
@@ -60,7 +60,10 @@ impl Segment {
     ) -> Result<Self> {
         let path = segment_path(dir, entry.id);
         let at = |e: Error| e.at(path.display());
-        let file = environment.files.open(&path, OpenMode::Read)?;
+        let file = environment.files.open(&path, OpenMode::Read).map_err(|e| match e.kind() {
+            ErrorKind::NotFound => Error::corrupt(format!("{e}, though the catalogue names it")),
+            _ => e.into(),
+        })?;
         let len = file.len()?;
         if len != entry.file_bytes {
             let want = entry.file_bytes;
