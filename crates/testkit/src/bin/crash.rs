@@ -1,4 +1,5 @@
 //! `crash`: the crash campaign. See `docs/internals/testing.md`.
+#![forbid(unsafe_code)]
 
 use std::process::ExitCode;
 

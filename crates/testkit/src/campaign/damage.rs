@@ -1,7 +1,9 @@
 //! Disks that lie, and files that rot: an error or the right answer, never a wrong one.
 
 use esker::ErrorKind;
-use esker_vfs::sim::{CrashImage, FaultKind, FaultPlan, Generator, Options as SimOptions, Simulation};
+use esker_vfs::sim::{
+    CrashImage, FaultKind, FaultPlan, Generator, Options as SimOptions, Simulation,
+};
 
 use super::images::says_damaged;
 use super::{Checker, Report, crash_everywhere, quietly};
@@ -80,9 +82,9 @@ pub fn rot_workload(seed: u64) -> Report {
     };
     for _ in 0..DAMAGED_EACH {
         let mut image = life.end.clone();
-        let Some(what) = damage(&mut image, &mut generator) else { continue };
+        let Some((what, wide)) = damage(&mut image, &mut generator) else { continue };
         report.images += 1;
-        let outcome = quietly(|| read_damaged(&config, &image, &life.history));
+        let outcome = quietly(|| read_damaged(&config, &image, &life.history, wide));
         report.add_faults(&image.faults_fired());
         match outcome {
             Ok(refused) => report.refused += u64::from(refused),
@@ -96,8 +98,10 @@ pub fn rot_workload(seed: u64) -> Report {
     report
 }
 
-/// Flips a bit, or moves bytes to where they do not belong; says what it did.
-fn damage(image: &mut CrashImage, generator: &mut Generator) -> Option<String> {
+/// Flips a bit, or moves bytes to where they do not belong; says what it did, and whether that may
+/// have hit all frames of the last batch and the frame of the close that proves them: then what is
+/// left looks like a torn tail (a limit that `format.md` states).
+fn damage(image: &mut CrashImage, generator: &mut Generator) -> Option<(String, bool)> {
     let paths = image.paths();
     let path = paths.get(generator.index(paths.len()))?.clone();
     let bytes = image.read(&path)?;
@@ -106,34 +110,46 @@ fn damage(image: &mut CrashImage, generator: &mut Generator) -> Option<String> {
     if generator.chance(850_000) {
         let (byte, bit) = (generator.index(used) as u64, generator.pick([0, 1, 2, 3, 4, 5, 6, 7]));
         let what = format!("flip bit {bit} of byte {byte} of {name}");
-        return image.flip_bit(&path, byte, bit).then_some(what);
+        return image.flip_bit(&path, byte, bit).then_some((what, false));
     }
     // A misdirected write: a piece of this or another file lands here.
     let from = paths.get(generator.index(paths.len()))?.clone();
     let source = image.read(&from)?;
     let unit = generator.pick([8, 64, 512]);
-    let (start, to) = (generator.index(source.len() / unit) * unit, generator.index(used / unit) * unit);
+    let (start, to) =
+        (generator.index(source.len() / unit) * unit, generator.index(used / unit) * unit);
     let piece = source.get(start..source.len().min(start + unit * 2))?.to_vec();
     let end = bytes.len().min(to + piece.len());
     let room = piece.get(..end.saturating_sub(to))?;
     let what = format!("{} bytes at {start} of {} over {to} of {name}", room.len(), from.display());
-    image.overwrite(&path, to as u64, room).then_some(what)
+    let log = path.to_string_lossy().contains("log-");
+    image.overwrite(&path, to as u64, room).then_some((what, log))
 }
 
 /// Opens a damaged database: true when it was refused.
-fn read_damaged(config: &Config, image: &CrashImage, history: &History) -> Result<bool, String> {
+fn read_damaged(
+    config: &Config,
+    image: &CrashImage,
+    history: &History,
+    wide: bool,
+) -> Result<bool, String> {
     let machine = Simulation::from_image(image, 9, SimOptions::default());
     let db = match workload::open(config, &machine, false) {
         Ok(db) => db,
         Err(e) if e.kind() == ErrorKind::Corrupt => {
             let ios = machine.io_count();
-            return if ios == 0 { Ok(true) } else { Err(format!("refused, after {ios} I/Os: {e}")) };
+            return if ios == 0 {
+                Ok(true)
+            } else {
+                Err(format!("refused, after {ios} I/Os: {e}"))
+            };
         }
         Err(e) => return Err(format!("refused as {}", oracle::said(&e))),
     };
-    let looks = [Depth { gets_every: 1, check: false, queries: true }, Depth::FULL];
+    let commit = if wide { oracle::recovered_commit(&db, false)? } else { u64::MAX };
+    let looks = [Depth { check: false, ..Depth::FULL }, Depth::FULL];
     for look in looks {
-        match oracle::compare(&db, history, u64::MAX, look) {
+        match oracle::compare(&db, history, commit, look) {
             Ok(_) => {}
             Err(why) if says_damaged(&why) => return Ok(true),
             Err(why) => return Err(why),

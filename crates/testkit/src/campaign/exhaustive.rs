@@ -99,7 +99,9 @@ fn exhaust_position(
     let older = pending.saturating_sub(SUBSET_BITS);
     let subsets = (0..1u64 << (pending - older)).map(|subset| {
         let kept = (1u64 << older) - 1;
-        CrashChoice::Subset(kept | subset.checked_shl(u32::try_from(older).unwrap_or(63)).unwrap_or(0))
+        CrashChoice::Subset(
+            kept | subset.checked_shl(u32::try_from(older).unwrap_or(63)).unwrap_or(0),
+        )
     });
     let torn = (0..4).map(|seed| CrashChoice::TornSubset { mask: u64::MAX, seed });
     for choice in subsets.chain(torn).chain([CrashChoice::KeepNone]) {

@@ -68,6 +68,7 @@ impl Checker {
             gets_every: 1 + generator.below(4),
             check: true,
             queries: generator.chance(125_000),
+            names: true,
         };
         let state = match oracle::compare(&db, expected.history, commit, look) {
             Ok(state) => state,
@@ -84,7 +85,7 @@ impl Checker {
         let read_only = generator.chance(500_000);
         let db = workload::open(&self.config, &machine, read_only)
             .map_err(|e| format!("second open: {:?}: {e}", e.kind()))?;
-        let look = Depth { gets_every: 0, check: !read_only, queries: false };
+        let look = Depth { gets_every: 0, check: !read_only, queries: false, names: true };
         oracle::compare_with(&db, expected.history, &state, look)
             .map_err(|why| format!("second open, first at commit {commit}: {why}"))?;
         if read_only && machine.io_count() > 0 {

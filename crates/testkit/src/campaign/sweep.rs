@@ -46,13 +46,7 @@ pub fn sweep_workload(seed: u64, stride: u64) -> Report {
     report
 }
 
-fn fail_call(
-    seed: u64,
-    number: u64,
-    failure: CallFailure,
-    repeat: Repeat,
-    report: &mut Report,
-) {
+fn fail_call(seed: u64, number: u64, failure: CallFailure, repeat: Repeat, report: &mut Report) {
     let config = config_of(seed);
     // Interruptions and short calls are nobody's business above the file system.
     let invisible = matches!(failure, CallFailure::Interrupted | CallFailure::Short);

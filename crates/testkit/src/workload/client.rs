@@ -167,7 +167,9 @@ impl Client {
             Tiny::Insert => {
                 let row = kind.row(100 + serial, serial, &mut self.generator);
                 let values = vec![row.values.clone()];
-                self.change(insert(vec![row]), |db| put(&db.table(first)?, &values, Way::One, false));
+                self.change(insert(vec![row]), |db| {
+                    put(&db.table(first)?, &values, Way::One, false)
+                });
             }
             Tiny::Upsert => {
                 let row = kind.row(2, serial, &mut self.generator);

@@ -23,8 +23,8 @@ use esker_vfs::sim::{
 use crate::history::History;
 use crate::model::TableKind;
 use crate::oracle::{self, Depth};
-use client::{Client, ClientTask};
 pub use client::Tiny;
+use client::{Client, ClientTask};
 pub use config::{Config, DIRECTORY};
 use world::World;
 
@@ -131,7 +131,9 @@ impl Life {
     pub fn promised(&self, ios: u64) -> u64 {
         let count = self.promises.partition_point(|(io, _)| *io <= ios);
         let made = self.promises.get(..count).unwrap_or_default();
-        made.iter().map(|(_, commit)| *commit).fold(self.promised_before, u64::max)
+        let newest = made.iter().map(|(_, commit)| *commit).fold(self.promised_before, u64::max);
+        // Commit 1 is the creation itself: it may be done over as long as nothing follows it.
+        if newest > 1 { newest } else { 0 }
     }
 }
 
@@ -319,7 +321,7 @@ impl<'a> Driver<'a> {
         self.undisturbed(|world| {
             let commit = db.snapshot().map_err(|e| oracle::said(&e))?.commit();
             let history = world.lock().history.clone();
-            let depth = Depth { gets_every: 2, check: false, queries: true };
+            let depth = Depth { gets_every: 2, check: false, queries: true, names: false };
             oracle::compare(&db, &history, commit, depth)
                 .map_err(|why| format!("read after a failed sync: {why}"))?;
             let schema = TableKind::Text.schema().map_err(|e| e.to_string())?;
@@ -459,7 +461,8 @@ impl<'a> Driver<'a> {
         let db = self.db()?;
         let commit = db.snapshot().map_err(|e| e.to_string())?.commit();
         let history = self.world.lock().history.clone();
-        let depth = Depth { gets_every: 2, check: !self.is_faulty(), queries: true };
+        let check = !self.is_faulty();
+        let depth = Depth { gets_every: 2, check, queries: true, names: true };
         match oracle::compare(&db, &history, commit, depth) {
             Err(why) if self.is_faulty() && why.contains("(simulated)") => Ok(()),
             outcome => outcome.map(drop),
