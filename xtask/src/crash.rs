@@ -8,7 +8,10 @@ use crate::program::Program;
 /// # Errors
 /// When the campaign does not build or finds a failure.
 pub fn run(arguments: &[String]) -> Result<()> {
-    Program::cargo(&["run", "--release", "--package", "esker-testkit", "--bin", "crash", "--"])
-        .arguments(arguments)
-        .run()
+    let mut cargo = vec!["run", "--release", "--package", "esker-testkit", "--bin", "crash"];
+    if arguments.iter().any(|argument| argument == "--sabotage") {
+        cargo.extend(["--features", "sabotage"]);
+    }
+    cargo.push("--");
+    Program::cargo(&cargo).arguments(arguments).run()
 }
