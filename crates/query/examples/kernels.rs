@@ -1,6 +1,6 @@
 //! Measures kernels on one core against what a bare loop over the same memory reaches.
 //!
-//! `cargo run --release -p esker-query --example kernels [millions of rows]`
+//! `cargo run --release -p esker-query --example kernels [millions of rows [part of a query]]`
 #![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing)]
 
 use std::hint::black_box;
@@ -96,11 +96,12 @@ fn best(clock: &dyn Clock, mut run: impl FnMut()) -> u64 {
         run();
         clock.monotonic_ns() - started
     };
-    (0..7).map(|_| time()).min().unwrap()
+    (0..40).map(|_| time()).min().unwrap()
 }
 
 fn main() {
     let millions = std::env::args().nth(1).and_then(|a| a.parse().ok()).unwrap_or(20usize);
+    let wanted = std::env::args().nth(2).unwrap_or_default();
     let rows = millions * 1_000_000;
     let environment = Environment::os();
     let clock = Arc::clone(&environment.clock);
@@ -123,9 +124,9 @@ fn main() {
     let one = |filter: Option<Expr>, keys: &[&str], shown: Vec<Expr>| {
         let mut query = Query::table("t");
         query.filter = filter;
-        keys.iter().for_each(|key| query.group_by.push(field(*key)));
+        keys.iter().for_each(|key| query.group_by.push(field(key)));
         keys.iter().for_each(|key| {
-            query.select(field(*key));
+            query.select(field(key));
         });
         shown.into_iter().for_each(|expr| {
             query.select(expr);
@@ -154,14 +155,21 @@ fn main() {
         one(None, &["code", "day"], vec![Expr::count(), sum("amount")]),
         one(None, &["id"], vec![Expr::count(), sum("amount")]),
     ];
+    compare(&environment, &batch, &queries, &wanted);
+}
+
+/// Times every query on one core and on all.
+fn compare(environment: &Environment, batch: &Batch, queries: &[Query], wanted: &str) {
+    let clock = Arc::clone(&environment.clock);
+    let rate = |ns: u64| batch.len() as f64 / ns as f64;
     let alone =
-        Options { tasks: Arc::new(Alone(environment.tasks.clone())), ..Options::new(&environment) };
-    let all = Options::new(&environment);
+        Options { tasks: Arc::new(Alone(environment.tasks.clone())), ..Options::new(environment) };
+    let all = Options::new(environment);
     for encoding in [Encoding::Plain, Encoding::Compact] {
-        let source = MemorySource::new(schema())
-            .with_part(&batch, &Layout { encoding, ..Layout::default() });
+        let source =
+            MemorySource::new(schema()).with_part(batch, &Layout { encoding, ..Layout::default() });
         println!("\n{encoding:?}: G rows/s on one core, on {}", all.tasks.parallelism());
-        for query in &queries {
+        for query in queries.iter().filter(|q| q.to_string().contains(wanted)) {
             let time = |options| {
                 best(&*clock, || {
                     black_box(execute(query, &source, options).unwrap());

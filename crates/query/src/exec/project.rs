@@ -15,7 +15,7 @@ use super::output::Output;
 use super::rows::Rows;
 use super::scan::{MORSEL_ROWS, Morsel, Progress, Scan, ScanCounts, WAVE_MAX, in_waves};
 use super::sorter::{Location, Sorter, encode};
-use super::vector::{Selection, Vector};
+use super::vector::{Picked, Selection, Vector};
 use crate::bind::{Bound, Projection};
 use crate::options::Options;
 use crate::{Error, ErrorKind, Result, ZONE_ROWS};
@@ -118,10 +118,9 @@ fn shown_of<'a, 'b>(
     let mut progress = Progress::default();
     let mut visit = |rows: &Rows<'a>, mut mask: Mask| {
         mask.truncate(wanted.saturating_sub(output.len()));
-        let picked = mask.rows();
-        let all = picked.len() == mask.len();
-        let selection = if all { Selection::All(mask.len()) } else { Selection::Rows(&picked) };
-        output.append(&show(projection, rows, selection)?, picked.len())?;
+        let picked = Picked::of(&mask);
+        let selection = picked.selection();
+        output.append(&show(projection, rows, selection)?, selection.len())?;
         charge.set(output.bytes())?;
         let is_enough = output.len() >= wanted;
         Ok(if is_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use esker_format::{DataType, Value, ValueRef};
 
+use super::mask::Mask;
+
 /// Which rows of a batch an expression is computed for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Selection<'s> {
@@ -26,6 +28,25 @@ impl Selection<'_> {
         match self {
             Self::All(_) => u32::try_from(i).unwrap_or(u32::MAX),
             Self::Rows(rows) => rows.get(i).copied().unwrap_or_default(),
+        }
+    }
+}
+
+/// The rows of a mask, listed unless they are all rows.
+pub(crate) enum Picked {
+    All(usize),
+    Rows(Vec<u32>),
+}
+
+impl Picked {
+    pub(crate) fn of(mask: &Mask) -> Self {
+        if mask.is_all() { Self::All(mask.len()) } else { Self::Rows(mask.rows()) }
+    }
+
+    pub(crate) fn selection(&self) -> Selection<'_> {
+        match self {
+            Self::All(len) => Selection::All(*len),
+            Self::Rows(rows) => Selection::Rows(rows),
         }
     }
 }

@@ -54,7 +54,8 @@ impl Extremes {
     }
 
     /// Offers the rows of a vector, each to its group.
-    pub(super) fn update(&mut self, groups: impl Fn(usize) -> usize, vector: &Vector<'_>) {
+    pub(super) fn update(&mut self, groups: &[u32], vector: &Vector<'_>) {
+        let groups = |i: usize| groups.get(i).copied().unwrap_or_default() as usize;
         let wanted = self.wanted();
         let rows = (0..vector.len()).filter(|i| !vector.is_null(*i));
         match (&mut self.values, &vector.lanes) {

@@ -172,6 +172,37 @@ fn plain<'a>(column: &ColumnSlice<'_>, row: usize) -> ValueRef<'a> {
     }
 }
 
+/// The least or greatest float, by the order of values: NaN is the greatest. Floats are compared
+/// as integers that sort as they do, which leaves the two zeros apart; they are shown as one.
+pub(super) fn extreme_float(values: &[f64], greatest: bool) -> Option<f64> {
+    const CHUNK: usize = 1_024;
+    let mask = Mask::all(CHUNK);
+    let mut best: Option<i64> = None;
+    for chunk in values.chunks(CHUNK) {
+        let mut keys = [0i64; CHUNK];
+        for (key, value) in keys.iter_mut().zip(chunk) {
+            let bits = value.to_bits().cast_signed();
+            let ordered = bits ^ ((bits >> 63).cast_unsigned() >> 1).cast_signed();
+            *key = if value.is_nan() { i64::MAX } else { ordered };
+        }
+        let keys = keys.get(..chunk.len()).unwrap_or_default();
+        let found = if chunk.len() == CHUNK {
+            extreme_number(keys, &mask, greatest)
+        } else {
+            extreme_number(keys, &Mask::all(chunk.len()), greatest)
+        };
+        best = match (best, found) {
+            (Some(a), Some(b)) if greatest => Some(a.max(b)),
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+    }
+    best.map(|key| {
+        let bits = key ^ ((key >> 63).cast_unsigned() >> 1).cast_signed();
+        f64::from_bits(bits.cast_unsigned())
+    })
+}
+
 fn extreme_code(codes: Codes<'_>, mask: &Mask, greatest: bool) -> Option<u32> {
     match codes {
         Codes::U8(v) => extreme_number(v, mask, greatest).map(u32::from),

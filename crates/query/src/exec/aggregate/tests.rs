@@ -66,7 +66,9 @@ proptest! {
 
     #[test]
     fn float_lanes_do_not_depend_on_batches(
-        values in prop::collection::vec(-1e9f64..1e9, 0..200), cut in 0usize..200, start in 0usize..9,
+        values in prop::collection::vec(-1e9f64..1e9, 0..200),
+        cut in 0usize..200,
+        start in 0usize..9,
     ) {
         let cut = cut.min(values.len());
         let mut whole = FloatLanes::default();

@@ -1,13 +1,15 @@
 //! Feeding rows to accumulators: with a group per row, or all to the only group.
 
 use super::{Accumulator, Extremes, FloatLanes, State, grouped, kernels};
+use esker_format::ValueRef;
+
 use crate::Result;
 use crate::bind::{Bound, Node};
 use crate::exec::evaluate::evaluate;
-use crate::exec::group::{KeyTable, encode};
+use crate::exec::group::{GroupIds, KeyTable, encode};
 use crate::exec::mask::Mask;
 use crate::exec::rows::Rows;
-use crate::exec::vector::{Lanes, Selection, Vector};
+use crate::exec::vector::{Lanes, Picked, Vector};
 
 impl Accumulator {
     /// Counts `rows` rows of group 0.
@@ -17,8 +19,8 @@ impl Accumulator {
         }
     }
 
-    /// Adds rows, row `i` of the selection to group `groups[i]`. There is room for the groups.
-    pub(crate) fn update(&mut self, groups: &[u32], vector: Option<&Vector<'_>>) {
+    /// Adds rows, row `i` of the selection to its group. There is room for the groups.
+    pub(crate) fn update(&mut self, groups: &GroupIds<'_>, vector: Option<&Vector<'_>>) {
         match (&mut self.state, vector) {
             (State::Rows(counts), _) => grouped::count(counts, groups, None),
             (_, None) => {}
@@ -26,7 +28,7 @@ impl Accumulator {
                 grouped::count(counts, groups, vector.nulls.as_deref());
             }
             (State::Distinct(table), Some(vector)) => {
-                add_distinct(table, |i| groups.get(i).copied().unwrap_or_default(), vector);
+                add_distinct(table, groups.numbers(), vector);
             }
             (State::Integers { sums, counts }, Some(vector)) => {
                 let nulls = vector.nulls.as_deref();
@@ -45,7 +47,7 @@ impl Accumulator {
                 }
             }
             (State::Extremes(extremes), Some(vector)) => {
-                extremes.update(|i| groups.get(i).copied().unwrap_or_default() as usize, vector);
+                extremes.update(groups.numbers(), vector);
             }
         }
     }
@@ -68,9 +70,8 @@ impl Accumulator {
         {
             return Ok(());
         }
-        let picked = mask.rows();
-        let all = picked.len() == mask.len();
-        let selection = if all { Selection::All(mask.len()) } else { Selection::Rows(&picked) };
+        let picked = Picked::of(mask);
+        let selection = picked.selection();
         let vector = evaluate(operand, rows, selection)?;
         if let State::Floats { counts, lanes, .. } = &mut self.state {
             let Lanes::Floats(values) = &vector.lanes else { return Ok(()) };
@@ -88,7 +89,14 @@ impl Accumulator {
             }
             return Ok(());
         }
-        self.update(&vec![0; vector.len()], Some(&vector));
+        if let (State::Extremes(extremes), Lanes::Floats(values), None) =
+            (&mut self.state, &vector.lanes, &vector.nulls)
+        {
+            let best = kernels::extreme_float(values, extremes.is_greatest());
+            best.into_iter().for_each(|best| extremes.offer_first(ValueRef::Float(best)));
+            return Ok(());
+        }
+        self.update(&GroupIds::from_numbers(vec![0; vector.len()], 1), Some(&vector));
         Ok(())
     }
 
@@ -105,7 +113,7 @@ impl Accumulator {
         let column = rows.column(position)?;
         let mut mask = mask.clone();
         mask.and(&Mask::valid(&column.validity, mask.len()));
-        if matches!(column.data, esker_format::Data::Constant(esker_format::ValueRef::Null)) {
+        if matches!(column.data, esker_format::Data::Constant(ValueRef::Null)) {
             mask.clear();
         }
         match &mut self.state {
@@ -143,11 +151,12 @@ fn add(counts: &mut [u64], count: usize) {
     counts.first_mut().into_iter().for_each(|first| *first += count as u64);
 }
 
-fn add_distinct(table: &mut KeyTable, group: impl Fn(usize) -> u32, vector: &Vector<'_>) {
+fn add_distinct(table: &mut KeyTable, groups: &[u32], vector: &Vector<'_>) {
     let mut key = Vec::new();
     for i in (0..vector.len()).filter(|i| !vector.is_null(*i)) {
         key.clear();
-        key.extend_from_slice(&group(i).to_le_bytes());
+        let group = groups.get(i).copied().unwrap_or_default();
+        key.extend_from_slice(&group.to_le_bytes());
         encode(&mut key, vector, i);
         table.number(&key);
     }

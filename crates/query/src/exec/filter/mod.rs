@@ -12,7 +12,7 @@ pub(crate) use code_tables::CodeTables;
 use super::evaluate::evaluate;
 use super::mask::Mask;
 use super::rows::Rows;
-use super::vector::{Lanes, Selection};
+use super::vector::{Lanes, Picked};
 use crate::Result;
 use crate::predicate::{Condition, Key, Predicate, Test};
 
@@ -35,10 +35,8 @@ pub(crate) fn keep<'a>(
             }
         }
         Predicate::Value(bound, wanted) => {
-            let picked = mask.rows();
-            let all = picked.len() == mask.len();
-            let selection = if all { Selection::All(mask.len()) } else { Selection::Rows(&picked) };
-            let vector = evaluate(bound, rows, selection)?;
+            let picked = Picked::of(mask);
+            let vector = evaluate(bound, rows, picked.selection())?;
             let mut i = 0;
             mask.retain_rows(|_| {
                 let passes = match &vector.lanes {

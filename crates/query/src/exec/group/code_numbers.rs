@@ -1,7 +1,10 @@
 //! Group numbers of small codes, looked up in a table.
 
+use std::borrow::Cow;
+
 use esker_format::{Codes, ColumnSlice, Data, DataType, Validity};
 
+use super::group_ids::{FEW, GroupIds, histogram};
 use super::{KeyTable, encode};
 use crate::exec::gather::gather;
 use crate::exec::vector::{Selection, Vector};
@@ -26,10 +29,7 @@ impl CodeNumbers {
         selection: Selection<'_>,
         table: &mut KeyTable,
     ) -> Option<Vec<u32>> {
-        let (codes, meaning, count) = small_codes(column)?;
-        if self.meaning != Some(meaning) {
-            *self = Self { meaning: Some(meaning), numbers: vec![UNKNOWN; count], null: self.null };
-        }
+        let codes = self.prepare(column)?;
         let has_nulls = !matches!(column.validity, Validity::AllValid);
         let mut numbers = match codes {
             Codes::U8(codes) => self.look_up(codes, selection),
@@ -40,6 +40,48 @@ impl CodeNumbers {
             self.complete(column, selection, codes, table, &mut numbers);
         }
         Some(numbers)
+    }
+
+    /// The group of each selected row as the code it has, without looking each up; `None` when
+    /// the column is not one of codes of 8 bits, or may hold NULL.
+    pub(crate) fn ids<'a>(
+        &mut self,
+        column: &ColumnSlice<'a>,
+        selection: Selection<'_>,
+        table: &mut KeyTable,
+    ) -> Option<GroupIds<'a>> {
+        let (Codes::U8(codes), Validity::AllValid) = (self.prepare(column)?, column.validity)
+        else {
+            return None;
+        };
+        let codes = match selection {
+            Selection::All(len) => Cow::Borrowed(codes.get(..len)?),
+            Selection::Rows(rows) => {
+                rows.iter().map(|row| codes.get(*row as usize).copied()).collect::<Option<_>>()?
+            }
+        };
+        let counts = histogram(&codes);
+        let is_new = |(number, count): (&u32, &u32)| *number == UNKNOWN && *count > 0;
+        if self.numbers.iter().zip(&counts).any(is_new) {
+            for (i, code) in codes.iter().enumerate() {
+                if let Some(entry) = self.numbers.get_mut(usize::from(*code))
+                    && *entry == UNKNOWN
+                {
+                    *entry = value_number(column, selection.row(i), table);
+                }
+            }
+        }
+        let groups = <[u32; FEW]>::try_from(self.numbers.as_slice()).ok()?;
+        Some(GroupIds::from_codes(codes, groups, counts))
+    }
+
+    /// The codes of a column of small codes, with a table for what they mean.
+    fn prepare<'a>(&mut self, column: &ColumnSlice<'a>) -> Option<Codes<'a>> {
+        let (codes, meaning, count) = small_codes(column)?;
+        if self.meaning != Some(meaning) {
+            *self = Self { meaning: Some(meaning), numbers: vec![UNKNOWN; count], null: self.null };
+        }
+        Some(codes)
     }
 
     fn look_up<T: Copy + Into<usize>>(&self, codes: &[T], selection: Selection<'_>) -> Vec<u32> {
@@ -63,33 +105,46 @@ impl CodeNumbers {
         table: &mut KeyTable,
         numbers: &mut [u32],
     ) {
-        for (i, number) in numbers.iter_mut().enumerate() {
-            let row = selection.row(i) as usize;
-            if column.is_null(row) {
-                let null = || {
-                    let mut key = Vec::new();
-                    encode(&mut key, &Vector::nulls(column.data_type, 1), 0);
-                    table.number(&key)
-                };
-                *number = *self.null.get_or_insert_with(null);
-            } else if *number == UNKNOWN {
-                let code = codes.get(row) as usize;
-                // An earlier row of this batch may have had the code.
-                let known = self.numbers.get(code).copied().unwrap_or(UNKNOWN);
-                *number = if known == UNKNOWN {
-                    let one = [selection.row(i)];
-                    let mut key = Vec::new();
-                    encode(&mut key, &gather(column, Selection::Rows(&one)), 0);
-                    table.number(&key)
-                } else {
-                    known
-                };
-                if let Some(entry) = self.numbers.get_mut(code) {
-                    *entry = *number;
+        let has_nulls = !matches!(column.validity, Validity::AllValid);
+        if has_nulls {
+            // A NULL's code means nothing.
+            for (i, number) in numbers.iter_mut().enumerate() {
+                if column.is_null(selection.row(i) as usize) {
+                    *number = self.null.unwrap_or(UNKNOWN);
                 }
             }
         }
+        for (i, number) in numbers.iter_mut().enumerate().filter(|(_, n)| **n == UNKNOWN) {
+            if has_nulls && column.is_null(selection.row(i) as usize) {
+                *number = *self.null.get_or_insert_with(|| null_number(column, table));
+                continue;
+            }
+            let code = codes.get(selection.row(i) as usize) as usize;
+            // An earlier row of this batch may have had the code.
+            let known = self.numbers.get(code).copied().unwrap_or(UNKNOWN);
+            *number = if known == UNKNOWN {
+                value_number(column, selection.row(i), table)
+            } else {
+                known
+            };
+            if let Some(entry) = self.numbers.get_mut(code) {
+                *entry = *number;
+            }
+        }
     }
+}
+
+/// The group number of the value in a row.
+fn value_number(column: &ColumnSlice<'_>, row: u32, table: &mut KeyTable) -> u32 {
+    let mut key = Vec::new();
+    encode(&mut key, &gather(column, Selection::Rows(&[row])), 0);
+    table.number(&key)
+}
+
+fn null_number(column: &ColumnSlice<'_>, table: &mut KeyTable) -> u32 {
+    let mut key = Vec::new();
+    encode(&mut key, &Vector::nulls(column.data_type, 1), 0);
+    table.number(&key)
 }
 
 /// The codes of a column of codes of at most 16 bits, what they mean, and how many there may be.

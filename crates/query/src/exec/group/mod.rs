@@ -1,16 +1,20 @@
 //! Grouping: each row's tuple of keys gets a number, and accumulators take it from there.
 //!
 //! Where the keys are columns of small codes (a dictionary, a narrowed or 8-bit number), numbers
-//! are looked up in tables by the codes; the hash table sees each tuple once. In general the keys are written as bytes and hashed. Either way numbers are given in the order in
-//! which the keys are met, so that the order of groups does not depend on the encoding.
+//! are looked up in tables by the codes; the hash table sees each tuple once. In general the keys
+//! are written as bytes and hashed. Either way numbers are given in the order in which the keys are
+//! met, so that the order of groups does not depend on the encoding.
 
 mod code_numbers;
+mod group_ids;
+mod int_numbers;
 mod key_codec;
 mod key_table;
 mod tuple_numbers;
 
 use esker_format::{Batch, Column, ColumnSlice, DataType};
 
+pub(crate) use group_ids::{COPIES, FEW, Few, GroupIds};
 pub(crate) use key_codec::{decode, encode};
 pub(crate) use key_table::KeyTable;
 
@@ -18,10 +22,11 @@ use super::aggregate::Accumulator;
 use super::evaluate::evaluate;
 use super::mask::Mask;
 use super::rows::Rows;
-use super::vector::Selection;
+use super::vector::{Picked, Selection};
 use crate::bind::{Bound, Node, Stage};
 use crate::{Result, ZONE_ROWS};
 use code_numbers::CodeNumbers;
+use int_numbers::IntNumbers;
 use tuple_numbers::TupleNumbers;
 
 /// The columns of keys that are all fields.
@@ -42,6 +47,7 @@ pub(crate) struct Groups<'s> {
     accumulators: Vec<Accumulator>,
     codes: CodeNumbers,
     tuples: TupleNumbers,
+    ints: IntNumbers,
 }
 
 impl<'s> Groups<'s> {
@@ -56,6 +62,7 @@ impl<'s> Groups<'s> {
             accumulators,
             codes: CodeNumbers::default(),
             tuples: TupleNumbers::default(),
+            ints: IntNumbers::default(),
         }
     }
 
@@ -66,7 +73,9 @@ impl<'s> Groups<'s> {
 
     /// Bytes of memory in use.
     pub(crate) fn bytes(&self) -> usize {
-        self.table.bytes() + self.accumulators.iter().map(Accumulator::bytes).sum::<usize>()
+        self.table.bytes()
+            + self.ints.bytes()
+            + self.accumulators.iter().map(Accumulator::bytes).sum::<usize>()
     }
 
     /// Adds `rows` rows of a query that has no keys and only counts rows.
@@ -86,39 +95,55 @@ impl<'s> Groups<'s> {
             }
             return Ok(());
         }
-        let picked = if mask.is_all() { None } else { Some(mask.rows()) };
-        let selection = match &picked {
-            None => Selection::All(mask.len()),
-            Some(picked) => Selection::Rows(picked),
-        };
-        let numbers = self.numbers(rows, selection)?;
+        let picked = Picked::of(mask);
+        let selection = picked.selection();
+        let ids = self.ids(rows, selection)?;
         let groups = self.table.len();
         for (accumulator, aggregate) in self.accumulators.iter_mut().zip(&stage.aggregates) {
             accumulator.resize(groups);
             let operand = aggregate.operand.as_ref();
             let vector = operand.map(|o| evaluate(o, rows, selection)).transpose()?;
-            accumulator.update(&numbers, vector.as_ref());
+            accumulator.update(&ids, vector.as_ref());
         }
         Ok(())
     }
 
-    /// The group number of each selected row.
+    /// The group of each selected row.
+    fn ids<'a>(&mut self, rows: &Rows<'a>, selection: Selection<'_>) -> Result<GroupIds<'a>>
+    where
+        's: 'a,
+    {
+        if let Some(columns) = key_columns(&self.stage.keys, rows)? {
+            let numbers = match columns.as_slice() {
+                [column] => {
+                    if let Some(ids) = self.codes.ids(column, selection, &mut self.table) {
+                        return Ok(ids);
+                    }
+                    self.codes.numbers(column, selection, &mut self.table)
+                }
+                columns => self.tuples.numbers(columns, selection, &mut self.table),
+            };
+            if let Some(numbers) = numbers {
+                return Ok(GroupIds::from_numbers(numbers, self.table.len()));
+            }
+        }
+        let numbers = self.numbers(rows, selection)?;
+        Ok(GroupIds::from_numbers(numbers, self.table.len()))
+    }
+
+    /// The group number of each selected row, by its keys.
     fn numbers<'a>(&mut self, rows: &Rows<'a>, selection: Selection<'_>) -> Result<Vec<u32>>
     where
         's: 'a,
     {
         let keys: &'a [Bound] = &self.stage.keys;
-        if let Some(columns) = key_columns(keys, rows)? {
-            let numbers = match columns.as_slice() {
-                [column] => self.codes.numbers(column, selection, &mut self.table),
-                columns => self.tuples.numbers(columns, selection, &mut self.table),
-            };
-            if let Some(numbers) = numbers {
-                return Ok(numbers);
-            }
-        }
         let vectors = keys.iter().map(|key| evaluate(key, rows, selection));
         let vectors = vectors.collect::<Result<Vec<_>>>()?;
+        if let [vector] = vectors.as_slice()
+            && let Some(numbers) = self.ints.numbers(vector, &mut self.table)
+        {
+            return Ok(numbers);
+        }
         let mut key = Vec::new();
         let number = |i| {
             key.clear();
