@@ -102,12 +102,12 @@ impl Files {
 }
 
 /// This program again, for a task of [`crate::child`].
-pub(crate) struct Helper {
+pub(crate) struct ChildProcess {
     child: Child,
     lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
 }
 
-impl Helper {
+impl ChildProcess {
     pub(crate) fn start(arguments: &[&str]) -> Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
         let mut child = command.arg("child").args(arguments).stdout(Stdio::piped()).spawn()?;
@@ -137,7 +137,7 @@ impl Helper {
     }
 }
 
-impl Drop for Helper {
+impl Drop for ChildProcess {
     fn drop(&mut self) {
         // Only of use when something failed; it may have ended long ago.
         let _ = self.child.kill();

@@ -6,11 +6,11 @@ use std::path::Path;
 use crate::Result;
 use crate::bench::{Bench, TABLE, check_big};
 use crate::outcome::Outcome;
-use crate::process::Helper;
+use crate::process::ChildProcess;
 
 /// Opens in a fresh process; seconds.
 fn open(dir: &Path) -> Result<f64> {
-    let mut child = Helper::start(&["open", &dir.to_string_lossy(), TABLE])?;
+    let mut child = ChildProcess::start(&["open", &dir.to_string_lossy(), TABLE])?;
     let numbers = child.numbers()?;
     child.finish()?;
     numbers.first().copied().ok_or_else(|| "a child process said nothing".into())
@@ -29,7 +29,7 @@ pub(crate) fn killed(bench: &mut Bench) -> Result<Outcome> {
     let (dir, rows) = bench.closed_big()?;
     let more = bench.rows / 20;
     let place = dir.to_string_lossy();
-    let mut child = Helper::start(&["grow", &place, &rows.to_string(), &more.to_string()])?;
+    let mut child = ChildProcess::start(&["grow", &place, &rows.to_string(), &more.to_string()])?;
     child.numbers()?;
     child.kill()?;
     let amid = open(&dir)?;
@@ -40,7 +40,7 @@ pub(crate) fn killed(bench: &mut Bench) -> Result<Outcome> {
     let csv = bench.csv()?;
     let dir = bench.place("killed")?;
     let place = dir.to_string_lossy();
-    let mut child = Helper::start(&["load", &place, &csv.to_string_lossy()])?;
+    let mut child = ChildProcess::start(&["load", &place, &csv.to_string_lossy()])?;
     child.numbers()?;
     child.kill()?;
     let after = open(&dir)?;

@@ -4,7 +4,7 @@ use crate::Result;
 use crate::bench::{Bench, TABLE, segments};
 use crate::data::ROW_BYTES;
 use crate::outcome::Outcome;
-use crate::process::{Files, Helper};
+use crate::process::{ChildProcess, Files};
 
 /// Bytes of a location.
 const LOCATION: f64 = 8.0;
@@ -18,7 +18,7 @@ pub(crate) fn ram(bench: &mut Bench) -> Result<Outcome> {
     let segments = segments(&database, TABLE);
     drop(database);
     let (dir, _) = bench.closed_big()?;
-    let mut child = Helper::start(&["open", &dir.to_string_lossy(), TABLE])?;
+    let mut child = ChildProcess::start(&["open", &dir.to_string_lossy(), TABLE])?;
     let numbers = child.numbers()?;
     child.finish()?;
     let own = numbers.get(1).copied().unwrap_or(0.0);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::Result;
 use crate::bench::Bench;
 use crate::outcome::Outcome;
-use crate::process::{Files, Helper};
+use crate::process::{ChildProcess, Files};
 
 struct Costs {
     open_seconds: f64,
@@ -17,11 +17,11 @@ struct Costs {
 fn costs(bench: &Bench, tables: u64) -> Result<Costs> {
     let dir: PathBuf = bench.place("small-tables")?;
     let (place, tables) = (dir.to_string_lossy(), tables.to_string());
-    let mut child = Helper::start(&["make-tables", &place, &tables])?;
+    let mut child = ChildProcess::start(&["make-tables", &place, &tables])?;
     child.numbers()?;
     child.finish()?;
     let files = Files::of(&dir, |_| true)?;
-    let mut child = Helper::start(&["open-tables", &place, &tables])?;
+    let mut child = ChildProcess::start(&["open-tables", &place, &tables])?;
     let numbers = child.numbers()?;
     child.finish()?;
     let [open_seconds, own_bytes, all_bytes] = numbers.as_slice() else {

@@ -1,4 +1,5 @@
 //! Random tables and random queries, from a seed.
+#![allow(clippy::explicit_auto_deref, reason = "what it suggests does not compile")]
 
 use esker_format::{Batch, DataType, Schema, Value};
 use esker_query::model::{Aggregate, Expr, Operator, OrderBy, Query};
@@ -144,7 +145,7 @@ fn leaf(dice: &mut Dice) -> Expr {
             let pattern =
                 *dice.pick(&["a%", "%b", "%eb%", "_", "__", "a_b", "%a%b%", "", "ab", "é%"]);
             let operator = *dice.pick(&[O::Like, O::NotLike, O::Ilike, O::NotIlike]);
-            let text = field(dice.pick(&["code", "note"]));
+            let text = field(*dice.pick(&["code", "note"]));
             text.binary(operator, Expr::literal(pattern))
         }
         4 | 5 => {
@@ -156,7 +157,7 @@ fn leaf(dice: &mut Dice) -> Expr {
             let operands = vec![field(name), constant(dice, name), constant(dice, name)];
             Expr::Apply(*dice.pick(&[O::Between, O::NotBetween]), operands)
         }
-        7 => field(dice.pick(&NUMBERS)).binary(compare, field(dice.pick(&NUMBERS))),
+        7 => field(*dice.pick(&NUMBERS)).binary(compare, field(*dice.pick(&NUMBERS))),
         8 => number(dice).binary(compare, number(dice)),
         9 => constant(dice, name).binary(compare, field(name)),
         _ => field(name).binary(compare, constant(dice, name)),
@@ -166,7 +167,7 @@ fn leaf(dice: &mut Dice) -> Expr {
 /// Arithmetic that seldom overflows.
 fn number(dice: &mut Dice) -> Expr {
     use Operator as O;
-    let small = |dice: &mut Dice| field(dice.pick(&SMALL));
+    let small = |dice: &mut Dice| field(*dice.pick(&SMALL));
     let operator = *dice.pick(&[O::Add, O::Subtract, O::Multiply, O::Divide, O::Remainder]);
     match dice.below(6) {
         0 => small(dice).binary(operator, small(dice)),
@@ -198,14 +199,14 @@ fn aggregate(dice: &mut Dice) -> Expr {
         Aggregate::Count if dice.chance(50) => Expr::count(),
         Aggregate::Count => Expr::Aggregate {
             function,
-            operand: Some(Box::new(field(dice.pick(&ALL)))),
+            operand: Some(Box::new(field(*dice.pick(&ALL)))),
             distinct: dice.chance(50),
         },
         Aggregate::Sum | Aggregate::Avg if dice.chance(25) => {
             Expr::aggregate(function, number(dice))
         }
-        Aggregate::Sum | Aggregate::Avg => Expr::aggregate(function, field(dice.pick(&NUMBERS))),
-        _ => Expr::aggregate(function, field(dice.pick(&ALL))),
+        Aggregate::Sum | Aggregate::Avg => Expr::aggregate(function, field(*dice.pick(&NUMBERS))),
+        _ => Expr::aggregate(function, field(*dice.pick(&ALL))),
     }
 }
 
@@ -220,7 +221,7 @@ pub fn query(dice: &mut Dice) -> Query {
     let grouped = dice.chance(50);
     if grouped {
         for _ in 0..dice.below(3) {
-            let key = if dice.chance(15) { number(dice) } else { field(dice.pick(&ALL)) };
+            let key = if dice.chance(15) { number(dice) } else { field(*dice.pick(&ALL)) };
             query.select(key.clone());
             query.group_by.push(key);
         }
@@ -239,7 +240,7 @@ pub fn query(dice: &mut Dice) -> Query {
                     Operator::Case,
                     vec![condition(dice, 1), field("code"), Expr::literal("none")],
                 ),
-                _ => field(dice.pick(&ALL)),
+                _ => field(*dice.pick(&ALL)),
             };
             query.select(shown);
         }
@@ -263,7 +264,7 @@ fn finish(dice: &mut Dice, query: &mut Query, grouped: bool) {
             }
             dice.pick(&exact).clone()
         } else {
-            field(dice.pick(&ALL))
+            field(*dice.pick(&ALL))
         };
         let nulls_first = *dice.pick(&[None, Some(true), Some(false)]);
         query.order_by.push(OrderBy { expr, descending: dice.chance(50), nulls_first });
