@@ -8,7 +8,7 @@
 use std::ops::{AddAssign, ControlFlow, Range};
 use std::sync::{Mutex, PoisonError};
 
-use super::filter::{CodeTables, keep};
+use super::filter::{CodeTables, count, keep};
 use super::mask::Mask;
 use super::rows::Rows;
 use crate::options::Options;
@@ -53,6 +53,8 @@ impl AddAssign for ScanCounts {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Progress {
     pub(crate) counts: ScanCounts,
+    /// Whether batches that can be counted without a mask need not be visited.
+    counts_only: bool,
     /// The first row of the batch at hand.
     pub(crate) next: usize,
 }
@@ -90,6 +92,14 @@ impl<'a> Scan<'a> {
         Ok(progress.counts)
     }
 
+    /// Only counts the rows that a visit would see.
+    pub(crate) fn count(&self, morsel: &Morsel) -> Result<ScanCounts> {
+        let mut progress = Progress { counts_only: true, ..Progress::default() };
+        let go_on = |_: &Rows<'a>, _: Mask| Ok(ControlFlow::Continue(()));
+        self.run_from(morsel, ZONE_ROWS, &mut progress, go_on)?;
+        Ok(progress.counts)
+    }
+
     /// As [`Scan::run`], in batches of at most `rows_max` rows. After an error, `progress` says
     /// how far it came.
     pub(crate) fn run_from(
@@ -117,7 +127,18 @@ impl<'a> Scan<'a> {
                 let rows_max = rows_max.min(zone_end - start);
                 let end = part.batch_end(start, rows_max).clamp(start + 1, zone_end);
                 let rows = Rows::new(part, start..end);
-                let mut mask = match part.visible(start..end) {
+                let visible = part.visible(start..end);
+                if progress.counts_only
+                    && visible.is_none()
+                    && verdict == Verdict::Sometimes
+                    && let Some(passed) = count(self.predicate, &rows)?
+                {
+                    counts.rows_scanned += rows.len() as u64;
+                    counts.rows_passed += passed as u64;
+                    start = end;
+                    continue;
+                }
+                let mut mask = match visible {
                     None => Mask::all(rows.len()),
                     Some(bits) => Mask::from_words(&bits, rows.len()),
                 };

@@ -21,22 +21,26 @@ pub(crate) fn run<'a>(
     let mut groups = Groups::new(stage);
     let mut held: Charge<'_> = budget.charge();
     let mut counts = ScanCounts::default();
-    let only_counts = stage.keys.is_empty()
-        && stage.aggregates.iter().all(|a| a.operand.is_none())
-        && *scan.predicate == Predicate::Constant(true);
-    if only_counts {
+    let counts_rows = stage.keys.is_empty() && stage.aggregates.iter().all(|a| a.operand.is_none());
+    let counts_all = counts_rows && *scan.predicate == Predicate::Constant(true);
+    if counts_all {
         for part in 0..scan.source.part_count() {
             let visible = scan.source.part(part).visible_count().unwrap_or_default();
             groups.add_rows(visible as u64);
             counts.rows_passed += visible as u64;
         }
     }
-    let morsels = scan.morsels(|part| !only_counts || part.visible_count().is_none());
+    let morsels = scan.morsels(|part| !counts_all || part.visible_count().is_none());
     // Groups of a morsel may be as large as the morsel: hold few of them at once.
     let few = options.tasks.parallelism().max(1) * 4;
     let wave_max = if stage.keys.is_empty() { WAVE_MAX } else { few };
     let job = |morsel: &_| {
         let (mut groups, mut charge) = (Groups::new(stage), budget.charge());
+        if counts_rows {
+            let counts = scan.count(morsel)?;
+            groups.add_rows(counts.rows_passed);
+            return Ok((groups, counts, charge));
+        }
         let counts = scan.run(morsel, |rows, mask| {
             groups.update(rows, &mask)?;
             charge.set(groups.bytes())?;

@@ -72,6 +72,17 @@ pub(crate) fn keep<'a>(
     Ok(())
 }
 
+/// How many rows of a batch pass, all of them visible, where that can be told without a mask.
+pub(crate) fn count(predicate: &Predicate, rows: &Rows<'_>) -> Result<Option<usize>> {
+    let Predicate::Test(test) = predicate else { return Ok(None) };
+    let Condition::Range { least, greatest, negated } = &test.condition else { return Ok(None) };
+    let column = rows.column(test.field)?;
+    if !matches!(column.validity, Validity::AllValid) {
+        return Ok(None);
+    }
+    Ok(range::count(column.data, (*least, *greatest), *negated))
+}
+
 /// Removes the rows whose value fails a test.
 fn keep_test(test: &Test, column: &ColumnSlice<'_>, mask: &mut Mask, tables: &CodeTables) {
     let condition = &test.condition;

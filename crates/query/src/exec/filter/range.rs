@@ -65,6 +65,30 @@ pub(super) fn keep(data: Data<'_>, (least, greatest): (Key, Key), negated: bool,
     }
 }
 
+/// How many values of 64 bits lie in a range, or with `negated` outside; `None` for others, whose
+/// masks are made as fast as memory is read.
+pub(super) fn count(data: Data<'_>, (least, greatest): (Key, Key), negated: bool) -> Option<usize> {
+    match data {
+        Data::I64(v) => Some(count_whole(v, least, greatest, negated)),
+        Data::U64(v) => Some(count_whole(v, least, greatest, negated)),
+        _ => None,
+    }
+}
+
+fn count_whole<T: Whole>(values: &[T], least: Key, greatest: Key, negated: bool) -> usize {
+    let (least, greatest) = (least.max(T::LEAST), greatest.min(T::GREATEST));
+    let (low, high) = (T::from_key(least), T::from_key(greatest));
+    let span = high.distance(low);
+    let inside = if least > greatest {
+        0
+    } else if low == high {
+        values.iter().filter(|v| **v == low).count()
+    } else {
+        values.iter().filter(|v| v.distance(low) <= span).count()
+    };
+    if negated { values.len() - inside } else { inside }
+}
+
 fn whole<T: Whole>(values: &[T], least: Key, greatest: Key, negated: bool, mask: &mut Mask) {
     let (least, greatest) = (least.max(T::LEAST), greatest.min(T::GREATEST));
     if least > greatest {
