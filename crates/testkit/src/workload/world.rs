@@ -126,8 +126,15 @@ impl World {
 
     /// Begins an operation; `None` while no database is open.
     pub fn begin(&self, action: Option<&Action>, own_load: Option<u64>) -> Option<Begun> {
-        let inner = self.lock();
+        let mut inner = self.lock();
         let db = inner.db.clone()?;
+        if let Some(Action::Drop { name }) = action {
+            // Another table of this name would know nothing of the loads of this one.
+            for load in inner.loads.values_mut().filter(|load| load.table == *name) {
+                let surely = std::mem::take(&mut load.surely);
+                load.perhaps.extend(surely);
+            }
+        }
         let held = action.map_or(Held::No, |action| inner.held(action, own_load));
         drop(inner);
         let from = db.info().published_commit;
