@@ -1,6 +1,6 @@
 //! `cargo xtask ci`: every check, in order, each timed; the first failure ends the run.
 //!
-//! [`STEPS`] is the whole list. A program that does not exist yet has no row: nothing here passes
+//! `STEPS` is the whole list. A program that does not exist yet has no row: nothing here passes
 //! by doing nothing.
 
 use crate::program::{Program, root};

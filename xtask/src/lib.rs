@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`ci`] | every check, in order, as continuous integration does |
 //! | [`tidy`] | the rules of style that no compiler checks |
-//! | [`crash`], [`bench`] | programs of other crates, built optimised |
+//! | [`crash`], [`mod@bench`] | programs of other crates, built optimised |
 //! | [`fuzz`] | the fuzz targets, bounded by time |
 //! | [`tsan`], [`loom`] | concurrent tests under a race detector, and under a model checker |
 //! | [`program`] | other programs, started from the root of the repository |

@@ -5,7 +5,7 @@
 //! | [`data_type`], [`value`] | field types, owned and borrowed values, their one order |
 //! | [`schema`] | fields, primary keys, schema versions |
 //! | [`batch`] | owned columns, for loading |
-//! | [`column`] | borrowed encoded columns, for reading |
+//! | [`mod@column`] | borrowed encoded columns, for reading |
 //! | [`calendar`] | dates and timestamps as text |
 //! | [`checksum`] | the checksum, bound to file and position |
 //! | [`codec`] | the little-endian reader and writer that everything else is built on |
