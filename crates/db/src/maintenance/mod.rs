@@ -154,7 +154,7 @@ impl Engine {
         let mut catalogue = self.lock();
         for reclaim in &done {
             if let Some(entry) = catalogue.tables.get_mut(&reclaim.table) {
-                entry.writer.table().forget_retired(&reclaim.units);
+                entry.writer.table().forget_retired(&reclaim.units, oldest);
             }
         }
         for entry in catalogue.tables.values() {

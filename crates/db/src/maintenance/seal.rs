@@ -84,9 +84,12 @@ impl Engine {
         self.environment.tasks.pause();
         let inputs = rewritten.input_ids();
         let old = table.view();
-        let mut repoint = {
+        // A version that was committed since the edit got its number may name a place in an input
+        // as its predecessor, for snapshots between the two.
+        let (mut repoint, retired_at) = {
             let _catalogue = self.lock();
-            rewritten.publish(ticket.commit())?
+            let retired_at = self.watermarks.published();
+            (rewritten.publish(retired_at)?, retired_at)
         };
         for segment in old.segments().filter(|s| inputs.contains(&s.id())) {
             segment.doom();
@@ -97,7 +100,7 @@ impl Engine {
         self.maintenance_state().reclaim.push(Reclaim {
             table: table.id(),
             units: repoint.retired(),
-            retired_at: ticket.commit(),
+            retired_at,
         });
         Ok(true)
     }

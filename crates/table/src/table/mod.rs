@@ -136,8 +136,9 @@ impl Table {
     }
 
     /// Forgets where the rows of `units` went, once no entry names them and no snapshot is older
-    /// than their retirement. Only under the commit lock.
-    pub fn forget_retired(&self, units: &[u64]) {
+    /// than their retirement, which is at most `oldest`. Only under the commit lock.
+    pub fn forget_retired(&self, units: &[u64], oldest: u64) {
+        self.raise_drop_horizon(oldest);
         let mut view = (*self.view()).clone();
         view.retired.retain(|forwarding| !units.contains(&forwarding.unit));
         self.set_view(view);
