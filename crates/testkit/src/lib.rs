@@ -6,10 +6,12 @@
 //! | hold an open database against it | [`oracle`] |
 //! | work on a database in a simulated machine | [`workload`] |
 //! | crash, fault, rot and sabotage it | [`campaign`] |
+//! | kill a real process that writes to it | [`kill`] |
 #![forbid(unsafe_code)]
 
 pub mod campaign;
 pub mod history;
+pub mod kill;
 pub mod model;
 pub mod oracle;
 pub mod workload;

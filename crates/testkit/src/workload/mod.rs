@@ -98,8 +98,6 @@ pub struct Life {
     pub history: Arc<History>,
     /// I/Os of opening the database.
     pub open_ios: u64,
-    /// I/Os before each operation of a script.
-    pub script_ios: Vec<u64>,
     /// Calls of the file system.
     pub calls: u64,
     /// What the disk holds at the end, with everything that was written.
@@ -220,7 +218,6 @@ struct Driver<'a> {
     stopping: Arc<AtomicBool>,
     seed: u64,
     open_ios: u64,
-    script_ios: Vec<u64>,
     /// Calls made to verify something, which a failing call does not count.
     verifying_calls: u64,
     is_last: bool,
@@ -247,7 +244,6 @@ impl<'a> Driver<'a> {
             stopping: Arc::default(),
             seed,
             open_ios: 0,
-            script_ios: Vec::new(),
             verifying_calls: 0,
             is_last: false,
         }
@@ -340,7 +336,6 @@ impl<'a> Driver<'a> {
         self.client.tiny_rows();
         self.world.judge()?;
         for operation in script {
-            self.script_ios.push(self.world.machine.io_count());
             match operation {
                 Tiny::Checkpoint => self.whole("checkpoint", Database::checkpoint)?,
                 Tiny::Seal => self.whole("wait until idle", Database::wait_idle)?,
@@ -556,7 +551,6 @@ impl<'a> Driver<'a> {
             promised_before,
             history,
             open_ios,
-            script_ios: std::mem::take(&mut self.script_ios),
             calls: machine.call_count() - self.verifying_calls,
             end,
             faults,

@@ -1,0 +1,220 @@
+//! A process that writes to a real directory and is killed, again and again.
+//!
+//! The child does operation 1, 2, … and prints each number once the operation has returned. What
+//! operation *n* does follows from *n* alone, so the parent knows what the database must hold: the
+//! effects of all operations that were printed, and perhaps of the one after.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::time::Duration;
+
+use esker::{Database, Options, Value};
+use esker_vfs::sim::Generator;
+
+use crate::model::TableKind;
+
+/// Cycles on one directory, before the next begins with an empty one.
+const CYCLES_EACH: u64 = 25;
+
+type Rows = BTreeMap<u64, Vec<Value>>;
+
+/// What operation `n` does.
+enum Operation {
+    Insert(Vec<u64>),
+    Load(Vec<u64>),
+    Update(u64),
+    Delete(u64),
+}
+
+impl Operation {
+    fn of(n: u64) -> Self {
+        let key = |n: u64| n * 100;
+        match n % 10 {
+            0 => Self::Load((0..20).map(|i| key(n) + i).collect()),
+            4 => Self::Insert((0..5).map(|i| key(n) + i).collect()),
+            7 => Self::Delete(key(n - 5)),
+            8 => Self::Update(key(n.saturating_sub(8).max(10) / 10 * 10) + n % 20),
+            _ => Self::Insert(vec![key(n)]),
+        }
+    }
+}
+
+/// The row that operation `n` writes.
+fn row(key: u64, n: u64) -> Vec<Value> {
+    TableKind::Integer.row(key, n, &mut Generator::new(key, n)).values
+}
+
+fn apply(n: u64, rows: &mut Rows) {
+    match Operation::of(n) {
+        Operation::Insert(keys) | Operation::Load(keys) => {
+            rows.extend(keys.into_iter().map(|key| (key, row(key, n))));
+        }
+        Operation::Update(key) => {
+            if let Some(row) = rows.get_mut(&key)
+                && let Some(serial) = row.get_mut(TableKind::Integer.position("serial"))
+            {
+                *serial = Value::Uint(n);
+            }
+        }
+        Operation::Delete(key) => drop(rows.remove(&key)),
+    }
+}
+
+fn perform(n: u64, db: &Database) -> esker::Result<()> {
+    let table = db.table("t")?;
+    let key = |key| TableKind::Integer.key(key);
+    match Operation::of(n) {
+        Operation::Insert(keys) => {
+            let rows: Vec<_> = keys.iter().map(|key| row(*key, n)).collect();
+            table.insert_many(&rows)?;
+        }
+        Operation::Load(keys) => {
+            let mut load = table.load()?;
+            keys.iter().try_for_each(|key| load.push_row(&row(*key, n)))?;
+            load.finish()?;
+        }
+        Operation::Update(of) => {
+            table.update(&key(of), &[("serial", Value::Uint(n))])?;
+        }
+        Operation::Delete(of) => {
+            table.delete(&key(of))?;
+        }
+    }
+    Ok(())
+}
+
+fn open(directory: &Path) -> esker::Result<Database> {
+    Options::new()
+        .group_limit(32, 1 << 20)
+        .small_group_limit(1_000)
+        .segment_limit(8)
+        .log_limit(40_000)
+        .open(directory)
+}
+
+/// The child: works until it is killed.
+fn work(directory: &Path, mut n: u64) -> Result<(), String> {
+    let db = open(directory).map_err(|e| format!("open: {e}"))?;
+    if db.table("t").is_err() {
+        let schema = TableKind::Integer.schema().map_err(|e| e.to_string())?;
+        db.create_table("t", schema).map_err(|e| e.to_string())?;
+    }
+    let mut out = std::io::stdout();
+    loop {
+        n += 1;
+        perform(n, &db).map_err(|e| format!("operation {n}: {e}"))?;
+        writeln!(out, "{n}").and_then(|()| out.flush()).map_err(|e| e.to_string())?;
+    }
+}
+
+/// What the database holds is what operations up to `acked`, or one more, have left there: returns
+/// which.
+fn compare(directory: &Path, acked: u64, rows: &mut Rows) -> Result<u64, String> {
+    let db = open(directory).map_err(|e| format!("open: {:?}: {e}", e.kind()))?;
+    let report = db.check().map_err(|e| format!("check: {e}"))?;
+    if let Some(problem) = report.problems.first() {
+        return Err(format!("check: {problem:?}"));
+    }
+    let mut found = Rows::new();
+    if let Ok(table) = db.table("t") {
+        let read = table.snapshot().and_then(|snapshot| snapshot.rows());
+        for (_, values) in read.map_err(|e| e.to_string())? {
+            let refs: Vec<_> = values.iter().map(Value::as_ref).collect();
+            found.insert(TableKind::Integer.ident(&refs).unwrap_or(u64::MAX), values);
+        }
+    }
+    if found == *rows {
+        return Ok(acked);
+    }
+    apply(acked + 1, rows);
+    if found == *rows {
+        return Ok(acked + 1);
+    }
+    Err(format!("{} rows found after operation {acked}, expected {}", found.len(), rows.len()))
+}
+
+/// Lets a child work and kills it; the last operation that it printed.
+#[allow(clippy::disallowed_methods, reason = "real processes and real time are what this is about")]
+fn cycle(directory: &Path, from: u64, delay: Duration) -> Result<u64, String> {
+    let program = std::env::current_exe().map_err(|e| e.to_string())?;
+    let mut child: Child = Command::new(program)
+        .args(["--child".as_ref(), directory.as_os_str()])
+        .arg(from.to_string())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|e| e.to_string())?;
+    let out = child.stdout.take().ok_or("no pipe")?;
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(move || {
+            let lines = BufReader::new(out).lines().map_while(Result::ok);
+            lines.filter_map(|line| line.parse().ok()).last().unwrap_or(from)
+        });
+        std::thread::sleep(delay);
+        let died = child.try_wait().map_err(|e| e.to_string())?;
+        let _ = child.kill();
+        let output = child.wait_with_output().map_err(|e| e.to_string())?;
+        if died.is_some() {
+            let why = String::from_utf8_lossy(&output.stderr).into_owned();
+            return Err(format!("the process ended by itself: {why}"));
+        }
+        reader.join().map_err(|_| "the reader panicked".to_owned())
+    })
+}
+
+/// Kills a loading process so many times; the number of operations that were acknowledged.
+///
+/// # Errors
+/// What is wrong after which kill.
+#[allow(clippy::disallowed_methods, reason = "a real directory is what this is about")]
+pub fn kill_loop(cycles: u64, seed: u64) -> Result<u64, String> {
+    let mut generator = Generator::new(seed, 80);
+    let name = format!("esker-kill-{}-{seed}", std::process::id());
+    let directory = std::env::temp_dir().join(name);
+    let (mut rows, mut n, mut all) = (Rows::new(), 0, 0);
+    for number in 0..cycles {
+        if number % CYCLES_EACH == 0 {
+            let _ = std::fs::remove_dir_all(&directory);
+            (rows, n) = (Rows::new(), 0);
+        }
+        let delay = Duration::from_millis(2 + generator.below(300));
+        let at = |why: String| format!("kill {number} after {delay:?}: {why} ({directory:?})");
+        let acked = cycle(&directory, n, delay).map_err(at)?;
+        all += acked - n;
+        (n + 1..=acked).for_each(|n| apply(n, &mut rows));
+        if directory.exists() {
+            n = compare(&directory, acked, &mut rows).map_err(at)?;
+        }
+    }
+    let _ = std::fs::remove_dir_all(&directory);
+    Ok(all)
+}
+
+/// Runs the `kill_loop` program.
+#[must_use]
+pub fn run(arguments: &[String]) -> ExitCode {
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let outcome = match words.as_slice() {
+        ["--child", directory, from] => {
+            work(Path::new(directory), from.parse().unwrap_or_default()).map(|()| 0)
+        }
+        [] => kill_loop(50, 1),
+        ["--cycles", cycles] => kill_loop(cycles.parse().unwrap_or(50), 1),
+        ["--cycles", cycles, "--seed", seed] => {
+            kill_loop(cycles.parse().unwrap_or(50), seed.parse().unwrap_or(1))
+        }
+        _ => Err("usage: kill_loop [--cycles N [--seed N]]".to_owned()),
+    };
+    match outcome {
+        Ok(operations) => {
+            println!("operations acknowledged {operations}, lost 0, failures 0");
+            ExitCode::SUCCESS
+        }
+        Err(why) => {
+            eprintln!("{why}");
+            ExitCode::FAILURE
+        }
+    }
+}
