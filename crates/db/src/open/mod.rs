@@ -18,6 +18,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use esker_arena::{Arena, ArenaOptions, ReaderRegistry};
 use esker_format::checkpoint::Checkpoint;
 use esker_format::edit::Edit;
+use esker_log::sabotage::planted;
 use esker_log::{Log, Scan};
 use esker_vfs::{Environment, Event, FileLock, LockMode, OpenMode};
 
@@ -190,6 +191,9 @@ fn choose_checkpoint(
     let newest = whole.next().ok_or_else(|| Error::corrupt("no checkpoint file is left"))?;
     let log = scan(&newest)?;
     let Some(older) = whole.next() else { return Ok((newest, log)) };
+    if planted("unnamed_checkpoint_trusted") || planted("checkpoint_ahead_of_log") {
+        return Ok((newest, log));
+    }
     for frame in log.frames() {
         let frame = frame?;
         if Edit::is_edit(frame.kind)
