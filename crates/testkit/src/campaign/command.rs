@@ -8,14 +8,15 @@ use std::time::{Duration, Instant};
 use esker_vfs::sim::Generator;
 
 use super::{
-    Report, WORKLOADS, crash_workload, exhaust, lying_workload, rot_workload, sabotage, same_twice,
-    sweep_workload,
+    Report, WORKLOADS, crash_busy_workload, crash_workload, exhaust, lying_workload, rot_workload,
+    sabotage, same_twice, sweep_workload,
 };
 
 const USAGE: &str = "\
 usage: crash [MODE] [--seed N] [--threads N]
 
   --images N        random workloads, crashed after every I/O, until N images are checked (default)
+  --busy N          the same with many clients, seals, merges and checkpoints at once
   --sweep [N]       N short workloads, in which each call fails, once and for ever, in each way
   --exhaustive [N]  every workload of up to 3 operations, every I/O, every subset; or a sample of N
   --determinism N   N seeds, each run twice
@@ -24,7 +25,7 @@ usage: crash [MODE] [--seed N] [--threads N]
   --sabotage [NAME] each planted bug, or one; needs the cargo feature `sabotage`
 
 one workload of a campaign, with all its images:
-  --workload N, --sweep-workload N, --exhaustive-workload N, --rot-workload N, --lying-workload N
+  --workload N, --busy-workload N, --sweep-workload N, --exhaustive-workload N, --rot-workload N, --lying-workload N
 ";
 
 /// Failures after which a campaign ends.
@@ -89,7 +90,9 @@ impl Arguments {
                 gather(threads, Goal::Workloads(number), |n| exhaust(pick(n).unwrap_or_default()))
             }
             "--exhaustive" => gather(threads, Goal::Workloads(WORKLOADS), exhaust),
+            "--busy" => gather(threads, images(20_000), |n| crash_busy_workload(first + n)),
             "--workload" => crash_workload(number),
+            "--busy-workload" => crash_busy_workload(number),
             "--sweep-workload" => sweep_workload(number, 1),
             "--exhaustive-workload" => exhaust(number),
             "--rot-workload" => rot_workload(number),

@@ -39,11 +39,31 @@ pub fn plan_of(seed: u64) -> Plan {
 /// Runs one workload of the campaign and crashes it everywhere.
 #[must_use]
 pub fn crash_workload(seed: u64) -> Report {
+    crash_with(seed, Config::draw(seed), &plan_of(seed))
+}
+
+/// Runs a workload in which clients, seals, merges and checkpoints meet as often as can be.
+#[must_use]
+pub fn crash_busy_workload(seed: u64) -> Report {
+    let config = Config {
+        group_rows: 8,
+        small_group_bytes: 0,
+        log_limit: 2_500,
+        sync: true,
+        background: true,
+        clients: 3,
+        pause_probability: 500_000,
+        ..Config::draw(seed)
+    };
+    let plan = Plan { operations: 60, lives: 1, ..Plan::default() };
+    crash_with(seed, config, &plan)
+}
+
+fn crash_with(seed: u64, config: Config, plan: &Plan) -> Report {
     let mut report = Report { workloads: 1, ..Report::default() };
     let mut operations = Vec::new();
     let outcome = quietly(|| {
-        let config = Config::draw(seed);
-        let lives = workload::run(seed, &config, &plan_of(seed)).map_err(|failure| {
+        let lives = workload::run(seed, &config, plan).map_err(|failure| {
             operations = failure.operations;
             format!("while it ran: {}", failure.why)
         })?;

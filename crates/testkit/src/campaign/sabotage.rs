@@ -3,10 +3,14 @@
 //! The program calls itself once per bug, with the environment variable that plants it, since a
 //! planted bug may hang or abort the process that has it.
 
+use std::io::{BufRead, BufReader};
 use std::process::Command;
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
-use super::{Report, crash_workload, lying_workload, rot_workload, sweep_workload};
+use super::{
+    Report, crash_busy_workload, crash_workload, lying_workload, rot_workload, sweep_workload,
+};
 
 /// Every planted bug: its name, and what it does.
 pub const BUGS: &[(&str, &str)] = &[
@@ -27,6 +31,7 @@ pub const BUGS: &[(&str, &str)] = &[
     ("skip_checkpoint_fsync", "a checkpoint is named before it is synced"),
     ("skip_checkpoint_dir_fsync", "a checkpoint is named before its name is durable"),
     ("checkpoint_ahead_of_log", "a checkpoint holds commits that are not durable"),
+    ("unnamed_checkpoint_trusted", "a checkpoint is relied on that no frame names"),
     ("log_removed_before_checkpoint", "old log files go before the checkpoint is named"),
     ("publish_before_durable", "a merge is swapped in, and its inputs go, before its frame"),
     ("lost_tombstone", "replay forgets deletes of sealed rows"),
@@ -45,8 +50,8 @@ pub const BUGS: &[(&str, &str)] = &[
     ("reads_see_unacknowledged", "reads see commits that are not durable"),
 ];
 
-/// How long one bug may take to be caught.
-const PATIENCE: Duration = Duration::from_secs(240);
+/// A child that prints nothing for so long hangs.
+const PATIENCE: Duration = Duration::from_secs(100);
 /// What the child prints before the name of the check.
 const CAUGHT: &str = "CAUGHT by ";
 
@@ -54,8 +59,9 @@ const CAUGHT: &str = "CAUGHT by ";
 #[must_use]
 pub fn run_planted(seed: u64) -> Option<String> {
     type Phase = (&'static str, u64, fn(u64) -> Report);
-    let phases: [Phase; 5] = [
+    let phases: [Phase; 6] = [
         ("crash campaign", 60, crash_workload),
+        ("busy crash campaign", 80, crash_busy_workload),
         ("rot", 12, rot_workload),
         ("error sweep", 8, |seed| sweep_workload(seed, 7)),
         ("lying disk", 20, lying_workload),
@@ -66,6 +72,8 @@ pub fn run_planted(seed: u64) -> Option<String> {
         for number in 0..workloads {
             let report = phase(seed + number);
             images += report.images;
+            // So that the parent can tell slow from hanging.
+            println!("{images} images");
             if let Some(failed) = report.failures.first() {
                 let why = failed.why.lines().next().unwrap_or_default();
                 let why: String = why.chars().take(160).collect();
@@ -108,34 +116,33 @@ pub fn run_all(only: Option<&str>, seed: u64) -> Result<usize, String> {
     Ok(missed)
 }
 
-/// What a process printed; `None` when it had to be killed.
+/// What a process printed; `None` when it printed nothing for too long and had to be killed.
 #[allow(clippy::disallowed_methods, reason = "the campaign itself runs on the real machine")]
 fn output_within(command: &mut Command, patience: Duration) -> Result<Option<String>, String> {
-    use std::io::Read;
-    let pipe = std::process::Stdio::piped;
-    let mut child = command
-        .stdout(pipe())
-        .stderr(std::process::Stdio::null())
-        .spawn()
-        .map_err(|e| e.to_string())?;
-    let start = std::time::Instant::now();
-    loop {
-        let status = child.try_wait().map_err(|e| e.to_string())?;
-        if let Some(status) = status {
-            let mut text = String::new();
-            if let Some(mut out) = child.stdout.take() {
-                let _ = out.read_to_string(&mut text);
-            }
-            if status.code().is_none() {
-                text.push_str(&format!("\n{CAUGHT}an abort: {status}\n"));
-            }
-            return Ok(Some(text));
+    let null = std::process::Stdio::null();
+    let command = command.stdout(std::process::Stdio::piped()).stderr(null);
+    let mut child = command.spawn().map_err(|e| e.to_string())?;
+    let out = child.stdout.take().ok_or("no pipe")?;
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let reader = std::thread::spawn(move || {
+        let lines = BufReader::new(out).lines().map_while(Result::ok);
+        lines.take_while(|line| sender.send(line.clone()).is_ok()).for_each(drop);
+    });
+    let mut text = String::new();
+    let hangs = loop {
+        match receiver.recv_timeout(patience) {
+            Ok(line) => text.push_str(&format!("{line}\n")),
+            Err(RecvTimeoutError::Disconnected) => break false,
+            Err(RecvTimeoutError::Timeout) => break true,
         }
-        if start.elapsed() > patience {
-            let _ = child.kill();
-            let _ = child.wait();
-            return Ok(None);
-        }
-        std::thread::sleep(Duration::from_millis(20));
+    };
+    if hangs {
+        let _ = child.kill();
     }
+    let status = child.wait().map_err(|e| e.to_string())?;
+    reader.join().map_err(|_| "the reader panicked")?;
+    if !hangs && status.code().is_none() {
+        text.push_str(&format!("{CAUGHT}an abort: {status}\n"));
+    }
+    Ok((!hangs).then_some(text))
 }
