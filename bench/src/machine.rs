@@ -9,6 +9,7 @@ use std::time::Instant;
 use crate::Result;
 use crate::data::mix;
 use crate::outcome::{median, percentile};
+use crate::process::CpuTime;
 
 const SUM_BYTES: usize = 1 << 30;
 const COPY_BYTES: usize = 256 << 20;
@@ -16,6 +17,7 @@ const CHASE_BYTES: usize = 256 << 20;
 const DISK_BYTES: usize = 512 << 20;
 const PAGE_BYTES: usize = 4096;
 const SYNCS: usize = 400;
+const BUSY_BELOW: f64 = 0.95;
 
 /// What the machine can do at best.
 #[derive(Clone, Copy, Debug)]
@@ -33,18 +35,32 @@ pub(crate) struct Machine {
     /// Overwriting 256 bytes and fdatasync: median and 99th percentile, µs.
     pub(crate) sync_us: f64,
     pub(crate) sync_p99_us: f64,
+    /// The share of a core that a thread gets that never waits: less than 1 when others run, too.
+    pub(crate) share: f64,
 }
 
 impl Machine {
     pub(crate) fn measure(dir: &Path) -> Result<Self> {
         eprintln!("measuring the machine …");
+        touch(2 * SUM_BYTES);
+        let (cpu, start) = (CpuTime::of_thread()?, Instant::now());
         let (read_rate, copy_rate, fresh_rate) = memory();
+        let share = cpu.seconds()? / start.elapsed().as_secs_f64();
         let path = dir.join(format!("esker-bench-disk-{}", std::process::id()));
         let disk = disk(&path);
         std::fs::remove_file(&path)?;
         let (disk_rate, sync_us, sync_p99_us) = disk?;
         let load_ns = chase();
-        Ok(Self { read_rate, copy_rate, fresh_rate, load_ns, disk_rate, sync_us, sync_p99_us })
+        Ok(Self {
+            read_rate,
+            copy_rate,
+            fresh_rate,
+            load_ns,
+            disk_rate,
+            sync_us,
+            sync_p99_us,
+            share,
+        })
     }
 
     pub(crate) fn print(&self) {
@@ -65,6 +81,10 @@ impl Machine {
             self.sync_us,
             self.sync_p99_us
         );
+        if self.share < BUSY_BELOW {
+            let share = self.share * 100.0;
+            println!("BUSY: a thread gets {share:.0} % of a core; times and rates prove nothing");
+        }
     }
 }
 
@@ -172,6 +192,12 @@ impl BareSync {
         self.at += content.len() as u64;
         Ok(elapsed)
     }
+}
+
+/// Touches memory and gives it back, so that what comes next does not wait for it: a virtual
+/// machine may have to ask its host for memory that it has not used for a while.
+pub(crate) fn touch(bytes: usize) {
+    black_box(vec![1u8; bytes]);
 }
 
 /// How fast bytes go into a new file with one fdatasync, right now: bytes/s.

@@ -8,6 +8,7 @@ use esker_format::ValueRef;
 use crate::Result;
 use crate::bench::{Bench, schema, segments};
 use crate::environment::one_core;
+use crate::machine::touch;
 use crate::outcome::Outcome;
 use crate::process::CpuTime;
 
@@ -20,6 +21,7 @@ pub(crate) fn run(bench: &mut Bench) -> Result<Outcome> {
     let database = options.memory()?;
     let table = database.create_table("numbers", schema(&fields, &[])?)?;
     let rows = i64::try_from(bench.rows)?;
+    touch(1 << 30);
     let cpu = CpuTime::of_thread()?;
     let start = Instant::now();
     let mut appender = table.appender();

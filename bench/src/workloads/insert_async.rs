@@ -7,6 +7,7 @@ use esker::{DataType, Durability, Options, Value};
 use crate::Result;
 use crate::bench::{Bench, schema, segments};
 use crate::data::mix;
+use crate::machine::touch;
 use crate::outcome::Outcome;
 use crate::process::CpuTime;
 
@@ -19,6 +20,7 @@ pub(crate) fn run(bench: &mut Bench) -> Result<Outcome> {
     let table = database.create_table("t", schema(&fields, &["id"])?)?;
     let rows = i64::try_from(bench.rows / 5)?;
     let mut row = [Value::Int(0), Value::Int(0), Value::Text("sixteen letters.".to_owned())];
+    touch(1 << 30);
     let cpu = CpuTime::of_thread()?;
     let start = Instant::now();
     for i in 0..rows {

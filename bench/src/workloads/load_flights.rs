@@ -8,7 +8,7 @@ use esker_import::CsvOptions;
 
 use crate::Result;
 use crate::bench::{Bench, TABLE, load_with, segments};
-use crate::machine::disk_rate;
+use crate::machine::{disk_rate, touch};
 use crate::outcome::Outcome;
 use crate::process::Files;
 
@@ -27,6 +27,7 @@ pub(crate) fn run(bench: &mut Bench) -> Result<Outcome> {
     file.flush()?;
     file.sync_all()?;
     let dir = bench.place("flights")?;
+    touch(1 << 29);
     let start = Instant::now();
     let (database, rows) = load_with(&dir, &csv, CsvOptions::default().nulls(["NA"]))?;
     let elapsed = start.elapsed().as_secs_f64();

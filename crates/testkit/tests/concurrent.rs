@@ -1,6 +1,12 @@
 //! Real threads on one database: what each of them sees must be consistent all the time.
 
-#![allow(missing_docs, clippy::disallowed_methods, clippy::unwrap_used)]
+#![allow(
+    missing_docs,
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::type_complexity
+)]
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};

@@ -179,7 +179,7 @@ impl Subject {
                 let row = self.rows.get_mut(key);
                 assert_eq!(changed.unwrap(), row.is_some());
                 if let Some(row) = row {
-                    row[self.kind.position("serial")] = serial;
+                    *row.get_mut(self.kind.position("serial")).unwrap() = serial;
                 }
                 String::new()
             }

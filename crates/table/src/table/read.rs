@@ -51,8 +51,8 @@ impl Table {
             match outcome {
                 Walk::Found(found) => return take(found).map(Some),
                 Walk::Absent => return Ok(None),
-                // What leads from newer versions back to commit `at` is gone: the caller, who has not
-                // registered `at`, begins again at a newer commit.
+                // What leads from newer versions back to commit `at` is gone: the caller, who has
+                // not registered `at`, begins again at a newer commit.
                 Walk::Stale if self.drop_horizon() > at => return Ok(None),
                 Walk::Stale => {}
             }

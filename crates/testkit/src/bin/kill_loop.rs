@@ -1,5 +1,7 @@
 //! `kill_loop`: kills a loading process again and again. See `docs/internals/testing.md`.
 
+#![forbid(unsafe_code)]
+
 use std::process::ExitCode;
 
 fn main() -> ExitCode {

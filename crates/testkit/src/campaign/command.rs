@@ -25,7 +25,8 @@ usage: crash [MODE] [--seed N] [--threads N]
   --sabotage [NAME] each planted bug, or one; needs the cargo feature `sabotage`
 
 one workload of a campaign, with all its images:
-  --workload N, --busy-workload N, --sweep-workload N, --exhaustive-workload N, --rot-workload N, --lying-workload N
+  --workload N, --busy-workload N, --sweep-workload N, --exhaustive-workload N,
+  --rot-workload N, --lying-workload N
 ";
 
 /// Failures after which a campaign ends.

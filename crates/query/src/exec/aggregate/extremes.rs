@@ -81,6 +81,11 @@ impl Extremes {
         }
     }
 
+    /// One spelling for values that are equal: of the two zeros the positive, of all NaNs the usual.
+    fn one_spelling(v: f64) -> f64 {
+        if v.is_nan() { f64::NAN } else { v + 0.0 }
+    }
+
     /// Offers one value to group 0.
     pub(super) fn offer_first(&mut self, value: ValueRef<'_>) {
         let wanted = self.wanted();
@@ -147,8 +152,8 @@ impl Extremes {
             Best::Uints(v) => v.get(group).copied().flatten().map(Value::Uint),
             // Of two zeros either may have been first: show one.
             Best::Floats(v) => v.get(group).copied().flatten().map(|v| match data_type {
-                DataType::F32 => Value::Float32(v as f32 + 0.0),
-                _ => Value::Float(v + 0.0),
+                DataType::F32 => Value::Float32(one_spelling(v) as f32),
+                _ => Value::Float(one_spelling(v)),
             }),
             Best::Bools(v) => v.get(group).copied().flatten().map(Value::Bool),
             Best::Bytes(v) => v.get(group).cloned().flatten().map(|v| match data_type {
@@ -170,6 +175,11 @@ impl Extremes {
             }
         }
     }
+}
+
+/// One spelling for values that are equal: of the two zeros the positive, of all NaNs the usual.
+fn one_spelling(v: f64) -> f64 {
+    if v.is_nan() { f64::NAN } else { v + 0.0 }
 }
 
 fn offer<T: Clone>(
