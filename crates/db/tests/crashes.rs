@@ -149,3 +149,25 @@ fn a_checkpoint_whose_sync_failed_is_not_relied_on() {
         assert_eq!(db.table("events").unwrap().count().unwrap(), 2);
     }
 }
+
+/// Index entries of an aborted load that could not be found again were looked up for ever.
+#[test]
+fn an_aborted_load_that_cannot_read_its_keys_back_leaves_nothing_to_find() {
+    let machine = recorded();
+    let options = Options::new().segment_limit(1_000).environment(machine.environment());
+    let db = options.open("db").unwrap();
+    let schema = Schema::builder().field("id", DataType::U64).primary_key(["id"]).build().unwrap();
+    let table = db.create_table("people", schema).unwrap();
+    let mut load = table.load().unwrap();
+    (0..2_500u64).for_each(|id| load.push_row(&[Value::Uint(id)]).unwrap());
+    load.wait().unwrap();
+    let script = Script::fault(CallKind::Read, 0, FaultKind::ReadError, Repeat::ForEver);
+    machine.add_script(script.on_paths_with("segment-"));
+    drop(load);
+    assert!(!table.exists(&[Value::Uint(7)]).unwrap());
+    assert_eq!(table.count().unwrap(), 0);
+    table.insert(&[Value::Uint(7)]).unwrap();
+    assert!(table.exists(&[Value::Uint(7)]).unwrap());
+    assert_eq!(db.check().unwrap().problems, []);
+    db.close().unwrap();
+}

@@ -22,6 +22,7 @@ use std::sync::atomic::Ordering;
 use esker_format::edit::Edit;
 use esker_format::row::VALUE_BYTES_MAX;
 use esker_format::{Batch, Column, ColumnSlice, Schema, Value};
+use esker_table::view::Forwarding;
 
 use crate::engine::entry;
 use crate::{Error, ErrorKind, Result, Table};
@@ -234,17 +235,25 @@ impl Load {
         let table = &self.shared.table;
         let segments = self.shared.take_segments();
         let ids: Vec<u64> = segments.iter().map(|s| s.id()).collect();
+        let mut still_indexed = Vec::new();
         for segment in &segments {
             let stays = esker_log::sabotage::planted("aborted_load_stays_indexed");
-            if !self.schema().key_positions().is_empty() && !stays {
-                // An entry that cannot be removed stays invisible: its unit is unknown.
-                let _ = indexing::unindex_segment(&table.engine, table, segment);
+            if !self.schema().key_positions().is_empty()
+                && !stays
+                && indexing::unindex_segment(&table.engine, table, segment).is_err()
+            {
+                still_indexed.push(segment.id());
             }
             segment.doom();
         }
         let _catalogue = table.engine.lock();
         let mut view = (*table.core.view()).clone();
         view.remove(&ids);
+        // Entries that cannot be found again lead nowhere for good.
+        for unit in still_indexed {
+            let forwarding = Forwarding { unit, targets: Vec::new(), retired_at: 0 };
+            view.retired.push(Arc::new(forwarding));
+        }
         table.core.set_view(view);
     }
 }

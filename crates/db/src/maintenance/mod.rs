@@ -22,6 +22,7 @@ use std::sync::{Arc, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use esker_format::TableId;
+use esker_table::rewrite::Repoint;
 use esker_vfs::{Step, Task};
 
 use crate::Result;
@@ -41,10 +42,26 @@ pub(crate) struct Reclaim {
     retired_at: u64,
 }
 
+/// A seal or merge whose index entries are still to be moved.
+struct Moving {
+    table: TableId,
+    repoint: Repoint,
+    retired_at: u64,
+}
+
+impl Moving {
+    fn into_reclaim(self) -> Reclaim {
+        let units = self.repoint.retired();
+        Reclaim { table: self.table, units, retired_at: self.retired_at }
+    }
+}
+
 /// What maintenance remembers between steps.
 #[derive(Default)]
 pub(crate) struct State {
     reclaim: Vec<Reclaim>,
+    /// Left by a seal or merge that could not read the keys of its inputs.
+    moving: Option<Moving>,
     /// Segments judged as not worth rewriting yet, and the oldest commit at that time.
     judged: std::collections::BTreeMap<u64, u64>,
     /// Why the last job failed.
@@ -88,6 +105,7 @@ impl Engine {
             let message = "a write or a sync of the log failed; open the database again";
             return Err(crate::Error::new(crate::ErrorKind::Poisoned, message));
         }
+        self.finish_moving()?;
         let reclaimed = self.reclaim();
         if self.seal_frozen()? {
             return Ok(true);

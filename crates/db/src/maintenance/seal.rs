@@ -9,7 +9,7 @@ use esker_table::Table as TableCore;
 use esker_table::rewrite::{Repoint, RewritePlan, Rewritten};
 use esker_table::view::Unit;
 
-use super::{FileSink, Reclaim};
+use super::{FileSink, Moving};
 use crate::Result;
 use crate::engine::{Engine, Journal, Ticket};
 
@@ -69,6 +69,7 @@ impl Engine {
         edit: &Edit,
     ) -> Result<bool> {
         let doom = || rewritten.segments.iter().for_each(|segment| segment.doom());
+        self.finish_moving().inspect_err(|_| doom())?;
         if !rewritten.segments.is_empty() {
             self.sync_segment_dir().inspect_err(|_| doom())?;
         }
@@ -86,23 +87,38 @@ impl Engine {
         let old = table.view();
         // A version that was committed since the edit got its number may name a place in an input
         // as its predecessor, for snapshots between the two.
-        let (mut repoint, retired_at) = {
-            let _catalogue = self.lock();
+        let (repoint, retired_at) = {
+            let mut catalogue = self.lock();
             let retired_at = self.watermarks.published();
-            (rewritten.publish(retired_at)?, retired_at)
+            let published = rewritten.publish(retired_at);
+            // The log has it and memory has not.
+            catalogue.broken |= published.is_err();
+            (published?, retired_at)
         };
         for segment in old.segments().filter(|s| inputs.contains(&s.id())) {
             segment.doom();
         }
         drop(old);
         self.environment.tasks.pause();
-        self.repoint(&mut repoint)?;
-        self.maintenance_state().reclaim.push(Reclaim {
-            table: table.id(),
-            units: repoint.retired(),
-            retired_at,
-        });
+        self.maintenance_state().moving = Some(Moving { table: table.id(), repoint, retired_at });
+        // It is done; what fails here is tried again before the next job.
+        if let Err(e) = self.finish_moving() {
+            self.note_error(&e);
+        }
         Ok(true)
+    }
+
+    /// Moves the index entries that still name the inputs of the last seal or merge. No other unit
+    /// may be retired before: the places the entries name lead on through the newer ones.
+    pub(super) fn finish_moving(&self) -> Result<()> {
+        let Some(mut moving) = self.maintenance_state().moving.take() else { return Ok(()) };
+        let done = self.repoint(&mut moving.repoint);
+        let mut state = self.maintenance_state();
+        match done {
+            Ok(()) => state.reclaim.push(moving.into_reclaim()),
+            Err(_) => state.moving = Some(moving),
+        }
+        done
     }
 
     fn repoint(&self, repoint: &mut Repoint) -> Result<()> {

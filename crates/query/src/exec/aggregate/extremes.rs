@@ -81,11 +81,6 @@ impl Extremes {
         }
     }
 
-    /// One spelling for values that are equal: of the two zeros the positive, of all NaNs the usual.
-    fn one_spelling(v: f64) -> f64 {
-        if v.is_nan() { f64::NAN } else { v + 0.0 }
-    }
-
     /// Offers one value to group 0.
     pub(super) fn offer_first(&mut self, value: ValueRef<'_>) {
         let wanted = self.wanted();
