@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use esker_format::{Schema, Value, ValueRef};
 use esker_table::Table as TableCore;
-use esker_table::table::PreparedPut;
+use esker_table::table::{PreparedPut, describe_key};
 
 use crate::engine::{Engine, Staged, entry, fit_key, fit_row, fit_value, key_bytes};
 use crate::{Appender, Error, ErrorKind, Load, Result, Row, SnapshotTable};
@@ -86,7 +86,10 @@ impl Table {
                 let key = key_bytes(&schema, &row);
                 match staged.staged_row(&key).filter(|_| !generated) {
                     Some(_) if must_be_new => {
-                        let message = format!("row {i}: its key is in an earlier row, too");
+                        let key = schema.key_positions().iter().filter_map(|p| row.get(*p));
+                        let key: Vec<_> = key.map(Value::as_ref).collect();
+                        let key = describe_key(&schema, &key);
+                        let message = format!("row {i}: {key} is in an earlier row, too");
                         return Err(Error::new(ErrorKind::AlreadyExists, message));
                     }
                     Some(staged) => *staged = row,

@@ -171,3 +171,33 @@ fn an_aborted_load_that_cannot_read_its_keys_back_leaves_nothing_to_find() {
     assert_eq!(db.check().unwrap().problems, []);
     db.close().unwrap();
 }
+
+/// Segments that a load wrote before anything else was durable stood in the way of later ones.
+#[test]
+fn a_creation_that_is_begun_again_removes_what_a_load_left() {
+    let machine = recorded();
+    let options = |machine: &Simulation| {
+        let at_most = std::time::Duration::from_secs(60);
+        let durability = esker::Durability::Async { at_most };
+        let options = Options::new().segment_limit(1_000).durability(durability);
+        options.environment(machine.environment())
+    };
+    let load = |db: &Database| {
+        let table = db.create_table("events", events()).unwrap();
+        let mut load = table.load().unwrap();
+        (0..2_500).for_each(|_| load.push_row(&["a row".into()]).unwrap());
+        load.wait().unwrap();
+        load
+    };
+    let db = options(&machine).open("db").unwrap();
+    let unfinished = load(&db);
+    for choice in [CrashChoice::KeepAll, CrashChoice::KeepNone, CrashChoice::Random(5)] {
+        let image = machine.crash_image(choice);
+        let after = Simulation::from_image(&image, 4, SimOptions::default());
+        let db = options(&after).open("db").unwrap();
+        if db.tables().is_empty() {
+            load(&db).finish().unwrap();
+        }
+    }
+    drop(unfinished);
+}

@@ -99,12 +99,18 @@ pub fn parse_timestamp(text: &str) -> Result<i64> {
         None => (text, "00:00"),
     };
     let days = i64::from(parse_date(date).map_err(|_| bad())?);
-    let of_day = parse_time_of_day(time.trim_end_matches(['Z', 'z'])).ok_or_else(bad)?;
-    days.checked_mul(DAY_US).and_then(|us| us.checked_add(of_day)).ok_or_else(bad)
+    let of_day = parse_time_of_day(time.strip_suffix(['Z', 'z']).unwrap_or(time));
+    // The earliest timestamps lie in a day whose start is too early to be one.
+    let us = i128::from(days) * i128::from(DAY_US) + i128::from(of_day.ok_or_else(bad)?);
+    i64::try_from(us).map_err(|_| bad())
 }
 
 fn parse_time_of_day(time: &str) -> Option<i64> {
-    let (clock, fraction) = time.split_once('.').unwrap_or((time, ""));
+    let (clock, fraction) = match time.split_once('.') {
+        Some((clock, fraction)) if clock.len() == 8 && !fraction.is_empty() => (clock, fraction),
+        Some(_) => return None,
+        None => (time, ""),
+    };
     let mut parts = clock.split(':');
     let mut part = |below: i64| -> Option<i64> {
         let part = parts.next()?;
@@ -124,4 +130,30 @@ fn parse_time_of_day(time: &str) -> Option<i64> {
     let padded = format!("{fraction:0<6}");
     let fraction_us: i64 = padded.parse().ok()?;
     Some(((hour * 60 + minute) * 60 + second) * 1_000_000 + fraction_us)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Value;
+
+    #[test]
+    fn every_timestamp_is_read_back_from_its_text() {
+        let ends = [i64::MIN, i64::MIN + 1, -DAY_US - 1, -1, 0, 1, DAY_US, i64::MAX];
+        for us in ends {
+            let text = Value::Timestamp(us).to_string();
+            assert_eq!(parse_timestamp(&text).unwrap(), us, "{text}");
+        }
+    }
+
+    #[test]
+    fn times_are_refused_that_are_spelled_otherwise() {
+        for good in ["05:17", "05:17Z", "05:17:09", "05:17:09.5", "05:17:09.123456z"] {
+            assert!(parse_timestamp(&format!("2013-01-31 {good}")).is_ok(), "{good}");
+        }
+        for bad in ["05:17.5", "05:17:09.", "05:17ZZ", "05:17:09.1234567", "24:00", "5:17", "05"] {
+            let error = parse_timestamp(&format!("2013-01-31 {bad}")).unwrap_err();
+            assert!(error.to_string().contains("expected a timestamp"), "{bad}: {error}");
+        }
+    }
 }

@@ -138,8 +138,9 @@ impl<'a> ValueRef<'a> {
         }
     }
 
-    /// The value as a field of type `data_type` stores it: integers change width and floats
-    /// change precision only when nothing is lost.
+    /// The value as a field of type `data_type` stores it. Integers change width, and become
+    /// floats, only when nothing is lost; an f64 is rounded to the nearest f32, and refused when
+    /// it is too large for one.
     ///
     /// # Errors
     /// `InvalidInput` when the value does not fit; the message has the value and the type.

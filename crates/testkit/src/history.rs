@@ -132,6 +132,9 @@ pub struct History {
     row_ids: std::collections::BTreeMap<u64, u64>,
     /// Whether the machine was made to fail.
     faulty: bool,
+    /// The history as it was before the last open, and how many I/Os had been done by then: what
+    /// that open found lost may stand in an image that is older.
+    earlier: Option<(u64, Arc<History>)>,
 }
 
 impl Default for History {
@@ -141,6 +144,7 @@ impl Default for History {
             alternatives: Vec::new(),
             row_ids: std::collections::BTreeMap::new(),
             faulty: false,
+            earlier: None,
         }
     }
 }
@@ -185,11 +189,28 @@ impl History {
         self.states.last().map_or(0, |(commit, _)| *commit)
     }
 
-    /// A crash: recovery found commits up to this one, and `state` there.
-    pub fn truncate(&mut self, commit: u64, state: Arc<State>) {
+    /// An open that began after `ios` I/Os found commits up to this one, and `state` there.
+    pub fn truncate(&mut self, commit: u64, state: Arc<State>, ios: u64) {
+        if self.newest_commit() > commit {
+            self.earlier = Some((ios, Arc::new(self.clone())));
+        }
         self.states.retain(|(c, _)| *c < commit);
         self.states.push((commit, state));
         self.alternatives.clear();
+    }
+
+    /// The history that images count by which were taken after `ios` I/Os.
+    #[must_use]
+    pub fn as_of(&self, ios: u64) -> &Self {
+        match &self.earlier {
+            Some((until, earlier)) if ios <= *until => earlier.as_of(ios),
+            _ => self,
+        }
+    }
+
+    /// Forgets earlier histories: a new life counts its I/Os from 0.
+    pub fn forget_earlier(&mut self) {
+        self.earlier = None;
     }
 
     /// The row id of a row, when it is known.

@@ -167,7 +167,7 @@ impl Load {
         if self.gathered.is_empty() {
             return Ok(());
         }
-        let empty = Batch::empty(self.schema());
+        let empty = self.shared.empty_batch();
         let batch = std::mem::replace(&mut self.gathered, empty);
         self.gathered_bytes = 0;
         self.started += 1;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use esker_format::edit::SegmentEntry;
 use esker_format::segment::encode_column;
-use esker_format::{Batch, Schema};
+use esker_format::{Batch, Column, Schema};
 use esker_table::rewrite::SegmentSink;
 use esker_table::segment::{Created, Segment, SegmentSpec, SegmentWriter};
 use esker_table::view::Unit;
@@ -34,6 +34,8 @@ struct State {
     running: usize,
     segments: Vec<Arc<Segment>>,
     error: Option<Error>,
+    /// Memory of batches that have been written: fresh memory costs more than a copy into it.
+    spare: Vec<Batch>,
 }
 
 impl Shared {
@@ -60,6 +62,11 @@ impl Shared {
     /// Gives the segments up: the load is over.
     pub fn take_segments(&self) -> Vec<Arc<Segment>> {
         std::mem::take(&mut self.state().segments)
+    }
+
+    /// An empty batch, in used memory when there is some.
+    pub fn empty_batch(&self) -> Batch {
+        self.state().spare.pop().unwrap_or_else(|| Batch::empty(&self.schema))
     }
 
     /// Starts writing a segment, once fewer than `most` are being written.
@@ -146,11 +153,13 @@ struct Worker {
 
 impl Task for Worker {
     fn step(&mut self) -> Step {
-        let batch = std::mem::take(&mut self.batch);
+        let mut batch = std::mem::take(&mut self.batch);
         let result = self.shared.write(&batch, self.first_row_id);
+        batch.columns.iter_mut().for_each(Column::clear);
         {
             let mut state = self.shared.state();
             state.running -= 1;
+            state.spare.push(batch);
             if let Err(e) = result {
                 state.error.get_or_insert(e);
             }

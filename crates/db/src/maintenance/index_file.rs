@@ -163,6 +163,10 @@ pub(crate) fn read_index_file<S>(
     while left > 0 {
         let count = left.min(PIECE_ENTRIES as u64);
         let piece_bytes = usize::try_from(count).unwrap_or_default() * 8 + 8;
+        if position + piece_bytes as u64 > len {
+            let message = format!("offset {len}: the file ends early");
+            return Err(at(esker_format::Error::corrupt(message)));
+        }
         bytes.resize(piece_bytes, 0);
         file.read_exact_at(&mut bytes, position)?;
         header.decode_piece(position, &bytes, |e| visit(&mut state, e)).map_err(at)?;

@@ -8,7 +8,7 @@ use esker_log::Log;
 use esker_vfs::{Environment, FileLock, OpenMode};
 
 use super::replay::Recovered;
-use super::{Parts, log_options, new_arena};
+use super::{Parts, log_options, new_arena, remove_leftovers};
 use crate::engine::{Journal, Watermarks};
 use crate::maintenance::checkpoint_path;
 use crate::{Options, Result};
@@ -49,6 +49,8 @@ pub(super) fn create(
     watermarks.publish(last);
     let mut recovered = Recovered::empty(new_arena(&options)?, database, hash_key);
     recovered.catalogue.checkpoint_number = 1;
+    // A load may have written segments before any commit was durable.
+    remove_leftovers(&environment, dir, 1, &recovered)?;
     let journal = Journal::Log(Box::new(log));
     let dir = dir.to_owned();
     Ok(Parts { environment, options, dir, lock: Some(lock), recovered, journal, watermarks })

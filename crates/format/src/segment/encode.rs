@@ -9,12 +9,9 @@
 //! | other text or bytes | variable |
 //! | other numbers | plain |
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, DefaultHasher};
-
 use super::ZoneEntry;
 use super::zone::least_and_greatest;
-use crate::{Column, DataType, FieldId, Value, Values, VariableValues};
+use crate::{Column, DataType, FieldId, KeyTable, Value, Values, VariableValues};
 
 /// The most distinct values of a dictionary.
 const DICTIONARY_LEN_MAX: usize = 65_536;
@@ -183,35 +180,37 @@ fn variable(values: &VariableValues) -> Encoded<'_> {
     }
 }
 
-type Distinct<'a> = HashMap<&'a [u8], u32, BuildHasherDefault<DefaultHasher>>;
-
 /// A dictionary, when the values repeat often enough to make it smaller.
 fn dictionary(values: &VariableValues) -> Option<Encoded<'_>> {
     let rows = values.len();
     let sample = rows.min(SAMPLE_ROWS);
-    let mut distinct = Distinct::default();
+    let mut distinct = KeyTable::default();
     for i in 0..sample {
-        distinct.insert(values.get(i), 0);
+        distinct.number(values.get(i));
     }
     if rows < 16 || distinct.len() > sample / 4 {
         return None;
     }
     let mut codes = Vec::with_capacity(rows);
-    distinct.clear();
+    let (mut last, mut last_code): (&[u8], u32) = (&[], u32::MAX);
     for i in 0..rows {
-        let next = u32::try_from(distinct.len()).ok()?;
-        codes.push(*distinct.entry(values.get(i)).or_insert(next));
+        let value = values.get(i);
+        // Values that repeat often come in runs.
+        if last_code == u32::MAX || value != last {
+            (last, last_code) = (value, distinct.number(value));
+        }
+        codes.push(last_code);
         if distinct.len() > DICTIONARY_LEN_MAX.min(rows / 2) {
             return None;
         }
     }
-    let mut sorted: Vec<(&[u8], u32)> = distinct.into_iter().collect();
-    sorted.sort_unstable();
+    let mut sorted: Vec<u32> = (0..u32::try_from(distinct.len()).ok()?).collect();
+    sorted.sort_unstable_by_key(|code| distinct.key(*code as usize));
     let mut rank = vec![0u32; sorted.len()];
     let mut entries = VariableValues::default();
-    for (new, (bytes, old)) in sorted.iter().enumerate() {
+    for (new, old) in sorted.iter().enumerate() {
         *rank.get_mut(*old as usize)? = u32::try_from(new).ok()?;
-        if !entries.push(bytes) {
+        if !entries.push(distinct.key(*old as usize)) {
             return None;
         }
     }

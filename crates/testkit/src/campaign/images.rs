@@ -131,7 +131,7 @@ impl Checker {
             let next = generator.next_u64();
             // No crash of a recovery can bring back what the recovery did not find.
             let promised = life.promised(position);
-            let expected = Expected { history: &life.history, promised };
+            let expected = Expected { history: life.history.as_of(position), promised };
             self.check(&image, expected, next, depth + 1, report).map_err(|why| {
                 format!("crash again at depth {}, {}: {why}", depth + 1, cursor.describe())
             })?;
@@ -178,7 +178,8 @@ pub fn crash_everywhere(
                 let choice = choose(&mut generator);
                 let image = cursor.crash_image(choice);
                 let promised = life.promised(cursor.position());
-                let expected = Expected { history: &history, promised };
+                let history = history.as_of(cursor.position());
+                let expected = Expected { history, promised };
                 let next = generator.next_u64();
                 checker.check(&image, expected, next, 0, report).map_err(|why| {
                     let why = format!("crash after {} ({choice:?}): {why}", cursor.describe());

@@ -256,7 +256,8 @@ impl Client {
     fn pick_table(&mut self, state: &State) -> Option<(String, TableKind)> {
         let at = self.generator.index(state.tables.len());
         let (name, table) = state.tables.iter().nth(at)?;
-        Some((name.clone(), table.kind))
+        let is_known = !self.world.lock().remade.contains(name);
+        is_known.then(|| (name.clone(), table.kind))
     }
 
     fn change(&mut self, action: Action, change: impl FnOnce(&Database) -> esker::Result<Done>) {
@@ -582,6 +583,7 @@ impl Client {
         }
         let mut inner = self.world.lock();
         let Some(holding) = inner.loads.get_mut(&loading.id) else { return };
+        let indexed = if holding.dropped { 0 } else { indexed };
         let (held, rest) = loading.rows.split_at(indexed.min(loading.rows.len()));
         holding.surely.extend(held.iter().map(|row| row.ident));
         holding.perhaps.extend(rest.iter().map(|row| row.ident));

@@ -232,6 +232,8 @@ impl<'a> Driver<'a> {
         history: History,
         serial: u64,
     ) -> Self {
+        let mut history = history;
+        history.forget_earlier();
         let world = Arc::new(World::new(machine, history, serial, config.sync));
         let client = Client::new(Arc::clone(&world), 0, seed, config.segment_rows);
         Self {
@@ -352,10 +354,13 @@ impl<'a> Driver<'a> {
         let world = Arc::clone(&self.world);
         let open = |config: &Config| config.options(world.machine.environment()).open(DIRECTORY);
         let config = self.config;
+        let ios_before = world.machine.io_count();
+        let mut failed = false;
         let db = match open(config) {
             Ok(db) => db,
             Err(e) if self.is_faulty() => {
                 check_fault(&e)?;
+                failed = true;
                 world.note(|| format!("open failed: {e}"));
                 let again = self.undisturbed(|_| open(config));
                 again.map_err(|e| format!("open again: {}", oracle::said(&e)))?
@@ -369,10 +374,13 @@ impl<'a> Driver<'a> {
             return Err(format!("recovered to commit {commit}, promised {promised}"));
         }
         let state = self.undisturbed(|world| {
-            oracle::compare(&db, &world.lock().history, commit, Depth::FULL)
+            let compare = |at| oracle::compare(&db, &world.lock().history, at, Depth::FULL);
+            // The open that failed may have started an epoch, whose first frame has a number.
+            compare(commit)
+                .or_else(|why| if failed { compare(commit.saturating_sub(1)) } else { Err(why) })
         })?;
         let mut inner = world.lock();
-        inner.history.truncate(commit, state);
+        inner.history.truncate(commit, state, ios_before);
         inner.db = Some(db);
         drop(inner);
         world.machine.mark(commit);

@@ -42,6 +42,8 @@ pub(crate) struct Holding {
     pub table: String,
     pub perhaps: BTreeSet<u64>,
     pub surely: BTreeSet<u64>,
+    /// Its table was dropped: another of that name knows nothing of it.
+    pub dropped: bool,
 }
 
 /// What the mutex guards. Nobody keeps it locked while the engine works.
@@ -53,6 +55,8 @@ pub(crate) struct Inner {
     /// Row ids that were returned: commit, table, key, row id.
     pub row_ids: Vec<(u64, String, u64, u64)>,
     pub loads: BTreeMap<u64, Holding>,
+    /// Tables that may be of another kind now than the model knows.
+    pub remade: BTreeSet<String>,
     pub next_serial: u64,
     pub operations: VecDeque<(u64, String)>,
     pub problem: Option<String>,
@@ -84,6 +88,7 @@ impl World {
             reads: Vec::new(),
             row_ids: Vec::new(),
             loads: BTreeMap::new(),
+            remade: BTreeSet::new(),
             next_serial,
             operations: VecDeque::new(),
             problem: None,
@@ -129,11 +134,14 @@ impl World {
         let mut inner = self.lock();
         let db = inner.db.clone()?;
         if let Some(Action::Drop { name }) = action {
-            // Another table of this name would know nothing of the loads of this one.
             for load in inner.loads.values_mut().filter(|load| load.table == *name) {
                 let surely = std::mem::take(&mut load.surely);
                 load.perhaps.extend(surely);
+                load.dropped = true;
             }
+        }
+        if let Some(Action::Create { name, .. }) = action {
+            inner.remade.insert(name.clone());
         }
         let held = action.map_or(Held::No, |action| inner.held(action, own_load));
         drop(inner);
@@ -202,6 +210,7 @@ impl World {
         }
         let events = std::mem::take(&mut inner.events);
         inner.history.judge(events)?;
+        inner.remade.clear();
         for (commit, table, ident, row_id) in std::mem::take(&mut inner.row_ids) {
             let state = Arc::clone(inner.history.at(commit));
             let row = state.table(&table).and_then(|table| table.rows.get(&ident));

@@ -9,14 +9,13 @@ mod code_numbers;
 mod group_ids;
 mod int_numbers;
 mod key_codec;
-mod key_table;
 mod tuple_numbers;
 
 use esker_format::{Batch, Column, ColumnSlice, DataType};
 
+pub(crate) use esker_format::KeyTable;
 pub(crate) use group_ids::{COPIES, FEW, Few, GroupIds};
 pub(crate) use key_codec::{decode, encode};
-pub(crate) use key_table::KeyTable;
 
 use super::aggregate::Accumulator;
 use super::evaluate::evaluate;

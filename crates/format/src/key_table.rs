@@ -4,8 +4,16 @@
 //! so that runs repeat.
 
 /// Keys and their numbers.
+///
+/// ```
+/// use esker_format::KeyTable;
+///
+/// let mut table = KeyTable::default();
+/// assert_eq!((table.number(b"red"), table.number(b"blue"), table.number(b"red")), (0, 1, 0));
+/// assert_eq!(table.key(1), b"blue");
+/// ```
 #[derive(Clone, Debug, Default)]
-pub(crate) struct KeyTable {
+pub struct KeyTable {
     /// The number of a key plus one; 0 for an empty slot. A power of two long, at most 3/4 full.
     slots: Vec<u32>,
     hashes: Vec<u64>,
@@ -15,12 +23,21 @@ pub(crate) struct KeyTable {
 }
 
 impl KeyTable {
-    pub(crate) fn len(&self) -> usize {
+    /// How many keys there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
         self.hashes.len()
     }
 
-    /// The key of a number.
-    pub(crate) fn key(&self, number: usize) -> &[u8] {
+    /// True when there is no key.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.hashes.is_empty()
+    }
+
+    /// The key of a number; empty for a number not given out.
+    #[must_use]
+    pub fn key(&self, number: usize) -> &[u8] {
         let start = match number {
             0 => 0,
             _ => self.ends.get(number - 1).copied().unwrap_or_default(),
@@ -30,18 +47,19 @@ impl KeyTable {
     }
 
     /// The number of a key; a new one when it is met for the first time.
-    pub(crate) fn number(&mut self, key: &[u8]) -> u32 {
+    pub fn number(&mut self, key: &[u8]) -> u32 {
         self.number_hashed(key, hash(key))
     }
 
     /// Notes every key of another table and returns the numbers they have here.
-    pub(crate) fn absorb(&mut self, other: &Self) -> Vec<u32> {
+    pub fn absorb(&mut self, other: &Self) -> Vec<u32> {
         let hashes = other.hashes.iter().enumerate();
         hashes.map(|(i, hash)| self.number_hashed(other.key(i), *hash)).collect()
     }
 
     /// Bytes of memory in use.
-    pub(crate) fn bytes(&self) -> usize {
+    #[must_use]
+    pub fn bytes(&self) -> usize {
         let fixed = self.slots.capacity() * 4 + (self.hashes.capacity() + self.ends.capacity()) * 8;
         fixed + self.heap.capacity()
     }
@@ -96,7 +114,7 @@ fn spread(hash: u64) -> usize {
 }
 
 /// A hash of bytes: eight at a time, each folded in by a 128-bit multiplication.
-pub(crate) fn hash(key: &[u8]) -> u64 {
+fn hash(key: &[u8]) -> u64 {
     const START: u64 = 0x9e37_79b9_7f4a_7c15;
     let (eights, rest) = key.as_chunks::<8>();
     let mut hash = START ^ key.len() as u64;
