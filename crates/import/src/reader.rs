@@ -177,6 +177,22 @@ struct Opening<'a> {
     lines: u64,
 }
 
+/// The first record of a file.
+struct First {
+    /// Chunks before it, of empty lines only.
+    empty: Vec<Chunk>,
+    /// The chunk it stands in.
+    chunk: Chunk,
+    /// Where in the chunk.
+    start: usize,
+    end: usize,
+    spans: Vec<tokenizer::Span>,
+}
+
+fn lines_of(bytes: &[u8]) -> u64 {
+    tokenizer::lines_before(bytes, bytes.len())
+}
+
 impl Opening<'_> {
     fn finish(mut self, file: &str) -> Result<CsvReader> {
         let columns = self.columns().map_err(|e| e.in_file(file))?;
@@ -206,42 +222,69 @@ impl Opening<'_> {
         })
     }
 
-    /// Reads the first chunk, and from it the names of the columns.
+    /// Finds the first record, and from it the names of the columns. Empty lines before it are
+    /// rows when there is one column and no header, and are passed over otherwise.
     fn columns(&mut self) -> Result<Vec<String>> {
-        let (mut spans, mut position) = (Vec::new(), 0);
-        let Some(mut chunk) = self.splitter.next_chunk()? else {
-            let expected = if self.options.header { "a header line" } else { "a row" };
-            return Err(Error::data(format!("the file is empty; expected {expected}")));
-        };
-        let bytes = chunk.bytes();
-        loop {
-            spans.clear();
-            let next = read_record(bytes, position, self.options.delimiter, &mut spans)
-                .map_err(|fault| record_error(&[], bytes, fault))?;
-            let empty = matches!(spans.as_slice(), [only] if only.of(bytes).is_empty());
-            if !empty || next == bytes.len() {
-                if self.options.header {
-                    position = next;
-                }
-                break;
-            }
-            position = next;
-        }
-        let columns = if self.options.header {
+        let First { empty, mut chunk, start, end, spans } = self.first_record()?;
+        let (options, bytes) = (&self.options, chunk.bytes());
+        let lines = empty.iter().map(|chunk| lines_of(chunk.bytes())).sum::<u64>();
+        if options.header {
             let names = spans.iter().map(|span| chunk::unquoted(span.of(bytes), true));
             let names: Vec<_> = names.map(|n| String::from_utf8_lossy(&n).into_owned()).collect();
+            self.lines = lines + tokenizer::lines_before(bytes, start);
             self.check_names(&names)?;
-            names
-        } else {
-            match &self.options.schema {
-                Some(schema) => schema.fields().iter().map(|f| f.name.clone()).collect(),
-                None => (1..=spans.len()).map(|n| format!("column{n}")).collect(),
-            }
+            self.lines = lines + tokenizer::lines_before(bytes, end);
+            chunk.skip(end);
+            self.kept.push_back(chunk);
+            return Ok(names);
+        }
+        let names = match &options.schema {
+            Some(schema) => schema.fields().iter().map(|f| f.name.clone()).collect(),
+            None => (1..=spans.len()).map(|n| format!("column{n}")).collect::<Vec<_>>(),
         };
-        self.lines = tokenizer::lines_before(bytes, position);
-        chunk.skip(position);
+        if names.len() == 1 {
+            self.kept.extend(empty);
+        } else {
+            self.lines = lines + tokenizer::lines_before(bytes, start);
+            chunk.skip(start);
+        }
         self.kept.push_back(chunk);
-        Ok(columns)
+        Ok(names)
+    }
+
+    /// Reads on until a record is not an empty line, or to the end.
+    fn first_record(&mut self) -> Result<First> {
+        let delimiter = self.options.delimiter;
+        let mut empty: Vec<Chunk> = Vec::new();
+        loop {
+            let next = self.splitter.next_chunk()?;
+            let (chunk, is_last) = match (next, empty.pop()) {
+                (Some(chunk), last) => {
+                    empty.extend(last);
+                    (chunk, false)
+                }
+                (None, Some(last)) => (last, true),
+                (None, None) => {
+                    let expected = if self.options.header { "a header line" } else { "a row" };
+                    return Err(Error::data(format!("the file is empty; expected {expected}")));
+                }
+            };
+            let bytes = chunk.bytes();
+            let (mut spans, mut start) = (Vec::new(), 0);
+            while start < bytes.len() {
+                spans.clear();
+                let end = read_record(bytes, start, delimiter, &mut spans).map_err(|fault| {
+                    let lines = empty.iter().map(|chunk| lines_of(chunk.bytes())).sum();
+                    record_error(&[], bytes, fault).after_lines(lines)
+                })?;
+                let is_empty = matches!(spans.as_slice(), [only] if only.of(bytes).is_empty());
+                if !is_empty || (is_last && end == bytes.len()) {
+                    return Ok(First { empty, chunk, start, end, spans });
+                }
+                start = end;
+            }
+            empty.push(chunk);
+        }
     }
 
     fn check_names(&self, names: &[String]) -> Result<()> {
@@ -295,12 +338,13 @@ impl Opening<'_> {
         let bytes_max = self.options.whole_bytes_max as u64;
         let long = self.splitter.source().plain_bytes().is_some_and(|len| len > bytes_max);
         let mut survey = Survey::new(layout.columns.len());
-        let mut next = self.kept.pop_front();
+        let mut waiting = std::mem::take(&mut self.kept);
         let (mut lines, mut bytes, mut failed) = (self.lines, 0, None);
         loop {
             let enough = bytes > bytes_max || (long && survey.rows >= self.options.sample_rows);
             if !enough && failed.is_none() && pipeline.in_flight() < pipeline.depth() {
-                match next.take().map_or_else(|| self.splitter.next_chunk(), |c| Ok(Some(c))) {
+                let next = waiting.pop_front();
+                match next.map_or_else(|| self.splitter.next_chunk(), |c| Ok(Some(c))) {
                     Ok(Some(chunk)) => {
                         bytes += chunk.bytes().len() as u64;
                         pipeline.push(chunk);
@@ -317,6 +361,7 @@ impl Opening<'_> {
             self.kept.push_back(chunk);
         }
         drop(pipeline);
+        self.kept.append(&mut waiting);
         if let Some(error) = failed {
             return Err(error.after_lines(lines));
         }

@@ -53,6 +53,27 @@ fn headers_alone_and_files_without_headers() {
     assert_eq!(schema, "x i8, y text");
 }
 
+/// Of the empty lines at the front, those of the first chunk used to be dropped.
+#[test]
+fn empty_lines_at_the_front_do_not_depend_on_chunks() {
+    for (text, header) in [
+        ("\nx\ny\n", false),
+        ("\n\n\nx\n\ny", false),
+        ("\n\nname\nx\n", true),
+        ("\n\na,b\n", false),
+    ] {
+        let read = |bytes| read(text, CsvOptions::default().header(header).chunk_bytes(bytes));
+        let whole = read(1 << 20).unwrap();
+        for bytes in 1..8 {
+            assert_eq!(read(bytes).unwrap(), whole, "{text:?} in chunks of {bytes}");
+        }
+    }
+    let (_, rows) = read("\nx\ny\n", CsvOptions::default().header(false)).unwrap();
+    assert_eq!(rows.len(), 3, "an empty line is a row of one empty field");
+    let error = error("\n\n\"x", CsvOptions::default().chunk_bytes(1));
+    assert!(error.starts_with("f.csv:3: "), "{error}");
+}
+
 #[test]
 fn a_schema_matches_columns_by_name() {
     let declared = || CsvOptions::default().schema(schema_text::parse("b text, a u8").unwrap());
