@@ -185,7 +185,15 @@ impl Unit {
         key: &[ValueRef<'_>],
     ) -> Result<bool> {
         for (position, expected) in positions.iter().zip(key) {
-            if self.value(*position, row)? != *expected {
+            let same = match (expected.as_bytes(), self) {
+                // Equal bytes are equal texts: no need to see first that they are texts.
+                (Some(bytes), Self::Segment(segment)) => {
+                    let column = segment.column(*position, row..row + 1)?;
+                    !column.is_null(0) && column.bytes(0) == bytes
+                }
+                _ => self.value(*position, row)? == *expected,
+            };
+            if !same {
                 return Ok(false);
             }
         }

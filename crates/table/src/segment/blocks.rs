@@ -69,6 +69,13 @@ impl Blocks {
         Ok(())
     }
 
+    /// True when the blocks under the bytes from `first` to `last` have been verified.
+    #[inline]
+    pub fn are_verified(&self, first: u64, last: u64) -> bool {
+        let (first, last) = (first / BLOCK_BYTES as u64, last / BLOCK_BYTES as u64);
+        (first..=last).all(|block| self.is_verified(block))
+    }
+
     #[inline]
     fn is_verified(&self, block: u64) -> bool {
         let index = usize::try_from(block / 64).unwrap_or(usize::MAX);

@@ -3,6 +3,7 @@
 
 mod blocks;
 mod reader;
+mod touch;
 mod writer;
 
 use std::path::{Path, PathBuf};

@@ -31,9 +31,9 @@ pub enum Created {
 /// An immutable run of rows, and which of them have died.
 pub struct Segment {
     id: u64,
-    footer: Footer,
-    mapping: Mapping,
-    blocks: Option<Blocks>,
+    pub(super) footer: Footer,
+    pub(super) mapping: Mapping,
+    pub(super) blocks: Option<Blocks>,
     file: Option<(Environment, PathBuf)>,
     file_bytes: u64,
     holds_through: u64,

@@ -13,8 +13,9 @@ use esker_vfs::File;
 use super::blocks::{FOOTER_BLOCK, TRAILER_BLOCK, block_place};
 use crate::Result;
 
-/// Bytes gathered before they are written.
-const WRITE_BYTES: usize = 1 << 20;
+/// Bytes of one write, which begins at a multiple of them: the page cache then holds the file in
+/// huge pages, where the file system can.
+const WRITE_BYTES: usize = 2 << 20;
 /// Bytes after which the system is told to start writing back.
 const WRITEBACK_BYTES: u64 = 16 << 20;
 
@@ -111,15 +112,21 @@ impl SegmentWriter {
         match &mut self.target {
             SinkTarget::Memory(memory) => memory.extend_from_slice(bytes),
             SinkTarget::File(_) => {
-                if bytes.len() >= WRITE_BYTES {
-                    self.flush()?;
-                    self.write_through(bytes)?;
-                } else {
-                    self.pending.extend_from_slice(bytes);
-                    if self.pending.len() >= WRITE_BYTES {
+                let mut bytes = bytes;
+                if !self.pending.is_empty() {
+                    let room = WRITE_BYTES - self.pending.len();
+                    let (piece, rest) = bytes.split_at(room.min(bytes.len()));
+                    self.pending.extend_from_slice(piece);
+                    bytes = rest;
+                    if self.pending.len() == WRITE_BYTES {
                         self.flush()?;
                     }
                 }
+                let (whole, rest) = bytes.split_at(bytes.len() / WRITE_BYTES * WRITE_BYTES);
+                for piece in whole.chunks(WRITE_BYTES) {
+                    self.write_through(piece)?;
+                }
+                self.pending.extend_from_slice(rest);
             }
         }
         Ok(())

@@ -134,6 +134,9 @@ impl Table {
                 Resolved::Unknown => return Ok(Walk::Stale),
             };
             // All versions in a chain have one key.
+            if let Unit::Segment(segment) = unit {
+                segment.touch(row);
+            }
             if first && !is_wanted(unit, row)? {
                 return Ok(Walk::Absent);
             }
