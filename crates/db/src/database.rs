@@ -84,7 +84,7 @@ impl Database {
             (core, ticket)
         };
         engine.acknowledge(ticket)?;
-        Ok(Table { engine: Arc::clone(engine), core })
+        Ok(Table::new(Arc::clone(engine), core))
     }
 
     /// Removes a table with all it holds.
@@ -127,7 +127,7 @@ impl Database {
     /// `NotFound` naming the tables there are.
     pub fn table(&self, name: &str) -> Result<Table> {
         let core = self.engine().table(name)?;
-        Ok(Table { engine: Arc::clone(self.engine()), core })
+        Ok(Table::new(Arc::clone(self.engine()), core))
     }
 
     /// The names of all tables, sorted.

@@ -14,9 +14,15 @@ use crate::{Appender, Error, ErrorKind, Load, Result, Row, SnapshotTable};
 pub struct Table {
     pub(crate) engine: Arc<Engine>,
     pub(crate) core: Arc<TableCore>,
+    schema: Arc<Schema>,
 }
 
 impl Table {
+    pub(crate) fn new(engine: Arc<Engine>, core: Arc<TableCore>) -> Self {
+        let schema = core.schema();
+        Self { engine, core, schema }
+    }
+
     /// The name.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -26,7 +32,7 @@ impl Table {
     /// The fields and the key.
     #[must_use]
     pub fn schema(&self) -> Arc<Schema> {
-        self.core.schema()
+        Arc::clone(&self.schema)
     }
 
     /// Adds a row; returns its row id, which is its key when the key is generated.
@@ -35,7 +41,7 @@ impl Table {
     /// `AlreadyExists` when the key does, `InvalidInput` when a value does not fit its field.
     /// Nothing is changed then; likewise below.
     pub fn insert(&self, row: &[Value]) -> Result<u64> {
-        let row = fit_row(&self.schema(), row)?;
+        let row = fit_row(&self.schema, row)?;
         self.change(|catalogue, staged| {
             let prepared = catalogue.prepare_put(&row, true)?;
             let row_id = prepared.row_id;
@@ -58,7 +64,7 @@ impl Table {
     /// # Errors
     /// `InvalidInput` when a value does not fit its field.
     pub fn upsert(&self, row: &[Value]) -> Result<u64> {
-        let row = fit_row(&self.schema(), row)?;
+        let row = fit_row(&self.schema, row)?;
         self.change(|writer, staged| {
             let prepared = writer.prepare_put(&row, false)?;
             let row_id = prepared.row_id;
@@ -76,19 +82,19 @@ impl Table {
     }
 
     fn put_many(&self, rows: &[Vec<Value>], must_be_new: bool) -> Result<()> {
-        let schema = self.schema();
+        let schema = &self.schema;
         let at = |e: Error, i: usize| e.at(format_args!("row {i}"));
-        let fit = |(i, row): (usize, &Vec<Value>)| fit_row(&schema, row).map_err(|e| at(e, i));
+        let fit = |(i, row): (usize, &Vec<Value>)| fit_row(schema, row).map_err(|e| at(e, i));
         let rows: Vec<Vec<Value>> = rows.iter().enumerate().map(fit).collect::<Result<_>>()?;
         let generated = schema.key_positions().is_empty();
         self.change(|writer, staged| {
             for (i, row) in rows.into_iter().enumerate() {
-                let key = key_bytes(&schema, &row);
+                let key = key_bytes(schema, &row);
                 match staged.staged_row(&key).filter(|_| !generated) {
                     Some(_) if must_be_new => {
                         let key = schema.key_positions().iter().filter_map(|p| row.get(*p));
                         let key: Vec<_> = key.map(Value::as_ref).collect();
-                        let key = describe_key(&schema, &key);
+                        let key = describe_key(schema, &key);
                         let message = format!("row {i}: {key} is in an earlier row, too");
                         return Err(Error::new(ErrorKind::AlreadyExists, message));
                     }
@@ -109,8 +115,8 @@ impl Table {
     /// # Errors
     /// `InvalidInput` for an unknown field, a key field, or a value that does not fit.
     pub fn update(&self, key: &[Value], changes: &[(&str, Value)]) -> Result<bool> {
-        let schema = self.schema();
-        let key = fit_key(&schema, key)?;
+        let schema = &self.schema;
+        let key = fit_key(schema, key)?;
         let mut fitted = Vec::with_capacity(changes.len());
         for (name, value) in changes {
             let position = schema.expect_position(name)?;
@@ -144,7 +150,7 @@ impl Table {
     /// # Errors
     /// `InvalidInput` when the key does not fit the schema.
     pub fn delete(&self, key: &[Value]) -> Result<bool> {
-        let key = fit_key(&self.schema(), key)?;
+        let key = fit_key(&self.schema, key)?;
         self.change(|writer, staged| {
             let existing = writer.existing(&key, self.hash(&key))?;
             match existing.filter(|e| e.deleted == 0) {
@@ -178,10 +184,10 @@ impl Table {
     /// # Errors
     /// `InvalidInput` when the key does not fit the schema, `Corrupt` when the row is damaged.
     pub fn get(&self, key: &[Value]) -> Result<Option<Row>> {
-        let schema = self.schema();
-        let key = fit_key(&schema, key)?;
-        let values = self.find(&key, |found| self.core.copy_row(found))?;
-        Ok(values.map(|values| Row::new(schema, values)))
+        let key = fit_key(&self.schema, key)?;
+        let fields = self.schema.fields().len();
+        let values = self.find(&key, |found| found.values(fields))?;
+        Ok(values.map(|values| Row::new(Arc::clone(&self.schema), values)))
     }
 
     /// The rows with some keys, in the order of the keys, all as of one commit.
@@ -198,7 +204,7 @@ impl Table {
     /// # Errors
     /// As for [`Table::get`].
     pub fn exists(&self, key: &[Value]) -> Result<bool> {
-        let key = fit_key(&self.schema(), key)?;
+        let key = fit_key(&self.schema, key)?;
         Ok(self.find(&key, |_| Ok(()))?.is_some())
     }
 

@@ -14,6 +14,9 @@ use esker_table::table::{Existing, PreparedPut};
 use super::{Catalogue, Engine, Ticket};
 use crate::{Error, ErrorKind, Result};
 
+/// Commits between two looks at the length of the log, which is a limit for its order of magnitude.
+const LOG_LENGTH_EVERY: u64 = 32;
+
 /// Validated changes of one table, waiting for their number.
 #[derive(Default)]
 pub(crate) struct Staged {
@@ -131,7 +134,7 @@ impl Engine {
         let after = self.freeze_if_full(entry, 0);
         catalogue.scratch = scratch;
         self.watermarks.publish(commit);
-        if before || after || self.log_is_long() {
+        if before || after || self.log_is_long(commit) {
             self.wake_maintenance();
         }
         Ok(ticket)
@@ -167,7 +170,7 @@ impl Engine {
             let after = self.freeze_if_full(entry, 0);
             catalogue.scratch = scratch;
             self.watermarks.publish(ticket.commit());
-            if before || after || self.log_is_long() {
+            if before || after || self.log_is_long(ticket.commit()) {
                 self.wake_maintenance();
             }
             ticket
@@ -194,8 +197,10 @@ impl Engine {
         frozen
     }
 
-    fn log_is_long(&self) -> bool {
-        self.journal.log().is_some_and(|log| log.bytes() > self.options.log_limit_bytes)
+    /// Looked at now and then only: it is a lock to take.
+    fn log_is_long(&self, commit: u64) -> bool {
+        commit.is_multiple_of(LOG_LENGTH_EVERY)
+            && self.journal.log().is_some_and(|log| log.bytes() > self.options.log_limit_bytes)
     }
 
     /// Appends a catalogue edit. Under the commit lock; the caller applies and publishes it.

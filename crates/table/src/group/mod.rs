@@ -181,19 +181,23 @@ impl Group {
 }
 
 /// The last run that starts at or before `row`.
+///
+/// Run `i` starts at row `i` or later, so run `row` is the last that can be it, and is it where
+/// every row is a commit of its own; from there the search gallops back.
 fn run_of(runs: &AppendReader<[u64; 2]>, row: usize) -> Option<[u64; 2]> {
-    let len = runs.len();
-    let last = runs.get(len.checked_sub(1)?)?;
-    if last[0] <= row as u64 {
-        return Some(last);
+    let starts_later = |i: usize| runs.get(i).is_none_or(|run| run[0] > row as u64);
+    let mut high = runs.len().min(row + 1);
+    let (mut low, mut step) = (high.checked_sub(1)?, 1);
+    while starts_later(low) {
+        high = low;
+        low = low.checked_sub(step)?;
+        step = (step * 2).min(low.max(1));
     }
-    let (mut low, mut high) = (0, len);
-    while low < high {
+    while high - low > 1 {
         let middle = low.midpoint(high);
-        let at_most = runs.get(middle).is_some_and(|run| run[0] <= row as u64);
-        if at_most { low = middle + 1 } else { high = middle }
+        if starts_later(middle) { high = middle } else { low = middle }
     }
-    runs.get(low.checked_sub(1)?)
+    runs.get(low)
 }
 
 #[cfg(test)]

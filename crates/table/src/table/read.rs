@@ -17,6 +17,20 @@ pub struct Found<'v> {
     pub row: usize,
 }
 
+impl Found<'_> {
+    /// Copies the values of the first `fields` fields out.
+    ///
+    /// # Errors
+    /// `Corrupt` when a block does not fit its checksum.
+    pub fn values(&self, fields: usize) -> Result<Vec<Value>> {
+        let mut values = Vec::with_capacity(fields);
+        for position in 0..fields {
+            values.push(self.unit.value(position, self.row)?.to_owned());
+        }
+        Ok(values)
+    }
+}
+
 /// What came of walking one index entry.
 enum Walk<'v> {
     Found(Found<'v>),
@@ -171,8 +185,7 @@ impl Table {
     /// # Errors
     /// `Corrupt` when a block does not fit its checksum.
     pub fn copy_row(&self, found: &Found<'_>) -> Result<Vec<Value>> {
-        let fields = self.view.load().schema.fields().len();
-        (0..fields).map(|p| Ok(found.unit.value(p, found.row)?.to_owned())).collect()
+        found.values(self.view.load().schema.fields().len())
     }
 }
 

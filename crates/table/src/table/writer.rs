@@ -90,18 +90,26 @@ impl TableWriter {
     /// # Errors
     /// `Conflict` when a load that has not committed holds the key, `Corrupt` for damage.
     pub fn existing(&self, key: &[ValueRef<'_>], hash: u64) -> Result<Option<Existing>> {
-        let view = self.table.view();
+        self.existing_in(&self.table.view.load(), key, hash)
+    }
+
+    fn existing_in(
+        &self,
+        view: &View,
+        key: &[ValueRef<'_>],
+        hash: u64,
+    ) -> Result<Option<Existing>> {
         let positions = view.schema.key_positions();
         let row_id = row_id_of(key).filter(|_| positions.is_empty());
         let is_wanted = |unit: &Unit, row: usize| match row_id {
             Some(id) => Ok(unit.row_id(row)? == id),
             None => unit.key_equals(row, positions, key),
         };
-        if let Some(found) = self.existing_in_index(&view, hash, &is_wanted)? {
+        if let Some(found) = self.existing_in_index(view, hash, &is_wanted)? {
             return Ok(Some(found));
         }
         match row_id {
-            Some(id) => self.existing_by_row_id(&view, id),
+            Some(id) => self.existing_by_row_id(view, id),
             None => Ok(None),
         }
     }
@@ -157,8 +165,9 @@ impl TableWriter {
     /// # Errors
     /// `AlreadyExists` naming the key when it must be new, `Conflict` when a load holds it.
     pub fn prepare_put(&mut self, row: &[Value], must_be_new: bool) -> Result<PreparedPut> {
-        let schema = self.table.schema();
-        let positions = schema.key_positions();
+        let table = Arc::clone(&self.table);
+        let view = table.view.load();
+        let positions = view.schema.key_positions();
         if positions.is_empty() {
             let row_id = self.reserve_row_ids(1);
             let hash = self.table.hasher.hash_row_id(row_id);
@@ -167,10 +176,10 @@ impl TableWriter {
         let key: Vec<ValueRef<'_>> =
             positions.iter().filter_map(|p| row.get(*p)).map(Value::as_ref).collect();
         let hash = self.table.hasher.hash_key(key.iter().copied());
-        let existing = self.existing(&key, hash)?;
+        let existing = self.existing_in(&view, &key, hash)?;
         let alive = existing.filter(|e| e.deleted == 0);
         if alive.is_some() && must_be_new {
-            let message = format!("{} exists already", describe_key(&schema, &key));
+            let message = format!("{} exists already", describe_key(&view.schema, &key));
             return Err(Error::new(ErrorKind::AlreadyExists, message));
         }
         let row_id = match alive {
@@ -195,12 +204,11 @@ impl TableWriter {
         let predecessor = put.existing.map(|e| e.location);
         let alive = put.existing.filter(|e| e.deleted == 0);
         let indexed = !self.table.has_generated_key() || alive.is_some();
-        let table = Arc::clone(&self.table);
-        let group = self.group(new_unit)?;
         let fresh = alive.is_none();
-        let location = group.push(row, put.row_id, fresh, commit, predecessor)?;
+        let location = self.group(new_unit)?.push(row, put.row_id, fresh, commit, predecessor)?;
+        let table = &self.table;
         if let Some(existing) = alive {
-            kill(&table.view(), existing.location, commit)?;
+            kill(&table.view.load(), existing.location, commit)?;
         } else {
             table.add_live_rows(1);
         }
