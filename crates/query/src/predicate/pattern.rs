@@ -46,36 +46,12 @@ impl Pattern {
     /// # Errors
     /// When the escape character ends the pattern or stands before an ordinary character.
     pub(crate) fn new(pattern: &str, escape: Option<char>, any_case: bool) -> Result<Self> {
-        let lowered = if any_case { pattern.to_lowercase() } else { pattern.to_owned() };
-        let mut pieces: Vec<Piece> = vec![Vec::new()];
-        let mut push = |piece: Option<char>| {
-            if let Some(last) = pieces.last_mut() {
-                last.push(piece);
-            }
-        };
-        let mut characters = lowered.chars();
-        let mut breaks = Vec::new();
-        let mut count = 0usize;
-        while let Some(c) = characters.next() {
-            if Some(c) == escape {
-                match characters.next() {
-                    Some(c) if c == '%' || c == '_' || Some(c) == escape => push(Some(c)),
-                    _ => {
-                        return Err(Error::invalid(format!(
-                            "pattern '{pattern}': the escape {c:?} goes before %, _ or itself"
-                        )));
-                    }
-                }
-            } else if c == '%' {
-                breaks.push(count);
-                continue;
-            } else {
-                push(if c == '_' { None } else { Some(c) });
-            }
-            count += 1;
+        let (all, breaks) = parse(pattern, escape)?;
+        let mut pieces = cut(&all, &breaks);
+        if any_case {
+            // Only now: before, the escape character itself would be lowered.
+            pieces = pieces.iter().map(|piece| lowered(piece)).collect();
         }
-        let all = pieces.pop().unwrap_or_default();
-        let pieces = cut(&all, &breaks);
         let shape = shape(pieces);
         Ok(Self { source: (pattern.to_owned(), escape), any_case, shape })
     }
@@ -116,6 +92,43 @@ impl Pattern {
             }
         }
     }
+}
+
+/// The characters of a pattern without its `%` and escapes, `None` for `_`, and before which of
+/// them the `%` stood.
+fn parse(pattern: &str, escape: Option<char>) -> Result<(Piece, Vec<usize>)> {
+    let (mut all, mut breaks) = (Piece::new(), Vec::new());
+    let mut characters = pattern.chars();
+    while let Some(c) = characters.next() {
+        if Some(c) == escape {
+            match characters.next() {
+                Some(c) if c == '%' || c == '_' || Some(c) == escape => all.push(Some(c)),
+                _ => {
+                    return Err(Error::invalid(format!(
+                        "pattern '{pattern}': the escape {c:?} goes before %, _ or itself"
+                    )));
+                }
+            }
+        } else if c == '%' {
+            breaks.push(all.len());
+        } else {
+            all.push(if c == '_' { None } else { Some(c) });
+        }
+    }
+    Ok((all, breaks))
+}
+
+/// A piece in lower case. Characters that stand together are lowered together, as the texts are:
+/// the lower case of some depends on their neighbours.
+fn lowered(piece: &[Option<char>]) -> Piece {
+    let mut lowered = Piece::new();
+    for run in piece.chunk_by(|a, b| a.is_some() == b.is_some()) {
+        match run.iter().copied().collect::<Option<String>>() {
+            Some(text) => lowered.extend(text.to_lowercase().chars().map(Some)),
+            None => lowered.extend_from_slice(run),
+        }
+    }
+    lowered
 }
 
 fn cut(all: &[Option<char>], breaks: &[usize]) -> Vec<Piece> {

@@ -44,6 +44,20 @@ fn patterns_match_whole_texts() {
     assert_eq!(error, "pattern 'a!': the escape '!' goes before %, _ or itself");
 }
 
+#[test]
+fn an_escape_in_upper_case_escapes_in_any_case() {
+    let matches = |pattern, escape, text: &str| {
+        Pattern::new(pattern, Some(escape), true).unwrap().matches(text.as_bytes())
+    };
+    assert!(matches("50X%", 'X', "50%"));
+    assert!(!matches("50X%", 'X', "50xabc"));
+    assert!(matches("aXXb%", 'X', "Axb and more"));
+    assert!(matches("X_É", 'X', "_é"));
+    // The other case of the escape is a letter like any other.
+    assert!(matches("50X%", 'x', "50x and more"));
+    assert!(!matches("50X%", 'x', "50%"));
+}
+
 /// The plainest matcher.
 fn plain(text: &[char], pattern: &[char]) -> bool {
     match pattern {
