@@ -42,7 +42,8 @@ pub trait FileSystem: Send + Sync + Debug {
     /// Renames a file, replacing any file at `to`.
     fn rename(&self, from: &Path, to: &Path) -> Result<()>;
 
-    /// The names in a directory, sorted; an error of kind `NotFound` when there is none.
+    /// The names in a directory, sorted; an error of kind `NotFound` when there is no directory.
+    /// Names that are not UTF-8 are left out: somebody else gave them.
     fn list(&self, dir: &Path) -> Result<Vec<String>>;
 
     /// Creates a directory and its missing parents, and makes their names durable.

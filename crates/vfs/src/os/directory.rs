@@ -30,11 +30,10 @@ impl FileSystem for OsFiles {
         let error = |e| Error::from_io(e, "list", dir);
         let mut names = Vec::new();
         for entry in fs::read_dir(dir).map_err(error)? {
-            let name = entry.map_err(error)?.file_name();
-            names.push(name.into_string().map_err(|name| {
-                let dir = dir.display();
-                Error::new(ErrorKind::Io, format!("list {dir}: {name:?} is not valid UTF-8"))
-            })?);
+            // A name that is not UTF-8 is none that this crate could have given.
+            if let Ok(name) = entry.map_err(error)?.file_name().into_string() {
+                names.push(name);
+            }
         }
         names.sort_unstable();
         Ok(names)

@@ -33,6 +33,17 @@ fn conforms() {
     conformance::run(&Environment::os(), &scratch.0);
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_name_that_is_not_utf8_is_not_listed() {
+    use std::os::unix::ffi::OsStrExt;
+
+    let scratch = Scratch::new("foreign-name");
+    std::fs::write(scratch.0.join("ours"), "").unwrap();
+    std::fs::write(scratch.0.join(std::ffi::OsStr::from_bytes(b"caf\xe9")), "").unwrap();
+    assert_eq!(Environment::os().files.list(&scratch.0).unwrap(), ["ours"]);
+}
+
 #[test]
 fn a_mapping_is_unmapped_with_its_last_clone() {
     let scratch = Scratch::new("unmapped");
