@@ -1,25 +1,33 @@
 //! A stream of rows into one table, committed as it goes.
 
-use esker_format::{Batch, Value};
+use esker_format::frame::PAYLOAD_BYTES_MAX;
+use esker_format::{Batch, Schema, Value};
 
 use crate::engine::fit_row;
 use crate::{Result, Table};
 
 /// Rows gathered before they are committed together.
 const BATCH_ROWS: usize = 4_096;
-/// Bytes gathered before they are committed together.
+/// Bytes gathered before they are committed together, as the log holds them.
 const BATCH_BYTES: usize = 1 << 20;
+/// The most bytes of a row in the log beside its values: what it is a change of.
+const ROW_HEAD_BYTES: usize = 20;
+/// The most bytes of the length of one text or bytes value.
+const LENGTH_BYTES: usize = 5;
 
 /// Appends a stream of rows. Every few thousand rows are one atomic commit; [`Appender::flush`]
 /// and [`Appender::finish`] commit what is left. Dropping it loses what was not flushed.
 pub struct Appender {
     table: Table,
-    schema: std::sync::Arc<esker_format::Schema>,
+    schema: std::sync::Arc<Schema>,
     /// For generated keys: columns, without a value per row.
     batch: Batch,
     /// For declared keys: rows, since each is looked up.
     rows: Vec<Vec<Value>>,
+    /// The most bytes that the gathered rows take in the log.
     bytes: usize,
+    /// The most bytes of a row in the log, without its texts and bytes.
+    row_bytes: usize,
     generated: bool,
     /// Positions of the fields whose values differ in length.
     variable: Vec<usize>,
@@ -33,7 +41,8 @@ impl Appender {
         let is_variable = |f: &esker_format::Field| f.data_type.width().is_none();
         let fields = schema.fields().iter().enumerate();
         let variable = fields.filter(|(_, f)| is_variable(f)).map(|(p, _)| p).collect();
-        Self { table, schema, batch, rows: Vec::new(), bytes: 0, generated, variable }
+        let row_bytes = row_bytes(&schema);
+        Self { table, schema, batch, rows: Vec::new(), bytes: 0, row_bytes, generated, variable }
     }
 
     /// Adds a row.
@@ -43,15 +52,21 @@ impl Appender {
     /// [`Appender::flush`] returns when the batch is full.
     #[inline]
     pub fn append(&mut self, row: &[Value]) -> Result<()> {
+        let mut bytes = self.row_bytes;
+        for position in &self.variable {
+            let value = row.get(*position).and_then(|v| v.as_ref().as_bytes());
+            bytes += value.map_or(0, <[u8]>::len);
+        }
+        if self.bytes + bytes > PAYLOAD_BYTES_MAX {
+            // A row that is too large for a commit with others may still be one of its own.
+            self.flush()?;
+        }
         if self.generated {
             self.batch.push_row(&self.schema, row)?;
         } else {
             self.rows.push(fit_row(&self.schema, row)?);
         }
-        for position in &self.variable {
-            let bytes = row.get(*position).and_then(|v| v.as_ref().as_bytes());
-            self.bytes += bytes.map_or(0, <[u8]>::len);
-        }
+        self.bytes += bytes;
         if self.batch.len() >= BATCH_ROWS
             || self.rows.len() >= BATCH_ROWS
             || self.bytes >= BATCH_BYTES
@@ -98,4 +113,11 @@ impl Appender {
     pub fn finish(mut self) -> Result<()> {
         self.flush()
     }
+}
+
+/// The most bytes of a row of a schema in the log, without its texts and bytes.
+fn row_bytes(schema: &Schema) -> usize {
+    let nulls = schema.fields().len().div_ceil(8);
+    let widths = schema.fields().iter().map(|f| f.data_type.width().unwrap_or(LENGTH_BYTES));
+    ROW_HEAD_BYTES + nulls + widths.sum::<usize>()
 }

@@ -231,3 +231,38 @@ fn an_overlong_value_is_refused_by_every_way_in() {
     assert_eq!(t.load().unwrap().push_row(&row).unwrap_err().to_string(), expected);
     assert_eq!(t.count().unwrap(), 0);
 }
+
+/// As many rows of so many fields as make a commit of narrow rows are too many for a log frame.
+#[test]
+fn an_appender_commits_wide_rows_in_time() {
+    for has_key in [false, true] {
+        let dir = Directory::new("wide");
+        let db = Database::open(&dir.0).unwrap();
+        let names = (0..600).map(|i| format!("n{i}"));
+        let builder = names.fold(Schema::builder(), |b, name| b.field(&name, DataType::U64));
+        let builder = if has_key { builder.primary_key(["n0"]) } else { builder };
+        let t = db.create_table("wide", builder.build().unwrap()).unwrap();
+        let mut appender = t.appender();
+        for i in 0..5_000 {
+            appender.append(&vec![Value::Uint(i); 600]).unwrap();
+        }
+        appender.finish().unwrap();
+        assert_eq!(t.count().unwrap(), 5_000);
+    }
+}
+
+#[test]
+fn an_appender_commits_what_it_has_before_a_row_that_needs_its_own_commit() {
+    let dir = Directory::new("large-row");
+    let db = Database::open(&dir.0).unwrap();
+    let builder = Schema::builder().field("a", DataType::Bytes).field("b", DataType::Bytes);
+    let t = db.create_table("large", builder.build().unwrap()).unwrap();
+    let row = |len: usize| vec![Value::Bytes(vec![7; len]), Value::Bytes(vec![8; len])];
+    let mut appender = t.appender();
+    appender.append(&row(400 << 10)).unwrap();
+    appender.append(&row(8_300_000)).unwrap();
+    assert!(appender.append(&row(8 << 20)).is_err(), "too large for any commit");
+    appender.append(&row(1)).unwrap();
+    appender.finish().unwrap();
+    assert_eq!(t.count().unwrap(), 3);
+}
