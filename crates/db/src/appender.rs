@@ -4,6 +4,7 @@ use esker_format::frame::PAYLOAD_BYTES_MAX;
 use esker_format::{Batch, Schema, Value};
 
 use crate::engine::fit_row;
+use crate::load::check_batch;
 use crate::{Result, Table};
 
 /// Rows gathered before they are committed together.
@@ -79,8 +80,10 @@ impl Appender {
     /// Adds many rows by column.
     ///
     /// # Errors
-    /// As for [`Appender::append`].
+    /// `InvalidInput` when the batch is not what [`Load::push`](crate::Load::push) takes (no row
+    /// is added), and as for [`Appender::append`].
     pub fn append_batch(&mut self, batch: &Batch) -> Result<()> {
+        check_batch(&self.schema, batch, 0)?;
         for i in 0..batch.len() {
             let row: Vec<Value> = batch.columns.iter().map(|c| c.value(i).to_owned()).collect();
             self.append(&row)?;

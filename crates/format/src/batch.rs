@@ -22,7 +22,7 @@ impl VariableValues {
     /// The number of values.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.offsets.len() - 1
+        self.offsets.len().saturating_sub(1)
     }
 
     /// True when there is no value.

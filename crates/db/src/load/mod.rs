@@ -13,6 +13,7 @@
 //!   conflict. A load that meets a row newer than its start gets one, too.
 //! * Dropping a load before `finish` takes its index entries, segments and files away.
 
+mod batch_check;
 mod indexing;
 mod worker;
 
@@ -20,12 +21,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use esker_format::edit::Edit;
-use esker_format::row::VALUE_BYTES_MAX;
 use esker_format::{Batch, Column, ColumnSlice, Schema, Value};
 use esker_table::view::Forwarding;
 
 use crate::engine::entry;
 use crate::{Error, ErrorKind, Result, Table};
+pub(crate) use batch_check::check_batch;
 use worker::Shared;
 
 /// Loads below both go through the log.
@@ -78,12 +79,13 @@ impl Load {
     /// Adds rows. The batch has the schema's columns, with values that fit them.
     ///
     /// # Errors
-    /// `InvalidInput` when a column's type or length differs or a NULL stands where none may;
+    /// `InvalidInput` naming field and row when a column's type or length differs, a NULL stands
+    /// where none may, or a value is none of its type, such as text that is not UTF-8;
     /// `AlreadyExists` naming a key that exists or comes twice (rows are indexed beside this
     /// call, so a later call, or `finish`, may tell); `Conflict` when another writer holds a key.
     /// After an error the load can only be dropped.
     pub fn push(&mut self, batch: Batch) -> Result<()> {
-        self.check(&batch)?;
+        check_batch(self.schema(), &batch, self.rows)?;
         self.rows += batch.len() as u64;
         let limit = self.shared.table.engine.options.segment_rows_max;
         let mut start = 0;
@@ -126,40 +128,6 @@ impl Load {
         let limit = self.shared.table.engine.options.segment_rows_max;
         let full = self.gathered.len() >= limit || self.gathered_bytes >= SEGMENT_BYTES;
         if full { self.write_segment() } else { Ok(()) }
-    }
-
-    fn check(&self, batch: &Batch) -> Result<()> {
-        let (want, got) = (self.schema().fields().len(), batch.columns.len());
-        if want != got {
-            return Err(Error::invalid(format!("expected {want} columns, found {got}")));
-        }
-        for (field, column) in self.schema().fields().iter().zip(&batch.columns) {
-            let name = &field.name;
-            if column.data_type != field.data_type {
-                let (want, got) = (field.data_type, column.data_type);
-                return Err(Error::invalid(format!(
-                    "field {name:?}: expected {want}, found {got}"
-                )));
-            }
-            if column.len() != batch.len() {
-                let (want, got) = (batch.len(), column.len());
-                let message = format!("field {name:?}: expected {want} rows, found {got}");
-                return Err(Error::invalid(message));
-            }
-            let longest = (0..column.len()).filter_map(|i| column.bytes(i)).map(<[u8]>::len).max();
-            if longest.is_some_and(|len| len > VALUE_BYTES_MAX) {
-                let len = longest.unwrap_or_default();
-                let message = format!("field {name:?}: {len} bytes, at most {VALUE_BYTES_MAX}");
-                return Err(Error::invalid(message));
-            }
-            let null = column.nulls.as_ref().and_then(|n| n.iter().position(|b| *b != 0));
-            if let Some(row) = null.filter(|_| !field.nullable) {
-                let row = self.rows + row as u64;
-                let message = format!("row {row}: field {name:?} must not be null");
-                return Err(Error::invalid(message));
-            }
-        }
-        Ok(())
     }
 
     /// Hands what has been gathered to a worker.

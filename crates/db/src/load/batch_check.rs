@@ -1,0 +1,173 @@
+//! Whether a batch, whose parts anybody may set, is one of a schema.
+//!
+//! Bulk loads are as fast as memory, so each check is one pass without branches that only tells
+//! that something is wrong. What it is, and in which row, is looked for afterwards.
+
+use std::fmt::Display;
+use std::mem::discriminant;
+
+use esker_format::row::VALUE_BYTES_MAX;
+use esker_format::{Batch, Column, DataType, Field, Schema, Values, VariableValues};
+
+use crate::{Error, Result};
+
+/// Checks every column of a batch. Messages count its rows from `first_row`.
+///
+/// # Errors
+/// `InvalidInput` naming the field, the row, what was expected and what was found.
+pub(crate) fn check_batch(schema: &Schema, batch: &Batch, first_row: u64) -> Result<()> {
+    let (want, got) = (schema.fields().len(), batch.columns.len());
+    if want != got {
+        return Err(Error::invalid(format!("expected {want} columns, found {got}")));
+    }
+    for (field, column) in schema.fields().iter().zip(&batch.columns) {
+        let checked = Checked { field, column, first_row };
+        checked.check_type()?;
+        checked.check_row_counts(batch.len())?;
+        checked.check_nulls()?;
+        match &column.values {
+            Values::Variable(values) => {
+                checked.check_offsets(values)?;
+                checked.check_text(values)?;
+            }
+            Values::U8(values) => checked.check_bools(values)?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+struct Checked<'a> {
+    field: &'a Field,
+    column: &'a Column,
+    first_row: u64,
+}
+
+impl Checked<'_> {
+    fn error(&self, message: impl Display) -> Error {
+        Error::invalid(format!("field {:?}: {message}", self.field.name))
+    }
+
+    fn error_at(&self, row: usize, message: impl Display) -> Error {
+        let row = self.first_row + row as u64;
+        Error::invalid(format!("row {row}: field {:?}{message}", self.field.name))
+    }
+
+    fn check_type(&self) -> Result<()> {
+        let (want, got) = (self.field.data_type, self.column.data_type);
+        if want != got {
+            return Err(self.error(format_args!("expected {want}, found {got}")));
+        }
+        if discriminant(&self.column.values) != discriminant(&Values::empty(want)) {
+            return Err(self.error(format_args!("expected values stored as those of {want} are")));
+        }
+        Ok(())
+    }
+
+    fn check_row_counts(&self, want: usize) -> Result<()> {
+        if let Values::Variable(values) = &self.column.values
+            && values.offsets.is_empty()
+        {
+            return Err(self.error("expected one offset more than rows, found none"));
+        }
+        let got = self.column.len();
+        if got != want {
+            return Err(self.error(format_args!("expected {want} rows, found {got}")));
+        }
+        match self.column.nulls.as_ref().map(Vec::len) {
+            Some(got) if got != want => {
+                Err(self.error(format_args!("expected NULL marks of {want} rows, found {got}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_nulls(&self) -> Result<()> {
+        let Some(nulls) = &self.column.nulls else { return Ok(()) };
+        let most = u8::from(self.field.nullable);
+        if nulls.iter().fold(0, |most, mark| most.max(*mark)) <= most {
+            return Ok(());
+        }
+        match nulls.iter().enumerate().find(|(_, mark)| **mark > most) {
+            Some((row, 1)) => Err(self.error_at(row, " must not be null")),
+            Some((row, mark)) => {
+                let message = format_args!(": expected a NULL mark of 0 or 1, found {mark}");
+                Err(self.error_at(row, message))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn check_bools(&self, values: &[u8]) -> Result<()> {
+        if self.field.data_type != DataType::Bool
+            || values.iter().fold(0, |most, value| most.max(*value)) <= 1
+        {
+            return Ok(());
+        }
+        match values.iter().enumerate().find(|(_, value)| **value > 1) {
+            Some((row, value)) => {
+                Err(self.error_at(row, format_args!(": expected a bool of 0 or 1, found {value}")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn check_offsets(&self, values: &VariableValues) -> Result<()> {
+        let ends = values.offsets.get(1..).unwrap_or_default();
+        let ranges = || values.offsets.iter().zip(ends);
+        let (falls, longest) = ranges().fold((false, 0), |(falls, longest), (start, end)| {
+            (falls | (end < start), longest.max(end.wrapping_sub(*start)))
+        });
+        let heap = values.heap.len();
+        let leaves = ends.last().is_some_and(|end| *end as usize > heap);
+        if !falls && !leaves && longest as usize <= VALUE_BYTES_MAX {
+            return Ok(());
+        }
+        for (row, (start, end)) in ranges().enumerate() {
+            if end < start {
+                let message = format_args!(": expected offsets that rise, found {start}, {end}");
+                return Err(self.error_at(row, message));
+            }
+            if *end as usize > heap {
+                let message = format_args!(": expected an end up to {heap}, found {end}");
+                return Err(self.error_at(row, message));
+            }
+            let bytes = (end - start) as usize;
+            if bytes > VALUE_BYTES_MAX {
+                let message = format_args!(": {bytes} bytes, at most {VALUE_BYTES_MAX}");
+                return Err(self.error_at(row, message));
+            }
+        }
+        Ok(())
+    }
+
+    /// The offsets have been checked.
+    fn check_text(&self, values: &VariableValues) -> Result<()> {
+        if self.field.data_type != DataType::Text || is_text(values) {
+            return Ok(());
+        }
+        let rows = (0..values.len()).map(|row| std::str::from_utf8(values.get(row)));
+        match rows.enumerate().find_map(|(row, text)| text.err().map(|e| (row, e))) {
+            Some((row, e)) => Err(self.error_at(row, format_args!(": expected UTF-8: {e}"))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whether every value is UTF-8: all together are, and none begins or ends within a character.
+fn is_text(values: &VariableValues) -> bool {
+    let (Some(first), Some(last)) = (values.offsets.first(), values.offsets.last()) else {
+        return true;
+    };
+    let first = *first as usize;
+    let Some(heap) = values.heap.get(first..*last as usize) else { return false };
+    if heap.is_ascii() {
+        return true;
+    }
+    std::str::from_utf8(heap).is_ok_and(|text| {
+        values
+            .offsets
+            .iter()
+            .fold(true, |all, at| all & text.is_char_boundary(*at as usize - first))
+    })
+}
