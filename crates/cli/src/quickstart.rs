@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use esker::{Database, ErrorKind};
-use esker_import::{CsvOptions, CsvReader};
+use esker::{Database, ErrorKind, Schema, Table};
+use esker_import::{CsvOptions, CsvReader, schema_text};
 use esker_vfs::Environment;
 
 use crate::arguments::{Format, QuickstartArguments};
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::{Console, load, output, sql, units};
 
 /// A table of the example data.
@@ -141,23 +141,28 @@ fn load_example(
     console: &mut Console<'_>,
 ) -> Result<()> {
     let Example { table: name, key, holds, bytes } = example;
-    match database.table(name) {
-        Ok(table) if table.count()? > 0 => {
-            let rows = units::counted(table.count()?, "row");
-            writeln!(console.out, "    {name:8}  {rows}, loaded by an earlier run: {holds}")?;
-            return Ok(());
-        }
-        // An earlier run was interrupted between making and filling it.
-        Ok(_) => database.drop_table(name)?,
-        Err(e) if e.kind() == ErrorKind::NotFound => {}
+    let existing = match database.table(name) {
+        Ok(table) => Some(table),
+        Err(e) if e.kind() == ErrorKind::NotFound => None,
         Err(e) => return Err(e.into()),
+    };
+    let existing_rows = existing.as_ref().map_or(Ok(0), Table::count)?;
+    if existing_rows > 0 {
+        let rows = units::counted(existing_rows, "row");
+        writeln!(console.out, "    {name:8}  {rows}, loaded by an earlier run: {holds}")?;
+        return Ok(());
     }
     let started_ns = environment.clock.monotonic_ns();
     let options = CsvOptions::default().nulls(["NA"]).key(key.iter().copied());
     let (file, length) = (format!("{name}.csv.gz"), Some(bytes.len() as u64));
     let reader = CsvReader::from_reader(environment, &file, *bytes, length, options)?;
     let columns = reader.schema().fields().len();
-    let report = load::load_new(database, name, reader)?;
+    let report = match existing {
+        // An earlier run was interrupted between making and filling it.
+        Some(table) if *table.schema() == *reader.schema() => load::load_rows(&table, reader)?,
+        Some(table) => return Err(not_the_example(name, &table.schema(), reader.schema())),
+        None => load::load_new(database, name, reader)?,
+    };
     let elapsed = Duration::from_nanos(environment.clock.monotonic_ns() - started_ns);
     let (rows, rate) = (units::count(report.rows), units::rate(report.rows, elapsed));
     let time = units::duration(elapsed);
@@ -167,4 +172,13 @@ fn load_example(
     )?;
     console.out.flush()?;
     Ok(())
+}
+
+/// An empty table of an example's name is its owner's, not ours to fill or to remove.
+fn not_the_example(name: &str, found: &Schema, wanted: &Schema) -> Failure {
+    let [found, wanted] = [found, wanted].map(|schema| schema_text::parts(schema).join(", "));
+    Failure::usage(format!(
+        "table {name:?} exists, empty, with other fields than the example has: expected \
+         ({wanted}), found ({found}); give another directory"
+    ))
 }
