@@ -36,7 +36,8 @@ pub(crate) enum Command {
 ///
 /// The types come from --schema, or are inferred and shown first: from all rows up to 64 MiB of
 /// text, from the first 100,000 beyond. A row that does not fit stops the load with its line,
-/// column, value and reason, and nothing is loaded.
+/// column, value and reason, and nothing is loaded: a table that it made is gone again, a database
+/// that it made stays, empty.
 #[derive(Debug, Args)]
 pub(crate) struct LoadArguments {
     /// The directory of the database; made when there is none

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use esker::{Database, ErrorKind, Options, Schema, Table};
+use esker::{Database, ErrorKind, Schema, Table};
 use esker_import::{CsvOptions, CsvReader, ImportReport, Progress, schema_text};
 use esker_vfs::Environment;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -15,25 +15,23 @@ pub(crate) fn run(arguments: &LoadArguments, console: &mut Console<'_>) -> Resul
     let environment = Environment::os();
     let started_ns = environment.clock.monotonic_ns();
     let name = arguments.table.as_str();
-    let existed = environment.files.exists(&arguments.db)?;
-    let mut database = if existed { Some(Database::open(&arguments.db)?) } else { None };
+    let exists = environment.files.exists(&arguments.db)?;
+    let database = if exists { Some(Database::open(&arguments.db)?) } else { None };
     let table = find_table(database.as_ref(), arguments)?;
     let options = csv_options(arguments, table.as_ref().map(|t| t.schema()).as_deref())?;
     let reader = CsvReader::open(&environment, &arguments.file, options).map_err(with_advice)?;
     show_schema(console, name, &reader)?;
-    let database = match database.take() {
+    let database = match database {
         Some(database) => database,
-        None => Options::new().open(&arguments.db)?,
+        None => Database::open(&arguments.db)?,
     };
+    // When this fails, a new database stays, without a table: another process may have made it
+    // since it was looked for, and may be about to use it, so it is nobody's to remove.
     let loaded = match table {
         Some(table) => load_rows(&table, reader),
         None => load_new(&database, name, reader),
     };
     let closed = database.close().map_err(Failure::from);
-    if loaded.is_err() && !existed {
-        // Nothing was there before, so nothing stays.
-        environment.files.remove_dir_all(&arguments.db)?;
-    }
     let report = loaded?;
     closed?;
     let elapsed = Duration::from_nanos(environment.clock.monotonic_ns() - started_ns);
@@ -115,13 +113,14 @@ pub(crate) fn load_new(database: &Database, name: &str, reader: CsvReader) -> Re
     let table = database.create_table(name, reader.schema().clone())?;
     let loaded = load_rows(&table, reader);
     if loaded.is_err() {
-        database.drop_table(name)?;
+        // Why the load failed is what the user needs to know; at worst the table stays, empty.
+        let _ = database.drop_table(name);
     }
     loaded
 }
 
 /// Adds all rows of a file to a table, or none.
-fn load_rows(table: &Table, reader: CsvReader) -> Result<ImportReport> {
+pub(crate) fn load_rows(table: &Table, reader: CsvReader) -> Result<ImportReport> {
     let mut load = table.load()?;
     let bar = progress_bar();
     let report = reader.read(|batch, progress| {

@@ -6,8 +6,9 @@
     reason = "a test outside the engine, on real files"
 )]
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 /// A directory of its own for one test, removed at the end.
 struct Sandbox(PathBuf);
@@ -120,13 +121,39 @@ fn a_bad_row_loads_nothing() {
     let wanted = "error: bad.csv:3: column 2 \"n\": expected i32 (-2147483648 to 2147483647), \
                   found \"x\"; nothing was loaded\n";
     assert_eq!(error, wanted);
-    assert!(!sandbox.exists("db"), "a database was left behind");
+    let tables = esker::Database::open(sandbox.0.join("db")).unwrap().tables();
+    assert!(tables.is_empty(), "left behind: {tables:?}");
 
     sandbox.write("good.csv", "id,n\n1,2\n");
     sandbox.ok(&["load", "db", "other", "good.csv"]);
     assert_eq!(sandbox.fails(&load).0, 2);
     assert_eq!(sandbox.fails(&["sql", "db", "SELECT * FROM t"]).0, 3);
     assert_eq!(sandbox.ok(&["sql", "db", "SELECT * FROM other"]), "id,n\n1,2\n");
+}
+
+#[test]
+fn a_failed_load_leaves_a_database_that_another_process_made() {
+    let sandbox = Sandbox::new("made-meanwhile");
+    // The schema is shown between looking for the database and opening it. So long a one fills
+    // the pipe, and there the program stands until somebody reads.
+    let columns: Vec<String> = (0..1000).map(|i| format!("{i:_>120}")).collect();
+    let row = vec!["1"; columns.len()].join(",");
+    sandbox.write("wide.csv", &format!("{}\n{row}\n{row}\n", columns.join(",")));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_esker"));
+    command.args(["load", "db", "wide", "wide.csv", "--key", &columns[0]]);
+    command.current_dir(&sandbox.0).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdout.as_mut().unwrap().read_exact(&mut [0; 1]).unwrap();
+    assert!(!sandbox.exists("db"));
+    sandbox.write("people.csv", PEOPLE);
+    sandbox.ok(&["load", "db", "people", "people.csv"]);
+    let output = child.wait_with_output().unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert!(error.ends_with("; nothing was loaded\n"), "{error}");
+    let count = sandbox.ok(&["sql", "db", "SELECT count(*) AS n FROM people"]);
+    assert_eq!(count, "n\n3\n");
+    assert_eq!(sandbox.fails(&["sql", "db", "SELECT 1 FROM wide"]).0, 3);
 }
 
 #[test]
@@ -282,4 +309,21 @@ fn quickstart_runs_twice() {
     assert!(first.contains("(8) ") && first.contains("Try next"), "{first}");
     let again = sandbox.ok(&["quickstart"]);
     assert!(again.contains("loaded by an earlier run"), "{again}");
+}
+
+#[test]
+fn quickstart_leaves_an_empty_table_of_other_fields() {
+    let sandbox = Sandbox::new("quickstart-other");
+    let schema = esker::Schema::builder().field("wings", esker::DataType::U8).build().unwrap();
+    let database = esker::Database::open(sandbox.0.join("db")).unwrap();
+    database.create_table("airlines", schema.clone()).unwrap();
+    database.close().unwrap();
+    let (code, error) = sandbox.fails(&["quickstart", "db"]);
+    assert_eq!(code, 2, "{error}");
+    let wanted = "error: table \"airlines\" exists, empty, with other fields than the example has: \
+                  expected (carrier text not null, name text not null, primary key (carrier)), \
+                  found (wings u8 not null); give another directory\n";
+    assert_eq!(error, wanted);
+    let database = esker::Database::open(sandbox.0.join("db")).unwrap();
+    assert_eq!(*database.table("airlines").unwrap().schema(), schema);
 }
