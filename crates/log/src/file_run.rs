@@ -5,7 +5,8 @@
 //! stands behind the run is searched at every 8 bytes for further valid frames: they are of no
 //! use as commits, but what they claim to be durable proves that the run was once longer.
 
-use std::path::Path;
+use std::fmt;
+use std::path::{Path, PathBuf};
 
 use esker_format::frame::{
     FILE_HEADER_BYTES, FileHeader, Frame, decode_frame, decode_unchecked, kind, may_be_frame,
@@ -14,6 +15,9 @@ use esker_format::frame::{
 use crate::log_file;
 use crate::sabotage::planted;
 use crate::{Error, ErrorKind, Result};
+
+/// How far apart the frames are that are found without passing over those before them.
+const MARK_BYTES: u64 = 256 << 10;
 
 /// What a log file holds.
 #[derive(Clone, Debug)]
@@ -26,9 +30,7 @@ pub(crate) struct FileRun {
     /// True when the file's frames count: its header is whole and, in the first file of an epoch,
     /// so is everything up to the frame that starts the epoch.
     pub counts: bool,
-    /// The first commit that is needed, with its offset.
-    pub first: Position,
-    /// The last commit of the run that counts; below `first` when there is none.
+    /// The last commit of the run that counts; below the header's first when there is none.
     pub last: u64,
     /// The checksum of `last`; 0 when unknown.
     pub last_checksum: u64,
@@ -47,7 +49,7 @@ pub(crate) struct FileRun {
 }
 
 /// A commit and where its frame starts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Position {
     pub commit: u64,
     pub offset: u64,
@@ -55,21 +57,30 @@ pub(crate) struct Position {
     pub previous: u64,
 }
 
-/// Which commits of a file matter.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Range {
-    /// Commits up to this one are in the checkpoint.
-    pub after: u64,
-    /// Commits from this one on are void.
-    pub before: u64,
+impl FileRun {
+    /// True when commits above this one count in the file.
+    pub fn holds_above(&self, commit: u64) -> bool {
+        let first = self.header.filter(|_| self.counts).map_or(u64::MAX, |h| h.first_commit);
+        self.last > commit && self.last >= first
+    }
 }
 
-/// A log file in memory.
-#[derive(Debug)]
+/// A log file in memory. Nothing writes to the bytes, so a frame is verified once.
 pub(crate) struct FileBytes {
-    pub number: u64,
-    pub bytes: Vec<u8>,
+    path: PathBuf,
+    number: u64,
+    bytes: Vec<u8>,
     pub header: Option<FileHeader>,
+    /// Where the run begins, and a frame of it every [`MARK_BYTES`] or so.
+    marks: Vec<Position>,
+    /// The catalogue edits of the run: few, and wanted without the rows between them.
+    edits: Vec<Position>,
+}
+
+impl fmt::Debug for FileBytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "FileBytes({}, {} bytes)", self.path.display(), self.bytes.len())
+    }
 }
 
 impl FileBytes {
@@ -103,11 +114,51 @@ impl FileBytes {
                 return Err(Error::new(ErrorKind::Corrupt, message));
             }
         }
-        Ok(Self { number, bytes, header })
+        let (marks, edits) = (Vec::new(), Vec::new());
+        Ok(Self { path: path.to_owned(), number, bytes, header, marks, edits })
     }
 
-    /// The frame at `offset`.
-    pub fn frame(&self, database: u128, offset: usize) -> Option<Frame<'_>> {
+    /// The frame of `commit` at `offset`, which [`FileBytes::run`] has verified.
+    ///
+    /// # Errors
+    /// `Corrupt` when there is another or none: the memory is damaged, or the caller mistaken.
+    pub fn verified(&self, offset: u64, commit: u64) -> Result<Frame<'_>> {
+        let start = usize::try_from(offset).unwrap_or(usize::MAX);
+        let frame = self.bytes.get(start..).and_then(|bytes| decode_unchecked(bytes).ok());
+        frame.filter(|frame| frame.header.commit == commit).ok_or_else(|| {
+            let message = format!(
+                "{}: offset {offset}: the frame of commit {commit} changed since it was verified",
+                self.path.display()
+            );
+            Error::new(ErrorKind::Corrupt, message)
+        })
+    }
+
+    /// Where the first commit above `commit` starts, in a run that goes beyond it.
+    ///
+    /// # Errors
+    /// Those of [`FileBytes::verified`].
+    pub fn behind(&self, commit: u64) -> Result<Position> {
+        let mark = self.marks.partition_point(|mark| mark.commit <= commit).saturating_sub(1);
+        let mut next = self.marks.get(mark).copied().unwrap_or_default();
+        while next.commit <= commit {
+            let frame = self.verified(next.offset, next.commit)?;
+            next = Position {
+                commit: next.commit + 1,
+                offset: next.offset + frame.bytes as u64,
+                previous: frame.checksum,
+            };
+        }
+        Ok(next)
+    }
+
+    /// Where the first catalogue edit of the run from `commit` on starts.
+    pub fn edit_from(&self, commit: u64) -> Option<Position> {
+        self.edits.get(self.edits.partition_point(|edit| edit.commit < commit)).copied()
+    }
+
+    /// The frame at `offset`, if it is whole.
+    fn frame(&self, database: u128, offset: usize) -> Option<Frame<'_>> {
         let bytes = self.bytes.get(offset..)?;
         if planted("torn_tail_accepted") {
             return decode_unchecked(bytes).ok();
@@ -115,14 +166,14 @@ impl FileBytes {
         decode_frame(bytes, log_file::place(database, self.number, offset as u64)).ok()
     }
 
-    /// Finds the run, and what the bytes behind it claim.
-    pub fn run(&self, database: u128, range: Range) -> FileRun {
+    /// Verifies the file: finds the run, and what the bytes behind it claim. Commits from `void` on
+    /// do not count.
+    pub fn run(&mut self, database: u128, void: u64) -> FileRun {
         let mut run = FileRun {
             number: self.number,
             len: self.bytes.len() as u64,
             header: self.header,
             counts: false,
-            first: Position { commit: 0, offset: 0, previous: 0 },
             last: 0,
             last_checksum: 0,
             end: 0,
@@ -133,8 +184,8 @@ impl FileBytes {
             epoch: 0,
         };
         let mut offset = 0;
-        if let Some(header) = &self.header {
-            offset = self.follow(database, range, header, &mut run);
+        if let Some(header) = self.header {
+            offset = self.follow(database, void, &header, &mut run);
         }
         run.tail_end = offset as u64;
         self.search(database, offset, &mut run);
@@ -162,9 +213,9 @@ impl FileBytes {
 
     /// Follows the chain from the header on; returns the offset behind it.
     fn follow(
-        &self,
+        &mut self,
         database: u128,
-        range: Range,
+        void: u64,
         header: &FileHeader,
         run: &mut FileRun,
     ) -> usize {
@@ -173,7 +224,7 @@ impl FileBytes {
             offset: FILE_HEADER_BYTES as u64,
             previous: header.previous,
         };
-        run.first = start;
+        let (mut marks, mut edits, mut marked) = (vec![start], Vec::new(), start.offset);
         run.last = header.first_commit.saturating_sub(1);
         run.last_checksum = header.previous;
         run.end = start.offset;
@@ -195,16 +246,21 @@ impl FileBytes {
             if commit == header.epoch_start && frame.header.kind == kind::EPOCH_START {
                 run.counts = true;
             }
+            if next.offset - marked >= MARK_BYTES {
+                marks.push(next);
+                marked = next.offset;
+            }
+            if frame.header.kind >= kind::FIRST_EDIT {
+                edits.push(next);
+            }
             let Some(next_commit) = commit.checked_add(1) else { break };
             next = Position { commit: next_commit, offset: offset as u64, previous: checksum };
-            if commit <= range.after {
-                run.first = next;
-            }
-            if commit < range.before {
+            if commit < void {
                 (run.last, run.last_checksum, run.end) = (commit, checksum, offset as u64);
             }
         }
         run.run_end = offset as u64;
+        (self.marks, self.edits) = (marks, edits);
         offset
     }
 

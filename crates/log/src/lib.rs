@@ -2,6 +2,7 @@
 //!
 //! | module | what it defines |
 //! |---|---|
+//! | [`LogFiles`] | the log files in memory, each read and verified once |
 //! | [`scan()`], [`Scan`], [`Frames`] | what a database's log files still hold |
 //! | `recovery` | [`Scan::start`]: a new epoch, in a new file |
 //! | [`Log`], [`Ticket`] | numbering, group commit, rotation |
@@ -17,6 +18,7 @@ mod flusher;
 mod frames;
 mod log;
 mod log_file;
+mod log_files;
 mod recovery;
 pub mod sabotage;
 mod scan;
@@ -27,4 +29,5 @@ pub use error::{Error, ErrorKind, Result};
 pub use frames::{Frames, RecoveredFrame};
 pub use log::{Log, OnDurable, Options, Ticket};
 pub use log_file::unused;
+pub use log_files::LogFiles;
 pub use scan::{Scan, TornTail, scan};

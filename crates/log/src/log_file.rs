@@ -76,6 +76,9 @@ pub(crate) fn sync_dir(environment: &Environment, dir: &Path) -> Result<()> {
 /// The length of a log file that holds nothing but its header and the start of its epoch.
 const CREATED_BYTES: usize = FILE_HEADER_BYTES + FRAME_HEADER_BYTES + 16;
 
+/// How much of a file is looked at with one read.
+const PIECE_BYTES: usize = 64 << 10;
+
 /// True when the log files in `dir`, if any, are at most the leftovers of a creation that did not
 /// get further: no commit can ever have been taken. Then, and only then, [`Log::create`] may
 /// replace them.
@@ -87,12 +90,29 @@ const CREATED_BYTES: usize = FILE_HEADER_BYTES + FRAME_HEADER_BYTES + 16;
 pub fn unused(environment: &Environment, dir: &Path) -> Result<bool> {
     let files = environment.files.as_ref();
     for number in numbers(files, dir)? {
-        let bytes = read(files, &path(dir, number))?;
-        let rest = bytes.get(CREATED_BYTES..).unwrap_or_default();
-        if number != 1 || rest.iter().any(|b| *b != 0) {
+        if number != 1 || !is_zero_from(files, &path(dir, number), CREATED_BYTES as u64)? {
             return Ok(false);
         }
     }
     debug_assert_eq!(CREATED_BYTES, FILE_HEADER_BYTES + frame_bytes(16));
+    Ok(true)
+}
+
+/// True when a file holds nothing but zeros from `offset` on. Reads up to the first other byte:
+/// the log of a database in use is long.
+fn is_zero_from(files: &dyn FileSystem, path: &Path, mut offset: u64) -> Result<bool> {
+    let file = files.open(path, OpenMode::Read)?;
+    let mut piece = vec![0; PIECE_BYTES];
+    let len = file.len()?;
+    while offset < len {
+        let bytes = usize::try_from(len - offset).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
+        let piece = piece.get_mut(..bytes).unwrap_or_default();
+        file.read_exact_at(piece, offset)
+            .map_err(|e| Error::new(ErrorKind::Io, format!("read {}: {e}", path.display())))?;
+        if piece.iter().any(|b| *b != 0) {
+            return Ok(false);
+        }
+        offset += bytes as u64;
+    }
     Ok(true)
 }

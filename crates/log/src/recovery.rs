@@ -26,6 +26,7 @@ use esker_format::frame::{
 };
 use esker_vfs::{Environment, File};
 
+use crate::frames::Frames;
 use crate::log::{Log, LogFile, Options, Start};
 use crate::log_file;
 use crate::sabotage::planted;
@@ -71,7 +72,7 @@ impl Log {
             previous: 0,
         };
         let start = EpochStart { previous_epoch: 0, ended_at_commit: 0 };
-        begin_epoch(environment, dir, header, start, 0, std::iter::empty()).map(|(file, end)| {
+        begin_epoch(environment, dir, header, start, 0, Frames::none()).map(|(file, end)| {
             Self::new(Start {
                 environment: environment.clone(),
                 dir: dir.to_owned(),
@@ -106,10 +107,7 @@ impl Scan {
             previous: self.checksum_of(settled),
         };
         let start = EpochStart { previous_epoch, ended_at_commit: self.last_commit };
-        let frames = self.frames().filter(|frame| match frame {
-            Ok(frame) => frame.commit > settled,
-            Err(_) => true,
-        });
+        let frames = Frames::new(&self, settled, false);
         let (file, end) =
             begin_epoch(&self.environment, &self.dir, header, start, self.proven, frames)?;
         let older = self.remove_superseded(settled);
@@ -178,14 +176,14 @@ fn begin_epoch(
     header: FileHeader,
     start: EpochStart,
     durable_through: u64,
-    frames: impl Iterator<Item = Result<crate::RecoveredFrame>>,
+    frames: Frames<'_>,
 ) -> Result<(Arc<dyn File>, End)> {
     let path = log_file::path(dir, header.number);
     let mut writer = EpochWriter::new(environment, path.clone(), dir, header)?;
     let write = || {
         for frame in frames {
             let frame = frame?;
-            writer.frame(frame.commit, frame.kind, &frame.payload, durable_through)?;
+            writer.frame(frame.commit, frame.kind, frame.payload, durable_through)?;
         }
         writer.frame(header.epoch_start, kind::EPOCH_START, &start.encode(), durable_through)?;
         writer.finish()

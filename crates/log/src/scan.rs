@@ -23,6 +23,9 @@
 //! epochs the numbers alone link: an older file may hold the original of a frame that the chain
 //! has as a copy.
 //!
+//! **What is read when.** [`LogFiles`] reads each file once and verifies every frame in it; a scan
+//! and its frames are found in that memory, which stays until the scan is dropped.
+//!
 //! **What needs no rewriting.** `durable_through` proves that a commit survived *somewhere* when
 //! the frame was written. For a copy in the first file of an epoch that is worth nothing until
 //! that file was synced, which only frames written behind the start of the epoch show. So
@@ -30,12 +33,14 @@
 //! stands before the epoch's first commit; see [`Scan::settled`].
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use esker_vfs::Environment;
 
-use crate::file_run::{FileBytes, FileRun, Range};
+use crate::file_run::{FileBytes, FileRun};
 use crate::frames::Frames;
 use crate::log_file;
+use crate::log_files::{LogFiles, ReadFile};
 use crate::sabotage::planted;
 use crate::{Error, ErrorKind, Result};
 
@@ -62,9 +67,11 @@ pub struct Scan {
 }
 
 /// The part of a log file that belongs to the chain.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct ChainPart {
     pub number: u64,
+    /// The file, whose frames from `first_commit` to `last_commit` were verified.
+    pub file: Arc<FileBytes>,
     pub first_commit: u64,
     pub last_commit: u64,
     /// Where the frame of `first_commit` starts.
@@ -87,129 +94,81 @@ pub struct TornTail {
 }
 
 /// Reads the log files in `dir` and finds every commit above `checkpoint_commit` that survived.
-/// Modifies nothing.
+/// Modifies nothing. Where more than one checkpoint may be asked for, see [`LogFiles`].
 ///
 /// # Errors
-/// `Corrupt` names file and offset when a commit that was durable is missing, and when there is
-/// no log at all; `NotOurs` and `UnknownVersion` when a log file is of another database or of a
-/// newer version; `Io` when a file cannot be read.
+/// Those of [`LogFiles::read`] and [`LogFiles::scan`].
 pub fn scan(
     environment: &Environment,
     dir: &Path,
     database: u128,
     checkpoint_commit: u64,
 ) -> Result<Scan> {
-    let mut runs = Vec::new();
-    let mut bound = VoidBound::default();
-    for number in log_file::numbers(environment.files.as_ref(), dir)?.into_iter().rev() {
-        let path = log_file::path(dir, number);
-        let bytes = log_file::read(environment.files.as_ref(), &path)?;
-        let file = FileBytes::new(&path, number, database, bytes)?;
-        let epoch = file.header.map_or(0, |h| h.epoch);
-        let range = Range { after: checkpoint_commit, before: bound.before(epoch) };
-        let run = file.run(database, range);
-        if let Some(header) = run.header.filter(|_| run.counts) {
-            bound.add(header.epoch, header.first_commit).map_err(|newer| {
-                let message = format!(
-                    "{}: offset 40: epoch is {}, expected at most {newer} as in newer files",
-                    path.display(),
-                    header.epoch
-                );
-                Error::new(ErrorKind::Corrupt, message)
-            })?;
-        }
-        runs.push(run);
-    }
-    runs.reverse();
-    let mut scan = Scan {
-        environment: environment.clone(),
-        dir: dir.to_owned(),
-        database,
-        checkpoint_commit,
-        runs,
-        chain: Vec::new(),
-        last_commit: checkpoint_commit,
-        proven: checkpoint_commit,
-        settled: checkpoint_commit,
-        copied_bytes_max: COPIED_BYTES_MAX,
-        torn_tail: None,
-    };
-    scan.link()?;
-    Ok(scan)
-}
-
-/// From which commit on frames of an epoch are void, going from the newest file to the oldest.
-#[derive(Debug, Default)]
-struct VoidBound {
-    epoch: u64,
-    /// The first commit of that epoch in the files seen.
-    first: Option<u64>,
-    /// The first commit of all higher epochs.
-    above: Option<u64>,
-}
-
-impl VoidBound {
-    fn before(&self, epoch: u64) -> u64 {
-        if planted("void_frame_resurrected") {
-            return u64::MAX;
-        }
-        let own = if epoch < self.epoch { self.first } else { None };
-        own.into_iter().chain(self.above).min().unwrap_or(u64::MAX)
-    }
-
-    /// Takes in a file that counts. Fails with the epoch seen when that is lower.
-    fn add(&mut self, epoch: u64, first_commit: u64) -> std::result::Result<(), u64> {
-        match self.first {
-            Some(_) if epoch > self.epoch => return Err(self.epoch),
-            Some(first) if epoch == self.epoch => self.first = Some(first.min(first_commit)),
-            first => {
-                self.above = first.into_iter().chain(self.above).min();
-                (self.epoch, self.first) = (epoch, Some(first_commit));
-            }
-        }
-        Ok(())
-    }
+    LogFiles::read(environment, dir, database, checkpoint_commit)?.scan(checkpoint_commit)
 }
 
 impl Scan {
-    /// Builds the chain from the runs.
-    fn link(&mut self) -> Result<()> {
+    /// Builds the chain above a checkpoint.
+    pub(crate) fn link(files: &LogFiles, checkpoint_commit: u64) -> Result<Self> {
+        let mut scan = Self {
+            environment: files.environment.clone(),
+            dir: files.dir.clone(),
+            database: files.database,
+            checkpoint_commit,
+            runs: files.files.iter().map(|file| file.run.clone()).collect(),
+            chain: Vec::new(),
+            last_commit: checkpoint_commit,
+            proven: checkpoint_commit,
+            settled: checkpoint_commit,
+            copied_bytes_max: COPIED_BYTES_MAX,
+            torn_tail: None,
+        };
+        let end = scan.follow(&files.files)?;
+        scan.judge(end)?;
+        Ok(scan)
+    }
+
+    /// Follows the chain from file to file; returns the file and the offset where it ends.
+    fn follow(&mut self, files: &[ReadFile]) -> Result<Option<(u64, u64)>> {
         let mut previous: Option<(u64, u64)> = None; // epoch, checksum of `last_commit`
         let mut end = None;
-        for run in &self.runs {
+        for ReadFile { run, bytes } in files {
             let Some(header) = run.header.filter(|_| run.counts) else { continue };
             let expected = self.last_commit.saturating_add(1);
             if run.last.saturating_add(1) == expected && header.first_commit <= run.last {
                 previous = Some((header.epoch, run.last_checksum));
             }
-            if run.last < run.first.commit {
+            let needed = bytes.as_ref().filter(|_| run.holds_above(self.checkpoint_commit));
+            let Some(file) = needed else {
                 if self.chain.is_empty() || header.first_commit == expected {
                     end = Some((run.number, run.run_end));
                 }
                 continue;
-            }
+            };
             // A run starts at the checkpoint or at its header: above `expected`, there is a gap;
             // below, two files of one epoch disagree.
+            let first = file.behind(self.checkpoint_commit)?;
             let chained = match previous {
-                Some((epoch, checksum)) => epoch != header.epoch || run.first.previous == checksum,
+                Some((epoch, checksum)) => epoch != header.epoch || first.previous == checksum,
                 None => true,
             };
-            if run.first.commit != expected || !chained {
+            if first.commit != expected || !chained {
                 break;
             }
             self.chain.push(ChainPart {
                 number: run.number,
+                file: Arc::clone(file),
                 first_commit: expected,
                 last_commit: run.last,
-                start: run.first.offset,
+                start: first.offset,
                 end: run.end,
-                previous: run.first.previous,
+                previous: first.previous,
             });
             self.last_commit = run.last;
             previous = Some((header.epoch, run.last_checksum));
             end = Some((run.number, run.run_end));
         }
-        self.judge(end)
+        Ok(end)
     }
 
     /// Tells damage from a torn tail at the first missing commit.
@@ -296,10 +255,17 @@ impl Scan {
     }
 
     /// The surviving frames above the checkpoint, in commit order without a gap, whatever their
-    /// kind. Reads one file at a time.
+    /// kind. They lie in memory since the scan: no file is read.
     #[must_use]
     pub fn frames(&self) -> Frames<'_> {
-        Frames::new(self)
+        Frames::new(self, self.checkpoint_commit, false)
+    }
+
+    /// Those of [`Scan::frames`] that are catalogue edits, by their kind (see
+    /// [`esker_format::frame::kind`]). The frames between them are not touched.
+    #[must_use]
+    pub fn edits(&self) -> Frames<'_> {
+        Frames::new(self, self.checkpoint_commit, true)
     }
 }
 

@@ -13,8 +13,10 @@ mod damage;
 mod faults;
 mod history;
 pub(crate) mod interleavings;
+mod passes;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use esker_format::frame::{EpochStart, kind};
 use esker_vfs::{Environment, OpenMode};

@@ -19,7 +19,7 @@ use esker_arena::{Arena, ArenaOptions, ReaderRegistry};
 use esker_format::checkpoint::Checkpoint;
 use esker_format::edit::Edit;
 use esker_log::sabotage::planted;
-use esker_log::{Log, Scan};
+use esker_log::{Log, LogFiles, Scan};
 use esker_vfs::{Environment, Event, FileLock, LockMode, OpenMode};
 
 use crate::engine::{Engine, Journal, Watermarks};
@@ -186,24 +186,31 @@ fn choose_checkpoint(
     dir: &Path,
     whole: Vec<Checkpoint>,
 ) -> Result<(Checkpoint, Scan)> {
-    let scan = |c: &Checkpoint| esker_log::scan(environment, dir, c.database, c.commit);
     let mut whole = whole.into_iter();
     let newest = whole.next().ok_or_else(|| Error::corrupt("no checkpoint file is left"))?;
-    let log = scan(&newest)?;
-    let Some(older) = whole.next() else { return Ok((newest, log)) };
+    let older = whole.next();
+    let oldest_commit = older.as_ref().map_or(newest.commit, |c| c.commit.min(newest.commit));
+    // Read once for both.
+    let files = LogFiles::read(environment, dir, newest.database, oldest_commit)?;
+    let log = files.scan(newest.commit)?;
+    let Some(older) = older else { return Ok((newest, log)) };
     if planted("unnamed_checkpoint_trusted") || planted("checkpoint_ahead_of_log") {
         return Ok((newest, log));
     }
-    for frame in log.frames() {
+    for frame in log.edits() {
         let frame = frame?;
-        if Edit::is_edit(frame.kind)
-            && matches!(Edit::decode(frame.kind, &frame.payload),
-                Ok(Edit::Checkpoint { number, .. }) if number == newest.number)
+        if matches!(Edit::decode(frame.kind, frame.payload),
+            Ok(Edit::Checkpoint { number, .. }) if number == newest.number)
         {
             return Ok((newest, log));
         }
     }
-    let log = scan(&older)?;
+    if older.database != newest.database {
+        let (older, newest) = (older.number, newest.number);
+        let message = format!("checkpoints {older} and {newest} are of two databases");
+        return Err(Error::corrupt(message));
+    }
+    let log = files.scan(older.commit)?;
     Ok((older, log))
 }
 

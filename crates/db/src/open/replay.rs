@@ -79,10 +79,10 @@ pub(super) fn replay(
     let tables = checkpoint.tables.into_iter();
     let mut tables: BTreeMap<TableId, Table> =
         tables.map(|state| (state.table, Table { state, open: BTreeMap::new() })).collect();
-    for frame in scan.frames() {
+    for frame in scan.edits() {
         let frame = frame?;
         if Edit::is_edit(frame.kind) {
-            let edit = Edit::decode(frame.kind, &frame.payload)
+            let edit = Edit::decode(frame.kind, frame.payload)
                 .map_err(|e| e.at(format_args!("log frame {}", frame.commit)))?;
             apply_edit(&mut recovered, &mut tables, edit, frame.commit, number)?;
         }
@@ -94,7 +94,7 @@ pub(super) fn replay(
         let frame = frame?;
         if frame.kind == ROWS_FRAME {
             let at = |e: Error| e.at(format_args!("log frame {}", frame.commit));
-            let changes = RowChange::decode_all(&frame.payload).map_err(|e| at(e.into()))?;
+            let changes = RowChange::decode_all(frame.payload).map_err(|e| at(e.into()))?;
             // All rows of one commit go to one group, as when they were written.
             for entry in recovered.catalogue.tables.values_mut() {
                 entry.writer.make_room(changes.len());

@@ -72,7 +72,7 @@ impl Model {
             commit += 1;
             assert_eq!(frame.commit, commit, "{}: dense", context());
             let index = usize::try_from(commit - 1).unwrap();
-            let found = Frame { kind: frame.kind, payload: frame.payload };
+            let found = Frame { kind: frame.kind, payload: frame.payload.to_vec() };
             assert_eq!(self.frames.get(index), Some(&found), "{}: commit {commit}", context());
         }
         let promised = self.promised;
