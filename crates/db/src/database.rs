@@ -9,9 +9,10 @@ use esker_format::TableId;
 use esker_format::edit::Edit;
 use esker_format::schema::validate_name;
 use esker_query::{Query, QueryResult};
+use esker_table::view::Unit;
 
-use crate::engine::{Engine, Journal};
-use crate::maintenance::index_path;
+use crate::engine::{Engine, Journal, no_table};
+use crate::maintenance::{frozen_groups, index_path};
 use crate::{Error, ErrorKind, Options, Result, Snapshot, Table};
 
 /// A longer log is checkpointed when the database is closed, in bytes.
@@ -68,7 +69,7 @@ impl Database {
         let engine = self.engine();
         let (core, ticket) = {
             let mut catalogue = engine.lock_for_change()?;
-            if catalogue.names.contains_key(name) {
+            if engine.names.load().contains_key(name) {
                 drop(catalogue);
                 engine.acknowledge_published()?;
                 let message = format!("table {name:?} exists already");
@@ -77,9 +78,11 @@ impl Database {
             let id = TableId(catalogue.next_table);
             let edit =
                 Edit::CreateTable { table: id, name: name.to_owned(), schema: schema.clone() };
+            // Nothing may fail once the frame has its number.
+            let core = engine.new_table(id, name, schema)?;
             let ticket = engine.append_edit(&edit)?;
             catalogue.next_table += 1;
-            let core = engine.add_table(&mut catalogue, id, name.to_owned(), schema, 1)?;
+            engine.add_table(&mut catalogue, &core, ticket.commit());
             engine.watermarks.publish(ticket.commit());
             (core, ticket)
         };
@@ -97,12 +100,18 @@ impl Database {
         let (ticket, index_file) = {
             let mut catalogue = engine.lock_for_change()?;
             let id = core.id();
-            if catalogue.names.get(name) != Some(&id) {
-                return Err(Error::new(ErrorKind::NotFound, format!("no table {name:?}")));
+            if engine.names.load().get(name).map(|table| table.id()) != Some(id) {
+                drop(catalogue);
+                engine.acknowledge_published()?;
+                return Err(no_table(name, &engine.names.load()));
             }
             let ticket = engine.append_edit(&Edit::DropTable { table: id })?;
-            catalogue.names.remove(name);
+            core.set_dropped();
+            engine.change_names(|names| drop(names.remove(name)));
             let entry = catalogue.tables.remove(&id);
+            if let Some(entry) = &entry {
+                engine.forget_frozen(frozen_groups(entry).iter().map(Unit::byte_count).sum());
+            }
             engine.watermarks.publish(ticket.commit());
             (ticket, entry.map_or(0, |entry| entry.index_file))
         };
@@ -115,7 +124,7 @@ impl Database {
         if engine.sync().is_ok() {
             core.view().segments().for_each(|segment| segment.doom());
             if index_file != 0 {
-                let _ = engine.environment.files.remove(&index_path(&engine.dir, index_file));
+                engine.segment_files.remove_other(&index_path(&engine.dir, index_file));
             }
         }
         Ok(())
@@ -133,7 +142,9 @@ impl Database {
     /// The names of all tables, sorted.
     #[must_use]
     pub fn tables(&self) -> Vec<String> {
-        self.engine().lock().names.keys().cloned().collect()
+        // An error would only be that of a log that failed, which every change tells.
+        let _ = self.engine().acknowledge_published();
+        self.engine().names.load().keys().cloned().collect()
     }
 
     /// The database as of the newest commit, for as long as the snapshot lives.
@@ -201,8 +212,8 @@ impl Database {
     }
 
     /// Ends background work, makes everything durable, and closes the database for all handles.
-    /// Tables, snapshots and other handles that still live keep the directory locked until they
-    /// are dropped.
+    /// Tables and snapshots that still live can be read, and change nothing any more; the
+    /// directory is free for the next open. A load that has not finished is lost.
     ///
     /// # Errors
     /// `Poisoned` or `Io` when the last commits may not be durable.
@@ -239,6 +250,7 @@ impl Engine {
             Journal::Log(log) => log.close(),
             Journal::Memory(..) => Ok(()),
         };
+        self.segment_files.give_up();
         // Handles that are left may still read; another process may open the database.
         drop(self.lock_file.lock().unwrap_or_else(PoisonError::into_inner).take());
         Ok(result?)

@@ -67,7 +67,9 @@ impl Database {
     pub fn info(&self) -> Info {
         let engine = self.engine();
         let catalogue = engine.lock();
-        let tables = catalogue.names.iter().filter_map(|(name, id)| {
+        let names = engine.names.load();
+        let tables = names.iter().filter_map(|(name, core)| {
+            let id = &core.id();
             let table = catalogue.tables.get(id)?.writer.table();
             let view = table.view();
             Some(TableInfo {

@@ -7,7 +7,7 @@ use esker_format::{Schema, Value, ValueRef};
 use esker_query::{Query, QueryResult};
 use esker_table::{Table as TableCore, TableSnapshot};
 
-use crate::engine::{Engine, fit_key};
+use crate::engine::{Engine, Names, fit_key, no_table};
 use crate::source::SnapshotSource;
 use crate::{Result, Row};
 
@@ -21,6 +21,8 @@ struct Registered {
     engine: Arc<Engine>,
     guard: Option<ReaderGuard>,
     commit: u64,
+    /// The tables when it was taken: those dropped since can be read, those made since cannot.
+    names: Arc<Names>,
 }
 
 impl Drop for Registered {
@@ -34,7 +36,8 @@ impl Snapshot {
     pub(crate) fn take(engine: &Arc<Engine>) -> Result<Self> {
         let guard = engine.registry.register(|| engine.visible())?;
         let commit = guard.commit();
-        let inner = Registered { engine: Arc::clone(engine), guard: Some(guard), commit };
+        let (engine, names) = (Arc::clone(engine), engine.names.load_full());
+        let inner = Registered { engine, guard: Some(guard), commit, names };
         Ok(Self { inner: Arc::new(inner) })
     }
 
@@ -47,10 +50,16 @@ impl Snapshot {
     /// A table as of this commit.
     ///
     /// # Errors
-    /// `NotFound` when there is no such table now.
+    /// `NotFound` when there was no such table then.
     pub fn table(&self, name: &str) -> Result<SnapshotTable> {
-        let core = self.inner.engine.table(name)?;
-        self.table_core(&core)
+        let names = &self.inner.names;
+        match names.get(name).filter(|table| table.created_at() <= self.commit()) {
+            Some(core) => self.table_core(core),
+            None => {
+                self.inner.engine.acknowledge_published()?;
+                Err(no_table(name, names))
+            }
+        }
     }
 
     pub(crate) fn table_core(&self, core: &Arc<TableCore>) -> Result<SnapshotTable> {

@@ -213,6 +213,7 @@ impl Table {
         key: &[ValueRef<'_>],
         mut take: impl FnMut(&esker_table::Found<'_>) -> esker_table::Result<R>,
     ) -> Result<Option<R>> {
+        self.refuse_dropped()?;
         loop {
             let mut at = 0;
             let read_at = || {
@@ -240,7 +241,16 @@ impl Table {
     /// # Errors
     /// `OverBudget` when too many snapshots are open.
     pub fn snapshot(&self) -> Result<SnapshotTable> {
+        self.refuse_dropped()?;
         crate::Snapshot::take(&self.engine)?.table_core(&self.core)
+    }
+
+    fn refuse_dropped(&self) -> Result<()> {
+        if !self.core.is_dropped() {
+            return Ok(());
+        }
+        self.engine.acknowledge_published()?;
+        Err(Error::new(ErrorKind::NotFound, "the table has been dropped"))
     }
 
     /// Starts appending a stream of rows.

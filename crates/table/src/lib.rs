@@ -24,5 +24,5 @@ pub mod view;
 
 pub use error::{Error, ErrorKind, Result};
 pub use hash::KeyHasher;
-pub use location::Location;
+pub use location::{Location, UNIT_ROWS_MAX};
 pub use table::{Found, Table, TableSnapshot, TableWriter};

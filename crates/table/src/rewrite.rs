@@ -22,7 +22,7 @@ use crate::location::Location;
 use crate::segment::{Created, Segment, SegmentSpec, SegmentWriter, SinkTarget};
 use crate::table::Table;
 use crate::view::{Forwarding, Unit, View};
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 
 /// Bytes of a merged segment, about, at the most.
 pub const SEGMENT_BYTES_MAX: u64 = 1 << 30;
@@ -281,7 +281,7 @@ impl Rewritten {
         }
         table.raise_drop_horizon(self.plan.oldest);
         table.set_view(view);
-        Ok(Repoint { table, inputs, unit: 0, row: 0 })
+        Ok(Repoint { table, inputs, unit: 0, row: 0, unreadable: Vec::new() })
     }
 
     fn carry_deaths(&self, unit: &Unit, targets: &[u64]) -> Result<()> {
@@ -307,13 +307,16 @@ pub struct Repoint {
     inputs: Vec<(Unit, Arc<Forwarding>)>,
     unit: usize,
     row: usize,
+    /// Units with dropped rows whose keys cannot be read, so that their entries stay.
+    unreadable: Vec<u64>,
 }
 
 impl Repoint {
-    /// The numbers of the retired units.
+    /// The numbers of the retired units that no index entry names any more.
     #[must_use]
     pub fn retired(&self) -> Vec<u64> {
-        self.inputs.iter().map(|(unit, _)| unit.id()).collect()
+        let ids = self.inputs.iter().map(|(unit, _)| unit.id());
+        ids.filter(|id| !self.unreadable.contains(id)).collect()
     }
 
     /// The next entries to move, hashed without a lock; `None` at the end.
@@ -334,8 +337,19 @@ impl Repoint {
             let end = unit.row_count().min(self.row + REPOINT_BATCH);
             let mut batch = Vec::with_capacity(end - self.row);
             for row in self.row..end {
-                let hash = key_hash(&self.table, &view.schema, unit, row)?;
                 let target = forwarding.targets.get(row).copied().unwrap_or_default();
+                let hash = match key_hash(&self.table, &view.schema, unit, row) {
+                    Ok(hash) => hash,
+                    // Nobody reads a dropped row: damage to it must not stop the others. Its entry
+                    // goes on leading nowhere by way of the unit's forwarding.
+                    Err(e) if target == 0 && e.kind() == ErrorKind::Corrupt => {
+                        if !self.unreadable.contains(&unit.id()) {
+                            self.unreadable.push(unit.id());
+                        }
+                        continue;
+                    }
+                    Err(e) => return Err(e),
+                };
                 batch.push((hash, Location::new(unit.id(), row).word(), target));
             }
             self.row = end;

@@ -8,12 +8,16 @@ use esker_format::edit::{Edit, ROWS_FRAME, RowChange};
 use esker_format::frame::PAYLOAD_BYTES_MAX;
 use esker_format::row::encode_row;
 use esker_format::{Batch, Schema, TableId, Value, ValueRef};
-use esker_table::TableWriter;
 use esker_table::table::{Existing, PreparedPut};
+use esker_table::{TableWriter, UNIT_ROWS_MAX};
 
 use super::{Catalogue, Engine, Ticket};
 use crate::{Error, ErrorKind, Result};
 
+/// Frames from here on are weighed against the memory that is left.
+const LARGE_FRAME_BYTES: usize = 1 << 20;
+/// Rows that die before maintenance looks whether a unit is worth rewriting.
+const KILLED_WAKE: u64 = 4_096;
 /// Commits between two looks at the length of the log, which is a limit for its order of magnitude.
 const LOG_LENGTH_EVERY: u64 = 32;
 
@@ -123,6 +127,15 @@ impl Engine {
                 format!("one commit of {bytes} bytes, at most {most}; use a bulk load"),
             ));
         }
+        if scratch.len() >= LARGE_FRAME_BYTES {
+            self.refuse_too_large(scratch.len())?;
+        }
+        if staged.puts.len() > UNIT_ROWS_MAX {
+            let rows = staged.puts.len();
+            let message =
+                format!("one commit of {rows} rows, at most {UNIT_ROWS_MAX}; use a bulk load");
+            return Err(Error::new(ErrorKind::OverBudget, message));
+        }
         let before = self.freeze_if_full(entry, staged.puts.len());
         let ticket = self.journal.append(ROWS_FRAME, scratch.as_bytes())?;
         scratch.clear();
@@ -134,7 +147,13 @@ impl Engine {
         let after = self.freeze_if_full(entry, 0);
         catalogue.scratch = scratch;
         self.watermarks.publish(commit);
-        if before || after || self.log_is_long(commit) {
+        let killed = staged.deletes.len() + staged.puts.iter().filter(|p| p.1.is_update()).count();
+        catalogue.killed += killed as u64;
+        let many_dead = catalogue.killed >= KILLED_WAKE;
+        if many_dead {
+            catalogue.killed = 0;
+        }
+        if before || after || many_dead || self.log_is_long(commit) {
             self.wake_maintenance();
         }
         Ok(ticket)
@@ -158,6 +177,9 @@ impl Engine {
                         });
                     });
                 }
+            }
+            if scratch.len() >= LARGE_FRAME_BYTES {
+                self.refuse_too_large(scratch.len())?;
             }
             let before = self.freeze_if_full(entry, batch.len());
             let ticket = self.journal.append(ROWS_FRAME, scratch.as_bytes())?;
@@ -206,34 +228,6 @@ impl Engine {
     /// Appends a catalogue edit. Under the commit lock; the caller applies and publishes it.
     pub fn append_edit(&self, edit: &Edit) -> Result<Ticket> {
         self.journal.append(edit.frame_kind(), &edit.encode())
-    }
-
-    /// Holds writers back while memory is short and sealing can help.
-    fn wait_for_memory(&self) -> Result<()> {
-        let limit = self.options.memory_limit_bytes;
-        while self.arena.used_bytes() > limit / 10 * 9
-            || self.frozen_bytes.load(Ordering::Relaxed) > limit / 2
-        {
-            if !self.is_durable() || self.frozen_bytes.load(Ordering::Relaxed) == 0 {
-                let used = self.arena.used_bytes();
-                if used > limit / 10 * 9 {
-                    let message = format!(
-                        "{used} bytes of memory are in use, the limit is {limit}; \
-                         open with a higher memory limit"
-                    );
-                    return Err(Error::new(ErrorKind::OverBudget, message));
-                }
-                return Ok(());
-            }
-            let seen = self.progress.generation();
-            if let Some(log) = self.journal.log().filter(|log| log.is_poisoned()) {
-                return Err(Error::new(ErrorKind::Poisoned, format!("{log:?}")));
-            }
-            self.wake_maintenance();
-            let patience = std::time::Duration::from_millis(50);
-            self.environment.tasks.wait_timeout(&self.progress, seen, patience);
-        }
-        Ok(())
     }
 }
 

@@ -10,13 +10,15 @@
 //! ```
 //!
 //! Invariants:
-//! 1. Nobody waits, pauses or does I/O under the commit lock, except that the log may reserve
-//!    disk space for a frame (so that a full disk refuses before anything has a number).
+//! 1. Nobody waits or pauses under the commit lock. Two things may do I/O there: the log reserves
+//!    disk space for a frame (so that a full disk refuses before anything has a number), and
+//!    looking for a key's newest version may touch a block of a segment for the first time.
 //! 2. `published` moves under the commit lock; `visible` only grows.
 //! 3. Only the maintenance task seals, merges and makes checkpoints, one after another.
 
 mod commit;
 mod journal;
+mod memory;
 mod watermarks;
 
 use std::collections::BTreeMap;
@@ -24,9 +26,11 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use arc_swap::ArcSwap;
 use esker_arena::{Arena, ReaderRegistry};
 use esker_format::{Schema, TableId};
 use esker_log::sabotage::planted;
+use esker_table::segment::SegmentFiles;
 use esker_table::{KeyHasher, Table as TableCore, TableWriter};
 use esker_vfs::{Environment, Event, FileLock, TaskHandle};
 
@@ -47,13 +51,17 @@ pub(crate) struct TableEntry {
     pub index_covers: Vec<u64>,
 }
 
+/// The tables there are.
+pub(crate) type Names = BTreeMap<String, Arc<TableCore>>;
+
 /// What the commit lock guards.
 pub(crate) struct Catalogue {
     pub tables: BTreeMap<TableId, TableEntry>,
-    pub names: BTreeMap<String, TableId>,
     pub next_table: u32,
     pub checkpoint_number: u64,
     pub checkpoint_commit: u64,
+    /// Rows that died since maintenance was last told.
+    pub killed: u64,
     pub closed: bool,
     /// A numbered commit could not be applied: memory and log differ until the next open.
     pub broken: bool,
@@ -72,7 +80,10 @@ pub(crate) struct Engine {
     pub journal: Journal,
     pub watermarks: Arc<Watermarks>,
     pub registry: ReaderRegistry,
+    pub segment_files: Arc<SegmentFiles>,
     pub next_unit: AtomicU64,
+    /// The tables by name; replaced whole, under the commit lock.
+    pub names: ArcSwap<Names>,
     pub catalogue: Mutex<Catalogue>,
     /// Signalled when maintenance has done something: writers under memory pressure wait on it.
     pub progress: Event,
@@ -81,10 +92,30 @@ pub(crate) struct Engine {
     pub flusher_task: std::sync::OnceLock<Arc<dyn TaskHandle>>,
     pub dirty: AtomicBool,
     pub stopping: AtomicBool,
+    /// What the arena may take: the limit asked for, or less when the system has no more.
+    pub memory_limit_bytes: u64,
     /// Frozen bytes that wait to be sealed.
     pub frozen_bytes: AtomicU64,
     /// Held until the database is closed.
     pub lock_file: Mutex<Option<Box<dyn FileLock>>>,
+}
+
+fn in_doubt(commit: u64) -> Error {
+    let message = format!(
+        "whether commit {commit} survives is unknown until the database is opened again: \
+         a write or a sync of the log failed"
+    );
+    Error::new(ErrorKind::OutcomeUnknown, message)
+}
+
+/// Says which tables there are.
+pub(crate) fn no_table(name: &str, names: &Names) -> Error {
+    let known: Vec<&str> = names.keys().map(String::as_str).collect();
+    let known = match known.as_slice() {
+        [] => "there are none".to_owned(),
+        known => format!("tables: {}", known.join(", ")),
+    };
+    Error::new(ErrorKind::NotFound, format!("no table {name:?}; {known}"))
 }
 
 impl Engine {
@@ -135,49 +166,57 @@ impl Engine {
         self.registry.oldest(self.watermarks.visible())
     }
 
-    /// A table by name.
+    /// A table by name. The answer waits until what it tells of is durable.
     pub fn table(&self, name: &str) -> Result<Arc<TableCore>> {
-        let catalogue = self.lock();
-        let found = catalogue.names.get(name).and_then(|id| catalogue.tables.get(id));
-        match found {
-            Some(entry) => Ok(Arc::clone(entry.writer.table())),
-            None => {
-                let names: Vec<&str> = catalogue.names.keys().map(String::as_str).collect();
-                let known = if names.is_empty() {
-                    "there are none".to_owned()
-                } else {
-                    format!("tables: {}", names.join(", "))
-                };
-                Err(Error::new(ErrorKind::NotFound, format!("no table {name:?}; {known}")))
-            }
+        let names = self.names.load();
+        let found = names.get(name);
+        if found.is_none_or(|table| table.created_at() > self.visible()) {
+            self.acknowledge_published()?;
         }
+        found.cloned().ok_or_else(|| no_table(name, &names))
     }
 
-    /// Makes a table whose frame has been numbered, or that recovery found.
-    pub fn add_table(
-        &self,
-        catalogue: &mut Catalogue,
-        id: TableId,
-        name: String,
-        schema: Schema,
-        next_row_id: u64,
-    ) -> Result<Arc<TableCore>> {
-        let arena = Arc::clone(&self.arena);
-        let table =
-            Arc::new(TableCore::new(id, name.clone(), Arc::new(schema), arena, self.hasher())?);
-        let writer = TableWriter::new(Arc::clone(&table), next_row_id);
-        catalogue.names.insert(name.clone(), id);
-        let entry =
-            TableEntry { name, writer, sealed_through: 0, index_file: 0, index_covers: Vec::new() };
-        catalogue.tables.insert(id, entry);
-        Ok(table)
+    /// Changes which tables there are. Under the commit lock.
+    pub fn change_names(&self, change: impl FnOnce(&mut Names)) {
+        let mut names = (**self.names.load()).clone();
+        change(&mut names);
+        self.names.store(Arc::new(names));
+    }
+
+    /// A table that no catalogue knows yet.
+    ///
+    /// # Errors
+    /// `OverBudget` when the arena is full.
+    pub fn new_table(&self, id: TableId, name: &str, schema: Schema) -> Result<Arc<TableCore>> {
+        let (schema, arena) = (Arc::new(schema), Arc::clone(&self.arena));
+        Ok(Arc::new(TableCore::new(id, name.to_owned(), schema, arena, self.hasher())?))
+    }
+
+    /// Enters a table whose creation has been numbered.
+    pub fn add_table(&self, catalogue: &mut Catalogue, table: &Arc<TableCore>, commit: u64) {
+        table.set_created_at(commit);
+        let entry = TableEntry {
+            name: table.name().to_owned(),
+            writer: TableWriter::new(Arc::clone(table), 1),
+            sealed_through: 0,
+            index_file: 0,
+            index_covers: Vec::new(),
+        };
+        catalogue.tables.insert(table.id(), entry);
+        self.change_names(|names| {
+            names.insert(table.name().to_owned(), Arc::clone(table));
+        });
     }
 
     /// Waits until a commit may be acknowledged.
     pub fn acknowledge(&self, ticket: Ticket) -> Result<()> {
         match (&self.journal, self.options.durability) {
             (Journal::Memory(..), _) => {}
-            (Journal::Log(_), Durability::Async { .. }) => {
+            (Journal::Log(log), Durability::Async { .. }) => {
+                // What may be lost is not shown any more.
+                if log.is_poisoned() {
+                    return Err(in_doubt(ticket.commit()));
+                }
                 self.watermarks.reveal(ticket.commit());
                 self.schedule_flush();
             }

@@ -20,8 +20,8 @@ use esker_table::group::Group;
 use esker_table::view::{Unit, View};
 use esker_vfs::OpenMode;
 
-use crate::Result;
 use crate::engine::Engine;
+use crate::{Error, Result};
 
 /// Small groups are sealed after all when together they pass this.
 const SMALL_BYTES_MAX: u64 = 64 << 20;
@@ -58,7 +58,7 @@ impl Engine {
         let Some(log) = self.journal.log() else { return Ok(()) };
         self.freeze_large_groups()?;
         while self.seal_frozen()? {}
-        let before_index = self.write_index_files()?;
+        self.write_index_files()?;
         log.rotate()?;
         let (pinned, commit, number, next_table, guard) = {
             let mut catalogue = self.lock_for_change()?;
@@ -85,18 +85,22 @@ impl Engine {
         if esker_log::sabotage::planted("log_removed_before_checkpoint") {
             log.remove_through(commit)?;
         }
-        self.write_checkpoint(&checkpoint)?;
-        let ticket = {
+        let name_it = || {
+            self.write_checkpoint(&checkpoint)?;
             let mut catalogue = self.lock_for_change()?;
             let ticket = self.append_edit(&Edit::Checkpoint { number, commit })?;
             self.watermarks.publish(ticket.commit());
             catalogue.checkpoint_commit = commit;
-            ticket
+            Ok(ticket)
         };
+        let path = checkpoint_path(&self.dir, number);
+        // No frame names it: it would only take space, try after try.
+        let ticket = name_it().inspect_err(|_: &Error| self.segment_files.remove_other(&path))?;
         self.wait_for(ticket)?;
         self.environment.tasks.pause();
         log.remove_through(commit)?;
-        self.remove_old_checkpoints(number, &before_index)?;
+        let old_index_files = std::mem::take(&mut self.maintenance_state().old_index_files);
+        self.remove_old_checkpoints(number, &old_index_files)?;
         Ok(())
     }
 

@@ -24,9 +24,9 @@ use crate::engine::Engine;
 const WRITE_BYTES: usize = 1 << 20;
 
 impl Engine {
-    /// Writes index files for the tables whose file is missing or out of date. Returns the numbers
-    /// of the files that are not needed once the next checkpoint is durable.
-    pub(super) fn write_index_files(&self) -> Result<Vec<u64>> {
+    /// Writes index files for the tables whose file is missing or out of date. The older ones are
+    /// noted; they are needed until the next checkpoint is durable.
+    pub(super) fn write_index_files(&self) -> Result<()> {
         let tables: Vec<(TableId, Arc<TableCore>, u64, Vec<u64>)> = {
             let catalogue = self.lock();
             let tables = catalogue.tables.iter();
@@ -37,7 +37,6 @@ impl Engine {
                 })
                 .collect()
         };
-        let mut old_files = Vec::new();
         let mut wrote = false;
         for (id, table, old, covered) in tables {
             let Some(segments) = indexable_segments(&table, self.options.index_rows_min) else {
@@ -47,7 +46,9 @@ impl Engine {
                 continue;
             }
             let number = self.new_unit();
-            self.write_index_file(&table, number, &segments)?;
+            let path = index_path(&self.dir, number);
+            self.write_index_file(&table, number, &segments)
+                .inspect_err(|_| self.segment_files.remove_other(&path))?;
             wrote = true;
             let mut catalogue = self.lock();
             if let Some(entry) = catalogue.tables.get_mut(&id) {
@@ -55,13 +56,13 @@ impl Engine {
                 entry.index_covers = segments;
             }
             if old != 0 {
-                old_files.push(old);
+                self.maintenance_state().old_index_files.push(old);
             }
         }
         if wrote {
             self.environment.files.sync_dir(&self.dir)?;
         }
-        Ok(old_files)
+        Ok(())
     }
 
     /// How many sealed rows no index file covers.

@@ -25,10 +25,11 @@ use esker_format::TableId;
 use esker_table::rewrite::Repoint;
 use esker_vfs::{Step, Task};
 
-use crate::Result;
 use crate::engine::Engine;
+use crate::{Error, Result};
 pub(crate) use checkpoint::{checkpoint_path, index_path, parse_number};
 pub(crate) use index_file::read_index_file;
+pub(crate) use seal::frozen_groups;
 pub(crate) use sink::FileSink;
 
 /// A checkpoint is made for the sake of the index past this many times the rows that are worth an
@@ -64,8 +65,14 @@ pub(crate) struct State {
     moving: Option<Moving>,
     /// Segments judged as not worth rewriting yet, and the oldest commit at that time.
     judged: std::collections::BTreeMap<u64, u64>,
+    /// Index files that are not needed once the next checkpoint is durable.
+    old_index_files: Vec<u64>,
     /// Why the last job failed.
     pub last_error: Option<String>,
+    /// How many jobs have failed, and what the last of them met: writers that wait for memory are
+    /// told.
+    pub failures: u64,
+    pub failure: Option<Error>,
     /// A job is running: another caller leaves it alone.
     running: bool,
 }
@@ -103,7 +110,7 @@ impl Engine {
     fn do_one_job(self: &Arc<Self>) -> Result<bool> {
         if self.journal.log().is_some_and(esker_log::Log::is_poisoned) {
             let message = "a write or a sync of the log failed; open the database again";
-            return Err(crate::Error::new(crate::ErrorKind::Poisoned, message));
+            return Err(Error::new(crate::ErrorKind::Poisoned, message));
         }
         self.finish_moving()?;
         let reclaimed = self.reclaim();
@@ -181,15 +188,22 @@ impl Engine {
         !done.is_empty()
     }
 
-    /// A snapshot ended: retired units may be free to go.
+    /// A snapshot ended: retired units may be free to go, and dead rows that it saw.
     pub(crate) fn wake_for_reclaim(&self) {
-        if !self.maintenance_state().reclaim.is_empty() {
+        let state = self.maintenance_state();
+        if !state.reclaim.is_empty() || !state.judged.is_empty() {
+            drop(state);
             self.wake_maintenance();
         }
     }
 
-    pub(crate) fn note_error(&self, error: &crate::Error) {
-        self.maintenance_state().last_error = Some(error.to_string());
+    pub(crate) fn note_error(&self, error: &Error) {
+        let mut state = self.maintenance_state();
+        state.last_error = Some(error.to_string());
+        state.failures += 1;
+        state.failure = Some(error.repeated());
+        drop(state);
+        self.environment.tasks.signal(&self.progress, usize::MAX);
     }
 }
 

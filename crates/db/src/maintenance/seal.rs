@@ -1,7 +1,6 @@
 //! Sealing frozen groups, and what sealing and merging share: write, number, publish, repoint.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use esker_format::TableId;
 use esker_format::edit::Edit;
@@ -55,8 +54,7 @@ impl Engine {
                 entry.sealed_through = entry.sealed_through.max(through);
             }
         }
-        let left = self.frozen_bytes.load(Ordering::Relaxed).saturating_sub(bytes);
-        self.frozen_bytes.store(left, Ordering::Relaxed);
+        self.forget_frozen(bytes);
         Ok(true)
     }
 
@@ -154,7 +152,7 @@ impl Engine {
 }
 
 /// The groups of a table that take no more rows, by age.
-pub(super) fn frozen_groups(entry: &crate::engine::TableEntry) -> Vec<Unit> {
+pub(crate) fn frozen_groups(entry: &crate::engine::TableEntry) -> Vec<Unit> {
     let open = entry.writer.open_group().map(|writer| Arc::clone(writer.group()));
     let view = entry.writer.table().view();
     let is_open = |group| open.as_ref().is_some_and(|open| Arc::ptr_eq(open, group));

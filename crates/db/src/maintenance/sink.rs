@@ -5,8 +5,8 @@ use std::sync::Arc;
 use esker_format::Schema;
 use esker_format::edit::SegmentEntry;
 use esker_table::rewrite::SegmentSink;
-use esker_table::segment::{Segment, SinkTarget, segment_path};
-use esker_vfs::{MappedBytes, Mapping, OpenMode};
+use esker_table::segment::{Segment, SinkTarget};
+use esker_vfs::{MappedBytes, Mapping};
 
 use crate::engine::Engine;
 
@@ -24,8 +24,7 @@ pub(crate) struct FileSink<'a> {
 impl Drop for FileSink<'_> {
     fn drop(&mut self) {
         for id in &self.created {
-            // A file that stays behind is named by no catalogue and goes at the next open.
-            let _ = self.engine.environment.files.remove(&segment_path(&self.engine.dir, *id));
+            self.engine.segment_files.remove(*id);
         }
     }
 }
@@ -84,14 +83,9 @@ impl<'a> FileSink<'a> {
                 let mapping = Mapping::new(Arc::new(AlignedBytes::new(&bytes)));
                 Segment::in_memory(mapping, &self.schema, &engine.arena, entry.holds_through)
             }
-            SinkTarget::File(_) => Segment::open(
-                &engine.environment,
-                &engine.dir,
-                engine.database,
-                &entry,
-                &self.schema,
-                &engine.arena,
-            ),
+            SinkTarget::File(_) => {
+                Segment::open(&engine.segment_files, &entry, &self.schema, &engine.arena)
+            }
         }
     }
 }
@@ -105,8 +99,7 @@ impl SegmentSink for FileSink<'_> {
         if !self.engine.is_durable() {
             return Ok(SinkTarget::Memory(Vec::new()));
         }
-        let path = segment_path(&self.engine.dir, id);
-        let file = self.engine.environment.files.open(&path, OpenMode::CreateNew)?;
+        let file = self.engine.segment_files.create(id)?;
         self.created.push(id);
         Ok(SinkTarget::File(file))
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use esker_format::checkpoint::Checkpoint;
 use esker_log::Log;
+use esker_table::segment::SegmentFiles;
 use esker_vfs::{Environment, FileLock, OpenMode};
 
 use super::replay::Recovered;
@@ -20,6 +21,8 @@ pub(super) fn create(
     dir: &Path,
     lock: Box<dyn FileLock>,
 ) -> Result<Parts> {
+    // The name of a directory that exists already may not be durable yet.
+    environment.files.create_dir_all(dir)?;
     let path = checkpoint_path(dir, 1);
     if environment.files.exists(&path)? {
         // What a crash left of a creation that got no further. Before its log goes: the two have
@@ -47,7 +50,8 @@ pub(super) fn create(
     let last = log.next_commit() - 1;
     watermarks.make_durable(last);
     watermarks.publish(last);
-    let mut recovered = Recovered::empty(new_arena(&options)?, database, hash_key);
+    let files = SegmentFiles::new(environment.clone(), dir.to_owned(), database);
+    let mut recovered = Recovered::empty(files, new_arena(&options)?, hash_key);
     recovered.catalogue.checkpoint_number = 1;
     // A load may have written segments before any commit was durable.
     remove_leftovers(&environment, dir, 1, &recovered)?;

@@ -1,10 +1,9 @@
 //! Filling a primary index when a table is opened.
 
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use esker_format::ColumnSlice;
-use esker_table::segment::Segment;
+use esker_table::segment::{Segment, SegmentFiles};
 use esker_table::{Location, Table as TableCore};
 use esker_vfs::Environment;
 
@@ -15,8 +14,7 @@ use crate::{Error, Result};
 /// the file does not cover. Returns the segments that the file covers.
 pub(super) fn fill(
     environment: &Environment,
-    dir: &Path,
-    database: u128,
+    files: &SegmentFiles,
     table: &Arc<TableCore>,
     index_file: u64,
 ) -> Result<Vec<u64>> {
@@ -24,11 +22,8 @@ pub(super) fn fill(
     if view.schema.key_positions().is_empty() {
         return Ok(Vec::new());
     }
-    let covered = if index_file == 0 {
-        Vec::new()
-    } else {
-        import(environment, dir, database, table, index_file)?
-    };
+    let covered =
+        if index_file == 0 { Vec::new() } else { import(environment, files, table, index_file)? };
     let loose: Vec<&Arc<Segment>> =
         view.segments().filter(|s| !covered.contains(&s.id())).collect();
     let hashed: Vec<Mutex<Hashed>> = loose.iter().map(|_| Mutex::default()).collect();
@@ -79,18 +74,17 @@ fn hash_segment(
 /// Reads the entries of segments that are still there.
 fn import(
     environment: &Environment,
-    dir: &Path,
-    database: u128,
+    files: &SegmentFiles,
     table: &Arc<TableCore>,
     index_file: u64,
 ) -> Result<Vec<u64>> {
     let view = table.view();
     let imported = read_index_file(
         environment,
-        dir,
+        files.dir(),
         index_file,
         |header| {
-            if header.database != database || header.table != table.id() {
+            if header.database != files.database() || header.table != table.id() {
                 let message = format!("index file {index_file} belongs to another table");
                 return Err(Error::corrupt(message));
             }

@@ -11,19 +11,21 @@ mod create;
 mod index;
 mod replay;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock};
 
+use arc_swap::ArcSwap;
 use esker_arena::{Arena, ArenaOptions, ReaderRegistry};
 use esker_format::checkpoint::Checkpoint;
 use esker_format::edit::Edit;
 use esker_log::sabotage::planted;
 use esker_log::{Log, LogFiles, Scan};
+use esker_table::segment::SegmentFiles;
 use esker_vfs::{Environment, Event, FileLock, LockMode, OpenMode};
 
 use crate::engine::{Engine, Journal, Watermarks};
-use crate::maintenance::{checkpoint_path, parse_number};
+use crate::maintenance::{checkpoint_path, frozen_groups, parse_number};
 use crate::{Error, ErrorKind, Options, Result};
 use replay::Recovered;
 
@@ -34,7 +36,7 @@ pub(crate) const LOCK_FILE: &str = "LOCK";
 pub(crate) struct Parts {
     pub environment: Environment,
     pub options: Options,
-    pub dir: std::path::PathBuf,
+    pub dir: PathBuf,
     pub lock: Option<Box<dyn FileLock>>,
     pub recovered: Recovered,
     pub journal: Journal,
@@ -60,6 +62,10 @@ impl Engine {
         let (whole, broken) = whole_checkpoints(&environment, dir)?;
         let unfinished = is_unfinished(&environment, dir)?;
         let parts = match whole.first() {
+            // The log was durable before the first checkpoint was begun.
+            Some(_) if !has_log(&environment, dir)? => {
+                return Err(at(Error::corrupt("the log files are missing")));
+            }
             // Its checkpoint may be in the page cache only, and no commit depends on it.
             Some(_) if unfinished && !options.read_only => {
                 create::create(environment, options, dir, lock)?
@@ -87,10 +93,11 @@ impl Engine {
         let database = u128::from(random()) << 64 | u128::from(random());
         let hash_key = [random(), random()];
         let arena = new_arena(&options)?;
-        let recovered = Recovered::empty(arena, database, hash_key);
+        let files = SegmentFiles::new(environment.clone(), PathBuf::new(), database);
+        let recovered = Recovered::empty(files, arena, hash_key);
         let watermarks = Arc::new(Watermarks::new(0));
         let journal = Journal::Memory(Arc::clone(&watermarks), AtomicU64::new(1));
-        let dir = std::path::PathBuf::new();
+        let dir = PathBuf::new();
         let parts = Parts { environment, options, dir, lock: None, recovered, journal, watermarks };
         let engine = Self::assemble(parts)?;
         engine.start_tasks();
@@ -100,11 +107,17 @@ impl Engine {
     fn assemble(parts: Parts) -> Result<Arc<Self>> {
         let Parts { environment, options, dir, lock, recovered, journal, watermarks } = parts;
         let registry = ReaderRegistry::new(&recovered.arena)?;
+        let addressable = recovered.arena.reserved_bytes() / ARENA_RESERVE;
+        let memory_limit_bytes = options.memory_limit_bytes.min(addressable);
+        let frozen = recovered.catalogue.tables.values().flat_map(frozen_groups);
+        let frozen_bytes: u64 = frozen.map(|unit| unit.byte_count()).sum();
         Ok(Arc::new(Self {
             environment,
             options,
             dir,
-            database: recovered.database,
+            database: recovered.files.database(),
+            segment_files: recovered.files,
+            names: ArcSwap::from_pointee(recovered.names),
             hash_key: recovered.hash_key,
             arena: recovered.arena,
             journal,
@@ -118,16 +131,22 @@ impl Engine {
             flusher_task: OnceLock::new(),
             dirty: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
-            frozen_bytes: AtomicU64::new(0),
+            memory_limit_bytes,
+            frozen_bytes: AtomicU64::new(frozen_bytes),
             lock_file: Mutex::new(lock),
         }))
     }
 }
 
+/// Address space per byte of memory, so that either part of the arena can take most of the limit.
+pub(crate) const ARENA_RESERVE: u64 = 3;
+
 /// The memory of one database.
 fn new_arena(options: &Options) -> Result<Arc<Arena>> {
     let limit_bytes = options.memory_limit_bytes;
-    Ok(Arena::new(ArenaOptions { limit_bytes, ..ArenaOptions::default() })?)
+    let defaults = ArenaOptions::default();
+    let reserve_bytes = defaults.reserve_bytes.max(limit_bytes.saturating_mul(ARENA_RESERVE));
+    Ok(Arena::new(ArenaOptions { limit_bytes, reserve_bytes })?)
 }
 
 /// Refuses a directory that holds other people's files and none of ours.
@@ -144,6 +163,11 @@ fn check_ours(environment: &Environment, dir: &Path) -> Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+fn has_log(environment: &Environment, dir: &Path) -> Result<bool> {
+    let names = environment.files.list(dir)?;
+    Ok(names.iter().any(|name| parse_number(name, "log-").is_some()))
 }
 
 /// True when a directory without a whole checkpoint holds at most what a crash left of a creation:
@@ -186,32 +210,39 @@ fn choose_checkpoint(
     dir: &Path,
     whole: Vec<Checkpoint>,
 ) -> Result<(Checkpoint, Scan)> {
+    let trusting = planted("unnamed_checkpoint_trusted") || planted("checkpoint_ahead_of_log");
+    let oldest_commit = whole.iter().map(|c| c.commit).min().unwrap_or_default();
     let mut whole = whole.into_iter();
-    let newest = whole.next().ok_or_else(|| Error::corrupt("no checkpoint file is left"))?;
-    let older = whole.next();
-    let oldest_commit = older.as_ref().map_or(newest.commit, |c| c.commit.min(newest.commit));
-    // Read once for both.
-    let files = LogFiles::read(environment, dir, newest.database, oldest_commit)?;
-    let log = files.scan(newest.commit)?;
-    let Some(older) = older else { return Ok((newest, log)) };
-    if planted("unnamed_checkpoint_trusted") || planted("checkpoint_ahead_of_log") {
-        return Ok((newest, log));
+    let mut checkpoint =
+        whole.next().ok_or_else(|| Error::corrupt("no checkpoint file is left"))?;
+    // Read once for all of them.
+    let files = LogFiles::read(environment, dir, checkpoint.database, oldest_commit)?;
+    loop {
+        let log = files.scan(checkpoint.commit)?;
+        let Some(older) = whole.next() else { return Ok((checkpoint, log)) };
+        if trusting || is_named(&log, checkpoint.number)? {
+            return Ok((checkpoint, log));
+        }
+        if older.database != checkpoint.database {
+            let (older, newer) = (older.number, checkpoint.number);
+            let message = format!("checkpoints {older} and {newer} are of two databases");
+            return Err(Error::corrupt(message));
+        }
+        checkpoint = older;
     }
+}
+
+/// True when a frame names a checkpoint.
+fn is_named(log: &Scan, wanted: u64) -> Result<bool> {
     for frame in log.edits() {
         let frame = frame?;
         if matches!(Edit::decode(frame.kind, frame.payload),
-            Ok(Edit::Checkpoint { number, .. }) if number == newest.number)
+            Ok(Edit::Checkpoint { number, .. }) if number == wanted)
         {
-            return Ok((newest, log));
+            return Ok(true);
         }
     }
-    if older.database != newest.database {
-        let (older, newest) = (older.number, newest.number);
-        let message = format!("checkpoints {older} and {newest} are of two databases");
-        return Err(Error::corrupt(message));
-    }
-    let log = files.scan(older.commit)?;
-    Ok((older, log))
+    Ok(false)
 }
 
 fn read_checkpoint(

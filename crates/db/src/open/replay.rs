@@ -19,39 +19,41 @@ use esker_format::edit::{Edit, ROWS_FRAME, RowChange, SegmentEntry};
 use esker_format::row::decode_row;
 use esker_format::{Schema, TableId, Value, ValueRef};
 use esker_log::Scan;
-use esker_table::segment::Segment;
+use esker_table::segment::{Segment, SegmentFiles};
 use esker_table::view::Unit;
 use esker_table::{KeyHasher, Location, Table as TableCore, TableWriter};
 use esker_vfs::Environment;
 
-use crate::engine::{Catalogue, TableEntry};
+use crate::engine::{Catalogue, Names, TableEntry};
 use crate::{Error, Result};
 
 /// What recovery found.
 pub(crate) struct Recovered {
     pub arena: Arc<Arena>,
-    pub database: u128,
     pub hash_key: [u64; 2],
     pub catalogue: Catalogue,
+    pub names: Names,
     pub next_unit: u64,
     pub segment_files: BTreeSet<u64>,
+    pub files: Arc<SegmentFiles>,
 }
 
 impl Recovered {
     /// A database without tables.
-    pub fn empty(arena: Arc<Arena>, database: u128, hash_key: [u64; 2]) -> Self {
+    pub fn empty(files: Arc<SegmentFiles>, arena: Arc<Arena>, hash_key: [u64; 2]) -> Self {
         let catalogue = Catalogue {
             tables: BTreeMap::new(),
-            names: BTreeMap::new(),
             next_table: 1,
             checkpoint_number: 0,
             checkpoint_commit: 0,
+            killed: 0,
             closed: false,
             broken: false,
             scratch: esker_format::codec::Writer::new(),
         };
         let segment_files = BTreeSet::new();
-        Self { arena, database, hash_key, catalogue, next_unit: 1, segment_files }
+        let names = Names::new();
+        Self { arena, hash_key, catalogue, names, next_unit: 1, segment_files, files }
     }
 }
 
@@ -70,7 +72,8 @@ pub(super) fn replay(
     checkpoint: Checkpoint,
     scan: &Scan,
 ) -> Result<Recovered> {
-    let mut recovered = Recovered::empty(arena, checkpoint.database, checkpoint.hash_key);
+    let files = SegmentFiles::new(environment.clone(), dir.to_owned(), checkpoint.database);
+    let mut recovered = Recovered::empty(files, arena, checkpoint.hash_key);
     recovered.next_unit = checkpoint.next_segment.max(1);
     recovered.catalogue.next_table = checkpoint.next_table;
     recovered.catalogue.checkpoint_number = checkpoint.number;
@@ -88,7 +91,7 @@ pub(super) fn replay(
         }
     }
     for table in tables.values_mut() {
-        assemble(environment, dir, &mut recovered, table)?;
+        assemble(environment, &mut recovered, table)?;
     }
     for frame in scan.frames() {
         let frame = frame?;
@@ -175,12 +178,7 @@ fn add_segments(recovered: &mut Recovered, state: &mut TableState, entries: Vec<
 }
 
 /// Opens a table's segments, fills its index, and restores its open rows.
-fn assemble(
-    environment: &Environment,
-    dir: &Path,
-    recovered: &mut Recovered,
-    table: &mut Table,
-) -> Result<()> {
+fn assemble(environment: &Environment, recovered: &mut Recovered, table: &mut Table) -> Result<()> {
     let state = &table.state;
     let schema = Arc::new(state.schema.clone());
     let hasher = KeyHasher::new(recovered.hash_key);
@@ -189,14 +187,7 @@ fn assemble(
     let core = Arc::new(core);
     let mut view = (*core.view()).clone();
     for segment in &state.segments {
-        let opened = Segment::open(
-            environment,
-            dir,
-            recovered.database,
-            &segment.entry,
-            &schema,
-            &recovered.arena,
-        )?;
+        let opened = Segment::open(&recovered.files, &segment.entry, &schema, &recovered.arena)?;
         opened.mark_initially_dead()?;
         for row in &segment.dead {
             let row = *row as usize;
@@ -208,8 +199,7 @@ fn assemble(
         view.insert(Unit::Segment(Arc::new(opened)));
     }
     core.set_view(view);
-    let index_covers =
-        super::index::fill(environment, dir, recovered.database, &core, state.index_file)?;
+    let index_covers = super::index::fill(environment, &recovered.files, &core, state.index_file)?;
     let mut writer = TableWriter::new(Arc::clone(&core), state.next_row_id);
     for group in &state.groups {
         for change in RowChange::decode_all(&group.rows)? {
@@ -233,7 +223,7 @@ fn assemble(
         index_file: state.index_file,
         index_covers,
     };
-    recovered.catalogue.names.insert(state.name.clone(), state.table);
+    recovered.names.insert(state.name.clone(), core);
     recovered.catalogue.tables.insert(state.table, entry);
     table.state.groups = Vec::new();
     Ok(())

@@ -2,12 +2,14 @@
 //! little that may still change beside them: which rows have died since.
 
 mod blocks;
+mod files;
 mod reader;
 mod touch;
 mod writer;
 
 use std::path::{Path, PathBuf};
 
+pub use files::SegmentFiles;
 pub use reader::{Created, Segment};
 pub use writer::{SegmentSpec, SegmentWriter, SinkTarget};
 

@@ -1,7 +1,6 @@
 //! Reading a segment.
 
 use std::ops::Range;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -13,10 +12,10 @@ use esker_format::segment::{
     ZoneEntry,
 };
 use esker_format::{Codes, ColumnSlice, Data, Dictionary, FieldId, Schema, Validity, ValueRef};
-use esker_vfs::{Environment, ErrorKind, Mapping, OpenMode};
+use esker_vfs::Mapping;
 
 use super::blocks::{Blocks, FOOTER_BLOCK, TRAILER_BLOCK, block_place};
-use super::segment_path;
+use super::files::SegmentFiles;
 use crate::location::{Location, row_word};
 use crate::{Error, Result};
 
@@ -34,7 +33,7 @@ pub struct Segment {
     pub(super) footer: Footer,
     pub(super) mapping: Mapping,
     pub(super) blocks: Option<Blocks>,
-    file: Option<(Environment, PathBuf)>,
+    files: Option<Arc<SegmentFiles>>,
     file_bytes: u64,
     holds_through: u64,
     positions: Vec<Option<usize>>,
@@ -51,19 +50,15 @@ impl Segment {
     /// # Errors
     /// `Corrupt` naming the file, or what the machine says.
     pub fn open(
-        environment: &Environment,
-        dir: &Path,
-        database: u128,
+        files: &Arc<SegmentFiles>,
         entry: &esker_format::edit::SegmentEntry,
         schema: &Schema,
         arena: &Arc<Arena>,
     ) -> Result<Self> {
-        let path = segment_path(dir, entry.id);
+        let path = files.path(entry.id);
+        let database = files.database();
         let at = |e: Error| e.at(path.display());
-        let file = environment.files.open(&path, OpenMode::Read).map_err(|e| match e.kind() {
-            ErrorKind::NotFound => Error::corrupt(format!("{e}, though the catalogue names it")),
-            _ => e.into(),
-        })?;
+        let file = files.open(entry.id)?;
         let len = file.len()?;
         if len != entry.file_bytes {
             let want = entry.file_bytes;
@@ -92,10 +87,9 @@ impl Segment {
         let checksums = std::mem::take(&mut footer.block_checksums);
         let data_end = trailer.footer_offset;
         let blocks = Blocks::new(file, path.clone(), database, entry.id, data_end, checksums);
-        let file = Some((environment.clone(), path));
         let mut segment = Self::assemble(footer, mapping, schema, arena)?;
         segment.blocks = Some(blocks);
-        segment.file = file;
+        segment.files = Some(Arc::clone(files));
         segment.file_bytes = len;
         segment.holds_through = entry.holds_through;
         Ok(segment)
@@ -136,7 +130,7 @@ impl Segment {
             footer,
             mapping,
             blocks: None,
-            file: None,
+            files: None,
             file_bytes: 0,
             holds_through: 0,
             positions,
@@ -479,10 +473,8 @@ impl Segment {
 
 impl Drop for Segment {
     fn drop(&mut self) {
-        if let (true, Some((environment, path))) = (self.doomed.load(Ordering::Relaxed), &self.file)
-        {
-            // A file that stays behind is named by no catalogue and goes at the next open.
-            let _ = environment.files.remove(path);
+        if let (true, Some(files)) = (self.doomed.load(Ordering::Relaxed), &self.files) {
+            files.remove(self.id);
         }
     }
 }

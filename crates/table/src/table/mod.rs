@@ -15,7 +15,7 @@ mod snapshot;
 mod writer;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
 use esker_arena::{Arena, Category, PartitionedHash};
@@ -37,6 +37,8 @@ pub struct Table {
     index: PartitionedHash,
     live: AtomicU64,
     drop_horizon: AtomicU64,
+    created_at: AtomicU64,
+    dropped: AtomicBool,
 }
 
 impl Table {
@@ -62,6 +64,8 @@ impl Table {
             index,
             live: AtomicU64::new(0),
             drop_horizon: AtomicU64::new(0),
+            created_at: AtomicU64::new(0),
+            dropped: AtomicBool::new(false),
         })
     }
 
@@ -75,6 +79,28 @@ impl Table {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The commit that created it; 0 when that was before the database was opened.
+    #[must_use]
+    pub fn created_at(&self) -> u64 {
+        self.created_at.load(Ordering::Acquire)
+    }
+
+    /// Notes the commit that creates it, before anybody can find it.
+    pub fn set_created_at(&self, commit: u64) {
+        self.created_at.store(commit, Ordering::Release);
+    }
+
+    /// True once it has been dropped; snapshots that are older go on reading it.
+    #[must_use]
+    pub fn is_dropped(&self) -> bool {
+        self.dropped.load(Ordering::Acquire)
+    }
+
+    /// Notes that it has been dropped.
+    pub fn set_dropped(&self) {
+        self.dropped.store(true, Ordering::Release);
     }
 
     /// The schema.

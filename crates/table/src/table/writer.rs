@@ -41,6 +41,14 @@ pub struct PreparedPut {
     pub row_id: u64,
 }
 
+impl PreparedPut {
+    /// True when a living version is replaced.
+    #[must_use]
+    pub fn is_update(&self) -> bool {
+        self.existing.is_some_and(|e| e.deleted == 0)
+    }
+}
+
 /// The writing end of a table.
 pub struct TableWriter {
     table: Arc<Table>,

@@ -379,14 +379,16 @@ impl Client {
         if key == [Value::Uint(u64::MAX >> 1)] {
             return;
         }
-        let Some(Begun { db, from, .. }) = self.world.begin(None, None) else { return };
+        let Some(Begun { db, .. }) = self.world.begin(None, None) else { return };
+        // Finding a table may wait until it is durable.
+        let table = db.table(&name);
         let at = db.info().visible_commit;
-        let found = db.table(&name).and_then(|table| table.get(&key));
+        let found = table.and_then(|table| table.get(&key));
         match found {
             Ok(row) => {
                 let row = row.map(esker::Row::into_values);
                 self.world.note(|| format!("get {name} {key:?} at {at}: {row:?}"));
-                self.world.saw(at, from, &name, Saw::Row(ident, row));
+                self.world.saw(at, &name, Saw::Row(ident, row));
             }
             Err(e) => self.read_failed(&e),
         }
@@ -394,20 +396,20 @@ impl Client {
 
     fn scan(&mut self, state: &State) {
         let Some((name, _)) = self.pick_table(state) else { return };
-        let Some(Begun { db, from, .. }) = self.world.begin(None, None) else { return };
+        let Some(Begun { db, .. }) = self.world.begin(None, None) else { return };
         let read = || -> esker::Result<_> {
             let snapshot = db.snapshot()?;
             Ok((snapshot.commit(), snapshot.table(&name)?.rows()?))
         };
         match read() {
-            Ok((at, rows)) => self.world.saw(at, from, &name, Saw::Rows(rows)),
+            Ok((at, rows)) => self.world.saw(at, &name, Saw::Rows(rows)),
             Err(e) => self.read_failed(&e),
         }
     }
 
     /// Takes a snapshot, reads one, or lets one go.
     fn use_snapshot(&mut self, state: &State) {
-        let Some(Begun { db, from, .. }) = self.world.begin(None, None) else { return };
+        let Some(Begun { db, .. }) = self.world.begin(None, None) else { return };
         let draw = self.generator.below(10);
         if self.snapshots.is_empty() || (draw < 3 && self.snapshots.len() < SNAPSHOTS_MAX) {
             match db.snapshot() {
@@ -435,16 +437,18 @@ impl Client {
         match read() {
             Ok((rows, count)) => {
                 self.world.note(|| format!("read {name} at {at}"));
-                self.world.saw(at, from, &name, Saw::Rows(rows));
-                self.world.saw(at, from, &name, Saw::Count(count));
+                self.world.saw(at, &name, Saw::Rows(rows));
+                self.world.saw(at, &name, Saw::Count(count));
             }
             Err(e) => self.read_failed(&e),
         }
-        self.get_at(state, &name, chosen, from);
+        self.get_at(&name, chosen);
     }
 
     /// Looks one row up as of a snapshot.
-    fn get_at(&mut self, state: &State, name: &str, chosen: usize, from: u64) {
+    fn get_at(&mut self, name: &str, chosen: usize) {
+        let Some(snapshot) = self.snapshots.get(chosen) else { return };
+        let state = Arc::clone(self.world.lock().history.at(snapshot.commit()));
         let Some(table) = state.table(name) else { return };
         let (ident, key) = self.pick_row(table);
         let Some(snapshot) = self.snapshots.get(chosen) else { return };
@@ -454,7 +458,7 @@ impl Client {
         match snapshot.table(name).and_then(|table| table.get(&key)) {
             Ok(row) => {
                 let row = row.map(esker::Row::into_values);
-                self.world.saw(snapshot.commit(), from, name, Saw::Row(ident, row));
+                self.world.saw(snapshot.commit(), name, Saw::Row(ident, row));
             }
             Err(e) => self.read_failed(&e),
         }

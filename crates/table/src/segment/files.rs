@@ -1,0 +1,93 @@
+//! The segment files of one database, for as long as it owns its directory.
+//!
+//! Segments, loads and snapshots may outlive the database's being open: memory stays readable.
+//! From the moment the directory's lock is given up, though, another process may reuse file names,
+//! so that nothing may be created or removed any more.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use esker_vfs::{Environment, ErrorKind, File, OpenMode};
+
+use super::segment_path;
+use crate::{Error, Result};
+
+/// Creates, opens and removes the segment files of a database.
+#[derive(Debug)]
+pub struct SegmentFiles {
+    environment: Environment,
+    dir: PathBuf,
+    database: u128,
+    /// False once the directory may belong to somebody else. The lock is held while a name is made
+    /// or removed, so that giving up waits for it.
+    owned: Mutex<bool>,
+}
+
+impl SegmentFiles {
+    /// The files in a directory whose lock the caller holds.
+    #[must_use]
+    pub fn new(environment: Environment, dir: PathBuf, database: u128) -> Arc<Self> {
+        Arc::new(Self { environment, dir, database, owned: Mutex::new(true) })
+    }
+
+    /// The database's random identity, which checksums are bound to.
+    #[must_use]
+    pub fn database(&self) -> u128 {
+        self.database
+    }
+
+    /// The path of a segment.
+    #[must_use]
+    pub fn path(&self, id: u64) -> PathBuf {
+        segment_path(&self.dir, id)
+    }
+
+    /// The directory.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Nothing is created or removed from here on: the directory is about to be unlocked.
+    pub fn give_up(&self) {
+        *self.owned.lock().unwrap_or_else(PoisonError::into_inner) = false;
+    }
+
+    /// Creates the file of a new segment.
+    ///
+    /// # Errors
+    /// `InvalidInput` once the directory has been given up, or what the machine says.
+    pub fn create(&self, id: u64) -> Result<Arc<dyn File>> {
+        let owned = self.owned.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*owned {
+            return Err(Error::new(crate::ErrorKind::InvalidInput, "the database is closed"));
+        }
+        Ok(self.environment.files.open(&self.path(id), OpenMode::CreateNew)?)
+    }
+
+    /// Opens the file of a segment that the catalogue names.
+    ///
+    /// # Errors
+    /// `Corrupt` when it is not there, or what the machine says.
+    pub fn open(&self, id: u64) -> Result<Arc<dyn File>> {
+        let opened = self.environment.files.open(&self.path(id), OpenMode::Read);
+        opened.map_err(|e| match e.kind() {
+            ErrorKind::NotFound => Error::corrupt(format!("{e}, though the catalogue names it")),
+            _ => e.into(),
+        })
+    }
+
+    /// Removes the file of a segment that nothing names. One that stays behind goes at the next
+    /// open.
+    pub fn remove(&self, id: u64) {
+        self.remove_other(&self.path(id));
+    }
+
+    /// Removes another file of the directory that nothing names any more.
+    pub fn remove_other(&self, path: &Path) {
+        let owned = self.owned.lock().unwrap_or_else(PoisonError::into_inner);
+        if *owned {
+            let _ = self.environment.files.remove(path);
+        }
+    }
+}
