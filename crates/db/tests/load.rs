@@ -207,88 +207,92 @@ fn variable(column: &mut Column) -> &mut VariableValues {
     values
 }
 
+type Damage = fn(&mut Batch);
+
+/// Damage to what a batch consists of, and what is said of it.
+const SHAPES: [(Damage, &str); 6] = [
+    (|b| drop(b.columns.pop()), "expected 3 columns, found 2"),
+    (|b| b.columns[0].data_type = DataType::Bytes, "field \"text\": expected text, found bytes"),
+    (
+        |b| b.columns[2].values = Values::I8(vec![0; 4]),
+        "field \"bool\": expected values stored as those of bool are",
+    ),
+    (|b| b.columns[1].truncate(3), "field \"bytes\": expected 4 rows, found 3"),
+    (
+        |b| variable(&mut b.columns[0]).offsets.clear(),
+        "field \"text\": expected one offset more than rows, found none",
+    ),
+    (
+        |b| b.columns[2].nulls = Some(vec![0; 3]),
+        "field \"bool\": expected NULL marks of 4 rows, found 3",
+    ),
+];
+
+/// Damage to the values of rows, and what is said of it when these are rows 4 to 7.
+const VALUES: [(Damage, &str); 10] = [
+    (
+        |b| b.columns[2].nulls = Some(vec![0, 1, 2, 0]),
+        "row 6: field \"bool\": expected a NULL mark of 0 or 1, found 2",
+    ),
+    (|b| b.columns[0].nulls = Some(vec![0, 0, 0, 1]), "row 7: field \"text\" must not be null"),
+    (
+        |b| b.columns[0].nulls = Some(vec![0, 9, 0, 1]),
+        "row 5: field \"text\": expected a NULL mark of 0 or 1, found 9",
+    ),
+    (
+        |b| b.columns[2].values = Values::U8(vec![1, 0, 0, 3]),
+        "row 7: field \"bool\": expected a bool of 0 or 1, found 3",
+    ),
+    (
+        |b| variable(&mut b.columns[1]).offsets[2] = 1,
+        "row 5: field \"bytes\": expected offsets that rise, found 2, 1",
+    ),
+    (
+        |b| variable(&mut b.columns[1]).offsets[4] = 9,
+        "row 7: field \"bytes\": expected an end up to 8, found 9",
+    ),
+    (
+        |b| {
+            let values = variable(&mut b.columns[1]);
+            values.heap.resize(9 << 20, 0);
+            values.offsets[4] = 9 << 20;
+        },
+        "row 7: field \"bytes\": 9437178 bytes, at most 8388608",
+    ),
+    (
+        |b| variable(&mut b.columns[0]).heap[0] = 0x80,
+        "row 4: field \"text\": expected UTF-8: invalid utf-8 sequence of 1 bytes from index 0",
+    ),
+    // Within a character of two bytes.
+    (
+        |b| variable(&mut b.columns[0]).offsets[1] = 6,
+        "row 4: field \"text\": expected UTF-8: incomplete utf-8 byte sequence from index 5",
+    ),
+    (
+        |b| {
+            let values = variable(&mut b.columns[0]);
+            values.offsets.pop();
+            values.offsets.push(10);
+        },
+        "row 7: field \"text\": expected UTF-8: incomplete utf-8 byte sequence from index 0",
+    ),
+];
+
 #[test]
 fn a_batch_that_is_none_of_the_schema_is_refused_and_changes_nothing() {
-    type Damage = fn(&mut Batch);
-    let cases: [(Damage, &str); 16] = [
-        (|b| drop(b.columns.pop()), "expected 3 columns, found 2"),
-        (
-            |b| b.columns[0].data_type = DataType::Bytes,
-            "field \"text\": expected text, found bytes",
-        ),
-        (
-            |b| b.columns[2].values = Values::I8(vec![0; 4]),
-            "field \"bool\": expected values stored as those of bool are",
-        ),
-        (|b| b.columns[1].truncate(3), "field \"bytes\": expected 4 rows, found 3"),
-        (
-            |b| variable(&mut b.columns[0]).offsets.clear(),
-            "field \"text\": expected one offset more than rows, found none",
-        ),
-        (
-            |b| b.columns[2].nulls = Some(vec![0; 3]),
-            "field \"bool\": expected NULL marks of 4 rows, found 3",
-        ),
-        (
-            |b| b.columns[2].nulls = Some(vec![0, 1, 2, 0]),
-            "row 6: field \"bool\": expected a NULL mark of 0 or 1, found 2",
-        ),
-        (|b| b.columns[0].nulls = Some(vec![0, 0, 0, 1]), "row 7: field \"text\" must not be null"),
-        (
-            |b| b.columns[0].nulls = Some(vec![0, 9, 0, 1]),
-            "row 5: field \"text\": expected a NULL mark of 0 or 1, found 9",
-        ),
-        (
-            |b| b.columns[2].values = Values::U8(vec![1, 0, 0, 3]),
-            "row 7: field \"bool\": expected a bool of 0 or 1, found 3",
-        ),
-        (
-            |b| variable(&mut b.columns[1]).offsets[2] = 1,
-            "row 5: field \"bytes\": expected offsets that rise, found 2, 1",
-        ),
-        (
-            |b| variable(&mut b.columns[1]).offsets[4] = 9,
-            "row 7: field \"bytes\": expected an end up to 8, found 9",
-        ),
-        (
-            |b| {
-                let values = variable(&mut b.columns[1]);
-                values.heap.resize(9 << 20, 0);
-                values.offsets[4] = 9 << 20;
-            },
-            "row 7: field \"bytes\": 9437178 bytes, at most 8388608",
-        ),
-        (
-            |b| variable(&mut b.columns[0]).heap[0] = 0x80,
-            "row 4: field \"text\": expected UTF-8: invalid utf-8 sequence of 1 bytes from index 0",
-        ),
-        // Within a character of two bytes.
-        (
-            |b| variable(&mut b.columns[0]).offsets[1] = 6,
-            "row 4: field \"text\": expected UTF-8: incomplete utf-8 byte sequence from index 5",
-        ),
-        (
-            |b| {
-                let values = variable(&mut b.columns[0]);
-                values.offsets.pop();
-                values.offsets.push(10);
-            },
-            "row 7: field \"text\": expected UTF-8: incomplete utf-8 byte sequence from index 0",
-        ),
-    ];
     let db = small_segments().memory().unwrap();
     let (schema, good) = mixed();
     let t = db.create_table("mixed", schema).unwrap();
     let mut load = t.load().unwrap();
     load.push(good.clone()).unwrap();
     let mut appender = t.appender();
-    for (damage, wanted) in cases {
+    for (damage, wanted) in SHAPES.iter().chain(&VALUES) {
         let mut batch = good.clone();
         damage(&mut batch);
         let e = appender.append_batch(&batch).unwrap_err();
         assert_eq!(e.kind(), ErrorKind::InvalidInput, "{e}");
         let e = load.push(batch).unwrap_err();
-        assert_eq!((e.kind(), e.to_string().as_str()), (ErrorKind::InvalidInput, wanted));
+        assert_eq!((e.kind(), e.to_string().as_str()), (ErrorKind::InvalidInput, *wanted));
     }
     appender.finish().unwrap();
     assert_eq!((load.rows(), t.count().unwrap()), (4, 0));
