@@ -150,7 +150,7 @@ fn campaign(arguments: &[&str]) -> Result<Outcome> {
 /// A real process that is killed while it writes, a few times.
 fn kill_loop() -> Result<Outcome> {
     let package = ["run", "--release", "--locked", "--package", "esker-testkit"];
-    let program = ["--bin", "kill_loop", "--", "10"];
+    let program = ["--bin", "kill_loop", "--", "--cycles", "10"];
     once(Program::cargo(&package).arguments(&program)).run().map(|()| Outcome::Passed)
 }
 

@@ -57,9 +57,12 @@ fn refused(file: &mut File, path: &Path) -> Error {
 impl Drop for OsLock {
     fn drop(&mut self) {
         if self.mode == LockMode::Exclusive {
-            // So that nobody is told of a holder who is gone; closing the file releases the lock.
+            // So that nobody is told of a holder who is gone.
             let _ = self.file.set_len(0);
         }
+        // Closing alone would leave the lock to a child process that is just being started and
+        // has not yet closed what it inherited.
+        let _ = self.file.unlock();
     }
 }
 
