@@ -6,9 +6,6 @@
 mod fixture;
 
 use esker::{DataType, Database, ErrorKind, Options, Schema, Value};
-use esker_vfs::sim::{
-    CallKind, CrashChoice, FaultKind, Options as SimOptions, Repeat, Script, Simulation,
-};
 use fixture::{Directory, people, person};
 
 fn small_segments() -> Options {
@@ -63,36 +60,6 @@ fn a_database_whose_log_is_missing_is_damaged_not_new() {
         assert!(e.to_string().contains("log files are missing"), "{e}");
     }
     assert_eq!(dir.files(), files);
-}
-
-/// Of two checkpoints that no frame named, the older was relied on, though its sync had failed.
-#[test]
-fn of_several_checkpoints_only_a_named_one_is_relied_on() {
-    let machine = Simulation::new(3, SimOptions { record: true, ..SimOptions::default() });
-    let open = |machine: &Simulation| {
-        Options::new().background(false).environment(machine.environment()).open("db").unwrap()
-    };
-    let db = open(&machine);
-    let table = db.create_table("numbers", numbers()).unwrap();
-    table.insert(&[Value::Uint(1)]).unwrap();
-    db.checkpoint().unwrap();
-    table.insert(&[Value::Uint(2)]).unwrap();
-    // The files of failed checkpoints are removed: keep that from happening, as a kill would.
-    for _ in 0..2 {
-        let sync = Script::fault(CallKind::Sync, 0, FaultKind::SyncErrorExt4Ordered, Repeat::Once);
-        machine.add_script(sync.on_paths_with("checkpoint-"));
-        let stay = Script::fault(CallKind::Remove, 0, FaultKind::NameError, Repeat::Once);
-        machine.add_script(stay.on_paths_with("checkpoint-"));
-        assert!(db.checkpoint().is_err());
-    }
-    let image = machine.crash_image(CrashChoice::KeepAll);
-    let killed =
-        Simulation::from_image(&image, 4, SimOptions { record: true, ..SimOptions::default() });
-    let again = open(&killed);
-    assert_eq!(again.table("numbers").unwrap().count().unwrap(), 2);
-    let image = killed.crash_image(CrashChoice::KeepNone);
-    let after = Simulation::from_image(&image, 5, SimOptions::default());
-    assert_eq!(open(&after).table("numbers").unwrap().count().unwrap(), 2);
 }
 
 #[test]

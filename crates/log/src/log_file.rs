@@ -33,7 +33,6 @@ pub(crate) fn numbers(files: &dyn FileSystem, dir: &Path) -> Result<Vec<u64>> {
 
 /// Where bytes of a log file stand, for their checksum.
 pub(crate) fn place(database: u128, number: u64, offset: u64) -> Place {
-    let offset = if planted("checksum_not_bound_to_position") { 0 } else { offset };
     esker_format::frame::place(database, number, offset)
 }
 

@@ -69,9 +69,9 @@ impl Engine {
             catalogue.checkpoint_number += 1;
             (pinned, commit, catalogue.checkpoint_number, catalogue.next_table, guard)
         };
-        if !esker_log::sabotage::planted("checkpoint_ahead_of_log") {
-            log.flush()?;
-        }
+        log.flush()?;
+        let late = esker_log::sabotage::planted("checkpoint_ahead_of_log");
+        let commit = if late { self.watermarks.published() } else { commit };
         let checkpoint = Checkpoint {
             database: self.database,
             number,

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use esker_vfs::sim::Generator;
 
 use super::{
-    Report, WORKLOADS, crash_busy_workload, crash_workload, exhaust, lying_workload, rot_workload,
-    sabotage, same_twice, sweep_workload,
+    Report, WORKLOADS, crash_busy_workload, crash_workload, directed, exhaust, lying_workload,
+    rot_workload, sabotage, same_twice, sweep_workload,
 };
 
 const USAGE: &str = "\
@@ -19,6 +19,7 @@ usage: crash [MODE] [--seed N] [--threads N]
   --busy N          the same with many clients, seals, merges and checkpoints at once
   --sweep [N]       N short workloads, in which each call fails, once and for ever, in each way
   --exhaustive [N]  every workload of up to 3 operations, every I/O, every subset; or a sample of N
+  --directed        scenarios that chance finds too seldom
   --determinism N   N seeds, each run twice
   --rot N           closed databases, until N damaged images are read
   --lying-fsync N   disks that lie, until N images are checked
@@ -91,6 +92,7 @@ impl Arguments {
                 gather(threads, Goal::Workloads(number), |n| exhaust(pick(n).unwrap_or_default()))
             }
             "--exhaustive" => gather(threads, Goal::Workloads(WORKLOADS), exhaust),
+            "--directed" => directed(seed),
             "--busy" => gather(threads, images(20_000), |n| crash_busy_workload(first + n)),
             "--workload" => crash_workload(number),
             "--busy-workload" => crash_busy_workload(number),

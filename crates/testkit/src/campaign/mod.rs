@@ -2,6 +2,7 @@
 
 pub mod command;
 mod damage;
+mod directed;
 mod exhaustive;
 mod images;
 mod report;
@@ -14,6 +15,7 @@ use esker_vfs::sim::Generator;
 
 use crate::workload::{self, Config, Plan};
 pub use damage::{lying_workload, rot_workload};
+pub use directed::directed;
 pub use exhaustive::{WORKLOADS, exhaust};
 pub use images::{Checker, Expected, choose, crash_everywhere};
 pub use report::{DEPTH_MAX, Failed, Report};

@@ -9,7 +9,8 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use super::{
-    Report, crash_busy_workload, crash_workload, lying_workload, rot_workload, sweep_workload,
+    Report, crash_busy_workload, crash_workload, directed, lying_workload, rot_workload,
+    sweep_workload,
 };
 
 /// Every planted bug: its name, and what it does.
@@ -22,7 +23,7 @@ pub const BUGS: &[(&str, &str)] = &[
     ("void_frame_resurrected", "frames of an ended epoch come back"),
     ("stale_epoch_accepted", "an epoch that was never finished counts"),
     ("append_after_short_write", "a batch is repeated behind its torn first attempt"),
-    ("checksum_not_bound_to_position", "a frame is valid anywhere in its file"),
+    ("checksum_not_bound_to_position", "a block of a segment is valid anywhere"),
     ("recovery_trusts_page_cache", "recovery does not rewrite what may be in memory only"),
     ("durable_through_too_high", "frames claim commits durable that are not yet"),
     ("poison_ignored", "a failed sync is taken for a success"),
@@ -30,7 +31,7 @@ pub const BUGS: &[(&str, &str)] = &[
     ("skip_segment_dir_fsync", "a segment is named before its name is durable"),
     ("skip_checkpoint_fsync", "a checkpoint is named before it is synced"),
     ("skip_checkpoint_dir_fsync", "a checkpoint is named before its name is durable"),
-    ("checkpoint_ahead_of_log", "a checkpoint holds commits that are not durable"),
+    ("checkpoint_ahead_of_log", "a checkpoint claims commits that it does not hold"),
     ("unnamed_checkpoint_trusted", "a checkpoint is relied on that no frame names"),
     ("log_removed_before_checkpoint", "old log files go before the checkpoint is named"),
     ("publish_before_durable", "a merge is swapped in, and its inputs go, before its frame"),
@@ -59,7 +60,8 @@ const CAUGHT: &str = "CAUGHT by ";
 #[must_use]
 pub fn run_planted(seed: u64) -> Option<String> {
     type Phase = (&'static str, u64, fn(u64) -> Report);
-    let phases: [Phase; 6] = [
+    let phases: [Phase; 7] = [
+        ("directed scenarios", 1, directed),
         ("crash campaign", 60, crash_workload),
         ("busy crash campaign", 80, crash_busy_workload),
         ("rot", 12, rot_workload),
