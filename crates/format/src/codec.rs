@@ -138,12 +138,14 @@ impl<'a> Reader<'a> {
 
     /// How many bytes have been read.
     #[must_use]
+    #[inline]
     pub fn position(&self) -> usize {
         self.at
     }
 
     /// How many bytes are left.
     #[must_use]
+    #[inline]
     pub fn remaining(&self) -> usize {
         self.bytes.len() - self.at
     }
@@ -152,6 +154,7 @@ impl<'a> Reader<'a> {
     ///
     /// # Errors
     /// `Corrupt` when fewer are left; likewise for every method below.
+    #[inline]
     pub fn raw(&mut self, n: usize) -> Result<&'a [u8]> {
         let end = self.at.checked_add(n).filter(|end| *end <= self.bytes.len());
         match end.and_then(|end| Some((end, self.bytes.get(self.at..end)?))) {
@@ -173,31 +176,37 @@ impl<'a> Reader<'a> {
     }
 
     /// One byte.
+    #[inline]
     pub fn u8(&mut self) -> Result<u8> {
         Ok(u8::from_le_bytes(self.array()?))
     }
 
     /// Two bytes.
+    #[inline]
     pub fn u16(&mut self) -> Result<u16> {
         Ok(u16::from_le_bytes(self.array()?))
     }
 
     /// Four bytes.
+    #[inline]
     pub fn u32(&mut self) -> Result<u32> {
         Ok(u32::from_le_bytes(self.array()?))
     }
 
     /// Eight bytes.
+    #[inline]
     pub fn u64(&mut self) -> Result<u64> {
         Ok(u64::from_le_bytes(self.array()?))
     }
 
     /// Eight bytes, two's complement.
+    #[inline]
     pub fn i64(&mut self) -> Result<i64> {
         Ok(i64::from_le_bytes(self.array()?))
     }
 
     /// A LEB128 number.
+    #[inline]
     pub fn varint(&mut self) -> Result<u64> {
         let (start, mut v, mut shift) = (self.at, 0u64, 0u32);
         loop {
@@ -224,6 +233,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Bytes after their count.
+    #[inline]
     pub fn bytes(&mut self) -> Result<&'a [u8]> {
         let n = self.count(self.bytes.len())?;
         self.raw(n)
@@ -238,6 +248,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Succeeds only at the end of the buffer.
+    #[inline]
     pub fn finish(self) -> Result<()> {
         match self.remaining() {
             0 => Ok(()),
