@@ -8,20 +8,25 @@ use esker_format::ValueRef;
 use crate::Result;
 use crate::bench::{Bench, schema, segments};
 use crate::environment::one_core;
-use crate::machine::touch;
 use crate::outcome::Outcome;
 use crate::process::CpuTime;
 
 /// Five integers and the row's share of what the engine keeps about rows.
 const BYTES: f64 = 48.0;
 
+/// Appends twice, and measures the second time: memory that the virtual machine has not used for
+/// a while must first come from its host, which takes several times as long as all the rest.
 pub(crate) fn run(bench: &mut Bench) -> Result<Outcome> {
+    append(bench)?;
+    append(bench)
+}
+
+fn append(bench: &Bench) -> Result<Outcome> {
     let fields = ["a", "b", "c", "d", "e"].map(|name| (name, DataType::I64));
     let options = Options::new().environment(one_core()).memory_limit(16 << 30);
     let database = options.memory()?;
     let table = database.create_table("numbers", schema(&fields, &[])?)?;
     let rows = i64::try_from(bench.rows)?;
-    touch(1 << 30);
     let cpu = CpuTime::of_thread()?;
     let start = Instant::now();
     let mut appender = table.appender();

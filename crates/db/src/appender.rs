@@ -25,6 +25,8 @@ pub struct Appender {
     batch: Batch,
     /// For declared keys: rows, since each is looked up.
     rows: Vec<Vec<Value>>,
+    /// How many rows are gathered.
+    gathered: usize,
     /// The most bytes that the gathered rows take in the log.
     bytes: usize,
     /// The most bytes of a row in the log, without its texts and bytes.
@@ -43,7 +45,8 @@ impl Appender {
         let fields = schema.fields().iter().enumerate();
         let variable = fields.filter(|(_, f)| is_variable(f)).map(|(p, _)| p).collect();
         let row_bytes = row_bytes(&schema);
-        Self { table, schema, batch, rows: Vec::new(), bytes: 0, row_bytes, generated, variable }
+        let (rows, gathered, bytes) = (Vec::new(), 0, 0);
+        Self { table, schema, batch, rows, gathered, bytes, row_bytes, generated, variable }
     }
 
     /// Adds a row.
@@ -68,10 +71,8 @@ impl Appender {
             self.rows.push(fit_row(&self.schema, row)?);
         }
         self.bytes += bytes;
-        if self.batch.len() >= BATCH_ROWS
-            || self.rows.len() >= BATCH_ROWS
-            || self.bytes >= BATCH_BYTES
-        {
+        self.gathered += 1;
+        if self.gathered >= BATCH_ROWS || self.bytes >= BATCH_BYTES {
             self.flush()?;
         }
         Ok(())
@@ -97,6 +98,7 @@ impl Appender {
     /// `AlreadyExists` when a key does: none of the rows since the last flush is added then.
     pub fn flush(&mut self) -> Result<()> {
         self.bytes = 0;
+        self.gathered = 0;
         if !self.batch.is_empty() {
             let result = self.table.engine.commit_batch(self.table.core.id(), &self.batch);
             self.batch.columns.iter_mut().for_each(esker_format::Column::clear);
