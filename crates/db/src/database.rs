@@ -9,10 +9,9 @@ use esker_format::TableId;
 use esker_format::edit::Edit;
 use esker_format::schema::validate_name;
 use esker_query::{Query, QueryResult};
-use esker_table::view::Unit;
 
 use crate::engine::{Engine, Journal, no_table};
-use crate::maintenance::{frozen_groups, index_path};
+use crate::maintenance::index_path;
 use crate::{Error, ErrorKind, Options, Result, Snapshot, Table};
 
 /// A longer log is checkpointed when the database is closed, in bytes.
@@ -109,9 +108,7 @@ impl Database {
             core.set_dropped();
             engine.change_names(|names| drop(names.remove(name)));
             let entry = catalogue.tables.remove(&id);
-            if let Some(entry) = &entry {
-                engine.forget_frozen(frozen_groups(entry).iter().map(Unit::byte_count).sum());
-            }
+            engine.recount_frozen(&catalogue);
             engine.watermarks.publish(ticket.commit());
             (ticket, entry.map_or(0, |entry| entry.index_file))
         };

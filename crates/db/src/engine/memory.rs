@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::{Catalogue, Engine};
+use crate::maintenance::frozen_groups;
 use crate::{Error, ErrorKind, Result};
 
 /// How long a writer waits before it looks again by itself.
@@ -31,7 +32,7 @@ impl Engine {
     pub(super) fn wait_for_memory(&self) -> Result<()> {
         let mut failures = None;
         while self.is_short_of_memory() {
-            if !self.is_durable() {
+            if !self.is_durable() || !self.options.background {
                 return self.refuse_over_budget();
             }
             if self.frozen_bytes.load(Ordering::Relaxed) == 0 {
@@ -111,10 +112,11 @@ impl Engine {
         true
     }
 
-    /// Groups of so many bytes are sealed, or gone with their table.
-    pub(crate) fn forget_frozen(&self, bytes: u64) {
-        let less = |frozen: u64| Some(frozen.saturating_sub(bytes));
-        // It always has a next value.
-        let _ = self.frozen_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+    /// Counts what waits to be sealed anew: some of it was sealed, or went with its table, and a
+    /// table that is dropped while it is sealed must not be taken off twice.
+    pub(crate) fn recount_frozen(&self, catalogue: &Catalogue) {
+        let frozen = catalogue.tables.values().flat_map(frozen_groups);
+        let bytes = frozen.map(|unit| unit.byte_count()).sum();
+        self.frozen_bytes.store(bytes, Ordering::Relaxed);
     }
 }

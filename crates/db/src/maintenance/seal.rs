@@ -31,7 +31,6 @@ impl Engine {
             Unit::Segment(_) => 0,
         });
         let through = through.max().unwrap_or_default();
-        let bytes: u64 = groups.iter().map(Unit::byte_count).sum();
         // Deletes go on after the newest row, and a checkpoint may have put some of them out of
         // reach of replay: the segment has to hold all there are.
         let late = !esker_log::sabotage::planted("seal_forgets_late_deletes");
@@ -48,13 +47,12 @@ impl Engine {
         sink.keep();
         let segments = rewritten.entries();
         let edit = Edit::Seal { table: table.id(), through, segments };
-        if self.install(&table, rewritten, &edit)? {
-            let mut catalogue = self.lock();
-            if let Some(entry) = catalogue.tables.get_mut(&table.id()) {
-                entry.sealed_through = entry.sealed_through.max(through);
-            }
+        let installed = self.install(&table, rewritten, &edit)?;
+        let mut catalogue = self.lock();
+        if let Some(entry) = catalogue.tables.get_mut(&table.id()).filter(|_| installed) {
+            entry.sealed_through = entry.sealed_through.max(through);
         }
-        self.forget_frozen(bytes);
+        self.recount_frozen(&catalogue);
         Ok(true)
     }
 

@@ -36,7 +36,7 @@ impl Segment {
     #[inline]
     fn touch_bytes(&self, extent: Extent, start: usize, width: usize) -> u8 {
         let start = usize::try_from(extent.offset).unwrap_or(usize::MAX).saturating_add(start);
-        let last = start + width.max(1) - 1;
+        let last = start.saturating_add(width.max(1) - 1);
         if self.blocks.as_ref().is_some_and(|b| !b.are_verified(start as u64, last as u64)) {
             return 0;
         }
