@@ -41,6 +41,18 @@ fn found(index: &PartitionedHash, hash: u64, value: u64) -> bool {
     index.candidates(hash, equal).is_break()
 }
 
+fn import(index: &PartitionedHash, entries: &[(u32, u64)]) -> Result<(), ArenaError> {
+    let import = index.start_import(entries.len() as u64)?;
+    let mut rest = entries;
+    for part in 0..import.parts() {
+        let end = rest.partition_point(|entry| import.part_of(entry.0) == part);
+        let (own, others) = rest.split_at(end);
+        import.build(part, own)?;
+        rest = others;
+    }
+    import.finish()
+}
+
 fn look_ups(index: &PartitionedHash, count: u64) {
     let order = |number: u64| mix(number ^ 0x5555) % count + 1;
     let looked = 4_000_000;
@@ -90,7 +102,7 @@ fn index(arena: &Arc<Arena>, count: u64) -> Result<(), ArenaError> {
     drop(index);
 
     let imported = PartitionedHash::new(arena, Category::Index)?;
-    timed("import", count, || imported.import(exported.iter().copied(), exported.len()))?;
+    timed("import", count, || import(&imported, &exported))?;
     per_entry(&imported);
     look_ups(&imported, count);
     drop(imported);

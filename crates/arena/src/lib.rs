@@ -40,6 +40,6 @@ pub use append_vec::{AppendReader, AppendVec, Appender, chunk_end};
 pub use arena::{Arena, ArenaOptions, Category};
 pub use byte_heap::{ByteHeap, ByteReader, ByteWriter};
 pub use error::{ArenaError, ArenaErrorKind};
-pub use partitioned_hash::{Export, PartitionedHash, tag_of};
+pub use partitioned_hash::{Export, Import, PartitionedHash, tag_of};
 pub use reader_registry::{ReaderGuard, ReaderRegistry};
 pub use sparse_words::SparseWords;

@@ -8,7 +8,7 @@ use crate::error::ArenaError;
 use crate::partitioned_hash::directory::{Directory, Leaf, MOST_BITS};
 use crate::partitioned_hash::draft::Draft;
 use crate::partitioned_hash::index::Index;
-use crate::partitioned_hash::line::{LINE_SLOTS, Tags};
+use crate::partitioned_hash::line::{LINE_SLOTS, LineBuffer, Tags};
 use crate::partitioned_hash::pages::{Pages, Shape};
 use crate::partitioned_hash::partition::Partition;
 use crate::partitioned_hash::tag_of;
@@ -142,7 +142,7 @@ impl<W: WordHeap> Index<W> {
         let lines = lines_to_grow(part.entries);
         let (new, names) = pages.take(self.heap(), lines, part.depth)?;
         let (lowest, highest) = new.tags(part.tag);
-        let mut draft = Draft::new(pages, new);
+        let mut draft = Draft::new(&mut pages.draft, new);
         self.each_entry(old, |tag, value| {
             if lowest <= tag && tag <= highest {
                 draft.push(tag, value);
@@ -153,9 +153,26 @@ impl<W: WordHeap> Index<W> {
     }
 
     /// Builds the partitions of one part of the tags from its sorted entries.
-    pub(super) fn build<E: Entry>(
+    pub(super) fn build_locked<E: Entry>(
         &self,
         pages: &mut Pages,
+        entries: &[E],
+        part: (u32, u32),
+        limits: Limits,
+        leaves: &mut Vec<Leaf>,
+    ) -> Result<(), ArenaError> {
+        let mut draft = std::mem::take(&mut pages.draft);
+        let mut take = |lines, depth| pages.take(self.heap(), lines, depth);
+        let done = self.build(&mut take, &mut draft, entries, part, limits, leaves);
+        pages.draft = draft;
+        done
+    }
+
+    /// As [`Index::build_locked`], with memory that `take` has.
+    pub(super) fn build<E: Entry>(
+        &self,
+        take: &mut impl FnMut(u64, u32) -> Result<(Partition, Vec<u32>), ArenaError>,
+        draft: &mut Vec<LineBuffer>,
         entries: &[E],
         part: (u32, u32),
         limits: Limits,
@@ -167,12 +184,12 @@ impl<W: WordHeap> Index<W> {
         if let Some((lower, upper)) = entries.split_at_checked(split)
             && limits.allow(depth, lower.len() as u64, upper.len() as u64)
         {
-            self.build(pages, lower, (tag, depth + 1), limits, leaves)?;
-            return self.build(pages, upper, (middle + 1, depth + 1), limits, leaves);
+            self.build(take, draft, lower, (tag, depth + 1), limits, leaves)?;
+            return self.build(take, draft, upper, (middle + 1, depth + 1), limits, leaves);
         }
         let count = entries.len() as u64;
-        let (new, names) = pages.take(self.heap(), lines_to_build(count), depth)?;
-        let mut draft = Draft::new(pages, new);
+        let (new, names) = take(lines_to_build(count), depth)?;
+        let mut draft = Draft::new(draft, new);
         for entry in entries {
             draft.push(entry.tag(), entry.value());
         }

@@ -2,7 +2,6 @@
 
 use crate::error::ArenaError;
 use crate::partitioned_hash::builder::{Limits, lines_to_build};
-use crate::partitioned_hash::directory::{Leaf, MOST_BITS};
 use crate::partitioned_hash::index::Index;
 use crate::partitioned_hash::pages::Pages;
 use crate::partitioned_hash::tag_of;
@@ -61,7 +60,7 @@ impl<W: WordHeap> Index<W> {
         let merged = merge(&self.sorted_entries(partition), run);
         let mut leaves = Vec::new();
         if let Err(error) =
-            self.build(pages, &merged, (lowest, partition.depth), limits, &mut leaves)
+            self.build_locked(pages, &merged, (lowest, partition.depth), limits, &mut leaves)
         {
             self.give_back(pages, &leaves);
             return Err(error);
@@ -91,70 +90,13 @@ impl<W: WordHeap> Index<W> {
         limits: Limits,
     ) -> Result<(), ArenaError> {
         let mut leaves = Vec::new();
-        if let Err(error) = self.build(pages, entries, (0, 0), limits, &mut leaves) {
+        if let Err(error) = self.build_locked(pages, entries, (0, 0), limits, &mut leaves) {
             self.give_back(pages, &leaves);
             return Err(error);
         }
         self.publish(pages, &leaves, None)?;
         self.set_len(entries.len() as u64);
         Ok(())
-    }
-
-    pub(crate) fn import(
-        &self,
-        entries: impl IntoIterator<Item = (u32, u64)>,
-        expected: usize,
-    ) -> Result<(), ArenaError> {
-        let mut pages = self.write();
-        if self.directory().is_some() {
-            return Err(ArenaError::invalid_input("an import into an index that is not empty"));
-        }
-        let mut leaves = Vec::new();
-        match self.import_leaves(&mut pages, entries, expected as u64, &mut leaves) {
-            Ok(count) => {
-                self.publish(&mut pages, &leaves, None)?;
-                self.set_len(count);
-                Ok(())
-            }
-            Err(error) => {
-                self.give_back(&mut pages, &leaves);
-                Err(error)
-            }
-        }
-    }
-
-    fn import_leaves(
-        &self,
-        pages: &mut Pages,
-        entries: impl IntoIterator<Item = (u32, u64)>,
-        expected: u64,
-        leaves: &mut Vec<Leaf>,
-    ) -> Result<u64, ArenaError> {
-        let limits = Limits::of(pages.shape, expected);
-        let parts = expected.div_ceil(limits.entries).max(1).next_power_of_two();
-        let depth = parts.ilog2().min(MOST_BITS);
-        pages.expect(lines_to_build(expected));
-        let mut entries = entries.into_iter().peekable();
-        let (mut last, mut count, mut part) = (0, 0, Vec::new());
-        for number in 0..1u64 << depth {
-            let lowest = u32::try_from((number << 32) >> depth).unwrap_or(u32::MAX);
-            let highest = lowest | (u32::MAX >> depth);
-            part.clear();
-            while let Some((tag, value)) = entries.next_if(|entry| entry.0 <= highest) {
-                if tag < last {
-                    let message = format!("tag {tag:#x} after tag {last:#x} in an import");
-                    return Err(ArenaError::invalid_input(message));
-                }
-                if value == 0 {
-                    return Err(zero_value());
-                }
-                last = tag;
-                part.push((tag, value));
-            }
-            count += part.len() as u64;
-            self.build(pages, &part, (lowest, depth), limits, leaves)?;
-        }
-        Ok(count)
     }
 }
 

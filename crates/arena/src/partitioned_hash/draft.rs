@@ -4,7 +4,6 @@
 //! filled in a buffer that stays in the cache, and stored once, in order.
 
 use crate::partitioned_hash::line::LineBuffer;
-use crate::partitioned_hash::pages::Pages;
 use crate::partitioned_hash::partition::Partition;
 use crate::words::Words;
 
@@ -16,8 +15,8 @@ pub(super) struct Draft<'a> {
 }
 
 impl<'a> Draft<'a> {
-    pub(super) fn new(pages: &'a mut Pages, partition: Partition) -> Self {
-        let lines = &mut pages.draft;
+    /// An empty partition, in a buffer that keeps its memory.
+    pub(super) fn new(lines: &'a mut Vec<LineBuffer>, partition: Partition) -> Self {
         lines.clear();
         lines.resize(usize::try_from(partition.lines()).unwrap_or(0), LineBuffer::default());
         Self { partition, lines }

@@ -39,6 +39,7 @@ mod bulk;
 mod directory;
 mod draft;
 mod export;
+mod import;
 mod index;
 mod line;
 mod lookup;
@@ -52,6 +53,7 @@ mod tests;
 mod writer;
 
 pub use export::Export;
+pub use import::Import;
 
 use crate::arena::{Arena, Category};
 use crate::error::ArenaError;
@@ -144,18 +146,29 @@ impl PartitionedHash {
         self.index.remove(tag_of(hash), value)
     }
 
-    /// Fills an empty index with entries sorted by tag, at the speed of memory. `expected` is about
-    /// how many there are.
+    /// Starts to fill an empty index with about `expected` entries, at the speed of memory and by
+    /// as many threads as the caller has.
+    ///
+    /// ```
+    /// # use esker_arena::{Arena, ArenaOptions, Category, PartitionedHash};
+    /// # fn main() -> Result<(), esker_arena::ArenaError> {
+    /// # let arena = Arena::new(ArenaOptions::default())?;
+    /// # let index = PartitionedHash::new(&arena, Category::Index)?;
+    /// let import = index.start_import(1)?;
+    /// for part in 0..import.parts() {
+    ///     let entries = if part == import.part_of(7) { vec![(7, 42)] } else { Vec::new() };
+    ///     import.build(part, &entries)?; // any thread, any order
+    /// }
+    /// import.finish()?;
+    /// assert_eq!(index.len(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
-    /// `InvalidInput` when the index is not empty, for the value 0 and for a tag out of order,
-    /// `OutOfMemory` at the arena's limit. The index is empty then.
-    pub fn import(
-        &self,
-        entries: impl IntoIterator<Item = (u32, u64)>,
-        expected: usize,
-    ) -> Result<(), ArenaError> {
-        self.index.import(entries, expected)
+    /// `InvalidInput` when the index is not empty.
+    pub fn start_import(&self, expected: u64) -> Result<Import<'_>, ArenaError> {
+        Import::new(&self.index, expected)
     }
 
     /// The entries whose tags lie in `tags`, sorted by tag. Each partition is read at one moment;

@@ -139,7 +139,7 @@ proptest! {
         // An import of the export holds the same, and goes on from there.
         let exported: Vec<_> = index.export(0..=u32::MAX).collect();
         let imported = self::index();
-        imported.import(exported, model.len()).unwrap();
+        import(&imported, &exported, model.len() as u64).unwrap();
         for change in &changes {
             apply(&imported, &mut model, change);
         }
@@ -157,6 +157,61 @@ proptest! {
             .count();
         prop_assert_eq!(exported, expected);
     }
+}
+
+/// Builds the parts from the last to the first.
+fn import(
+    index: &PartitionedHash,
+    entries: &[(u32, u64)],
+    expected: u64,
+) -> Result<(), crate::ArenaError> {
+    let import = index.start_import(expected)?;
+    for part in (0..import.parts()).rev() {
+        let start = entries.partition_point(|entry| import.part_of(entry.0) < part);
+        let end = entries.partition_point(|entry| import.part_of(entry.0) <= part);
+        import.build(part, &entries[start..end])?;
+    }
+    import.finish()
+}
+
+#[test]
+#[allow(clippy::disallowed_methods, reason = "threads that race for real")]
+fn an_import_takes_each_part_once_and_by_any_thread() {
+    let entries: Vec<(u32, u64)> =
+        sorted(50_000).iter().map(|entry| (tag_of(entry.0), entry.1)).collect();
+    let index = index();
+    let before = index.memory_bytes();
+    let import = index.start_import(50_000).unwrap();
+    let parts: Vec<&[(u32, u64)]> =
+        entries.chunk_by(|a, b| import.part_of(a.0) == import.part_of(b.0)).collect();
+    assert!(parts.len() as u64 == import.parts() && parts.len() > 4);
+    std::thread::scope(|scope| {
+        for half in [0, 1] {
+            let (import, parts) = (&import, &parts);
+            scope.spawn(move || {
+                for (number, part) in (0..).zip(parts).filter(|(number, _)| number % 2 == half) {
+                    import.build(number, part).unwrap();
+                }
+            });
+        }
+    });
+    assert!(index.is_empty(), "nothing shows before the end");
+    let kind = |result: Result<(), crate::ArenaError>| result.unwrap_err().kind();
+    assert_eq!(kind(import.build(0, parts[1])), ArenaErrorKind::InvalidInput);
+    assert_eq!(kind(import.build(0, parts[0])), ArenaErrorKind::InvalidInput);
+    drop(import);
+    assert!(index.is_empty() && index.memory_bytes() > before);
+    // The memory of the import that was given up serves the next one.
+    let taken = index.memory_bytes();
+    super::tests::import(&index, &entries, 50_000).unwrap();
+    assert!(index.memory_bytes() <= taken + 4096);
+    assert_eq!(index.export(0..=u32::MAX).collect::<Vec<_>>().len(), entries.len());
+    // A part that is missing.
+    let other = self::index();
+    let import = other.start_import(50_000).unwrap();
+    import.build(3, parts[3]).unwrap();
+    assert_eq!(kind(import.finish()), ArenaErrorKind::InvalidInput);
+    assert!(other.is_empty());
 }
 
 #[test]
@@ -187,7 +242,8 @@ fn memory_is_bounded_at_every_size() {
     for count in [10_000, 33_000, 70_000, 300_000] {
         let (bulk, imported) = (self::index(), self::index());
         bulk.insert_many(&sorted(count)).unwrap();
-        imported.import(bulk.export(0..=u32::MAX), bulk.len()).unwrap();
+        let exported: Vec<_> = bulk.export(0..=u32::MAX).collect();
+        import(&imported, &exported, bulk.len() as u64).unwrap();
         for index in [bulk, imported] {
             let per_entry = index.memory_bytes() as f64 / count as f64;
             assert!(per_entry <= 20.0, "{per_entry} at {count}");
@@ -260,12 +316,12 @@ fn refusals_change_nothing() {
     assert_eq!(kind(index.insert(1, 0)), ArenaErrorKind::InvalidInput);
     assert_eq!(kind(index.insert_many(&[(1, 1), (2, 0)])), ArenaErrorKind::InvalidInput);
     assert_eq!(kind(index.insert_many(&[(2, 1), (1, 1)])), ArenaErrorKind::InvalidInput);
-    assert_eq!(kind(index.import([(2, 1), (1, 1)], 2)), ArenaErrorKind::InvalidInput);
-    assert_eq!(kind(index.import([(1, 0)], 1)), ArenaErrorKind::InvalidInput);
+    assert_eq!(kind(import(&index, &[(2, 1), (1, 1)], 2)), ArenaErrorKind::InvalidInput);
+    assert_eq!(kind(import(&index, &[(1, 0)], 1)), ArenaErrorKind::InvalidInput);
     assert!(index.is_empty() && index.export(0..=u32::MAX).next().is_none());
     index.insert(1, 5).unwrap();
     assert!(!index.replace(1, 5, 0) && !index.replace(1, 6, 7) && !index.remove(1, 0));
-    assert_eq!(kind(index.import([(1, 1)], 1)), ArenaErrorKind::InvalidInput);
+    assert_eq!(kind(import(&index, &[(1, 1)], 1)), ArenaErrorKind::InvalidInput);
     assert_eq!(all(&index, 1), [5]);
 }
 

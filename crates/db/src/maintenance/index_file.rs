@@ -7,14 +7,14 @@
 //! name anything but a committed segment are left out.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use esker_format::index_file::{IndexEntry, IndexHeader, PIECE_ENTRIES, SEGMENTS_MAX};
 use esker_format::{PrimaryKey, TableId};
 use esker_table::view::{Resolved, Unit};
 use esker_table::{Location, Table as TableCore};
-use esker_vfs::OpenMode;
+use esker_vfs::{Environment, File, OpenMode};
 
 use super::checkpoint::index_path;
 use crate::Result;
@@ -142,37 +142,58 @@ fn indexable_segments(table: &TableCore, rows_min: usize) -> Option<Vec<u64>> {
     worth.then(|| ready.iter().map(|s| s.id()).collect())
 }
 
-/// Reads an index file: hands over its header, then each entry with what `start` made of the
-/// header.
-pub(crate) fn read_index_file<S>(
-    environment: &esker_vfs::Environment,
-    dir: &Path,
-    number: u64,
-    start: impl FnOnce(&IndexHeader) -> Result<S>,
-    mut visit: impl FnMut(&mut S, IndexEntry),
-) -> Result<S> {
-    let path = index_path(dir, number);
-    let at = |e: esker_format::Error| crate::Error::from(e).at(path.display());
-    let file = environment.files.open(&path, OpenMode::Read)?;
-    let len = file.len()?;
-    let mut bytes = vec![0; usize::try_from(len.min(64 << 10)).unwrap_or_default()];
-    file.read_exact_at(&mut bytes, 0)?;
-    let (header, first) = IndexHeader::decode(&bytes, number).map_err(at)?;
-    let mut state = start(&header)?;
-    let mut left = header.entries;
-    let mut position = first as u64;
-    while left > 0 {
-        let count = left.min(PIECE_ENTRIES as u64);
-        let piece_bytes = usize::try_from(count).unwrap_or_default() * 8 + 8;
-        if position + piece_bytes as u64 > len {
+/// An index file that is open for reading.
+pub(crate) struct IndexFile {
+    path: PathBuf,
+    file: Arc<dyn File>,
+    header: IndexHeader,
+    /// Where the pieces start.
+    first: u64,
+}
+
+impl IndexFile {
+    /// Opens a file and reads its header.
+    pub(crate) fn open(environment: &Environment, dir: &Path, number: u64) -> Result<Self> {
+        let path = index_path(dir, number);
+        let at = |e: esker_format::Error| crate::Error::from(e).at(path.display());
+        let file = environment.files.open(&path, OpenMode::Read)?;
+        let len = file.len()?;
+        let mut bytes = vec![0; usize::try_from(len.min(64 << 10)).unwrap_or_default()];
+        file.read_exact_at(&mut bytes, 0)?;
+        let (header, first) = IndexHeader::decode(&bytes, number).map_err(at)?;
+        let first = first as u64;
+        let pieces = header.entries.div_ceil(PIECE_ENTRIES as u64);
+        let end = header.entries.saturating_mul(8).saturating_add(first + pieces * 8);
+        if end > len {
             let message = format!("offset {len}: the file ends early");
             return Err(at(esker_format::Error::corrupt(message)));
         }
-        bytes.resize(piece_bytes, 0);
-        file.read_exact_at(&mut bytes, position)?;
-        header.decode_piece(position, &bytes, |e| visit(&mut state, e)).map_err(at)?;
-        position += piece_bytes as u64;
-        left -= count;
+        Ok(Self { path, file, header, first })
     }
-    Ok(state)
+
+    /// What it says of itself.
+    pub(crate) fn header(&self) -> &IndexHeader {
+        &self.header
+    }
+
+    /// How many entries it holds.
+    pub(crate) fn entries(&self) -> u64 {
+        self.header.entries
+    }
+
+    /// How many pieces they are in.
+    pub(crate) fn pieces(&self) -> u64 {
+        self.header.entries.div_ceil(PIECE_ENTRIES as u64)
+    }
+
+    /// Appends the entries of a piece.
+    pub(crate) fn read_piece(&self, piece: u64, out: &mut Vec<IndexEntry>) -> Result<()> {
+        let before = piece * PIECE_ENTRIES as u64;
+        let count = self.header.entries.saturating_sub(before).min(PIECE_ENTRIES as u64);
+        let position = self.first + before * 8 + piece * 8;
+        let mut bytes = vec![0; usize::try_from(count * 8 + 8).unwrap_or_default()];
+        self.file.read_exact_at(&mut bytes, position)?;
+        let decoded = self.header.decode_piece(position, &bytes, |entry| out.push(entry));
+        decoded.map_err(|e| crate::Error::from(e).at(self.path.display()))
+    }
 }

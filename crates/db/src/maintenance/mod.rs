@@ -28,7 +28,7 @@ use esker_vfs::{Step, Task};
 use crate::engine::Engine;
 use crate::{Error, Result};
 pub(crate) use checkpoint::{checkpoint_path, index_path, parse_number};
-pub(crate) use index_file::read_index_file;
+pub(crate) use index_file::IndexFile;
 pub(crate) use seal::frozen_groups;
 pub(crate) use sink::FileSink;
 

@@ -1,14 +1,25 @@
 //! Filling a primary index when a table is opened.
+//!
+//! The tags are cut into parts. A worker takes a span of parts, reads the pieces of the index file
+//! that hold them, adds the keys of segments that the file does not cover (hashed and sorted
+//! before, a segment a worker), and builds the parts, so that every core writes its own share of
+//! the index and nothing is gathered whole.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use esker_arena::{Import, tag_of};
 use esker_format::ColumnSlice;
+use esker_format::index_file::IndexEntry;
 use esker_table::segment::{Segment, SegmentFiles};
 use esker_table::{Location, Table as TableCore};
-use esker_vfs::Environment;
+use esker_vfs::{Environment, Tasks};
 
-use crate::maintenance::read_index_file;
+use crate::maintenance::IndexFile;
 use crate::{Error, Result};
+
+/// Spans for each thread, so that none waits long for another at the end.
+const SPANS_A_THREAD: usize = 4;
 
 /// Fills the index from its checkpoint file, where there is one, and from the keys of segments that
 /// the file does not cover. Returns the segments that the file covers.
@@ -22,93 +33,226 @@ pub(super) fn fill(
     if view.schema.key_positions().is_empty() {
         return Ok(Vec::new());
     }
-    let covered =
-        if index_file == 0 { Vec::new() } else { import(environment, files, table, index_file)? };
-    let loose: Vec<&Arc<Segment>> =
-        view.segments().filter(|s| !covered.contains(&s.id())).collect();
-    let hashed: Vec<Mutex<Hashed>> = loose.iter().map(|_| Mutex::default()).collect();
-    environment.tasks.parallel(loose.len(), &|i| {
-        if let (Some(segment), Some(slot)) = (loose.get(i), hashed.get(i)) {
-            let result = hash_segment(table, segment);
+    let covered = match index_file {
+        0 => None,
+        number => Some(Covered::open(environment, files, table, number)?),
+    };
+    let covers = |id: u64| covered.as_ref().is_some_and(|c| c.ids.contains(&Some(id)));
+    let loose: Vec<&Arc<Segment>> = view.segments().filter(|s| !covers(s.id())).collect();
+    let tasks = environment.tasks.as_ref();
+    let sorted = for_each(tasks, loose.len(), &|i| match loose.get(i) {
+        Some(segment) => SortedKeys::of(table, segment),
+        None => Err(Error::corrupt("a segment is missing")),
+    })?;
+    let in_file = covered.as_ref().map_or(0, |c| c.file.entries());
+    let expected = in_file + sorted.iter().map(|s| s.entries.len() as u64).sum::<u64>();
+    if expected > 0 {
+        let import = table.index().start_import(expected)?;
+        let parts = import.parts();
+        let spans = (tasks.parallelism() * SPANS_A_THREAD) as u64;
+        let span_parts = parts.div_ceil(spans);
+        let count = usize::try_from(parts.div_ceil(span_parts)).unwrap_or_default();
+        for_each(tasks, count, &|i| {
+            let first = i as u64 * span_parts;
+            let span = first..(first + span_parts).min(parts);
+            build_span(&import, covered.as_ref(), &sorted, span)
+        })?;
+        import.finish()?;
+    }
+    Ok(covered.map_or_else(Vec::new, |c| c.ids.into_iter().flatten().collect()))
+}
+
+/// Runs a job for each number on all threads; the results, or the first error.
+fn for_each<T: Send>(
+    tasks: &dyn Tasks,
+    count: usize,
+    job: &(dyn Fn(usize) -> Result<T> + Sync),
+) -> Result<Vec<T>> {
+    let results: Vec<Mutex<Option<Result<T>>>> = (0..count).map(|_| Mutex::new(None)).collect();
+    tasks.parallel(count, &|i| {
+        let result = job(i);
+        if let Some(slot) = results.get(i) {
             *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
         }
     });
-    for slot in hashed {
-        let entries = slot.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let entries = entries.unwrap_or_else(|| Ok(Vec::new()))?;
-        table.index().insert_many(&entries)?;
-    }
-    Ok(covered)
+    let results = results.into_iter();
+    let done = results.filter_map(|slot| slot.into_inner().unwrap_or_else(PoisonError::into_inner));
+    done.collect()
 }
 
-type Hashed = Option<esker_table::Result<Vec<(u64, u64)>>>;
+/// Builds the parts of a span from all sources.
+fn build_span(
+    import: &Import<'_>,
+    covered: Option<&Covered>,
+    sorted: &[SortedKeys],
+    span: Range<u64>,
+) -> Result<()> {
+    let mut from_file = match covered {
+        Some(covered) => Some(FileEntries::start(covered, import, span.start)?),
+        None => None,
+    };
+    let mut entries = Vec::new();
+    for part in span {
+        entries.clear();
+        if let Some(file) = &mut from_file {
+            file.take_part(import, part, &mut entries)?;
+        }
+        for keys in sorted {
+            keys.take_part(import, part, &mut entries);
+        }
+        // A file's entries are sorted, and so are a segment's; both together are not.
+        if !entries.is_sorted_by_key(|entry| entry.0) {
+            entries.sort_unstable();
+        }
+        import.build(part, &entries)?;
+    }
+    Ok(())
+}
 
-/// Hashes and locations of the living rows of a segment, sorted by hash.
-fn hash_segment(
-    table: &Arc<TableCore>,
-    segment: &Arc<Segment>,
-) -> esker_table::Result<Vec<(u64, u64)>> {
-    let view = table.view();
-    let positions = view.schema.key_positions();
-    let mut entries = Vec::with_capacity(segment.row_count());
-    let mut start = 0;
-    while start < segment.row_count() {
-        let end = segment.zone_end(start);
-        let columns: Vec<ColumnSlice<'_>> = positions
-            .iter()
-            .map(|p| segment.column(*p, start..end))
-            .collect::<esker_table::Result<_>>()?;
-        for row in start..end {
-            if segment.deleted(row) == 0 {
-                let key = columns.iter().map(|column| column.value(row - start));
-                let hash = table.hasher().hash_key(key);
-                entries.push((hash, Location::new(segment.id(), row).word()));
+/// The living rows of a segment by the tags of their keys: `tag << 32 | row`, sorted.
+struct SortedKeys {
+    segment: u64,
+    entries: Vec<u64>,
+}
+
+impl SortedKeys {
+    fn of(table: &Arc<TableCore>, segment: &Arc<Segment>) -> Result<Self> {
+        let view = table.view();
+        let positions = view.schema.key_positions();
+        let mut entries = Vec::with_capacity(segment.row_count());
+        let mut start = 0;
+        while start < segment.row_count() {
+            let end = segment.zone_end(start);
+            let columns: Vec<ColumnSlice<'_>> = positions
+                .iter()
+                .map(|p| segment.column(*p, start..end))
+                .collect::<esker_table::Result<_>>()?;
+            for row in start..end {
+                if segment.deleted(row) == 0 {
+                    let key = columns.iter().map(|column| column.value(row - start));
+                    let tag = tag_of(table.hasher().hash_key(key));
+                    entries.push(u64::from(tag) << 32 | row as u64);
+                }
+            }
+            start = end;
+        }
+        entries.sort_unstable();
+        Ok(Self { segment: segment.id(), entries })
+    }
+
+    fn take_part(&self, import: &Import<'_>, part: u64, out: &mut Vec<(u32, u64)>) {
+        let part_of = |entry: &u64| import.part_of(tag_of(*entry));
+        let start = self.entries.partition_point(|entry| part_of(entry) < part);
+        let rest = self.entries.get(start..).unwrap_or_default();
+        out.extend(rest.iter().take_while(|entry| part_of(entry) == part).map(|entry| {
+            let row = usize::try_from(entry & u64::from(u32::MAX)).unwrap_or_default();
+            (tag_of(*entry), Location::new(self.segment, row).word())
+        }));
+    }
+}
+
+/// An index file, and which of the segments that it names are still there.
+struct Covered {
+    file: IndexFile,
+    ids: Vec<Option<u64>>,
+}
+
+impl Covered {
+    fn open(
+        environment: &Environment,
+        files: &SegmentFiles,
+        table: &Arc<TableCore>,
+        number: u64,
+    ) -> Result<Self> {
+        let file = IndexFile::open(environment, files.dir(), number)?;
+        let header = file.header();
+        if header.database != files.database() || header.table != table.id() {
+            let message = format!("index file {number} belongs to another table");
+            return Err(Error::corrupt(message));
+        }
+        let view = table.view();
+        let known = |id: &u64| view.segments().any(|s| s.id() == *id).then_some(*id);
+        let ids = header.segments.iter().map(known).collect();
+        Ok(Self { file, ids })
+    }
+}
+
+/// The entries of an index file from some part on.
+struct FileEntries<'a> {
+    covered: &'a Covered,
+    /// The next piece to read.
+    piece: u64,
+    entries: Vec<IndexEntry>,
+    /// Entries that were taken.
+    taken: usize,
+}
+
+impl<'a> FileEntries<'a> {
+    /// Finds the first entry of a part by bisection over the pieces.
+    fn start(covered: &'a Covered, import: &Import<'_>, part: u64) -> Result<Self> {
+        let mut this = Self { covered, piece: 0, entries: Vec::new(), taken: 0 };
+        // The piece sought is the last one that starts before the part, or the first.
+        let (mut low, mut high) = (0, covered.file.pieces().saturating_sub(1));
+        while low < high && part > 0 {
+            let middle = high - (high - low) / 2;
+            this.read(middle)?;
+            let first = this.entries.first().map_or(0, |entry| import.part_of(entry.tag));
+            if first < part { low = middle } else { high = middle - 1 }
+        }
+        this.entries.clear();
+        this.piece = low;
+        while this.fill()? {
+            let rest = this.entries.get(this.taken..).unwrap_or_default();
+            this.taken += rest.partition_point(|entry| import.part_of(entry.tag) < part);
+            if this.taken < this.entries.len() {
+                break;
             }
         }
-        start = end;
+        Ok(this)
     }
-    entries.sort_unstable();
-    Ok(entries)
-}
 
-/// Reads the entries of segments that are still there.
-fn import(
-    environment: &Environment,
-    files: &SegmentFiles,
-    table: &Arc<TableCore>,
-    index_file: u64,
-) -> Result<Vec<u64>> {
-    let view = table.view();
-    let imported = read_index_file(
-        environment,
-        files.dir(),
-        index_file,
-        |header| {
-            if header.database != files.database() || header.table != table.id() {
-                let message = format!("index file {index_file} belongs to another table");
-                return Err(Error::corrupt(message));
-            }
-            let known = |id: &u64| view.segments().any(|s| s.id() == *id).then_some(*id);
-            Ok(Imported {
-                ids: header.segments.iter().map(known).collect(),
-                entries: Vec::with_capacity(usize::try_from(header.entries).unwrap_or_default()),
-            })
-        },
-        |imported, entry| {
-            if let Some(Some(id)) = imported.ids.get(usize::from(entry.segment)) {
-                let location = Location::new(*id, entry.row as usize);
-                imported.entries.push((entry.tag, location.word()));
-            }
-        },
-    )?;
-    let expected = imported.entries.len();
-    table.index().import(imported.entries, expected)?;
-    Ok(imported.ids.into_iter().flatten().collect())
-}
+    fn read(&mut self, piece: u64) -> Result<()> {
+        self.entries.clear();
+        self.taken = 0;
+        self.covered.file.read_piece(piece, &mut self.entries)
+    }
 
-/// What has been read of an index file.
-struct Imported {
-    /// The segments it names that are still there.
-    ids: Vec<Option<u64>>,
-    entries: Vec<(u32, u64)>,
+    /// Reads on when all was taken; false at the end.
+    fn fill(&mut self) -> Result<bool> {
+        if self.taken < self.entries.len() {
+            return Ok(true);
+        }
+        if self.piece >= self.covered.file.pieces() {
+            return Ok(false);
+        }
+        self.read(self.piece)?;
+        self.piece += 1;
+        Ok(true)
+    }
+
+    /// Appends the entries of a part. Parts are asked for in order.
+    fn take_part(
+        &mut self,
+        import: &Import<'_>,
+        part: u64,
+        out: &mut Vec<(u32, u64)>,
+    ) -> Result<()> {
+        while self.fill()? {
+            let rest = self.entries.get(self.taken..).unwrap_or_default();
+            // An entry of an earlier part is out of order; the import refuses it.
+            let own = rest.iter().take_while(|entry| import.part_of(entry.tag) <= part);
+            let before = self.taken;
+            for entry in own {
+                self.taken += 1;
+                let id = self.covered.ids.get(usize::from(entry.segment)).copied().flatten();
+                if let Some(id) = id {
+                    out.push((entry.tag, Location::new(id, entry.row as usize).word()));
+                }
+            }
+            if self.taken < self.entries.len() || self.taken == before {
+                break;
+            }
+        }
+        Ok(())
+    }
 }
