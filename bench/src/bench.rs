@@ -152,6 +152,7 @@ pub(crate) fn load_with(dir: &Path, csv: &Path, options: CsvOptions) -> Result<(
     let database = Options::new().open(dir)?;
     let table = database.create_table(TABLE, reader.schema().clone())?;
     let mut load = table.load()?;
+    load.reserve_input(reader.memory_bytes())?;
     reader.read(|batch, _| load.push(batch).map_err(boxed))?;
     let report = load.finish()?;
     Ok((database, report.rows))

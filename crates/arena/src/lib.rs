@@ -37,7 +37,7 @@ mod sync;
 mod words;
 
 pub use append_vec::{AppendReader, AppendVec, Appender, chunk_end};
-pub use arena::{Arena, ArenaOptions, Category};
+pub use arena::{Arena, ArenaOptions, Category, Reservation};
 pub use byte_heap::{ByteHeap, ByteReader, ByteWriter};
 pub use error::{ArenaError, ArenaErrorKind};
 pub use partitioned_hash::{Export, Import, PartitionedHash, tag_of};

@@ -122,6 +122,7 @@ pub(crate) fn load_new(database: &Database, name: &str, reader: CsvReader) -> Re
 /// Adds all rows of a file to a table, or none.
 pub(crate) fn load_rows(table: &Table, reader: CsvReader) -> Result<ImportReport> {
     let mut load = table.load()?;
+    load.reserve_input(reader.memory_bytes())?;
     let bar = progress_bar();
     let report = reader.read(|batch, progress| {
         load.push(batch)?;

@@ -1,5 +1,6 @@
 //! A stream of rows into one table, committed as it goes.
 
+use esker_arena::{Category, Reservation};
 use esker_format::frame::PAYLOAD_BYTES_MAX;
 use esker_format::{Batch, Schema, Value};
 
@@ -13,6 +14,10 @@ const BATCH_ROWS: usize = 4_096;
 const BATCH_BYTES: usize = 1 << 20;
 /// The most bytes of a row in the log beside its values: what it is a change of.
 const ROW_HEAD_BYTES: usize = 20;
+/// Memory of gathered rows, over the bytes of their values: it grows by doubling.
+const MEMORY_FACTOR: u64 = 2;
+/// Memory counted beside what is needed, so that it is not asked for each row.
+const MEMORY_STEP_BYTES: u64 = 64 << 10;
 /// The most bytes of the length of one text or bytes value.
 const LENGTH_BYTES: usize = 5;
 
@@ -31,6 +36,10 @@ pub struct Appender {
     bytes: usize,
     /// The most bytes of a row in the log, without its texts and bytes.
     row_bytes: usize,
+    /// Bytes of memory of a gathered row beside that.
+    row_memory: usize,
+    /// Memory counted for gathered rows.
+    held: Reservation,
     generated: bool,
     /// Positions of the fields whose values differ in length.
     variable: Vec<usize>,
@@ -45,15 +54,31 @@ impl Appender {
         let fields = schema.fields().iter().enumerate();
         let variable = fields.filter(|(_, f)| is_variable(f)).map(|(p, _)| p).collect();
         let row_bytes = row_bytes(&schema);
-        let (rows, gathered, bytes) = (Vec::new(), 0, 0);
-        Self { table, schema, batch, rows, gathered, bytes, row_bytes, generated, variable }
+        // Values in columns take what they take in the log. A row of its own takes more.
+        let values = schema.fields().len() * size_of::<Value>() + size_of::<Vec<Value>>();
+        let row_memory = if generated { 0 } else { values };
+        let held = Reservation::new(&table.engine.arena, Category::Load);
+        Self {
+            table,
+            schema,
+            batch,
+            rows: Vec::new(),
+            gathered: 0,
+            bytes: 0,
+            row_bytes,
+            row_memory,
+            held,
+            generated,
+            variable,
+        }
     }
 
     /// Adds a row.
     ///
     /// # Errors
-    /// `InvalidInput` when a value does not fit its field (the row is not added), and what
-    /// [`Appender::flush`] returns when the batch is full.
+    /// `InvalidInput` when a value does not fit its field, `OverBudget` when there is no memory for
+    /// the row (the row is not added then), and what [`Appender::flush`] returns when the batch is
+    /// full.
     #[inline]
     pub fn append(&mut self, row: &[Value]) -> Result<()> {
         let mut bytes = self.row_bytes;
@@ -64,6 +89,9 @@ impl Appender {
         if self.bytes + bytes > PAYLOAD_BYTES_MAX {
             // A row that is too large for a commit with others may still be one of its own.
             self.flush()?;
+        }
+        if self.memory_with(bytes) > self.held.bytes() {
+            self.find_memory(bytes)?;
         }
         if self.generated {
             self.batch.push_row(&self.schema, row)?;
@@ -76,6 +104,27 @@ impl Appender {
             self.flush()?;
         }
         Ok(())
+    }
+
+    /// What the gathered rows take with another one of so many bytes in the log.
+    #[inline]
+    fn memory_with(&self, bytes: usize) -> u64 {
+        MEMORY_FACTOR * (self.bytes + bytes + self.row_memory * (self.gathered + 1)) as u64
+    }
+
+    #[cold]
+    fn find_memory(&mut self, bytes: usize) -> Result<()> {
+        let engine = std::sync::Arc::clone(&self.table.engine);
+        let ample = self.memory_with(bytes) + MEMORY_STEP_BYTES;
+        if engine.reserve_for_load(&mut self.held, ample) {
+            return Ok(());
+        }
+        self.flush()?;
+        let needed = self.memory_with(bytes);
+        if engine.seal_for_load(&mut self.held, needed)? {
+            return Ok(());
+        }
+        Err(engine.refuse_load(&self.held, needed))
     }
 
     /// Adds many rows by column.

@@ -36,9 +36,11 @@ pub struct MemoryInfo {
     pub indexes: u64,
     /// Which rows are visible to whom.
     pub visibility: u64,
-    /// All of the arena.
+    /// Rows that bulk loads and appenders have gathered, and what it takes to write them.
+    pub loads: u64,
+    /// All of it.
     pub total: u64,
-    /// The most that the arena may take.
+    /// The most that all of it may take.
     pub limit: u64,
 }
 
@@ -91,6 +93,7 @@ impl Database {
                 groups: arena.used_by(Category::Group),
                 indexes: arena.used_by(Category::Index),
                 visibility: arena.used_by(Category::Visibility),
+                loads: arena.used_by(Category::Load),
                 total: arena.used_bytes(),
                 limit: engine.options.memory_limit_bytes,
             },

@@ -83,6 +83,37 @@ impl Column {
         ) + self.nulls.as_ref().map_or(0, Vec::len)
     }
 
+    /// Bytes of memory that the values of some rows take.
+    #[must_use]
+    pub fn byte_count_of(&self, rows: std::ops::Range<usize>) -> usize {
+        let marks = if self.nulls.is_some() { rows.len() } else { 0 };
+        let offset = |values: &crate::VariableValues, row: usize| {
+            values.offsets.get(row).map_or(0, |offset| *offset as usize)
+        };
+        marks
+            + with_values!(
+                &self.values,
+                values => size_of_val(values.get(rows).unwrap_or_default()),
+                values => {
+                    let heap = offset(values, rows.end).saturating_sub(offset(values, rows.start));
+                    heap + 4 * rows.len()
+                }
+            )
+    }
+
+    /// Bytes of memory that are set aside for values, those in use included.
+    #[must_use]
+    pub fn capacity_bytes(&self) -> usize {
+        fn of<T>(values: &Vec<T>) -> usize {
+            values.capacity() * size_of::<T>()
+        }
+        with_values!(
+            &self.values,
+            values => of(values),
+            values => of(&values.heap) + of(&values.offsets)
+        ) + self.nulls.as_ref().map_or(0, of)
+    }
+
     /// The bytes of row `i` of a column of text or bytes.
     #[must_use]
     pub fn bytes(&self, i: usize) -> Option<&[u8]> {

@@ -4,6 +4,11 @@ use esker_format::Schema;
 
 use crate::{Error, Result};
 
+/// What a chunk takes with the values that it becomes, over its text, for short numbers.
+pub(crate) const CHUNK_FACTOR: usize = 5;
+/// Chunks get no smaller for want of memory.
+const CHUNK_BYTES_MIN: usize = 64 << 10;
+
 /// How to read a CSV file. [`CsvOptions::default`] expects a header, commas, and an empty field
 /// for NULL, and infers the types.
 ///
@@ -21,6 +26,7 @@ pub struct CsvOptions {
     pub(crate) chunk_bytes: usize,
     pub(crate) whole_bytes_max: usize,
     pub(crate) sample_rows: u64,
+    pub(crate) memory_bytes: u64,
 }
 
 impl Default for CsvOptions {
@@ -34,6 +40,7 @@ impl Default for CsvOptions {
             chunk_bytes: 4 << 20,
             whole_bytes_max: 64 << 20,
             sample_rows: 100_000,
+            memory_bytes: 512 << 20,
         }
     }
 }
@@ -98,6 +105,24 @@ impl CsvOptions {
     pub fn sample_rows(mut self, rows: u64) -> Self {
         self.sample_rows = rows;
         self
+    }
+
+    /// About how much memory reading may take, in bytes: chunks and what is kept for inference get
+    /// smaller with it, down to 64 KiB a chunk, and a record of more than half of it is refused.
+    /// 512 MiB unless set. [`CsvReader::memory_bytes`](crate::CsvReader::memory_bytes) tells what
+    /// it comes to.
+    #[must_use]
+    pub fn memory_bytes(mut self, bytes: u64) -> Self {
+        self.memory_bytes = bytes;
+        self
+    }
+
+    /// Fits the sizes of chunks, and of what is kept, to the memory there is for that.
+    pub(crate) fn fit_memory(&mut self, chunks: usize) {
+        let most = usize::try_from(self.memory_bytes).unwrap_or(usize::MAX);
+        self.whole_bytes_max = self.whole_bytes_max.min(most / 2);
+        let chunk = most / 2 / CHUNK_FACTOR / chunks.max(1);
+        self.chunk_bytes = self.chunk_bytes.min(chunk.max(CHUNK_BYTES_MIN));
     }
 
     pub(crate) fn validate(&self) -> Result<()> {

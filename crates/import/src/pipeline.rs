@@ -12,6 +12,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use esker_vfs::{Event, Step, Task, TaskHandle, Tasks};
 
+/// How many jobs are kept in flight for so many workers.
+pub(crate) fn depth(workers: usize) -> usize {
+    workers.max(1) * 2 + 1
+}
+
 /// Runs jobs of type `I` that answer `O`.
 pub(crate) struct Pipeline<I: Send + 'static, O: Send + 'static> {
     shared: Arc<Shared<I, O>>,
@@ -62,7 +67,7 @@ impl<I: Send + 'static, O: Send + 'static> Pipeline<I, O> {
 
     /// How many jobs to keep in flight so that no worker waits.
     pub(crate) fn depth(&self) -> usize {
-        self.workers.len() * 2 + 1
+        depth(self.workers.len())
     }
 
     /// How many jobs have been pushed and not answered by [`Pipeline::next`].

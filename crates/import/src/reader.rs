@@ -11,7 +11,8 @@ use esker_vfs::Environment;
 use crate::chunk::{self, Layout, Parsed, record_error};
 use crate::inference::{Inference, Survey};
 use crate::nulls::Nulls;
-use crate::pipeline::Pipeline;
+use crate::options::CHUNK_FACTOR;
+use crate::pipeline::{Pipeline, depth};
 use crate::source::Source;
 use crate::splitter::{Chunk, Splitter};
 use crate::tokenizer::{self, read_record};
@@ -110,15 +111,25 @@ impl CsvReader {
         self.inference
     }
 
+    /// About how much memory [`CsvReader::read`] takes, in bytes.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        let chunks = chunks_at_a_time(&self.environment) * CHUNK_FACTOR;
+        let kept: usize = self.kept.iter().map(Chunk::memory_bytes).sum();
+        (kept + chunks.saturating_mul(self.splitter.chunk_bytes())) as u64
+    }
+
     fn start(
         environment: &Environment,
         file: String,
         source: Result<Source>,
-        options: CsvOptions,
+        mut options: CsvOptions,
     ) -> Result<Self> {
         options.validate()?;
+        options.fit_memory(chunks_at_a_time(environment));
         let source = source.map_err(|e| e.in_file(&file))?;
-        let splitter = Splitter::new(source, options.delimiter, options.chunk_bytes);
+        let splitter = Splitter::new(source, options.delimiter, options.chunk_bytes)
+            .with_record_limit(options.memory_bytes / 2);
         let opening = Opening { environment, splitter, options, kept: VecDeque::new(), lines: 0 };
         opening.finish(&file)
     }
@@ -166,6 +177,11 @@ impl CsvReader {
         let file_bytes = splitter.source().file_bytes_read();
         Ok(ImportReport { rows, batches, lines, file_bytes })
     }
+}
+
+/// Chunks that are read, parsed or handed over, and the start of the next one.
+fn chunks_at_a_time(environment: &Environment) -> usize {
+    depth(environment.tasks.parallelism()) + 1
 }
 
 /// A file on its way to a [`CsvReader`].

@@ -34,6 +34,11 @@ impl Chunk {
         self.start = (self.start + bytes).min(self.end);
     }
 
+    /// The memory that it takes.
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.buffer.capacity()
+    }
+
     /// The memory, for the next chunk.
     pub(crate) fn into_buffer(self) -> Vec<u8> {
         self.buffer
@@ -51,6 +56,8 @@ pub(crate) struct Splitter {
     source: Source,
     delimiter: u8,
     chunk_bytes: usize,
+    /// The longest record, in bytes.
+    record_bytes_max: usize,
     /// The start of a record that the last chunk left.
     carry: Vec<u8>,
     at_end: bool,
@@ -60,7 +67,19 @@ pub(crate) struct Splitter {
 impl Splitter {
     pub(crate) fn new(source: Source, delimiter: u8, chunk_bytes: usize) -> Self {
         let (carry, spare) = (Vec::new(), Vec::new());
-        Self { source, delimiter, chunk_bytes, carry, at_end: false, spare }
+        let record_bytes_max = RECORD_BYTES_MAX;
+        Self { source, delimiter, chunk_bytes, record_bytes_max, carry, at_end: false, spare }
+    }
+
+    /// The same, with less memory for one record, though never less than for a chunk.
+    pub(crate) fn with_record_limit(mut self, bytes: u64) -> Self {
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX).max(self.chunk_bytes);
+        self.record_bytes_max = self.record_bytes_max.min(bytes);
+        self
+    }
+
+    pub(crate) fn chunk_bytes(&self) -> usize {
+        self.chunk_bytes
     }
 
     pub(crate) fn source(&self) -> &Source {
@@ -110,12 +129,13 @@ impl Splitter {
                 self.carry.extend_from_slice(bytes.get(end..).unwrap_or_default());
                 return Ok(Some(Chunk { buffer, start: 0, end, has_quotes }));
             }
-            if filled >= RECORD_BYTES_MAX {
+            if filled >= self.record_bytes_max {
+                let most = self.record_bytes_max;
                 return Err(Error::data(format!(
-                    "a record is longer than {RECORD_BYTES_MAX} bytes; is a quote not closed?"
+                    "a record is longer than {most} bytes; is a quote not closed?"
                 )));
             }
-            wanted = filled * 2;
+            wanted = (filled * 2).min(self.record_bytes_max);
             grow(&mut buffer, wanted);
         }
     }

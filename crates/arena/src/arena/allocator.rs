@@ -122,6 +122,31 @@ impl Allocator {
         self.limit
     }
 
+    /// Counts bytes without a block; false when a part or the whole would pass its most.
+    pub(crate) fn count(
+        &mut self,
+        bytes: u64,
+        category: Category,
+        category_most: u64,
+        most: u64,
+    ) -> bool {
+        let all = self.used().checked_add(bytes);
+        let fits = all.is_some_and(|all| all <= most.min(self.limit));
+        let Some(total) = self.used.get_mut(category.index()) else { return false };
+        let fits = fits && total.saturating_add(bytes) <= category_most;
+        if fits {
+            *total += bytes;
+        }
+        fits
+    }
+
+    /// Takes counted bytes off again.
+    pub(crate) fn discount(&mut self, bytes: u64, category: Category) {
+        if let Some(total) = self.used.get_mut(category.index()) {
+            *total = total.saturating_sub(bytes);
+        }
+    }
+
     pub(crate) fn allocate(
         &mut self,
         bytes: u64,

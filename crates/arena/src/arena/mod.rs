@@ -3,6 +3,7 @@
 mod allocator;
 mod category;
 mod mapping;
+mod reservation;
 #[cfg(test)]
 mod tests;
 
@@ -10,6 +11,7 @@ use crate::error::ArenaError;
 use allocator::{Allocator, LEAST_BLOCK, Part};
 pub use category::Category;
 use mapping::{HUGE_PAGE, Mapping, PageSize};
+pub use reservation::Reservation;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -121,6 +123,16 @@ impl Arena {
     #[inline]
     pub(crate) fn data(&self, offset: u64, len: usize) -> Option<NonNull<u8>> {
         self.mapping.data(offset, len)
+    }
+
+    /// Counts bytes that are taken elsewhere, unless a part or the whole would pass its most.
+    fn count(&self, bytes: u64, category: Category, category_most: u64, most: u64) -> bool {
+        self.lock().count(bytes, category, category_most, most)
+    }
+
+    /// Takes counted bytes off again.
+    fn discount(&self, bytes: u64, category: Category) {
+        self.lock().discount(bytes, category);
     }
 
     /// A block of at least `bytes` bytes. Words read as zero; data may hold old bytes.

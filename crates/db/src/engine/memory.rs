@@ -6,9 +6,14 @@
 //!    none waits         ─► freeze the largest open group, and so on
 //!    nothing to freeze  ─► refuse: the limit is too small for what must stay in memory
 //! ```
+//!
+//! Bulk loads count what they hold with the rest, but may take part of the limit only, and stop
+//! short of where writers are held back: commits beside a load go on.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+
+use esker_arena::{Category, Reservation};
 
 use super::{Catalogue, Engine};
 use crate::maintenance::frozen_groups;
@@ -32,33 +37,88 @@ impl Engine {
     pub(super) fn wait_for_memory(&self) -> Result<()> {
         let mut failures = None;
         while self.is_short_of_memory() {
-            if !self.is_durable() || !self.options.background {
+            if !self.seal_for_memory(&mut failures)? {
                 return self.refuse_over_budget();
             }
-            if self.frozen_bytes.load(Ordering::Relaxed) == 0 {
-                let mut catalogue = self.lock_for_change()?;
-                if !self.freeze_largest(&mut catalogue) {
-                    drop(catalogue);
-                    return self.refuse_over_budget();
-                }
-            }
-            let seen = self.progress.generation();
-            drop(self.lock_for_change()?);
-            if self.journal.log().is_some_and(esker_log::Log::is_poisoned) {
-                let message = "a write or a sync of the log failed; open the database again";
-                return Err(Error::new(ErrorKind::Poisoned, message));
-            }
-            {
-                let state = self.maintenance_state();
-                let since = *failures.get_or_insert(state.failures);
-                if let Some(failure) = state.failure.as_ref().filter(|_| state.failures > since) {
-                    return Err(failure.repeated().at("writes wait for rows to be sealed"));
-                }
-            }
-            self.wake_maintenance();
-            self.environment.tasks.wait_timeout(&self.progress, seen, PATIENCE);
         }
         Ok(())
+    }
+
+    /// Has a group sealed, and waits a little for that. False when there is nothing to seal, or
+    /// nobody who would.
+    fn seal_for_memory(&self, failures: &mut Option<u64>) -> Result<bool> {
+        if !self.is_durable() || !self.options.background {
+            return Ok(false);
+        }
+        if self.frozen_bytes.load(Ordering::Relaxed) == 0 {
+            let mut catalogue = self.lock_for_change()?;
+            if !self.freeze_largest(&mut catalogue) {
+                return Ok(false);
+            }
+        }
+        let seen = self.progress.generation();
+        drop(self.lock_for_change()?);
+        if self.journal.log().is_some_and(esker_log::Log::is_poisoned) {
+            let message = "a write or a sync of the log failed; open the database again";
+            return Err(Error::new(ErrorKind::Poisoned, message));
+        }
+        {
+            let state = self.maintenance_state();
+            let since = *failures.get_or_insert(state.failures);
+            if let Some(failure) = state.failure.as_ref().filter(|_| state.failures > since) {
+                return Err(failure.repeated().at("writes wait for rows to be sealed"));
+            }
+        }
+        self.wake_maintenance();
+        self.environment.tasks.wait_timeout(&self.progress, seen, PATIENCE);
+        Ok(true)
+    }
+
+    /// What loads may take together.
+    pub(crate) fn load_share(&self) -> u64 {
+        self.memory_limit_bytes / 8 * 5
+    }
+
+    /// What may be in use when a load takes memory.
+    fn load_mark(&self) -> u64 {
+        self.memory_mark().saturating_sub(self.memory_limit_bytes / 8)
+    }
+
+    /// Makes a load's reservation at least so large, if there is as much.
+    pub(crate) fn reserve_for_load(&self, held: &mut Reservation, bytes: u64) -> bool {
+        held.grow(bytes, self.load_share(), self.load_mark())
+    }
+
+    /// The same, once sealing has made as much room as it can.
+    ///
+    /// # Errors
+    /// As for [`Engine::wait_for_memory`], but for `OverBudget`.
+    pub(crate) fn seal_for_load(&self, held: &mut Reservation, bytes: u64) -> Result<bool> {
+        let mut failures = None;
+        while !self.reserve_for_load(held, bytes) {
+            let loads = self.arena.used_by(Category::Load) - held.bytes();
+            if loads + bytes > self.load_share() || !self.seal_for_memory(&mut failures)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Why a load cannot have so many bytes, and what would help.
+    pub(crate) fn refuse_load(&self, held: &Reservation, bytes: u64) -> Error {
+        let loads = self.arena.used_by(Category::Load).saturating_sub(held.bytes());
+        let others = self.arena.used_bytes().saturating_sub(held.bytes());
+        let (limit, share) = (self.memory_limit_bytes, self.load_share());
+        let by_share = (loads + bytes).div_ceil(5) * 8 + 8;
+        let by_mark = ((others + bytes) * 40).div_ceil(31).max((others + bytes) / 7 * 8)
+            + 2 * HEADROOM_BYTES_MIN;
+        let enough = by_share.max(by_mark);
+        let message = format!(
+            "a bulk load or appender needs {bytes} bytes of memory for its next rows; {others} \
+             bytes are in use otherwise, {loads} of them by loads, which may have {share} of the \
+             {limit} bytes of the memory limit; a limit of {enough} is enough"
+        );
+        Error::new(ErrorKind::OverBudget, message)
     }
 
     fn is_short_of_memory(&self) -> bool {

@@ -14,26 +14,27 @@
 //! * Dropping a load before `finish` takes its index entries, segments and files away.
 
 mod batch_check;
+mod budget;
 mod indexing;
 mod worker;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use esker_arena::{Category, Reservation};
 use esker_format::edit::Edit;
-use esker_format::{Batch, Column, ColumnSlice, Schema, Value};
+use esker_format::{Batch, ColumnSlice, Schema, Value};
 use esker_table::view::Forwarding;
 
 use crate::engine::entry;
 use crate::{Error, ErrorKind, Result, Table};
 pub(crate) use batch_check::check_batch;
+use budget::{Budget, Gathered, rows_that_fit};
 use worker::Shared;
 
 /// Loads below both go through the log.
 const SMALL_ROWS: usize = 64 << 10;
 const SMALL_BYTES: usize = 12 << 20;
-/// Bytes gathered before a segment is written.
-const SEGMENT_BYTES: usize = 192 << 20;
 
 /// What a load did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -49,8 +50,10 @@ pub struct LoadReport {
 /// A bulk load in progress.
 pub struct Load {
     shared: Arc<Shared>,
-    gathered: Batch,
-    gathered_bytes: usize,
+    budget: Budget,
+    gathered: Gathered,
+    /// What something beside the load takes for it.
+    input: Reservation,
     rows: u64,
     /// Segments handed to workers.
     started: usize,
@@ -61,9 +64,12 @@ impl Load {
     pub(crate) fn start(table: Table) -> Result<Self> {
         drop(table.engine.lock_for_change()?);
         let started_at = table.engine.watermarks.published();
-        let gathered = Batch::empty(&table.schema());
+        let engine = &table.engine;
+        let budget = Budget::of(engine, &table.schema());
+        let gathered = Gathered::fresh(Batch::empty(&table.schema()), engine);
+        let input = Reservation::new(&engine.arena, Category::Load);
         let shared = Shared::new(table, started_at);
-        Ok(Self { shared, gathered, gathered_bytes: 0, rows: 0, started: 0, finished: false })
+        Ok(Self { shared, budget, gathered, input, rows: 0, started: 0, finished: false })
     }
 
     fn schema(&self) -> &Schema {
@@ -76,31 +82,49 @@ impl Load {
         self.rows
     }
 
-    /// Adds rows. The batch has the schema's columns, with values that fit them.
+    /// Counts memory that is taken for the load by somebody else, such as whoever reads a file for
+    /// it, with the load's own, until the load ends.
+    ///
+    /// # Errors
+    /// `OverBudget` with the number of bytes that are missing.
+    pub fn reserve_input(&mut self, bytes: u64) -> Result<()> {
+        let engine = &self.shared.table.engine;
+        if engine.seal_for_load(&mut self.input, bytes)? {
+            return Ok(());
+        }
+        Err(engine.refuse_load(&self.input, bytes))
+    }
+
+    /// Adds rows. The batch has the schema's columns, with values that fit them. When memory is
+    /// short this waits for segments to be written and for groups to be sealed.
     ///
     /// # Errors
     /// `InvalidInput` naming field and row when a column's type or length differs, a NULL stands
     /// where none may, or a value is none of its type, such as text that is not UTF-8;
     /// `AlreadyExists` naming a key that exists or comes twice (rows are indexed beside this
-    /// call, so a later call, or `finish`, may tell); `Conflict` when another writer holds a key.
-    /// After an error the load can only be dropped.
+    /// call, so a later call, or `finish`, may tell); `Conflict` when another writer holds a key;
+    /// `OverBudget` when memory is too small for a row. After an error the load can only be
+    /// dropped.
     pub fn push(&mut self, batch: Batch) -> Result<()> {
         check_batch(self.schema(), &batch, self.rows)?;
         self.rows += batch.len() as u64;
         let limit = self.shared.table.engine.options.segment_rows_max;
         let mut start = 0;
         while start < batch.len() {
-            let count = (batch.len() - start).min(limit - self.gathered.len().min(limit));
-            if count == 0 {
+            let most = (batch.len() - start).min(limit - self.gathered.batch.len().min(limit));
+            let room = self.budget.segment_bytes.saturating_sub(self.gathered.bytes);
+            if most == 0 || room == 0 {
                 self.write_segment()?;
                 continue;
             }
-            for (to, from) in self.gathered.columns.iter_mut().zip(&batch.columns) {
+            let (count, bytes) = rows_that_fit(&batch, start, most, room);
+            self.make_room(count, bytes)?;
+            for (to, from) in self.gathered.batch.columns.iter_mut().zip(&batch.columns) {
                 to.append(&ColumnSlice::from(from).rows(start, start + count))?;
             }
+            self.gathered.bytes += bytes;
             start += count;
         }
-        self.gathered_bytes = self.gathered.columns.iter().map(Column::byte_count).sum();
         self.write_if_full()
     }
 
@@ -109,9 +133,11 @@ impl Load {
     /// # Errors
     /// As for [`Load::push`].
     pub fn push_row(&mut self, row: &[Value]) -> Result<()> {
-        self.gathered.push_row(&self.shared.schema, row)?;
         let variable = |v: &Value| v.as_ref().as_bytes().map_or(8, |b| b.len() + 4);
-        self.gathered_bytes += row.iter().map(variable).sum::<usize>();
+        let bytes = row.iter().map(variable).sum::<usize>();
+        self.make_room(1, bytes)?;
+        self.gathered.batch.push_row(&self.shared.schema, row)?;
+        self.gathered.bytes += bytes;
         self.rows += 1;
         self.write_if_full()
     }
@@ -124,23 +150,59 @@ impl Load {
         self.shared.wait_below(1)
     }
 
+    /// Has memory for some more rows counted.
+    #[inline]
+    fn make_room(&mut self, rows: usize, bytes: usize) -> Result<()> {
+        let needed = self.gathered.needed_with(&self.budget, rows, bytes);
+        if needed <= self.gathered.held.bytes() { Ok(()) } else { self.find_room(rows, bytes) }
+    }
+
+    #[cold]
+    fn find_room(&mut self, rows: usize, bytes: usize) -> Result<()> {
+        let shared = Arc::clone(&self.shared);
+        let engine = &shared.table.engine;
+        loop {
+            let needed = self.gathered.needed_with(&self.budget, rows, bytes);
+            let held = &mut self.gathered.held;
+            // More than is needed now, so that this is not asked for each row.
+            let ample = needed + needed / 4;
+            if engine.reserve_for_load(held, ample) || engine.reserve_for_load(held, needed) {
+                return Ok(());
+            }
+            if shared.free_spares() {
+                continue;
+            }
+            if self.gathered.bytes >= self.budget.segment_bytes / 4 {
+                self.write_segment()?;
+            } else if shared.is_writing() {
+                shared.wait_for_one()?;
+            } else if engine.seal_for_load(held, needed)? {
+                return Ok(());
+            } else if !self.gathered.batch.is_empty() {
+                self.write_segment()?;
+            } else {
+                return Err(engine.refuse_load(held, needed));
+            }
+        }
+    }
+
     fn write_if_full(&mut self) -> Result<()> {
         let limit = self.shared.table.engine.options.segment_rows_max;
-        let full = self.gathered.len() >= limit || self.gathered_bytes >= SEGMENT_BYTES;
+        let full =
+            self.gathered.batch.len() >= limit || self.gathered.bytes >= self.budget.segment_bytes;
         if full { self.write_segment() } else { Ok(()) }
     }
 
     /// Hands what has been gathered to a worker.
     fn write_segment(&mut self) -> Result<()> {
-        if self.gathered.is_empty() {
+        if self.gathered.batch.is_empty() {
             return Ok(());
         }
         let empty = self.shared.empty_batch();
-        let batch = std::mem::replace(&mut self.gathered, empty);
-        self.gathered_bytes = 0;
+        let mut full = std::mem::replace(&mut self.gathered, empty);
+        full.settle(&self.budget);
         self.started += 1;
-        let most = self.shared.table.engine.environment.tasks.parallelism();
-        self.shared.start(batch, most)
+        self.shared.start(full, self.budget.workers)
     }
 
     /// Makes every row visible, durably.
@@ -149,9 +211,10 @@ impl Load {
     /// As for [`Load::push`], and what the disk says. Nothing is loaded then, except after
     /// `OutcomeUnknown`.
     pub fn finish(mut self) -> Result<LoadReport> {
-        let small = self.gathered.len() < SMALL_ROWS && self.gathered_bytes < SMALL_BYTES;
+        let gathered = self.gathered.batch.len();
+        let small = gathered < SMALL_ROWS && self.gathered.bytes < SMALL_BYTES;
         let limit = self.shared.table.engine.options.segment_rows_max;
-        if self.started == 0 && small && self.gathered.len() < limit {
+        if self.started == 0 && small && gathered < limit {
             return self.finish_small();
         }
         self.write_segment()?;
@@ -181,7 +244,7 @@ impl Load {
 
     fn finish_small(&mut self) -> Result<LoadReport> {
         self.finished = true;
-        let batch = std::mem::take(&mut self.gathered);
+        let batch = std::mem::take(&mut self.gathered.batch);
         if batch.is_empty() {
             return Ok(LoadReport::default());
         }

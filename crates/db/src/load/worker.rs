@@ -3,14 +3,16 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use esker_arena::Reservation;
 use esker_format::edit::SegmentEntry;
 use esker_format::segment::encode_column;
-use esker_format::{Batch, Column, Schema};
+use esker_format::{Batch, Schema};
 use esker_table::rewrite::SegmentSink;
 use esker_table::segment::{Created, Segment, SegmentSpec, SegmentWriter};
 use esker_table::view::Unit;
 use esker_vfs::{Event, Step, Task};
 
+use super::budget::Gathered;
 use super::indexing;
 use crate::engine::{Engine, entry};
 use crate::maintenance::FileSink;
@@ -35,7 +37,7 @@ struct State {
     segments: Vec<Arc<Segment>>,
     error: Option<Error>,
     /// Memory of batches that have been written: fresh memory costs more than a copy into it.
-    spare: Vec<Batch>,
+    spare: Vec<(Batch, Reservation)>,
 }
 
 impl Shared {
@@ -65,20 +67,40 @@ impl Shared {
     }
 
     /// An empty batch, in used memory when there is some.
-    pub fn empty_batch(&self) -> Batch {
-        self.state().spare.pop().unwrap_or_else(|| Batch::empty(&self.schema))
+    pub fn empty_batch(&self) -> Gathered {
+        match self.state().spare.pop() {
+            Some((batch, held)) => Gathered::new(batch, held),
+            None => Gathered::fresh(Batch::empty(&self.schema), self.engine()),
+        }
+    }
+
+    /// Gives the memory of written batches back; false when there is none.
+    pub fn free_spares(&self) -> bool {
+        let spare = std::mem::take(&mut self.state().spare);
+        !spare.is_empty()
+    }
+
+    /// Is a segment being written?
+    pub fn is_writing(&self) -> bool {
+        self.state().running > 0
+    }
+
+    /// Waits until one of the segments that are being written is done.
+    pub fn wait_for_one(&self) -> Result<()> {
+        let running = self.state().running;
+        self.wait_below(running.max(1))
     }
 
     /// Starts writing a segment, once fewer than `most` are being written.
-    pub fn start(self: &Arc<Self>, batch: Batch, most: usize) -> Result<()> {
+    pub fn start(self: &Arc<Self>, gathered: Gathered, most: usize) -> Result<()> {
         self.wait_below(most)?;
-        let rows = batch.len() as u64;
+        let rows = gathered.batch.len() as u64;
         let first_row_id = {
             let mut catalogue = self.engine().lock_for_change()?;
             entry(&mut catalogue, self.table.core.id())?.writer.reserve_row_ids(rows)
         };
         self.state().running += 1;
-        let task = Worker { shared: Arc::clone(self), batch, first_row_id };
+        let task = Worker { shared: Arc::clone(self), gathered: Some(gathered), first_row_id };
         // The handle is not needed: `wait_below` knows when the worker is done.
         drop(self.engine().environment.tasks.spawn("load", Box::new(task)));
         Ok(())
@@ -147,19 +169,19 @@ impl Shared {
 
 struct Worker {
     shared: Arc<Shared>,
-    batch: Batch,
+    gathered: Option<Gathered>,
     first_row_id: u64,
 }
 
 impl Task for Worker {
     fn step(&mut self) -> Step {
-        let mut batch = std::mem::take(&mut self.batch);
-        let result = self.shared.write(&batch, self.first_row_id);
-        batch.columns.iter_mut().for_each(Column::clear);
+        let Some(gathered) = self.gathered.take() else { return Step::Done };
+        let result = self.shared.write(&gathered.batch, self.first_row_id);
+        let spare = gathered.into_spare();
         {
             let mut state = self.shared.state();
             state.running -= 1;
-            state.spare.push(batch);
+            state.spare.push(spare);
             if let Err(e) = result {
                 state.error.get_or_insert(e);
             }

@@ -222,6 +222,28 @@ fn progress_and_report_add_up() {
     assert_eq!(last, Some(wanted));
 }
 
+/// What waits between reading and loading was bounded by the number of cores only.
+#[test]
+fn little_memory_makes_small_chunks_and_refuses_long_records() {
+    let line = format!("{},1\n", "x".repeat(1_000));
+    let text = format!("name,number\n{}", line.repeat(4_000));
+    let ample = open(text.as_bytes(), CsvOptions::default()).unwrap();
+    let options = || CsvOptions::default().memory_bytes(2 << 20);
+    let small = open(text.as_bytes(), options()).unwrap();
+    assert!(small.memory_bytes() < ample.memory_bytes() / 4, "{}", small.memory_bytes());
+    let mut batches = 0;
+    let report = small.read(|batch, _| {
+        batches += 1;
+        assert!(batch.len() < 1_000);
+        Ok::<_, Error>(())
+    });
+    assert_eq!(report.unwrap().rows, 4_000);
+    assert!(batches > 10);
+    let text = format!("name\n\"{}", "x".repeat(3 << 20));
+    let error = open(text.as_bytes(), options()).and_then(rows_of).unwrap_err();
+    assert!(error.to_string().contains("longer than 1048576 bytes"), "{error}");
+}
+
 #[test]
 fn a_file_that_is_not_there() {
     let path = Path::new("no/such/file.csv");
