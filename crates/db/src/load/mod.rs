@@ -294,6 +294,8 @@ impl Drop for Load {
         if !self.finished && self.started > 0 {
             self.abort();
         }
+        // A worker that is done may hold on to what is shared for a moment longer.
+        self.shared.free_spares();
     }
 }
 
