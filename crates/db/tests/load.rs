@@ -142,6 +142,10 @@ fn generated_keys_and_every_type_load_and_read_back() {
             Value::Bytes(i.to_string().into_bytes()),
             Value::Date(n as i32 * 400),
             Value::Timestamp(n * 1_000_000_007),
+            Value::Time((n + 50) * 800_000_007),
+            Value::Uuid([i as u8; 16]),
+            Value::Ipv4(i as u32 * 7),
+            Value::Ipv6([(i % 3) as u8; 16]),
         ];
         let null = |p: usize| i.is_multiple_of(11) || (i as usize + p).is_multiple_of(13);
         let values = values.into_iter().enumerate();

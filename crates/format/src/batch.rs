@@ -53,8 +53,8 @@ impl VariableValues {
 
 /// The values of a column, by how they are stored. NULLs hold a zero or an empty value.
 ///
-/// `bool` is stored as `U8` (0 or 1), `date` as `I32`, `timestamp` as `I64`, text and bytes as
-/// `Variable`.
+/// `bool` is stored as `U8` (0 or 1), `date` as `I32`, `timestamp` and `time` as `I64`, `ipv4` as
+/// `U32`; text, bytes, UUIDs and IPv6 addresses as `Variable`.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "each variant is named after the type it stores")]
 pub enum Values {
@@ -101,13 +101,15 @@ impl Values {
             DataType::I8 => Self::I8(Vec::new()),
             DataType::I16 => Self::I16(Vec::new()),
             DataType::I32 | DataType::Date => Self::I32(Vec::new()),
-            DataType::I64 | DataType::Timestamp => Self::I64(Vec::new()),
+            DataType::I64 | DataType::Timestamp | DataType::Time => Self::I64(Vec::new()),
             DataType::U16 => Self::U16(Vec::new()),
-            DataType::U32 => Self::U32(Vec::new()),
+            DataType::U32 | DataType::Ipv4 => Self::U32(Vec::new()),
             DataType::U64 => Self::U64(Vec::new()),
             DataType::F32 => Self::F32(Vec::new()),
             DataType::F64 => Self::F64(Vec::new()),
-            DataType::Text | DataType::Bytes => Self::Variable(VariableValues::default()),
+            DataType::Text | DataType::Bytes | DataType::Uuid | DataType::Ipv6 => {
+                Self::Variable(VariableValues::default())
+            }
         }
     }
 
@@ -191,11 +193,14 @@ impl Column {
             (Values::I16(v), ValueRef::Int(x)) => v.push(x as i16),
             (Values::I32(v), ValueRef::Int(x)) => v.push(x as i32),
             (Values::I32(v), ValueRef::Date(x)) => v.push(x),
-            (Values::I64(v), ValueRef::Int(x) | ValueRef::Timestamp(x)) => v.push(x),
+            (Values::I64(v), ValueRef::Int(x) | ValueRef::Timestamp(x) | ValueRef::Time(x)) => {
+                v.push(x);
+            }
+            (Values::U32(v), ValueRef::Ipv4(x)) => v.push(x),
             (Values::F32(v), ValueRef::Float32(x)) => v.push(x),
             (Values::F64(v), ValueRef::Float(x)) => v.push(x),
-            (Values::Variable(v), ValueRef::Text(_) | ValueRef::Bytes(_)) => {
-                if !v.push(value.as_bytes().unwrap_or_default()) {
+            (Values::Variable(v), value) if let Some(bytes) = value.as_bytes() => {
+                if !v.push(bytes) {
                     return Err(Error::invalid("column heap would pass 4 GiB"));
                 }
             }

@@ -48,10 +48,15 @@ pub(crate) fn write_date(f: &mut fmt::Formatter<'_>, days: i64) -> fmt::Result {
 /// Writes microseconds as date and time, with a fraction only when there is one.
 pub(crate) fn write_timestamp(f: &mut fmt::Formatter<'_>, us: i64) -> fmt::Result {
     write_date(f, us.div_euclid(DAY_US))?;
-    let of_day = us.rem_euclid(DAY_US);
+    f.write_str(" ")?;
+    write_time(f, us.rem_euclid(DAY_US))
+}
+
+/// Writes microseconds of a day as time, with a fraction only when there is one.
+pub(crate) fn write_time(f: &mut fmt::Formatter<'_>, of_day: i64) -> fmt::Result {
     let (seconds, fraction) = (of_day / 1_000_000, of_day % 1_000_000);
     let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-    write!(f, " {hour:02}:{minute:02}:{second:02}")?;
+    write!(f, "{hour:02}:{minute:02}:{second:02}")?;
     if fraction == 0 { Ok(()) } else { write!(f, ".{fraction:06}") }
 }
 
@@ -105,7 +110,8 @@ pub fn parse_timestamp(text: &str) -> Result<i64> {
     i64::try_from(us).map_err(|_| bad())
 }
 
-fn parse_time_of_day(time: &str) -> Option<i64> {
+/// Microseconds since midnight from `hour:minute[:second[.fraction]]`.
+pub(crate) fn parse_time_of_day(time: &str) -> Option<i64> {
     let (clock, fraction) = match time.split_once('.') {
         Some((clock, fraction)) if clock.len() == 8 && !fraction.is_empty() => (clock, fraction),
         Some(_) => return None,

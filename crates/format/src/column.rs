@@ -90,7 +90,7 @@ pub trait Heap: Send + Sync {
 
 /// The values of a [`ColumnSlice`]. Slices are exactly `len` long (offsets one longer).
 ///
-/// Plain variants by storage: `bool` is `U8` (0 or 1), `date` is `I32`, `timestamp` is `I64`.
+/// Plain variants by storage: see [`Values::empty`].
 #[derive(Clone, Copy)]
 #[allow(missing_docs, reason = "the plain variants are named after what they store")]
 pub enum Data<'a> {
@@ -236,51 +236,25 @@ impl<'a> ColumnSlice<'a> {
         }
         match self.data {
             Data::Constant(v) => v,
-            Data::U8(v) => at(v, i, |x| self.unsigned(x.into())),
-            Data::U16(v) => at(v, i, |x| self.unsigned(x.into())),
-            Data::U32(v) => at(v, i, |x| self.unsigned(x.into())),
-            Data::U64(v) => at(v, i, |x| self.unsigned(x)),
-            Data::I8(v) => at(v, i, |x| self.signed(x.into())),
-            Data::I16(v) => at(v, i, |x| self.signed(x.into())),
-            Data::I32(v) => at(v, i, |x| self.signed(x.into())),
-            Data::I64(v) => at(v, i, |x| self.signed(x)),
+            Data::U8(v) => at(v, i, |x| self.word(x.into())),
+            Data::U16(v) => at(v, i, |x| self.word(x.into())),
+            Data::U32(v) => at(v, i, |x| self.word(x.into())),
+            Data::U64(v) => at(v, i, |x| self.word(x.cast_signed())),
+            Data::I8(v) => at(v, i, |x| self.word(x.into())),
+            Data::I16(v) => at(v, i, |x| self.word(x.into())),
+            Data::I32(v) => at(v, i, |x| self.word(x.into())),
+            Data::I64(v) => at(v, i, |x| self.word(x)),
             Data::F32(v) => at(v, i, ValueRef::Float32),
             Data::F64(v) => at(v, i, ValueRef::Float),
             Data::Narrowed { base, codes } => {
-                let bits = base.wrapping_add(codes.get(i).into());
-                match self.data_type {
-                    DataType::Bool | DataType::U8 | DataType::U16 | DataType::U32 => {
-                        self.unsigned(bits)
-                    }
-                    DataType::U64 => self.unsigned(bits),
-                    _ => self.signed(bits.cast_signed()),
-                }
+                self.word(base.wrapping_add(codes.get(i).into()).cast_signed())
             }
-            _ => self.text_or_bytes(self.bytes(i)),
+            _ => ValueRef::from_bytes(self.data_type, self.bytes(i)),
         }
     }
 
-    fn text_or_bytes(&self, bytes: &'a [u8]) -> ValueRef<'a> {
-        match self.data_type {
-            DataType::Text => ValueRef::Text(std::str::from_utf8(bytes).unwrap_or_default()),
-            _ => ValueRef::Bytes(bytes),
-        }
-    }
-
-    fn unsigned(&self, v: u64) -> ValueRef<'a> {
-        match self.data_type {
-            DataType::Bool => ValueRef::Bool(v != 0),
-            _ => ValueRef::Uint(v),
-        }
-    }
-
-    #[allow(clippy::cast_possible_truncation, reason = "a date is stored in 32 bits")]
-    fn signed(&self, v: i64) -> ValueRef<'a> {
-        match self.data_type {
-            DataType::Date => ValueRef::Date(v as i32),
-            DataType::Timestamp => ValueRef::Timestamp(v),
-            _ => ValueRef::Int(v),
-        }
+    fn word(&self, word: i64) -> ValueRef<'a> {
+        ValueRef::from_word(self.data_type, word)
     }
 }
 

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use crate::{Error, ErrorKind};
 
-/// The type of a field. The numbers are stored and never change meaning; numbers from 16 on are
+/// The type of a field. The numbers are stored and never change meaning; numbers from 20 on are
 /// left for types to come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
@@ -40,11 +40,19 @@ pub enum DataType {
     Date = 14,
     /// Microseconds since 1970-01-01 00:00 UTC.
     Timestamp = 15,
+    /// Microseconds since midnight, below 24 hours.
+    Time = 16,
+    /// A UUID, 16 bytes.
+    Uuid = 17,
+    /// An IPv4 address.
+    Ipv4 = 18,
+    /// An IPv6 address.
+    Ipv6 = 19,
 }
 
 impl DataType {
     /// Every type, in the order of its number.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 19] = [
         Self::Bool,
         Self::I8,
         Self::I16,
@@ -60,6 +68,10 @@ impl DataType {
         Self::Bytes,
         Self::Date,
         Self::Timestamp,
+        Self::Time,
+        Self::Uuid,
+        Self::Ipv4,
+        Self::Ipv6,
     ];
 
     /// The stored number.
@@ -74,15 +86,16 @@ impl DataType {
         Self::ALL.into_iter().find(|t| t.code() == code)
     }
 
-    /// Bytes per value in a plain column; `None` for text and bytes.
+    /// Bytes per value in a plain column; `None` for what is stored as byte strings: text, bytes,
+    /// UUIDs and IPv6 addresses.
     #[must_use]
     pub const fn width(self) -> Option<usize> {
         match self {
             Self::Bool | Self::I8 | Self::U8 => Some(1),
             Self::I16 | Self::U16 => Some(2),
-            Self::I32 | Self::U32 | Self::F32 | Self::Date => Some(4),
-            Self::I64 | Self::U64 | Self::F64 | Self::Timestamp => Some(8),
-            Self::Text | Self::Bytes => None,
+            Self::I32 | Self::U32 | Self::F32 | Self::Date | Self::Ipv4 => Some(4),
+            Self::I64 | Self::U64 | Self::F64 | Self::Timestamp | Self::Time => Some(8),
+            Self::Text | Self::Bytes | Self::Uuid | Self::Ipv6 => None,
         }
     }
 
@@ -102,6 +115,18 @@ impl DataType {
         )
     }
 
+    /// True where values are stored as byte strings, and compare as these do.
+    #[must_use]
+    pub const fn is_variable(self) -> bool {
+        self.width().is_none()
+    }
+
+    /// True where values are stored as unsigned numbers.
+    #[must_use]
+    pub const fn is_unsigned(self) -> bool {
+        matches!(self, Self::Bool | Self::U8 | Self::U16 | Self::U32 | Self::U64 | Self::Ipv4)
+    }
+
     /// True for integers and floating-point numbers.
     #[must_use]
     pub const fn is_numeric(self) -> bool {
@@ -112,6 +137,29 @@ impl DataType {
     #[must_use]
     pub const fn is_float(self) -> bool {
         matches!(self, Self::F32 | Self::F64)
+    }
+
+    /// The type that other systems call by a name (in lower case). None of them loses by it: where
+    /// they differ about a width, it is the widest.
+    fn from_alias(name: &str) -> Option<Self> {
+        Some(match name {
+            "tinyint" => Self::I8,
+            "smallint" | "int2" | "short" => Self::I16,
+            "int" | "integer" | "bigint" | "int4" | "int8" | "long" => Self::I64,
+            "utinyint" | "byte" => Self::U8,
+            "usmallint" => Self::U16,
+            "uinteger" => Self::U32,
+            "ubigint" => Self::U64,
+            "real" | "float4" => Self::F32,
+            "float" | "float8" | "double" | "double precision" => Self::F64,
+            "boolean" => Self::Bool,
+            "varchar" | "char" | "character" | "character varying" | "string" | "clob" => {
+                Self::Text
+            }
+            "blob" | "bytea" | "binary" | "varbinary" => Self::Bytes,
+            "datetime" | "datetimems" => Self::Timestamp,
+            _ => return None,
+        })
     }
 
     /// The name, as schemas and errors write it.
@@ -133,6 +181,10 @@ impl DataType {
             Self::Bytes => "bytes",
             Self::Date => "date",
             Self::Timestamp => "timestamp",
+            Self::Time => "time",
+            Self::Uuid => "uuid",
+            Self::Ipv4 => "ipv4",
+            Self::Ipv6 => "ipv6",
         }
     }
 }
@@ -146,9 +198,10 @@ impl fmt::Display for DataType {
 impl FromStr for DataType {
     type Err = Error;
 
+    /// Reads a name in any case, or the usual name of another system: `int`, `varchar`, ….
     fn from_str(name: &str) -> Result<Self, Error> {
-        let found = Self::ALL.into_iter().find(|t| t.name().eq_ignore_ascii_case(name));
-        found.ok_or_else(|| {
+        let own = Self::ALL.into_iter().find(|t| t.name().eq_ignore_ascii_case(name));
+        own.or_else(|| Self::from_alias(&name.to_ascii_lowercase())).ok_or_else(|| {
             let names: Vec<_> = Self::ALL.iter().map(|t| t.name()).collect();
             let known = names.join(", ");
             Error::new(ErrorKind::InvalidInput, format!("unknown type {name:?}; known: {known}"))

@@ -1,8 +1,9 @@
 //! Keys as bytes that sort as the values do.
 //!
-//! * integers, dates, timestamps: big-endian with the sign bit flipped;
+//! * integers, dates, timestamps, times: big-endian with the sign bit flipped;
 //! * floats: big-endian bits, all flipped when negative, else the sign flipped; `-0.0` becomes
 //!   `0.0` and every NaN the same one, greatest of all, so that equal values are equal keys;
+//! * UUIDs and addresses: as they are;
 //! * text and bytes: `00` becomes `00 ff`, and `00 00` ends the value, so that a prefix sorts
 //!   first and the fields of a composite key do not run into each other.
 
@@ -14,13 +15,15 @@ pub fn encode_key(out: &mut Vec<u8>, data_type: DataType, value: ValueRef<'_>) {
     match value {
         ValueRef::Null => {}
         ValueRef::Bool(v) => out.push(u8::from(v)),
-        ValueRef::Int(v) | ValueRef::Timestamp(v) => {
+        ValueRef::Int(v) | ValueRef::Timestamp(v) | ValueRef::Time(v) => {
             big_endian(out, data_type, v.cast_unsigned(), true);
         }
         ValueRef::Date(v) => {
             big_endian(out, data_type, i64::from(v).cast_unsigned(), true);
         }
         ValueRef::Uint(v) => big_endian(out, data_type, v, false),
+        ValueRef::Ipv4(v) => push_big_endian(out, v.into(), 4),
+        ValueRef::Uuid(v) | ValueRef::Ipv6(v) => out.extend_from_slice(v),
         ValueRef::Float32(v) => {
             let v = if v.is_nan() { f32::NAN } else { v + 0.0 };
             let bits = v.to_bits();

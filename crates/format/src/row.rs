@@ -18,10 +18,12 @@ pub fn encode_value(out: &mut Writer, data_type: DataType, value: ValueRef<'_>) 
         (_, ValueRef::Text(v)) => out.text(v),
         (_, ValueRef::Bytes(v)) => out.bytes(v),
         (_, ValueRef::Date(v)) => out.u32(v.cast_unsigned()),
-        (width, ValueRef::Int(v) | ValueRef::Timestamp(v)) => {
+        (width, ValueRef::Int(v) | ValueRef::Timestamp(v) | ValueRef::Time(v)) => {
             fixed(out, width, v.cast_unsigned());
         }
         (width, ValueRef::Uint(v)) => fixed(out, width, v),
+        (_, ValueRef::Ipv4(v)) => out.u32(v),
+        (_, ValueRef::Uuid(v) | ValueRef::Ipv6(v)) => out.raw(v),
     }
 }
 
@@ -60,6 +62,9 @@ pub fn decode_value<'a>(input: &mut Reader<'a>, data_type: DataType) -> Result<V
         DataType::Bytes => ValueRef::Bytes(input.bytes()?),
         DataType::Date => ValueRef::Date(input.u32()?.cast_signed()),
         DataType::Timestamp => ValueRef::Timestamp(input.i64()?),
+        DataType::Time => ValueRef::Time(input.i64()?),
+        DataType::Ipv4 => ValueRef::Ipv4(input.u32()?),
+        DataType::Uuid | DataType::Ipv6 => ValueRef::from_bytes(data_type, input.raw(16)?),
     })
 }
 

@@ -2,14 +2,15 @@
 //!
 //! Order: numbers compare exactly across integer and floating-point types (never through a
 //! rounded double); NaN equals itself and is greater than every number; `-0.0` equals `0.0`;
-//! text and bytes compare by bytes. NULL sorts before everything; that is the *sort* order, and
-//! predicates treat NULL by three-valued logic before they get here. Values of kinds that do not
-//! compare (a text and a number) are ordered by kind, so that sorting is total.
+//! text, bytes, UUIDs and addresses compare by bytes. NULL sorts before everything; that is the
+//! *sort* order, and predicates treat NULL by three-valued logic before they get here. Values of
+//! kinds that do not compare (a text and a number) are ordered by kind, so that sorting is total.
 
 use std::cmp::Ordering;
 use std::fmt;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
-use crate::{DataType, Error, Result};
+use crate::{DataType, Error, Result, calendar};
 
 /// An owned value.
 #[derive(Clone, Debug, Default)]
@@ -35,6 +36,14 @@ pub enum Value {
     Date(i32),
     /// Microseconds since 1970-01-01 00:00 UTC.
     Timestamp(i64),
+    /// Microseconds since midnight.
+    Time(i64),
+    /// A UUID, most significant byte first.
+    Uuid([u8; 16]),
+    /// An IPv4 address, the first number in the highest byte.
+    Ipv4(u32),
+    /// An IPv6 address, most significant byte first.
+    Ipv6([u8; 16]),
 }
 
 /// A borrowed value.
@@ -61,6 +70,14 @@ pub enum ValueRef<'a> {
     Date(i32),
     /// Microseconds since 1970-01-01 00:00 UTC.
     Timestamp(i64),
+    /// Microseconds since midnight.
+    Time(i64),
+    /// A UUID, most significant byte first.
+    Uuid(&'a [u8; 16]),
+    /// An IPv4 address, the first number in the highest byte.
+    Ipv4(u32),
+    /// An IPv6 address, most significant byte first.
+    Ipv6(&'a [u8; 16]),
 }
 
 impl Value {
@@ -78,6 +95,10 @@ impl Value {
             Self::Bytes(v) => ValueRef::Bytes(v),
             Self::Date(v) => ValueRef::Date(*v),
             Self::Timestamp(v) => ValueRef::Timestamp(*v),
+            Self::Time(v) => ValueRef::Time(*v),
+            Self::Uuid(v) => ValueRef::Uuid(v),
+            Self::Ipv4(v) => ValueRef::Ipv4(*v),
+            Self::Ipv6(v) => ValueRef::Ipv6(v),
         }
     }
 
@@ -103,6 +124,10 @@ impl<'a> ValueRef<'a> {
             Self::Bytes(v) => Value::Bytes(v.to_vec()),
             Self::Date(v) => Value::Date(v),
             Self::Timestamp(v) => Value::Timestamp(v),
+            Self::Time(v) => Value::Time(v),
+            Self::Uuid(v) => Value::Uuid(*v),
+            Self::Ipv4(v) => Value::Ipv4(v),
+            Self::Ipv6(v) => Value::Ipv6(*v),
         }
     }
 
@@ -112,13 +137,63 @@ impl<'a> ValueRef<'a> {
         matches!(self, Self::Null)
     }
 
-    /// The bytes of a text or bytes value.
+    /// The bytes of a value that is stored as a byte string (see [`DataType::is_variable`]).
     #[must_use]
     pub fn as_bytes(self) -> Option<&'a [u8]> {
         match self {
             Self::Text(v) => Some(v.as_bytes()),
             Self::Bytes(v) => Some(v),
+            Self::Uuid(v) | Self::Ipv6(v) => Some(v),
             _ => None,
+        }
+    }
+
+    /// The value that a column of type `data_type` stores as these bytes. Bytes that are no such
+    /// value (which a checksum would have to miss first) read as an empty or zero one.
+    #[must_use]
+    #[inline]
+    pub fn from_bytes(data_type: DataType, bytes: &'a [u8]) -> Self {
+        const ZERO: &[u8; 16] = &[0; 16];
+        match data_type {
+            DataType::Text => Self::Text(std::str::from_utf8(bytes).unwrap_or_default()),
+            DataType::Uuid => Self::Uuid(bytes.as_array().unwrap_or(ZERO)),
+            DataType::Ipv6 => Self::Ipv6(bytes.as_array().unwrap_or(ZERO)),
+            _ => Self::Bytes(bytes),
+        }
+    }
+
+    /// The number that a value is stored as, in 64 bits of two's complement; `None` for floats and
+    /// byte strings.
+    #[must_use]
+    #[inline]
+    pub fn as_word(self) -> Option<i64> {
+        Some(match self {
+            Self::Int(v) | Self::Timestamp(v) | Self::Time(v) => v,
+            Self::Uint(v) => v.cast_signed(),
+            Self::Date(v) => v.into(),
+            Self::Ipv4(v) => v.into(),
+            Self::Bool(v) => v.into(),
+            _ => return None,
+        })
+    }
+
+    /// The value that a column of type `data_type` stores as this number: see
+    /// [`ValueRef::as_word`].
+    #[must_use]
+    #[inline]
+    #[allow(clippy::cast_possible_truncation, reason = "the number was stored by this type")]
+    #[allow(clippy::cast_sign_loss, reason = "two's complement is meant")]
+    pub fn from_word(data_type: DataType, word: i64) -> Self {
+        match data_type {
+            DataType::Bool => Self::Bool(word != 0),
+            DataType::U8 | DataType::U16 | DataType::U32 | DataType::U64 => {
+                Self::Uint(word.cast_unsigned())
+            }
+            DataType::Date => Self::Date(word as i32),
+            DataType::Timestamp => Self::Timestamp(word),
+            DataType::Time => Self::Time(word),
+            DataType::Ipv4 => Self::Ipv4(word as u32),
+            _ => Self::Int(word),
         }
     }
 
@@ -135,6 +210,10 @@ impl<'a> ValueRef<'a> {
             Self::Bytes(_) => "bytes",
             Self::Date(_) => "date",
             Self::Timestamp(_) => "timestamp",
+            Self::Time(_) => "time",
+            Self::Uuid(_) => "uuid",
+            Self::Ipv4(_) => "ipv4 address",
+            Self::Ipv6(_) => "ipv6 address",
         }
     }
 
@@ -164,6 +243,12 @@ impl<'a> ValueRef<'a> {
             DataType::Bytes => matches!(self, Self::Bytes(_)).then_some(self),
             DataType::Date => matches!(self, Self::Date(_)).then_some(self),
             DataType::Timestamp => matches!(self, Self::Timestamp(_)).then_some(self),
+            DataType::Time => {
+                matches!(self, Self::Time(v) if (0..calendar::DAY_US).contains(&v)).then_some(self)
+            }
+            DataType::Uuid => matches!(self, Self::Uuid(_)).then_some(self),
+            DataType::Ipv4 => matches!(self, Self::Ipv4(_)).then_some(self),
+            DataType::Ipv6 => matches!(self, Self::Ipv6(_)).then_some(self),
         };
         coerced.ok_or_else(|| {
             let kind = self.kind_name();
@@ -223,8 +308,12 @@ impl<'a> ValueRef<'a> {
             Self::Int(_) | Self::Uint(_) | Self::Float32(_) | Self::Float(_) => 2,
             Self::Date(_) => 3,
             Self::Timestamp(_) => 4,
-            Self::Text(_) => 5,
-            Self::Bytes(_) => 6,
+            Self::Time(_) => 5,
+            Self::Text(_) => 6,
+            Self::Bytes(_) => 7,
+            Self::Uuid(_) => 8,
+            Self::Ipv4(_) => 9,
+            Self::Ipv6(_) => 10,
         }
     }
 
@@ -237,6 +326,9 @@ impl<'a> ValueRef<'a> {
             (Self::Bytes(a), ValueRef::Bytes(b)) => a.cmp(b),
             (Self::Date(a), ValueRef::Date(b)) => a.cmp(&b),
             (Self::Timestamp(a), ValueRef::Timestamp(b)) => a.cmp(&b),
+            (Self::Time(a), ValueRef::Time(b)) => a.cmp(&b),
+            (Self::Ipv4(a), ValueRef::Ipv4(b)) => a.cmp(&b),
+            (Self::Uuid(a), ValueRef::Uuid(b)) | (Self::Ipv6(a), ValueRef::Ipv6(b)) => a.cmp(b),
             (a, b) if a.rank() == 2 && b.rank() == 2 => compare_numbers(a, b),
             (a, b) => a.rank().cmp(&b.rank()),
         }
@@ -373,10 +465,23 @@ impl fmt::Display for ValueRef<'_> {
             Self::Float(v) => write!(f, "{v:?}"),
             Self::Text(v) => f.write_str(v),
             Self::Bytes(v) => v.iter().try_for_each(|b| write!(f, "{b:02x}")),
-            Self::Date(v) => crate::calendar::write_date(f, i64::from(*v)),
-            Self::Timestamp(v) => crate::calendar::write_timestamp(f, *v),
+            Self::Date(v) => calendar::write_date(f, i64::from(*v)),
+            Self::Timestamp(v) => calendar::write_timestamp(f, *v),
+            Self::Time(v) => calendar::write_time(f, *v),
+            Self::Uuid(v) => write_uuid(f, v),
+            Self::Ipv4(v) => Ipv4Addr::from_bits(*v).fmt(f),
+            Self::Ipv6(v) => Ipv6Addr::from(**v).fmt(f),
         }
     }
+}
+
+/// Groups of 8, 4, 4, 4 and 12 digits.
+fn write_uuid(f: &mut fmt::Formatter<'_>, bytes: &[u8; 16]) -> fmt::Result {
+    for (i, byte) in bytes.iter().enumerate() {
+        f.write_str(if matches!(i, 4 | 6 | 8 | 10) { "-" } else { "" })?;
+        write!(f, "{byte:02x}")?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -5,10 +5,9 @@
 
 use std::borrow::Cow;
 
+use esker_format::text::{self, TimestampParser, shown};
 use esker_format::{Batch, Column, DataType, Schema, Values, VariableValues};
 
-use crate::error::shown;
-use crate::field::{self, TimestampParser};
 use crate::nulls::Nulls;
 use crate::splitter::Chunk;
 use crate::tokenizer::{self, Fault, FaultKind, Span, Tokenizer};
@@ -122,24 +121,32 @@ impl Block<'_> {
         let data_type = column.data_type;
         let fixed = Fixed { block: self, source, nullable, nulls: &mut column.nulls };
         match &mut column.values {
-            Values::U8(v) if data_type == DataType::Bool => fixed.read(v, field::parse_bool),
-            Values::U8(v) => fixed.read(v, field::parse_unsigned),
-            Values::U16(v) => fixed.read(v, field::parse_unsigned),
-            Values::U32(v) => fixed.read(v, field::parse_unsigned),
-            Values::U64(v) => fixed.read(v, field::parse_unsigned),
-            Values::I8(v) => fixed.read(v, field::parse_signed),
-            Values::I16(v) => fixed.read(v, field::parse_signed),
-            Values::I32(v) if data_type == DataType::Date => fixed.read(v, field::parse_date),
-            Values::I32(v) => fixed.read(v, field::parse_signed),
+            Values::U8(v) if data_type == DataType::Bool => fixed.read(v, text::parse_bool),
+            Values::U8(v) => fixed.read(v, text::parse_unsigned),
+            Values::U16(v) => fixed.read(v, text::parse_unsigned),
+            Values::U32(v) if data_type == DataType::Ipv4 => fixed.read(v, text::parse_ipv4),
+            Values::U32(v) => fixed.read(v, text::parse_unsigned),
+            Values::U64(v) => fixed.read(v, text::parse_unsigned),
+            Values::I8(v) => fixed.read(v, text::parse_signed),
+            Values::I16(v) => fixed.read(v, text::parse_signed),
+            Values::I32(v) if data_type == DataType::Date => fixed.read(v, text::parse_date),
+            Values::I32(v) => fixed.read(v, text::parse_signed),
             Values::I64(v) if data_type == DataType::Timestamp => {
                 let mut parser = TimestampParser::default();
                 fixed.read(v, |field| parser.parse(field))
             }
-            Values::I64(v) => fixed.read(v, field::parse_signed),
-            Values::F32(v) => fixed.read(v, field::parse_f32),
-            Values::F64(v) => fixed.read(v, field::parse_f64),
+            Values::I64(v) if data_type == DataType::Time => fixed.read(v, text::parse_time),
+            Values::I64(v) => fixed.read(v, text::parse_signed),
+            Values::F32(v) => fixed.read(v, text::parse_f32),
+            Values::F64(v) => fixed.read(v, text::parse_f64),
+            Values::Variable(v) if data_type == DataType::Uuid => {
+                fixed.read_variable(v, |f| text::parse_uuid(f).map(|v| Cow::Owned(v.to_vec())))
+            }
+            Values::Variable(v) if data_type == DataType::Ipv6 => {
+                fixed.read_variable(v, |f| text::parse_ipv6(f).map(|v| Cow::Owned(v.to_vec())))
+            }
             Values::Variable(v) if data_type == DataType::Bytes => {
-                fixed.read_variable(v, |f| field::parse_hex(f).map(Cow::Owned))
+                fixed.read_variable(v, |f| text::parse_hex(f).map(Cow::Owned))
             }
             Values::Variable(v) if self.valid_text => {
                 fixed.read_variable(v, |f| Some(Cow::Borrowed(f)))
@@ -163,7 +170,7 @@ impl Block<'_> {
             let spelling = shown(raw);
             format!("the field is declared not null, found NULL (spelled {spelling})")
         } else {
-            let expected = field::expected(data_type);
+            let expected = text::expected(data_type);
             format!("expected {expected}, found {}", shown(&unquoted(raw, self.has_quotes)))
         };
         let line = tokenizer::lines_before(self.bytes, span.map_or(0, |s| s.start())) + 1;

@@ -122,15 +122,3 @@ impl From<esker_vfs::Error> for Error {
         Self::new(kind, error.to_string())
     }
 }
-
-/// A value of the file as errors show it: quoted, and cut when long.
-pub(crate) fn shown(value: &[u8]) -> String {
-    const SHOWN_CHARS: usize = 60;
-    let text = String::from_utf8_lossy(value);
-    let mut chars = text.chars();
-    let head: String = chars.by_ref().take(SHOWN_CHARS).collect();
-    if chars.next().is_none() {
-        return format!("{head:?}");
-    }
-    format!("{head:?}… ({} bytes)", value.len())
-}

@@ -15,11 +15,10 @@
 //!
 //! Numbers with leading zeros or a plus sign (postal codes, telephone numbers) are text.
 
-use esker_format::{DataType, calendar};
+use esker_format::{DataType, calendar, text};
 
 use crate::Result;
 use crate::chunk::{Layout, record_error};
-use crate::field;
 use crate::splitter::Chunk;
 use crate::tokenizer::{Span, Tokenizer};
 
@@ -106,7 +105,7 @@ impl Kinds {
             return Self::of_integer(field, digits);
         }
         let leading_zero = matches!(digits, [b'0', b'0'..=b'9', ..]);
-        if !leading_zero && field::parse_f64(field).is_some() {
+        if !leading_zero && text::parse_f64(field).is_some() {
             return Self::DECIMAL;
         }
         let text = std::str::from_utf8(field).unwrap_or_default();
@@ -122,10 +121,10 @@ impl Kinds {
             return Self::TEXT;
         }
         let negative = if digits.len() < field.len() { Self::NEGATIVE } else { Self::default() };
-        let size = match field::parse_signed::<i64>(field) {
+        let size = match text::parse_signed::<i64>(field) {
             Some(value) if (-EXACT..=EXACT).contains(&value) => Self::INTEGER,
             Some(_) => Self::WIDE_INTEGER,
-            None if field::parse_unsigned::<u64>(field).is_some() => Self::UNSIGNED_INTEGER,
+            None if text::parse_unsigned::<u64>(field).is_some() => Self::UNSIGNED_INTEGER,
             None => Self::TEXT,
         };
         size.union(negative)
@@ -183,7 +182,7 @@ fn survey_column<'a>(
     spans: impl Iterator<Item = &'a Span>,
     mut seen: Kinds,
 ) -> Kinds {
-    let mut timestamps = field::TimestampParser::default();
+    let mut timestamps = text::TimestampParser::default();
     for span in spans {
         let raw = span.of(bytes);
         if layout.nulls.contains(raw) {

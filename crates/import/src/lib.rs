@@ -21,7 +21,6 @@
 
 mod chunk;
 mod error;
-mod field;
 mod inference;
 mod nulls;
 mod options;

@@ -1,7 +1,7 @@
 //! Constants.
 
-use esker_format::calendar::{parse_date, parse_timestamp};
-use esker_format::{DataType, Value};
+use esker_format::Value;
+use esker_format::text::parse_value;
 use sqlparser::ast;
 
 use crate::statement::unsupported;
@@ -20,16 +20,12 @@ pub(crate) fn convert(value: &ast::Value, negative: bool) -> Result<Value> {
     })
 }
 
-/// `DATE '…'` or `TIMESTAMP '…'`.
+/// `DATE '…'`, `TIMESTAMP '…'`, or any other type's name before its text.
 pub(crate) fn typed(string: &ast::TypedString) -> Result<Value> {
     let ast::Value::SingleQuotedString(text) = &string.value.value else {
         return Err(unsupported("this kind of constant", string));
     };
-    match type_name::convert(&string.data_type)? {
-        DataType::Date => Ok(Value::Date(parse_date(text)?)),
-        DataType::Timestamp => Ok(Value::Timestamp(parse_timestamp(text)?)),
-        _ => Err(unsupported("this kind of constant", string)),
-    }
+    Ok(parse_value(text, type_name::convert(&string.data_type)?)?)
 }
 
 /// Whole numbers are integers, and must fit one; with a point or an exponent they are floats.

@@ -91,7 +91,7 @@ fn what_is_not_supported_is_named() {
         ),
         (
             "SELECT DATE '2013-02-30' FROM t",
-            "expected a date like 2013-01-31, found \"2013-02-30\"",
+            "expected date (like 2013-01-31), found \"2013-02-30\"",
         ),
         ("SELECT a FROM t FOR UPDATE", "a lock clause is not supported yet: `FOR UPDATE`"),
         (
@@ -106,7 +106,8 @@ fn what_is_not_supported_is_named() {
         refused("SELECT nosuch(a) FROM t").starts_with("unknown function nosuch; known: count,")
     );
     assert!(
-        refused("SELECT CAST(a AS money) FROM t").starts_with("unknown type money; known: bool,")
+        refused("SELECT CAST(a AS money) FROM t")
+            .starts_with("unknown type \"money\"; known: bool,")
     );
     assert!(refused("SELECT a FROM").contains("Expected"), "{}", refused("SELECT a FROM"));
     assert!(

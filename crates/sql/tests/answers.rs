@@ -116,7 +116,7 @@ fn errors_name_the_place() {
         ("SELECT origin FROM t WHERE delay", "WHERE: delay: expected a condition, found i16"),
         (
             "SELECT day FROM t WHERE day = 'soon'",
-            "WHERE: day = 'soon': expected a date like 2013-01-31, found \"soon\"",
+            "WHERE: day = 'soon': expected date (like 2013-01-31), found \"soon\"",
         ),
         ("SELECT sum(origin) FROM t", "SELECT: sum(origin): sum expects numbers, found text"),
         (

@@ -5,7 +5,7 @@
 //! when it was created. The key keeps anybody who does not know it from choosing keys that
 //! collide.
 
-use esker_format::{DataType, Schema, ValueRef};
+use esker_format::{Schema, ValueRef};
 
 /// Hashes the primary keys of one database.
 #[derive(Clone, Copy, Debug)]
@@ -76,6 +76,7 @@ impl KeyHasher {
             state = match value {
                 ValueRef::Text(text) => self.mix_bytes(state, text.as_bytes()),
                 ValueRef::Bytes(bytes) => self.mix_bytes(state, bytes),
+                ValueRef::Uuid(bytes) | ValueRef::Ipv6(bytes) => self.mix_bytes(state, bytes),
                 other => self.mix(state, number_bits(other)),
             };
         }
@@ -86,13 +87,9 @@ impl KeyHasher {
 /// Bits that are equal for equal values of one type: floats have one zero and one NaN.
 fn number_bits(value: ValueRef<'_>) -> u64 {
     match value {
-        ValueRef::Bool(v) => v.into(),
-        ValueRef::Int(v) | ValueRef::Timestamp(v) => v.cast_unsigned(),
-        ValueRef::Uint(v) => v,
-        ValueRef::Date(v) => i64::from(v).cast_unsigned(),
         ValueRef::Float32(v) => float_bits(v.into()),
         ValueRef::Float(v) => float_bits(v),
-        ValueRef::Null | ValueRef::Text(_) | ValueRef::Bytes(_) => 0,
+        other => other.as_word().map_or(0, i64::cast_unsigned),
     }
 }
 
@@ -100,14 +97,12 @@ fn float_bits(v: f64) -> u64 {
     if v.is_nan() { f64::NAN.to_bits() } else { (v + 0.0).to_bits() }
 }
 
-/// True when the key of `schema` is one text or bytes field, the common case with a fast path.
+/// True when the key of `schema` is one field stored as byte strings, the common case with a fast
+/// path.
 #[must_use]
 pub fn is_single_variable_key(schema: &Schema) -> bool {
     match schema.key_positions() {
-        [position] => schema
-            .fields()
-            .get(*position)
-            .is_some_and(|f| matches!(f.data_type, DataType::Text | DataType::Bytes)),
+        [position] => schema.fields().get(*position).is_some_and(|f| f.data_type.is_variable()),
         _ => false,
     }
 }

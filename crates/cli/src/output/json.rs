@@ -45,7 +45,7 @@ fn json_value(value: ValueRef<'_>) -> Value {
         // By its own shortest text, not by that of the double it widens to.
         ValueRef::Float32(v) => float(v.to_string().parse().unwrap_or(f64::from(v)), value),
         ValueRef::Text(v) => v.into(),
-        ValueRef::Bytes(_) | ValueRef::Date(_) | ValueRef::Timestamp(_) => value.to_string().into(),
+        other => other.to_string().into(),
     }
 }
 

@@ -132,32 +132,18 @@ fn fixed_bounds(column: &Column, start: usize, end: usize) -> Option<(ValueRef<'
         V::U64(v) => unsigned(v.get(start..end)?),
         V::F32(_) | V::F64(_) | V::Variable(_) => None,
     }?;
-    Some(match (column.data_type, bounds) {
-        (DataType::Bool, (a, b)) => (ValueRef::Bool(a != 0), ValueRef::Bool(b != 0)),
-        (DataType::Date, (a, b)) => {
-            (ValueRef::Date(i32::try_from(a).ok()?), ValueRef::Date(i32::try_from(b).ok()?))
-        }
-        (DataType::Timestamp, (a, b)) => (
-            ValueRef::Timestamp(i64::try_from(a).ok()?),
-            ValueRef::Timestamp(i64::try_from(b).ok()?),
-        ),
-        (DataType::U8 | DataType::U16 | DataType::U32 | DataType::U64, (a, b)) => {
-            (ValueRef::Uint(u64::try_from(a).ok()?), ValueRef::Uint(u64::try_from(b).ok()?))
-        }
-        (_, (a, b)) => {
-            (ValueRef::Int(i64::try_from(a).ok()?), ValueRef::Int(i64::try_from(b).ok()?))
-        }
-    })
+    let value = |bound| ValueRef::from_word(column.data_type, bound);
+    Some((value(bounds.0), value(bounds.1)))
 }
 
-fn signed<T: Copy + Ord + Into<i64>>(values: &[T]) -> Option<(i128, i128)> {
+fn signed<T: Copy + Ord + Into<i64>>(values: &[T]) -> Option<(i64, i64)> {
     let (least, greatest) = least_and_greatest(values)?;
-    Some((least.into().into(), greatest.into().into()))
+    Some((least.into(), greatest.into()))
 }
 
-fn unsigned<T: Copy + Ord + Into<u64>>(values: &[T]) -> Option<(i128, i128)> {
+fn unsigned<T: Copy + Ord + Into<u64>>(values: &[T]) -> Option<(i64, i64)> {
     let (least, greatest) = least_and_greatest(values)?;
-    Some((least.into().into(), greatest.into().into()))
+    Some((least.into().cast_signed(), greatest.into().cast_signed()))
 }
 
 /// The least and the greatest of some values.

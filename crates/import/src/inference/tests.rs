@@ -68,12 +68,12 @@ fn inferred_types_read_every_field() {
     for text in fields {
         let field = text.as_bytes();
         let read = match inferred(&[text]).0 {
-            DataType::Bool => field::parse_bool(field).is_some(),
-            DataType::I64 => field::parse_signed::<i64>(field).is_some(),
-            DataType::U64 => field::parse_unsigned::<u64>(field).is_some(),
-            DataType::F64 => field::parse_f64(field).is_some(),
-            DataType::Date => field::parse_date(field).is_some(),
-            DataType::Timestamp => field::TimestampParser::default().parse(field).is_some(),
+            DataType::Bool => text::parse_bool(field).is_some(),
+            DataType::I64 => text::parse_signed::<i64>(field).is_some(),
+            DataType::U64 => text::parse_unsigned::<u64>(field).is_some(),
+            DataType::F64 => text::parse_f64(field).is_some(),
+            DataType::Date => text::parse_date(field).is_some(),
+            DataType::Timestamp => text::TimestampParser::default().parse(field).is_some(),
             _ => true,
         };
         assert!(read, "{text}");

@@ -43,6 +43,6 @@ fn errors_point_at_the_place() {
     for (text, wanted) in cases {
         assert_eq!(parse(text).unwrap_err().to_string(), wanted, "{text:?}");
     }
-    let unknown = parse("a i64, b integer").unwrap_err().to_string();
-    assert!(unknown.starts_with("schema, character 10: unknown type \"integer\"; known: bool, i8"));
+    let unknown = parse("a i64, b money").unwrap_err().to_string();
+    assert!(unknown.starts_with("schema, character 10: unknown type \"money\"; known: bool, i8"));
 }

@@ -179,6 +179,10 @@ fn literal_type(value: &Value) -> Option<DataType> {
         Value::Float(_) => DataType::F64,
         Value::Text(_) => DataType::Text,
         Value::Bytes(_) => DataType::Bytes,
+        Value::Time(_) => DataType::Time,
+        Value::Uuid(_) => DataType::Uuid,
+        Value::Ipv4(_) => DataType::Ipv4,
+        Value::Ipv6(_) => DataType::Ipv6,
         Value::Date(_) => DataType::Date,
         Value::Timestamp(_) => DataType::Timestamp,
     })

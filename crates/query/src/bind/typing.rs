@@ -1,6 +1,7 @@
 //! Types of operands: which go together, and how one becomes another.
 
-use esker_format::calendar::{DAY_US, parse_date, parse_timestamp};
+use esker_format::calendar::DAY_US;
+use esker_format::text::parse_value;
 use esker_format::{DataType, Value};
 
 use super::bound::{Bound, Node};
@@ -35,12 +36,17 @@ pub(crate) fn convert(bound: Bound, to: DataType) -> Result<Bound> {
     }
 }
 
+/// Types whose constants are written as text: beside one, a text constant is taken for one.
+fn is_written_as_text(data_type: DataType) -> bool {
+    use DataType::{Bytes, Date, Ipv4, Ipv6, Time, Timestamp, Uuid};
+    matches!(data_type, Bytes | Date | Timestamp | Time | Uuid | Ipv4 | Ipv6)
+}
+
 /// A constant as a value of `to`, where that says the same thing.
 fn convert_literal(value: Value, to: DataType) -> Result<Value> {
     match (value, to) {
-        (Value::Text(text), DataType::Date) => Ok(Value::Date(parse_date(&text)?)),
-        (Value::Text(text), DataType::Timestamp) => Ok(Value::Timestamp(parse_timestamp(&text)?)),
         (Value::Text(text), DataType::Bytes) => Ok(Value::Bytes(text.into_bytes())),
+        (Value::Text(text), to) if is_written_as_text(to) => Ok(parse_value(&text, to)?),
         (Value::Date(days), DataType::Timestamp) => {
             Ok(Value::Timestamp(i64::from(days).saturating_mul(DAY_US)))
         }
@@ -52,9 +58,10 @@ fn convert_literal(value: Value, to: DataType) -> Result<Value> {
 }
 
 /// Prepares two operands for a comparison: numbers stay as they are (they compare exactly), a
-/// text constant becomes a date or timestamp beside one, a date a timestamp beside one.
+/// text constant becomes a date (timestamp, UUID, address, …) beside one, a date a timestamp beside
+/// one.
 pub(crate) fn make_comparable(left: Bound, right: Bound) -> Result<(Bound, Bound)> {
-    use DataType::{Bytes, Date, Text, Timestamp};
+    use DataType::{Date, Text, Timestamp};
     let (Some(a), Some(b)) = (left.data_type, right.data_type) else {
         let known = left.data_type.or(right.data_type).unwrap_or(DataType::I64);
         return Ok((typed(left, known), typed(right, known)));
@@ -62,8 +69,8 @@ pub(crate) fn make_comparable(left: Bound, right: Bound) -> Result<(Bound, Bound
     let constant = (left.as_literal().is_some(), right.as_literal().is_some());
     match (a, b) {
         _ if a == b || (a.is_numeric() && b.is_numeric()) => Ok((left, right)),
-        (Text, Date | Timestamp | Bytes) if constant.0 => Ok((convert(left, b)?, right)),
-        (Date | Timestamp | Bytes, Text) if constant.1 => Ok((left, convert(right, a)?)),
+        (Text, b) if constant.0 && is_written_as_text(b) => Ok((convert(left, b)?, right)),
+        (a, Text) if constant.1 && is_written_as_text(a) => Ok((left, convert(right, a)?)),
         (Date, Timestamp) => Ok((convert(left, b)?, right)),
         (Timestamp, Date) => Ok((left, convert(right, a)?)),
         _ => Err(Error::invalid(format!("cannot compare {a} with {b}"))),

@@ -109,15 +109,7 @@ fn lanes<'a>(column: &ColumnSlice<'a>, s: Selection<'_>) -> Lanes<'a> {
 
 fn constant<'a>(data_type: DataType, value: ValueRef<'a>, len: usize) -> Lanes<'a> {
     match value {
-        ValueRef::Bool(v) => Lanes::Bools(vec![v; len]),
-        ValueRef::Int(v) | ValueRef::Timestamp(v) => Lanes::Ints(vec![v; len].into()),
-        ValueRef::Date(v) => Lanes::Ints(vec![i64::from(v); len].into()),
-        ValueRef::Uint(v) if data_type == DataType::U64 => Lanes::Uints(vec![v; len].into()),
-        ValueRef::Uint(v) => Lanes::Ints(vec![v.cast_signed(); len].into()),
-        ValueRef::Float32(v) => Lanes::Floats(vec![f64::from(v); len].into()),
-        ValueRef::Float(v) => Lanes::Floats(vec![v; len].into()),
-        ValueRef::Text(v) => Lanes::Bytes(vec![Cow::Borrowed(v.as_bytes()); len]),
-        ValueRef::Bytes(v) => Lanes::Bytes(vec![Cow::Borrowed(v); len]),
         ValueRef::Null => Vector::nulls(data_type, len).lanes,
+        other => Lanes::repeat(other, data_type, len),
     }
 }

@@ -64,18 +64,35 @@ pub(crate) struct Vector<'a> {
 /// The values, by how they are computed with.
 #[derive(Clone, Debug)]
 pub(crate) enum Lanes<'a> {
-    /// Integers of every type but `u64`, dates and timestamps.
+    /// What is stored as a number (see [`ValueRef::as_word`]) but `u64` and bools.
     Ints(Cow<'a, [i64]>),
     /// `u64`.
     Uints(Cow<'a, [u64]>),
     /// Both types of floats.
     Floats(Cow<'a, [f64]>),
     Bools(Vec<bool>),
-    /// Text and bytes.
+    /// What is stored as byte strings.
     Bytes(Vec<Cow<'a, [u8]>>),
 }
 
-impl Lanes<'_> {
+impl<'a> Lanes<'a> {
+    /// A value that is not NULL, `len` times.
+    pub(crate) fn repeat(value: ValueRef<'a>, data_type: DataType, len: usize) -> Self {
+        match value {
+            ValueRef::Bool(v) => Self::Bools(vec![v; len]),
+            ValueRef::Uint(v) if data_type == DataType::U64 => Self::Uints(vec![v; len].into()),
+            ValueRef::Float(v) => Self::Floats(vec![v; len].into()),
+            ValueRef::Float32(v) => Self::Floats(vec![f64::from(v); len].into()),
+            other => match other.as_word() {
+                Some(word) => Self::Ints(vec![word; len].into()),
+                None => {
+                    let bytes = other.as_bytes().unwrap_or_default();
+                    Self::Bytes(vec![Cow::Borrowed(bytes); len])
+                }
+            },
+        }
+    }
+
     fn len(&self) -> usize {
         match self {
             Self::Ints(v) => v.len(),
@@ -99,16 +116,8 @@ impl<'a> Vector<'a> {
     /// The same value `len` times.
     pub(crate) fn repeat(value: &'a Value, data_type: DataType, len: usize) -> Self {
         let lanes = match value {
-            Value::Int(v) | Value::Timestamp(v) => Lanes::Ints(vec![*v; len].into()),
-            Value::Date(v) => Lanes::Ints(vec![i64::from(*v); len].into()),
-            Value::Uint(v) if data_type == DataType::U64 => Lanes::Uints(vec![*v; len].into()),
-            Value::Uint(v) => Lanes::Ints(vec![v.cast_signed(); len].into()),
-            Value::Float(v) => Lanes::Floats(vec![*v; len].into()),
-            Value::Float32(v) => Lanes::Floats(vec![f64::from(*v); len].into()),
-            Value::Bool(v) => Lanes::Bools(vec![*v; len]),
-            Value::Text(v) => Lanes::Bytes(vec![Cow::Borrowed(v.as_bytes()); len]),
-            Value::Bytes(v) => Lanes::Bytes(vec![Cow::Borrowed(v); len]),
             Value::Null => return Self::nulls(data_type, len),
+            other => Lanes::repeat(other.as_ref(), data_type, len),
         };
         Self::new(data_type, lanes, None)
     }
@@ -119,7 +128,7 @@ impl<'a> Vector<'a> {
             DataType::Bool => Lanes::Bools(vec![false; len]),
             DataType::U64 => Lanes::Uints(vec![0; len].into()),
             DataType::F32 | DataType::F64 => Lanes::Floats(vec![0.0; len].into()),
-            DataType::Text | DataType::Bytes => Lanes::Bytes(vec![Cow::Borrowed(&[]); len]),
+            other if other.is_variable() => Lanes::Bytes(vec![Cow::Borrowed(&[]); len]),
             _ => Lanes::Ints(vec![0; len].into()),
         };
         Self::new(data_type, lanes, Some(vec![true; len]))
@@ -140,22 +149,14 @@ impl<'a> Vector<'a> {
             return ValueRef::Null;
         }
         let found = match &self.lanes {
-            Lanes::Ints(v) => v.get(i).map(|v| match self.data_type {
-                DataType::Date => ValueRef::Date(*v as i32),
-                DataType::Timestamp => ValueRef::Timestamp(*v),
-                DataType::U8 | DataType::U16 | DataType::U32 => ValueRef::Uint(v.cast_unsigned()),
-                _ => ValueRef::Int(*v),
-            }),
+            Lanes::Ints(v) => v.get(i).map(|v| ValueRef::from_word(self.data_type, *v)),
             Lanes::Uints(v) => v.get(i).map(|v| ValueRef::Uint(*v)),
             Lanes::Floats(v) => v.get(i).map(|v| match self.data_type {
                 DataType::F32 => ValueRef::Float32(*v as f32),
                 _ => ValueRef::Float(*v),
             }),
             Lanes::Bools(v) => v.get(i).map(|v| ValueRef::Bool(*v)),
-            Lanes::Bytes(v) => v.get(i).map(|v| match self.data_type {
-                DataType::Text => ValueRef::Text(std::str::from_utf8(v).unwrap_or_default()),
-                _ => ValueRef::Bytes(v),
-            }),
+            Lanes::Bytes(v) => v.get(i).map(|v| ValueRef::from_bytes(self.data_type, v)),
         };
         found.unwrap_or_default()
     }

@@ -17,6 +17,10 @@ pub(super) enum ValueForm {
     Bytes(Vec<u8>),
     Date(i32),
     Timestamp(i64),
+    Time(i64),
+    Uuid([u8; 16]),
+    Ipv4(u32),
+    Ipv6([u8; 16]),
 }
 
 /// Types by their names.

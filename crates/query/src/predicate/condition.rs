@@ -81,7 +81,7 @@ impl Condition {
 
     /// The condition of being one of some constants, none of them NULL.
     pub(crate) fn one_of(data_type: DataType, values: &[Value], negated: bool) -> Self {
-        if matches!(data_type, DataType::Text | DataType::Bytes) {
+        if data_type.is_variable() {
             let texts = values.iter().filter_map(|v| v.as_ref().as_bytes().map(<[u8]>::to_vec));
             let mut values: Vec<_> = texts.collect();
             values.sort();

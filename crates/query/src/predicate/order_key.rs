@@ -4,6 +4,7 @@
 //! Integers, dates, timestamps and bools are their own keys. A float's key is its bits, flipped
 //! so that they sort as the floats do; `-0.0` has the key of `0.0` and every NaN the greatest.
 
+use esker_format::calendar::DAY_US;
 use esker_format::{DataType, ValueRef};
 
 /// A key. Wide enough for `i64` and `u64`.
@@ -20,23 +21,21 @@ pub(crate) fn bounds(data_type: DataType) -> (Key, Key) {
         T::I64 | T::Timestamp => (i64::MIN.into(), i64::MAX.into()),
         T::U8 => (0, u8::MAX.into()),
         T::U16 => (0, u16::MAX.into()),
-        T::U32 => (0, u32::MAX.into()),
+        T::U32 | T::Ipv4 => (0, u32::MAX.into()),
         T::U64 => (0, u64::MAX.into()),
         T::F32 | T::F64 => (float_key(f64::NEG_INFINITY), float_key(f64::NAN)),
-        T::Text | T::Bytes => (0, 0),
+        T::Time => (0, Key::from(DAY_US) - 1),
+        T::Text | T::Bytes | T::Uuid | T::Ipv6 => (0, 0),
     }
 }
 
 /// The key of a value that is not NULL and has the type of its field.
 pub(crate) fn key(value: ValueRef<'_>) -> Key {
     match value {
-        ValueRef::Bool(v) => v.into(),
-        ValueRef::Int(v) | ValueRef::Timestamp(v) => v.into(),
         ValueRef::Uint(v) => v.into(),
-        ValueRef::Date(v) => v.into(),
         ValueRef::Float32(v) => float_key(v.into()),
         ValueRef::Float(v) => float_key(v),
-        ValueRef::Null | ValueRef::Text(_) | ValueRef::Bytes(_) => 0,
+        other => other.as_word().map_or(0, Key::from),
     }
 }
 
@@ -68,9 +67,11 @@ pub(crate) fn float_of(key: Key) -> f64 {
 pub(crate) fn around(data_type: DataType, value: ValueRef<'_>) -> Option<(Key, Key)> {
     let exact = |k: Key| Some((k, k));
     match (data_type, value) {
-        (DataType::Bool, ValueRef::Bool(v)) => exact(v.into()),
-        (DataType::Date, ValueRef::Date(v)) => exact(v.into()),
-        (DataType::Timestamp, ValueRef::Timestamp(v)) => exact(v.into()),
+        (DataType::Bool, ValueRef::Bool(_))
+        | (DataType::Date, ValueRef::Date(_))
+        | (DataType::Timestamp, ValueRef::Timestamp(_))
+        | (DataType::Time, ValueRef::Time(_))
+        | (DataType::Ipv4, ValueRef::Ipv4(_)) => exact(key(value)),
         (t, ValueRef::Int(_) | ValueRef::Uint(_)) if t.is_integer() => exact(key(value)),
         (t, ValueRef::Float(v)) if t.is_integer() => Some(around_float(v)),
         (t, ValueRef::Float32(v)) if t.is_integer() => Some(around_float(v.into())),

@@ -194,10 +194,9 @@ fn identical(a: ValueRef<'_>, b: ValueRef<'_>) -> bool {
 
 fn narrowed(column: &Column) -> Option<Encoded> {
     let number = |i| match column.value(i) {
-        ValueRef::Int(v) | ValueRef::Timestamp(v) => Some(i128::from(v)),
+        ValueRef::Bool(_) => None,
         ValueRef::Uint(v) => Some(i128::from(v)),
-        ValueRef::Date(v) => Some(i128::from(v)),
-        _ => None,
+        other => other.as_word().map(i128::from),
     };
     let numbers: Vec<_> = (0..column.len()).map(number).collect();
     let (least, greatest) = (numbers.iter().flatten().min()?, numbers.iter().flatten().max()?);

@@ -49,6 +49,10 @@ pub fn schema() -> Schema {
         .nullable("day", DataType::Date)
         .nullable("at", DataType::Timestamp)
         .nullable("raw", DataType::Bytes)
+        .nullable("clock", DataType::Time)
+        .nullable("id", DataType::Uuid)
+        .nullable("v4", DataType::Ipv4)
+        .nullable("v6", DataType::Ipv6)
         .field("same", DataType::I16)
         .build()
         .unwrap()
@@ -82,6 +86,12 @@ fn value(dice: &mut Dice, field: &str, at: i64) -> Value {
         "day" => Value::Date(i32::try_from(15_700 + at / 40 + dice.int(0, 2)).unwrap()),
         "at" => Value::Timestamp((15_700 + dice.int(0, 3)) * 86_400_000_000 + dice.int(0, 2)),
         "raw" => Value::Bytes(vec![7; usize::try_from(dice.below(3)).unwrap()]),
+        "clock" => Value::Time(if rare { 86_399_999_999 } else { dice.int(0, 5) * 3_600_000_000 }),
+        "id" => Value::Uuid([dice.pick(&[0, 7, 0x80, 0xff]).to_owned(); 16]),
+        "v4" => {
+            Value::Ipv4(if rare { u32::MAX } else { *dice.pick(&[0, 0x0a00_0001, 0x7f00_0001]) })
+        }
+        "v6" => Value::Ipv6([dice.pick(&[0, 1, 0xfe]).to_owned(); 16]),
         _ => Value::Int(42),
     }
 }
@@ -109,9 +119,9 @@ pub fn batch(schema: &Schema, rows: &[Vec<Value>]) -> Batch {
 
 const NUMBERS: [&str; 7] = ["big", "step", "tiny", "wide", "ratio", "part", "same"];
 const SMALL: [&str; 3] = ["step", "tiny", "same"];
-const ALL: [&str; 13] = [
+const ALL: [&str; 17] = [
     "flag", "big", "step", "tiny", "wide", "ratio", "part", "code", "note", "day", "at", "raw",
-    "same",
+    "same", "clock", "id", "v4", "v6",
 ];
 
 fn field(name: &str) -> Expr {
@@ -129,7 +139,16 @@ fn constant(dice: &mut Dice, name: &str) -> Expr {
         return Expr::Literal(value(dice, other, at));
     }
     match value(dice, name, at) {
-        Value::Date(day) if dice.chance(50) => Expr::literal(Value::Date(day).to_string().as_str()),
+        // Written as text, which is taken for what it stands beside.
+        value @ (Value::Date(_)
+        | Value::Time(_)
+        | Value::Uuid(_)
+        | Value::Ipv4(_)
+        | Value::Ipv6(_))
+            if dice.chance(50) =>
+        {
+            Expr::literal(value.to_string().as_str())
+        }
         value => Expr::Literal(value),
     }
 }

@@ -2,8 +2,9 @@
 
 use std::cmp::Ordering;
 
-use esker_format::calendar::{DAY_US, parse_date, parse_timestamp};
-use esker_format::{Schema, Value};
+use esker_format::calendar::DAY_US;
+use esker_format::text::parse_value;
+use esker_format::{DataType, Schema, Value};
 use esker_query::model::{Aggregate, Expr, Operator, Query};
 
 /// A computation that overflowed; the engine must refuse too.
@@ -265,10 +266,12 @@ fn compare(operator: Operator, a: &Value, b: &Value) -> Value {
 /// `value` as it compares with `other`.
 fn alike(value: &Value, other: &Value) -> Value {
     match (value, other) {
-        (Value::Text(text), Value::Date(_)) => Value::Date(parse_date(text).unwrap()),
-        (Value::Text(text), Value::Timestamp(_)) => {
-            Value::Timestamp(parse_timestamp(text).unwrap())
-        }
+        (Value::Text(text), Value::Date(_)) => parse_value(text, DataType::Date).unwrap(),
+        (Value::Text(text), Value::Timestamp(_)) => parse_value(text, DataType::Timestamp).unwrap(),
+        (Value::Text(text), Value::Time(_)) => parse_value(text, DataType::Time).unwrap(),
+        (Value::Text(text), Value::Uuid(_)) => parse_value(text, DataType::Uuid).unwrap(),
+        (Value::Text(text), Value::Ipv4(_)) => parse_value(text, DataType::Ipv4).unwrap(),
+        (Value::Text(text), Value::Ipv6(_)) => parse_value(text, DataType::Ipv6).unwrap(),
         (Value::Date(day), Value::Timestamp(_)) => Value::Timestamp(i64::from(*day) * DAY_US),
         _ => value.clone(),
     }

@@ -377,16 +377,16 @@ impl Segment {
         Ok(match data_type {
             T::Bool | T::U8 => Data::U8(self.typed(values, rows)?),
             T::U16 => Data::U16(self.typed(values, rows)?),
-            T::U32 => Data::U32(self.typed(values, rows)?),
+            T::U32 | T::Ipv4 => Data::U32(self.typed(values, rows)?),
             T::U64 => Data::U64(self.typed(values, rows)?),
             T::I8 => Data::I8(self.typed(values, rows)?),
             T::I16 => Data::I16(self.typed(values, rows)?),
             T::I32 | T::Date => Data::I32(self.typed(values, rows)?),
-            T::I64 | T::Timestamp => Data::I64(self.typed(values, rows)?),
+            T::I64 | T::Timestamp | T::Time => Data::I64(self.typed(values, rows)?),
             T::F32 => Data::F32(self.typed(values, rows)?),
             T::F64 => Data::F64(self.typed(values, rows)?),
-            T::Text | T::Bytes => {
-                return Err(Error::corrupt(format!("segment {}: plain text", self.id)));
+            T::Text | T::Bytes | T::Uuid | T::Ipv6 => {
+                return Err(Error::corrupt(format!("segment {}: plain {data_type}", self.id)));
             }
         })
     }

@@ -29,7 +29,7 @@ impl Extremes {
             DataType::Bool => Best::Bools(Vec::new()),
             DataType::U64 => Best::Uints(Vec::new()),
             DataType::F32 | DataType::F64 => Best::Floats(Vec::new()),
-            DataType::Text | DataType::Bytes => Best::Bytes(Vec::new()),
+            other if other.is_variable() => Best::Bytes(Vec::new()),
             _ => Best::Ints(Vec::new()),
         };
         Self { greatest, values }
@@ -85,14 +85,8 @@ impl Extremes {
     pub(super) fn offer_first(&mut self, value: ValueRef<'_>) {
         let wanted = self.wanted();
         match (&mut self.values, value) {
-            (Best::Ints(best), ValueRef::Int(v) | ValueRef::Timestamp(v)) => {
-                offer(best, 0, Some(&v), wanted, i64::cmp);
-            }
-            (Best::Ints(best), ValueRef::Date(v)) => {
-                offer(best, 0, Some(&v.into()), wanted, i64::cmp);
-            }
-            (Best::Ints(best), ValueRef::Uint(v)) => {
-                offer(best, 0, Some(&v.cast_signed()), wanted, i64::cmp);
+            (Best::Ints(best), value) => {
+                offer(best, 0, value.as_word().as_ref(), wanted, i64::cmp);
             }
             (Best::Uints(best), ValueRef::Uint(v)) => offer(best, 0, Some(&v), wanted, u64::cmp),
             (Best::Bools(best), ValueRef::Bool(v)) => offer(best, 0, Some(&v), wanted, bool::cmp),
@@ -102,8 +96,10 @@ impl Extremes {
             (Best::Floats(best), ValueRef::Float32(v)) => {
                 offer(best, 0, Some(&v.into()), wanted, |a, b| compare_floats(*a, *b));
             }
-            (Best::Bytes(best), ValueRef::Text(_) | ValueRef::Bytes(_)) => {
-                offer_bytes(best, 0, value.as_bytes().unwrap_or_default(), wanted);
+            (Best::Bytes(best), value) => {
+                if let Some(bytes) = value.as_bytes() {
+                    offer_bytes(best, 0, bytes, wanted);
+                }
             }
             _ => {}
         }
@@ -138,12 +134,10 @@ impl Extremes {
     #[allow(clippy::cast_possible_truncation, reason = "the value is of this type")]
     pub(super) fn value(&self, group: usize, data_type: DataType) -> Value {
         let found = match &self.values {
-            Best::Ints(v) => v.get(group).copied().flatten().map(|v| match data_type {
-                DataType::Date => Value::Date(v as i32),
-                DataType::Timestamp => Value::Timestamp(v),
-                DataType::U8 | DataType::U16 | DataType::U32 => Value::Uint(v.cast_unsigned()),
-                _ => Value::Int(v),
-            }),
+            Best::Ints(v) => {
+                let word = v.get(group).copied().flatten();
+                word.map(|v| ValueRef::from_word(data_type, v).to_owned())
+            }
             Best::Uints(v) => v.get(group).copied().flatten().map(Value::Uint),
             // Of two zeros either may have been first: show one.
             Best::Floats(v) => v.get(group).copied().flatten().map(|v| match data_type {
@@ -151,10 +145,10 @@ impl Extremes {
                 _ => Value::Float(one_spelling(v)),
             }),
             Best::Bools(v) => v.get(group).copied().flatten().map(Value::Bool),
-            Best::Bytes(v) => v.get(group).cloned().flatten().map(|v| match data_type {
-                DataType::Text => Value::Text(String::from_utf8(v).unwrap_or_default()),
-                _ => Value::Bytes(v),
-            }),
+            Best::Bytes(v) => {
+                let bytes = v.get(group).and_then(Option::as_ref);
+                bytes.map(|v| ValueRef::from_bytes(data_type, v).to_owned())
+            }
         };
         found.unwrap_or_default()
     }

@@ -134,41 +134,22 @@ pub(crate) fn extreme<'a>(
     if mask.is_empty() {
         return Ok(None);
     }
-    let slice = |data| ColumnSlice { data, ..*column };
     match column.data {
         Data::Constant(value) => Ok(Some(value)),
         Data::Narrowed { base, codes } => {
             let code = extreme_code(codes, mask, greatest).unwrap_or_default();
-            let code = [code];
-            let one = slice(Data::Narrowed { base, codes: Codes::U32(&code) });
-            Ok(Some(plain(&ColumnSlice { len: 1, validity: VALID, ..one }, 0)))
+            let word = base.wrapping_add(code.into()).cast_signed();
+            Ok(Some(ValueRef::from_word(column.data_type, word)))
         }
         Data::Dictionary { codes, dictionary } => {
             let code = extreme_code(codes, mask, greatest).unwrap_or_default();
             let bytes = dictionary.get(code as usize);
-            Ok(Some(match column.data_type {
-                DataType::Text => ValueRef::Text(std::str::from_utf8(bytes).unwrap_or_default()),
-                _ => ValueRef::Bytes(bytes),
-            }))
+            Ok(Some(ValueRef::from_bytes(column.data_type, bytes)))
         }
         data => with_numbers!(data, values => {
             let row = extreme_row(values, mask, greatest);
             Ok(row.map(|row| column.value(row)))
         }, _ => Err(())),
-    }
-}
-
-const VALID: esker_format::Validity<'static> = esker_format::Validity::AllValid;
-
-/// A number that borrows nothing.
-fn plain<'a>(column: &ColumnSlice<'_>, row: usize) -> ValueRef<'a> {
-    match column.value(row) {
-        ValueRef::Bool(v) => ValueRef::Bool(v),
-        ValueRef::Int(v) => ValueRef::Int(v),
-        ValueRef::Uint(v) => ValueRef::Uint(v),
-        ValueRef::Date(v) => ValueRef::Date(v),
-        ValueRef::Timestamp(v) => ValueRef::Timestamp(v),
-        _ => ValueRef::Null,
     }
 }
 

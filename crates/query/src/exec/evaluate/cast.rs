@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use esker_format::calendar::{DAY_US, parse_date, parse_timestamp};
+use esker_format::calendar::DAY_US;
+use esker_format::text::parse_value;
 use esker_format::{DataType, Value, ValueRef};
 
 use crate::exec::vector::{Lanes, Vector};
@@ -47,14 +48,18 @@ fn put(lanes: &mut Lanes<'_>, i: usize, value: Value) {
         }
     }
     match (lanes, value) {
-        (Lanes::Ints(l), Value::Int(v) | Value::Timestamp(v)) => one(l.to_mut().get_mut(i), v),
-        (Lanes::Ints(l), Value::Date(v)) => one(l.to_mut().get_mut(i), v.into()),
-        (Lanes::Ints(l), Value::Uint(v)) => one(l.to_mut().get_mut(i), v.cast_signed()),
+        (Lanes::Ints(l), value) => {
+            one(l.to_mut().get_mut(i), value.as_ref().as_word().unwrap_or_default());
+        }
         (Lanes::Uints(l), Value::Uint(v)) => one(l.to_mut().get_mut(i), v),
         (Lanes::Floats(l), Value::Float(v)) => one(l.to_mut().get_mut(i), v),
         (Lanes::Floats(l), Value::Float32(v)) => one(l.to_mut().get_mut(i), v.into()),
         (Lanes::Bools(l), Value::Bool(v)) => one(l.get_mut(i), v),
         (Lanes::Bytes(l), Value::Text(v)) => one(l.get_mut(i), Cow::Owned(v.into_bytes())),
+        (Lanes::Bytes(l), value) => {
+            let bytes = value.as_ref().as_bytes().unwrap_or_default().to_vec();
+            one(l.get_mut(i), Cow::Owned(bytes));
+        }
         _ => {}
     }
 }
@@ -63,13 +68,17 @@ fn convert(value: ValueRef<'_>, to: DataType) -> Option<Value> {
     let as_target = |value: ValueRef<'_>| value.coerce(to).ok().map(ValueRef::to_owned);
     match (value, to) {
         (value, DataType::Text) => Some(Value::Text(value.to_string())),
-        (ValueRef::Text(text), _) => parse(text.trim(), to),
+        (ValueRef::Text(text), _) => parse_value(text.trim(), to).ok(),
         (ValueRef::Bool(v), t) if t.is_integer() => as_target(ValueRef::Int(v.into())),
         (ValueRef::Date(days), DataType::Timestamp) => {
             Some(Value::Timestamp(i64::from(days).checked_mul(DAY_US)?))
         }
         (ValueRef::Timestamp(us), DataType::Date) => {
             Some(Value::Date(i32::try_from(us.div_euclid(DAY_US)).ok()?))
+        }
+        (ValueRef::Timestamp(us), DataType::Time) => Some(Value::Time(us.rem_euclid(DAY_US))),
+        (ValueRef::Bytes(bytes), DataType::Uuid | DataType::Ipv6) if bytes.len() == 16 => {
+            Some(ValueRef::from_bytes(to, bytes).to_owned())
         }
         (ValueRef::Float(v), t) if t.is_integer() => as_target(whole(v)?.as_ref()),
         (ValueRef::Float32(v), t) if t.is_integer() => as_target(whole(v.into())?.as_ref()),
@@ -108,23 +117,4 @@ fn float(value: ValueRef<'_>) -> Option<f64> {
 fn single(v: f64) -> Option<Value> {
     let narrow = v as f32;
     (narrow.is_finite() || !v.is_finite()).then_some(Value::Float32(narrow))
-}
-
-fn parse(text: &str, to: DataType) -> Option<Value> {
-    match to {
-        DataType::Date => parse_date(text).ok().map(Value::Date),
-        DataType::Timestamp => parse_timestamp(text).ok().map(Value::Timestamp),
-        DataType::Bool if text.eq_ignore_ascii_case("true") => Some(Value::Bool(true)),
-        DataType::Bool if text.eq_ignore_ascii_case("false") => Some(Value::Bool(false)),
-        DataType::F64 => text.parse().ok().map(Value::Float),
-        DataType::F32 => single(text.parse().ok()?),
-        t if t.is_integer() => {
-            let number = match text.parse::<i64>() {
-                Ok(v) => Value::Int(v),
-                Err(_) => Value::Uint(text.parse::<u64>().ok()?),
-            };
-            number.as_ref().coerce(to).ok().map(ValueRef::to_owned)
-        }
-        _ => None,
-    }
 }

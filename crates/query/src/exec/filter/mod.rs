@@ -127,11 +127,10 @@ fn keep_narrowed(
     condition: &Condition,
     mask: &mut Mask,
 ) {
-    let base = match column.data_type {
-        DataType::Bool | DataType::U8 | DataType::U16 | DataType::U32 | DataType::U64 => {
-            Key::from(base)
-        }
-        _ => Key::from(base.cast_signed()),
+    let base = if column.data_type.is_unsigned() {
+        Key::from(base)
+    } else {
+        Key::from(base.cast_signed())
     };
     let greatest_code = Key::from(match codes {
         Codes::U8(_) => u32::from(u8::MAX),

@@ -1,9 +1,10 @@
 //! Tuples of values as bytes that are equal exactly when the values are.
 //!
 //! Per value: 0 for NULL, or 1 and the value: 8 bytes for numbers (floats with one zero and one
-//! NaN), 1 byte for bools, a 4-byte length and the bytes for text. NULLs are equal to each other.
+//! NaN), 1 byte for bools, a 4-byte length and the bytes for what is stored as bytes. NULLs are
+//! equal to each other.
 
-use esker_format::{DataType, Value};
+use esker_format::{DataType, Value, ValueRef};
 
 use crate::exec::vector::{Lanes, Vector};
 
@@ -47,23 +48,15 @@ pub(crate) fn decode(key: &mut &[u8], data_type: DataType) -> Value {
     }
     match data_type {
         DataType::Bool => Value::Bool(take::<1>(key) == [1]),
-        DataType::Text | DataType::Bytes => {
+        other if other.is_variable() => {
             let len = u32::from_le_bytes(take(key)) as usize;
             let (bytes, rest) = key.split_at_checked(len).unwrap_or((key, &[]));
             *key = rest;
-            match data_type {
-                DataType::Text => Value::Text(String::from_utf8_lossy(bytes).into_owned()),
-                _ => Value::Bytes(bytes.to_vec()),
-            }
+            ValueRef::from_bytes(data_type, bytes).to_owned()
         }
         DataType::F32 => Value::Float32(f64::from_bits(u64::from_le_bytes(take(key))) as f32),
         DataType::F64 => Value::Float(f64::from_bits(u64::from_le_bytes(take(key)))),
-        DataType::U8 | DataType::U16 | DataType::U32 | DataType::U64 => {
-            Value::Uint(u64::from_le_bytes(take(key)))
-        }
-        DataType::Date => Value::Date(i64::from_le_bytes(take(key)) as i32),
-        DataType::Timestamp => Value::Timestamp(i64::from_le_bytes(take(key))),
-        _ => Value::Int(i64::from_le_bytes(take(key))),
+        _ => ValueRef::from_word(data_type, i64::from_le_bytes(take(key))).to_owned(),
     }
 }
 

@@ -1,12 +1,16 @@
-//! One field of a file as one value.
+//! Values as people write them, in files, on command lines and between quotes in SQL. Printing is
+//! `Display` of [`ValueRef`](crate::ValueRef); what it prints, this reads.
 //!
-//! Every function answers `None` for a field that is not of its type; [`expected`] puts that into
+//! Every function answers `None` for a text that is not of its type; [`expected`] puts that into
 //! words.
 
-use esker_format::{DataType, calendar};
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use crate::{DataType, Error, Result, Value, calendar};
 
 /// True or false: `true`, `false`, `t`, `f` in any case, `1`, `0`.
-pub(crate) fn parse_bool(field: &[u8]) -> Option<u8> {
+#[must_use]
+pub fn parse_bool(field: &[u8]) -> Option<u8> {
     match field {
         b"1" | b"t" | b"T" => Some(1),
         b"0" | b"f" | b"F" => Some(0),
@@ -34,8 +38,9 @@ fn parse_digits(digits: &[u8]) -> Option<u64> {
 }
 
 /// A signed integer of any width.
+#[must_use]
 #[inline]
-pub(crate) fn parse_signed<T: TryFrom<i64>>(field: &[u8]) -> Option<T> {
+pub fn parse_signed<T: TryFrom<i64>>(field: &[u8]) -> Option<T> {
     let (negative, digits) = match field {
         [b'-', digits @ ..] => (true, digits),
         _ => (false, field),
@@ -51,8 +56,9 @@ pub(crate) fn parse_signed<T: TryFrom<i64>>(field: &[u8]) -> Option<T> {
 }
 
 /// An unsigned integer of any width.
+#[must_use]
 #[inline]
-pub(crate) fn parse_unsigned<T: TryFrom<u64>>(field: &[u8]) -> Option<T> {
+pub fn parse_unsigned<T: TryFrom<u64>>(field: &[u8]) -> Option<T> {
     let value = match parse_digits(field) {
         Some(value) => value,
         None => std::str::from_utf8(field).ok()?.parse().ok()?,
@@ -102,8 +108,9 @@ fn is_special_float(text: &str) -> bool {
 }
 
 /// A 64-bit floating-point number.
+#[must_use]
 #[inline]
-pub(crate) fn parse_f64(field: &[u8]) -> Option<f64> {
+pub fn parse_f64(field: &[u8]) -> Option<f64> {
     if let Some(value) = parse_short_decimal(field) {
         return Some(value);
     }
@@ -113,14 +120,16 @@ pub(crate) fn parse_f64(field: &[u8]) -> Option<f64> {
 }
 
 /// A 32-bit floating-point number.
-pub(crate) fn parse_f32(field: &[u8]) -> Option<f32> {
+#[must_use]
+pub fn parse_f32(field: &[u8]) -> Option<f32> {
     let text = std::str::from_utf8(field).ok()?;
     let value: f32 = text.parse().ok()?;
     (value.is_finite() || is_special_float(text)).then_some(value)
 }
 
 /// Bytes as pairs of hexadecimal digits, with or without `\x` in front.
-pub(crate) fn parse_hex(field: &[u8]) -> Option<Vec<u8>> {
+#[must_use]
+pub fn parse_hex(field: &[u8]) -> Option<Vec<u8>> {
     let digits = field.strip_prefix(b"\\x").unwrap_or(field);
     let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|d| u8::try_from(d).ok());
     let (pairs, rest) = digits.as_chunks::<2>();
@@ -130,13 +139,96 @@ pub(crate) fn parse_hex(field: &[u8]) -> Option<Vec<u8>> {
     pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?)).collect()
 }
 
+/// A time in microseconds since midnight: hours and minutes, then seconds and a fraction if any.
+#[must_use]
+pub fn parse_time(field: &[u8]) -> Option<i64> {
+    calendar::parse_time_of_day(std::str::from_utf8(field).ok()?)
+}
+
+/// A UUID: 32 hexadecimal digits, with the four hyphens or without any.
+#[must_use]
+pub fn parse_uuid(field: &[u8]) -> Option<[u8; 16]> {
+    let hyphenated = field.len() == 36;
+    let mut digits = [0; 32];
+    let mut count = 0;
+    for (i, byte) in field.iter().enumerate() {
+        if hyphenated && matches!(i, 8 | 13 | 18 | 23) {
+            if *byte != b'-' {
+                return None;
+            }
+            continue;
+        }
+        *digits.get_mut(count)? = *byte;
+        count += 1;
+    }
+    let bytes = if count == 32 { parse_hex(&digits)? } else { return None };
+    bytes.try_into().ok()
+}
+
+/// An IPv4 address as four numbers with points.
+#[must_use]
+pub fn parse_ipv4(field: &[u8]) -> Option<u32> {
+    let address: Ipv4Addr = std::str::from_utf8(field).ok()?.parse().ok()?;
+    Some(address.to_bits())
+}
+
+/// An IPv6 address in any of its usual spellings.
+#[must_use]
+pub fn parse_ipv6(field: &[u8]) -> Option<[u8; 16]> {
+    let address: Ipv6Addr = std::str::from_utf8(field).ok()?.parse().ok()?;
+    Some(address.octets())
+}
+
+/// Reads a value of a type.
+///
+/// ```
+/// use esker_format::{DataType, Value, text};
+///
+/// assert_eq!(text::parse_value("42", DataType::I64)?, Value::Int(42));
+/// let error = text::parse_value("x", DataType::U8).unwrap_err();
+/// assert_eq!(error.to_string(), "expected u8 (0 to 255), found \"x\"");
+/// # Ok::<(), esker_format::Error>(())
+/// ```
+///
+/// # Errors
+/// `InvalidInput` saying what was expected.
+pub fn parse_value(text: &str, data_type: DataType) -> Result<Value> {
+    let bytes = text.as_bytes();
+    let value = match data_type {
+        DataType::Bool => parse_bool(bytes).map(|v| Value::Bool(v == 1)),
+        DataType::I8 | DataType::I16 | DataType::I32 | DataType::I64 => {
+            parse_signed(bytes).map(Value::Int)
+        }
+        DataType::U8 | DataType::U16 | DataType::U32 | DataType::U64 => {
+            parse_unsigned(bytes).map(Value::Uint)
+        }
+        DataType::F32 => parse_f32(bytes).map(Value::Float32),
+        DataType::F64 => parse_f64(bytes).map(Value::Float),
+        DataType::Text => Some(Value::Text(text.to_owned())),
+        DataType::Bytes => parse_hex(bytes).map(Value::Bytes),
+        DataType::Date => parse_date(bytes).map(Value::Date),
+        DataType::Timestamp => TimestampParser::default().parse(bytes).map(Value::Timestamp),
+        DataType::Time => parse_time(bytes).map(Value::Time),
+        DataType::Uuid => parse_uuid(bytes).map(Value::Uuid),
+        DataType::Ipv4 => parse_ipv4(bytes).map(Value::Ipv4),
+        DataType::Ipv6 => parse_ipv6(bytes).map(Value::Ipv6),
+    };
+    let fitting = value.filter(|v| v.as_ref().coerce(data_type).is_ok());
+    fitting.ok_or_else(|| {
+        let expected = expected(data_type);
+        Error::invalid(format!("expected {expected}, found {}", shown(bytes)))
+    })
+}
+
 /// A date as a day number.
-pub(crate) fn parse_date(field: &[u8]) -> Option<i32> {
+#[must_use]
+pub fn parse_date(field: &[u8]) -> Option<i32> {
     calendar::parse_date(std::str::from_utf8(field).ok()?).ok()
 }
 
 /// Timestamps in microseconds. Neighbours often fall on the same day, so the last day is kept.
-pub(crate) struct TimestampParser {
+#[derive(Clone, Copy, Debug)]
+pub struct TimestampParser {
     date: [u8; 10],
     day_us: i64,
 }
@@ -150,7 +242,7 @@ impl Default for TimestampParser {
 impl TimestampParser {
     /// A timestamp: a date alone, or date and time.
     #[inline]
-    pub(crate) fn parse(&mut self, field: &[u8]) -> Option<i64> {
+    pub fn parse(&mut self, field: &[u8]) -> Option<i64> {
         if let Some((date, time)) = field.split_first_chunk::<10>()
             && let Some(of_day) = parse_full_time(time)
         {
@@ -185,8 +277,9 @@ fn parse_full_time(time: &[u8]) -> Option<i64> {
     Some(((hour * 60 + minute) * 60 + second) * 1_000_000)
 }
 
-/// What a field of a type looks like, for errors.
-pub(crate) fn expected(data_type: DataType) -> String {
+/// What a value of a type looks like, for errors.
+#[must_use]
+pub fn expected(data_type: DataType) -> String {
     let range = |least: i64, most: i64| format!("{data_type} ({least} to {most})");
     match data_type {
         DataType::Bool => "bool (true or false)".into(),
@@ -203,7 +296,24 @@ pub(crate) fn expected(data_type: DataType) -> String {
         DataType::Bytes => "bytes (pairs of hexadecimal digits)".into(),
         DataType::Date => "date (like 2013-01-31)".into(),
         DataType::Timestamp => "timestamp (UTC, like 2013-01-31 05:17:00)".into(),
+        DataType::Time => "time (like 05:17:00 or 05:17:00.25)".into(),
+        DataType::Uuid => "uuid (like 67e55044-10b1-426f-9247-bb680e5fe0c8)".into(),
+        DataType::Ipv4 => "ipv4 (an address like 192.0.2.1)".into(),
+        DataType::Ipv6 => "ipv6 (an address like 2001:db8::1)".into(),
     }
+}
+
+/// A text as errors show it: quoted, and cut when long.
+#[must_use]
+pub fn shown(value: &[u8]) -> String {
+    const SHOWN_CHARS: usize = 60;
+    let text = String::from_utf8_lossy(value);
+    let mut chars = text.chars();
+    let head: String = chars.by_ref().take(SHOWN_CHARS).collect();
+    if chars.next().is_none() {
+        return format!("{head:?}");
+    }
+    format!("{head:?}… ({} bytes)", value.len())
 }
 
 #[cfg(test)]

@@ -1,0 +1,225 @@
+//! What holds of every type: a value that was printed reads back, that was stored comes back, and
+//! keys, zone maps and columns order values as the values order themselves.
+
+use esker_format::codec::{Reader, Writer};
+use esker_format::key::encode_key;
+use esker_format::row::{decode_value, encode_value};
+use esker_format::segment::encode_column;
+use esker_format::text::parse_value;
+use esker_format::{Column, ColumnSlice, DataType, FieldId, Value, ValueRef};
+use proptest::prelude::*;
+
+const DAY_US: i64 = esker_format::calendar::DAY_US;
+
+/// Values of a type, its extremes among them.
+fn value_of(data_type: DataType) -> BoxedStrategy<Value> {
+    fn ends<T: Clone + std::fmt::Debug + 'static>(
+        usual: impl Strategy<Value = T> + 'static,
+        ends: Vec<T>,
+    ) -> BoxedStrategy<T> {
+        prop_oneof![4 => usual, 1 => prop::sample::select(ends)].boxed()
+    }
+    let signed = |least: i64, most: i64| {
+        ends(least..=most, vec![least, least + 1, -1, 0, 1, most]).prop_map(Value::Int).boxed()
+    };
+    let unsigned =
+        |most: u64| ends(0..=most, vec![0, 1, most / 2, most]).prop_map(Value::Uint).boxed();
+    let sixteen = || ends(any::<[u8; 16]>(), vec![[0; 16], [0xff; 16], [0x80; 16]]);
+    match data_type {
+        DataType::Bool => any::<bool>().prop_map(Value::Bool).boxed(),
+        DataType::I8 => signed(i8::MIN.into(), i8::MAX.into()),
+        DataType::I16 => signed(i16::MIN.into(), i16::MAX.into()),
+        DataType::I32 => signed(i32::MIN.into(), i32::MAX.into()),
+        DataType::I64 => signed(i64::MIN, i64::MAX),
+        DataType::U8 => unsigned(u8::MAX.into()),
+        DataType::U16 => unsigned(u16::MAX.into()),
+        DataType::U32 => unsigned(u32::MAX.into()),
+        DataType::U64 => unsigned(u64::MAX),
+        DataType::F32 => {
+            let extremes = vec![0.0, -0.0, f32::MIN, f32::MAX, f32::INFINITY, f32::MIN_POSITIVE];
+            ends(any::<f32>(), extremes).prop_map(Value::Float32).boxed()
+        }
+        DataType::F64 => {
+            let extremes = vec![0.0, -0.0, f64::MIN, f64::MAX, f64::NEG_INFINITY, f64::NAN];
+            ends(any::<f64>(), extremes).prop_map(Value::Float).boxed()
+        }
+        DataType::Text => {
+            let texts =
+                vec![String::new(), "\0".into(), "a\0b".into(), "äöü😀".into(), "z".repeat(99)];
+            ends(".{0,12}", texts).prop_map(Value::Text).boxed()
+        }
+        DataType::Bytes => {
+            let bytes = vec![vec![], vec![0], vec![0, 0xff], vec![0xff; 40]];
+            ends(any::<Vec<u8>>(), bytes).prop_map(Value::Bytes).boxed()
+        }
+        DataType::Date => {
+            ends(any::<i32>(), vec![i32::MIN, -1, 0, i32::MAX]).prop_map(Value::Date).boxed()
+        }
+        DataType::Timestamp => {
+            let extremes = vec![i64::MIN, -1, 0, DAY_US - 1, i64::MAX];
+            ends(any::<i64>(), extremes).prop_map(Value::Timestamp).boxed()
+        }
+        DataType::Time => {
+            ends(0..DAY_US, vec![0, 1, DAY_US - 1, DAY_US / 2]).prop_map(Value::Time).boxed()
+        }
+        DataType::Uuid => sixteen().prop_map(Value::Uuid).boxed(),
+        DataType::Ipv4 => ends(any::<u32>(), vec![0, u32::MAX]).prop_map(Value::Ipv4).boxed(),
+        DataType::Ipv6 => sixteen().prop_map(Value::Ipv6).boxed(),
+    }
+}
+
+fn typed_values(count: std::ops::Range<usize>) -> impl Strategy<Value = (DataType, Vec<Value>)> {
+    prop::sample::select(DataType::ALL.to_vec())
+        .prop_flat_map(move |t| (Just(t), prop::collection::vec(value_of(t), count.clone())))
+}
+
+fn key(data_type: DataType, value: &Value) -> Vec<u8> {
+    let mut out = Vec::new();
+    encode_key(&mut out, data_type, value.as_ref());
+    out
+}
+
+/// Equal in every bit, not only in order.
+fn same(a: ValueRef<'_>, b: ValueRef<'_>) -> bool {
+    match (a, b) {
+        (ValueRef::Float(a), ValueRef::Float(b)) => a.to_bits() == b.to_bits(),
+        (ValueRef::Float32(a), ValueRef::Float32(b)) => a.to_bits() == b.to_bits(),
+        (a, b) => a == b && a.kind_name() == b.kind_name(),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn types_read_back_what_they_print((data_type, values) in typed_values(1..4)) {
+        for value in values {
+            let text = value.to_string();
+            // Bytes print as digits, and so does everything else as what it is.
+            let read = parse_value(&text, data_type).unwrap();
+            prop_assert!(read == value, "{data_type} {text:?} read as {read}");
+            prop_assert!(read.as_ref().coerce(data_type).is_ok());
+        }
+    }
+
+    #[test]
+    fn types_come_back_from_rows((data_type, values) in typed_values(1..6)) {
+        let mut out = Writer::new();
+        values.iter().for_each(|v| encode_value(&mut out, data_type, v.as_ref()));
+        let bytes = out.into_bytes();
+        let mut input = Reader::new(&bytes);
+        for value in &values {
+            let read = decode_value(&mut input, data_type).unwrap();
+            prop_assert!(same(read, value.as_ref()), "{data_type} {value} came back as {read}");
+        }
+        input.finish().unwrap();
+    }
+
+    #[test]
+    fn types_come_back_from_columns(
+        (data_type, values) in typed_values(1..60),
+        null_at in 0..60usize,
+    ) {
+        let mut column = Column::empty(data_type);
+        let nulled = |i: usize, v: &Value| if i == null_at { Value::Null } else { v.clone() };
+        let values: Vec<Value> = values.iter().enumerate().map(|(i, v)| nulled(i, v)).collect();
+        for value in &values {
+            column.push(value.as_ref()).unwrap();
+        }
+        let slice = ColumnSlice::from(&column);
+        for (i, value) in values.iter().enumerate() {
+            prop_assert!(same(slice.value(i), value.as_ref()), "{data_type} {value}");
+        }
+        // A zone bounds its values, whatever their encoding.
+        let encoded = encode_column(FieldId(1), &column);
+        for zone in &encoded.zones {
+            for value in values.iter().filter(|v| !v.is_null()) {
+                prop_assert!(zone.least <= *value, "{data_type} {value} below {}", zone.least);
+                if let Some(greatest) = &zone.greatest {
+                    prop_assert!(value <= greatest, "{data_type} {value} above {greatest}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn types_have_keys_that_sort_as_they_do((data_type, values) in typed_values(2..8)) {
+        for (a, b) in values.iter().zip(values.iter().skip(1)) {
+            let order = key(data_type, a).cmp(&key(data_type, b));
+            prop_assert_eq!(a.cmp(b), order, "{} {} and {}", data_type, a, b);
+            prop_assert_eq!(b.cmp(a), order.reverse());
+        }
+        let mut sorted = values.clone();
+        sorted.sort();
+        let mut by_key = values;
+        by_key.sort_by_key(|v| key(data_type, v));
+        prop_assert!(sorted == by_key);
+    }
+
+    #[test]
+    fn types_refuse_each_others_values(
+        (data_type, values) in typed_values(1..2),
+        other in prop::sample::select(DataType::ALL.to_vec()),
+    ) {
+        let value = values.into_iter().next().unwrap();
+        match value.as_ref().coerce(other) {
+            // What is taken says the same.
+            Ok(taken) if !data_type.is_float() => prop_assert!(taken == value.as_ref()),
+            Ok(_) => prop_assert!(other.is_float()),
+            Err(error) => {
+                let message = error.to_string();
+                prop_assert!(message.contains(other.name()), "{message}");
+                prop_assert!(data_type != other);
+            }
+        }
+    }
+}
+
+#[test]
+fn types_have_a_stored_number_and_a_name_each() {
+    for data_type in DataType::ALL {
+        assert_eq!(DataType::from_code(data_type.code()), Some(data_type));
+        assert_eq!(data_type.name().parse::<DataType>().unwrap(), data_type);
+        assert_eq!(data_type.name().to_uppercase().parse::<DataType>().unwrap(), data_type);
+    }
+    assert_eq!(DataType::from_code(0), None);
+    assert_eq!(DataType::from_code(200), None);
+}
+
+#[test]
+fn types_are_refused_when_malformed() {
+    let bad = [
+        (DataType::Time, "24:00:00"),
+        (DataType::Time, "5:00"),
+        (DataType::Time, "12:60"),
+        (DataType::Time, "12:00:00.1234567"),
+        (DataType::Time, ""),
+        (DataType::Uuid, "67e5504410b1426f9247bb680e5fe0c"),
+        (DataType::Uuid, "67e55044-10b1-426f-9247-bb680e5fe0cg"),
+        (DataType::Uuid, "67e55044-10b1-426f-9247bb680e5fe0c8-"),
+        (DataType::Uuid, "67e55044x10b1-426f-9247-bb680e5fe0c8"),
+        (DataType::Ipv4, "192.0.2"),
+        (DataType::Ipv4, "192.0.2.256"),
+        (DataType::Ipv4, "192.0.02.1"),
+        (DataType::Ipv6, "2001:db8::1::2"),
+        (DataType::Ipv6, "2001:db8"),
+    ];
+    for (data_type, text) in bad {
+        let message = parse_value(text, data_type).unwrap_err().to_string();
+        assert!(message.starts_with(&format!("expected {data_type}")), "{text:?}: {message}");
+    }
+    let good = [
+        (DataType::Time, "23:59:59.999999", "23:59:59.999999"),
+        (DataType::Time, "05:17", "05:17:00"),
+        (
+            DataType::Uuid,
+            "67E5504410B1426F9247BB680E5FE0C8",
+            "67e55044-10b1-426f-9247-bb680e5fe0c8",
+        ),
+        (DataType::Ipv4, "192.0.2.1", "192.0.2.1"),
+        (DataType::Ipv6, "2001:DB8:0:0:0:0:0:1", "2001:db8::1"),
+    ];
+    for (data_type, text, printed) in good {
+        assert_eq!(parse_value(text, data_type).unwrap().to_string(), printed);
+    }
+}
