@@ -6,7 +6,8 @@
 //! | [`tidy`] | the rules of style that no compiler checks |
 //! | [`crash`], [`mod@bench`] | programs of other crates, built optimised |
 //! | [`fuzz`] | the fuzz targets, bounded by time |
-//! | [`tsan`], [`loom`] | concurrent tests under a race detector, and under a model checker |
+//! | [`tsan`] | concurrent tests under a race detector |
+//! | [`loom`], [`model`] | containers, and the whole engine, under a model checker |
 //! | [`program`] | other programs, started from the root of the repository |
 #![forbid(unsafe_code)]
 #![allow(
@@ -21,6 +22,7 @@ pub mod crash;
 mod error;
 pub mod fuzz;
 pub mod loom;
+pub mod model;
 pub mod program;
 pub mod tidy;
 pub mod tsan;

@@ -13,6 +13,7 @@ usage: cargo xtask COMMAND
   fuzz [--seconds N] [TARGET...]  every fuzz target, or those named, 60 s each
   tsan [PACKAGE...]               concurrent tests under the thread sanitizer
   loom [FILTER...]                the loom models of esker-arena
+  model [FILTER...]               the shuttle models of the engine, and planted bugs
 ";
 
 fn main() -> ExitCode {
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
         "fuzz" => xtask::fuzz::run(&arguments),
         "tsan" => xtask::tsan::run(&arguments),
         "loom" => xtask::loom::run(&arguments),
+        "model" => xtask::model::run(&arguments),
         "help" | "--help" | "-h" => {
             print!("{USAGE}");
             Ok(())

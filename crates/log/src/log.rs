@@ -7,10 +7,11 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 
 use esker_format::frame::{FileHeader, FrameHeader, append_frame, frame_bytes, kind};
+use esker_vfs::sync::{AtomicU64, Mutex, MutexGuard};
 use esker_vfs::{Environment, ErrorKind as VfsErrorKind, Event, File};
 
 use crate::flusher::Flusher;

@@ -276,12 +276,26 @@ impl Rewritten {
         let mut inputs = Vec::new();
         for (unit, targets) in self.plan.inputs.into_iter().zip(self.forwardings) {
             let forwarding = Arc::new(Forwarding { unit: unit.id(), targets, retired_at: commit });
-            view.retired.push(Arc::clone(&forwarding));
+            if !esker_log::sabotage::planted("forwarding_not_registered") {
+                view.retired.push(Arc::clone(&forwarding));
+            }
             inputs.push((unit, forwarding));
         }
         table.raise_drop_horizon(self.plan.oldest);
         table.set_view(view);
         Ok(Repoint { table, inputs, unit: 0, row: 0, unreadable: Vec::new() })
+    }
+
+    /// A bug to plant: moving the index entries before the outputs are swapped in.
+    #[must_use]
+    pub fn repoint(&self) -> Repoint {
+        let pairs = self.plan.inputs.iter().zip(&self.forwardings);
+        let inputs = pairs.map(|(unit, targets)| {
+            let (id, targets) = (unit.id(), targets.clone());
+            (unit.clone(), Arc::new(Forwarding { unit: id, targets, retired_at: 0 }))
+        });
+        let table = Arc::clone(&self.plan.table);
+        Repoint { table, inputs: inputs.collect(), unit: 0, row: 0, unreadable: Vec::new() }
     }
 
     fn carry_deaths(&self, unit: &Unit, targets: &[u64]) -> Result<()> {

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::sync::switch;
+
 /// A counter that waiters sleep on until it moves.
 ///
 /// Read [`Event::generation`], check the condition, then call [`Tasks::wait`] with the generation
@@ -24,11 +26,13 @@ impl Event {
     /// How often the event has been signalled, modulo 2³².
     #[must_use]
     pub fn generation(&self) -> u32 {
+        switch();
         self.generation.load(Ordering::Acquire)
     }
 
     /// Moves the counter. Only implementations of [`Tasks`](crate::Tasks) call this.
     pub fn advance(&self) {
+        switch();
         self.generation.fetch_add(1, Ordering::Release);
     }
 

@@ -9,6 +9,8 @@
 //! | [`Clock`] | system clocks | a counter that the simulator moves |
 //! | [`Random`] | operating system entropy | a seeded generator |
 //! | [`Tasks`] | a thread pool and futexes | one thread, seeded order |
+//!
+//! What threads share is made of [`sync`], so that a model checker can schedule it.
 
 #![deny(unsafe_code)]
 
@@ -23,6 +25,7 @@ mod mapping;
 mod os;
 mod random;
 pub mod sim;
+pub mod sync;
 mod tasks;
 
 pub use clock::Clock;

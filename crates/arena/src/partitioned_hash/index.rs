@@ -5,7 +5,7 @@ use crate::partitioned_hash::directory::Directory;
 use crate::partitioned_hash::line::LINE_WORDS;
 use crate::partitioned_hash::pages::{Pages, Shape};
 use crate::partitioned_hash::partition::Partition;
-use crate::sync::Mutex;
+use crate::sync::{Mutex, MutexGuard};
 use crate::words::{WordHeap, Words};
 use std::sync::PoisonError;
 
@@ -19,11 +19,7 @@ pub(crate) struct Index<W> {
 }
 
 /// The writer's free lists, locked.
-#[cfg(not(loom))]
-pub(super) type Writing<'a> = std::sync::MutexGuard<'a, Pages>;
-/// The writer's free lists, locked.
-#[cfg(loom)]
-pub(super) type Writing<'a> = loom::sync::MutexGuard<'a, Pages>;
+pub(super) type Writing<'a> = MutexGuard<'a, Pages>;
 
 impl<W: WordHeap> Index<W> {
     pub(crate) fn new(heap: W, shape: Shape) -> Result<Self, ArenaError> {

@@ -37,7 +37,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 
 /// Words in a block: the link and its slots.
-const BLOCK_WORDS: u64 = 512;
+const BLOCK_WORDS: u64 = if cfg!(shuttle) { 8 } else { 512 };
 /// Looks at a slot that is just being claimed before a merger gives up: some hundred nanoseconds.
 const PATIENCE: u32 = 64;
 /// A slot whose reader has not told its commit yet.

@@ -3,6 +3,7 @@
 
 use crate::arena::{Arena, Block, Category, Kind};
 use crate::error::ArenaError;
+use crate::sync::switch;
 use crate::words::{WordHeap, Words};
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -34,6 +35,7 @@ impl ArenaWords {
     /// `count` words from `word`, as a slice; `None` beyond the arena's word part.
     pub(crate) fn slice(&self, word: u64, count: usize) -> Option<&[AtomicU64]> {
         let start = usize::try_from(word).ok()?;
+        switch();
         self.arena.words().get(start..start.checked_add(count)?)
     }
 
@@ -59,11 +61,13 @@ impl<'a> ArenaView<'a> {
 impl Words for ArenaView<'_> {
     #[inline]
     fn load(self, word: u64) -> u64 {
+        switch();
         self.word(word).map_or(0, |word| word.load(Ordering::Acquire))
     }
 
     #[inline]
     fn store(self, word: u64, value: u64) {
+        switch();
         debug_assert!(self.word(word).is_some(), "word {word} is outside the arena");
         if let Some(word) = self.word(word) {
             word.store(value, Ordering::Release);
@@ -72,6 +76,7 @@ impl Words for ArenaView<'_> {
 
     #[inline]
     fn compare_exchange(self, word: u64, current: u64, new: u64) -> Result<u64, u64> {
+        switch();
         self.word(word).map_or(Err(0), |word| {
             word.compare_exchange(current, new, Ordering::SeqCst, Ordering::SeqCst)
         })

@@ -8,6 +8,7 @@ use esker_format::edit::{Edit, ROWS_FRAME, RowChange};
 use esker_format::frame::PAYLOAD_BYTES_MAX;
 use esker_format::row::encode_row;
 use esker_format::{Batch, Schema, TableId, Value, ValueRef};
+use esker_log::sabotage::planted;
 use esker_table::table::{Existing, PreparedPut};
 use esker_table::{TableWriter, UNIT_ROWS_MAX};
 
@@ -140,6 +141,9 @@ impl Engine {
         let ticket = self.journal.append(ROWS_FRAME, scratch.as_bytes())?;
         scratch.clear();
         let commit = ticket.commit();
+        if planted("published_before_applied") {
+            self.watermarks.publish(commit);
+        }
         if let Err(e) = staged.apply(&mut entry.writer, commit, &mut || self.new_unit()) {
             catalogue.broken = true;
             return Err(half_applied(e));

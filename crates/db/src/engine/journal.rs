@@ -1,9 +1,10 @@
 //! Where commits get their numbers: the log, or a counter in a memory database.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use esker_log::Log;
+use esker_vfs::sync::AtomicU64;
 
 use super::Watermarks;
 use crate::Result;

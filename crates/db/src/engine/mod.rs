@@ -23,15 +23,15 @@ mod watermarks;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 
-use arc_swap::ArcSwap;
 use esker_arena::{Arena, ReaderRegistry};
 use esker_format::{Schema, TableId};
 use esker_log::sabotage::planted;
 use esker_table::segment::SegmentFiles;
 use esker_table::{KeyHasher, Table as TableCore, TableWriter};
+use esker_vfs::sync::{ArcSwap, AtomicBool, AtomicU64, Mutex, MutexGuard};
 use esker_vfs::{Environment, Event, FileLock, TaskHandle};
 
 use crate::{Durability, Error, ErrorKind, Options, Result};

@@ -6,9 +6,10 @@
 //! reads the others', all sequentially consistent, so whichever comes second sees both, and
 //! `visible` is never left behind.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use esker_log::sabotage::planted;
+use esker_vfs::sync::AtomicU64;
 
 /// The watermarks of one database.
 #[derive(Debug)]

@@ -1,7 +1,6 @@
 //! Writing and indexing one segment of a load, beside the thread that gathers the next.
 
-use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use esker_arena::Reservation;
 use esker_format::edit::SegmentEntry;
@@ -10,6 +9,7 @@ use esker_format::{Batch, Schema};
 use esker_table::rewrite::SegmentSink;
 use esker_table::segment::{Created, Segment, SegmentSpec, SegmentWriter};
 use esker_table::view::Unit;
+use esker_vfs::sync::{AtomicU64, Mutex, MutexGuard};
 use esker_vfs::{Event, Step, Task};
 
 use super::budget::Gathered;

@@ -18,11 +18,12 @@ mod seal;
 mod sink;
 
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
 
 use esker_format::TableId;
 use esker_table::rewrite::Repoint;
+use esker_vfs::sync::MutexGuard;
 use esker_vfs::{Step, Task};
 
 use crate::engine::Engine;

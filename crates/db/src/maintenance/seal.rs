@@ -81,14 +81,22 @@ impl Engine {
         self.environment.tasks.pause();
         let inputs = rewritten.input_ids();
         let old = table.view();
+        if esker_log::sabotage::planted("repoint_before_swap") {
+            self.repoint(&mut rewritten.repoint())?;
+        }
         // A version that was committed since the edit got its number may name a place in an input
         // as its predecessor, for snapshots between the two.
         let (repoint, retired_at) = {
-            let mut catalogue = self.lock();
-            let retired_at = self.watermarks.published();
+            let unlocked = esker_log::sabotage::planted("publish_without_lock");
+            let mut catalogue = (!unlocked).then(|| self.lock());
+            let too_early = esker_log::sabotage::planted("retired_at_its_number");
+            let now = self.watermarks.published();
+            let retired_at = if too_early { ticket.commit() } else { now };
             let published = rewritten.publish(retired_at);
-            // The log has it and memory has not.
-            catalogue.broken |= published.is_err();
+            if let Some(catalogue) = catalogue.as_mut() {
+                // The log has it and memory has not.
+                catalogue.broken |= published.is_err();
+            }
             (published?, retired_at)
         };
         for segment in old.segments().filter(|s| inputs.contains(&s.id())) {

@@ -6,13 +6,14 @@
 //! the index and nothing is gathered whole.
 
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use esker_arena::{Import, tag_of};
 use esker_format::ColumnSlice;
 use esker_format::index_file::IndexEntry;
 use esker_table::segment::{Segment, SegmentFiles};
 use esker_table::{Location, Table as TableCore};
+use esker_vfs::sync::Mutex;
 use esker_vfs::{Environment, Tasks};
 
 use crate::maintenance::IndexFile;

@@ -12,16 +12,15 @@ mod index;
 mod replay;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 
-use arc_swap::ArcSwap;
 use esker_arena::{Arena, ArenaOptions, ReaderRegistry};
 use esker_format::checkpoint::Checkpoint;
 use esker_format::edit::Edit;
 use esker_log::sabotage::planted;
 use esker_log::{Log, LogFiles, Scan};
 use esker_table::segment::SegmentFiles;
+use esker_vfs::sync::{ArcSwap, AtomicBool, AtomicU64, Mutex};
 use esker_vfs::{Environment, Event, FileLock, LockMode, OpenMode};
 
 use crate::engine::{Engine, Journal, Watermarks};

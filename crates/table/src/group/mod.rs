@@ -19,11 +19,12 @@
 mod column;
 mod writer;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use esker_arena::{AppendReader, SparseWords};
 use esker_format::ColumnSlice;
 use esker_format::ValueRef;
+use esker_vfs::sync::AtomicU64;
 
 use crate::location::{Location, row_word};
 pub use column::GroupColumn;

@@ -1,10 +1,11 @@
 //! The writing end of an open group. Whoever holds the commit lock holds it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use esker_arena::{AppendVec, Appender, Arena, Category, SparseWords};
 use esker_format::{Batch, Schema, Value};
+use esker_vfs::sync::AtomicU64;
 
 use super::column::GroupColumnWriter;
 use super::{Group, GroupColumn};

@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use esker_format::checksum::{Place, checksum};
 use esker_format::segment::BLOCK_BYTES;
 use esker_vfs::File;
+use esker_vfs::sync::AtomicU64;
 
 use crate::{Error, Result};
 

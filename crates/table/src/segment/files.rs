@@ -5,8 +5,9 @@
 //! so that nothing may be created or removed any more.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 
+use esker_vfs::sync::Mutex;
 use esker_vfs::{Environment, ErrorKind, File, OpenMode};
 
 use super::segment_path;

@@ -2,9 +2,8 @@
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
-use arc_swap::ArcSwapOption;
 use esker_arena::{Arena, Category, SparseWords};
 use esker_format::checksum::checksum;
 use esker_format::segment::{
@@ -13,6 +12,7 @@ use esker_format::segment::{
 };
 use esker_format::{Codes, ColumnSlice, Data, Dictionary, FieldId, Schema, Validity, ValueRef};
 use esker_vfs::Mapping;
+use esker_vfs::sync::{ArcSwapOption, AtomicBool, AtomicU64};
 
 use super::blocks::{Blocks, FOOTER_BLOCK, TRAILER_BLOCK, block_place};
 use super::files::SegmentFiles;

@@ -1,0 +1,189 @@
+//! Models of the whole engine under shuttle: seals, merges and loads are published while threads
+//! look up, change, delete and insert the same keys, and old snapshots are read again.
+//!
+//! The code is the engine's own. Each operation on what threads share (`esker_vfs::sync`, the words
+//! of the arena) is a point at which the scheduler may let another thread run. The disk is the
+//! simulated one, or there is none (`Options::memory`).
+//!
+//! ```text
+//! cargo xtask model                               every model and every planted bug
+//! ESKER_MODEL_SCHEDULES=10000 cargo xtask model   so many schedules for each model
+//! ESKER_MODEL_SEED=7 cargo xtask model merge      from another seed
+//! ```
+//!
+//! What is checked is in `world.rs`. That the checks have teeth is in `planted.rs`: bugs that a
+//! model must find, each in a process of its own.
+#![cfg(shuttle)]
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods
+)]
+
+#[cfg(feature = "sabotage")]
+mod planted;
+mod tasks;
+mod world;
+
+use std::sync::Arc;
+
+use shuttle::rand::Rng;
+use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
+use shuttle::{Config, FailurePersistence, MaxSteps, Runner, thread};
+
+use world::{Reader, World};
+
+/// Schedules tried from one seed.
+const SCHEDULES_A_SEED: usize = 50;
+
+/// What a model is made of.
+#[derive(Clone, Copy)]
+struct Shape {
+    /// Without a disk.
+    memory: bool,
+    writers: usize,
+    changes: usize,
+    getters: usize,
+    gets: usize,
+    /// Threads that hold snapshots, and how many each takes, one after the other.
+    keepers: usize,
+    snapshots: usize,
+    /// Writers take a snapshot after their changes, so that what a merge retires stays for a while.
+    leaves_snapshot: bool,
+    /// How often everything that is due is sealed and merged.
+    rounds: usize,
+    /// A bulk load beside all that.
+    loads: bool,
+}
+
+const USUAL: Shape = Shape {
+    memory: false,
+    writers: 1,
+    changes: 6,
+    getters: 1,
+    gets: 8,
+    keepers: 1,
+    snapshots: 2,
+    leaves_snapshot: false,
+    rounds: 3,
+    loads: false,
+};
+
+/// One schedule: everybody at once, then what is left.
+fn run(shape: Shape) {
+    let world = Arc::new(World::new(shape.memory, shape.writers));
+    let mut threads = Vec::new();
+    let mut start = |job: Box<dyn FnOnce(&World) + Send>| {
+        let world = Arc::clone(&world);
+        threads.push(thread::spawn(move || job(&world)));
+    };
+    start(Box::new(move |world| {
+        for _ in 0..shape.rounds {
+            world.db.wait_idle().unwrap();
+        }
+    }));
+    for writer in 0..shape.writers {
+        start(Box::new(move |world| {
+            for _ in 0..shape.changes {
+                world.change(writer);
+            }
+            if shape.leaves_snapshot {
+                world.leave_snapshot();
+            }
+        }));
+    }
+    for _ in 0..shape.getters {
+        start(Box::new(move |world| {
+            let mut reader = Reader::new(world);
+            for _ in 0..shape.gets {
+                let key = shuttle::rand::thread_rng().gen_range(0..world.keys());
+                reader.get(key);
+            }
+        }));
+    }
+    for _ in 0..shape.keepers {
+        start(Box::new(move |world| {
+            let mut reader = Reader::new(world);
+            for _ in 0..shape.snapshots {
+                reader.keep_a_snapshot(3);
+            }
+        }));
+    }
+    if shape.loads {
+        start(Box::new(|world| world.load()));
+    }
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    world.finish();
+}
+
+fn number(name: &str, usual: usize) -> usize {
+    std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(usual)
+}
+
+/// Runs a model under schedules drawn at random and under those with few preemptions.
+fn explore(shape: Shape) {
+    let schedules = number("ESKER_MODEL_SCHEDULES", 2_000);
+    let first = number("ESKER_MODEL_SEED", 1) as u64;
+    let mut done = 0;
+    for (chunk, seed) in (first..).enumerate() {
+        if done >= schedules {
+            break;
+        }
+        let count = SCHEDULES_A_SEED.min(schedules - done);
+        // What a failure is repeated by.
+        let replay = count + done;
+        eprintln!("ESKER_MODEL_SEED={seed}: schedules {done} to {replay}");
+        match chunk % 4 {
+            0 => check(RandomScheduler::new_from_seed(seed, count), shape),
+            few => check(PctScheduler::new_from_seed(seed, few + 1, count), shape),
+        }
+        done += count;
+    }
+}
+
+fn check(scheduler: impl Scheduler + 'static, shape: Shape) {
+    let mut config = Config::new();
+    config.stack_size = 1 << 20;
+    config.max_steps = MaxSteps::FailAfter(3_000_000);
+    config.failure_persistence = FailurePersistence::None;
+    config.silence_warnings = true;
+    Runner::new(scheduler, config).run(move || run(shape));
+}
+
+#[test]
+fn merge_get_update_delete_reinsert_and_old_snapshots() {
+    explore(USUAL);
+}
+
+#[test]
+fn merge_in_memory_get_update_delete_reinsert_and_old_snapshots() {
+    explore(Shape { memory: true, ..USUAL });
+}
+
+/// Commits are numbered, applied and made visible in one order, whoever flushes the log.
+#[test]
+fn commits_of_two_writers_beside_gets() {
+    explore(Shape { writers: 2, changes: 4, snapshots: 1, rounds: 1, ..USUAL });
+}
+
+/// A merge overtakes look-ups that have registered nothing.
+#[test]
+fn merge_overtakes_gets() {
+    let small = Shape { memory: true, changes: 2, gets: 2, keepers: 0, rounds: 1, ..USUAL };
+    explore(Shape { leaves_snapshot: true, ..small });
+}
+
+/// A snapshot taken in the middle of a merge outlives it.
+#[test]
+fn merge_outlived_by_a_snapshot() {
+    explore(Shape { memory: true, changes: 1, getters: 0, snapshots: 1, rounds: 1, ..USUAL });
+}
+
+#[test]
+fn merge_beside_a_load() {
+    explore(Shape { loads: true, changes: 3, gets: 4, snapshots: 3, ..USUAL });
+}

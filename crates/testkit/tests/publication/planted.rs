@@ -1,0 +1,50 @@
+//! Bugs that the models must find, each planted in a process of its own.
+
+use std::process::{Command, Stdio};
+
+/// The model that has to fail for each bug.
+const BUGS: &[(&str, &str)] = &[
+    ("merge_forgets_deletes", MERGE),
+    ("merge_drops_snapshot_rows", MERGE),
+    ("index_entry_not_repointed", MERGE),
+    ("forwarding_dropped_too_early", MERGE),
+    ("forwarding_not_registered", MERGE),
+    ("repoint_before_swap", MERGE),
+    ("publish_without_lock", MERGE),
+    ("retired_at_its_number", "merge_outlived_by_a_snapshot"),
+    ("drop_horizon_not_raised", "merge_overtakes_gets"),
+    ("published_before_applied", MEMORY),
+    ("visible_before_load_commits", "merge_beside_a_load"),
+];
+
+const MERGE: &str = "merge_get_update_delete_reinsert_and_old_snapshots";
+const MEMORY: &str = "merge_in_memory_get_update_delete_reinsert_and_old_snapshots";
+
+/// Schedules within which a bug must be found.
+const SCHEDULES: &str = "20000";
+
+#[test]
+fn planted_bugs_are_found() {
+    let only = std::env::var("ESKER_MODEL_BUG").ok();
+    let mut missed = Vec::new();
+    for (bug, model) in BUGS.iter().filter(|(bug, _)| only.as_ref().is_none_or(|o| o == bug)) {
+        let start = std::time::Instant::now();
+        let output = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", model])
+            .env("ESKER_SABOTAGE", bug)
+            .env("ESKER_MODEL_SCHEDULES", SCHEDULES)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        let after = text.matches("ESKER_MODEL_SEED").count() * super::SCHEDULES_A_SEED;
+        let why = text.lines().skip_while(|line| !line.contains("panicked at")).nth(1);
+        let why: String = why.unwrap_or("it passed").chars().take(120).collect();
+        let seconds = start.elapsed().as_secs_f32();
+        eprintln!("{bug:<32} {after:>6} schedules {seconds:>6.1} s  {why}");
+        if output.status.success() {
+            missed.push(*bug);
+        }
+    }
+    assert!(missed.is_empty(), "no model finds {missed:?}");
+}
