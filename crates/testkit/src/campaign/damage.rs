@@ -2,7 +2,8 @@
 
 use esker::ErrorKind;
 use esker_vfs::sim::{
-    CrashImage, FaultKind, FaultPlan, Generator, Options as SimOptions, Simulation,
+    CallKind, CrashImage, FaultKind, FaultPlan, Generator, Options as SimOptions, Repeat, Script,
+    Simulation,
 };
 
 use super::images::says_damaged;
@@ -62,6 +63,10 @@ pub fn lying_workload(seed: u64) -> Report {
 
 /// How many damaged images are made of one database.
 const DAMAGED_EACH: u64 = 200;
+/// How many of them, in a million, are sound, and read wrongly once.
+const FLIPPED_READS: u32 = 150_000;
+/// Which of the first reads it is.
+const FLIPPED_AMONG: u64 = 40;
 
 /// Runs one workload to a clean close, damages its files, and reads them.
 #[must_use]
@@ -82,9 +87,17 @@ pub fn rot_workload(seed: u64) -> Report {
     };
     for _ in 0..DAMAGED_EACH {
         let mut image = life.end.clone();
-        let Some((what, wide)) = damage(&mut image, &mut generator) else { continue };
+        let flipped = generator.chance(FLIPPED_READS).then(|| flipped_read(&mut generator));
+        let damaged = match flipped {
+            Some((what, script)) => Some((what, false, FaultPlan::none().script(script))),
+            None => damage(&mut image, &mut generator).map(|(w, d)| (w, d, FaultPlan::none())),
+        };
+        let Some((what, wide, faults)) = damaged else { continue };
         report.images += 1;
-        let outcome = quietly(|| read_damaged(&config, &image, &life.history, wide));
+        let machine =
+            Simulation::from_image(&image, 9, SimOptions { faults, ..Default::default() });
+        let outcome = quietly(|| read_damaged(&config, &machine, &life.history, wide));
+        report.add_faults(&machine.faults_fired());
         report.add_faults(&image.faults_fired());
         match outcome {
             Ok(refused) => report.refused += u64::from(refused),
@@ -96,6 +109,13 @@ pub fn rot_workload(seed: u64) -> Report {
         }
     }
     report
+}
+
+/// A read that brings a wrong bit, though the disk is sound; says which.
+fn flipped_read(generator: &mut Generator) -> (String, Script) {
+    let number = generator.below(FLIPPED_AMONG);
+    let script = Script::fault(CallKind::Read, number, FaultKind::ReadFlip, Repeat::Once);
+    (format!("flip a bit of what read {number} brings"), script)
 }
 
 /// Flips a bit, or moves bytes to where they do not belong; says what it did, and whether that may
@@ -129,12 +149,11 @@ fn damage(image: &mut CrashImage, generator: &mut Generator) -> Option<(String, 
 /// Opens a damaged database: true when it was refused.
 fn read_damaged(
     config: &Config,
-    image: &CrashImage,
+    machine: &Simulation,
     history: &History,
     wide: bool,
 ) -> Result<bool, String> {
-    let machine = Simulation::from_image(image, 9, SimOptions::default());
-    let db = match workload::open(config, &machine, false) {
+    let db = match workload::open(config, machine, false) {
         Ok(db) => db,
         Err(e) if e.kind() == ErrorKind::Corrupt => {
             let ios = machine.io_count();
