@@ -17,8 +17,35 @@ use crate::program::{Program, root, target_directory};
 use crate::{Error, ErrorKind, Result};
 use std::path::{Path, PathBuf};
 
-/// The packages with threads that share memory, from the bottom up.
-const PACKAGES: [&str; 5] = ["esker-vfs", "esker-arena", "esker-log", "esker-table", "esker"];
+/// The tests of one package that share memory between threads.
+#[derive(Debug)]
+struct Tests {
+    package: &'static str,
+    /// Which of its test programs.
+    programs: &'static [&'static str],
+    /// Parts of the tests' names; all tests without one.
+    names: &'static [&'static str],
+}
+
+/// Every such test, from the bottom up. Tests on the simulator, which is one thread, are left out:
+/// they take the sanitizer long and show it nothing.
+const TESTS: [Tests; 7] = [
+    Tests { package: "esker-vfs", programs: &["--lib"], names: &["os::"] },
+    Tests { package: "esker-arena", programs: &["--lib"], names: ARENA_TESTS },
+    Tests { package: "esker-log", programs: &["--lib"], names: &["basics::", "clients::threads"] },
+    Tests { package: "esker-query", programs: &["--lib"], names: &[] },
+    Tests {
+        package: "esker",
+        programs: &["--lib", "--test", "load", "--test", "rows"],
+        names: &[],
+    },
+    Tests { package: "esker-import", programs: &["--lib"], names: &["pipeline::", "reader::"] },
+    Tests { package: "esker-testkit", programs: &["--test", "concurrent"], names: &[] },
+];
+
+/// A writer beside readers, in each container.
+const ARENA_TESTS: &[&str] =
+    &["::readers_", "by_any_thread", "no_reader_is_overtaken", "sets_are_seen_in_order"];
 
 /// What `standard_library.c` calls a function, and how the compiler's name of it ends.
 const WRAPPED: [(&str, &str); 7] = [
@@ -35,28 +62,43 @@ const WRAPPED: [(&str, &str); 7] = [
 /// `--` go to the tests.
 ///
 /// # Errors
-/// When a test fails or the sanitizer reports a race.
+/// When a package has no such tests, a test fails, or the sanitizer reports a race.
 pub fn run(arguments: &[String]) -> Result<()> {
     let mut parts = arguments.splitn(2, |argument| argument == "--");
     let (packages, filters) = (parts.next().unwrap_or(&[]), parts.next().unwrap_or(&[]));
+    let chosen = chosen(packages)?;
     let target = target_directory("tsan");
-    let flags = flags(&target)?;
-    let mut program = Program::cargo(&["test", "--lib", "--tests", "--target", &host()?])
-        .arguments(&["--target-dir", &target.to_string_lossy()]);
-    if packages.is_empty() {
-        program = PACKAGES.iter().fold(program, |p, name| p.arguments(&["--package", name]));
-    }
-    for name in packages {
-        program = program.arguments(&["--package", name]);
-    }
+    let named: Vec<&str> = filters.iter().map(String::as_str).collect();
+    let (flags, host) = (flags(&target)?, host()?);
     let options = format!("suppressions={} halt_on_error=1", source("suppressions").display());
-    program
-        .arguments(&["--", "--test-threads=1"])
-        .arguments(filters)
-        .environment("RUSTC_BOOTSTRAP", "1")
-        .environment("RUSTFLAGS", &flags)
-        .environment("TSAN_OPTIONS", &options)
-        .run()
+    for Tests { package, programs, names } in &chosen {
+        Program::cargo(&["test", "--target", &host, "--target-dir", &target.to_string_lossy()])
+            .arguments(&["--package", package])
+            .arguments(programs)
+            .arguments(&["--", "--test-threads=1"])
+            .arguments(if filters.is_empty() { names } else { &named })
+            .environment("RUSTC_BOOTSTRAP", "1")
+            .environment("RUSTFLAGS", &flags)
+            .environment("TSAN_OPTIONS", &options)
+            .run()?;
+    }
+    println!("tsan: {} packages, no race", chosen.len());
+    Ok(())
+}
+
+fn chosen(packages: &[String]) -> Result<Vec<&'static Tests>> {
+    let find = |package: &String| {
+        TESTS.iter().find(|tests| tests.package == package).ok_or_else(|| {
+            let known: Vec<_> = TESTS.iter().map(|tests| tests.package).collect();
+            let known = known.join(", ");
+            Error::usage(format!("no concurrent tests in {package:?}; packages: {known}"))
+        })
+    };
+    if packages.is_empty() {
+        Ok(TESTS.iter().collect())
+    } else {
+        packages.iter().map(find).collect()
+    }
 }
 
 fn source(name: &str) -> PathBuf {
@@ -131,6 +173,15 @@ fn host() -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_package_without_concurrent_tests_is_refused() {
+        assert_eq!(chosen(&[]).unwrap().len(), TESTS.len());
+        assert_eq!(chosen(&["esker".to_owned()]).unwrap()[0].package, "esker");
+        let error = chosen(&["esker-sql".to_owned()]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Usage);
+        assert!(error.to_string().contains("esker-testkit"), "{error}");
+    }
 
     #[test]
     fn a_symbol_is_a_whole_name() {
