@@ -189,19 +189,26 @@ fn a_load_that_has_failed_cannot_be_finished() {
     assert_eq!(db.check().unwrap().problems, []);
 }
 
-/// Rows of a text, a byte string and a bool, of which the last may be NULL.
+/// Rows of a text, a byte string, a bool that may be NULL, and what has limits of its own.
 fn mixed() -> (Schema, Batch) {
     let schema = Schema::builder()
         .field("text", DataType::Text)
         .field("bytes", DataType::Bytes)
         .nullable("bool", DataType::Bool)
+        .nullable("code", DataType::Text)
+        .max_length(3)
+        .field("clock", DataType::Time)
+        .nullable("id", DataType::Uuid)
         .build()
         .unwrap();
     let mut batch = Batch::empty(&schema);
     for i in 0..4u8 {
         let text = ["one", "zw\u{f6}lf", "", "\u{20ac}"][usize::from(i)];
         let last = if i == 2 { Value::Null } else { Value::Bool(i == 1) };
-        batch.push_row(&schema, &[text.into(), Value::Bytes(vec![0xff, i]), last]).unwrap();
+        let id = if i == 1 { Value::Null } else { Value::Uuid([i; 16]) };
+        let bytes = Value::Bytes(vec![0xff, i]);
+        let row = [text.into(), bytes, last, "äöü".into(), Value::Time(i.into()), id];
+        batch.push_row(&schema, &row).unwrap();
     }
     (schema, batch)
 }
@@ -215,7 +222,7 @@ type Damage = fn(&mut Batch);
 
 /// Damage to what a batch consists of, and what is said of it.
 const SHAPES: [(Damage, &str); 6] = [
-    (|b| drop(b.columns.pop()), "expected 3 columns, found 2"),
+    (|b| drop(b.columns.pop()), "expected 6 columns, found 5"),
     (|b| b.columns[0].data_type = DataType::Bytes, "field \"text\": expected text, found bytes"),
     (
         |b| b.columns[2].values = Values::I8(vec![0; 4]),
@@ -233,7 +240,23 @@ const SHAPES: [(Damage, &str); 6] = [
 ];
 
 /// Damage to the values of rows, and what is said of it when these are rows 4 to 7.
-const VALUES: [(Damage, &str); 10] = [
+const VALUES: [(Damage, &str); 13] = [
+    (
+        |b| b.columns[3] = b.columns[0].clone(),
+        "row 5: field \"code\": expected at most 3 characters, found 5: \"zwölf\"",
+    ),
+    (
+        |b| b.columns[4].values = Values::I64(vec![0, 86_399_999_999, 86_400_000_000, -1]),
+        "row 6: field \"clock\": expected a time of 0 to 86399999999, found 86400000000",
+    ),
+    (
+        |b| {
+            let values = variable(&mut b.columns[5]);
+            values.heap.pop();
+            *values.offsets.last_mut().unwrap() -= 1;
+        },
+        "row 7: field \"id\": expected 16 bytes, found 15",
+    ),
     (
         |b| b.columns[2].nulls = Some(vec![0, 1, 2, 0]),
         "row 6: field \"bool\": expected a NULL mark of 0 or 1, found 2",

@@ -296,9 +296,8 @@ impl Batch {
         }
         let rows = self.len();
         for ((field, column), value) in schema.fields().iter().zip(&mut self.columns).zip(row) {
-            if !column.push_as_is(value)
-                && let Err(e) = column.push_fitted(field, value.as_ref())
-            {
+            let as_is = field.length_max.is_none() && column.push_as_is(value);
+            if !as_is && let Err(e) = column.push_fitted(field, value.as_ref()) {
                 self.columns.iter_mut().for_each(|c| c.truncate(rows));
                 return Err(e);
             }
@@ -322,6 +321,6 @@ pub fn check_value(field: &crate::Field, value: ValueRef<'_>) -> Result<()> {
             "field {name:?}: {len} bytes, at most {VALUE_BYTES_MAX}"
         )));
     }
-    let fitted = value.coerce(field.data_type);
-    fitted.map(drop).map_err(|e| e.at(format_args!("field {:?}", field.name)))
+    let fitted = value.coerce(field.data_type).and_then(|value| field.check_length(value));
+    fitted.map_err(|e| e.at(format_args!("field {:?}", field.name)))
 }

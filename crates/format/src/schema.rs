@@ -1,7 +1,8 @@
 //! Tables: fields, primary keys, schema versions.
 
 use crate::codec::{Reader, Writer};
-use crate::{DataType, Error, Result};
+use crate::text::shown;
+use crate::{DataType, Error, Result, ValueRef};
 
 /// The number of a table within its database; never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -28,6 +29,97 @@ pub struct Field {
     pub data_type: DataType,
     /// Whether it may be NULL.
     pub nullable: bool,
+    /// The most characters of a text, or bytes of a byte string; `None` for no limit of its own.
+    pub length_max: Option<u32>,
+}
+
+/// What a stored field has beside its number, type, name and whether it may be NULL.
+const LENGTH_MAX: u8 = 1;
+
+impl Field {
+    /// Checks the length of a text or byte string; other values have none.
+    ///
+    /// # Errors
+    /// `InvalidInput` with the length, the limit and the start of the value.
+    pub fn check_length(&self, value: ValueRef<'_>) -> Result<()> {
+        let Some(most) = self.length_max else { return Ok(()) };
+        let (unit, length) = match value {
+            // A character has at least one byte.
+            ValueRef::Text(text) if text.len() <= most as usize => return Ok(()),
+            ValueRef::Text(text) => ("characters", text.chars().count()),
+            ValueRef::Bytes(bytes) => ("bytes", bytes.len()),
+            _ => return Ok(()),
+        };
+        if length <= most as usize {
+            return Ok(());
+        }
+        let start = shown(value.as_bytes().unwrap_or_default());
+        Err(Error::invalid(format!("expected at most {most} {unit}, found {length}: {start}")))
+    }
+
+    /// The type with its limit, as schemas write it: `i64`, `text(40)`.
+    #[must_use]
+    pub fn type_text(&self) -> String {
+        match self.length_max {
+            Some(most) => format!("{}({most})", self.data_type),
+            None => self.data_type.to_string(),
+        }
+    }
+
+    fn encode(&self, out: &mut Writer) {
+        out.u16(self.id.0);
+        out.u8(self.data_type.code());
+        out.u8(u8::from(self.nullable));
+        out.text(&self.name);
+        match self.length_max {
+            None => out.count(0),
+            Some(most) => {
+                out.count(1);
+                out.u8(LENGTH_MAX);
+                out.bytes(&most.to_le_bytes());
+            }
+        }
+    }
+
+    fn decode(input: &mut Reader<'_>) -> Result<Self> {
+        let id = FieldId(input.u16()?);
+        let code = input.u8()?;
+        let data_type = DataType::from_code(code)
+            .ok_or_else(|| Error::corrupt(format!("unknown field type {code}")))?;
+        let nullable = match input.u8()? {
+            0 => false,
+            1 => true,
+            other => return Err(Error::corrupt(format!("nullable flag is {other}"))),
+        };
+        let name = input.text()?.to_owned();
+        let mut length_max = None;
+        for _ in 0..input.count(usize::from(u8::MAX))? {
+            let (property, bytes) = (input.u8()?, input.bytes()?);
+            if property != LENGTH_MAX || length_max.is_some() {
+                return Err(Error::corrupt(format!("field property {property}")));
+            }
+            let mut value = Reader::new(bytes);
+            length_max = Some(value.u32()?);
+            value.finish()?;
+        }
+        Ok(Self { id, name, data_type, nullable, length_max })
+    }
+
+    fn validate(&self) -> Result<()> {
+        validate_name("field", &self.name)?;
+        let limited = matches!(self.data_type, DataType::Text | DataType::Bytes);
+        match self.length_max {
+            Some(0) => Err(Error::invalid(format!(
+                "field {:?}: expected a length of at least 1, found 0",
+                self.name
+            ))),
+            Some(_) if !limited => Err(Error::invalid(format!(
+                "field {:?}: text and bytes have a length, {} has none",
+                self.name, self.data_type
+            ))),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// What identifies a row.
@@ -103,10 +195,7 @@ impl Schema {
         out.u32(self.version);
         out.count(self.fields.len());
         for field in &self.fields {
-            out.u16(field.id.0);
-            out.u8(field.data_type.code());
-            out.u8(u8::from(field.nullable));
-            out.text(&field.name);
+            field.encode(out);
         }
         let positions = self.key_positions();
         out.count(positions.len());
@@ -122,17 +211,7 @@ impl Schema {
         let count = input.count(FIELDS_MAX)?;
         let mut fields = Vec::with_capacity(count);
         for _ in 0..count {
-            let id = FieldId(input.u16()?);
-            let code = input.u8()?;
-            let data_type = DataType::from_code(code)
-                .ok_or_else(|| Error::corrupt(format!("unknown field type {code}")))?;
-            let nullable = match input.u8()? {
-                0 => false,
-                1 => true,
-                other => return Err(Error::corrupt(format!("nullable flag is {other}"))),
-            };
-            let name = input.text()?.to_owned();
-            fields.push(Field { id, name, data_type, nullable });
+            fields.push(Field::decode(input)?);
         }
         let key_count = input.count(FIELDS_MAX)?;
         let mut positions = Vec::with_capacity(key_count);
@@ -159,7 +238,7 @@ impl Schema {
         let mut names = std::collections::BTreeSet::new();
         let mut ids = std::collections::BTreeSet::new();
         for field in &self.fields {
-            validate_name("field", &field.name)?;
+            field.validate()?;
             if !names.insert(&field.name) || !ids.insert(field.id) {
                 return Err(Error::invalid(format!("field {:?} is declared twice", field.name)));
             }
@@ -220,7 +299,24 @@ impl SchemaBuilder {
 
     fn push(mut self, name: String, data_type: DataType, nullable: bool) -> Self {
         let id = FieldId(u16::try_from(self.fields.len() + 1).unwrap_or(u16::MAX));
-        self.fields.push(Field { id, name, data_type, nullable });
+        self.fields.push(Field { id, name, data_type, nullable, length_max: None });
+        self
+    }
+
+    /// Limits the field added last, a text or byte string, to so many characters or bytes.
+    ///
+    /// ```
+    /// use esker_format::{DataType, Schema};
+    ///
+    /// let schema = Schema::builder().field("code", DataType::Text).max_length(3).build()?;
+    /// assert_eq!(schema.fields()[0].type_text(), "text(3)");
+    /// # Ok::<(), esker_format::Error>(())
+    /// ```
+    #[must_use]
+    pub fn max_length(mut self, length: u32) -> Self {
+        if let Some(field) = self.fields.last_mut() {
+            field.length_max = Some(length);
+        }
         self
     }
 
@@ -235,8 +331,8 @@ impl SchemaBuilder {
     /// Checks and finishes the schema.
     ///
     /// # Errors
-    /// `InvalidInput` for a bad or repeated name, no field, too many fields, or a key that names
-    /// an unknown or nullable field.
+    /// `InvalidInput` for a bad or repeated name, no field, too many fields, a length of what has
+    /// none, or a key that names an unknown or nullable field.
     pub fn build(self) -> Result<Schema> {
         let mut positions = Vec::with_capacity(self.key.len());
         for name in &self.key {

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use esker_format::text::{self, TimestampParser, shown};
-use esker_format::{Batch, Column, DataType, Schema, Values, VariableValues};
+use esker_format::{Batch, Column, DataType, Field, Schema, Values, VariableValues};
 
 use crate::nulls::Nulls;
 use crate::splitter::Chunk;
@@ -103,7 +103,9 @@ impl Block<'_> {
         let mut first: Option<(usize, usize, Misfit)> = None;
         let fields = self.layout.schema.fields().iter().zip(&self.layout.sources);
         for ((position, (field, source)), column) in fields.enumerate().zip(&mut batch.columns) {
-            let Err(misfit) = self.read_column(*source, field.nullable, column) else { continue };
+            let read = self.read_column(*source, field.nullable, column);
+            let read = read.and_then(|()| self.check_lengths(field, column));
+            let Err(misfit) = read else { continue };
             let place = (misfit.row, *source);
             if first.as_ref().is_none_or(|(_, source, m)| place < (m.row, *source)) {
                 first = Some((position, *source, misfit));
@@ -156,6 +158,17 @@ impl Block<'_> {
         }
     }
 
+    /// Checks the rows that were read last against the limit of their field.
+    fn check_lengths(&self, field: &Field, column: &Column) -> std::result::Result<(), Misfit> {
+        if field.length_max.is_none() {
+            return Ok(());
+        }
+        let first = column.len() - self.spans.len() / self.columns.max(1);
+        let misfit = |row| Misfit { row: row - first, is_null: false };
+        let too_long = |row: &usize| field.check_length(column.value(*row)).is_err();
+        (first..column.len()).find(too_long).map_or(Ok(()), |row| Err(misfit(row)))
+    }
+
     /// A field as it stands in the file, row after row.
     fn raw_fields(&self, source: usize) -> impl Iterator<Item = &[u8]> {
         self.spans.iter().skip(source).step_by(self.columns).map(|span| span.of(self.bytes))
@@ -170,7 +183,9 @@ impl Block<'_> {
             let spelling = shown(raw);
             format!("the field is declared not null, found NULL (spelled {spelling})")
         } else {
-            let expected = text::expected(data_type);
+            let limit = field.and_then(|f| f.length_max);
+            let limit = limit.map_or(String::new(), |most| format!(" of at most {most}"));
+            let expected = format!("{}{limit}", text::expected(data_type));
             format!("expected {expected}, found {}", shown(&unquoted(raw, self.has_quotes)))
         };
         let line = tokenizer::lines_before(self.bytes, span.map_or(0, |s| s.start())) + 1;

@@ -1,6 +1,8 @@
 //! Schemas as people write them:
 //! `origin text not null, hour timestamp not null, temp f64, primary key (origin, hour)`.
 //!
+//! A text or bytes field may have a limit, `text(40)` or `varchar:40`: characters, or bytes.
+//!
 //! Names that are not plain words stand in double quotes, a quote inside doubled. White space,
 //! line ends included, only separates. Fields may be NULL unless they say `not null` or belong to
 //! the primary key.
@@ -32,7 +34,7 @@ pub fn parts(schema: &Schema) -> Vec<String> {
 
 fn field_text(field: &Field) -> String {
     let not_null = if field.nullable { "" } else { " not null" };
-    format!("{} {}{not_null}", name_text(&field.name), field.data_type)
+    format!("{} {}{not_null}", name_text(&field.name), field.type_text())
 }
 
 fn name_text(name: &str) -> String {
@@ -55,7 +57,7 @@ fn is_word(c: char) -> bool {
 /// `InvalidOptions` with the place in the text and what was expected there.
 pub fn parse(text: &str) -> Result<Schema> {
     let mut parser = Parser { text, position: 0 };
-    let (mut fields, mut key): (Vec<(String, DataType, bool)>, Vec<String>) = Default::default();
+    let (mut fields, mut key): (Vec<FieldText>, Vec<String>) = Default::default();
     loop {
         let start = parser.next_position();
         let name = parser.name("a field name or `primary key`")?;
@@ -66,8 +68,9 @@ pub fn parse(text: &str) -> Result<Schema> {
             key = parser.key_names()?;
         } else {
             let data_type = parser.data_type()?;
+            let length = parser.length(data_type)?;
             let not_null = parser.nullability()?;
-            fields.push((name, data_type, not_null));
+            fields.push(FieldText { name, data_type, length, not_null });
         }
         if parser.at_end() {
             break;
@@ -75,14 +78,22 @@ pub fn parse(text: &str) -> Result<Schema> {
         parser.expect(',', "`,` or the end")?;
     }
     let mut builder = Schema::builder();
-    for (name, data_type, not_null) in fields {
+    for FieldText { name, data_type, length, not_null } in fields {
         let required = not_null || key.contains(&name);
         builder = match required {
             true => builder.field(name, data_type),
             false => builder.nullable(name, data_type),
         };
+        builder = length.map_or(builder.clone(), |length| builder.max_length(length));
     }
     builder.primary_key(key).build().map_err(|e| Error::options(format!("schema: {e}")))
+}
+
+struct FieldText {
+    name: String,
+    data_type: DataType,
+    length: Option<u32>,
+    not_null: bool,
 }
 
 struct Parser<'a> {
@@ -200,6 +211,28 @@ impl<'a> Parser<'a> {
         let data_type = found.map_err(|e| self.error_at(start, &e.to_string()))?;
         self.position += word.len();
         Ok(data_type)
+    }
+
+    /// The most characters or bytes, as `(40)` or `:40` behind the type.
+    fn length(&mut self, data_type: DataType) -> Result<Option<u32>> {
+        let start = self.next_position();
+        let in_parentheses = self.rest().starts_with('(');
+        if !in_parentheses && !self.rest().starts_with(':') {
+            return Ok(None);
+        }
+        if !matches!(data_type, DataType::Text | DataType::Bytes) {
+            let message = format!("text and bytes have a length, {data_type} has none");
+            return Err(self.error_at(start, &message));
+        }
+        self.position += 1;
+        let word = self.word();
+        let length = word.parse().ok().filter(|length| *length > 0);
+        let length = length.ok_or_else(|| self.unexpected("a length of at least 1"))?;
+        self.position += word.len();
+        if in_parentheses {
+            self.expect(')', "`)`")?;
+        }
+        Ok(Some(length))
     }
 
     fn nullability(&mut self) -> Result<bool> {

@@ -6,6 +6,7 @@
 use std::fmt::Display;
 use std::mem::discriminant;
 
+use esker_format::calendar::DAY_US;
 use esker_format::row::VALUE_BYTES_MAX;
 use esker_format::{Batch, Column, DataType, Field, Schema, Values, VariableValues};
 
@@ -29,8 +30,10 @@ pub(crate) fn check_batch(schema: &Schema, batch: &Batch, first_row: u64) -> Res
             Values::Variable(values) => {
                 checked.check_offsets(values)?;
                 checked.check_text(values)?;
+                checked.check_lengths(values)?;
             }
             Values::U8(values) => checked.check_bools(values)?,
+            Values::I64(values) => checked.check_times(values)?,
             _ => {}
         }
     }
@@ -110,6 +113,39 @@ impl Checked<'_> {
             }
             None => Ok(()),
         }
+    }
+
+    fn check_times(&self, values: &[i64]) -> Result<()> {
+        let within = |value: &i64| (0..DAY_US).contains(value);
+        if self.field.data_type != DataType::Time || values.iter().all(within) {
+            return Ok(());
+        }
+        match values.iter().enumerate().find(|(_, value)| !within(value)) {
+            Some((row, value)) => {
+                let expected = format_args!(": expected a time of 0 to {}", DAY_US - 1);
+                Err(self.error_at(row, format_args!("{expected}, found {value}")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// UUIDs and IPv6 addresses have 16 bytes; others may have a limit. The texts have been
+    /// checked.
+    fn check_lengths(&self, values: &VariableValues) -> Result<()> {
+        let sixteen = matches!(self.field.data_type, DataType::Uuid | DataType::Ipv6);
+        if !sixteen && self.field.length_max.is_none() {
+            return Ok(());
+        }
+        for row in (0..values.len()).filter(|row| !self.column.is_null(*row)) {
+            let bytes = values.get(row).len();
+            if sixteen && bytes != 16 {
+                let message = format_args!(": expected 16 bytes, found {bytes}");
+                return Err(self.error_at(row, message));
+            }
+            let checked = self.field.check_length(self.column.value(row));
+            checked.map_err(|e| self.error_at(row, format_args!(": {e}")))?;
+        }
+        Ok(())
     }
 
     fn check_offsets(&self, values: &VariableValues) -> Result<()> {

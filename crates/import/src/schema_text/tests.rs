@@ -7,6 +7,7 @@ fn reads_back_what_it_writes() {
         "a i64 not null, b text, primary key (a)",
         "\"odd name\" f64, \"\"\"\" bytes, \"1st\" bool, ünï text",
         "origin text not null, hour timestamp not null, d date, primary key (hour, origin)",
+        "a text(40) not null, b bytes(1), primary key (a)",
         "primary i64, key text, \"not\" text, \"null\" u8 not null",
     ];
     for text in texts {
@@ -16,6 +17,8 @@ fn reads_back_what_it_writes() {
     }
     assert_eq!(write(&parse(texts[1]).unwrap()), texts[1]);
     assert_eq!(write(&parse(texts[3]).unwrap()), texts[3]);
+    assert_eq!(write(&parse(texts[4]).unwrap()), texts[4]);
+    assert_eq!(write(&parse("a varchar:40, b long").unwrap()), "a text(40), b i64");
 }
 
 #[test]
@@ -36,6 +39,10 @@ fn errors_point_at_the_place() {
         ("a i64, primary key a", "schema, character 20: expected `(`, found \"a\""),
         ("a i64, primary key (a", "schema, character 22: expected `,` or `)`, found the end"),
         ("a i64, primary key (b)", "schema: unknown key field \"b\""),
+        ("a i64(4)", "schema, character 6: text and bytes have a length, i64 has none"),
+        ("a text(0)", "schema, character 8: expected a length of at least 1, found \"0\""),
+        ("a text:x", "schema, character 8: expected a length of at least 1, found \"x\""),
+        ("a text(4", "schema, character 9: expected `)`, found the end"),
         ("a i64, a text", "schema: field \"a\" is declared twice"),
         ("\"a i64", "schema, character 1: a quoted name starts here and is never closed"),
         ("a (", "schema, character 3: expected a type, found `(`"),
