@@ -198,7 +198,7 @@ impl Database {
         }
         loop {
             let seen = engine.progress.generation();
-            if engine.maintain()? {
+            if engine.maintain(false)? {
                 continue;
             }
             if !engine.is_maintaining() {

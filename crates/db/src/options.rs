@@ -37,6 +37,7 @@ pub struct Options {
     pub(crate) read_only: bool,
     pub(crate) create: bool,
     pub(crate) background: bool,
+    pub(crate) column_bytes_max: u64,
 }
 
 impl Default for Options {
@@ -55,6 +56,7 @@ impl Default for Options {
             read_only: false,
             create: true,
             background: true,
+            column_bytes_max: esker_table::rewrite::COLUMN_BYTES_MAX,
         }
     }
 }
@@ -120,6 +122,14 @@ impl Options {
     #[must_use]
     pub fn merge_share(mut self, percent: u32) -> Self {
         self.merge_share_percent = percent.clamp(1, 100);
+        self
+    }
+
+    /// The most bytes that the texts of one column of a merged segment take when they are not
+    /// encoded. For tests.
+    #[must_use]
+    pub fn merged_column_limit(mut self, bytes: u64) -> Self {
+        self.column_bytes_max = bytes.clamp(1, esker_table::rewrite::COLUMN_BYTES_MAX);
         self
     }
 

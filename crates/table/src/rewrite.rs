@@ -26,6 +26,9 @@ use crate::{Error, ErrorKind, Result};
 
 /// Bytes of a merged segment, about, at the most.
 pub const SEGMENT_BYTES_MAX: u64 = 1 << 30;
+/// Bytes that the values of one column of a merged segment take, not encoded, at the most:
+/// offsets have 32 bits, and a column is whole in memory while it is encoded.
+pub const COLUMN_BYTES_MAX: u64 = 2 << 30;
 /// Index entries repointed per hold of the commit lock.
 pub const REPOINT_BATCH: usize = 1_024;
 
@@ -49,6 +52,8 @@ pub struct RewritePlan {
     pub through: u64,
     /// The database's identity.
     pub database: u128,
+    /// Bytes of one column of an output, not encoded, at the most: [`COLUMN_BYTES_MAX`].
+    pub column_bytes_max: u64,
 }
 
 /// Outputs that are written but not part of the table yet.
@@ -91,9 +96,8 @@ impl RewritePlan {
         let kept = self.kept_rows()?;
         let mut forwardings: Vec<Vec<u64>> =
             self.inputs.iter().map(|unit| vec![0; unit.row_count()]).collect();
-        let rows_max = self.rows_per_segment(kept.len());
         let mut segments = Vec::new();
-        for rows in kept.chunks(rows_max.max(1)) {
+        for rows in self.outputs(&schema, &kept)? {
             let id = sink.next_id();
             for (i, kept) in rows.iter().enumerate() {
                 let targets = forwardings.get_mut(kept.unit as usize);
@@ -125,6 +129,40 @@ impl RewritePlan {
             kept.sort_by_key(|k| k.row_id);
         }
         Ok(kept)
+    }
+
+    /// The rows of each output.
+    fn outputs<'a>(&self, schema: &Schema, kept: &'a [Kept]) -> Result<Vec<&'a [Kept]>> {
+        let rows_max = self.rows_per_segment(kept.len()).max(1);
+        let texts = text_positions(schema);
+        let sums = decoded_bytes(&self.inputs, &texts)?;
+        if sums.iter().all(|sum| *sum <= self.column_bytes_max) {
+            return Ok(kept.chunks(rows_max).collect());
+        }
+        let (mut outputs, mut rest) = (Vec::new(), kept);
+        while !rest.is_empty() {
+            let rows = self.rows_that_fit(&texts, rest.get(..rows_max).unwrap_or(rest))?;
+            let (output, later) = rest.split_at(rows.clamp(1, rest.len()));
+            outputs.push(output);
+            rest = later;
+        }
+        Ok(outputs)
+    }
+
+    /// How many of some rows come before a column would be too large.
+    fn rows_that_fit(&self, texts: &[usize], rows: &[Kept]) -> Result<usize> {
+        let mut sums = vec![0u64; texts.len()];
+        for (i, kept) in rows.iter().enumerate() {
+            let Some(unit) = self.unit(kept) else { continue };
+            for (sum, position) in sums.iter_mut().zip(texts) {
+                let value = unit.value(*position, kept.row as usize)?;
+                *sum += value.as_bytes().map_or(0, |bytes| bytes.len() as u64);
+                if *sum > self.column_bytes_max {
+                    return Ok(i);
+                }
+            }
+        }
+        Ok(rows.len())
     }
 
     /// Rows per output, so that outputs are full but not too large.
@@ -241,6 +279,27 @@ impl RewritePlan {
         }
         Ok(())
     }
+}
+
+/// The positions of the fields whose values differ in length.
+#[must_use]
+pub fn text_positions(schema: &Schema) -> Vec<usize> {
+    let fields = schema.fields().iter().enumerate();
+    fields.filter(|(_, field)| field.data_type.width().is_none()).map(|(i, _)| i).collect()
+}
+
+/// Bytes that the values of each of some columns take together when they are not encoded, at the
+/// most.
+///
+/// # Errors
+/// `Corrupt` when a block does not fit its checksum.
+pub fn decoded_bytes(units: &[Unit], positions: &[usize]) -> Result<Vec<u64>> {
+    let of = |unit: &Unit, position| match unit {
+        Unit::Group(group) => Ok(group.byte_count()),
+        Unit::Segment(segment) => segment.decoded_bytes(position),
+    };
+    let sum = |position: &usize| units.iter().map(|unit| of(unit, *position)).sum();
+    positions.iter().map(sum).collect()
 }
 
 impl Rewritten {

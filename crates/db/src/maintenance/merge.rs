@@ -3,13 +3,17 @@
 //! * A segment more than a twentieth dead is rewritten, once enough of its dead are out of every
 //!   snapshot's sight.
 //! * Past eight segments, the smallest are merged, as many as make the number fall.
+//!
+//! A table whose merge fails is left alone for a while, longer each time, and the others go on.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use esker_format::TableId;
 use esker_format::edit::Edit;
 use esker_format::segment::SEGMENT_ROWS_MAX;
 use esker_table::Table as TableCore;
-use esker_table::rewrite::{RewritePlan, SEGMENT_BYTES_MAX};
+use esker_table::rewrite::{RewritePlan, SEGMENT_BYTES_MAX, decoded_bytes, text_positions};
 use esker_table::segment::Segment;
 use esker_table::view::Unit;
 
@@ -24,10 +28,16 @@ const SEGMENTS_MAX: usize = 8;
 const DEAD_SHARE: u64 = 20;
 /// Frozen groups of a memory database are due when one row in this many is dead.
 const MEMORY_DEAD_SHARE: u64 = 4;
+/// The longest that a table whose merges fail is left alone, in seconds.
+const BACK_OFF_SECONDS_MAX: u64 = 300;
 
 impl Engine {
-    /// Merges what is most due in some table. False when nothing is.
-    pub(super) fn merge_one(self: &Arc<Self>) -> Result<bool> {
+    /// Merges what is most due in some table. False when nothing is. Tables whose last merge failed
+    /// wait for their turn, unless the caller is not `patient`.
+    ///
+    /// # Errors
+    /// What the first merge met that failed, when no other table had one that did not.
+    pub(super) fn merge_one(self: &Arc<Self>, patient: bool) -> Result<bool> {
         let oldest = match esker_log::sabotage::planted("merge_drops_snapshot_rows") {
             true => self.visible(),
             false => self.oldest(),
@@ -37,14 +47,67 @@ impl Engine {
             let tables = catalogue.tables.values();
             tables.map(|e| (Arc::clone(e.writer.table()), frozen_groups(e))).collect()
         };
+        let is_there = |id: &TableId| tables.iter().any(|(table, _)| table.id() == *id);
+        self.maintenance_state().back_off.retain(|id, _| is_there(id));
+        let mut failed = None;
         for (table, frozen) in tables {
-            let inputs = self.pick_inputs(&table, &frozen, oldest);
-            if !inputs.is_empty() {
-                self.merge(&table, inputs, oldest)?;
-                return Ok(true);
+            if patient && self.is_backing_off(table.id()) {
+                continue;
+            }
+            let merged = self.merge_table(&table, &frozen, oldest);
+            self.back_off(table.id(), merged.is_err());
+            match merged {
+                Ok(true) => {
+                    // Nobody else tells of it then.
+                    failed.iter().for_each(|e| self.note_error(e));
+                    return Ok(true);
+                }
+                Ok(false) => {}
+                Err(e) => failed = failed.or(Some(e)),
             }
         }
-        Ok(false)
+        failed.map_or(Ok(false), Err)
+    }
+
+    fn merge_table(
+        self: &Arc<Self>,
+        table: &Arc<TableCore>,
+        frozen: &[Unit],
+        oldest: u64,
+    ) -> Result<bool> {
+        let inputs = self.pick_inputs(table, frozen, oldest)?;
+        if inputs.is_empty() {
+            return Ok(false);
+        }
+        self.merge(table, inputs, oldest)?;
+        Ok(true)
+    }
+
+    fn is_backing_off(&self, table: TableId) -> bool {
+        let now = self.environment.clock.monotonic_ns();
+        self.maintenance_state().back_off.get(&table).is_some_and(|(_, until)| *until > now)
+    }
+
+    /// A table whose merge failed is left alone for a second, then for two, and so on.
+    fn back_off(&self, table: TableId, failed: bool) {
+        let now = self.environment.clock.monotonic_ns();
+        let mut state = self.maintenance_state();
+        if !failed {
+            state.back_off.remove(&table);
+            return;
+        }
+        let (failures, until) = state.back_off.entry(table).or_default();
+        let seconds = BACK_OFF_SECONDS_MAX.min(1 << (*failures).min(16));
+        *failures += 1;
+        *until = now + seconds * 1_000_000_000;
+    }
+
+    /// How long until a table whose merge failed has its turn again.
+    pub(super) fn until_next_try(&self) -> Option<Duration> {
+        let now = self.environment.clock.monotonic_ns();
+        let state = self.maintenance_state();
+        let next = state.back_off.values().map(|(_, until)| *until).min()?;
+        Some(Duration::from_nanos(next.saturating_sub(now).max(1)))
     }
 
     fn merge(
@@ -61,6 +124,7 @@ impl Engine {
             oldest,
             through,
             database: self.database,
+            column_bytes_max: self.options.column_bytes_max,
         };
         let share = self.options.merge_share_percent;
         let mut sink = FileSink::new(self, table.schema()).with_share(share);
@@ -72,7 +136,12 @@ impl Engine {
         Ok(())
     }
 
-    fn pick_inputs(&self, table: &Arc<TableCore>, frozen: &[Unit], oldest: u64) -> Vec<Unit> {
+    fn pick_inputs(
+        &self,
+        table: &Arc<TableCore>,
+        frozen: &[Unit],
+        oldest: u64,
+    ) -> Result<Vec<Unit>> {
         let view = table.view();
         let ready = |s: &&Arc<Segment>| !s.is_loading();
         let segments: Vec<Unit> =
@@ -84,9 +153,13 @@ impl Engine {
             .chain(memory.iter().map(|unit| (unit, MEMORY_DEAD_SHARE)))
             .find(|(unit, share)| self.is_due(unit, *share, oldest));
         if let Some((unit, _)) = due {
-            return vec![unit.clone()];
+            return Ok(vec![unit.clone()]);
         }
-        if segments.len() > SEGMENTS_MAX { smallest(segments) } else { Vec::new() }
+        if segments.len() <= SEGMENTS_MAX {
+            return Ok(Vec::new());
+        }
+        let texts = text_positions(&view.schema);
+        smallest(segments, &texts, self.options.column_bytes_max)
     }
 
     /// True when enough rows of a unit are dead and out of every snapshot's sight.
@@ -116,15 +189,21 @@ impl Engine {
 }
 
 /// The fewest of the smallest segments whose merging leaves fewer segments.
-fn smallest(mut segments: Vec<Unit>) -> Vec<Unit> {
+fn smallest(mut segments: Vec<Unit>, texts: &[usize], column_bytes_max: u64) -> Result<Vec<Unit>> {
     segments.sort_by_key(|unit| (unit.row_count(), unit.id()));
-    let (mut rows, mut bytes) = (0u64, 0u64);
+    let (mut rows, mut bytes, mut sums) = (0u64, 0u64, vec![0u64; texts.len()]);
     let mut best = 0;
     for (i, unit) in segments.iter().enumerate() {
         rows += unit.row_count() as u64;
         bytes += unit.byte_count();
+        let decoded = decoded_bytes(std::slice::from_ref(unit), texts)?;
+        sums.iter_mut().zip(decoded).for_each(|(sum, bytes)| *sum += bytes);
         let outputs =
             rows.div_ceil(SEGMENT_ROWS_MAX as u64).max(bytes.div_ceil(SEGMENT_BYTES_MAX)).max(1);
+        // Of two outputs that a column ends one after the other, one is at least half full.
+        let large = sums.iter().filter(|sum| **sum > column_bytes_max);
+        let by_columns: u64 = large.map(|sum| 1 + sum.saturating_mul(2) / column_bytes_max).sum();
+        let outputs = outputs + by_columns;
         let falls = outputs <= i as u64;
         // As many as fit one output; else the first set that makes the number fall.
         if falls && (outputs == 1 || best == 0) {
@@ -137,5 +216,5 @@ fn smallest(mut segments: Vec<Unit>) -> Vec<Unit> {
     segments.truncate(best);
     // By age, so that versions of one row stay in order.
     segments.sort_by_key(Unit::id);
-    segments
+    Ok(segments)
 }

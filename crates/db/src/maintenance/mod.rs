@@ -8,7 +8,8 @@
 //! 3. make a checkpoint, when the log is too long;
 //! 4. merge segments that are a twentieth dead, or too many.
 //!
-//! A job that fails is tried again a second later; what it wrote is named by no catalogue.
+//! A job that fails is tried again a second later; what it wrote is named by no catalogue. A merge
+//! that fails is tried again later each time, and does not hold back those of other tables.
 
 mod checkpoint;
 mod flusher;
@@ -66,6 +67,8 @@ pub(crate) struct State {
     moving: Option<Moving>,
     /// Segments judged as not worth rewriting yet, and the oldest commit at that time.
     judged: std::collections::BTreeMap<u64, u64>,
+    /// Tables whose last merges failed: how many, and until when they are left alone.
+    back_off: std::collections::BTreeMap<TableId, (u32, u64)>,
     /// Index files that are not needed once the next checkpoint is durable.
     old_index_files: Vec<u64>,
     /// Why the last job failed.
@@ -94,21 +97,21 @@ impl Engine {
     }
 
     /// Does the most urgent job, if there is one. False when there is nothing to do, or another
-    /// thread is at it.
-    pub(crate) fn maintain(self: &Arc<Self>) -> Result<bool> {
+    /// thread is at it. Whoever is not `patient` tries merges that have just failed once more.
+    pub(crate) fn maintain(self: &Arc<Self>, patient: bool) -> Result<bool> {
         let mut state = self.maintenance_state();
         if state.running {
             return Ok(false);
         }
         state.running = true;
         drop(state);
-        let result = self.do_one_job();
+        let result = self.do_one_job(patient);
         self.maintenance_state().running = false;
         self.environment.tasks.signal(&self.progress, usize::MAX);
         result
     }
 
-    fn do_one_job(self: &Arc<Self>) -> Result<bool> {
+    fn do_one_job(self: &Arc<Self>, patient: bool) -> Result<bool> {
         if self.journal.log().is_some_and(esker_log::Log::is_poisoned) {
             let message = "a write or a sync of the log failed; open the database again";
             return Err(Error::new(crate::ErrorKind::Poisoned, message));
@@ -123,7 +126,7 @@ impl Engine {
             self.make_checkpoint()?;
             return Ok(true);
         }
-        if self.merge_one()? {
+        if self.merge_one(patient)? {
             return Ok(true);
         }
         // Opening would have to read the keys of many rows.
@@ -218,9 +221,9 @@ impl Task for Maintenance {
         if engine.stopping.load(Ordering::Acquire) {
             return Step::Done;
         }
-        match engine.maintain() {
+        match engine.maintain(true) {
             Ok(true) => Step::Again,
-            Ok(false) => Step::Idle,
+            Ok(false) => engine.until_next_try().map_or(Step::Idle, Step::After),
             Err(e) => {
                 engine.note_error(&e);
                 Step::After(Duration::from_secs(1))

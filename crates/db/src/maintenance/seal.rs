@@ -41,6 +41,7 @@ impl Engine {
             oldest: self.oldest(),
             through: holds_through,
             database: self.database,
+            column_bytes_max: self.options.column_bytes_max,
         };
         let mut sink = FileSink::new(self, table.schema());
         let rewritten = plan.build(&mut sink)?;

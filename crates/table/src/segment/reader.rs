@@ -1,8 +1,8 @@
 //! Reading a segment.
 
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 
 use esker_arena::{Arena, Category, SparseWords};
 use esker_format::checksum::checksum;
@@ -42,6 +42,8 @@ pub struct Segment {
     dead: AtomicU64,
     created: ArcSwapOption<Created>,
     doomed: AtomicBool,
+    /// Bytes of each column when it is not encoded, once somebody has asked.
+    decoded: OnceLock<Vec<u64>>,
 }
 
 impl Segment {
@@ -139,6 +141,7 @@ impl Segment {
             dead: AtomicU64::new(0),
             created: ArcSwapOption::empty(),
             doomed: AtomicBool::new(false),
+            decoded: OnceLock::new(),
         })
     }
 
@@ -388,6 +391,44 @@ impl Segment {
             T::Text | T::Bytes | T::Uuid | T::Ipv6 => {
                 return Err(Error::corrupt(format!("segment {}: plain {data_type}", self.id)));
             }
+        })
+    }
+
+    /// Bytes that the values of a column of text or bytes take when they are not encoded; 0 for
+    /// other columns.
+    ///
+    /// # Errors
+    /// `Corrupt` when a block does not fit its checksum.
+    pub fn decoded_bytes(&self, position: usize) -> Result<u64> {
+        if self.decoded.get().is_none() {
+            let all = (0..self.positions.len()).map(|position| self.count_decoded(position));
+            let _ = self.decoded.set(all.collect::<Result<_>>()?);
+        }
+        Ok(self.decoded.get().and_then(|all| all.get(position)).copied().unwrap_or_default())
+    }
+
+    fn count_decoded(&self, position: usize) -> Result<u64> {
+        let Some(layout) = self.layout(position) else { return Ok(0) };
+        let rows = self.row_count() as u64;
+        Ok(match &layout.encoding {
+            Encoding::Constant(value) => {
+                value.as_ref().as_bytes().map_or(0, |bytes| bytes.len() as u64 * rows)
+            }
+            Encoding::Variable { heap, .. } | Encoding::FixedWidth { heap, .. } => heap.len,
+            Encoding::Dictionary { width, codes, offsets, .. } => {
+                let offsets: &[u32] = self.typed(*offsets, 0..byte(offsets.len / 4))?;
+                let lengths: Vec<u64> = offsets
+                    .windows(2)
+                    .map(|pair| match pair {
+                        [start, end] => u64::from(end.saturating_sub(*start)),
+                        _ => 0,
+                    })
+                    .collect();
+                let codes = self.codes(*width, *codes, 0..self.row_count())?;
+                let length = |row| lengths.get(codes.get(row) as usize).copied();
+                (0..self.row_count()).filter_map(length).sum()
+            }
+            Encoding::Plain { .. } | Encoding::Narrowed { .. } => 0,
         })
     }
 
