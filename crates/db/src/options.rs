@@ -1,8 +1,10 @@
 //! How to open a database.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
+use esker_table::segment::SegmentFiles;
 use esker_vfs::Environment;
 
 use crate::{Database, Result};
@@ -38,6 +40,7 @@ pub struct Options {
     pub(crate) create: bool,
     pub(crate) background: bool,
     pub(crate) column_bytes_max: u64,
+    pub(crate) paranoid: bool,
 }
 
 impl Default for Options {
@@ -57,6 +60,7 @@ impl Default for Options {
             create: true,
             background: true,
             column_bytes_max: esker_table::rewrite::COLUMN_BYTES_MAX,
+            paranoid: false,
         }
     }
 }
@@ -161,6 +165,30 @@ impl Options {
     pub fn background(mut self, background: bool) -> Self {
         self.background = background;
         self
+    }
+
+    /// Whether reads use only what has been verified: the first touch of a block of a segment file
+    /// copies it into memory, and later reads use that copy. Otherwise they use the mapped file,
+    /// where rot after the first touch gives a wrong answer until [`Database::check`] finds it, and
+    /// a device error ends the process.
+    ///
+    /// Costs memory for what is read, up to the length of all segment files, beside the memory
+    /// limit; each block is then read from the disk once only.
+    #[must_use]
+    pub fn paranoid(mut self, paranoid: bool) -> Self {
+        self.paranoid = paranoid;
+        self
+    }
+
+    /// The segment files of a database opened so.
+    pub(crate) fn segment_files(
+        &self,
+        environment: &Environment,
+        dir: &Path,
+        database: u128,
+    ) -> Arc<SegmentFiles> {
+        let make = if self.paranoid { SegmentFiles::copying } else { SegmentFiles::new };
+        make(environment.clone(), dir.to_owned(), database)
     }
 
     /// Opens the database in a directory.

@@ -78,7 +78,7 @@ impl<'a> Dictionary<'a> {
     /// The value of a code; empty past the end.
     #[must_use]
     pub fn get(&self, code: usize) -> &'a [u8] {
-        range(self.offsets, self.heap, code)
+        range(self.offsets, 0, self.heap, code)
     }
 }
 
@@ -116,9 +116,10 @@ pub enum Data<'a> {
         codes: Codes<'a>,
         dictionary: Dictionary<'a>,
     },
-    /// Text or bytes: row `i` is `heap[offsets[i]..offsets[i + 1]]`.
+    /// Text or bytes: row `i` is `heap[offsets[i] - start..offsets[i + 1] - start]`.
     Variable {
         offsets: &'a [u32],
+        start: u32,
         heap: &'a [u8],
     },
     /// Text or bytes of one length: row `i` is `heap[i * width..(i + 1) * width]`.
@@ -157,9 +158,10 @@ impl std::fmt::Debug for Data<'_> {
     }
 }
 
-fn range<'a>(offsets: &[u32], heap: &'a [u8], i: usize) -> &'a [u8] {
-    match (offsets.get(i), offsets.get(i + 1)) {
-        (Some(start), Some(end)) => heap.get(*start as usize..*end as usize).unwrap_or_default(),
+fn range<'a>(offsets: &[u32], first: u32, heap: &'a [u8], i: usize) -> &'a [u8] {
+    let at = |i: usize| Some(offsets.get(i)?.wrapping_sub(first) as usize);
+    match (at(i), at(i + 1)) {
+        (Some(start), Some(end)) => heap.get(start..end).unwrap_or_default(),
         _ => &[],
     }
 }
@@ -183,8 +185,8 @@ impl<'a> ColumnSlice<'a> {
             Data::I64(v) => Data::I64(cut(v, start, end)),
             Data::F32(v) => Data::F32(cut(v, start, end)),
             Data::F64(v) => Data::F64(cut(v, start, end)),
-            Data::Variable { offsets, heap } => {
-                Data::Variable { offsets: cut(offsets, start, end + 1), heap }
+            Data::Variable { offsets, start: first, heap } => {
+                Data::Variable { offsets: cut(offsets, start, end + 1), start: first, heap }
             }
             other => other,
         };
@@ -215,7 +217,7 @@ impl<'a> ColumnSlice<'a> {
         match self.data {
             Data::Constant(v) => v.as_bytes().unwrap_or_default(),
             Data::Dictionary { codes, dictionary } => dictionary.get(codes.get(i) as usize),
-            Data::Variable { offsets, heap } => range(offsets, heap, i),
+            Data::Variable { offsets, start, heap } => range(offsets, start, heap, i),
             Data::FixedWidth { width, heap } => {
                 heap.get(i * width..(i + 1) * width).unwrap_or_default()
             }
@@ -275,7 +277,7 @@ impl<'a> From<&'a Column> for ColumnSlice<'a> {
             Values::I64(v) => Data::I64(v),
             Values::F32(v) => Data::F32(v),
             Values::F64(v) => Data::F64(v),
-            Values::Variable(v) => Data::Variable { offsets: &v.offsets, heap: &v.heap },
+            Values::Variable(v) => Data::Variable { offsets: &v.offsets, start: 0, heap: &v.heap },
         };
         let validity = match &column.nulls {
             None => Validity::AllValid,

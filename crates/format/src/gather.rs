@@ -55,11 +55,12 @@ impl Column {
                     end
                 }));
             }
-            (Values::Variable(to), Data::Variable { offsets, heap }) => {
+            (Values::Variable(to), Data::Variable { offsets, start, heap }) => {
                 let (Some(first), Some(last)) = (offsets.first(), offsets.last()) else {
                     return false;
                 };
-                let Some(bytes) = heap.get(*first as usize..*last as usize) else { return false };
+                let at = |offset: u32| offset.wrapping_sub(start) as usize;
+                let Some(bytes) = heap.get(at(*first)..at(*last)) else { return false };
                 let Ok(base) = u32::try_from(to.heap.len()) else { return false };
                 if base.checked_add(last - first).is_none() {
                     return false;

@@ -14,6 +14,7 @@
 
 #![deny(unsafe_code)]
 
+mod block_copies;
 mod clock;
 #[cfg(test)]
 mod conformance;
@@ -28,6 +29,7 @@ pub mod sim;
 pub mod sync;
 mod tasks;
 
+pub use block_copies::BlockCopies;
 pub use clock::Clock;
 pub use environment::Environment;
 pub use error::{Error, ErrorKind, Result};

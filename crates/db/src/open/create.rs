@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use esker_format::checkpoint::Checkpoint;
 use esker_log::Log;
-use esker_table::segment::SegmentFiles;
 use esker_vfs::{Environment, FileLock, OpenMode};
 
 use super::replay::Recovered;
@@ -50,7 +49,7 @@ pub(super) fn create(
     let last = log.next_commit() - 1;
     watermarks.make_durable(last);
     watermarks.publish(last);
-    let files = SegmentFiles::new(environment.clone(), dir.to_owned(), database);
+    let files = options.segment_files(&environment, dir, database);
     let mut recovered = Recovered::empty(files, new_arena(&options)?, hash_key);
     recovered.catalogue.checkpoint_number = 1;
     // A load may have written segments before any commit was durable.

@@ -266,7 +266,8 @@ fn recover(
     let (checkpoint, scan) = choose_checkpoint(&environment, dir, whole)?;
     let number = checkpoint.number;
     let arena = new_arena(&options)?;
-    let mut recovered = replay::replay(&environment, dir, arena, checkpoint, &scan)?;
+    let files = options.segment_files(&environment, dir, checkpoint.database);
+    let mut recovered = replay::replay(&environment, files, arena, checkpoint, &scan)?;
     recovered.catalogue.checkpoint_number = last_number;
     let last = scan.last_commit();
     let watermarks = Arc::new(Watermarks::new(last));

@@ -9,7 +9,6 @@
 //! * appends the new version to the open rows, unless a seal through `n` or later has it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::sync::Arc;
 
 use esker_arena::Arena;
@@ -67,12 +66,11 @@ struct Table {
 /// Applies checkpoint and log.
 pub(super) fn replay(
     environment: &Environment,
-    dir: &Path,
+    files: Arc<SegmentFiles>,
     arena: Arc<Arena>,
     checkpoint: Checkpoint,
     scan: &Scan,
 ) -> Result<Recovered> {
-    let files = SegmentFiles::new(environment.clone(), dir.to_owned(), checkpoint.database);
     let mut recovered = Recovered::empty(files, arena, checkpoint.hash_key);
     recovered.next_unit = checkpoint.next_segment.max(1);
     recovered.catalogue.next_table = checkpoint.next_table;

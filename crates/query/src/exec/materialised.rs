@@ -97,9 +97,11 @@ pub(crate) fn slice(column: &Column, rows: Range<usize>) -> Option<ColumnSlice<'
         Values::I64(v) => Data::I64(v.get(rows.clone())?),
         Values::F32(v) => Data::F32(v.get(rows.clone())?),
         Values::F64(v) => Data::F64(v.get(rows.clone())?),
-        Values::Variable(v) => {
-            Data::Variable { offsets: v.offsets.get(rows.start..=rows.end)?, heap: &v.heap }
-        }
+        Values::Variable(v) => Data::Variable {
+            offsets: v.offsets.get(rows.start..=rows.end)?,
+            start: 0,
+            heap: &v.heap,
+        },
     };
     let validity = match &column.nulls {
         None => Validity::AllValid,

@@ -142,9 +142,11 @@ fn plain(values: &Values, rows: Range<usize>) -> Option<Data<'_>> {
         Values::I64(v) => Data::I64(v.get(rows)?),
         Values::F32(v) => Data::F32(v.get(rows)?),
         Values::F64(v) => Data::F64(v.get(rows)?),
-        Values::Variable(v) => {
-            Data::Variable { offsets: v.offsets.get(rows.start..=rows.end)?, heap: &v.heap }
-        }
+        Values::Variable(v) => Data::Variable {
+            offsets: v.offsets.get(rows.start..=rows.end)?,
+            start: 0,
+            heap: &v.heap,
+        },
     })
 }
 

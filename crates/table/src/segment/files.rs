@@ -19,6 +19,7 @@ pub struct SegmentFiles {
     environment: Environment,
     dir: PathBuf,
     database: u128,
+    copies: bool,
     /// False once the directory may belong to somebody else. The lock is held while a name is made
     /// or removed, so that giving up waits for it.
     owned: Mutex<bool>,
@@ -28,7 +29,19 @@ impl SegmentFiles {
     /// The files in a directory whose lock the caller holds.
     #[must_use]
     pub fn new(environment: Environment, dir: PathBuf, database: u128) -> Arc<Self> {
-        Arc::new(Self { environment, dir, database, owned: Mutex::new(true) })
+        Arc::new(Self { environment, dir, database, copies: false, owned: Mutex::new(true) })
+    }
+
+    /// The same, with segments read from copies in memory of the blocks that have been verified,
+    /// rather than from the mapped file.
+    #[must_use]
+    pub fn copying(environment: Environment, dir: PathBuf, database: u128) -> Arc<Self> {
+        Arc::new(Self { environment, dir, database, copies: true, owned: Mutex::new(true) })
+    }
+
+    /// Are segments read from copies?
+    pub(crate) fn copies(&self) -> bool {
+        self.copies
     }
 
     /// The database's random identity, which checksums are bound to.

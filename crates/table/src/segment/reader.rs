@@ -85,12 +85,14 @@ impl Segment {
         if footer.segment != entry.id || footer.rows != entry.rows {
             return Err(at(Error::corrupt("the footer names another segment")));
         }
-        let mapping = file.map(trailer.footer_offset)?;
+        // Nothing is mapped where copies are read.
+        let mapped = if files.copies() { 0 } else { trailer.footer_offset };
+        let mapping = file.map(mapped)?;
         let checksums = std::mem::take(&mut footer.block_checksums);
         let data_end = trailer.footer_offset;
         let blocks = Blocks::new(file, path.clone(), database, entry.id, data_end, checksums);
         let mut segment = Self::assemble(footer, mapping, schema, arena)?;
-        segment.blocks = Some(blocks);
+        segment.blocks = Some(if files.copies() { blocks.with_copies() } else { blocks });
         segment.files = Some(Arc::clone(files));
         segment.file_bytes = len;
         segment.holds_through = entry.holds_through;
@@ -294,9 +296,18 @@ impl Segment {
         if let Some(blocks) = &self.blocks {
             blocks.ensure(start as u64, end as u64)?;
         }
-        self.mapping.get(start..end).ok_or_else(|| {
+        self.raw(start..end).ok_or_else(|| {
             Error::corrupt(format!("segment {}: bytes {start}..{end} are missing", self.id))
         })
+    }
+
+    /// Bytes of blocks that have been verified.
+    #[inline]
+    pub(super) fn raw(&self, range: Range<usize>) -> Option<&[u8]> {
+        match self.blocks.as_ref().and_then(Blocks::copies) {
+            None => self.mapping.get(range),
+            Some(copies) => copies.get(range),
+        }
     }
 
     fn typed<T: bytemuck::Pod>(&self, extent: Extent, rows: Range<usize>) -> Result<&[T]> {
@@ -362,12 +373,8 @@ impl Segment {
         let offsets: &[u32] = self.typed(offsets, rows.start..rows.end + 1)?;
         let (first, last) = (offsets.first(), offsets.last());
         let (first, last) = (first.copied().unwrap_or(0), last.copied().unwrap_or(0));
-        if let Some(blocks) = &self.blocks {
-            blocks.ensure(heap.offset + u64::from(first), heap.offset + u64::from(last))?;
-        }
-        let (start, end) = (byte(heap.offset), byte(heap.offset + heap.len));
-        let heap = self.mapping.get(start..end).unwrap_or_default();
-        Ok(Data::Variable { offsets, heap })
+        let heap = self.bytes(heap, first as usize..last as usize)?;
+        Ok(Data::Variable { offsets, start: first, heap })
     }
 
     fn plain(

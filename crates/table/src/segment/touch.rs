@@ -40,7 +40,7 @@ impl Segment {
         if self.blocks.as_ref().is_some_and(|b| !b.are_verified(start as u64, last as u64)) {
             return 0;
         }
-        let bytes = self.mapping.get(start..=last).unwrap_or_default();
+        let bytes = self.raw(start..last.saturating_add(1)).unwrap_or_default();
         let lines = bytes.iter().step_by(LINE_BYTES).take(COLUMNS_MAX);
         lines.chain(bytes.last()).fold(0, |sum, byte| sum.wrapping_add(*byte))
     }
