@@ -11,7 +11,7 @@ mod fixture;
 
 use std::time::{Duration, Instant};
 
-use esker::{DataType, Database, ErrorKind, Options, Schema, Value};
+use esker::{DataType, Database, Durability, ErrorKind, Options, Schema, Value};
 use esker_vfs::{Environment, OpenMode};
 use fixture::Directory;
 
@@ -63,7 +63,9 @@ fn merged_texts_stop_before_a_column_is_too_large() {
 #[test]
 fn a_rewritten_segment_is_split_when_its_texts_are_too_large() {
     let dir = Directory::new("split-texts");
-    let db = Options::new().merged_column_limit(1 << 20).background(false).open(&dir.0).unwrap();
+    let durability = Durability::Async { at_most: Duration::from_secs(10) };
+    let options = Options::new().merged_column_limit(1 << 20).background(false);
+    let db = options.durability(durability).open(&dir.0).unwrap();
     let t = db.create_table("texts", texts()).unwrap();
     let mut load = t.load().unwrap();
     (0..70_000).for_each(|id| load.push_row(&row(id)).unwrap());
