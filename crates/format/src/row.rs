@@ -2,7 +2,7 @@
 //! NULL, in the order of the fields.
 
 use crate::codec::{Reader, Writer};
-use crate::{DataType, Error, Result, Schema, ValueRef};
+use crate::{DataType, Error, Result, Schema, ValueRef, calendar};
 
 /// The most bytes of one text or bytes value.
 pub const VALUE_BYTES_MAX: usize = 8 << 20;
@@ -62,7 +62,10 @@ pub fn decode_value<'a>(input: &mut Reader<'a>, data_type: DataType) -> Result<V
         DataType::Bytes => ValueRef::Bytes(input.bytes()?),
         DataType::Date => ValueRef::Date(input.u32()?.cast_signed()),
         DataType::Timestamp => ValueRef::Timestamp(input.i64()?),
-        DataType::Time => ValueRef::Time(input.i64()?),
+        DataType::Time => match input.i64()? {
+            us @ 0..calendar::DAY_US => ValueRef::Time(us),
+            us => return Err(Error::corrupt(format!("time is {us} microseconds of a day"))),
+        },
         DataType::Ipv4 => ValueRef::Ipv4(input.u32()?),
         DataType::Uuid | DataType::Ipv6 => ValueRef::from_bytes(data_type, input.raw(16)?),
     })
@@ -102,7 +105,10 @@ pub fn decode_row<'a>(
         if null && !field.nullable {
             return Err(Error::corrupt(format!("field {:?} must not be null", field.name)));
         }
-        values.push(if null { ValueRef::Null } else { decode_value(input, field.data_type)? });
+        let value = if null { ValueRef::Null } else { decode_value(input, field.data_type)? };
+        let too_long = |e: Error| Error::corrupt(format!("field {:?}: {e}", field.name));
+        field.check_length(value).map_err(too_long)?;
+        values.push(value);
     }
     Ok(())
 }

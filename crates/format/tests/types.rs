@@ -3,10 +3,10 @@
 
 use esker_format::codec::{Reader, Writer};
 use esker_format::key::encode_key;
-use esker_format::row::{decode_value, encode_value};
+use esker_format::row::{decode_row, decode_value, encode_row, encode_value};
 use esker_format::segment::encode_column;
 use esker_format::text::parse_value;
-use esker_format::{Column, ColumnSlice, DataType, FieldId, Value, ValueRef};
+use esker_format::{Column, ColumnSlice, DataType, ErrorKind, FieldId, Schema, Value, ValueRef};
 use proptest::prelude::*;
 
 const DAY_US: i64 = esker_format::calendar::DAY_US;
@@ -221,5 +221,31 @@ fn types_are_refused_when_malformed() {
     ];
     for (data_type, text, printed) in good {
         assert_eq!(parse_value(text, data_type).unwrap().to_string(), printed);
+    }
+}
+
+/// A stored row that no writer makes was decoded: later code takes what it holds for granted.
+#[test]
+fn a_row_with_a_value_that_its_field_refuses_is_damaged() {
+    let schema = Schema::builder()
+        .field("at", DataType::Time)
+        .field("code", DataType::Text)
+        .max_length(3)
+        .build()
+        .unwrap();
+    let decoded = |at: i64, code: &str| {
+        let row = [ValueRef::Time(at), ValueRef::Text(code)];
+        let mut out = Writer::new();
+        encode_row(&mut out, &schema, |i| row[i]);
+        let bytes = out.into_bytes();
+        let mut values = Vec::new();
+        let decoded = decode_row(&mut Reader::new(&bytes), &schema, &mut values);
+        decoded.inspect(|()| assert_eq!(values, row))
+    };
+    decoded(0, "").unwrap();
+    decoded(DAY_US - 1, "äöü").unwrap();
+    for (at, code) in [(-1, "a"), (DAY_US, "a"), (72_902_037_094_334_977, "a"), (0, "abcd")] {
+        let error = decoded(at, code).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
     }
 }
