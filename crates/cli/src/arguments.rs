@@ -66,7 +66,7 @@ pub(crate) struct LoadArguments {
     pub(crate) append: bool,
 }
 
-/// Answer one SELECT statement
+/// Run one SQL statement: SELECT, INSERT, UPDATE, DELETE, CREATE TABLE or DROP TABLE
 #[derive(Debug, Args)]
 pub(crate) struct SqlArguments {
     /// The directory of the database

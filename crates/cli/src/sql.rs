@@ -1,24 +1,91 @@
-//! `esker sql DB "SELECT …"`.
+//! `esker sql DB "SELECT …"`, and the statements that change a database.
 
 use std::path::Path;
 use std::time::Duration;
 
 use esker::{Database, Options};
-use esker_query::QueryResult;
+use esker_query::model::Change;
+use esker_query::{Query, QueryResult};
+use esker_sql::Statement;
 
 use crate::arguments::{Format, SqlArguments};
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::{Console, output, units};
 
 pub(crate) fn run(arguments: &SqlArguments, console: &mut Console<'_>) -> Result<()> {
-    let query = esker_sql::parse(&arguments.statement)?;
-    let database = open_to_read(&arguments.db)?;
-    if arguments.explain {
-        let plan = database.explain(&query)?;
-        writeln!(console.out, "{}", plan.trim_end())?;
-        return Ok(());
+    match esker_sql::parse_statement(&arguments.statement)? {
+        Statement::Query(query) if arguments.explain => explain(&query, arguments, console),
+        Statement::Query(query) => answer(&query, arguments, console),
+        Statement::Explain(query) => explain(&query, arguments, console),
+        change => {
+            if arguments.explain {
+                return Err(Failure::usage("--explain is for SELECT"));
+            }
+            let done = execute(&change, &arguments.db)?;
+            writeln!(console.err, "{done}")?;
+            Ok(())
+        }
     }
-    let result = database.query(&query)?;
+}
+
+fn explain(query: &Query, arguments: &SqlArguments, console: &mut Console<'_>) -> Result<()> {
+    let plan = open_to_read(&arguments.db)?.explain(query)?;
+    writeln!(console.out, "{}", plan.trim_end())?;
+    Ok(())
+}
+
+/// Runs a statement that changes the database; says what it did.
+fn execute(statement: &Statement, dir: &Path) -> Result<String> {
+    let creates = matches!(statement, Statement::CreateTable { .. });
+    let database = Options::new().create(creates).open(dir)?;
+    let done = match statement {
+        Statement::Change(change) => {
+            let rows = units::counted(database.change(change)?, "row");
+            let verb = match change {
+                Change::Insert(_) => "added",
+                Change::Update(_) => "changed",
+                Change::Delete(_) => "removed",
+            };
+            format!("{verb} {rows}")
+        }
+        Statement::CreateTable { name, if_not_exists: true, .. }
+            if database.tables().contains(name) =>
+        {
+            format!("table {name} exists already")
+        }
+        Statement::CreateTable { name, schema, .. } => {
+            database.create_table(name, schema.clone())?;
+            format!("created table {name}")
+        }
+        Statement::DropTables { names, if_exists } => drop_tables(&database, names, *if_exists)?,
+        Statement::Query(_) | Statement::Explain(_) => String::new(),
+    };
+    database.close()?;
+    Ok(done)
+}
+
+fn drop_tables(database: &Database, names: &[String], if_exists: bool) -> Result<String> {
+    let known = database.tables();
+    // Each drop is a commit of its own, so what is missing is looked for first.
+    if let Some(missing) = names.iter().find(|name| !if_exists && !known.contains(name)) {
+        database.table(missing)?;
+    }
+    let mut dropped = Vec::new();
+    for name in names.iter().filter(|name| known.contains(name)) {
+        if !dropped.contains(&name.as_str()) {
+            database.drop_table(name)?;
+            dropped.push(name.as_str());
+        }
+    }
+    Ok(match dropped.as_slice() {
+        [] => "no such table".to_owned(),
+        [one] => format!("dropped table {one}"),
+        several => format!("dropped tables {}", several.join(", ")),
+    })
+}
+
+fn answer(query: &Query, arguments: &SqlArguments, console: &mut Console<'_>) -> Result<()> {
+    let result = open_to_read(&arguments.db)?.query(query)?;
     let default = if console.is_terminal { Format::Table } else { Format::Csv };
     output::write_result(console.out, &result, arguments.format.unwrap_or(default))?;
     if arguments.timing {

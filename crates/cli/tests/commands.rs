@@ -325,3 +325,30 @@ fn quickstart_leaves_an_empty_table_of_other_fields() {
     assert_eq!(error, wanted);
     assert_eq!(sandbox.ok(&["sql", "db", "SELECT wings FROM airlines"]), "wings\n");
 }
+
+#[test]
+fn statements_change_a_database() {
+    let sandbox = Sandbox::new("statements");
+    let (code, error) = sandbox.fails(&["sql", "db", "INSERT INTO t VALUES (1)"]);
+    assert_eq!(code, 3, "{error}");
+    let said = |arguments: &[&str]| {
+        let output = sandbox.run(arguments);
+        assert!(output.status.success() && output.stdout.is_empty());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let create = "CREATE TABLE IF NOT EXISTS t (id i64 PRIMARY KEY, at time)";
+    assert_eq!(said(&["sql", "db", create]), "created table t\n");
+    assert_eq!(said(&["sql", "db", create]), "table t exists already\n");
+    let insert = "INSERT INTO t VALUES (1, '05:17'), (2, NULL)";
+    assert_eq!(said(&["sql", "db", insert]), "added 2 rows\n");
+    let (code, error) = sandbox.fails(&["sql", "db", insert]);
+    assert_eq!((code, error.as_str()), (2, "error: row 0: key id = 1 exists already\n"));
+    assert_eq!(said(&["sql", "db", "UPDATE t SET at = '06:00' WHERE id = 2"]), "changed 1 row\n");
+    assert_eq!(sandbox.ok(&["sql", "db", "SELECT max(at) FROM t"]), "max(at)\n06:00:00\n");
+    assert_eq!(said(&["sql", "db", "DELETE FROM t WHERE id > 1"]), "removed 1 row\n");
+    assert_eq!(said(&["sql", "db", "DROP TABLE IF EXISTS t, u"]), "dropped table t\n");
+    let (code, error) = sandbox.fails(&["sql", "db", "DROP TABLE t"]);
+    assert!(code == 3 && error.contains("no table"), "{error}");
+    let (code, error) = sandbox.fails(&["sql", "--explain", "db", "DROP TABLE t"]);
+    assert_eq!((code, error.as_str()), (2, "error: --explain is for SELECT\n"));
+}

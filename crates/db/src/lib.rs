@@ -33,6 +33,7 @@
 #![forbid(unsafe_code)]
 
 mod appender;
+mod change;
 mod check;
 mod database;
 mod engine;

@@ -108,6 +108,15 @@ impl SnapshotTable {
         self.rows.schema()
     }
 
+    /// The commit it reads at.
+    pub(crate) fn commit(&self) -> u64 {
+        self.snapshot.commit()
+    }
+
+    pub(crate) fn rows_as_of(&self) -> &TableSnapshot {
+        &self.rows
+    }
+
     /// How many rows there are.
     ///
     /// # Errors

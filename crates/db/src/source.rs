@@ -13,11 +13,24 @@ pub(crate) struct SnapshotSource<'a> {
     parts: Vec<SourcePart<'a>>,
 }
 
-struct SourcePart<'a>(&'a SnapshotPart);
+/// One part of a snapshot.
+pub(crate) struct SourcePart<'a>(&'a SnapshotPart);
+
+impl<'a> SourcePart<'a> {
+    pub fn new(part: &'a SnapshotPart) -> Self {
+        Self(part)
+    }
+
+    /// The row ids of some rows.
+    pub fn row_ids(&self, rows: Range<usize>) -> esker_query::Result<Vec<u64>> {
+        let unit = self.0.unit();
+        rows.map(|row| unit.row_id(row).map_err(|e| query_error(&e))).collect()
+    }
+}
 
 impl<'a> SnapshotSource<'a> {
     pub fn new(snapshot: &'a TableSnapshot) -> Self {
-        Self { snapshot, parts: snapshot.parts().iter().map(SourcePart).collect() }
+        Self { snapshot, parts: snapshot.parts().iter().map(SourcePart::new).collect() }
     }
 }
 
@@ -50,13 +63,7 @@ impl Part for SourcePart<'_> {
     }
 
     fn column(&self, position: usize, rows: Range<usize>) -> esker_query::Result<ColumnSlice<'_>> {
-        self.0.column(position, rows).map_err(|e| {
-            let kind = match e.kind() {
-                esker_table::ErrorKind::Corrupt => esker_query::ErrorKind::Corrupt,
-                _ => esker_query::ErrorKind::Io,
-            };
-            esker_query::Error::new(kind, e.to_string())
-        })
+        self.0.column(position, rows).map_err(|e| query_error(&e))
     }
 
     fn visible(&self, rows: Range<usize>) -> Option<Vec<u64>> {
@@ -67,4 +74,12 @@ impl Part for SourcePart<'_> {
         let (least, greatest, null_count) = self.0.zone(position, zone)?;
         Some(Zone { least, greatest, null_count })
     }
+}
+
+fn query_error(e: &esker_table::Error) -> esker_query::Error {
+    let kind = match e.kind() {
+        esker_table::ErrorKind::Corrupt => esker_query::ErrorKind::Corrupt,
+        _ => esker_query::ErrorKind::Io,
+    };
+    esker_query::Error::new(kind, e.to_string())
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use esker_format::{Schema, Value, ValueRef};
+use esker_query::model::OnConflict;
 use esker_table::Table as TableCore;
 use esker_table::table::{PreparedPut, describe_key};
 
@@ -56,7 +57,7 @@ impl Table {
     /// As for [`Table::insert`]; the message says which row. `OverBudget` past 16 MiB: use
     /// [`Table::load`].
     pub fn insert_many(&self, rows: &[Vec<Value>]) -> Result<()> {
-        self.put_many(rows, true)
+        self.put_many(rows, OnConflict::Fail).map(drop)
     }
 
     /// Adds a row or replaces the one with its key; returns its row id.
@@ -78,20 +79,23 @@ impl Table {
     /// # Errors
     /// As for [`Table::insert_many`].
     pub fn upsert_many(&self, rows: &[Vec<Value>]) -> Result<()> {
-        self.put_many(rows, false)
+        self.put_many(rows, OnConflict::Replace).map(drop)
     }
 
-    fn put_many(&self, rows: &[Vec<Value>], must_be_new: bool) -> Result<()> {
+    /// Adds rows, all or none; returns how many were added or replaced.
+    pub(crate) fn put_many(&self, rows: &[Vec<Value>], on_conflict: OnConflict) -> Result<u64> {
         let schema = &self.schema;
         let at = |e: Error, i: usize| e.at(format_args!("row {i}"));
         let fit = |(i, row): (usize, &Vec<Value>)| fit_row(schema, row).map_err(|e| at(e, i));
         let rows: Vec<Vec<Value>> = rows.iter().enumerate().map(fit).collect::<Result<_>>()?;
         let generated = schema.key_positions().is_empty();
         self.change(|writer, staged| {
+            let mut put = 0;
             for (i, row) in rows.into_iter().enumerate() {
                 let key = key_bytes(schema, &row);
                 match staged.staged_row(&key).filter(|_| !generated) {
-                    Some(_) if must_be_new => {
+                    Some(_) if on_conflict == OnConflict::Skip => {}
+                    Some(_) if on_conflict == OnConflict::Fail => {
                         let key = schema.key_positions().iter().filter_map(|p| row.get(*p));
                         let key: Vec<_> = key.map(Value::as_ref).collect();
                         let key = describe_key(schema, &key);
@@ -100,13 +104,22 @@ impl Table {
                     }
                     Some(staged) => *staged = row,
                     None => {
-                        let prepared =
-                            writer.prepare_put(&row, must_be_new).map_err(|e| at(e.into(), i))?;
-                        staged.put_keyed(key, row, prepared);
+                        let must_be_new = on_conflict != OnConflict::Replace;
+                        match writer.prepare_put(&row, must_be_new) {
+                            Ok(prepared) => staged.put_keyed(key, row, prepared),
+                            Err(e)
+                                if on_conflict == OnConflict::Skip
+                                    && e.kind() == esker_table::ErrorKind::AlreadyExists =>
+                            {
+                                continue;
+                            }
+                            Err(e) => return Err(at(e.into(), i)),
+                        }
+                        put += 1;
                     }
                 }
             }
-            Ok(())
+            Ok(put)
         })
     }
 
@@ -163,14 +176,14 @@ impl Table {
         })
     }
 
-    fn hash(&self, key: &[ValueRef<'_>]) -> u64 {
+    pub(crate) fn hash(&self, key: &[ValueRef<'_>]) -> u64 {
         match (self.core.has_generated_key(), key) {
             (true, [ValueRef::Uint(id)]) => self.core.hasher().hash_row_id(*id),
             _ => self.core.hasher().hash_key(key.iter().copied()),
         }
     }
 
-    fn change<R>(
+    pub(crate) fn change<R>(
         &self,
         stage: impl FnOnce(&mut esker_table::TableWriter, &mut Staged) -> Result<R>,
     ) -> Result<R> {

@@ -190,6 +190,20 @@ impl Schema {
         })
     }
 
+    /// The same with one more field, of row ids (u64), at the end: what statements read to find
+    /// rows again. Its name is none of the others'.
+    #[must_use]
+    pub fn with_row_id(&self) -> Self {
+        let mut name = String::from("rowid");
+        while self.fields.iter().any(|f| f.name.eq_ignore_ascii_case(&name)) {
+            name.push('_');
+        }
+        let mut schema = self.clone();
+        let (id, data_type) = (FieldId(u16::MAX), DataType::U64);
+        schema.fields.push(Field { id, name, data_type, nullable: false, length_max: None });
+        schema
+    }
+
     /// Appends the stored form.
     pub fn encode(&self, out: &mut Writer) {
         out.u32(self.version);

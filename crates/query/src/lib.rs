@@ -42,5 +42,5 @@ pub use error::{Error, ErrorKind, Result};
 pub use model::Query;
 pub use options::Options;
 pub use result::{QueryResult, ResultColumn, Statistics};
-pub use run::{check, execute, explain, scan, stream};
+pub use run::{assign, check, constant, execute, explain, scan, stream};
 pub use source::{Part, Source, ZONE_ROWS, Zone};

@@ -2,9 +2,9 @@
 
 use std::ops::ControlFlow;
 
-use esker_format::Batch;
+use esker_format::{Batch, DataType, Value};
 
-use crate::bind::{Bound, Program, bind_query};
+use crate::bind::{Bound, Program, assign_literal, bind_constant, bind_query};
 use crate::exec;
 use crate::model::{Expr, Query, SelectItem};
 use crate::options::Options;
@@ -87,6 +87,38 @@ pub fn scan(
     let select = projection.iter().map(|expr| SelectItem { expr: expr.clone(), alias: None });
     let query = Query { select: select.collect(), filter: filter.cloned(), ..Query::default() };
     stream(&query, source, options, sink).map(|(_, statistics)| statistics)
+}
+
+/// The value of an expression that reads no row.
+///
+/// ```
+/// use esker_query::model::{Expr, Operator};
+///
+/// let sum = Expr::literal(1i64).binary(Operator::Add, Expr::literal(2i64));
+/// assert_eq!(esker_query::constant(&sum)?, esker_format::Value::Int(3));
+/// let error = esker_query::constant(&Expr::field("a")).unwrap_err();
+/// assert_eq!(error.to_string(), "\"a\": expected a constant, found a name");
+/// # Ok::<(), esker_query::Error>(())
+/// ```
+///
+/// # Errors
+/// `InvalidQuery` when it names a field or does not type, `OutOfRange` when it cannot be computed.
+pub fn constant(expr: &Expr) -> Result<Value> {
+    match bind_constant(expr)?.as_literal() {
+        Some(value) => Ok(value.clone()),
+        None => Err(Error::invalid(format!("{expr}: expected a constant"))),
+    }
+}
+
+/// A value as a field of type `to` takes it from a statement: as [`ValueRef::coerce`] does, and a
+/// text for what is written as text (a date, a UUID, …) where it is one.
+///
+/// [`ValueRef::coerce`]: esker_format::ValueRef::coerce
+///
+/// # Errors
+/// `InvalidQuery` saying what was expected.
+pub fn assign(value: Value, to: DataType) -> Result<Value> {
+    assign_literal(value, to)
 }
 
 fn columns(program: &Program) -> Vec<ResultColumn> {

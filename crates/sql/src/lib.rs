@@ -2,6 +2,8 @@
 //!
 //! One `SELECT` over one table: columns, expressions, aliases, `DISTINCT`, `WHERE`, `GROUP BY`,
 //! `HAVING`, `ORDER BY` (expressions, aliases, positions, `NULLS FIRST`), `LIMIT`, `OFFSET`.
+//! And `INSERT` (rows or a query, `OR REPLACE`, `ON CONFLICT DO NOTHING`), `UPDATE`, `DELETE`,
+//! `CREATE TABLE` and `DROP TABLE`: see [`Statement`].
 //! Everything else that the grammar knows is refused by name: nothing is ignored.
 //!
 //! ```
@@ -13,10 +15,12 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod change;
 mod expression;
 mod literal;
 mod select;
 mod statement;
+mod table;
 #[cfg(test)]
 mod tests;
 mod type_name;

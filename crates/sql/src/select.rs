@@ -99,7 +99,7 @@ fn refuse_within(select: &ast::Select) -> Result<()> {
 }
 
 /// The table, and what it may be called within the query.
-fn from(tables: &[ast::TableWithJoins]) -> Result<(String, Names)> {
+pub(crate) fn from(tables: &[ast::TableWithJoins]) -> Result<(String, Names)> {
     let [table] = tables else {
         let found = tables.len();
         return Err(Error::invalid(format!("expected FROM with one table, found {found}")));

@@ -1,12 +1,13 @@
 //! Statements: one of them, and short enough to be safe.
 
-use esker_query::model::Query;
+use esker_format::Schema;
+use esker_query::model::{Change, Query};
 use sqlparser::ast;
 use sqlparser::dialect::GenericDialect;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
-use crate::{Error, Result, select};
+use crate::{Error, Result, change, select, table};
 
 /// The longest text, in bytes.
 const TEXT_BYTES_MAX: usize = 1 << 20;
@@ -22,6 +23,24 @@ pub enum Statement {
     Query(Query),
     /// Run a query and show its steps.
     Explain(Query),
+    /// Change rows.
+    Change(Change),
+    /// Create a table.
+    CreateTable {
+        /// Its name.
+        name: String,
+        /// Its fields and key.
+        schema: Schema,
+        /// Whether a table of this name is good as it is.
+        if_not_exists: bool,
+    },
+    /// Remove tables.
+    DropTables {
+        /// Their names.
+        names: Vec<String>,
+        /// Whether those that are not there are passed over.
+        if_exists: bool,
+    },
 }
 
 /// Reads one `SELECT`.
@@ -31,11 +50,15 @@ pub enum Statement {
 pub fn parse(text: &str) -> Result<Query> {
     match parse_statement(text)? {
         Statement::Query(query) => Ok(query),
-        Statement::Explain(_) => Err(Error::invalid("expected SELECT, found EXPLAIN")),
+        _ => Err(Error::invalid(format!(
+            "expected SELECT, found {}",
+            text.split_whitespace().next().unwrap_or_default().to_uppercase()
+        ))),
     }
 }
 
-/// Reads one `SELECT` or `EXPLAIN SELECT`.
+/// Reads one `SELECT`, `EXPLAIN SELECT`, `INSERT`, `UPDATE`, `DELETE`, `CREATE TABLE` or
+/// `DROP TABLE`.
 ///
 /// # Errors
 /// As [`parse`].
@@ -45,7 +68,7 @@ pub fn parse_statement(text: &str) -> Result<Statement> {
     let mut parser = parser.with_tokens_with_locations(tokens);
     let mut statements = parser.parse_statements().map_err(syntax)?;
     let statement = match (statements.pop(), statements.len()) {
-        (None, _) => return Err(Error::invalid("expected a SELECT statement, found nothing")),
+        (None, _) => return Err(Error::invalid("expected a statement, found nothing")),
         (Some(statement), 0) => statement,
         (Some(_), more) => {
             return Err(Error::invalid(format!("expected one statement, found {}", more + 1)));
@@ -66,6 +89,11 @@ pub fn parse_statement(text: &str) -> Result<Statement> {
             ast::Statement::Query(query) => Ok(Statement::Explain(select::convert(*query)?)),
             other => Err(not_a_query(&other)),
         },
+        ast::Statement::Insert(insert) => change::insert(insert).map(Statement::Change),
+        ast::Statement::Update(update) => change::update(update).map(Statement::Change),
+        ast::Statement::Delete(delete) => change::delete(delete).map(Statement::Change),
+        ast::Statement::CreateTable(create) => table::create(create),
+        drop @ ast::Statement::Drop { .. } => table::drop(drop),
         other => Err(not_a_query(&other)),
     }
 }
@@ -114,7 +142,8 @@ fn syntax(error: sqlparser::parser::ParserError) -> Error {
 fn not_a_query(statement: &ast::Statement) -> Error {
     let text = statement.to_string();
     let first = text.split_whitespace().next().unwrap_or_default();
-    Error::invalid(format!("expected SELECT, found {first}: `{}`", shorten(&text)))
+    let expected = "SELECT, INSERT, UPDATE, DELETE, CREATE TABLE or DROP TABLE";
+    Error::invalid(format!("expected {expected}, found {first}: `{}`", shorten(&text)))
 }
 
 /// The error for what the grammar knows and the model does not.

@@ -3,11 +3,24 @@
 use esker_format::DataType;
 use sqlparser::ast;
 
-use crate::Result;
+use crate::{Error, Result};
 
 /// The type of a name.
 pub(crate) fn convert(name: &ast::DataType) -> Result<DataType> {
     let text = name.to_string();
     let without_length = text.split('(').next().unwrap_or_default().trim();
     Ok(without_length.parse()?)
+}
+
+/// The greatest length behind a name, as in `varchar(40)`.
+pub(crate) fn length(name: &ast::DataType, data_type: DataType) -> Result<Option<u32>> {
+    let text = name.to_string();
+    let Some((_, behind)) = text.split_once('(') else { return Ok(None) };
+    let limited = matches!(data_type, DataType::Text | DataType::Bytes);
+    let number = behind.strip_suffix(')').and_then(|number| number.trim().parse().ok());
+    match number {
+        Some(length) if limited && length > 0 => Ok(Some(length)),
+        _ if limited => Err(Error::invalid(format!("{name}: expected a length of at least 1"))),
+        _ => Err(Error::invalid(format!("{name}: text and bytes have a length, {data_type} none"))),
+    }
 }

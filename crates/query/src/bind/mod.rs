@@ -15,7 +15,8 @@ use esker_format::{DataType, Schema};
 
 pub(crate) use bound::{Bound, BoundAggregate, Comparison, Node};
 use expression::bind;
-use scope::{GroupScope, RowScope, Scope, alias, replace_aliases};
+use scope::{GroupScope, NoScope, RowScope, Scope, alias, replace_aliases};
+pub(crate) use typing::assign_literal;
 
 use crate::model::{EXPR_DEPTH_MAX, Expr, OrderBy, Query, SelectItem};
 use crate::{Error, Result};
@@ -165,6 +166,11 @@ fn project(
     }
     let names = query.select.iter().map(SelectItem::name).collect();
     Ok(Projection { filter, outputs, names, order, limit: query.limit, offset: query.offset })
+}
+
+/// Resolves an expression that names nothing.
+pub(crate) fn bind_constant(expr: &Expr) -> Result<Bound> {
+    bind(expr, &mut NoScope)
 }
 
 /// Groups what a projection over groups shows, and makes the projection show the groups.

@@ -36,6 +36,19 @@ impl Scope for RowScope<'_> {
     }
 }
 
+/// No row at all: constants only.
+pub(crate) struct NoScope;
+
+impl Scope for NoScope {
+    fn resolve(&mut self, _: &Expr) -> Result<Option<Bound>> {
+        Ok(None)
+    }
+
+    fn unknown_field(&self, name: &str) -> Error {
+        Error::invalid(format!("{name:?}: expected a constant, found a name"))
+    }
+}
+
 /// The position of a field: the name as it is, or else the one name that differs in case only.
 pub(crate) fn position(schema: &Schema, name: &str) -> Option<usize> {
     schema.position(name).or_else(|| {

@@ -57,6 +57,17 @@ fn convert_literal(value: Value, to: DataType) -> Result<Value> {
     }
 }
 
+/// A value for a field of type `to`: what was written stays what it is, or is refused.
+pub(crate) fn assign_literal(value: Value, to: DataType) -> Result<Value> {
+    match value {
+        Value::Text(text) if is_written_as_text(to) && to != DataType::Bytes => {
+            Ok(parse_value(&text, to)?)
+        }
+        Value::Date(_) if to == DataType::Timestamp => convert_literal(value, to),
+        value => Ok(value.as_ref().coerce(to)?.to_owned()),
+    }
+}
+
 /// Prepares two operands for a comparison: numbers stay as they are (they compare exactly), a
 /// text constant becomes a date (timestamp, UUID, address, …) beside one, a date a timestamp beside
 /// one.

@@ -3,6 +3,7 @@
 //! One table, a filter, groups, an order, a range of rows. See [`Query`].
 
 mod aggregate;
+mod change;
 mod display;
 mod expression;
 mod operator;
@@ -11,6 +12,7 @@ mod serial;
 use serde::{Deserialize, Serialize};
 
 pub use aggregate::Aggregate;
+pub use change::{Change, Delete, Insert, InsertRows, OnConflict, Update};
 pub use expression::{EXPR_DEPTH_MAX, Expr};
 pub use operator::{Entry, Form, OPERATORS, Operator, Typing};
 

@@ -1,0 +1,198 @@
+//! SQL statements that change rows and tables, on the engine as programs use it.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "a test outside the engine"
+)]
+
+use esker::{Database, ErrorKind, Options, Value};
+use esker_sql::{Statement, parse, parse_statement};
+
+fn run(db: &Database, text: &str) -> Result<u64, esker::Error> {
+    match parse_statement(text).unwrap_or_else(|e| panic!("{text}: {e}")) {
+        Statement::Change(change) => db.change(&change),
+        Statement::CreateTable { name, schema, .. } => db.create_table(&name, schema).map(|_| 0),
+        Statement::DropTables { names, .. } => {
+            names.iter().try_for_each(|name| db.drop_table(name)).map(|()| 0)
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+fn rows(db: &Database, text: &str) -> Vec<Vec<Value>> {
+    db.query(&parse(text).unwrap()).unwrap().to_rows()
+}
+
+fn refused(db: &Database, text: &str) -> String {
+    match parse_statement(text) {
+        Err(e) => e.to_string(),
+        Ok(Statement::Change(change)) => db.change(&change).unwrap_err().to_string(),
+        Ok(_) => run(db, text).unwrap_err().to_string(),
+    }
+}
+
+fn people() -> Database {
+    let db = Options::new().memory().unwrap();
+    let create = "CREATE TABLE people (name VARCHAR(12) PRIMARY KEY, age INTEGER, born DATE NULL, \
+                  height DOUBLE PRECISION)";
+    run(&db, create).unwrap();
+    let insert = "INSERT INTO people (name, age, born) VALUES ('Ada', 36, '1815-12-10'), \
+                  ('Grace', 80 + 5, DATE '1906-12-09'), ('Edsger', NULL, NULL)";
+    assert_eq!(run(&db, insert).unwrap(), 3);
+    db
+}
+
+#[test]
+fn rows_are_added_changed_and_removed() {
+    let db = people();
+    assert_eq!(
+        run(&db, "UPDATE people SET age = age + 1, height = 1.5 WHERE age > 40").unwrap(),
+        1
+    );
+    let found = rows(&db, "SELECT name, age, height FROM people ORDER BY name");
+    let ada = vec!["Ada".into(), Value::Int(36), Value::Null];
+    let edsger = vec!["Edsger".into(), Value::Null, Value::Null];
+    let grace = vec!["Grace".into(), Value::Int(86), Value::Float(1.5)];
+    assert_eq!(found, [ada, edsger, grace]);
+    assert_eq!(run(&db, "DELETE FROM people WHERE born IS NULL").unwrap(), 1);
+    assert_eq!(run(&db, "DELETE FROM people WHERE born IS NULL").unwrap(), 0);
+    assert_eq!(run(&db, "UPDATE people p SET born = NULL WHERE p.name LIKE 'A%'").unwrap(), 1);
+    assert_eq!(rows(&db, "SELECT count(*), count(born) FROM people"), [[2i64.into(), 1i64.into()]]);
+    assert_eq!(run(&db, "DELETE FROM people").unwrap(), 2);
+    assert_eq!(db.table("people").unwrap().count().unwrap(), 0);
+}
+
+#[test]
+fn a_key_that_exists_fails_is_skipped_or_is_replaced() {
+    let db = people();
+    let e = run(&db, "INSERT INTO people (name) VALUES ('Alan'), ('Ada')").unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::AlreadyExists);
+    assert_eq!(e.to_string(), "row 1: key name = Ada exists already");
+    let skip = "INSERT INTO people (name, age) VALUES ('Alan', 41), ('Ada', 1), ('Alan', 2) \
+                ON CONFLICT DO NOTHING";
+    assert_eq!(run(&db, skip).unwrap(), 1);
+    let replace = "INSERT OR REPLACE INTO people (name, age) VALUES ('Ada', 1), ('Kurt', 71)";
+    assert_eq!(run(&db, replace).unwrap(), 2);
+    assert_eq!(run(&db, "INSERT OR IGNORE INTO people (name) VALUES ('Ada')").unwrap(), 0);
+    let found = rows(&db, "SELECT name, age, born FROM people WHERE name < 'B' ORDER BY name");
+    assert_eq!(found[0], ["Ada".into(), Value::Int(1), Value::Null]);
+    assert_eq!(found[1], ["Alan".into(), Value::Int(41), Value::Null]);
+}
+
+#[test]
+fn the_answer_to_a_query_is_inserted() {
+    let db = people();
+    run(&db, "CREATE TABLE old (id bigint, name text, primary key (name))").unwrap();
+    let copy = "INSERT INTO old (name, id) SELECT name, age FROM people WHERE age > 1";
+    assert_eq!(run(&db, copy).unwrap(), 2);
+    assert_eq!(rows(&db, "SELECT sum(id) FROM old"), [[Value::Int(121)]]);
+    // What is read is the table as it was.
+    run(&db, "CREATE TABLE n (v i64)").unwrap();
+    run(&db, "INSERT INTO n VALUES (1), (2)").unwrap();
+    assert_eq!(run(&db, "INSERT INTO n SELECT v + 10 FROM n").unwrap(), 2);
+    assert_eq!(rows(&db, "SELECT count(*), sum(v) FROM n"), [[Value::Int(4), Value::Int(26)]]);
+}
+
+#[test]
+fn rows_of_generated_keys_are_found_again() {
+    let db = Options::new().segment_limit(1_000).group_limit(300, 1 << 20).memory().unwrap();
+    run(&db, "CREATE TABLE n (rowid i64, v i64 not null)").unwrap();
+    let table = db.table("n").unwrap();
+    let mut appender = table.appender();
+    for v in 0..20_000i64 {
+        appender.append(&[Value::Int(v % 7), v.into()]).unwrap();
+    }
+    appender.finish().unwrap();
+    db.wait_idle().unwrap();
+    assert_eq!(run(&db, "DELETE FROM n WHERE v % 2 = 0").unwrap(), 10_000);
+    assert_eq!(run(&db, "UPDATE n SET v = -v WHERE v > 10000 AND rowid = 3").unwrap(), 714);
+    let sum: i64 = (0..20_000i64)
+        .filter(|v| v % 2 == 1)
+        .map(|v| if v > 10_000 && v % 7 == 3 { -v } else { v })
+        .sum();
+    assert_eq!(rows(&db, "SELECT count(*), sum(v) FROM n"), [[Value::Int(10_000), sum.into()]]);
+    assert_eq!(db.check().unwrap().problems, []);
+}
+
+#[test]
+fn what_does_not_fit_is_refused_and_changes_nothing() {
+    let db = people();
+    let cases = [
+        ("INSERT INTO people VALUES ('x', 1)", "row 0: expected 4 values, found 2"),
+        ("INSERT INTO people (name, size) VALUES ('x', 1)", "unknown field \"size\""),
+        ("INSERT INTO people (name, name) VALUES ('x', 'y')", "field \"name\" is named twice"),
+        ("INSERT INTO people (age) VALUES (1)", "row 0: field \"name\" must not be null"),
+        ("INSERT INTO people (name) VALUES (age)", "\"age\": expected a constant, found a name"),
+        ("INSERT INTO people (name, age) VALUES ('x', 1.5)", "field \"age\": expected i64"),
+        ("INSERT INTO people (name, age) VALUES ('x', '1')", "field \"age\": expected i64"),
+        ("INSERT INTO people (name, born) VALUES ('x', 'soon')", "expected date (like 2013-01-31)"),
+        ("INSERT INTO people (name) VALUES ('Wolfgang Amadeus')", "expected at most 12 characters"),
+        ("INSERT INTO nobody VALUES (1)", "no table \"nobody\""),
+        ("UPDATE people SET name = 'x'", "field \"name\" is part of the key"),
+        ("UPDATE people SET age = 1, age = 2", "field \"age\" is set twice"),
+        ("UPDATE people SET age = born", "field \"age\": expected i64, found date"),
+        ("UPDATE people SET age = age * 9223372036854775807", "does not fit i64"),
+        ("UPDATE people SET size = 1", "unknown field \"size\""),
+        ("UPDATE people SET age = 1 WHERE size = 1", "unknown field \"size\""),
+        ("DELETE FROM people WHERE name = 1", "cannot compare text with i64"),
+        ("DELETE FROM people USING other WHERE 1 = 1", "not all of"),
+        ("DELETE FROM people ORDER BY name LIMIT 1", "not all of"),
+        ("UPDATE people SET age = 1 FROM other", "not all of"),
+        ("INSERT INTO people (name) VALUES ('x') RETURNING name", "not all of"),
+        ("INSERT INTO people (name) VALUES ('x') ON CONFLICT (name) DO UPDATE SET age = 1", "this"),
+        ("CREATE TABLE people (a i64)", "table \"people\" exists already"),
+        ("CREATE TABLE t (a i64 DEFAULT 1)", "this property of a field is not supported yet"),
+        ("CREATE TABLE t (a i64 UNIQUE)", "this property of a field is not supported yet"),
+        ("CREATE TABLE t (a money)", "field \"a\": unknown type \"money\""),
+        ("CREATE TABLE t (a decimal(10, 2))", "field \"a\": unknown type"),
+        ("CREATE TABLE t (a i64, CHECK (a > 1))", "this constraint is not supported yet"),
+        ("CREATE TABLE t (a i64 PRIMARY KEY, b i64 PRIMARY KEY)", "two fields say PRIMARY KEY"),
+        ("CREATE TABLE t (a i64) STRICT", "not all of"),
+        ("CREATE TEMPORARY TABLE t (a i64)", "not all of"),
+        ("CREATE TABLE t AS SELECT 1", "not all of"),
+        ("DROP TABLE nobody", "no table \"nobody\""),
+        ("DROP VIEW people", "this DROP is not supported yet"),
+        ("ALTER TABLE people ADD COLUMN x i64", "expected SELECT, INSERT, UPDATE"),
+    ];
+    for (text, wanted) in cases {
+        let message = refused(&db, text);
+        assert!(message.contains(wanted), "{text}: {message}");
+    }
+    assert_eq!(db.tables(), ["people"]);
+    assert_eq!(rows(&db, "SELECT count(*), sum(age) FROM people"), [[3i64.into(), 121i64.into()]]);
+}
+
+/// Increments of a counter by several threads: none is lost, since a statement that read what
+/// another has changed begins anew.
+#[test]
+fn updates_of_the_same_row_by_several_threads_are_all_there() {
+    let dir = std::env::temp_dir().join(format!("esker-statements-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&dir);
+    let db = Database::open(&dir).unwrap();
+    run(&db, "CREATE TABLE counters (name text primary key, n i64 not null)").unwrap();
+    run(&db, "INSERT INTO counters VALUES ('a', 0), ('b', 0)").unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..50 {
+                    loop {
+                        match run(&db, "UPDATE counters SET n = n + 1") {
+                            Ok(rows) => break assert_eq!(rows, 2),
+                            Err(e) => assert_eq!(e.kind(), ErrorKind::Conflict, "{e}"),
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let found = rows(&db, "SELECT n FROM counters");
+    assert_eq!(found, [[Value::Int(200)], [Value::Int(200)]]);
+    drop(db);
+    let db = Database::open(&dir).unwrap();
+    assert_eq!(rows(&db, "SELECT n FROM counters"), found);
+    assert_eq!(db.check().unwrap().problems, []);
+    drop(db);
+    std::fs::remove_dir_all(&dir).unwrap();
+}

@@ -1,0 +1,106 @@
+//! A table's snapshot with one more column: the row ids, by which a statement finds its rows again.
+
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use esker_format::{ColumnSlice, Data, DataType, Schema, Validity};
+use esker_query::{Part, Source, ZONE_ROWS, Zone};
+use esker_table::TableSnapshot;
+
+use crate::source::SourcePart;
+
+/// A [`Source`] whose last field is the row id.
+pub(super) struct RowIdSource<'a> {
+    schema: Schema,
+    parts: Vec<RowIdPart<'a>>,
+}
+
+struct RowIdPart<'a> {
+    inner: SourcePart<'a>,
+    /// The position of the row ids.
+    position: usize,
+    /// The ids of each zone, once they were asked for: only where rows match.
+    zones: Vec<OnceLock<Vec<u64>>>,
+}
+
+impl<'a> RowIdSource<'a> {
+    pub(super) fn new(snapshot: &'a TableSnapshot) -> Self {
+        let position = snapshot.schema().fields().len();
+        let part = |inner: SourcePart<'a>| {
+            let zones = inner.row_count().div_ceil(ZONE_ROWS);
+            let zones = std::iter::repeat_with(OnceLock::new).take(zones).collect();
+            RowIdPart { inner, position, zones }
+        };
+        let parts = snapshot.parts().iter().map(|p| part(SourcePart::new(p))).collect();
+        Self { schema: snapshot.schema().with_row_id(), parts }
+    }
+
+    /// The name of the row ids.
+    pub(super) fn row_id_name(&self) -> &str {
+        self.schema.fields().last().map_or("", |field| field.name.as_str())
+    }
+}
+
+impl Source for RowIdSource<'_> {
+    fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    fn part_count(&self) -> usize {
+        self.parts.len()
+    }
+
+    #[allow(clippy::indexing_slicing, reason = "the executor keeps below part_count")]
+    fn part(&self, index: usize) -> &dyn Part {
+        &self.parts[index]
+    }
+}
+
+impl RowIdPart<'_> {
+    fn row_ids(&self, rows: Range<usize>) -> esker_query::Result<ColumnSlice<'_>> {
+        let zone = rows.start / ZONE_ROWS;
+        let (first, len) = (zone * ZONE_ROWS, rows.len());
+        let missing = || esker_query::Error::new(esker_query::ErrorKind::Corrupt, "no row ids");
+        let cell = self.zones.get(zone).ok_or_else(missing)?;
+        let ids = match cell.get() {
+            Some(ids) => ids,
+            None => {
+                let end = self.inner.row_count().min(first + ZONE_ROWS);
+                let ids = self.inner.row_ids(first..end)?;
+                cell.get_or_init(|| ids)
+            }
+        };
+        let ids = ids.get(rows.start - first..rows.end - first).ok_or_else(missing)?;
+        let (data_type, validity) = (DataType::U64, Validity::AllValid);
+        Ok(ColumnSlice { data_type, len, validity, data: Data::U64(ids) })
+    }
+}
+
+impl Part for RowIdPart<'_> {
+    fn row_count(&self) -> usize {
+        self.inner.row_count()
+    }
+
+    fn visible_count(&self) -> Option<usize> {
+        self.inner.visible_count()
+    }
+
+    fn batch_end(&self, start: usize, rows_max: usize) -> usize {
+        self.inner.batch_end(start, rows_max)
+    }
+
+    fn column(&self, position: usize, rows: Range<usize>) -> esker_query::Result<ColumnSlice<'_>> {
+        if position == self.position {
+            return self.row_ids(rows);
+        }
+        self.inner.column(position, rows)
+    }
+
+    fn visible(&self, rows: Range<usize>) -> Option<Vec<u64>> {
+        self.inner.visible(rows)
+    }
+
+    fn zone(&self, position: usize, zone: usize) -> Option<Zone<'_>> {
+        if position == self.position { None } else { self.inner.zone(position, zone) }
+    }
+}

@@ -1,0 +1,107 @@
+//! `CREATE TABLE` and `DROP TABLE`.
+
+use esker_format::{DataType, Schema};
+use sqlparser::ast;
+
+use crate::change::{plain_name, refuse_lost};
+use crate::statement::{Statement, unsupported};
+use crate::{Error, Result, type_name};
+
+/// A column of a `CREATE TABLE`.
+struct Column {
+    name: String,
+    data_type: DataType,
+    length: Option<u32>,
+    not_null: bool,
+}
+
+pub(crate) fn create(create: ast::CreateTable) -> Result<Statement> {
+    let text = create.to_string();
+    let name = plain_name(&create.name)?;
+    let if_not_exists = if create.if_not_exists { "IF NOT EXISTS " } else { "" };
+    let columns = create.columns.iter().map(ToString::to_string);
+    let parts: Vec<String> =
+        columns.chain(create.constraints.iter().map(ToString::to_string)).collect();
+    let understood = format!("CREATE TABLE {if_not_exists}{} ({})", create.name, parts.join(", "));
+    refuse_lost(&text, &understood)?;
+    let mut key: Vec<String> = Vec::new();
+    let mut columns = Vec::with_capacity(create.columns.len());
+    for column in &create.columns {
+        let (column, is_key) = convert_column(column)?;
+        if is_key {
+            key.push(column.name.clone());
+        }
+        columns.push(column);
+    }
+    if key.len() > 1 {
+        return Err(Error::invalid("two fields say PRIMARY KEY: write `PRIMARY KEY (a, b)` once"));
+    }
+    for constraint in &create.constraints {
+        let ast::TableConstraint::PrimaryKey(primary) = constraint else {
+            return Err(unsupported("this constraint", constraint));
+        };
+        if !key.is_empty() {
+            return Err(Error::invalid("expected one primary key, found a second"));
+        }
+        let names: Vec<String> = primary.columns.iter().map(|column| column.to_string()).collect();
+        refuse_lost(&constraint.to_string(), &format!("PRIMARY KEY ({})", names.join(", ")))?;
+        for column in &primary.columns {
+            let ast::Expr::Identifier(name) = &column.column.expr else {
+                return Err(unsupported("this key", column));
+            };
+            refuse_lost(&column.to_string(), &name.to_string())?;
+            key.push(name.value.clone());
+        }
+    }
+    let schema = schema(columns, key)?;
+    Ok(Statement::CreateTable { name, schema, if_not_exists: create.if_not_exists })
+}
+
+fn schema(columns: Vec<Column>, key: Vec<String>) -> Result<Schema> {
+    let mut builder = Schema::builder();
+    for Column { name, data_type, length, not_null } in columns {
+        builder = if not_null || key.contains(&name) {
+            builder.field(name, data_type)
+        } else {
+            builder.nullable(name, data_type)
+        };
+        if let Some(length) = length {
+            builder = builder.max_length(length);
+        }
+    }
+    Ok(builder.primary_key(key).build()?)
+}
+
+/// A column, and whether it is the primary key.
+fn convert_column(column: &ast::ColumnDef) -> Result<(Column, bool)> {
+    let name = column.name.value.clone();
+    let data_type =
+        type_name::convert(&column.data_type).map_err(|e| e.at(format_args!("field {name:?}")))?;
+    let length = type_name::length(&column.data_type, data_type)
+        .map_err(|e| e.at(format_args!("field {name:?}")))?;
+    let (mut not_null, mut is_key) = (false, false);
+    for option in &column.options {
+        match &option.option {
+            ast::ColumnOption::Null if option.name.is_none() => {}
+            ast::ColumnOption::NotNull if option.name.is_none() => not_null = true,
+            ast::ColumnOption::PrimaryKey(_) if option.to_string() == "PRIMARY KEY" => {
+                is_key = true;
+            }
+            _ => return Err(unsupported("this property of a field", column)),
+        }
+    }
+    Ok((Column { name, data_type, length, not_null }, is_key))
+}
+
+pub(crate) fn drop(drop: ast::Statement) -> Result<Statement> {
+    let text = drop.to_string();
+    let ast::Statement::Drop { object_type: ast::ObjectType::Table, if_exists, names, .. } = drop
+    else {
+        return Err(unsupported("this DROP", text));
+    };
+    let parts: Vec<String> = names.iter().map(ToString::to_string).collect();
+    let if_exists_text = if if_exists { "IF EXISTS " } else { "" };
+    refuse_lost(&text, &format!("DROP TABLE {if_exists_text}{}", parts.join(", ")))?;
+    let names = names.iter().map(plain_name).collect::<Result<_>>()?;
+    Ok(Statement::DropTables { names, if_exists })
+}
