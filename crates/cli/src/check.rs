@@ -23,6 +23,10 @@ pub(crate) fn run(arguments: &CheckArguments, console: &mut Console<'_>) -> Resu
         units::bytes(report.bytes),
         units::counted(report.index_entries, "index entry").replace("entrys", "entries"),
     )?;
+    for note in &report.notes {
+        let (place, message) = (output::printable(&note.place), output::printable(&note.message));
+        writeln!(console.out, "note: {place}: {message}")?;
+    }
     if report.is_sound() {
         writeln!(console.out, "no problem found")?;
         return Ok(Status::Ok);

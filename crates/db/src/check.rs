@@ -5,10 +5,13 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use esker_format::{Value, ValueRef};
+use esker_table::segment::segment_file_id;
 use esker_table::table::describe_key;
-use esker_table::view::{Resolved, Unit};
+use esker_table::view::{Resolved, Unit, View};
 use esker_table::{Location, Table as TableCore};
 
+use crate::maintenance::parse_number;
+use crate::open::LOCK_FILE;
 use crate::{Database, Result, Snapshot};
 
 /// Something that is wrong.
@@ -25,6 +28,9 @@ pub struct Problem {
 pub struct CheckReport {
     /// What is wrong. Empty for a sound database.
     pub problems: Vec<Problem>,
+    /// What is unusual, and does no harm: files that nothing names. A load or a merge under way
+    /// has some, and so has one that failed; they go at the next opening.
+    pub notes: Vec<Problem>,
     /// Tables looked at.
     pub tables: usize,
     /// Visible rows read.
@@ -75,7 +81,7 @@ impl Database {
         Ok(report)
     }
 
-    /// Every segment of the catalogue has its file.
+    /// Every segment of the catalogue has its file, and every file is one of the catalogue's.
     fn check_files(&self, tables: &[Arc<TableCore>], report: &mut CheckReport) -> Result<()> {
         let engine = self.engine();
         // Before the names are listed: what a view has had is there for as long as the view.
@@ -89,7 +95,30 @@ impl Database {
                 }
             }
         }
+        self.note_stray_files(&views, &names, report);
         Ok(())
+    }
+
+    fn note_stray_files(&self, views: &[Arc<View>], names: &[String], report: &mut CheckReport) {
+        let engine = self.engine();
+        let (checkpoint, mut index_files) = {
+            let catalogue = engine.lock();
+            let indexes = catalogue.tables.values().map(|entry| entry.index_file).collect();
+            (catalogue.checkpoint_number, indexes)
+        };
+        engine.add_old_index_files(&mut index_files);
+        let is_segment = |id| views.iter().any(|view| view.segments().any(|s| s.id() == id));
+        let is_named = |name: &str| {
+            name == LOCK_FILE
+                || parse_number(name, "log-").is_some()
+                || parse_number(name, "checkpoint-") == Some(checkpoint)
+                || parse_number(name, "index-").is_some_and(|number| index_files.contains(&number))
+                || segment_file_id(name).is_some_and(is_segment)
+        };
+        for name in names.iter().filter(|name| !is_named(name)) {
+            let message = "nothing names this file".to_owned();
+            report.notes.push(Problem { place: name.clone(), message });
+        }
     }
 }
 

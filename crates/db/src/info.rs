@@ -1,8 +1,11 @@
 //! Figures about a database.
 
 use esker_arena::Category;
+use esker_vfs::OpenMode;
 
 use crate::Database;
+use crate::engine::Engine;
+use crate::maintenance::parse_number;
 
 /// Figures about one table.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -63,6 +66,24 @@ pub struct Info {
     pub last_error: Option<String>,
 }
 
+impl Engine {
+    /// Bytes of log files. Opened for reading there is no log to ask, but files that stay as they
+    /// are; those that cannot be looked at count nothing.
+    fn log_bytes(&self) -> u64 {
+        if let Some(log) = self.journal.log() {
+            return log.bytes();
+        }
+        if self.dir.as_os_str().is_empty() {
+            return 0;
+        }
+        let files = &self.environment.files;
+        let names = files.list(&self.dir).unwrap_or_default();
+        let logs = names.iter().filter(|name| parse_number(name, "log-").is_some());
+        let opened = logs.map(|name| files.open(&self.dir.join(name), OpenMode::Read));
+        opened.map(|file| file.and_then(|file| file.len()).unwrap_or_default()).sum()
+    }
+}
+
 impl Database {
     /// Figures about this database.
     #[must_use]
@@ -97,7 +118,7 @@ impl Database {
                 total: arena.used_bytes(),
                 limit: engine.options.memory_limit_bytes,
             },
-            log_bytes: engine.journal.log().map_or(0, esker_log::Log::bytes),
+            log_bytes: engine.log_bytes(),
             published_commit: engine.watermarks.published(),
             visible_commit: engine.visible(),
             checkpoint_commit: catalogue.checkpoint_commit,

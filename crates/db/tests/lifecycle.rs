@@ -129,3 +129,88 @@ fn a_commit_of_more_rows_than_a_unit_holds_is_refused() {
     assert_eq!(e.kind(), ErrorKind::OverBudget, "{e}");
     assert_eq!(table.count().unwrap(), 0);
 }
+
+/// Nobody seals then: a writer without memory waited for ever.
+#[test]
+fn a_writer_without_background_work_is_refused_and_does_not_wait() {
+    let dir = Directory::new("no-background");
+    let db = Options::new().memory_limit(8 << 20).background(false).open(&dir.0).unwrap();
+    let table = db.create_table("people", people()).unwrap();
+    let note = Value::Text("x".repeat(10_000));
+    let row = |i: u64| vec![format!("{i}").into(), Value::Uint(1), note.clone()];
+    let rows = |i: u64| -> Vec<Vec<Value>> { (i * 50..(i + 1) * 50).map(row).collect() };
+    let mut commits = 0;
+    let e = loop {
+        match table.insert_many(&rows(commits)) {
+            Ok(_) => commits += 1,
+            Err(e) => break e,
+        }
+        assert!(commits < 1_000);
+    };
+    assert_eq!(e.kind(), ErrorKind::OverBudget, "{e}");
+    assert_eq!(table.count().unwrap(), commits * 50);
+    // Whoever asks for it seals, and then there is memory again.
+    db.checkpoint().unwrap();
+    table.insert_many(&rows(commits)).unwrap();
+}
+
+/// The same row was `InvalidInput` to an appender and `OverBudget` to an insert.
+#[test]
+fn a_row_too_large_for_a_commit_is_over_budget_however_it_comes() {
+    let dir = Directory::new("large-row");
+    let db = Options::new().open(&dir.0).unwrap();
+    let three = Schema::builder()
+        .field("a", DataType::Text)
+        .field("b", DataType::Text)
+        .field("c", DataType::Text);
+    let generated = db.create_table("generated", three.clone().build().unwrap()).unwrap();
+    let keyed = db.create_table("keyed", three.primary_key(["a"]).build().unwrap()).unwrap();
+    let row: Vec<Value> = (0..3).map(|_| Value::Text("x".repeat(6 << 20))).collect();
+    for table in [generated, keyed] {
+        let appended = || -> esker::Result<()> {
+            let mut appender = table.appender();
+            appender.append(&row)?;
+            appender.finish()
+        };
+        for e in [table.insert(&row).map(drop).unwrap_err(), appended().unwrap_err()] {
+            assert_eq!(e.kind(), ErrorKind::OverBudget, "{e}");
+        }
+        assert_eq!(table.count().unwrap(), 0);
+        table.insert(&["a".into(), "b".into(), "c".into()]).unwrap();
+    }
+}
+
+#[test]
+fn opened_for_reading_the_log_has_its_length() {
+    let dir = Directory::new("log-bytes");
+    let db = Options::new().open(&dir.0).unwrap();
+    db.create_table("people", people()).unwrap().insert(&person("Ada", 36)).unwrap();
+    db.close().unwrap();
+    let db = Options::new().read_only(true).open(&dir.0).unwrap();
+    let names = dir.files().into_iter().filter(|name| name.starts_with("log-"));
+    let bytes = names.map(|name| std::fs::metadata(dir.0.join(name)).unwrap().len());
+    let bytes: u64 = bytes.sum();
+    assert!(bytes > 0);
+    assert_eq!(db.info().log_bytes, bytes);
+}
+
+#[test]
+fn a_check_notes_files_that_nothing_names() {
+    let dir = Directory::new("stray");
+    let db = small_segments().open(&dir.0).unwrap();
+    load_numbers(&db, 2_500).finish().unwrap();
+    db.checkpoint().unwrap();
+    assert_eq!(db.check().unwrap().notes, []);
+    let strays = ["checkpoint-00000000000000aa", "index-00000000000000aa", "note.txt"];
+    for name in strays.into_iter().chain(["segment-00000000000000aa"]) {
+        std::fs::write(dir.0.join(name), "?").unwrap();
+    }
+    let report = db.check().unwrap();
+    assert_eq!(report.problems, []);
+    let places: Vec<&str> = report.notes.iter().map(|note| note.place.as_str()).collect();
+    assert_eq!(places, [strays[0], strays[1], strays[2], "segment-00000000000000aa"]);
+    // A load that is under way is nobody's problem either.
+    let load = db.table("numbers").unwrap().load().unwrap();
+    assert!(db.check().unwrap().is_sound());
+    drop(load);
+}

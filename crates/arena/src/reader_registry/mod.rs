@@ -88,7 +88,9 @@ impl ReaderRegistry {
 
     /// The oldest commit that a snapshot reads or may yet read, given the `visible` commit loaded
     /// before this call. Versions that nobody from this commit on can see may go. 0 means that a
-    /// reader is just registering: keep everything and come back.
+    /// reader is just registering: keep everything and come back. That does no harm, since less is
+    /// dropped for one job of maintenance, and is rare: a claim lasts until `visible` is loaded,
+    /// which the scan waits out for a moment. Any other guess at what is loaded would be unsafe.
     #[must_use]
     pub fn oldest(&self, visible_before_scan: u64) -> u64 {
         self.slots.oldest(visible_before_scan)

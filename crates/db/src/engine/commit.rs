@@ -121,16 +121,7 @@ impl Engine {
             let schema = entry.writer.table().schema();
             staged.encode(&mut scratch, id, &schema);
         }
-        if scratch.len() > PAYLOAD_BYTES_MAX {
-            let (bytes, most) = (scratch.len(), PAYLOAD_BYTES_MAX);
-            return Err(Error::new(
-                ErrorKind::OverBudget,
-                format!("one commit of {bytes} bytes, at most {most}; use a bulk load"),
-            ));
-        }
-        if scratch.len() >= LARGE_FRAME_BYTES {
-            self.refuse_too_large(scratch.len())?;
-        }
+        self.refuse_large_frame(scratch.len())?;
         if staged.puts.len() > UNIT_ROWS_MAX {
             let rows = staged.puts.len();
             let message =
@@ -163,6 +154,16 @@ impl Engine {
         Ok(ticket)
     }
 
+    /// Refuses a frame that is too long, or that the memory that is left may not hold.
+    fn refuse_large_frame(&self, bytes: usize) -> Result<()> {
+        if bytes > PAYLOAD_BYTES_MAX {
+            let most = PAYLOAD_BYTES_MAX;
+            let message = format!("one commit of {bytes} bytes, at most {most}; use a bulk load");
+            return Err(Error::new(ErrorKind::OverBudget, message));
+        }
+        if bytes >= LARGE_FRAME_BYTES { self.refuse_too_large(bytes) } else { Ok(()) }
+    }
+
     /// One commit of a batch of inserted rows of a table with a generated key.
     pub fn commit_batch(&self, id: TableId, batch: &Batch) -> Result<()> {
         self.wait_for_memory()?;
@@ -182,9 +183,7 @@ impl Engine {
                     });
                 }
             }
-            if scratch.len() >= LARGE_FRAME_BYTES {
-                self.refuse_too_large(scratch.len())?;
-            }
+            self.refuse_large_frame(scratch.len())?;
             let before = self.freeze_if_full(entry, batch.len());
             let ticket = self.journal.append(ROWS_FRAME, scratch.as_bytes())?;
             scratch.clear();

@@ -180,3 +180,6 @@ impl Engine {
         self.frozen_bytes.store(bytes, Ordering::Relaxed);
     }
 }
+
+#[cfg(test)]
+mod tests;

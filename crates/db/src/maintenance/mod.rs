@@ -86,6 +86,11 @@ impl Engine {
         self.maintenance.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Adds the numbers of index files that go with the next checkpoint.
+    pub(crate) fn add_old_index_files(&self, numbers: &mut Vec<u64>) {
+        numbers.extend(&self.maintenance_state().old_index_files);
+    }
+
     /// Starts the background tasks.
     pub(crate) fn start_tasks(self: &Arc<Self>) {
         if self.options.background && !self.options.read_only {

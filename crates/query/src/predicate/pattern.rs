@@ -49,8 +49,9 @@ impl Pattern {
         let (all, breaks) = parse(pattern, escape)?;
         let mut pieces = cut(&all, &breaks);
         if any_case {
-            // Only now: before, the escape character itself would be lowered.
-            pieces = pieces.iter().map(|piece| lowered(piece)).collect();
+            // Only now: before, the escape character itself would be folded.
+            let characters = pieces.iter_mut().flatten().flatten();
+            characters.for_each(|c| *c = fold(*c));
         }
         let shape = shape(pieces);
         Ok(Self { source: (pattern.to_owned(), escape), any_case, shape })
@@ -59,8 +60,8 @@ impl Pattern {
     /// Whether a text matches.
     pub(crate) fn matches(&self, text: &[u8]) -> bool {
         if self.any_case {
-            let lowered = std::str::from_utf8(text).unwrap_or_default().to_lowercase();
-            return self.matches_cased(lowered.as_bytes());
+            let folded = folded(std::str::from_utf8(text).unwrap_or_default());
+            return self.matches_cased(folded.as_bytes());
         }
         self.matches_cased(text)
     }
@@ -118,17 +119,30 @@ fn parse(pattern: &str, escape: Option<char>) -> Result<(Piece, Vec<usize>)> {
     Ok((all, breaks))
 }
 
-/// A piece in lower case. Characters that stand together are lowered together, as the texts are:
-/// the lower case of some depends on their neighbours.
-fn lowered(piece: &[Option<char>]) -> Piece {
-    let mut lowered = Piece::new();
-    for run in piece.chunk_by(|a, b| a.is_some() == b.is_some()) {
-        match run.iter().copied().collect::<Option<String>>() {
-            Some(text) => lowered.extend(text.to_lowercase().chars().map(Some)),
-            None => lowered.extend_from_slice(run),
+/// A text with its letters in one case.
+fn folded(text: &str) -> String {
+    if text.is_ascii() { text.to_ascii_lowercase() } else { text.chars().map(fold).collect() }
+}
+
+/// A letter's form in which all its cases are one, by Unicode's simple case folding: one character
+/// for one, whatever stands beside it. So the three sigmas are equal, and `_` stands for as many
+/// characters as without regard to case.
+fn fold(c: char) -> char {
+    fn single(mut characters: impl Iterator<Item = char>) -> Option<char> {
+        characters.next().filter(|_| characters.next().is_none())
+    }
+    match c {
+        // Its capital is that of another letter.
+        '\u{131}' => c,
+        // Equal letters that have no capital of their own.
+        '\u{1fd3}' => '\u{390}',
+        '\u{1fe3}' => '\u{3b0}',
+        '\u{fb05}' => '\u{fb06}',
+        _ => {
+            let upper = single(c.to_uppercase()).unwrap_or(c);
+            single(upper.to_lowercase()).unwrap_or(upper)
         }
     }
-    lowered
 }
 
 fn cut(all: &[Option<char>], breaks: &[usize]) -> Vec<Piece> {

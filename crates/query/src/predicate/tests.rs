@@ -44,6 +44,32 @@ fn patterns_match_whole_texts() {
     assert_eq!(error, "pattern 'a!': the escape '!' goes before %, _ or itself");
 }
 
+/// The lower case of a capital sigma depends on where it stands: a pattern and a text could differ.
+#[test]
+fn any_case_is_one_case_whatever_stands_beside_a_letter() {
+    fn matches(pattern: &str, text: &str) -> bool {
+        Pattern::new(pattern, None, true).unwrap().matches(text.as_bytes())
+    }
+    for sigma in ["σ", "ς", "Σ"] {
+        for other in ["σ", "ς", "Σ"] {
+            assert!(
+                matches(sigma, other) && matches(&format!("%Ο{sigma}"), &format!("λόγο{other}"))
+            );
+            assert!(matches(&format!("%{sigma}_%"), &format!("α{other}β")));
+            assert!(matches(&format!("ΟΔΥ{sigma}%"), &format!("οδυ{other}{other}ευς")));
+        }
+    }
+    let equal = [("ǆ", "ǅ"), ("ſ", "S"), ("\u{212a}", "k"), ("µ", "Μ"), ("ẞ", "ß"), ("ᾳ", "ᾼ")];
+    for (one, other) in equal {
+        assert!(matches(one, other) && matches(other, one), "{one} {other}");
+    }
+    // A letter stays one character: its length is that of the text.
+    assert!(matches("_", "İ") && matches("i_", "Iß"));
+    for (one, other) in [("ı", "i"), ("İ", "i"), ("ß", "ss"), ("ο", "o")] {
+        assert!(!matches(one, other), "{one} {other}");
+    }
+}
+
 #[test]
 fn an_escape_in_upper_case_escapes_in_any_case() {
     let matches = |pattern, escape, text: &str| {

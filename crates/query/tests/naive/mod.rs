@@ -282,7 +282,12 @@ fn like(operator: Operator, operands: &[Value]) -> Value {
         return Value::Null;
     };
     let any_case = matches!(operator, Operator::Ilike | Operator::NotIlike);
-    let of = |s: &str| if any_case { s.to_lowercase() } else { s.to_owned() };
+    // Character by character: in a whole text the lower case of a sigma depends on its neighbours.
+    let lower = |c: char| if c == 'ς' { vec!['σ'] } else { c.to_lowercase().collect() };
+    let of = |s: &str| match any_case {
+        true => s.chars().flat_map(lower).collect(),
+        false => s.to_owned(),
+    };
     let (text, pattern) = (of(text), of(pattern));
     let (text, pattern): (Vec<_>, Vec<_>) = (text.chars().collect(), pattern.chars().collect());
     let matches = matches(&text, &pattern);

@@ -1,0 +1,55 @@
+use std::sync::atomic::Ordering;
+
+use esker_format::{DataType, Schema};
+use esker_vfs::sim::{Options as SimOptions, Simulation};
+use esker_vfs::{Step, Task};
+
+use crate::maintenance::frozen_groups;
+use crate::{Database, Options};
+
+fn events() -> Schema {
+    Schema::builder().field("what", DataType::Text).build().unwrap()
+}
+
+/// Bytes that are counted as waiting to be sealed, and those that do.
+fn frozen(db: &Database) -> (u64, u64) {
+    let engine = db.engine();
+    let catalogue = engine.lock();
+    let groups = catalogue.tables.values().flat_map(frozen_groups);
+    (engine.frozen_bytes.load(Ordering::Relaxed), groups.map(|unit| unit.byte_count()).sum())
+}
+
+struct Dropping(Database);
+
+impl Task for Dropping {
+    fn step(&mut self) -> Step {
+        self.0.drop_table("dropped").unwrap();
+        Step::Done
+    }
+}
+
+/// What is sealed was taken off once more when its table was dropped beside the seal: what other
+/// tables had waiting was no longer counted, and writers were not held back for it.
+#[test]
+fn a_drop_beside_a_seal_counts_no_frozen_bytes_twice() {
+    for seed in 0..60 {
+        let options = SimOptions { pause_probability: 500_000, ..SimOptions::default() };
+        let machine = Simulation::new(seed, options);
+        let environment = machine.environment();
+        let tasks = std::sync::Arc::clone(&environment.tasks);
+        let options = Options::new().environment(environment).background(false);
+        let db = options.group_limit(20, 1 << 20).open("db").unwrap();
+        for name in ["dropped", "waiting"] {
+            let table = db.create_table(name, events()).unwrap();
+            (0..50).for_each(|_| drop(table.insert(&["x".repeat(500).into()]).unwrap()));
+        }
+        let dropping = tasks.spawn("dropping", Box::new(Dropping(db.clone())));
+        // One seal, of the table that may be dropped meanwhile.
+        db.engine().maintain(true).unwrap();
+        dropping.join();
+        let (counted, waiting) = frozen(&db);
+        assert_eq!(counted, waiting, "seed {seed}");
+        db.wait_idle().unwrap();
+        assert_eq!(frozen(&db), (0, 0));
+    }
+}
