@@ -41,7 +41,9 @@ fn a_drop_beside_a_seal_counts_no_frozen_bytes_twice() {
         let db = options.group_limit(20, 1 << 20).open("db").unwrap();
         for name in ["dropped", "waiting"] {
             let table = db.create_table(name, events()).unwrap();
-            (0..50).for_each(|_| drop(table.insert(&["x".repeat(500).into()]).unwrap()));
+            for _ in 0..50 {
+                table.insert(&["x".repeat(500).into()]).unwrap();
+            }
         }
         let dropping = tasks.spawn("dropping", Box::new(Dropping(db.clone())));
         // One seal, of the table that may be dropped meanwhile.
