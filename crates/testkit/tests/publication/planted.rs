@@ -21,7 +21,7 @@ const MERGE: &str = "merge_get_update_delete_reinsert_and_old_snapshots";
 const MEMORY: &str = "merge_in_memory_get_update_delete_reinsert_and_old_snapshots";
 
 /// Schedules within which a bug must be found.
-const SCHEDULES: &str = "20000";
+const SCHEDULES: &str = "100000";
 
 #[test]
 fn planted_bugs_are_found() {

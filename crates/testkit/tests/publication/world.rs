@@ -20,7 +20,7 @@ use super::tasks::ModelTasks;
 /// Keys that one writer owns.
 const KEYS_A_WRITER: i64 = 4;
 /// The first of them are changed in a model.
-const CHANGED_KEYS: i64 = 2;
+pub const CHANGED_KEYS: i64 = 2;
 /// Keys from here on are loaded.
 const LOADED: std::ops::Range<i64> = 1_000..1_005;
 
