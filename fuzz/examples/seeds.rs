@@ -63,6 +63,10 @@ fn value(data_type: DataType) -> Value {
         DataType::Bytes => Value::Bytes(vec![0, 255, 0]),
         DataType::Date => Value::Date(15_000),
         DataType::Timestamp => Value::Timestamp(1_359_609_420_123_456),
+        DataType::Time => Value::Time(19_020_000_000),
+        DataType::Uuid => Value::Uuid([7; 16]),
+        DataType::Ipv4 => Value::Ipv4(0xc000_0201),
+        DataType::Ipv6 => Value::Ipv6([0x20; 16]),
         DataType::I8 | DataType::I16 | DataType::I32 | DataType::I64 => Value::Int(-7),
         DataType::U8 | DataType::U16 | DataType::U32 | DataType::U64 => Value::Uint(7),
     }

@@ -352,3 +352,24 @@ fn statements_change_a_database() {
     let (code, error) = sandbox.fails(&["sql", "--explain", "db", "DROP TABLE t"]);
     assert_eq!((code, error.as_str()), (2, "error: --explain is for SELECT\n"));
 }
+
+#[test]
+fn what_is_not_a_database_is_named() {
+    let sandbox = Sandbox::new("not-a-database");
+    sandbox.write("file.csv", "id\n1\n");
+    std::fs::create_dir(sandbox.0.join("empty")).unwrap();
+    let (code, error) = sandbox.fails(&["check", "file.csv"]);
+    assert_eq!((code, error.as_str()), (2, "error: file.csv: not an Esker database, but a file\n"));
+    let (code, error) = sandbox.fails(&["check", "empty"]);
+    assert_eq!((code, error.as_str()), (3, "error: empty: no database in this directory\n"));
+    assert_eq!(std::fs::read_dir(sandbox.0.join("empty")).unwrap().count(), 0);
+}
+
+#[test]
+fn a_header_that_is_not_text_is_refused() {
+    let sandbox = Sandbox::new("header");
+    std::fs::write(sandbox.0.join("a.csv"), b"id,na\xffme\n1,x\n").unwrap();
+    let (code, error) = sandbox.fails(&["load", "db", "t", "a.csv"]);
+    assert!(code == 2 && error.contains("a.csv:1: column 2"), "{error}");
+    assert!(error.contains("expected a name in UTF-8"), "{error}");
+}

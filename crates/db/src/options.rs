@@ -79,7 +79,8 @@ impl Options {
         self
     }
 
-    /// The most memory that groups, indexes, visibility and loads may take, in bytes.
+    /// The most memory that groups, indexes, visibility and loads may take, in bytes. The finished
+    /// segments of a memory database are not counted, nor are the copies of [`Options::paranoid`].
     #[must_use]
     pub fn memory_limit(mut self, bytes: u64) -> Self {
         self.memory_limit_bytes = bytes;

@@ -5,6 +5,8 @@
 
 use std::borrow::Cow;
 
+use esker_format::batch::check_value;
+use esker_format::row::VALUE_BYTES_MAX;
 use esker_format::text::{self, TimestampParser, shown};
 use esker_format::{Batch, Column, DataType, Field, Schema, Values, VariableValues};
 
@@ -160,12 +162,13 @@ impl Block<'_> {
 
     /// Checks the rows that were read last against the limit of their field.
     fn check_lengths(&self, field: &Field, column: &Column) -> std::result::Result<(), Misfit> {
-        if field.length_max.is_none() {
-            return Ok(());
-        }
+        let Values::Variable(values) = &column.values else { return Ok(()) };
         let first = column.len() - self.spans.len() / self.columns.max(1);
         let misfit = |row| Misfit { row: row - first, is_null: false };
-        let too_long = |row: &usize| field.check_length(column.value(*row)).is_err();
+        let too_long = |row: &usize| {
+            values.get(*row).len() > VALUE_BYTES_MAX
+                || field.length_max.is_some() && field.check_length(column.value(*row)).is_err()
+        };
         (first..column.len()).find(too_long).map_or(Ok(()), |row| Err(misfit(row)))
     }
 
@@ -183,10 +186,16 @@ impl Block<'_> {
             let spelling = shown(raw);
             format!("the field is declared not null, found NULL (spelled {spelling})")
         } else {
-            let limit = field.and_then(|f| f.length_max);
-            let limit = limit.map_or(String::new(), |most| format!(" of at most {most}"));
-            let expected = format!("{}{limit}", text::expected(data_type));
-            format!("expected {expected}, found {}", shown(&unquoted(raw, self.has_quotes)))
+            let plain = unquoted(raw, self.has_quotes);
+            let value = std::str::from_utf8(&plain).map(|text| text::parse_value(text, data_type));
+            // What reads as a value is one that the field refuses: it is too long.
+            match (value, field) {
+                (Ok(Ok(value)), Some(field)) => match check_value(field, value.as_ref()) {
+                    Err(e) => e.to_string(),
+                    Ok(()) => format!("refused {}", shown(&plain)),
+                },
+                _ => format!("expected {}, found {}", text::expected(data_type), shown(&plain)),
+            }
         };
         let line = tokenizer::lines_before(self.bytes, span.map_or(0, |s| s.start())) + 1;
         let name = self.layout.columns.get(source).map_or("", String::as_str);

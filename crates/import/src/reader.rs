@@ -245,9 +245,16 @@ impl Opening<'_> {
         let (options, bytes) = (&self.options, chunk.bytes());
         let lines = empty.iter().map(|chunk| lines_of(chunk.bytes())).sum::<u64>();
         if options.header {
-            let names = spans.iter().map(|span| chunk::unquoted(span.of(bytes), true));
-            let names: Vec<_> = names.map(|n| String::from_utf8_lossy(&n).into_owned()).collect();
             self.lines = lines + tokenizer::lines_before(bytes, start);
+            let names = spans.iter().map(|span| chunk::unquoted(span.of(bytes), true));
+            let names = names.enumerate().map(|(position, name)| {
+                String::from_utf8(name.into_owned()).map_err(|e| {
+                    let found = esker_format::text::shown(e.as_bytes());
+                    let error = Error::data(format!("expected a name in UTF-8, found {found}"));
+                    error.on_line(self.lines + 1).in_column(position, "")
+                })
+            });
+            let names: Vec<String> = names.collect::<Result<_>>()?;
             self.check_names(&names)?;
             self.lines = lines + tokenizer::lines_before(bytes, end);
             chunk.skip(end);

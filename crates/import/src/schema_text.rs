@@ -227,7 +227,8 @@ impl<'a> Parser<'a> {
         self.position += 1;
         let word = self.word();
         let length = word.parse().ok().filter(|length| *length > 0);
-        let length = length.ok_or_else(|| self.unexpected("a length of at least 1"))?;
+        let length =
+            length.ok_or_else(|| self.unexpected(&format!("a length of 1 to {}", u32::MAX)))?;
         self.position += word.len();
         if in_parentheses {
             self.expect(')', "`)`")?;

@@ -135,7 +135,8 @@ fn read_error(error: std::io::Error, operation: &str) -> Error {
         Ok(machine) => machine.into(),
         Err(other) => match other.kind() {
             std::io::ErrorKind::UnexpectedEof => {
-                Error::data(format!("{operation}: the file is cut short"))
+                let end = "the file is cut short, or something follows what is compressed";
+                Error::data(format!("{operation}: {end}"))
             }
             _ if operation.starts_with("decompress") => Error::data(message),
             _ => Error::new(ErrorKind::Io, message),

@@ -18,6 +18,8 @@
 //! * Division by zero, and remainder by zero, is NULL, as in SQLite; also of floats.
 //! * Numbers compare exactly across types. NaN equals itself and is greater than all numbers.
 //! * NULL sorts before every value unless the order says otherwise; NULLs are one group.
+//! * A text constant beside a date, UUID, address, … is one; beside bytes it is its characters in
+//!   UTF-8, and `X'ff00'` is written in digits.
 //! * `LIKE` regards case, `ILIKE` does not.
 //! * Whether a query fails never depends on encodings, zone maps or threads: conditions that may
 //!   fail see only the rows that pass all others of the same AND.

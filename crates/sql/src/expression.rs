@@ -77,7 +77,11 @@ impl Names {
                 format: None,
                 ..
             } => {
-                let data_type = type_name::convert(data_type)?;
+                let name = data_type;
+                let data_type = type_name::convert(name)?;
+                if type_name::length(name, data_type)?.is_some() {
+                    return Err(unsupported("a length in CAST", expr));
+                }
                 Ok(Expr::Cast(Box::new(self.convert(operand)?), data_type))
             }
             E::Function(function) => self.function(function),

@@ -1,7 +1,7 @@
 //! Constants.
 
-use esker_format::Value;
 use esker_format::text::parse_value;
+use esker_format::{DataType, Value};
 use sqlparser::ast;
 
 use crate::statement::unsupported;
@@ -25,7 +25,11 @@ pub(crate) fn typed(string: &ast::TypedString) -> Result<Value> {
     let ast::Value::SingleQuotedString(text) = &string.value.value else {
         return Err(unsupported("this kind of constant", string));
     };
-    Ok(parse_value(text, type_name::convert(&string.data_type)?)?)
+    let data_type = type_name::convert(&string.data_type)?;
+    if type_name::length(&string.data_type, data_type)?.is_some() || data_type == DataType::Bytes {
+        return Err(unsupported("this kind of constant", string));
+    }
+    Ok(parse_value(text, data_type)?)
 }
 
 /// Whole numbers are integers, and must fit one; with a point or an exponent they are floats.

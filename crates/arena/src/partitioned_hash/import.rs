@@ -73,15 +73,21 @@ impl<'a> Import<'a> {
         let place = (lowest, self.depth);
         let done =
             self.index.build(&mut take, &mut draft, entries, place, self.limits, &mut leaves);
+        let done = done.and_then(|()| self.note(part, entries.len() as u64, &mut leaves));
+        self.index.give_back(&mut self.index.write(), &leaves);
+        done
+    }
+
+    /// Takes what was built of a part, unless it was there before.
+    fn note(&self, part: u64, entries: u64, leaves: &mut Vec<Leaf>) -> Result<(), ArenaError> {
         let mut built = self.built.lock().unwrap_or_else(PoisonError::into_inner);
-        built.leaves.append(&mut leaves);
-        done?;
-        built.entries += entries.len() as u64;
         let word = usize::try_from(part / 64).ok().and_then(|word| built.parts.get_mut(word));
         match word {
             Some(word) if *word >> (part % 64) & 1 == 0 => *word |= 1 << (part % 64),
             _ => return Err(ArenaError::invalid_input(format!("part {part} was built before"))),
         }
+        built.entries += entries;
+        built.leaves.append(leaves);
         Ok(())
     }
 

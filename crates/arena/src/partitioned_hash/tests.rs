@@ -199,6 +199,11 @@ fn an_import_takes_each_part_once_and_by_any_thread() {
     let kind = |result: Result<(), crate::ArenaError>| result.unwrap_err().kind();
     assert_eq!(kind(import.build(0, parts[1])), ArenaErrorKind::InvalidInput);
     assert_eq!(kind(import.build(0, parts[0])), ArenaErrorKind::InvalidInput);
+    import.finish().unwrap();
+    assert_eq!(index.len(), entries.len(), "a part that was refused is not counted");
+    let index = self::index();
+    let import = index.start_import(50_000).unwrap();
+    (0..).zip(&parts).for_each(|(number, part)| import.build(number, part).unwrap());
     drop(import);
     assert!(index.is_empty() && index.memory_bytes() > before);
     // The memory of the import that was given up serves the next one.

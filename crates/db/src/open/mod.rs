@@ -54,7 +54,7 @@ impl Engine {
             }
             files.create_dir_all(dir)?;
         }
-        check_ours(&environment, dir)?;
+        check_ours(&environment, dir, &options)?;
         let mode = if options.read_only { LockMode::Shared } else { LockMode::Exclusive };
         let holder = format!("process {}", std::process::id());
         let lock = files.lock(&dir.join(LOCK_FILE), mode, &holder)?;
@@ -149,8 +149,15 @@ fn new_arena(options: &Options) -> Result<Arc<Arena>> {
 }
 
 /// Refuses a directory that holds other people's files and none of ours.
-fn check_ours(environment: &Environment, dir: &Path) -> Result<()> {
-    let names = environment.files.list(dir)?;
+fn check_ours(environment: &Environment, dir: &Path, options: &Options) -> Result<()> {
+    let names = match environment.files.list(dir) {
+        Ok(names) => names,
+        Err(_) if is_file(environment, dir) => {
+            let dir = dir.display();
+            return Err(Error::invalid(format!("{dir}: not an Esker database, but a file")));
+        }
+        Err(e) => return Err(e.into()),
+    };
     let ours = |name: &String| {
         name == LOCK_FILE || ["log-", "checkpoint-"].iter().any(|p| parse_number(name, p).is_some())
     };
@@ -160,8 +167,17 @@ fn check_ours(environment: &Environment, dir: &Path) -> Result<()> {
             let message = format!("{dir}: not an Esker database; it holds {first:?}");
             Err(Error::invalid(message))
         }
+        None if options.read_only || !options.create => {
+            let message = format!("{}: no database in this directory", dir.display());
+            Err(Error::new(ErrorKind::NotFound, message))
+        }
         _ => Ok(()),
     }
+}
+
+fn is_file(environment: &Environment, path: &Path) -> bool {
+    let file = environment.files.open(path, OpenMode::Read);
+    file.is_ok_and(|file| file.read_exact_at(&mut [0], 0).is_ok())
 }
 
 fn has_log(environment: &Environment, dir: &Path) -> Result<bool> {

@@ -6,7 +6,7 @@ use esker_format::{DataType, Value};
 
 use super::bound::{Bound, Comparison, Node};
 use super::scope::Scope;
-use super::typing::{common_type, convert, make_comparable, typed};
+use super::typing::{common_type, convert, is_written_as_text, make_comparable, typed};
 use crate::exec::fold;
 use crate::model::{Expr, Operator, Typing};
 use crate::predicate::Pattern;
@@ -270,8 +270,16 @@ fn pattern(operator: Operator, operands: Vec<Bound>) -> Result<Bound> {
 
 fn to_common_type(operands: Vec<Bound>) -> Result<(Vec<Bound>, DataType)> {
     let mut common = None;
-    for operand in &operands {
+    // A text constant is taken for what it stands beside.
+    let is_text_constant =
+        |o: &Bound| o.data_type == Some(DataType::Text) && o.as_literal().is_some();
+    for operand in operands.iter().filter(|o| !is_text_constant(o)) {
         common = common_type(common, operand.data_type)?;
+    }
+    for operand in operands.iter().filter(|o| is_text_constant(o)) {
+        if !common.is_some_and(is_written_as_text) {
+            common = common_type(common, operand.data_type)?;
+        }
     }
     let data_type = common.unwrap_or(DataType::Text);
     let operands = operands.into_iter().map(|o| convert(o, data_type)).collect::<Result<_>>()?;
@@ -300,10 +308,11 @@ fn case(operands: Vec<Bound>) -> Result<Bound> {
 }
 
 fn cast(operand: Bound, to: DataType) -> Result<Bound> {
-    use DataType::{Bool, Bytes, Date, Text, Timestamp};
+    use DataType::{Bool, Bytes, Date, Ipv6, Text, Time, Timestamp, Uuid};
     let Some(from) = operand.data_type else { return convert(operand, to) };
     let possible = match (from, to) {
         _ if from == to => return Ok(operand),
+        (Bytes, Uuid | Ipv6) | (Uuid | Ipv6, Bytes) | (Timestamp, Time) => true,
         (Bytes, _) | (_, Bytes) => from == Text,
         (_, Text) | (Text, _) | (Date, Timestamp) | (Timestamp, Date) => true,
         (Bool, to) => to.is_integer(),

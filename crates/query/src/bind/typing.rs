@@ -37,7 +37,7 @@ pub(crate) fn convert(bound: Bound, to: DataType) -> Result<Bound> {
 }
 
 /// Types whose constants are written as text: beside one, a text constant is taken for one.
-fn is_written_as_text(data_type: DataType) -> bool {
+pub(crate) fn is_written_as_text(data_type: DataType) -> bool {
     use DataType::{Bytes, Date, Ipv4, Ipv6, Time, Timestamp, Uuid};
     matches!(data_type, Bytes | Date | Timestamp | Time | Uuid | Ipv4 | Ipv6)
 }

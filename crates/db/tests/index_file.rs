@@ -1,0 +1,42 @@
+//! An index file of many pieces, opened by few and many spans, finds every key.
+#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
+
+mod fixture;
+
+use esker::{Batch, DataType, Options, Schema, Value};
+use fixture::Directory;
+
+#[test]
+fn an_index_file_of_many_pieces_leads_to_every_key() {
+    let schema = Schema::builder().field("id", DataType::U64).primary_key(["id"]).build().unwrap();
+    for rows in [70_000u64, 300_000] {
+        let dir = Directory::new("pieces");
+        {
+            let db = Options::new().index_file_limit(1).open(&dir.0).unwrap();
+            let t = db.create_table("t", schema.clone()).unwrap();
+            let mut load = t.load().unwrap();
+            let mut batch = Batch::empty(&schema);
+            (0..rows).for_each(|id| batch.push_row(&schema, &[Value::Uint(id)]).unwrap());
+            load.push(batch).unwrap();
+            load.finish().unwrap();
+            db.wait_idle().unwrap();
+            db.checkpoint().unwrap();
+            assert!(dir.files().iter().any(|f| f.starts_with("index")), "{:?}", dir.files());
+            // Beside the file's: a segment that it does not cover.
+            let mut load = t.load().unwrap();
+            (rows..rows + 70_000).for_each(|id| load.push_row(&[Value::Uint(id)]).unwrap());
+            load.finish().unwrap();
+            db.close().unwrap();
+        }
+        let db = Options::new().read_only(true).open(&dir.0).unwrap();
+        let t = db.table("t").unwrap();
+        let missing: Vec<u64> =
+            (0..rows + 70_000).filter(|id| !t.exists(&[Value::Uint(*id)]).unwrap()).collect();
+        assert!(
+            missing.is_empty(),
+            "{} keys are lost of {rows}: {:?}",
+            missing.len(),
+            &missing[..missing.len().min(5)]
+        );
+    }
+}
