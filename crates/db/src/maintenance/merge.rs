@@ -30,6 +30,8 @@ const DEAD_SHARE: u64 = 20;
 const MEMORY_DEAD_SHARE: u64 = 4;
 /// The longest that a table whose merges fail is left alone, in seconds.
 const BACK_OFF_SECONDS_MAX: u64 = 300;
+/// The shortest time until the next look, when another thread is at the merge that is due.
+const LOOK_AGAIN_MIN: Duration = Duration::from_millis(10);
 
 impl Engine {
     /// Merges what is most due in some table. False when nothing is. Tables whose last merge failed
@@ -107,7 +109,7 @@ impl Engine {
         let now = self.environment.clock.monotonic_ns();
         let state = self.maintenance_state();
         let next = state.back_off.values().map(|(_, until)| *until).min()?;
-        Some(Duration::from_nanos(next.saturating_sub(now).max(1)))
+        Some(Duration::from_nanos(next.saturating_sub(now)).max(LOOK_AGAIN_MIN))
     }
 
     fn merge(
@@ -218,3 +220,6 @@ fn smallest(mut segments: Vec<Unit>, texts: &[usize], column_bytes_max: u64) -> 
     segments.sort_by_key(Unit::id);
     Ok(segments)
 }
+
+#[cfg(test)]
+mod tests;
