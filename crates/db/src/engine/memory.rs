@@ -86,7 +86,8 @@ impl Engine {
 
     /// Makes a load's reservation at least so large, if there is as much.
     pub(crate) fn reserve_for_load(&self, held: &mut Reservation, bytes: u64) -> bool {
-        held.grow(bytes, self.load_share(), self.load_mark())
+        let share = self.load_share();
+        bytes <= share && held.grow(bytes, share, self.load_mark())
     }
 
     /// The same, once sealing has made as much room as it can.
@@ -97,7 +98,9 @@ impl Engine {
         let mut failures = None;
         while !self.reserve_for_load(held, bytes) {
             let loads = self.arena.used_by(Category::Load) - held.bytes();
-            if loads + bytes > self.load_share() || !self.seal_for_memory(&mut failures)? {
+            if loads.saturating_add(bytes) > self.load_share()
+                || !self.seal_for_memory(&mut failures)?
+            {
                 return Ok(false);
             }
         }
@@ -109,9 +112,10 @@ impl Engine {
         let loads = self.arena.used_by(Category::Load).saturating_sub(held.bytes());
         let others = self.arena.used_bytes().saturating_sub(held.bytes());
         let (limit, share) = (self.memory_limit_bytes, self.load_share());
-        let by_share = (loads + bytes).div_ceil(5) * 8 + 8;
-        let by_mark = ((others + bytes) * 40).div_ceil(31).max((others + bytes) / 7 * 8)
-            + 2 * HEADROOM_BYTES_MIN;
+        let (of_loads, of_all) = (loads.saturating_add(bytes), others.saturating_add(bytes));
+        let by_share = of_loads.div_ceil(5).saturating_mul(8).saturating_add(8);
+        let by_mark = of_all.saturating_mul(40).div_ceil(31).max((of_all / 7).saturating_mul(8));
+        let by_mark = by_mark.saturating_add(2 * HEADROOM_BYTES_MIN);
         let enough = by_share.max(by_mark);
         let message = format!(
             "a bulk load or appender needs {bytes} bytes of memory for its next rows; {others} \

@@ -1,5 +1,6 @@
 use std::sync::atomic::Ordering;
 
+use esker_arena::{Category, Reservation};
 use esker_format::{DataType, Schema};
 use esker_vfs::sim::{Options as SimOptions, Simulation};
 use esker_vfs::{Step, Task};
@@ -54,4 +55,21 @@ fn a_drop_beside_a_seal_counts_no_frozen_bytes_twice() {
         db.wait_idle().unwrap();
         assert_eq!(frozen(&db), (0, 0));
     }
+}
+
+/// Writers are held back where memory is short; a load stops short of that.
+#[test]
+fn loads_leave_memory_to_writers() {
+    let db = Options::new().memory_limit(64 << 20).memory().unwrap();
+    let t = db.create_table("events", events()).unwrap();
+    let engine = db.engine();
+    let mut others = Reservation::new(&engine.arena, Category::Other);
+    let free = engine.load_mark() - engine.arena.used_bytes();
+    assert!(others.grow(free - (1 << 20), u64::MAX, u64::MAX));
+    let mut held = Reservation::new(&engine.arena, Category::Load);
+    assert!(engine.reserve_for_load(&mut held, 1 << 19));
+    assert!(!engine.reserve_for_load(&mut held, 2 << 20));
+    assert!(!engine.seal_for_load(&mut held, 2 << 20).unwrap());
+    assert!(!engine.is_short_of_memory());
+    t.insert(&["x".into()]).unwrap();
 }
