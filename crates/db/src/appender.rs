@@ -88,7 +88,7 @@ impl Appender {
         }
         if self.bytes + bytes > PAYLOAD_BYTES_MAX {
             // A row that is too large for a commit with others may still be one of its own.
-            self.flush()?;
+            self.commit()?;
         }
         if self.memory_with(bytes) > self.held.bytes() {
             self.find_memory(bytes)?;
@@ -101,7 +101,7 @@ impl Appender {
         self.bytes += bytes;
         self.gathered += 1;
         if self.gathered >= BATCH_ROWS || self.bytes >= BATCH_BYTES {
-            self.flush()?;
+            self.commit()?;
         }
         Ok(())
     }
@@ -141,23 +141,34 @@ impl Appender {
         Ok(())
     }
 
-    /// Commits what has been appended.
+    /// Commits what has been appended, and gives the memory for it back.
     ///
     /// # Errors
     /// `AlreadyExists` when a key does: none of the rows since the last flush is added then.
     pub fn flush(&mut self) -> Result<()> {
+        let result = self.commit();
+        self.batch = Batch::empty(&self.schema);
+        self.held.shrink(0);
+        result
+    }
+
+    /// Commits what has been appended. More rows are likely to come: columns keep their memory.
+    fn commit(&mut self) -> Result<()> {
         self.bytes = 0;
         self.gathered = 0;
-        if !self.batch.is_empty() {
+        if self.generated {
+            if self.batch.is_empty() {
+                return Ok(());
+            }
             let result = self.table.engine.commit_batch(self.table.core.id(), &self.batch);
             self.batch.columns.iter_mut().for_each(esker_format::Column::clear);
-            result?;
+            return result.map(drop);
         }
-        if !self.rows.is_empty() {
-            let rows = std::mem::take(&mut self.rows);
-            self.table.insert_many(&rows)?;
-        }
-        Ok(())
+        let rows = std::mem::take(&mut self.rows);
+        let result = if rows.is_empty() { Ok(()) } else { self.table.insert_many(&rows).map(drop) };
+        drop(rows);
+        self.held.shrink(0);
+        result
     }
 
     /// Commits what is left and ends the stream.
