@@ -179,3 +179,58 @@ fn what_appenders_gather_is_counted_and_too_many_are_refused() {
     appender.finish().unwrap();
     assert_eq!(t.count().unwrap(), 1);
 }
+
+#[test]
+fn a_reservation_of_nonsense_is_refused() {
+    let db = Options::new().memory_limit(64 << 20).memory().unwrap();
+    let t = db.create_table("texts", texts("number")).unwrap();
+    let mut load = t.load().unwrap();
+    load.reserve_input(1 << 20).unwrap();
+    for bytes in [u64::MAX, u64::MAX - 1, u64::MAX / 2, u64::MAX / 8, 1 << 40] {
+        for load in [&mut load, &mut t.load().unwrap()] {
+            let e = load.reserve_input(bytes).unwrap_err();
+            assert_eq!(e.kind(), ErrorKind::OverBudget, "{e}");
+        }
+    }
+    assert_eq!(db.info().memory.loads, 1 << 20);
+}
+
+/// Segments are sized by the limit, not by what is free of it.
+#[test]
+fn a_batch_is_not_refused_where_its_rows_fit() {
+    let schema = texts("number");
+    for by_row in [true, false] {
+        let dir = Directory::new("load-batch");
+        let db = Options::new().memory_limit(64 << 20).open(&dir.0).unwrap();
+        let t = db.create_table("texts", schema.clone()).unwrap();
+        let mut load = t.load().unwrap();
+        load.reserve_input(26 << 20).unwrap();
+        if by_row {
+            (0..8_000).for_each(|id| load.push_row(&row(id, 1_000)).unwrap());
+        } else {
+            load.push(batch(&schema, 0..8_000, 1_000)).unwrap();
+        }
+        assert_within(&db, 64 << 20);
+        load.finish().unwrap();
+        assert_eq!((t.count().unwrap(), db.info().memory.loads), (8_000, 0));
+    }
+}
+
+#[test]
+fn an_appender_that_has_flushed_holds_nothing() {
+    let db = Options::new().memory_limit(64 << 20).memory().unwrap();
+    let generated = Schema::builder().field("text", DataType::Text).build().unwrap();
+    let keyed = db.create_table("keyed", texts("number")).unwrap();
+    let generated = db.create_table("generated", generated).unwrap();
+    let (mut keyed, mut generated) = (keyed.appender(), generated.appender());
+    for round in 0..2 {
+        for id in round * 4_000..(round + 1) * 4_000 {
+            keyed.append(&row(id, 1_000)).unwrap();
+            generated.append(&["x".repeat(1_000).into()]).unwrap();
+        }
+        assert!(db.info().memory.loads > 0);
+        keyed.flush().unwrap();
+        generated.flush().unwrap();
+        assert_eq!(db.info().memory.loads, 0);
+    }
+}

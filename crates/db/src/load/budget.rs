@@ -11,11 +11,12 @@
 //!    segments are being written      ─► wait until one is done
 //!    groups can be sealed            ─► have them sealed
 //!    some rows have been gathered    ─► write them, few as they are
+//!    more than one row is to come    ─► try with half of them
 //!    none of it                      ─► refuse with the number needed
 //! ```
 
 use esker_arena::{Category, Reservation};
-use esker_format::{Batch, Column, Schema};
+use esker_format::{Batch, Column, Schema, Value};
 
 use crate::engine::Engine;
 
@@ -69,6 +70,14 @@ impl Budget {
         }
     }
 
+    /// What the gathered rows of a small load take as rows of values, which a commit that looks
+    /// each key up is made of.
+    pub fn rows_cost(fields: usize, rows: usize, bytes: usize) -> u64 {
+        let row = size_of::<Vec<Value>>() + fields * size_of::<Value>();
+        let values = (rows as u64).saturating_mul(row as u64);
+        GATHERED_FACTOR.saturating_mul(values.saturating_add(bytes as u64))
+    }
+
     fn writing(&self, rows: usize, bytes: u64, largest: u64) -> u64 {
         let written = self.write_factor * bytes + WRITE_BYTES.min(GATHERED_FACTOR * bytes);
         ENCODED_FACTOR * largest + written + self.row_bytes * rows as u64
@@ -109,6 +118,22 @@ impl Gathered {
         let (bytes, largest) = (columns().sum(), columns().max().unwrap_or_default());
         let writing = budget.writing(self.batch.len(), bytes, largest);
         self.held.shrink(capacity(&self.batch) + writing);
+    }
+
+    /// Counts the batch and so many bytes more, for rows made of it. False, and nothing changed,
+    /// when there is no memory.
+    pub fn settle_as_rows(&mut self, engine: &Engine, rows_cost: u64) -> bool {
+        let needed = capacity(&self.batch) + rows_cost;
+        if !engine.reserve_for_load(&mut self.held, needed) {
+            return false;
+        }
+        self.held.shrink(needed);
+        true
+    }
+
+    /// Has an empty batch set memory aside?
+    pub fn is_spare(&self) -> bool {
+        self.batch.is_empty() && self.capacity > 0
     }
 
     /// Empties the batch and keeps its memory.

@@ -6,8 +6,8 @@
 //! finish ─► sync directory ─► number the frame that names the files ─► one word makes all real
 //! ```
 //!
-//! * Rows go to segment files, not to the log. Small loads (below 64 Ki rows and 12 MiB) are one
-//!   ordinary commit instead.
+//! * Rows go to segment files, not to the log. Small loads (below 64 Ki rows and 12 MiB, and 16 MiB
+//!   as rows of values where keys are looked up) are one ordinary commit instead.
 //! * A loading row stands in the primary index beside whatever else has its key, and nobody sees
 //!   it: its segment's creation commit is not known yet. A writer that meets one gets a retryable
 //!   conflict. A load that meets a row newer than its start gets one, too.
@@ -35,6 +35,8 @@ use worker::Shared;
 /// Loads below both go through the log.
 const SMALL_ROWS: usize = 64 << 10;
 const SMALL_BYTES: usize = 12 << 20;
+/// So do those only that take no more as rows of values, where each key is looked up.
+const SMALL_ROWS_COST: u64 = 16 << 20;
 
 /// What a load did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -109,16 +111,25 @@ impl Load {
         check_batch(self.schema(), &batch, self.rows)?;
         self.rows += batch.len() as u64;
         let limit = self.shared.table.engine.options.segment_rows_max;
+        // Halved while there is no memory for as many rows at a time.
+        let mut rows_max = batch.len();
         let mut start = 0;
         while start < batch.len() {
-            let most = (batch.len() - start).min(limit - self.gathered.batch.len().min(limit));
+            let left = limit - self.gathered.batch.len().min(limit);
+            let most = (batch.len() - start).min(left).min(rows_max);
             let room = self.budget.segment_bytes.saturating_sub(self.gathered.bytes);
             if most == 0 || room == 0 {
                 self.write_segment()?;
                 continue;
             }
             let (count, bytes) = rows_that_fit(&batch, start, most, room);
-            self.make_room(count, bytes)?;
+            if !self.make_room(count, bytes)? {
+                if count == 1 {
+                    return Err(self.refuse(1, bytes));
+                }
+                rows_max = count / 2;
+                continue;
+            }
             for (to, from) in self.gathered.batch.columns.iter_mut().zip(&batch.columns) {
                 to.append(&ColumnSlice::from(from).rows(start, start + count))?;
             }
@@ -135,7 +146,9 @@ impl Load {
     pub fn push_row(&mut self, row: &[Value]) -> Result<()> {
         let variable = |v: &Value| v.as_ref().as_bytes().map_or(8, |b| b.len() + 4);
         let bytes = row.iter().map(variable).sum::<usize>();
-        self.make_room(1, bytes)?;
+        if !self.make_room(1, bytes)? {
+            return Err(self.refuse(1, bytes));
+        }
         self.gathered.batch.push_row(&self.shared.schema, row)?;
         self.gathered.bytes += bytes;
         self.rows += 1;
@@ -150,15 +163,20 @@ impl Load {
         self.shared.wait_below(1)
     }
 
-    /// Has memory for some more rows counted.
+    /// Has memory for some more rows counted. False when there is not enough, even for them alone.
     #[inline]
-    fn make_room(&mut self, rows: usize, bytes: usize) -> Result<()> {
+    fn make_room(&mut self, rows: usize, bytes: usize) -> Result<bool> {
         let needed = self.gathered.needed_with(&self.budget, rows, bytes);
-        if needed <= self.gathered.held.bytes() { Ok(()) } else { self.find_room(rows, bytes) }
+        if needed <= self.gathered.held.bytes() { Ok(true) } else { self.find_room(rows, bytes) }
+    }
+
+    fn refuse(&self, rows: usize, bytes: usize) -> Error {
+        let needed = self.gathered.needed_with(&self.budget, rows, bytes);
+        self.shared.table.engine.refuse_load(&self.gathered.held, needed)
     }
 
     #[cold]
-    fn find_room(&mut self, rows: usize, bytes: usize) -> Result<()> {
+    fn find_room(&mut self, rows: usize, bytes: usize) -> Result<bool> {
         let shared = Arc::clone(&self.shared);
         let engine = &shared.table.engine;
         loop {
@@ -167,21 +185,26 @@ impl Load {
             // More than is needed now, so that this is not asked for each row.
             let ample = needed + needed / 4;
             if engine.reserve_for_load(held, ample) || engine.reserve_for_load(held, needed) {
-                return Ok(());
+                return Ok(true);
             }
             if shared.free_spares() {
                 continue;
             }
+            if self.gathered.is_spare() {
+                self.gathered = Gathered::fresh(Batch::empty(&shared.schema), engine);
+                continue;
+            }
+            let held = &mut self.gathered.held;
             if self.gathered.bytes >= self.budget.segment_bytes / 4 {
                 self.write_segment()?;
             } else if shared.is_writing() {
                 shared.wait_for_one()?;
             } else if engine.seal_for_load(held, needed)? {
-                return Ok(());
+                return Ok(true);
             } else if !self.gathered.batch.is_empty() {
                 self.write_segment()?;
             } else {
-                return Err(engine.refuse_load(held, needed));
+                return Ok(false);
             }
         }
     }
@@ -211,10 +234,7 @@ impl Load {
     /// As for [`Load::push`], and what the disk says. Nothing is loaded then, except after
     /// `OutcomeUnknown`.
     pub fn finish(mut self) -> Result<LoadReport> {
-        let gathered = self.gathered.batch.len();
-        let small = gathered < SMALL_ROWS && self.gathered.bytes < SMALL_BYTES;
-        let limit = self.shared.table.engine.options.segment_rows_max;
-        if self.started == 0 && small && gathered < limit {
+        if self.started == 0 && self.takes_the_log() {
             return self.finish_small();
         }
         self.write_segment()?;
@@ -240,6 +260,21 @@ impl Load {
         engine.wake_maintenance();
         engine.acknowledge(ticket)?;
         Ok(LoadReport { rows: self.rows, segments: segments.len(), commit: ticket.commit() })
+    }
+
+    /// Do the gathered rows go through the log? Counts what they take then.
+    fn takes_the_log(&mut self) -> bool {
+        let engine = &self.shared.table.engine;
+        let (rows, bytes) = (self.gathered.batch.len(), self.gathered.bytes);
+        let limit = engine.options.segment_rows_max.min(SMALL_ROWS);
+        if rows == 0 || rows >= limit || bytes >= SMALL_BYTES {
+            return rows == 0;
+        }
+        if self.schema().key_positions().is_empty() {
+            return true;
+        }
+        let cost = Budget::rows_cost(self.schema().fields().len(), rows, bytes);
+        cost <= SMALL_ROWS_COST && self.gathered.settle_as_rows(engine, cost)
     }
 
     fn finish_small(&mut self) -> Result<LoadReport> {
@@ -303,3 +338,6 @@ impl Drop for Load {
 pub(crate) fn refused(kind: ErrorKind, key: &str, why: &str) -> Error {
     Error::new(kind, format!("{key} {why}"))
 }
+
+#[cfg(test)]
+mod tests;

@@ -16,7 +16,7 @@ use super::budget::Gathered;
 use super::indexing;
 use crate::engine::{Engine, entry};
 use crate::maintenance::FileSink;
-use crate::{Error, Result, Table};
+use crate::{Error, ErrorKind, Result, Table};
 
 /// What a load and its workers share.
 pub(super) struct Shared {
@@ -99,8 +99,8 @@ impl Shared {
             let mut catalogue = self.engine().lock_for_change()?;
             entry(&mut catalogue, self.table.core.id())?.writer.reserve_row_ids(rows)
         };
-        self.state().running += 1;
-        let task = Worker { shared: Arc::clone(self), gathered: Some(gathered), first_row_id };
+        let running = Some(Running::start(self));
+        let task = Worker { running, gathered: Some(gathered), first_row_id };
         // The handle is not needed: `wait_below` knows when the worker is done.
         drop(self.engine().environment.tasks.spawn("load", Box::new(task)));
         Ok(())
@@ -167,27 +167,59 @@ impl Shared {
     }
 }
 
-struct Worker {
+/// Counts a worker as running until it is dropped: whoever waits for workers hears of the end of
+/// each, even of one that panics or never has its turn.
+pub(super) struct Running {
     shared: Arc<Shared>,
+    ended: bool,
+}
+
+impl Running {
+    pub fn start(shared: &Arc<Shared>) -> Self {
+        shared.state().running += 1;
+        Self { shared: Arc::clone(shared), ended: false }
+    }
+
+    /// Notes what came of it.
+    fn end(mut self, result: Result<()>, spare: (Batch, Reservation)) {
+        self.ended = true;
+        let mut state = self.shared.state();
+        state.spare.push(spare);
+        if let Err(e) = result {
+            state.error.get_or_insert(e);
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        {
+            let mut state = self.shared.state();
+            state.running -= 1;
+            if !self.ended {
+                let message = "writing a segment of a bulk load ended in a panic";
+                state.error.get_or_insert_with(|| Error::new(ErrorKind::Io, message));
+            }
+        }
+        let tasks = &self.shared.engine().environment.tasks;
+        tasks.signal(&self.shared.progress, usize::MAX);
+    }
+}
+
+struct Worker {
+    /// None once the worker is done.
+    running: Option<Running>,
     gathered: Option<Gathered>,
     first_row_id: u64,
 }
 
 impl Task for Worker {
     fn step(&mut self) -> Step {
+        // Both go when this panics: first the rows, then the count.
+        let Some(running) = self.running.take() else { return Step::Done };
         let Some(gathered) = self.gathered.take() else { return Step::Done };
-        let result = self.shared.write(&gathered.batch, self.first_row_id);
-        let spare = gathered.into_spare();
-        {
-            let mut state = self.shared.state();
-            state.running -= 1;
-            state.spare.push(spare);
-            if let Err(e) = result {
-                state.error.get_or_insert(e);
-            }
-        }
-        let tasks = &self.shared.engine().environment.tasks;
-        tasks.signal(&self.shared.progress, usize::MAX);
+        let result = running.shared.write(&gathered.batch, self.first_row_id);
+        running.end(result, gathered.into_spare());
         Step::Done
     }
 }
