@@ -57,31 +57,17 @@ fn execute(statement: &Statement, dir: &Path) -> Result<String> {
             database.create_table(name, schema.clone())?;
             format!("created table {name}")
         }
-        Statement::DropTables { names, if_exists } => drop_tables(&database, names, *if_exists)?,
+        Statement::DropTable { name, if_exists: true } if !database.tables().contains(name) => {
+            format!("no table {name}")
+        }
+        Statement::DropTable { name, .. } => {
+            database.drop_table(name)?;
+            format!("dropped table {name}")
+        }
         Statement::Query(_) | Statement::Explain(_) => String::new(),
     };
     database.close()?;
     Ok(done)
-}
-
-fn drop_tables(database: &Database, names: &[String], if_exists: bool) -> Result<String> {
-    let known = database.tables();
-    // Each drop is a commit of its own, so what is missing is looked for first.
-    if let Some(missing) = names.iter().find(|name| !if_exists && !known.contains(name)) {
-        database.table(missing)?;
-    }
-    let mut dropped = Vec::new();
-    for name in names.iter().filter(|name| known.contains(name)) {
-        if !dropped.contains(&name.as_str()) {
-            database.drop_table(name)?;
-            dropped.push(name.as_str());
-        }
-    }
-    Ok(match dropped.as_slice() {
-        [] => "no such table".to_owned(),
-        [one] => format!("dropped table {one}"),
-        several => format!("dropped tables {}", several.join(", ")),
-    })
 }
 
 fn answer(query: &Query, arguments: &SqlArguments, console: &mut Console<'_>) -> Result<()> {

@@ -14,9 +14,7 @@ fn run(db: &Database, text: &str) -> Result<u64, esker::Error> {
     match parse_statement(text).unwrap_or_else(|e| panic!("{text}: {e}")) {
         Statement::Change(change) => db.change(&change),
         Statement::CreateTable { name, schema, .. } => db.create_table(&name, schema).map(|_| 0),
-        Statement::DropTables { names, .. } => {
-            names.iter().try_for_each(|name| db.drop_table(name)).map(|()| 0)
-        }
+        Statement::DropTable { name, .. } => db.drop_table(&name).map(|()| 0),
         other => panic!("{other:?}"),
     }
 }
@@ -48,7 +46,7 @@ fn people() -> Database {
 fn rows_are_added_changed_and_removed() {
     let db = people();
     assert_eq!(
-        run(&db, "UPDATE people SET age = age + 1, height = 1.5 WHERE age > 40").unwrap(),
+        run(&db, "UPDATE people SET Age = age + 1, height = 1.5 WHERE AGE > 40").unwrap(),
         1
     );
     let found = rows(&db, "SELECT name, age, height FROM people ORDER BY name");
@@ -135,6 +133,10 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
         ("UPDATE people SET age = born", "field \"age\": expected i64, found date"),
         ("UPDATE people SET age = age * 9223372036854775807", "does not fit i64"),
         ("UPDATE people SET size = 1", "unknown field \"size\""),
+        (
+            "UPDATE people SET age = 1 WHERE rowid = 1",
+            "unknown field \"rowid\"; fields: name, age, born, height",
+        ),
         ("UPDATE people SET age = 1 WHERE size = 1", "unknown field \"size\""),
         ("DELETE FROM people WHERE name = 1", "cannot compare text with i64"),
         ("DELETE FROM people USING other WHERE 1 = 1", "not all of"),

@@ -18,6 +18,9 @@ pub const FIELDS_MAX: usize = 1024;
 /// The longest name of a table or field, in bytes.
 pub const NAME_BYTES_MAX: usize = 128;
 
+/// The name of the column of [`Schema::with_row_id`]; it has a control character.
+pub const ROW_ID_NAME: &str = "\0row id";
+
 /// One field of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
@@ -184,22 +187,41 @@ impl Schema {
     /// # Errors
     /// `InvalidInput` naming the fields there are.
     pub fn expect_position(&self, name: &str) -> Result<usize> {
-        self.position(name).ok_or_else(|| {
-            let names: Vec<_> = self.fields.iter().map(|f| f.name.as_str()).collect();
-            Error::invalid(format!("unknown field {name:?}; fields: {}", names.join(", ")))
-        })
+        self.position(name).ok_or_else(|| self.unknown_field(name))
+    }
+
+    /// The position of a field as statements name it: the name as it is, or else the one name that
+    /// differs in case only.
+    ///
+    /// # Errors
+    /// `InvalidInput` naming the fields there are.
+    pub fn resolve(&self, name: &str) -> Result<usize> {
+        let alike = || {
+            let same = |(_, f): &(usize, &Field)| f.name.eq_ignore_ascii_case(name);
+            let mut alike = self.fields.iter().enumerate().filter(same);
+            match (alike.next(), alike.next()) {
+                (Some((position, _)), None) => Some(position),
+                _ => None,
+            }
+        };
+        self.position(name).or_else(alike).ok_or_else(|| self.unknown_field(name))
+    }
+
+    /// The error for a name that no field has.
+    #[must_use]
+    pub fn unknown_field(&self, name: &str) -> Error {
+        let names = self.fields.iter().map(|f| f.name.as_str()).filter(|n| *n != ROW_ID_NAME);
+        let names: Vec<_> = names.collect();
+        Error::invalid(format!("unknown field {name:?}; fields: {}", names.join(", ")))
     }
 
     /// The same with one more field, of row ids (u64), at the end: what statements read to find
-    /// rows again. Its name is none of the others'.
+    /// rows again. Its name, [`ROW_ID_NAME`], is none that a field can have.
     #[must_use]
     pub fn with_row_id(&self) -> Self {
-        let mut name = String::from("rowid");
-        while self.fields.iter().any(|f| f.name.eq_ignore_ascii_case(&name)) {
-            name.push('_');
-        }
         let mut schema = self.clone();
         let (id, data_type) = (FieldId(u16::MAX), DataType::U64);
+        let name = ROW_ID_NAME.to_owned();
         schema.fields.push(Field { id, name, data_type, nullable: false, length_max: None });
         schema
     }

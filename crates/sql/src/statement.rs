@@ -34,11 +34,11 @@ pub enum Statement {
         /// Whether a table of this name is good as it is.
         if_not_exists: bool,
     },
-    /// Remove tables.
-    DropTables {
-        /// Their names.
-        names: Vec<String>,
-        /// Whether those that are not there are passed over.
+    /// Remove a table.
+    DropTable {
+        /// Its name.
+        name: String,
+        /// Whether it is good that there is none.
         if_exists: bool,
     },
 }

@@ -102,6 +102,8 @@ pub(crate) fn drop(drop: ast::Statement) -> Result<Statement> {
     let parts: Vec<String> = names.iter().map(ToString::to_string).collect();
     let if_exists_text = if if_exists { "IF EXISTS " } else { "" };
     refuse_lost(&text, &format!("DROP TABLE {if_exists_text}{}", parts.join(", ")))?;
-    let names = names.iter().map(plain_name).collect::<Result<_>>()?;
-    Ok(Statement::DropTables { names, if_exists })
+    let [name] = names.as_slice() else {
+        return Err(unsupported("dropping several tables in one statement", text));
+    };
+    Ok(Statement::DropTable { name: plain_name(name)?, if_exists })
 }

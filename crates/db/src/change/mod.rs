@@ -3,12 +3,13 @@
 //! An update or delete reads the rows that match as of a snapshot, without a lock. Then, under the
 //! commit lock, it finds each row's newest version by its key; if that is still the one it read,
 //! its new version (or its end) is staged, and all of them become one commit. If some row has
-//! changed meanwhile, nothing is done and the statement begins again at a newer snapshot. So the
-//! statement is one atom at one place in the commit order, and other writers wait only for the
-//! second part.
+//! changed meanwhile, nothing is done and the statement begins again at a newer snapshot. Rows that
+//! others add between the two parts are not among those that match: that is snapshot isolation.
+//! Other writers wait only for the second part.
 
 mod row_ids;
 
+use esker_format::schema::ROW_ID_NAME;
 use esker_format::{Schema, Value, ValueRef};
 use esker_query::model::{Change, Expr, Insert, InsertRows, Query, SelectItem};
 use esker_table::table::{Existing, PreparedPut};
@@ -106,17 +107,20 @@ impl Database {
         exprs: &[Expr],
         make: &MakeRow<'_>,
     ) -> Result<u64> {
+        let mut last = None;
         for _ in 0..ATTEMPTS_MAX {
             let matched = self.matched(table, filter, exprs)?;
             match table.change_found(&matched, make) {
                 Err(e) if e.kind() == ErrorKind::Conflict => {
                     // What is not yet durable is not yet visible: read again when it is.
                     self.engine().acknowledge_published()?;
+                    last = Some(e);
                 }
                 result => return result,
             }
         }
-        let message = format!("other writers kept changing the rows, {ATTEMPTS_MAX} times");
+        let why = last.map_or(String::new(), |e| e.to_string());
+        let message = format!("tried {ATTEMPTS_MAX} times beside other writers: {why}");
         Err(Error::new(ErrorKind::Conflict, message))
     }
 
@@ -125,7 +129,7 @@ impl Database {
         let source = RowIdSource::new(snapshot.rows_as_of());
         let schema = snapshot.schema();
         let mut query = Query::table(table.name());
-        query.select(Expr::field(source.row_id_name()));
+        query.select(Expr::field(ROW_ID_NAME));
         for position in schema.key_positions() {
             if let Some(field) = schema.fields().get(*position) {
                 query.select(Expr::field(&field.name));
@@ -182,7 +186,7 @@ impl Table {
 fn set_positions(schema: &Schema, set: &[(String, Expr)]) -> Result<Vec<usize>> {
     let mut positions = Vec::with_capacity(set.len());
     for (name, _) in set {
-        let position = schema.expect_position(name)?;
+        let position = schema.resolve(name)?;
         if schema.key_positions().contains(&position) {
             let message = format!("field {name:?} is part of the key and cannot be updated");
             return Err(Error::invalid(message));
@@ -202,7 +206,7 @@ fn insert_positions(schema: &Schema, names: &[String]) -> Result<Vec<usize>> {
     }
     let mut positions = Vec::with_capacity(names.len());
     for name in names {
-        let position = schema.expect_position(name)?;
+        let position = schema.resolve(name)?;
         if positions.contains(&position) {
             return Err(Error::invalid(format!("field {name:?} is named twice")));
         }

@@ -34,11 +34,6 @@ impl<'a> RowIdSource<'a> {
         let parts = snapshot.parts().iter().map(|p| part(SourcePart::new(p))).collect();
         Self { schema: snapshot.schema().with_row_id(), parts }
     }
-
-    /// The name of the row ids.
-    pub(super) fn row_id_name(&self) -> &str {
-        self.schema.fields().last().map_or("", |field| field.name.as_str())
-    }
 }
 
 impl Source for RowIdSource<'_> {

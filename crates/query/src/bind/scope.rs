@@ -31,8 +31,7 @@ impl Scope for RowScope<'_> {
     }
 
     fn unknown_field(&self, name: &str) -> Error {
-        let names: Vec<_> = self.schema.fields().iter().map(|f| f.name.as_str()).collect();
-        Error::invalid(format!("unknown field {name:?}; fields: {}", names.join(", ")))
+        self.schema.unknown_field(name).into()
     }
 }
 
@@ -49,16 +48,9 @@ impl Scope for NoScope {
     }
 }
 
-/// The position of a field: the name as it is, or else the one name that differs in case only.
+/// The position of a field: see [`Schema::resolve`].
 pub(crate) fn position(schema: &Schema, name: &str) -> Option<usize> {
-    schema.position(name).or_else(|| {
-        let same = |(_, f): &(usize, &esker_format::Field)| f.name.eq_ignore_ascii_case(name);
-        let mut alike = schema.fields().iter().enumerate().filter(same);
-        match (alike.next(), alike.next()) {
-            (Some((position, _)), None) => Some(position),
-            _ => None,
-        }
-    })
+    schema.resolve(name).ok()
 }
 
 /// The keys and aggregates of a group: what is equal to a key means that key, an aggregate is
