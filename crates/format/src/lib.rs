@@ -30,6 +30,7 @@ mod key_table;
 pub mod row;
 pub mod schema;
 pub mod segment;
+pub mod suggest;
 pub mod text;
 pub mod value;
 

@@ -42,7 +42,7 @@ mod tests;
 
 pub use error::{Error, ErrorKind, Result};
 pub use model::Query;
-pub use options::Options;
+pub use options::{Inputs, Options};
 pub use result::{QueryResult, ResultColumn, Statistics};
 pub use run::{assign, check, constant, execute, explain, scan, stream};
 pub use source::{Part, Source, ZONE_ROWS, Zone};

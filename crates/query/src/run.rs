@@ -7,7 +7,7 @@ use esker_format::{Batch, DataType, Value};
 use crate::bind::{Bound, Program, assign_literal, bind_constant, bind_query};
 use crate::exec;
 use crate::model::{Expr, Query, SelectItem};
-use crate::options::Options;
+use crate::options::{Inputs, Options};
 use crate::result::{QueryResult, ResultColumn, Statistics};
 use crate::source::Source;
 use crate::{Error, Result};
@@ -49,7 +49,7 @@ pub fn stream(
     options: &Options,
     sink: &mut dyn FnMut(Batch) -> Result<ControlFlow<()>>,
 ) -> Result<(Vec<ResultColumn>, Statistics)> {
-    let program = bind_query(query, source.schema())?;
+    let program = bind_query(query, source.schema(), &options.inputs)?;
     let profile = exec::run(&program, source, options, sink)?;
     Ok((columns(&program), profile.statistics()))
 }
@@ -58,8 +58,8 @@ pub fn stream(
 ///
 /// # Errors
 /// `InvalidQuery` naming the clause, the expression and what was expected there.
-pub fn check(query: &Query, source: &dyn Source) -> Result<Vec<ResultColumn>> {
-    bind_query(query, source.schema()).map(|program| columns(&program))
+pub fn check(query: &Query, source: &dyn Source, inputs: &Inputs) -> Result<Vec<ResultColumn>> {
+    bind_query(query, source.schema(), inputs).map(|program| columns(&program))
 }
 
 /// Runs a query, drops its rows, and returns its steps with what they met and took.
@@ -67,7 +67,7 @@ pub fn check(query: &Query, source: &dyn Source) -> Result<Vec<ResultColumn>> {
 /// # Errors
 /// As [`execute`].
 pub fn explain(query: &Query, source: &dyn Source, options: &Options) -> Result<String> {
-    let program = bind_query(query, source.schema())?;
+    let program = bind_query(query, source.schema(), &options.inputs)?;
     let profile = exec::run(&program, source, options, &mut |_| Ok(ControlFlow::Continue(())))?;
     Ok(crate::explain::explain(query, &program, &profile))
 }
@@ -92,19 +92,21 @@ pub fn scan(
 /// The value of an expression that reads no row.
 ///
 /// ```
+/// use esker_query::Inputs;
 /// use esker_query::model::{Expr, Operator};
 ///
+/// let inputs = Inputs::default();
 /// let sum = Expr::literal(1i64).binary(Operator::Add, Expr::literal(2i64));
-/// assert_eq!(esker_query::constant(&sum)?, esker_format::Value::Int(3));
-/// let error = esker_query::constant(&Expr::field("a")).unwrap_err();
+/// assert_eq!(esker_query::constant(&sum, &inputs)?, esker_format::Value::Int(3));
+/// let error = esker_query::constant(&Expr::field("a"), &inputs).unwrap_err();
 /// assert_eq!(error.to_string(), "\"a\": expected a constant, found a name");
 /// # Ok::<(), esker_query::Error>(())
 /// ```
 ///
 /// # Errors
 /// `InvalidQuery` when it names a field or does not type, `OutOfRange` when it cannot be computed.
-pub fn constant(expr: &Expr) -> Result<Value> {
-    match bind_constant(expr)?.as_literal() {
+pub fn constant(expr: &Expr, inputs: &Inputs) -> Result<Value> {
+    match bind_constant(expr, inputs)?.as_literal() {
         Some(value) => Ok(value.clone()),
         None => Err(Error::invalid(format!("{expr}: expected a constant"))),
     }

@@ -7,11 +7,11 @@
 use esker_query::model::{Change, Delete, Insert, InsertRows, OnConflict, Update};
 use sqlparser::ast;
 
-use crate::expression::Names;
+use crate::expression::{Names, Parameters};
 use crate::statement::{shorten, unsupported};
 use crate::{Error, Result, select};
 
-pub(crate) fn insert(insert: ast::Insert) -> Result<Change> {
+pub(crate) fn insert(insert: ast::Insert, parameters: &Parameters) -> Result<Change> {
     use ast::SqliteOnConflict as Or;
     let text = insert.to_string();
     let ast::TableObject::TableName(name) = &insert.table else {
@@ -44,7 +44,7 @@ pub(crate) fn insert(insert: ast::Insert) -> Result<Change> {
     let rows = match *source.body {
         ast::SetExpr::Values(values) => {
             refuse_lost(&source_text, &values.to_string())?;
-            let names = Names::default();
+            let names = Names::new(Vec::new(), parameters);
             let row = |row: &ast::Parens<Vec<ast::Expr>>| {
                 row.content.iter().map(|expr| names.convert(expr)).collect()
             };
@@ -52,15 +52,15 @@ pub(crate) fn insert(insert: ast::Insert) -> Result<Change> {
         }
         body => {
             let body = Box::new(body);
-            InsertRows::Query(select::convert(ast::Query { body, ..*source })?)
+            InsertRows::Query(select::convert(ast::Query { body, ..*source }, parameters)?)
         }
     };
     Ok(Change::Insert(Insert { table, fields, rows, on_conflict }))
 }
 
-pub(crate) fn update(update: ast::Update) -> Result<Change> {
+pub(crate) fn update(update: ast::Update, parameters: &Parameters) -> Result<Change> {
     let text = update.to_string();
-    let (table, names) = one_table(std::slice::from_ref(&update.table), &text)?;
+    let (table, names) = one_table(std::slice::from_ref(&update.table), &text, parameters)?;
     let set: Vec<String> = update.assignments.iter().map(ToString::to_string).collect();
     let filter = where_text(update.selection.as_ref());
     refuse_lost(&text, &format!("UPDATE {} SET {}{filter}", update.table, set.join(", ")))?;
@@ -75,11 +75,11 @@ pub(crate) fn update(update: ast::Update) -> Result<Change> {
     Ok(Change::Update(Update { table, set, filter }))
 }
 
-pub(crate) fn delete(delete: ast::Delete) -> Result<Change> {
+pub(crate) fn delete(delete: ast::Delete, parameters: &Parameters) -> Result<Change> {
     let text = delete.to_string();
     let (ast::FromTable::WithFromKeyword(from) | ast::FromTable::WithoutKeyword(from)) =
         &delete.from;
-    let (table, names) = one_table(from, &text)?;
+    let (table, names) = one_table(from, &text, parameters)?;
     let filter = where_text(delete.selection.as_ref());
     let name = from.first().map_or(String::new(), ToString::to_string);
     refuse_lost(&text, &format!("DELETE FROM {name}{filter}"))?;
@@ -91,8 +91,12 @@ fn where_text(filter: Option<&ast::Expr>) -> String {
     filter.map_or(String::new(), |filter| format!(" WHERE {filter}"))
 }
 
-fn one_table(from: &[ast::TableWithJoins], text: &str) -> Result<(String, Names)> {
-    select::from(from).map_err(|e| e.at(shorten(text)))
+fn one_table(
+    from: &[ast::TableWithJoins],
+    text: &str,
+    parameters: &Parameters,
+) -> Result<(String, Names)> {
+    select::from(from, parameters).map_err(|e| e.at(shorten(text)))
 }
 
 /// A name of one part.

@@ -1,24 +1,29 @@
 //! Expressions.
 
 use std::cell::Cell;
+use std::rc::Rc;
 
-use esker_query::model::{Aggregate, EXPR_DEPTH_MAX as DEPTH_MAX, Expr, Operator};
+use esker_query::model::{EXPR_DEPTH_MAX as DEPTH_MAX, Expr, Function, Operator, Parameter};
 use sqlparser::ast;
 
 use crate::statement::unsupported;
 use crate::{Error, Result, literal, type_name};
 
-/// What the table may be called in qualified names.
-#[derive(Debug, Default)]
+/// The names of a statement's parameters, by position.
+pub(crate) type Parameters = Rc<[String]>;
+
+/// What the table may be called in qualified names, and the parameters.
+#[derive(Debug)]
 pub(crate) struct Names {
     tables: Vec<String>,
+    parameters: Parameters,
     /// How deep the expression at hand lies in others.
     depth: Cell<usize>,
 }
 
 impl Names {
-    pub(crate) fn new(tables: Vec<String>) -> Self {
-        Self { tables, depth: Cell::new(0) }
+    pub(crate) fn new(tables: Vec<String>, parameters: &Parameters) -> Self {
+        Self { tables, parameters: Rc::clone(parameters), depth: Cell::new(0) }
     }
 
     /// Turns a parsed expression into the model's.
@@ -40,7 +45,10 @@ impl Names {
             E::Identifier(name) => Ok(Expr::Field(name.value.clone())),
             E::CompoundIdentifier(names) => self.qualified(names, expr),
             E::Nested(inner) => self.convert(inner),
-            E::Value(value) => literal::convert(&value.value, false).map(Expr::Literal),
+            E::Value(value) => match &value.value {
+                ast::Value::Placeholder(name) => self.parameter(name),
+                value => literal::convert(value, false).map(Expr::Literal),
+            },
             E::TypedString(string) => literal::typed(string).map(Expr::Literal),
             E::BinaryOp { left, op, right } => self.binary(expr, left, op, right),
             E::UnaryOp { op, expr: operand } => self.unary(expr, op, operand),
@@ -84,12 +92,32 @@ impl Names {
                 }
                 Ok(Expr::Cast(Box::new(self.convert(operand)?), data_type))
             }
+            E::IsDistinctFrom(left, right) => self.is_same(left, right).map(not),
+            E::IsNotDistinctFrom(left, right) => self.is_same(left, right),
             E::Function(function) => self.function(function),
+            E::Interval(_) => Err(unsupported("an interval apart from + and -", expr)),
             E::Subquery(_) | E::Exists { .. } | E::InSubquery { .. } => {
                 Err(unsupported("a subquery", expr))
             }
-            other => Err(unsupported("this expression", other)),
+            other => self.special(other),
         }
+    }
+
+    fn parameter(&self, name: &str) -> Result<Expr> {
+        let position = self.parameters.iter().position(|known| known == name);
+        let position = position.and_then(|at| u32::try_from(at).ok());
+        let position =
+            position.ok_or_else(|| Error::invalid(format!("unknown parameter {name}")))?;
+        Ok(Expr::Parameter(Parameter { position, name: name.to_owned() }))
+    }
+
+    /// Equal, or both NULL.
+    fn is_same(&self, left: &ast::Expr, right: &ast::Expr) -> Result<Expr> {
+        let (left, right) = (self.convert(left)?, self.convert(right)?);
+        let is_null = |e: &Expr| Expr::Apply(Operator::IsNull, vec![e.clone()]);
+        let both_null = is_null(&left).and(is_null(&right));
+        let same = left.binary(Operator::Eq, right);
+        Ok(Expr::call(Function::Coalesce, [same, both_null]))
     }
 
     fn qualified(&self, names: &[ast::Ident], expr: &ast::Expr) -> Result<Expr> {
@@ -109,7 +137,7 @@ impl Names {
     fn is_known(&self, operand: &ast::Expr, truth: bool) -> Result<Expr> {
         let operand = self.convert(operand)?;
         let operand = if truth { operand } else { not(operand) };
-        Ok(Expr::Apply(Operator::Coalesce, vec![operand, Expr::literal(false)]))
+        Ok(Expr::call(Function::Coalesce, [operand, Expr::literal(false)]))
     }
 
     fn binary(
@@ -120,12 +148,23 @@ impl Names {
         right: &ast::Expr,
     ) -> Result<Expr> {
         use ast::BinaryOperator as B;
+        match (op, left, right) {
+            (B::Plus, moment, ast::Expr::Interval(interval))
+            | (B::Plus, ast::Expr::Interval(interval), moment) => {
+                return self.shifted(moment, interval, false);
+            }
+            (B::Minus, moment, ast::Expr::Interval(interval)) => {
+                return self.shifted(moment, interval, true);
+            }
+            _ => {}
+        }
         let operator = match op {
             B::Plus => Operator::Add,
             B::Minus => Operator::Subtract,
             B::Multiply => Operator::Multiply,
             B::Divide => Operator::Divide,
             B::Modulo => Operator::Remainder,
+            B::StringConcat => Operator::Concat,
             B::Eq => Operator::Eq,
             B::NotEq => Operator::Neq,
             B::Lt => Operator::Lt,
@@ -207,75 +246,8 @@ impl Names {
         operands.extend(otherwise.map(|e| self.convert(e)).transpose()?);
         Ok(Expr::Apply(Operator::Case, operands))
     }
-
-    fn function(&self, function: &ast::Function) -> Result<Expr> {
-        let name = function.name.to_string();
-        let extras = [
-            ("OVER", function.over.is_some()),
-            ("FILTER", function.filter.is_some()),
-            ("WITHIN GROUP", !function.within_group.is_empty()),
-            ("NULLS", function.null_treatment.is_some()),
-            ("the ODBC syntax", function.uses_odbc_syntax),
-            ("a list of parameters", function.parameters != ast::FunctionArguments::None),
-        ];
-        if let Some((what, _)) = extras.iter().find(|(_, found)| *found) {
-            return Err(unsupported(what, function));
-        }
-        let ast::FunctionArguments::List(list) = &function.args else {
-            return Err(unsupported("this call", function));
-        };
-        if !list.clauses.is_empty() {
-            return Err(unsupported("a clause inside a call", function));
-        }
-        let distinct = list.duplicate_treatment == Some(ast::DuplicateTreatment::Distinct);
-        if let Some(aggregate) = Aggregate::from_name(&name) {
-            return self.aggregate(function, aggregate, &list.args, distinct);
-        }
-        let operator = Operator::function(&name).ok_or_else(|| unknown_function(&name))?;
-        if list.duplicate_treatment.is_some() {
-            return Err(unsupported("DISTINCT here", function));
-        }
-        let operand = |argument: &ast::FunctionArg| match argument {
-            ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)) => self.convert(expr),
-            other => Err(unsupported("this argument", other)),
-        };
-        let operands = list.args.iter().map(operand).collect::<Result<_>>()?;
-        Ok(Expr::Apply(operator, operands))
-    }
-
-    fn aggregate(
-        &self,
-        call: &ast::Function,
-        function: Aggregate,
-        arguments: &[ast::FunctionArg],
-        distinct: bool,
-    ) -> Result<Expr> {
-        let operand = match arguments {
-            [ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Wildcard)]
-                if function == Aggregate::Count && !distinct =>
-            {
-                None
-            }
-            [ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr))] => {
-                Some(Box::new(self.convert(expr)?))
-            }
-            _ => {
-                let name = function.name();
-                return Err(Error::invalid(format!("{name} takes one operand, found `{call}`")));
-            }
-        };
-        Ok(Expr::Aggregate { function, operand, distinct })
-    }
 }
 
 fn not(operand: Expr) -> Expr {
     Expr::Apply(Operator::Not, vec![operand])
-}
-
-fn unknown_function(name: &str) -> Error {
-    use esker_query::model::{Form, OPERATORS};
-    let functions = OPERATORS.iter().filter(|e| e.form == Form::Function).map(|e| e.symbol);
-    let aggregates = Aggregate::ALL.into_iter().map(Aggregate::name);
-    let known: Vec<_> = aggregates.chain(functions).collect();
-    Error::invalid(format!("unknown function {name}; known: {}", known.join(", ")))
 }

@@ -15,9 +15,12 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod call;
 mod change;
 mod expression;
+mod interval;
 mod literal;
+mod parameter;
 mod select;
 mod statement;
 mod table;

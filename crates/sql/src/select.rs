@@ -4,12 +4,12 @@ use esker_format::Value;
 use esker_query::model::{Expr, OrderBy, Query, SelectItem};
 use sqlparser::ast;
 
-use crate::expression::Names;
+use crate::expression::{Names, Parameters};
 use crate::statement::{shorten, unsupported};
 use crate::{Error, Result};
 
 /// Turns a parsed query into the model.
-pub(crate) fn convert(query: ast::Query) -> Result<Query> {
+pub(crate) fn convert(query: ast::Query, parameters: &Parameters) -> Result<Query> {
     refuse_around(&query)?;
     let select = match *query.body {
         ast::SetExpr::Select(select) => *select,
@@ -19,7 +19,7 @@ pub(crate) fn convert(query: ast::Query) -> Result<Query> {
         other => return Err(unsupported("this kind of query", other)),
     };
     refuse_within(&select)?;
-    let (table, names) = from(&select.from)?;
+    let (table, names) = from(&select.from, parameters)?;
     let mut result = Query::table(table);
     result.select = items(&select.projection, &names)?;
     result.distinct = match &select.distinct {
@@ -99,7 +99,10 @@ fn refuse_within(select: &ast::Select) -> Result<()> {
 }
 
 /// The table, and what it may be called within the query.
-pub(crate) fn from(tables: &[ast::TableWithJoins]) -> Result<(String, Names)> {
+pub(crate) fn from(
+    tables: &[ast::TableWithJoins],
+    parameters: &Parameters,
+) -> Result<(String, Names)> {
     let [table] = tables else {
         let found = tables.len();
         return Err(Error::invalid(format!("expected FROM with one table, found {found}")));
@@ -132,7 +135,7 @@ pub(crate) fn from(tables: &[ast::TableWithJoins]) -> Result<(String, Names)> {
         }
         known = vec![alias.name.value.clone()];
     }
-    Ok((table_name.value.clone(), Names::new(known)))
+    Ok((table_name.value.clone(), Names::new(known, parameters)))
 }
 
 /// The select list; empty for `*`.
@@ -214,7 +217,7 @@ fn limit(clause: Option<&ast::LimitClause>, query: &mut Query) -> Result<()> {
 }
 
 fn count(clause: &str, expr: &ast::Expr) -> Result<u64> {
-    let number = match Names::default().convert(expr) {
+    let number = match Names::new(Vec::new(), &Parameters::default()).convert(expr) {
         Ok(Expr::Literal(Value::Int(number))) => u64::try_from(number).ok(),
         Ok(Expr::Literal(Value::Uint(number))) => Some(number),
         _ => None,

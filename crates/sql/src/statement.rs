@@ -7,7 +7,8 @@ use sqlparser::dialect::GenericDialect;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
-use crate::{Error, Result, change, select, table};
+use crate::expression::Parameters;
+use crate::{Error, Result, change, parameter, select, table};
 
 /// The longest text, in bytes.
 const TEXT_BYTES_MAX: usize = 1 << 20;
@@ -63,19 +64,34 @@ pub fn parse(text: &str) -> Result<Query> {
 /// # Errors
 /// As [`parse`].
 pub fn parse_statement(text: &str) -> Result<Statement> {
-    let tokens = tokens(text)?;
+    parse_with_parameters(text).map(|(statement, _)| statement)
+}
+
+/// Reads a statement, and the names of its parameters in their order.
+pub(crate) fn parse_with_parameters(text: &str) -> Result<(Statement, Parameters)> {
+    let mut tokens = tokens(text)?;
+    let parameters = parameter::name_all(&mut tokens)?;
+    let statement = convert(parse_one(tokens)?, &parameters)?;
+    Ok((statement, parameters))
+}
+
+fn parse_one(tokens: Vec<TokenWithSpan>) -> Result<ast::Statement> {
     let parser = Parser::new(&GenericDialect {}).with_recursion_limit(100);
     let mut parser = parser.with_tokens_with_locations(tokens);
     let mut statements = parser.parse_statements().map_err(syntax)?;
-    let statement = match (statements.pop(), statements.len()) {
-        (None, _) => return Err(Error::invalid("expected a statement, found nothing")),
-        (Some(statement), 0) => statement,
+    match (statements.pop(), statements.len()) {
+        (None, _) => Err(Error::invalid("expected a statement, found nothing")),
+        (Some(statement), 0) => Ok(statement),
         (Some(_), more) => {
-            return Err(Error::invalid(format!("expected one statement, found {}", more + 1)));
+            Err(Error::invalid(format!("expected one statement, found {}", more + 1)))
         }
-    };
+    }
+}
+
+fn convert(statement: ast::Statement, parameters: &Parameters) -> Result<Statement> {
+    let query = |query: Box<ast::Query>| select::convert(*query, parameters);
     match statement {
-        ast::Statement::Query(query) => Ok(Statement::Query(select::convert(*query)?)),
+        ast::Statement::Query(select) => Ok(Statement::Query(query(select)?)),
         ast::Statement::Explain {
             describe_alias: ast::DescribeAlias::Explain,
             verbose: false,
@@ -86,12 +102,12 @@ pub fn parse_statement(text: &str) -> Result<Statement> {
             options: None,
             ..
         } => match *statement {
-            ast::Statement::Query(query) => Ok(Statement::Explain(select::convert(*query)?)),
+            ast::Statement::Query(select) => Ok(Statement::Explain(query(select)?)),
             other => Err(not_a_query(&other)),
         },
-        ast::Statement::Insert(insert) => change::insert(insert).map(Statement::Change),
-        ast::Statement::Update(update) => change::update(update).map(Statement::Change),
-        ast::Statement::Delete(delete) => change::delete(delete).map(Statement::Change),
+        ast::Statement::Insert(insert) => change::insert(insert, parameters).map(Statement::Change),
+        ast::Statement::Update(update) => change::update(update, parameters).map(Statement::Change),
+        ast::Statement::Delete(delete) => change::delete(delete, parameters).map(Statement::Change),
         ast::Statement::CreateTable(create) => table::create(create),
         drop @ ast::Statement::Drop { .. } => table::drop(drop),
         other => Err(not_a_query(&other)),

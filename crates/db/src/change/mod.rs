@@ -87,7 +87,9 @@ impl Database {
         let positions = insert_positions(&schema, &insert.fields)?;
         let rows: Vec<Vec<Value>> = match &insert.rows {
             InsertRows::Values(rows) => {
-                let row = |row: &Vec<Expr>| row.iter().map(esker_query::constant).collect();
+                let inputs = self.engine().query_options().inputs;
+                let value = |expr: &Expr| esker_query::constant(expr, &inputs);
+                let row = |row: &Vec<Expr>| row.iter().map(&value).collect();
                 rows.iter().map(row).collect::<esker_query::Result<_>>()?
             }
             InsertRows::Query(query) => self.query(query)?.to_rows(),

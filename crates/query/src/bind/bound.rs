@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use esker_format::{DataType, Value};
 
-use crate::model::{Aggregate, Operator};
+use crate::model::{Aggregate, Function, Operator};
 use crate::predicate::Pattern;
 
 /// An expression over the positions of a row.
@@ -30,8 +30,10 @@ pub(crate) enum Node {
     In(Box<Bound>, Vec<Value>),
     Like(Box<Bound>, Arc<Pattern>),
     IsNull(Box<Bound>),
-    /// Negate, abs, round, length, lower, upper or coalesce.
-    Function(Operator, Vec<Bound>),
+    Negate(Box<Bound>),
+    /// Text or bytes, one after another.
+    Concat(Box<Bound>, Box<Bound>),
+    Call(Function, Vec<Bound>),
     Case(Vec<(Bound, Bound)>, Box<Bound>),
     /// The operand as this node's type.
     Cast(Box<Bound>),
@@ -135,14 +137,17 @@ impl Bound {
     pub(crate) fn operands<'a>(&'a self, visit: &mut dyn FnMut(&'a Self)) {
         match &self.node {
             Node::Field(_) | Node::Literal(_) => {}
-            Node::Arithmetic(_, a, b) | Node::Compare(_, a, b) => {
+            Node::Arithmetic(_, a, b) | Node::Compare(_, a, b) | Node::Concat(a, b) => {
                 visit(a);
                 visit(b);
             }
-            Node::And(all) | Node::Or(all) | Node::Function(_, all) => all.iter().for_each(visit),
-            Node::Not(a) | Node::In(a, _) | Node::Like(a, _) | Node::IsNull(a) | Node::Cast(a) => {
-                visit(a);
-            }
+            Node::And(all) | Node::Or(all) | Node::Call(_, all) => all.iter().for_each(visit),
+            Node::Not(a)
+            | Node::Negate(a)
+            | Node::In(a, _)
+            | Node::Like(a, _)
+            | Node::IsNull(a)
+            | Node::Cast(a) => visit(a),
             Node::Case(branches, otherwise) => {
                 for (when, then) in branches {
                     visit(when);
@@ -153,19 +158,47 @@ impl Bound {
         }
     }
 
-    /// True when evaluating it may fail: arithmetic on integers and dates, and casts.
+    /// True when evaluating it may fail: arithmetic on integers and dates, casts, and the
+    /// functions that the table says.
     pub(crate) fn may_fail(&self) -> bool {
         let here = match &self.node {
             Node::Arithmetic(..) => self.data_type != Some(DataType::F64),
-            Node::Function(Operator::Negate | Operator::Abs, _) => {
+            Node::Negate(_) | Node::Call(Function::Abs | Function::Round, _) => {
                 !self.data_type.is_some_and(DataType::is_float)
             }
+            Node::Call(function, _) => function.entry().may_fail,
             Node::Cast(_) => true,
             _ => false,
         };
         let mut any = here;
         self.operands(&mut |operand| any |= operand.may_fail());
         any
+    }
+
+    /// The one field it is computed from, where it is NULL whenever that field is, never fails,
+    /// and is worth computing once for equal values.
+    pub(crate) fn only_field(&self) -> Option<usize> {
+        let mut field = None;
+        (self.has_call() && !self.may_fail() && self.is_strict_in(&mut field)).then_some(field?)
+    }
+
+    fn has_call(&self) -> bool {
+        let mut any = matches!(self.node, Node::Call(..) | Node::Concat(..));
+        self.operands(&mut |operand| any |= operand.has_call());
+        any
+    }
+
+    fn is_strict_in(&self, field: &mut Option<usize>) -> bool {
+        let here = match &self.node {
+            Node::Field(position) => *field.get_or_insert(*position) == *position,
+            Node::Literal(value) => !value.is_null(),
+            Node::And(_) | Node::Or(_) | Node::IsNull(_) | Node::Case(..) => false,
+            Node::Call(function, _) => function.entry().is_strict,
+            _ => true,
+        };
+        let mut all = here;
+        self.operands(&mut |operand| all = all && operand.is_strict_in(field));
+        all
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use esker_format::{DataType, Value};
 
 use super::bound::{Bound, Comparison, Node};
+use super::function::call;
 use super::scope::Scope;
 use super::typing::{common_type, convert, is_written_as_text, make_comparable, typed};
 use crate::exec::fold;
@@ -20,6 +21,13 @@ pub(crate) fn bind(expr: &Expr, scope: &mut dyn Scope) -> Result<Bound> {
     let bound = match expr {
         Expr::Field(name) => return Err(scope.unknown_field(name)),
         Expr::Literal(value) => return Ok(Bound::literal(value.clone())),
+        Expr::Parameter(parameter) => {
+            let position = usize::try_from(parameter.position).unwrap_or(usize::MAX);
+            let value = scope.inputs().parameters.get(position).ok_or_else(|| {
+                Error::invalid(format!("parameter {} has no value", parameter.name))
+            })?;
+            return Ok(Bound::literal(value.clone()));
+        }
         Expr::Aggregate { .. } => {
             let text = expr.to_string();
             return Err(Error::invalid(format!(
@@ -29,6 +37,11 @@ pub(crate) fn bind(expr: &Expr, scope: &mut dyn Scope) -> Result<Bound> {
         Expr::Cast(operand, to) => {
             let operand = bind(operand, scope)?;
             cast(operand, *to).map_err(|e| e.at(expr))?
+        }
+        Expr::Call(function, operands) => {
+            let operands: Vec<_> =
+                operands.iter().map(|o| bind(o, scope)).collect::<Result<_>>()?;
+            call(*function, operands, scope.inputs()).map_err(|e| e.at(expr))?
         }
         Expr::Apply(operator, operands) => {
             let entry = operator.entry();
@@ -52,7 +65,7 @@ pub(crate) fn bind(expr: &Expr, scope: &mut dyn Scope) -> Result<Bound> {
 fn apply(operator: Operator, operands: Vec<Bound>) -> Result<Bound> {
     match operator.entry().typing {
         Typing::Arithmetic => arithmetic(operator, pair(operands)?),
-        Typing::Number => number(operator, operands),
+        Typing::Number => negate(operands),
         Typing::Comparison => comparison(operator, operands),
         Typing::Logic => logic(operator, operands),
         Typing::Pattern => pattern(operator, operands),
@@ -62,23 +75,7 @@ fn apply(operator: Operator, operands: Vec<Bound>) -> Result<Bound> {
             let is_null = Bound::new(Node::IsNull(Box::new(operand)), DataType::Bool);
             Ok(if operator == Operator::IsNotNull { not(is_null) } else { is_null })
         }
-        Typing::Rounding => rounding(operands),
-        Typing::Length => {
-            let [operand] = exactly(operands)?;
-            expect(&operand, "text or bytes", |t| matches!(t, DataType::Text | DataType::Bytes))?;
-            let operand = typed(operand, DataType::Text);
-            Ok(Bound::new(Node::Function(operator, vec![operand]), DataType::I64))
-        }
-        Typing::Text => {
-            let [operand] = exactly(operands)?;
-            expect(&operand, "text", |t| t == DataType::Text)?;
-            let operand = typed(operand, DataType::Text);
-            Ok(Bound::new(Node::Function(operator, vec![operand]), DataType::Text))
-        }
-        Typing::Common => {
-            let (operands, data_type) = to_common_type(operands)?;
-            Ok(Bound::new(Node::Function(operator, operands), data_type))
-        }
+        Typing::Text => concat(pair(operands)?),
         Typing::Case => case(operands),
     }
 }
@@ -94,7 +91,11 @@ fn pair(operands: Vec<Bound>) -> Result<(Bound, Bound)> {
 }
 
 /// Refuses an operand that is not of a wanted type; NULL is of every type.
-fn expect(operand: &Bound, wanted: &str, is_wanted: impl Fn(DataType) -> bool) -> Result<()> {
+pub(super) fn expect(
+    operand: &Bound,
+    wanted: &str,
+    is_wanted: impl Fn(DataType) -> bool,
+) -> Result<()> {
     match operand.data_type {
         Some(found) if !is_wanted(found) => {
             let constant = operand.as_literal().map_or(String::new(), |v| format!(" '{v}'"));
@@ -104,14 +105,15 @@ fn expect(operand: &Bound, wanted: &str, is_wanted: impl Fn(DataType) -> bool) -
     }
 }
 
-fn arithmetic(operator: Operator, (left, right): (Bound, Bound)) -> Result<Bound> {
-    use DataType::{Date, F64, I64};
+pub(super) fn arithmetic(operator: Operator, (left, right): (Bound, Bound)) -> Result<Bound> {
+    use DataType::{Date, F64, I64, Timestamp};
     let make = |left, right, data_type| {
         let node = Node::Arithmetic(operator, Box::new(left), Box::new(right));
         Ok(Bound::new(node, data_type))
     };
     let is_integer = |b: &Bound| b.data_type.is_none_or(DataType::is_integer);
     let is_date = |b: &Bound| b.data_type == Some(Date);
+    let is_timestamp = |b: &Bound| b.data_type == Some(Timestamp);
     match operator {
         Operator::Add if is_date(&left) && is_integer(&right) => {
             return make(left, convert(right, I64)?, Date);
@@ -123,6 +125,21 @@ fn arithmetic(operator: Operator, (left, right): (Bound, Bound)) -> Result<Bound
         Operator::Subtract if is_date(&left) && is_integer(&right) => {
             return make(left, convert(right, I64)?, Date);
         }
+        Operator::Add if is_timestamp(&left) && is_integer(&right) => {
+            return make(left, convert(right, I64)?, Timestamp);
+        }
+        Operator::Add if is_integer(&left) && is_timestamp(&right) => {
+            return make(right, convert(left, I64)?, Timestamp);
+        }
+        Operator::Subtract if is_timestamp(&left) && is_integer(&right) => {
+            return make(left, convert(right, I64)?, Timestamp);
+        }
+        Operator::Subtract
+            if (is_timestamp(&left) || is_date(&left))
+                && (is_timestamp(&right) || is_date(&right)) =>
+        {
+            return make(convert(left, Timestamp)?, convert(right, Timestamp)?, I64);
+        }
         _ => {}
     }
     for operand in [&left, &right] {
@@ -133,29 +150,31 @@ fn arithmetic(operator: Operator, (left, right): (Bound, Bound)) -> Result<Bound
     make(convert(left, data_type)?, convert(right, data_type)?, data_type)
 }
 
-fn number(operator: Operator, operands: Vec<Bound>) -> Result<Bound> {
+fn negate(operands: Vec<Bound>) -> Result<Bound> {
     let [operand] = exactly(operands)?;
     expect(&operand, "a number", DataType::is_numeric)?;
     let is_float = operand.data_type.is_some_and(DataType::is_float);
     let data_type = if is_float { DataType::F64 } else { DataType::I64 };
     let operand = convert(operand, data_type)?;
-    Ok(Bound::new(Node::Function(operator, vec![operand]), data_type))
+    Ok(Bound::new(Node::Negate(Box::new(operand)), data_type))
 }
 
-fn rounding(mut operands: Vec<Bound>) -> Result<Bound> {
-    let digits = if operands.len() > 1 { operands.pop() } else { None };
-    let digits = match digits.as_ref().map(|d| (d, d.as_literal())) {
-        None => 0,
-        Some((_, Some(Value::Int(digits)))) if (-400..=400).contains(digits) => *digits,
-        Some(_) => {
-            return Err(Error::invalid("round takes a constant number of decimals, -400 to 400"));
-        }
-    };
-    let [operand] = exactly(operands)?;
-    expect(&operand, "a number", DataType::is_numeric)?;
-    let operand = convert(operand, DataType::F64)?;
-    let operands = vec![operand, Bound::literal(Value::Int(digits))];
-    Ok(Bound::new(Node::Function(Operator::Round, operands), DataType::F64))
+/// Anything as the text that it is written as; bytes where `data_type` says so.
+pub(super) fn as_text(operand: Bound, data_type: DataType) -> Result<Bound> {
+    match operand.data_type {
+        None => Ok(typed(operand, data_type)),
+        Some(found) if found == data_type => Ok(operand),
+        Some(_) => fold(Bound::new(Node::Cast(Box::new(operand)), data_type)),
+    }
+}
+
+/// Bytes and bytes, or the text of anything else.
+fn concat((left, right): (Bound, Bound)) -> Result<Bound> {
+    let both_bytes = left.data_type.or(right.data_type) == Some(DataType::Bytes)
+        && right.data_type.is_none_or(|t| t == DataType::Bytes);
+    let data_type = if both_bytes { DataType::Bytes } else { DataType::Text };
+    let (left, right) = (as_text(left, data_type)?, as_text(right, data_type)?);
+    Ok(Bound::new(Node::Concat(Box::new(left), Box::new(right)), data_type))
 }
 
 fn comparison(operator: Operator, mut operands: Vec<Bound>) -> Result<Bound> {
@@ -179,7 +198,7 @@ fn comparison(operator: Operator, mut operands: Vec<Bound>) -> Result<Bound> {
     }
 }
 
-fn compare(comparison: Comparison, left: Bound, right: Bound) -> Result<Bound> {
+pub(super) fn compare(comparison: Comparison, left: Bound, right: Bound) -> Result<Bound> {
     let (left, right) = make_comparable(left, right)?;
     let node = if left.as_literal().is_some() {
         Node::Compare(comparison.mirrored(), Box::new(right), Box::new(left))
@@ -268,7 +287,7 @@ fn pattern(operator: Operator, operands: Vec<Bound>) -> Result<Bound> {
     Ok(if negated { not(matches) } else { matches })
 }
 
-fn to_common_type(operands: Vec<Bound>) -> Result<(Vec<Bound>, DataType)> {
+pub(super) fn to_common_type(operands: Vec<Bound>) -> Result<(Vec<Bound>, DataType)> {
     let mut common = None;
     // A text constant is taken for what it stands beside.
     let is_text_constant =

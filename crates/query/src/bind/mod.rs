@@ -6,6 +6,7 @@
 
 pub(crate) mod bound;
 mod expression;
+mod function;
 mod scope;
 #[cfg(test)]
 mod tests;
@@ -19,6 +20,7 @@ use scope::{GroupScope, NoScope, RowScope, Scope, alias, replace_aliases};
 pub(crate) use typing::assign_literal;
 
 use crate::model::{EXPR_DEPTH_MAX, Expr, OrderBy, Query, SelectItem};
+use crate::options::Inputs;
 use crate::{Error, Result};
 
 /// A query ready to be planned.
@@ -67,14 +69,15 @@ impl Stage {
 ///
 /// # Errors
 /// `InvalidQuery` naming the clause, the expression and what was expected there.
-pub(crate) fn bind_query(query: &Query, schema: &Schema) -> Result<Program> {
+pub(crate) fn bind_query(query: &Query, schema: &Schema, inputs: &Inputs) -> Result<Program> {
+    let mut row = RowScope { schema, inputs };
     if let Some(depth) = query.exprs().map(Expr::depth).find(|depth| *depth > EXPR_DEPTH_MAX) {
         return Err(Error::invalid(format!(
             "an expression nests too deep: {depth} levels, at most {EXPR_DEPTH_MAX}"
         )));
     }
     let mut query = expand(query, schema);
-    let filter = query.filter.as_ref().map(|f| condition("WHERE", f, &mut RowScope { schema }));
+    let filter = query.filter.as_ref().map(|f| condition("WHERE", f, &mut row));
     let filter = filter.transpose()?;
     let mut distinct = query.distinct;
     if distinct && !query.is_grouped() {
@@ -82,11 +85,11 @@ pub(crate) fn bind_query(query: &Query, schema: &Schema) -> Result<Program> {
         distinct = false;
     }
     if !query.is_grouped() {
-        let projection = project(&query, filter, &mut RowScope { schema }, schema)?;
+        let projection = project(&query, filter, &mut row, schema)?;
         return Ok(Program { stages: Vec::new(), projection });
     }
-    let key_exprs = bind_keys(&query, schema)?;
-    let mut scope = GroupScope { row: RowScope { schema }, key_exprs, aggregates: Vec::new() };
+    let key_exprs = bind_keys(&query, row)?;
+    let mut scope = GroupScope { row, key_exprs, aggregates: Vec::new() };
     let having = match &query.having {
         Some(having) => {
             let having = replace_aliases(having, schema, &query.select);
@@ -116,14 +119,14 @@ fn expand(query: &Query, schema: &Schema) -> Query {
     query
 }
 
-fn bind_keys(query: &Query, schema: &Schema) -> Result<Vec<Bound>> {
+fn bind_keys(query: &Query, mut row: RowScope<'_>) -> Result<Vec<Bound>> {
     let mut keys = Vec::with_capacity(query.group_by.len());
     for expr in &query.group_by {
-        let expr = replace_aliases(expr, schema, &query.select);
+        let expr = replace_aliases(expr, row.schema, &query.select);
         if expr.has_aggregate() {
             return Err(Error::invalid(format!("GROUP BY: {expr} is an aggregate")));
         }
-        let key = bind(&expr, &mut RowScope { schema }).map_err(|e| e.at("GROUP BY"))?;
+        let key = bind(&expr, &mut row).map_err(|e| e.at("GROUP BY"))?;
         if !keys.contains(&key) {
             keys.push(key);
         }
@@ -169,8 +172,8 @@ fn project(
 }
 
 /// Resolves an expression that names nothing.
-pub(crate) fn bind_constant(expr: &Expr) -> Result<Bound> {
-    bind(expr, &mut NoScope)
+pub(crate) fn bind_constant(expr: &Expr, inputs: &Inputs) -> Result<Bound> {
+    bind(expr, &mut NoScope(inputs))
 }
 
 /// Groups what a projection over groups shows, and makes the projection show the groups.

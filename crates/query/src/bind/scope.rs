@@ -6,6 +6,7 @@ use super::bound::{Bound, BoundAggregate, Node};
 use super::expression::bind;
 use super::typing::typed;
 use crate::model::{Aggregate, Expr, SelectItem};
+use crate::options::Inputs;
 use crate::{Error, Result};
 
 /// Resolves the leaves of expressions.
@@ -15,11 +16,16 @@ pub(crate) trait Scope {
 
     /// The error for a name that is not there.
     fn unknown_field(&self, name: &str) -> Error;
+
+    /// What the statement is run with.
+    fn inputs(&self) -> &Inputs;
 }
 
 /// The fields of a row.
+#[derive(Clone, Copy)]
 pub(crate) struct RowScope<'a> {
     pub(crate) schema: &'a Schema,
+    pub(crate) inputs: &'a Inputs,
 }
 
 impl Scope for RowScope<'_> {
@@ -33,18 +39,26 @@ impl Scope for RowScope<'_> {
     fn unknown_field(&self, name: &str) -> Error {
         self.schema.unknown_field(name).into()
     }
+
+    fn inputs(&self) -> &Inputs {
+        self.inputs
+    }
 }
 
 /// No row at all: constants only.
-pub(crate) struct NoScope;
+pub(crate) struct NoScope<'a>(pub(crate) &'a Inputs);
 
-impl Scope for NoScope {
+impl Scope for NoScope<'_> {
     fn resolve(&mut self, _: &Expr) -> Result<Option<Bound>> {
         Ok(None)
     }
 
     fn unknown_field(&self, name: &str) -> Error {
         Error::invalid(format!("{name:?}: expected a constant, found a name"))
+    }
+
+    fn inputs(&self) -> &Inputs {
+        self.0
     }
 }
 
@@ -83,6 +97,10 @@ impl Scope for GroupScope<'_> {
         Error::invalid(format!(
             "field {name:?} is neither in GROUP BY (or SELECT DISTINCT) nor inside an aggregate"
         ))
+    }
+
+    fn inputs(&self) -> &Inputs {
+        self.row.inputs
     }
 }
 
@@ -154,9 +172,12 @@ pub(crate) fn replace_aliases(expr: &Expr, schema: &Schema, select: &[SelectItem
         Expr::Field(name) if position(schema, name).is_none() => {
             alias(name, select).cloned().unwrap_or_else(|| expr.clone())
         }
-        Expr::Field(_) | Expr::Literal(_) => expr.clone(),
+        Expr::Field(_) | Expr::Literal(_) | Expr::Parameter(_) => expr.clone(),
         Expr::Apply(operator, operands) => {
             Expr::Apply(*operator, operands.iter().map(again).collect())
+        }
+        Expr::Call(function, operands) => {
+            Expr::Call(*function, operands.iter().map(again).collect())
         }
         Expr::Aggregate { function, operand, distinct } => Expr::Aggregate {
             function: *function,

@@ -3,7 +3,8 @@
 use esker_format::{DataType, Schema, Value};
 
 use super::bind_query;
-use crate::model::{Aggregate, EXPR_DEPTH_MAX, Expr, Operator, OrderBy, Query};
+use crate::Inputs;
+use crate::model::{Aggregate, EXPR_DEPTH_MAX, Expr, Function, Operator, OrderBy, Query};
 
 fn schema() -> Schema {
     Schema::builder()
@@ -17,7 +18,7 @@ fn schema() -> Schema {
 }
 
 fn error(query: &Query) -> String {
-    bind_query(query, &schema()).unwrap_err().to_string()
+    bind_query(query, &schema(), &Inputs::default()).unwrap_err().to_string()
 }
 
 fn select(expr: Expr) -> Query {
@@ -27,7 +28,7 @@ fn select(expr: Expr) -> Query {
 }
 
 fn types(query: &Query) -> Vec<DataType> {
-    let program = bind_query(query, &schema()).unwrap();
+    let program = bind_query(query, &schema(), &Inputs::default()).unwrap();
     program.projection.outputs.iter().map(super::Bound::data_type).collect()
 }
 
@@ -37,15 +38,14 @@ fn field(name: &str) -> Expr {
 
 #[test]
 fn results_have_the_types_of_the_rules() {
-    let apply = |operator, operands| Expr::Apply(operator, operands);
     let cases = [
         (field("age"), DataType::U8),
         (field("age").binary(Operator::Add, Expr::literal(1i64)), DataType::I64),
         (field("age").binary(Operator::Divide, field("score")), DataType::F64),
         (field("born").binary(Operator::Subtract, Expr::literal(1i64)), DataType::Date),
         (field("born").binary(Operator::Subtract, field("born")), DataType::I64),
-        (apply(Operator::Coalesce, vec![field("born"), field("seen")]), DataType::Timestamp),
-        (apply(Operator::Length, vec![field("name")]), DataType::I64),
+        (Expr::call(Function::Coalesce, [field("born"), field("seen")]), DataType::Timestamp),
+        (Expr::call(Function::Length, [field("name")]), DataType::I64),
         (Expr::aggregate(Aggregate::Sum, field("age")), DataType::U64),
         (Expr::aggregate(Aggregate::Sum, field("score")), DataType::F64),
         (Expr::aggregate(Aggregate::Avg, field("age")), DataType::F64),

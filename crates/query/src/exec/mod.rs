@@ -26,7 +26,7 @@ mod vector;
 
 use esker_vfs::Clock;
 
-pub(crate) use evaluate::fold;
+pub(crate) use evaluate::{Unit, fold};
 pub(crate) use profile::{Profile, Step};
 pub(crate) use project::Sink;
 

@@ -26,6 +26,12 @@ impl<'a> Rows<'a> {
         Self { part: None, range: 0..1, columns: RefCell::default() }
     }
 
+    /// Rows that have one column, which is at hand.
+    pub(crate) fn of_column(position: usize, column: ColumnSlice<'a>) -> Self {
+        let range = 0..column.len;
+        Self { part: None, range, columns: RefCell::new(BTreeMap::from([(position, column)])) }
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.range.len()
     }

@@ -78,6 +78,12 @@ impl Display for Expr {
                 }
             }
             Self::Apply(operator, operands) => apply(f, *operator, operands),
+            Self::Call(function, operands) => {
+                write!(f, "{}(", function.entry().name)?;
+                list(f, operands)?;
+                f.write_str(")")
+            }
+            Self::Parameter(parameter) => f.write_str(&parameter.name),
         }
     }
 }
@@ -100,11 +106,6 @@ fn apply(f: &mut Formatter<'_>, operator: Operator, operands: &[Expr]) -> fmt::R
                 f.write_str(" ")?;
             }
             operands.iter().try_for_each(|operand| within(f, operand, binds + 1))
-        }
-        Form::Function => {
-            write!(f, "{}(", entry.symbol)?;
-            list(f, operands)?;
-            f.write_str(")")
         }
         Form::Case => case(f, operands),
         Form::Predicate => predicate(f, operator, operands),
@@ -153,7 +154,7 @@ fn within(f: &mut Formatter<'_>, operand: &Expr, least: u8) -> fmt::Result {
         Expr::Apply(operator, _) => match operator.entry().form {
             Form::Infix(binds) | Form::Prefix(binds) => binds,
             Form::Predicate => PREDICATE,
-            Form::Function | Form::Case => u8::MAX,
+            Form::Case => u8::MAX,
         },
         _ => u8::MAX,
     };

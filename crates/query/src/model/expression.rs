@@ -3,7 +3,7 @@
 use esker_format::{DataType, Value};
 use serde::{Deserialize, Serialize};
 
-use super::{Aggregate, Operator, serial};
+use super::{Aggregate, Function, Operator, serial};
 
 /// The most levels of an expression: what is deeper is refused, since computing it goes as deep.
 pub const EXPR_DEPTH_MAX: usize = 128;
@@ -18,6 +18,10 @@ pub enum Expr {
     Literal(#[serde(with = "serial::ValueForm")] Value),
     /// An operator and its operands.
     Apply(Operator, Vec<Self>),
+    /// A function and its operands.
+    Call(Function, Vec<Self>),
+    /// A value that is given when the statement runs.
+    Parameter(Parameter),
     /// An aggregate over the rows of the group.
     Aggregate {
         /// The function.
@@ -31,6 +35,15 @@ pub enum Expr {
     Cast(Box<Self>, #[serde(with = "serial::type_name")] DataType),
 }
 
+/// A place in a statement for a value that is given when it runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Parameter {
+    /// Which of the values, from 0.
+    pub position: u32,
+    /// How the statement writes it: `?1`, `$1` or `:name`.
+    pub name: String,
+}
+
 impl Expr {
     /// The value of a field.
     #[must_use]
@@ -42,6 +55,12 @@ impl Expr {
     #[must_use]
     pub fn literal(value: impl Into<Value>) -> Self {
         Self::Literal(value.into())
+    }
+
+    /// A function of some operands.
+    #[must_use]
+    pub fn call(function: Function, operands: impl Into<Vec<Self>>) -> Self {
+        Self::Call(function, operands.into())
     }
 
     /// An operator of two operands.
@@ -85,11 +104,13 @@ impl Expr {
         depth
     }
 
-    fn operands(&self) -> Vec<&Self> {
+    /// The expressions within it, one level down.
+    #[must_use]
+    pub fn operands(&self) -> Vec<&Self> {
         match self {
-            Self::Field(_) | Self::Literal(_) => Vec::new(),
+            Self::Field(_) | Self::Literal(_) | Self::Parameter(_) => Vec::new(),
             Self::Aggregate { operand, .. } => operand.iter().map(|o| &**o).collect(),
-            Self::Apply(_, operands) => operands.iter().collect(),
+            Self::Apply(_, operands) | Self::Call(_, operands) => operands.iter().collect(),
             Self::Cast(operand, _) => vec![operand],
         }
     }
@@ -97,11 +118,7 @@ impl Expr {
     /// True when an aggregate occurs anywhere within.
     #[must_use]
     pub fn has_aggregate(&self) -> bool {
-        match self {
-            Self::Field(_) | Self::Literal(_) => false,
-            Self::Aggregate { .. } => true,
-            Self::Apply(_, operands) => operands.iter().any(Self::has_aggregate),
-            Self::Cast(operand, _) => operand.has_aggregate(),
-        }
+        matches!(self, Self::Aggregate { .. })
+            || self.operands().into_iter().any(Self::has_aggregate)
     }
 }

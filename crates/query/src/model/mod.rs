@@ -6,6 +6,7 @@ mod aggregate;
 mod change;
 mod display;
 mod expression;
+mod function;
 mod operator;
 mod serial;
 
@@ -13,7 +14,8 @@ use serde::{Deserialize, Serialize};
 
 pub use aggregate::Aggregate;
 pub use change::{Change, Delete, Insert, InsertRows, OnConflict, Update};
-pub use expression::{EXPR_DEPTH_MAX, Expr};
+pub use expression::{EXPR_DEPTH_MAX, Expr, Parameter};
+pub use function::{FUNCTIONS, Family, Function, FunctionEntry, OperandKind, Outcome};
 pub use operator::{Entry, Form, OPERATORS, Operator, Typing};
 
 /// One output column.

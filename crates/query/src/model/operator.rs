@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Operator {
-    /// Sum; a date and days.
+    /// Sum; a date and days; a timestamp and microseconds.
     Add,
-    /// Difference; a date and days; days between dates.
+    /// Difference; a date and days, a timestamp and microseconds; days between dates,
+    /// microseconds between timestamps.
     Subtract,
     /// Product.
     Multiply,
@@ -18,6 +19,8 @@ pub enum Operator {
     Divide,
     /// Remainder, with the sign of the dividend; by zero NULL.
     Remainder,
+    /// The operands as text one after another, or bytes; NULL when one is.
+    Concat,
     /// Minus one operand.
     Negate,
     /// Equal.
@@ -58,18 +61,6 @@ pub enum Operator {
     IsNull,
     /// The operand is not NULL.
     IsNotNull,
-    /// The magnitude of a number.
-    Abs,
-    /// A number rounded half away from zero, to the given number of decimals (0).
-    Round,
-    /// Characters of a text, bytes of a byte string.
-    Length,
-    /// Text in lower case.
-    Lower,
-    /// Text in upper case.
-    Upper,
-    /// The first operand that is not NULL.
-    Coalesce,
     /// Operands are condition, value, condition, value, …, and last the value otherwise.
     Case,
 }
@@ -83,8 +74,6 @@ pub enum Form {
     Prefix(u8),
     /// `a symbol b, c …` in its own way, binding like a comparison.
     Predicate,
-    /// `symbol(a, b, …)`.
-    Function,
     /// `CASE WHEN …`.
     Case,
 }
@@ -92,7 +81,7 @@ pub enum Form {
 /// How operands are typed, and what comes out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Typing {
-    /// Numbers, or a date with days; a number or date.
+    /// Numbers, or a date or timestamp with a number; the like.
     Arithmetic,
     /// One number; the same.
     Number,
@@ -104,14 +93,8 @@ pub enum Typing {
     Pattern,
     /// Anything; a bool.
     Any,
-    /// A number and a constant integer; a number.
-    Rounding,
-    /// Text or bytes; an integer.
-    Length,
-    /// Text; text.
+    /// Bytes, or anything as text; the same.
     Text,
-    /// Operands with a common type; that type.
-    Common,
     /// Bools and values alternating; the common type of the values.
     Case,
 }
@@ -151,7 +134,7 @@ const fn entry(
 
 /// Every operator.
 pub const OPERATORS: &[Entry] = &{
-    use Form::{Function, Infix, Predicate, Prefix};
+    use Form::{Infix, Predicate, Prefix};
     use Operator as O;
     use Typing::{Arithmetic, Comparison, Logic, Pattern};
     [
@@ -160,6 +143,7 @@ pub const OPERATORS: &[Entry] = &{
         entry(O::Multiply, "multiply", "*", Infix(6), (2, 2), Arithmetic),
         entry(O::Divide, "divide", "/", Infix(6), (2, 2), Arithmetic),
         entry(O::Remainder, "remainder", "%", Infix(6), (2, 2), Arithmetic),
+        entry(O::Concat, "concat", "||", Infix(6), (2, 2), Typing::Text),
         entry(O::Negate, "negate", "-", Prefix(7), (1, 1), Typing::Number),
         entry(O::Eq, "eq", "=", Infix(4), (2, 2), Comparison),
         entry(O::Neq, "neq", "<>", Infix(4), (2, 2), Comparison),
@@ -180,12 +164,6 @@ pub const OPERATORS: &[Entry] = &{
         entry(O::NotIlike, "not_ilike", "NOT ILIKE", Predicate, (2, 3), Pattern),
         entry(O::IsNull, "is_null", "IS NULL", Predicate, (1, 1), Typing::Any),
         entry(O::IsNotNull, "is_not_null", "IS NOT NULL", Predicate, (1, 1), Typing::Any),
-        entry(O::Abs, "abs", "abs", Function, (1, 1), Typing::Number),
-        entry(O::Round, "round", "round", Function, (1, 2), Typing::Rounding),
-        entry(O::Length, "length", "length", Function, (1, 1), Typing::Length),
-        entry(O::Lower, "lower", "lower", Function, (1, 1), Typing::Text),
-        entry(O::Upper, "upper", "upper", Function, (1, 1), Typing::Text),
-        entry(O::Coalesce, "coalesce", "coalesce", Function, (1, MANY), Typing::Common),
         entry(O::Case, "case", "CASE", Form::Case, (2, MANY), Typing::Case),
     ]
 };
@@ -195,15 +173,7 @@ impl Operator {
     #[must_use]
     pub fn entry(self) -> &'static Entry {
         const FALLBACK: Entry =
-            entry(Operator::Eq, "unknown", "?", Form::Function, (0, 0), Typing::Any);
+            entry(Operator::Eq, "unknown", "?", Form::Predicate, (0, 0), Typing::Any);
         OPERATORS.iter().find(|e| e.operator == self).unwrap_or(&FALLBACK)
-    }
-
-    /// The function of a name (in any case), if there is one.
-    #[must_use]
-    pub fn function(name: &str) -> Option<Self> {
-        let functions = OPERATORS.iter().filter(|e| e.form == Form::Function);
-        let mut named = functions.filter(|e| e.symbol.eq_ignore_ascii_case(name));
-        named.next().map(|e| e.operator)
     }
 }

@@ -2,7 +2,7 @@
 #![allow(clippy::explicit_auto_deref, reason = "what it suggests does not compile")]
 
 use esker_format::{Batch, DataType, Schema, Value};
-use esker_query::model::{Aggregate, Expr, Operator, OrderBy, Query};
+use esker_query::model::{Aggregate, Expr, Function, Operator, OrderBy, Query};
 
 /// A stream of random numbers.
 pub struct Dice(pub u64);
@@ -157,7 +157,16 @@ fn leaf(dice: &mut Dice) -> Expr {
     use Operator as O;
     let name = *dice.pick(&ALL);
     let compare = *dice.pick(&[O::Eq, O::Neq, O::Lt, O::Lte, O::Gt, O::Gte]);
-    match dice.below(12) {
+    match dice.below(13) {
+        12 => {
+            let function = *dice.pick(&[Function::Length, Function::Upper, Function::Reverse]);
+            let text = field(*dice.pick(&["code", "note"]));
+            let call = Expr::call(function, [text]);
+            match function {
+                Function::Length => call.binary(compare, Expr::literal(dice.int(0, 5))),
+                _ => call.binary(compare, constant(dice, "note")),
+            }
+        }
         0 => Expr::Apply(*dice.pick(&[O::IsNull, O::IsNotNull]), vec![field(name)]),
         1 => field("flag"),
         2 | 3 => {
@@ -193,9 +202,9 @@ fn number(dice: &mut Dice) -> Expr {
         1 => small(dice).binary(operator, Expr::literal(dice.int(-3, 3))),
         2 => field("ratio").binary(operator, small(dice)),
         3 => Expr::Apply(O::Negate, vec![small(dice)]),
-        4 => Expr::Apply(
-            O::Coalesce,
-            vec![field("tiny"), field("tiny").binary(operator, small(dice)), Expr::literal(9i64)],
+        4 => Expr::call(
+            Function::Coalesce,
+            [field("tiny"), field("tiny").binary(operator, small(dice)), Expr::literal(9i64)],
         ),
         _ => field("big").binary(operator, small(dice)),
     }
@@ -259,6 +268,7 @@ pub fn query(dice: &mut Dice) -> Query {
                     Operator::Case,
                     vec![condition(dice, 1), field("code"), Expr::literal("none")],
                 ),
+                2 => Expr::call(Function::Reverse, [Expr::call(Function::Upper, [field("code")])]),
                 _ => field(*dice.pick(&ALL)),
             };
             query.select(shown);

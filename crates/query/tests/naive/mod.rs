@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use esker_format::calendar::DAY_US;
 use esker_format::text::parse_value;
 use esker_format::{DataType, Schema, Value};
-use esker_query::model::{Aggregate, Expr, Operator, Query};
+use esker_query::model::{Aggregate, Expr, Function, Operator, Query};
 
 /// A computation that overflowed; the engine must refuse too.
 #[derive(Debug, PartialEq, Eq)]
@@ -118,7 +118,7 @@ fn eval(expr: &Expr, context: &Context<'_>) -> Result<Value> {
             Ok(context.row.unwrap()[context.schema.position(name).unwrap()].clone())
         }
         Expr::Literal(value) => Ok(value.clone()),
-        Expr::Cast(..) => unreachable!("the generator makes no casts"),
+        Expr::Cast(..) | Expr::Parameter(_) => unreachable!("the generator makes none"),
         Expr::Aggregate { function, operand, distinct } => {
             let mut values = Vec::new();
             for row in &context.members {
@@ -145,6 +145,10 @@ fn eval(expr: &Expr, context: &Context<'_>) -> Result<Value> {
                 }
             }
             Ok(Value::Null)
+        }
+        Expr::Call(function, operands) => {
+            let operands = operands.iter().map(|o| eval(o, context)).collect::<Result<Vec<_>>>()?;
+            Ok(call(*function, &operands))
         }
         Expr::Apply(operator, operands) => {
             let operands = operands.iter().map(|o| eval(o, context)).collect::<Result<Vec<_>>>()?;
@@ -203,7 +207,6 @@ fn apply(operator: Operator, operands: &[Value]) -> Result<Value> {
     Ok(match operator {
         O::IsNull => Value::Bool(first.is_null()),
         O::IsNotNull => Value::Bool(!first.is_null()),
-        O::Coalesce => operands.iter().find(|v| !v.is_null()).cloned().unwrap_or_default(),
         O::And => decide(operands.iter().map(truth), false),
         O::Or => decide(operands.iter().map(truth), true),
         O::Not => truth_value(truth(first).map(|t| !t)),
@@ -218,6 +221,19 @@ fn apply(operator: Operator, operands: &[Value]) -> Result<Value> {
         O::Like | O::NotLike | O::Ilike | O::NotIlike => like(operator, operands),
         _ => return arithmetic(operator, operands),
     })
+}
+
+fn call(function: Function, operands: &[Value]) -> Value {
+    let [first, ..] = operands else { unreachable!() };
+    match (function, first) {
+        (Function::Coalesce, _) => {
+            operands.iter().find(|v| !v.is_null()).cloned().unwrap_or_default()
+        }
+        (Function::Length, Value::Text(v)) => Value::Int(i64::try_from(v.chars().count()).unwrap()),
+        (Function::Upper, Value::Text(v)) => Value::Text(v.to_uppercase()),
+        (Function::Reverse, Value::Text(v)) => Value::Text(v.chars().rev().collect()),
+        _ => Value::Null,
+    }
 }
 
 fn truth(value: &Value) -> Option<bool> {
@@ -310,10 +326,8 @@ fn arithmetic(operator: Operator, operands: &[Value]) -> Result<Value> {
     }
     let fit = |v: i128| i64::try_from(v).map(Value::Int).map_err(|_| Overflow);
     if let [a] = operands {
-        let sign = |v: i128| if operator == O::Abs { v.abs() } else { -v };
         return match integer(a) {
-            Some(v) => fit(sign(v)),
-            None if operator == O::Abs => Ok(Value::Float(float(a).abs())),
+            Some(v) => fit(-v),
             None => Ok(Value::Float(-float(a))),
         };
     }

@@ -34,6 +34,26 @@ pub(super) fn apply<'a>(
     Ok(Vector::new(data_type, lanes, nulls))
 }
 
+/// Minus the values.
+pub(super) fn negate(operand: Vector<'_>) -> Result<Vector<'_>> {
+    let lanes = match &operand.lanes {
+        Lanes::Ints(v) => {
+            let one = |(i, v): (usize, &i64)| match v.checked_neg() {
+                Some(value) => Ok(value),
+                None if operand.is_null(i) => Ok(0),
+                None => Err(Error::out_of_range(format!("-{v} does not fit i64"))),
+            };
+            Lanes::Ints(v.iter().enumerate().map(one).collect::<Result<Vec<_>>>()?.into())
+        }
+        Lanes::Floats(v) => Lanes::Floats(v.iter().map(|v| -v).collect()),
+        _ => {
+            let found = operand.data_type;
+            return Err(Error::invalid(format!("- is not defined for {found}")));
+        }
+    };
+    Ok(Vector::new(operand.data_type, lanes, operand.nulls))
+}
+
 fn floats(
     operator: Operator,
     left: &[f64],

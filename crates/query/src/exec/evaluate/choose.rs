@@ -1,4 +1,5 @@
-//! CASE and COALESCE: each value is computed only for the rows that take it.
+//! CASE and COALESCE: each value is computed only for the rows that take it. And the greatest or
+//! least of several.
 
 use std::borrow::Cow;
 
@@ -7,7 +8,7 @@ use esker_format::DataType;
 use super::evaluate;
 use super::logic::truth;
 use crate::Result;
-use crate::bind::Bound;
+use crate::bind::{Bound, Comparison};
 use crate::exec::rows::Rows;
 use crate::exec::vector::{Lanes, Selection, Vector};
 
@@ -48,6 +49,28 @@ pub(super) fn coalesce<'a>(
         chosen.parts.push(pick(&[values], kept.into_iter().map(|i| Some((0, i))), data_type));
     }
     Ok(chosen.assemble(data_type))
+}
+
+/// The value that compares so with all others; those that are NULL are left out.
+pub(super) fn extreme<'a>(
+    parts: &[Vector<'a>],
+    comparison: Comparison,
+    data_type: DataType,
+) -> Vector<'a> {
+    let len = parts.first().map_or(0, Vector::len);
+    let best = |row: usize| {
+        let mut best: Option<(usize, &Vector<'a>)> = None;
+        for (part, vector) in parts.iter().enumerate().filter(|(_, v)| !v.is_null(row)) {
+            let is_better = |(_, v): (_, &Vector<'a>)| {
+                comparison.holds(vector.value(row).compare(v.value(row)))
+            };
+            if best.is_none_or(is_better) {
+                best = Some((part, vector));
+            }
+        }
+        best.map(|(part, _)| (part, row))
+    };
+    pick(parts, (0..len).map(best), data_type)
 }
 
 /// Which part each row takes its value from.

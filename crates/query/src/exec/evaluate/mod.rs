@@ -4,10 +4,12 @@ mod arithmetic;
 mod cast;
 mod choose;
 mod compare;
+mod dictionary;
 mod function;
 mod logic;
 
 use esker_format::DataType;
+pub(crate) use function::Unit;
 
 use super::gather::gather;
 use super::rows::Rows;
@@ -24,6 +26,9 @@ pub(crate) fn evaluate<'a>(
     rows: &Rows<'a>,
     selection: Selection<'_>,
 ) -> Result<Vector<'a>> {
+    if let Some(vector) = dictionary::evaluate_distinct(bound, rows, selection)? {
+        return Ok(vector);
+    }
     let again = |operand: &'a Bound| evaluate(operand, rows, selection);
     match &bound.node {
         Node::Field(position) => Ok(gather(&rows.column(*position)?, selection)),
@@ -50,8 +55,10 @@ pub(crate) fn evaluate<'a>(
             let values = operand.nulls.unwrap_or_else(|| vec![false; selection.len()]);
             Ok(Vector::bools(values, None))
         }
-        Node::Function(operator, operands) => {
-            function::apply(*operator, operands, bound.data_type(), rows, selection)
+        Node::Negate(operand) => arithmetic::negate(again(operand)?),
+        Node::Concat(left, right) => Ok(function::concat_pair(&again(left)?, &again(right)?)),
+        Node::Call(function, operands) => {
+            function::call(*function, operands, bound.data_type(), rows, selection)
         }
         Node::Case(branches, otherwise) => {
             choose::case(branches, otherwise, bound.data_type(), rows, selection)

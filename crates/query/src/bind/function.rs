@@ -1,0 +1,139 @@
+//! Typing the operands of functions.
+
+use esker_format::calendar::DAY_US;
+use esker_format::{DataType, Value};
+
+use super::bound::{Bound, Comparison, Node};
+use super::expression::{arithmetic, as_text, compare, expect, to_common_type};
+use super::typing::{convert, typed};
+use crate::exec::Unit;
+use crate::model::{Function, FunctionEntry, OperandKind, Operator, Outcome};
+use crate::options::Inputs;
+use crate::{Error, Result};
+
+/// A call with operands of the right types.
+pub(super) fn call(function: Function, operands: Vec<Bound>, inputs: &Inputs) -> Result<Bound> {
+    let entry = function.entry();
+    let (least, most, found) = (entry.operands_min, entry.operands_max, operands.len());
+    if !(least..=most).contains(&found) {
+        return Err(Error::invalid(format!(
+            "{}({}) takes {}, found {found}",
+            entry.name,
+            entry.operands,
+            operand_count(least, most)
+        )));
+    }
+    let now_us = inputs.now_us;
+    match function {
+        Function::Now => Ok(Bound::literal(Value::Timestamp(now_us))),
+        Function::CurrentDate => {
+            let days = i32::try_from(now_us.div_euclid(DAY_US)).unwrap_or(i32::MAX);
+            Ok(Bound::literal(Value::Date(days)))
+        }
+        Function::Typeof => {
+            let name = operands.first().and_then(|o| o.data_type);
+            Ok(Bound::literal(Value::Text(name.map_or("null".into(), |t| t.to_string()))))
+        }
+        Function::Nullif => nullif(operands),
+        Function::Mod => match <[Bound; 2]>::try_from(operands) {
+            Ok([left, right]) => arithmetic(Operator::Remainder, (left, right)),
+            Err(_) => Err(Error::invalid("mod takes 2 operands")),
+        },
+        Function::Coalesce | Function::Greatest | Function::Least => {
+            let (operands, data_type) = to_common_type(operands)?;
+            Ok(Bound::new(Node::Call(function, operands), data_type))
+        }
+        _ => by_table(entry, operands),
+    }
+}
+
+fn operand_count(least: usize, most: usize) -> String {
+    match most {
+        1 if least == 1 => "1 operand".into(),
+        _ if least == most => format!("{least} operands"),
+        _ if most > 100 => format!("at least {least} operands"),
+        _ => format!("{least} to {most} operands"),
+    }
+}
+
+/// NULL where both are equal, else the first.
+fn nullif(operands: Vec<Bound>) -> Result<Bound> {
+    let [first, second] =
+        <[Bound; 2]>::try_from(operands).map_err(|_| Error::invalid("nullif takes 2 operands"))?;
+    let data_type = first.data_type();
+    let same = compare(Comparison::Eq, first.clone(), second)?;
+    let null = convert(Bound::literal(Value::Null), data_type)?;
+    Ok(Bound::new(Node::Case(vec![(same, null)], Box::new(typed(first, data_type))), data_type))
+}
+
+fn by_table(entry: &FunctionEntry, operands: Vec<Bound>) -> Result<Bound> {
+    let mut typed = Vec::with_capacity(operands.len());
+    for (i, operand) in operands.into_iter().enumerate() {
+        let kind = entry.parameters.get(i).or(entry.parameters.last());
+        typed.push(fit(kind.copied().unwrap_or(OperandKind::Any), operand)?);
+    }
+    let is_unit = entry.parameters.first() == Some(&OperandKind::Unit);
+    let first = typed.get(usize::from(is_unit)).map_or(DataType::Text, Bound::data_type);
+    if is_unit && let Some(Value::Text(unit)) = typed.first().and_then(Bound::as_literal) {
+        Unit::expect(unit, entry.function, first)?;
+    }
+    let data_type = match entry.outcome {
+        Outcome::First | Outcome::Common => first,
+        Outcome::Bool => DataType::Bool,
+        Outcome::Integer => DataType::I64,
+        Outcome::Float => DataType::F64,
+        Outcome::Text => DataType::Text,
+        Outcome::Date => DataType::Date,
+        Outcome::Timestamp => DataType::Timestamp,
+    };
+    if entry.function == Function::DateAdd {
+        let moment = typed.remove(0);
+        typed.insert(0, convert(moment, DataType::Timestamp)?);
+    }
+    Ok(Bound::new(Node::Call(entry.function, typed), data_type))
+}
+
+/// An operand as a function takes it.
+fn fit(kind: OperandKind, operand: Bound) -> Result<Bound> {
+    use DataType::{Bytes, Date, F64, I64, Text, Time, Timestamp};
+    let is_text = |t| matches!(t, Text | Bytes);
+    let is_moment = |t| matches!(t, Date | Timestamp);
+    match kind {
+        OperandKind::Any | OperandKind::Common => as_text(operand, Text),
+        OperandKind::Number => {
+            expect(&operand, "a number", DataType::is_numeric)?;
+            let is_float = operand.data_type.is_some_and(DataType::is_float);
+            let is_wide = operand.data_type == Some(DataType::U64);
+            let wanted = if is_float { F64 } else { I64 };
+            if is_wide { Ok(operand) } else { convert(operand, wanted) }
+        }
+        OperandKind::Float => {
+            expect(&operand, "a number", DataType::is_numeric)?;
+            convert(operand, F64)
+        }
+        OperandKind::Integer => {
+            expect(&operand, "an integer", DataType::is_integer)?;
+            convert(operand, I64)
+        }
+        OperandKind::Text => {
+            expect(&operand, "text", |t| t == Text)?;
+            Ok(typed(operand, Text))
+        }
+        OperandKind::TextOrBytes => {
+            expect(&operand, "text or bytes", is_text)?;
+            Ok(typed(operand, Text))
+        }
+        OperandKind::Moment => {
+            expect(&operand, "a date or timestamp", is_moment)?;
+            Ok(typed(operand, Timestamp))
+        }
+        OperandKind::MomentOrTime => {
+            expect(&operand, "a date, timestamp or time", |t| is_moment(t) || t == Time)?;
+            Ok(typed(operand, Timestamp))
+        }
+        OperandKind::Unit => match operand.as_literal() {
+            Some(Value::Text(_)) => Ok(operand),
+            _ => Err(Error::invalid("expected the name of a unit as a constant, like 'month'")),
+        },
+    }
+}

@@ -1,0 +1,179 @@
+//! The one table of scalar functions: names, operands, types, meanings and an example of each.
+//! Binding, every query language and the reference of functions read it; nothing else lists them.
+
+use serde::{Deserialize, Serialize};
+
+mod table;
+
+pub use table::FUNCTIONS;
+
+/// A function of the values of one row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "the table says what each means")]
+pub enum Function {
+    Coalesce,
+    Nullif,
+    Greatest,
+    Least,
+    Typeof,
+    Lower,
+    Upper,
+    Length,
+    OctetLength,
+    Substr,
+    Left,
+    Right,
+    Replace,
+    Trim,
+    Ltrim,
+    Rtrim,
+    Concat,
+    Repeat,
+    Reverse,
+    StartsWith,
+    EndsWith,
+    Strpos,
+    Abs,
+    Sign,
+    Round,
+    Floor,
+    Ceil,
+    Mod,
+    Power,
+    Sqrt,
+    Now,
+    CurrentDate,
+    DateTrunc,
+    DatePart,
+    DateAdd,
+}
+
+/// What an operand of a function may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OperandKind {
+    /// Anything.
+    Any,
+    /// Anything that has a common type with the other operands of this kind.
+    Common,
+    /// A number of any type.
+    Number,
+    /// A number, taken as a 64-bit float.
+    Float,
+    /// An integer.
+    Integer,
+    /// Text.
+    Text,
+    /// Text or bytes.
+    TextOrBytes,
+    /// A date or a timestamp.
+    Moment,
+    /// A date, a timestamp or a time.
+    MomentOrTime,
+    /// The name of a part of a date or time, as a constant.
+    Unit,
+}
+
+/// What comes out of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The type of the first operand that is not a [`OperandKind::Unit`].
+    First,
+    /// The common type of the operands.
+    Common,
+    /// A bool.
+    Bool,
+    /// An i64.
+    Integer,
+    /// An f64.
+    Float,
+    /// Text.
+    Text,
+    /// A date.
+    Date,
+    /// A timestamp.
+    Timestamp,
+}
+
+/// What a function is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Family {
+    /// Choosing between values.
+    Choice,
+    /// Text and bytes.
+    Text,
+    /// Numbers.
+    Number,
+    /// Dates and times.
+    Time,
+}
+
+impl Family {
+    /// Every family, in the order of the reference.
+    pub const ALL: [Self; 4] = [Self::Choice, Self::Text, Self::Number, Self::Time];
+
+    /// Its heading.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Choice => "Choosing",
+            Self::Text => "Text and bytes",
+            Self::Number => "Numbers",
+            Self::Time => "Dates and times",
+        }
+    }
+}
+
+/// One line of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct FunctionEntry {
+    /// The function.
+    pub function: Function,
+    /// Its name.
+    pub name: &'static str,
+    /// Other names for it.
+    pub aliases: &'static [&'static str],
+    /// What it is about.
+    pub family: Family,
+    /// The operands' names, as the reference shows them.
+    pub operands: &'static str,
+    /// What each operand may be; the last stands for all that follow where they may be many.
+    pub parameters: &'static [OperandKind],
+    /// The fewest operands.
+    pub operands_min: usize,
+    /// The most operands.
+    pub operands_max: usize,
+    /// What comes out.
+    pub outcome: Outcome,
+    /// Whether it is NULL when an operand is.
+    pub is_strict: bool,
+    /// Whether it may fail for some values.
+    pub may_fail: bool,
+    /// What it means, in a sentence.
+    pub meaning: &'static str,
+    /// An example in SQL, and its value as text.
+    pub example: (&'static str, &'static str),
+}
+
+impl Function {
+    /// The function's line in the table.
+    #[must_use]
+    pub fn entry(self) -> &'static FunctionEntry {
+        FUNCTIONS.iter().find(|e| e.function == self).unwrap_or(&table::FALLBACK)
+    }
+
+    /// The function of a name (in any case), if there is one.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        let is_it = |known: &str| known.eq_ignore_ascii_case(name);
+        let mut named =
+            FUNCTIONS.iter().filter(|e| is_it(e.name) || e.aliases.iter().any(|a| is_it(a)));
+        named.next().map(|e| e.function)
+    }
+
+    /// Every name and other name of a function.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        FUNCTIONS.iter().flat_map(|e| std::iter::once(e.name).chain(e.aliases.iter().copied()))
+    }
+}

@@ -1,0 +1,307 @@
+//! The lines of the table.
+
+use super::{Family, Function, FunctionEntry, OperandKind, Outcome};
+use Function as F;
+use OperandKind as P;
+
+const MANY: usize = 65_536;
+
+/// A line with what most functions have: all operands needed, NULL when one is, never failing.
+const fn line(
+    function: Function,
+    name: &'static str,
+    family: Family,
+    operands: &'static str,
+    parameters: &'static [OperandKind],
+    outcome: Outcome,
+) -> FunctionEntry {
+    FunctionEntry {
+        function,
+        name,
+        aliases: &[],
+        family,
+        operands,
+        parameters,
+        operands_min: parameters.len(),
+        operands_max: parameters.len(),
+        outcome,
+        is_strict: true,
+        may_fail: false,
+        meaning: "",
+        example: ("", ""),
+    }
+}
+
+const fn text(
+    function: Function,
+    name: &'static str,
+    operands: &'static str,
+    parameters: &'static [OperandKind],
+    outcome: Outcome,
+) -> FunctionEntry {
+    line(function, name, Family::Text, operands, parameters, outcome)
+}
+
+const fn number(
+    function: Function,
+    name: &'static str,
+    operands: &'static str,
+    parameters: &'static [OperandKind],
+    outcome: Outcome,
+) -> FunctionEntry {
+    line(function, name, Family::Number, operands, parameters, outcome)
+}
+
+const fn time(
+    function: Function,
+    name: &'static str,
+    operands: &'static str,
+    parameters: &'static [OperandKind],
+    outcome: Outcome,
+) -> FunctionEntry {
+    line(function, name, Family::Time, operands, parameters, outcome)
+}
+
+impl FunctionEntry {
+    const fn says(
+        mut self,
+        meaning: &'static str,
+        example: &'static str,
+        value: &'static str,
+    ) -> Self {
+        self.meaning = meaning;
+        self.example = (example, value);
+        self
+    }
+
+    const fn also(mut self, aliases: &'static [&'static str]) -> Self {
+        self.aliases = aliases;
+        self
+    }
+
+    const fn at_least(mut self, operands_min: usize) -> Self {
+        self.operands_min = operands_min;
+        self
+    }
+
+    const fn or_more(mut self) -> Self {
+        self.operands_max = MANY;
+        self
+    }
+
+    const fn seeing_nulls(mut self) -> Self {
+        self.is_strict = false;
+        self
+    }
+
+    const fn failing(mut self) -> Self {
+        self.may_fail = true;
+        self
+    }
+}
+
+pub(super) const FALLBACK: FunctionEntry =
+    line(F::Coalesce, "unknown", Family::Choice, "", &[], Outcome::First);
+
+/// Every function.
+pub const FUNCTIONS: &[FunctionEntry] = &[
+    line(F::Coalesce, "coalesce", Family::Choice, "a, …", &[P::Common], Outcome::Common)
+        .or_more()
+        .seeing_nulls()
+        .also(&["ifnull"])
+        .says("The first operand that is not NULL.", "coalesce(NULL, 2, 3)", "2"),
+    line(F::Nullif, "nullif", Family::Choice, "a, b", &[P::Any, P::Any], Outcome::First)
+        .seeing_nulls()
+        .says("NULL where `a = b`, else `a`.", "nullif('x', 'x')", "null"),
+    line(F::Greatest, "greatest", Family::Choice, "a, …", &[P::Common], Outcome::Common)
+        .or_more()
+        .seeing_nulls()
+        .says("The greatest operand; NULLs are left out.", "greatest(2, NULL, 7)", "7"),
+    line(F::Least, "least", Family::Choice, "a, …", &[P::Common], Outcome::Common)
+        .or_more()
+        .seeing_nulls()
+        .says("The least operand; NULLs are left out.", "least(2, NULL, 7)", "2"),
+    line(F::Typeof, "typeof", Family::Choice, "a", &[P::Any], Outcome::Text).seeing_nulls().says(
+        "The name of the operand's type, whatever its value.",
+        "typeof(1.5)",
+        "f64",
+    ),
+    text(F::Lower, "lower", "text", &[P::Text], Outcome::Text).says(
+        "The text in lower case, by Unicode.",
+        "lower('ÄB')",
+        "äb",
+    ),
+    text(F::Upper, "upper", "text", &[P::Text], Outcome::Text).says(
+        "The text in upper case, by Unicode.",
+        "upper('äb')",
+        "ÄB",
+    ),
+    text(F::Length, "length", "text", &[P::TextOrBytes], Outcome::Integer)
+        .also(&["char_length", "character_length"])
+        .says("Characters of a text, bytes of a byte string.", "length('äb')", "2"),
+    text(F::OctetLength, "octet_length", "text", &[P::TextOrBytes], Outcome::Integer).says(
+        "Bytes of a text in UTF-8, or of a byte string.",
+        "octet_length('äb')",
+        "3",
+    ),
+    text(
+        F::Substr,
+        "substr",
+        "text, start [, count]",
+        &[P::TextOrBytes, P::Integer, P::Integer],
+        Outcome::First,
+    )
+    .at_least(2)
+    .failing()
+    .also(&["substring"])
+    .says(
+        "The characters from `start` (1 is the first, -1 the last), `count` of them or all; a \
+         negative count is an error.",
+        "substr('esker', 2, 3)",
+        "ske",
+    ),
+    text(F::Left, "left", "text, count", &[P::Text, P::Integer], Outcome::Text).says(
+        "The first characters; of a negative count, all but the last so many.",
+        "left('esker', -2)",
+        "esk",
+    ),
+    text(F::Right, "right", "text, count", &[P::Text, P::Integer], Outcome::Text).says(
+        "The last characters; of a negative count, all but the first so many.",
+        "right('esker', 2)",
+        "er",
+    ),
+    text(F::Replace, "replace", "text, part, by", &[P::Text, P::Text, P::Text], Outcome::Text)
+        .failing()
+        .says("The text with every `part` replaced.", "replace('a-b-c', '-', '+')", "a+b+c"),
+    text(F::Trim, "trim", "text [, characters]", &[P::Text, P::Text], Outcome::Text)
+        .at_least(1)
+        .also(&["btrim"])
+        .says(
+            "Without any of the characters (spaces) at both ends; also `trim(LEADING 'x' FROM a)`.",
+            "trim('  a b ')",
+            "a b",
+        ),
+    text(F::Ltrim, "ltrim", "text [, characters]", &[P::Text, P::Text], Outcome::Text)
+        .at_least(1)
+        .says("Without any of the characters (spaces) in front.", "ltrim('xxa', 'x')", "a"),
+    text(F::Rtrim, "rtrim", "text [, characters]", &[P::Text, P::Text], Outcome::Text)
+        .at_least(1)
+        .says("Without any of the characters (spaces) at the end.", "rtrim('abcb', 'bc')", "a"),
+    text(F::Concat, "concat", "a, …", &[P::Any], Outcome::Text).or_more().seeing_nulls().says(
+        "The operands as text, one after another; NULLs are left out (`a || b` is NULL instead).",
+        "concat('a', NULL, 1)",
+        "a1",
+    ),
+    text(F::Repeat, "repeat", "text, count", &[P::Text, P::Integer], Outcome::Text).failing().says(
+        "The text so many times; at most 8 MiB.",
+        "repeat('ab', 3)",
+        "ababab",
+    ),
+    text(F::Reverse, "reverse", "text", &[P::Text], Outcome::Text).says(
+        "The characters in the opposite order.",
+        "reverse('äbc')",
+        "cbä",
+    ),
+    text(F::StartsWith, "starts_with", "text, part", &[P::Text, P::Text], Outcome::Bool).says(
+        "Whether the text begins with the part.",
+        "starts_with('esker', 'es')",
+        "true",
+    ),
+    text(F::EndsWith, "ends_with", "text, part", &[P::Text, P::Text], Outcome::Bool).says(
+        "Whether the text ends with the part.",
+        "ends_with('esker', 'es')",
+        "false",
+    ),
+    text(F::Strpos, "strpos", "text, part", &[P::Text, P::Text], Outcome::Integer)
+        .also(&["instr"])
+        .says(
+            "The place of the part's first character, 1 for the first, 0 where it does not occur; \
+             also `position(part IN text)`.",
+            "strpos('esker', 'k')",
+            "3",
+        ),
+    number(F::Abs, "abs", "x", &[P::Number], Outcome::First).failing().says(
+        "The magnitude.",
+        "abs(-3)",
+        "3",
+    ),
+    number(F::Sign, "sign", "x", &[P::Number], Outcome::First).says(
+        "-1, 0 or 1.",
+        "sign(-2.5)",
+        "-1.0",
+    ),
+    number(F::Round, "round", "x [, digits]", &[P::Number, P::Integer], Outcome::First)
+        .at_least(1)
+        .failing()
+        .says(
+            "Rounded half away from zero, to so many decimals (0); negative for tens.",
+            "round(2.345, 2)",
+            "2.35",
+        ),
+    number(F::Floor, "floor", "x", &[P::Number], Outcome::First).says(
+        "The greatest whole number that is not greater.",
+        "floor(-1.5)",
+        "-2.0",
+    ),
+    number(F::Ceil, "ceil", "x", &[P::Number], Outcome::First).also(&["ceiling"]).says(
+        "The least whole number that is not less.",
+        "ceil(1.2)",
+        "2.0",
+    ),
+    number(F::Mod, "mod", "a, b", &[P::Number, P::Number], Outcome::First).says(
+        "The remainder of a / b, as `a % b`.",
+        "mod(-7, 3)",
+        "-1",
+    ),
+    number(F::Power, "power", "x, y", &[P::Float, P::Float], Outcome::Float).also(&["pow"]).says(
+        "x to the power of y; NULL where that is no real number.",
+        "power(2, 10)",
+        "1024.0",
+    ),
+    number(F::Sqrt, "sqrt", "x", &[P::Float], Outcome::Float).says(
+        "The square root; NULL of a negative number.",
+        "sqrt(9)",
+        "3.0",
+    ),
+    time(F::Now, "now", "", &[], Outcome::Timestamp).also(&["current_timestamp"]).says(
+        "The time at which the statement began, the same everywhere in it.",
+        "now() = now()",
+        "true",
+    ),
+    time(F::CurrentDate, "current_date", "", &[], Outcome::Date).says(
+        "The day at which the statement began, in UTC.",
+        "current_date = now()::date",
+        "true",
+    ),
+    time(F::DateTrunc, "date_trunc", "unit, moment", &[P::Unit, P::Moment], Outcome::First)
+        .failing()
+        .says(
+            "The start of the unit a date or timestamp lies in: `microsecond`, `millisecond`, \
+             `second`, `minute`, `hour`, `day`, `week` (from Monday), `month`, `quarter`, `year`.",
+            "date_trunc('month', DATE '2024-02-29')",
+            "2024-02-01",
+        ),
+    time(F::DatePart, "date_part", "unit, moment", &[P::Unit, P::MomentOrTime], Outcome::Integer)
+        .says(
+            "A part as an integer, also `extract(unit FROM moment)`: `year`, `isoyear`, `quarter`, \
+             `month`, `week` (ISO), `day`, `doy`, `dow` (0 is Sunday), `isodow` (7 is Sunday), \
+             `hour`, `minute`, `second`, `millisecond` and `microsecond` (of the minute), `epoch` \
+             (seconds since 1970).",
+            "date_part('doy', DATE '2024-12-31')",
+            "366",
+        ),
+    time(
+        F::DateAdd,
+        "date_add",
+        "moment, months, microseconds",
+        &[P::Moment, P::Integer, P::Integer],
+        Outcome::Timestamp,
+    )
+    .failing()
+    .says(
+        "Months (the day of the month cut to what there is), then microseconds later; \
+         `moment + INTERVAL '1 month 3 days'` is this.",
+        "date_add(DATE '2024-01-31', 1, 0)",
+        "2024-02-29 00:00:00",
+    ),
+];
