@@ -3,9 +3,11 @@
 use esker_arena::{Category, Reservation};
 use esker_format::frame::PAYLOAD_BYTES_MAX;
 use esker_format::{Batch, Schema, Value};
+use esker_query::model::OnConflict;
 
 use crate::engine::fit_row;
 use crate::load::check_batch;
+use crate::table::Current;
 use crate::{Result, Table};
 
 /// Rows gathered before they are committed together.
@@ -25,7 +27,7 @@ const LENGTH_BYTES: usize = 5;
 /// and [`Appender::finish`] commit what is left. Dropping it loses what was not flushed.
 pub struct Appender {
     table: Table,
-    schema: std::sync::Arc<Schema>,
+    current: Current,
     /// For generated keys: columns, without a value per row.
     batch: Batch,
     /// For declared keys: rows, since each is looked up.
@@ -47,20 +49,21 @@ pub struct Appender {
 
 impl Appender {
     pub(crate) fn new(table: Table) -> Self {
-        let schema = table.schema();
+        let current = table.current();
+        let schema = &current.schema;
         let generated = schema.key_positions().is_empty();
-        let batch = Batch::empty(&schema);
+        let batch = Batch::empty(schema);
         let is_variable = |f: &esker_format::Field| f.data_type.width().is_none();
         let fields = schema.fields().iter().enumerate();
         let variable = fields.filter(|(_, f)| is_variable(f)).map(|(p, _)| p).collect();
-        let row_bytes = row_bytes(&schema);
+        let row_bytes = row_bytes(schema);
         // Values in columns take what they take in the log. A row of its own takes more.
         let values = schema.fields().len() * size_of::<Value>() + size_of::<Vec<Value>>();
         let row_memory = if generated { 0 } else { values };
         let held = Reservation::new(&table.engine.arena, Category::Load);
         Self {
             table,
-            schema,
+            current,
             batch,
             rows: Vec::new(),
             gathered: 0,
@@ -94,9 +97,9 @@ impl Appender {
             self.find_memory(bytes)?;
         }
         if self.generated {
-            self.batch.push_row(&self.schema, row)?;
+            self.batch.push_row(&self.current.schema, row)?;
         } else {
-            self.rows.push(fit_row(&self.schema, row)?);
+            self.rows.push(fit_row(&self.current.schema, row)?);
         }
         self.bytes += bytes;
         self.gathered += 1;
@@ -133,7 +136,7 @@ impl Appender {
     /// `InvalidInput` when the batch is not what [`Load::push`](crate::Load::push) takes (no row
     /// is added), and as for [`Appender::append`].
     pub fn append_batch(&mut self, batch: &Batch) -> Result<()> {
-        check_batch(&self.schema, batch, 0)?;
+        check_batch(&self.current.schema, batch, 0)?;
         for i in 0..batch.len() {
             let row: Vec<Value> = batch.columns.iter().map(|c| c.value(i).to_owned()).collect();
             self.append(&row)?;
@@ -147,7 +150,7 @@ impl Appender {
     /// `AlreadyExists` when a key does: none of the rows since the last flush is added then.
     pub fn flush(&mut self) -> Result<()> {
         let result = self.commit();
-        self.batch = Batch::empty(&self.schema);
+        self.batch = Batch::empty(&self.current.schema);
         self.held.shrink(0);
         result
     }
@@ -160,12 +163,16 @@ impl Appender {
             if self.batch.is_empty() {
                 return Ok(());
             }
-            let result = self.table.engine.commit_batch(self.table.core.id(), &self.batch);
+            let (id, version) = (self.current.core.id(), self.current.schema.version());
+            let result = self.table.engine.commit_batch(id, version, &self.batch);
             self.batch.columns.iter_mut().for_each(esker_format::Column::clear);
             return result.map(drop);
         }
         let rows = std::mem::take(&mut self.rows);
-        let result = if rows.is_empty() { Ok(()) } else { self.table.insert_many(&rows).map(drop) };
+        let result = match rows.as_slice() {
+            [] => Ok(()),
+            rows => self.table.put_rows(&self.current, rows, OnConflict::Fail).map(drop),
+        };
         drop(rows);
         self.held.shrink(0);
         result

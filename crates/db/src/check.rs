@@ -127,13 +127,13 @@ fn check_segments(table: &Arc<TableCore>, report: &mut CheckReport) {
         report.segments += 1;
         report.bytes += segment.file_bytes();
         if let Err(e) = segment.verify_all() {
-            report.add(table.name(), e.to_string());
+            report.add(&table.name(), e.to_string());
         }
         let dead = (0..segment.row_count()).filter(|row| segment.deleted(*row) != 0).count();
         if dead as u64 > segment.dead_count() {
             let counted = segment.dead_count();
             let message = format!("segment {}: {dead} dead rows, {counted} counted", segment.id());
-            report.add(table.name(), message);
+            report.add(&table.name(), message);
         }
     }
 }
@@ -149,11 +149,11 @@ fn check_rows(snapshot: &Snapshot, table: &Arc<TableCore>, report: &mut CheckRep
     let outcome = rows.for_each(|row_id, values| {
         count += 1;
         if row_ids.insert(row_id, 0).is_some() {
-            report.add(table.name(), format!("row id {row_id} is visible twice"));
+            report.add(&table.name(), format!("row id {row_id} is visible twice"));
         }
         for (field, value) in schema.fields().iter().zip(values) {
             if value.is_null() && !field.nullable {
-                report.add(table.name(), format!("row {row_id}: {:?} is null", field.name));
+                report.add(&table.name(), format!("row {row_id}: {:?} is null", field.name));
             }
         }
         let id = [ValueRef::Uint(row_id)];
@@ -166,7 +166,7 @@ fn check_rows(snapshot: &Snapshot, table: &Arc<TableCore>, report: &mut CheckRep
             || at,
             |found| {
                 let same = found.unit.row_id(found.row)? == row_id;
-                Ok((same, table.copy_row(&found)?))
+                Ok((same, found.values()?))
             },
         )?;
         let same = |copy: &Vec<Value>| {
@@ -176,23 +176,23 @@ fn check_rows(snapshot: &Snapshot, table: &Arc<TableCore>, report: &mut CheckRep
             Some((true, copy)) if same(&copy) => {}
             Some(_) => {
                 let key = describe_key(&schema, &key);
-                report.add(table.name(), format!("{key} leads to another row than {row_id}"));
+                report.add(&table.name(), format!("{key} leads to another row than {row_id}"));
             }
             None => {
                 let key = describe_key(&schema, &key);
-                report.add(table.name(), format!("{key} of row {row_id} is not found by its key"));
+                report.add(&table.name(), format!("{key} of row {row_id} is not found by its key"));
             }
         }
         Ok(())
     });
     if let Err(e) = outcome {
-        report.add(table.name(), e.to_string());
+        report.add(&table.name(), e.to_string());
     }
     report.rows += count;
     match rows.count() {
         Ok(counted) if counted == count => {}
-        Ok(counted) => report.add(table.name(), format!("{count} rows read, {counted} counted")),
-        Err(e) => report.add(table.name(), e.to_string()),
+        Ok(counted) => report.add(&table.name(), format!("{count} rows read, {counted} counted")),
+        Err(e) => report.add(&table.name(), e.to_string()),
     }
 }
 
@@ -206,7 +206,7 @@ fn check_index(table: &Arc<TableCore>, report: &mut CheckReport) {
         let Some(problem) = problem_of_entry(table, tag, location) else { continue };
         // An entry that a writer or a merge has moved meanwhile is nobody's problem.
         if table.index().export(tag..=tag).into_iter().any(|(_, now)| now == word) {
-            report.add(table.name(), format!("index entry {location:?} {problem}"));
+            report.add(&table.name(), format!("index entry {location:?} {problem}"));
         }
     }
 }

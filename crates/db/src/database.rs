@@ -11,7 +11,6 @@ use esker_format::schema::validate_name;
 use esker_query::{Query, QueryResult};
 
 use crate::engine::{Engine, Journal, no_table};
-use crate::maintenance::index_path;
 use crate::{Error, ErrorKind, Options, Result, Snapshot, Table};
 
 /// A longer log is checkpointed when the database is closed, in bytes.
@@ -68,7 +67,7 @@ impl Database {
         let engine = self.engine();
         let (core, ticket) = {
             let mut catalogue = engine.lock_for_change()?;
-            if engine.names.load().contains_key(name) {
+            if engine.names.load().newest().contains_key(name) {
                 drop(catalogue);
                 engine.acknowledge_published()?;
                 let message = format!("table {name:?} exists already");
@@ -99,14 +98,14 @@ impl Database {
         let (ticket, index_file) = {
             let mut catalogue = engine.lock_for_change()?;
             let id = core.id();
-            if engine.names.load().get(name).map(|table| table.id()) != Some(id) {
+            if engine.names.load().newest().get(name).map(|table| table.id()) != Some(id) {
                 drop(catalogue);
                 engine.acknowledge_published()?;
-                return Err(no_table(name, &engine.names.load()));
+                return Err(no_table(name, engine.names.load().newest()));
             }
             let ticket = engine.append_edit(&Edit::DropTable { table: id })?;
             core.set_dropped();
-            engine.change_names(|names| drop(names.remove(name)));
+            engine.change_names(ticket.commit(), |names| drop(names.remove(name)));
             let entry = catalogue.tables.remove(&id);
             engine.recount_frozen(&catalogue);
             engine.watermarks.publish(ticket.commit());
@@ -117,13 +116,7 @@ impl Database {
             core.set_view(esker_table::view::View::empty(core.schema()));
         }
         engine.acknowledge(ticket)?;
-        // The files go only once the drop is durable: a crash before that brings the table back.
-        if engine.sync().is_ok() {
-            core.view().segments().for_each(|segment| segment.doom());
-            if index_file != 0 {
-                engine.segment_files.remove_other(&index_path(&engine.dir, index_file));
-            }
-        }
+        engine.remove_files_of(&core, index_file);
         Ok(())
     }
 
@@ -141,7 +134,7 @@ impl Database {
     pub fn tables(&self) -> Vec<String> {
         // An error would only be that of a log that failed, which every change tells.
         let _ = self.engine().acknowledge_published();
-        self.engine().names.load().keys().cloned().collect()
+        self.engine().names.load().newest().keys().cloned().collect()
     }
 
     /// The database as of the newest commit, for as long as the snapshot lives.

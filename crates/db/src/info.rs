@@ -90,7 +90,8 @@ impl Database {
     pub fn info(&self) -> Info {
         let engine = self.engine();
         let catalogue = engine.lock();
-        let names = engine.names.load();
+        let history = engine.names.load();
+        let names = history.newest();
         let tables = names.iter().filter_map(|(name, core)| {
             let id = &core.id();
             let table = catalogue.tables.get(id)?.writer.table();

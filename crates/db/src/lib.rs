@@ -25,13 +25,14 @@
 //! | to | see |
 //! |---|---|
 //! | open or create a database | [`Database`], [`Options`], [`Durability`] |
-//! | define, read and change tables | [`Schema`], [`Table`], [`Row`] |
+//! | define, read and change tables | [`Schema`], [`Alteration`], [`Table`], [`Row`] |
 //! | read as of one commit | [`Snapshot`] |
 //! | put in many rows | [`Appender`], [`Load`] |
 //! | ask questions | [`Database::query`] |
 //! | look after it | [`Database::check`], [`Database::info`] |
 #![forbid(unsafe_code)]
 
+mod alter;
 mod appender;
 mod change;
 mod check;
@@ -52,7 +53,10 @@ pub use appender::Appender;
 pub use check::{CheckReport, Problem};
 pub use database::Database;
 pub use error::{Error, ErrorKind, Result};
-pub use esker_format::{Batch, Column, DataType, Field, PrimaryKey, Schema, Value, ValueRef};
+pub use esker_format::schema::{Alteration, Check, DefaultValue};
+pub use esker_format::{
+    Batch, Column, DataType, Field, FieldId, PrimaryKey, Schema, Value, ValueRef,
+};
 pub use esker_query::{Query, QueryResult};
 pub use info::{Info, MemoryInfo, TableInfo};
 pub use load::{Load, LoadReport};

@@ -36,7 +36,8 @@ impl Snapshot {
     pub(crate) fn take(engine: &Arc<Engine>) -> Result<Self> {
         let guard = engine.registry.register(|| engine.visible())?;
         let commit = guard.commit();
-        let (engine, names) = (Arc::clone(engine), engine.names.load_full());
+        let names = Arc::clone(engine.names.load().at(commit));
+        let engine = Arc::clone(engine);
         let inner = Registered { engine, guard: Some(guard), commit, names };
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -131,11 +132,11 @@ impl SnapshotTable {
     /// As for [`crate::Table::get`].
     pub fn get(&self, key: &[Value]) -> Result<Option<Row>> {
         let core = self.rows.table();
-        let schema = core.schema();
-        let key = fit_key(&schema, key)?;
+        let schema = self.rows.schema();
+        let key = fit_key(schema, key)?;
         let at = self.snapshot.commit();
-        let values = core.find(&key, || at, |found| core.copy_row(&found))?;
-        Ok(values.map(|values| Row::new(schema, values)))
+        let values = core.find(&key, || at, |found| found.values())?;
+        Ok(values.map(|values| Row::new(Arc::clone(schema), values)))
     }
 
     /// True when there is a row with this key.

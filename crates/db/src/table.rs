@@ -14,26 +14,81 @@ use crate::{Appender, Error, ErrorKind, Load, Result, Row, SnapshotTable};
 #[derive(Clone)]
 pub struct Table {
     pub(crate) engine: Arc<Engine>,
-    pub(crate) core: Arc<TableCore>,
-    schema: Arc<Schema>,
+    /// The table when the handle was made; see [`Table::core`].
+    core: Arc<TableCore>,
+    /// The schema when the handle was made; its key is that of every later one.
+    first_schema: Arc<Schema>,
+}
+
+/// What a change of rows was prepared for.
+pub(crate) struct Current {
+    pub core: Arc<TableCore>,
+    pub schema: Arc<Schema>,
+}
+
+impl Current {
+    fn is_outdated(&self) -> bool {
+        self.core.successor().is_some() || self.core.schema().version() != self.schema.version()
+    }
+
+    pub fn hash(&self, key: &[ValueRef<'_>]) -> u64 {
+        match (self.core.has_generated_key(), key) {
+            (true, [ValueRef::Uint(id)]) => self.core.hasher().hash_row_id(*id),
+            _ => self.core.hasher().hash_key(key.iter().copied()),
+        }
+    }
 }
 
 impl Table {
     pub(crate) fn new(engine: Arc<Engine>, core: Arc<TableCore>) -> Self {
-        let schema = core.schema();
-        Self { engine, core, schema }
+        let first_schema = core.schema();
+        Self { engine, core, first_schema }
+    }
+
+    /// The table that the handle stands for: another one once it was truncated.
+    pub(crate) fn core(&self) -> &Arc<TableCore> {
+        let mut core = &self.core;
+        while let Some(next) = core.successor() {
+            core = next;
+        }
+        core
+    }
+
+    /// The table as readers at a commit see it.
+    fn core_at(&self, at: u64) -> &Arc<TableCore> {
+        let mut core = &self.core;
+        while let Some(next) = core.successor().filter(|next| next.created_at() <= at) {
+            core = next;
+        }
+        core
+    }
+
+    pub(crate) fn current(&self) -> Current {
+        let core = Arc::clone(self.core());
+        Current { schema: core.schema(), core }
+    }
+
+    /// Runs a change, again when the schema was changed meanwhile.
+    pub(crate) fn attempt<R>(&self, mut run: impl FnMut(&Current) -> Result<R>) -> Result<R> {
+        loop {
+            let current = self.current();
+            match run(&current) {
+                Err(e) if e.kind() != ErrorKind::OutcomeUnknown && current.is_outdated() => {}
+                result => return result,
+            }
+        }
     }
 
     /// The name.
     #[must_use]
-    pub fn name(&self) -> &str {
-        self.core.name()
+    pub fn name(&self) -> String {
+        self.core().name().to_string()
     }
 
     /// The fields and the key.
     #[must_use]
     pub fn schema(&self) -> Arc<Schema> {
-        Arc::clone(&self.schema)
+        self.core().schema()
     }
 
     /// Adds a row; returns its row id, which is its key when the key is generated.
@@ -42,12 +97,18 @@ impl Table {
     /// `AlreadyExists` when the key does, `InvalidInput` when a value does not fit its field.
     /// Nothing is changed then; likewise below.
     pub fn insert(&self, row: &[Value]) -> Result<u64> {
-        let row = fit_row(&self.schema, row)?;
-        self.change(|catalogue, staged| {
-            let prepared = catalogue.prepare_put(&row, true)?;
-            let row_id = prepared.row_id;
-            staged.put(row, prepared);
-            Ok(row_id)
+        self.put(row, true)
+    }
+
+    fn put(&self, row: &[Value], must_be_new: bool) -> Result<u64> {
+        self.attempt(|current| {
+            let row = fit_row(&current.schema, row)?;
+            self.change(current, |writer, staged| {
+                let prepared = writer.prepare_put(&row, must_be_new)?;
+                let row_id = prepared.row_id;
+                staged.put(row, prepared);
+                Ok(row_id)
+            })
         })
     }
 
@@ -65,13 +126,7 @@ impl Table {
     /// # Errors
     /// `InvalidInput` when a value does not fit its field.
     pub fn upsert(&self, row: &[Value]) -> Result<u64> {
-        let row = fit_row(&self.schema, row)?;
-        self.change(|writer, staged| {
-            let prepared = writer.prepare_put(&row, false)?;
-            let row_id = prepared.row_id;
-            staged.put(row, prepared);
-            Ok(row_id)
-        })
+        self.put(row, false)
     }
 
     /// Adds or replaces rows, all or none; of two with one key the last wins.
@@ -84,12 +139,22 @@ impl Table {
 
     /// Adds rows, all or none; returns how many were added or replaced.
     pub(crate) fn put_many(&self, rows: &[Vec<Value>], on_conflict: OnConflict) -> Result<u64> {
-        let schema = &self.schema;
+        self.attempt(|current| self.put_rows(current, rows, on_conflict))
+    }
+
+    /// Likewise, for rows of one schema.
+    pub(crate) fn put_rows(
+        &self,
+        current: &Current,
+        rows: &[Vec<Value>],
+        on_conflict: OnConflict,
+    ) -> Result<u64> {
+        let schema = &current.schema;
         let at = |e: Error, i: usize| e.at(format_args!("row {i}"));
         let fit = |(i, row): (usize, &Vec<Value>)| fit_row(schema, row).map_err(|e| at(e, i));
         let rows: Vec<Vec<Value>> = rows.iter().enumerate().map(fit).collect::<Result<_>>()?;
         let generated = schema.key_positions().is_empty();
-        self.change(|writer, staged| {
+        self.change(current, |writer, staged| {
             let mut put = 0;
             for (i, row) in rows.into_iter().enumerate() {
                 let key = key_bytes(schema, &row);
@@ -128,7 +193,16 @@ impl Table {
     /// # Errors
     /// `InvalidInput` for an unknown field, a key field, or a value that does not fit.
     pub fn update(&self, key: &[Value], changes: &[(&str, Value)]) -> Result<bool> {
-        let schema = &self.schema;
+        self.attempt(|current| self.update_once(current, key, changes))
+    }
+
+    fn update_once(
+        &self,
+        current: &Current,
+        key: &[Value],
+        changes: &[(&str, Value)],
+    ) -> Result<bool> {
+        let schema = &current.schema;
         let key = fit_key(schema, key)?;
         let mut fitted = Vec::with_capacity(changes.len());
         for (name, value) in changes {
@@ -141,12 +215,12 @@ impl Table {
             let field = field.ok_or_else(|| Error::invalid("unknown field"))?;
             fitted.push((position, fit_value(field, value)?));
         }
-        self.change(|writer, staged| {
-            let hash = self.hash(&key);
+        self.change(current, |writer, staged| {
+            let hash = current.hash(&key);
             let Some(existing) = writer.existing(&key, hash)?.filter(|e| e.deleted == 0) else {
                 return Ok(false);
             };
-            let mut row = self.core.row_at(existing.location)?;
+            let mut row = current.core.row_at(existing.location)?;
             for (position, value) in fitted {
                 if let Some(slot) = row.get_mut(position) {
                     *slot = value;
@@ -163,33 +237,30 @@ impl Table {
     /// # Errors
     /// `InvalidInput` when the key does not fit the schema.
     pub fn delete(&self, key: &[Value]) -> Result<bool> {
-        let key = fit_key(&self.schema, key)?;
-        self.change(|writer, staged| {
-            let existing = writer.existing(&key, self.hash(&key))?;
-            match existing.filter(|e| e.deleted == 0) {
-                Some(existing) => {
-                    staged.delete(existing);
-                    Ok(true)
+        let key = fit_key(&self.first_schema, key)?;
+        self.attempt(|current| {
+            self.change(current, |writer, staged| {
+                let existing = writer.existing(&key, current.hash(&key))?;
+                match existing.filter(|e| e.deleted == 0) {
+                    Some(existing) => {
+                        staged.delete(existing);
+                        Ok(true)
+                    }
+                    None => Ok(false),
                 }
-                None => Ok(false),
-            }
+            })
         })
-    }
-
-    pub(crate) fn hash(&self, key: &[ValueRef<'_>]) -> u64 {
-        match (self.core.has_generated_key(), key) {
-            (true, [ValueRef::Uint(id)]) => self.core.hasher().hash_row_id(*id),
-            _ => self.core.hasher().hash_key(key.iter().copied()),
-        }
     }
 
     pub(crate) fn change<R>(
         &self,
+        current: &Current,
         stage: impl FnOnce(&mut esker_table::TableWriter, &mut Staged) -> Result<R>,
     ) -> Result<R> {
-        let id = self.core.id();
-        self.engine
-            .commit_rows(id, |catalogue, staged| stage(&mut entry(catalogue, id)?.writer, staged))
+        let (id, version) = (current.core.id(), current.schema.version());
+        self.engine.commit_rows(id, version, |catalogue, staged| {
+            stage(&mut entry(catalogue, id)?.writer, staged)
+        })
     }
 
     /// The row with a key.
@@ -197,10 +268,9 @@ impl Table {
     /// # Errors
     /// `InvalidInput` when the key does not fit the schema, `Corrupt` when the row is damaged.
     pub fn get(&self, key: &[Value]) -> Result<Option<Row>> {
-        let key = fit_key(&self.schema, key)?;
-        let fields = self.schema.fields().len();
-        let values = self.find(&key, |found| found.values(fields))?;
-        Ok(values.map(|values| Row::new(Arc::clone(&self.schema), values)))
+        let key = fit_key(&self.first_schema, key)?;
+        let row = self.find(&key, |found| Ok((Arc::clone(found.schema), found.values()?)))?;
+        Ok(row.map(|(schema, values)| Row::new(schema, values)))
     }
 
     /// The rows with some keys, in the order of the keys, all as of one commit.
@@ -217,7 +287,7 @@ impl Table {
     /// # Errors
     /// As for [`Table::get`].
     pub fn exists(&self, key: &[Value]) -> Result<bool> {
-        let key = fit_key(&self.schema, key)?;
+        let key = fit_key(&self.first_schema, key)?;
         Ok(self.find(&key, |_| Ok(()))?.is_some())
     }
 
@@ -228,14 +298,15 @@ impl Table {
     ) -> Result<Option<R>> {
         self.refuse_dropped()?;
         loop {
-            let mut at = 0;
+            let mut at = self.engine.visible();
+            let core = self.core_at(at);
             let read_at = || {
                 at = self.engine.visible();
                 at
             };
-            let found = self.core.find(key, read_at, |found| take(&found))?;
+            let found = core.find(key, read_at, |found| take(&found))?;
             // A merge may have dropped what commit `at` saw, since it was not registered.
-            if found.is_some() || self.core.drop_horizon() <= at {
+            if found.is_some() || core.drop_horizon() <= at {
                 return Ok(found);
             }
         }
@@ -255,11 +326,13 @@ impl Table {
     /// `OverBudget` when too many snapshots are open.
     pub fn snapshot(&self) -> Result<SnapshotTable> {
         self.refuse_dropped()?;
-        crate::Snapshot::take(&self.engine)?.table_core(&self.core)
+        let snapshot = crate::Snapshot::take(&self.engine)?;
+        let core = self.core_at(snapshot.commit());
+        snapshot.table_core(core)
     }
 
     fn refuse_dropped(&self) -> Result<()> {
-        if !self.core.is_dropped() {
+        if !self.core().is_dropped() {
             return Ok(());
         }
         self.engine.acknowledge_published()?;

@@ -246,6 +246,10 @@ impl<'a> ColumnSlice<'a> {
             Data::I16(v) => at(v, i, |x| self.word(x.into())),
             Data::I32(v) => at(v, i, |x| self.word(x.into())),
             Data::I64(v) => at(v, i, |x| self.word(x)),
+            // A column that was widened.
+            Data::F32(v) if self.data_type == DataType::F64 => {
+                at(v, i, |x| ValueRef::Float(x.into()))
+            }
             Data::F32(v) => at(v, i, ValueRef::Float32),
             Data::F64(v) => at(v, i, ValueRef::Float),
             Data::Narrowed { base, codes } => {

@@ -135,6 +135,10 @@ pub enum Edit {
     Merge { table: TableId, inputs: Vec<u64>, segments: Vec<SegmentEntry> },
     /// The checkpoint file of this number holds exactly the commits up to `commit`.
     Checkpoint { number: u64, commit: u64 },
+    /// From this commit on, a table has this name and this schema.
+    AlterTable { table: TableId, name: String, schema: Schema },
+    /// A table is gone, with all it held; an empty one takes its name and its schema.
+    TruncateTable { table: TableId, replacement: TableId },
 }
 
 const CREATE_TABLE: u16 = 16;
@@ -143,6 +147,8 @@ const LOAD: u16 = 18;
 const SEAL: u16 = 19;
 const MERGE: u16 = 20;
 const CHECKPOINT: u16 = 21;
+const ALTER_TABLE: u16 = 22;
+const TRUNCATE_TABLE: u16 = 23;
 const SEGMENTS_MAX: usize = 1 << 20;
 
 impl Edit {
@@ -156,13 +162,15 @@ impl Edit {
             Self::Seal { .. } => SEAL,
             Self::Merge { .. } => MERGE,
             Self::Checkpoint { .. } => CHECKPOINT,
+            Self::AlterTable { .. } => ALTER_TABLE,
+            Self::TruncateTable { .. } => TRUNCATE_TABLE,
         }
     }
 
     /// True for the kinds of frames that carry an edit.
     #[must_use]
     pub fn is_edit(frame_kind: u16) -> bool {
-        (CREATE_TABLE..=CHECKPOINT).contains(&frame_kind)
+        (CREATE_TABLE..=TRUNCATE_TABLE).contains(&frame_kind)
     }
 
     /// The stored form.
@@ -170,7 +178,8 @@ impl Edit {
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Writer::new();
         match self {
-            Self::CreateTable { table, name, schema } => {
+            Self::CreateTable { table, name, schema }
+            | Self::AlterTable { table, name, schema } => {
                 out.varint(table.0.into());
                 out.text(name);
                 schema.encode(&mut out);
@@ -195,6 +204,10 @@ impl Edit {
             Self::Checkpoint { number, commit } => {
                 out.varint(*number);
                 out.varint(*commit);
+            }
+            Self::TruncateTable { table, replacement } => {
+                out.varint(table.0.into());
+                out.varint(replacement.0.into());
             }
         }
         out.into_bytes()
@@ -233,6 +246,15 @@ impl Edit {
                 Self::Merge { table, inputs, segments: decode_segments(&mut input)? }
             }
             CHECKPOINT => Self::Checkpoint { number: input.varint()?, commit: input.varint()? },
+            ALTER_TABLE => Self::AlterTable {
+                table: table_id(&mut input)?,
+                name: input.text()?.to_owned(),
+                schema: Schema::decode(&mut input)?,
+            },
+            TRUNCATE_TABLE => Self::TruncateTable {
+                table: table_id(&mut input)?,
+                replacement: table_id(&mut input)?,
+            },
             other => return Err(Error::corrupt(format!("unknown edit {other}"))),
         };
         input.finish()?;

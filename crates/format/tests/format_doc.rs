@@ -57,7 +57,9 @@ fn sizes_are_those_of_the_code() {
         ("index_file::PIECE_ENTRIES", index_file::PIECE_ENTRIES as u64),
         ("index_file::SEGMENTS_MAX", index_file::SEGMENTS_MAX as u64),
         ("row::VALUE_BYTES_MAX", row::VALUE_BYTES_MAX as u64),
+        ("schema::CHECKS_MAX", schema::CHECKS_MAX as u64),
         ("schema::FIELDS_MAX", schema::FIELDS_MAX as u64),
+        ("schema::FIELD_IDS_MAX", schema::FIELD_IDS_MAX as u64),
         ("schema::NAME_BYTES_MAX", schema::NAME_BYTES_MAX as u64),
     ]);
     let rows = table(DOCUMENT, &["constant", "value"]);
@@ -101,14 +103,25 @@ fn frame_kinds_are_those_of_the_code() {
     let table_id = TableId(1);
     let schema = Schema::builder().field("a", DataType::I64).build().unwrap();
     let edits = [
-        Edit::CreateTable { table: table_id, name: "t".into(), schema },
+        Edit::CreateTable { table: table_id, name: "t".into(), schema: schema.clone() },
         Edit::DropTable { table: table_id },
         Edit::Load { table: table_id, segments: Vec::new(), next_row_id: 1 },
         Edit::Seal { table: table_id, through: 1, segments: Vec::new() },
         Edit::Merge { table: table_id, inputs: Vec::new(), segments: Vec::new() },
         Edit::Checkpoint { number: 1, commit: 1 },
+        Edit::AlterTable { table: table_id, name: "t".into(), schema },
+        Edit::TruncateTable { table: table_id, replacement: TableId(2) },
     ];
-    let names = ["create table", "drop table", "load", "seal", "merge", "checkpoint"];
+    let names = [
+        "create table",
+        "drop table",
+        "load",
+        "seal",
+        "merge",
+        "checkpoint",
+        "alter table",
+        "truncate table",
+    ];
     let mut code =
         vec![(kind::ROWS, "rows"), (kind::EPOCH_START, "epoch start"), (kind::CLOSE, "close")];
     code.extend(edits.iter().map(Edit::frame_kind).zip(names));

@@ -13,6 +13,7 @@
 //! | [`location`], [`hash`] | where a version stands; how keys are hashed |
 #![forbid(unsafe_code)]
 
+mod column_map;
 mod error;
 pub mod group;
 pub mod hash;

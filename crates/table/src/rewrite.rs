@@ -16,13 +16,13 @@ use std::sync::Arc;
 
 use esker_format::edit::SegmentEntry;
 use esker_format::segment::{SEGMENT_ROWS_MAX, encode_column};
-use esker_format::{Column, Schema};
+use esker_format::{Column, Field, Schema};
 
 use crate::location::Location;
 use crate::segment::{Created, Segment, SegmentSpec, SegmentWriter, SinkTarget};
 use crate::table::Table;
 use crate::view::{Forwarding, Unit, View};
-use crate::{Error, ErrorKind, Result};
+use crate::{ErrorKind, Result};
 
 /// Bytes of a merged segment, about, at the most.
 pub const SEGMENT_BYTES_MAX: u64 = 1 << 30;
@@ -92,12 +92,13 @@ impl RewritePlan {
     /// What the machine says, or `Corrupt` when an input is damaged. Nothing has changed then;
     /// files that were written are named by no catalogue.
     pub fn build(self, sink: &mut dyn SegmentSink) -> Result<Rewritten> {
-        let schema = Arc::clone(&self.table.view().schema);
+        let view = self.table.view();
+        let (version, fields) = (view.schema.version(), view.fields_since(self.oldest));
         let kept = self.kept_rows()?;
         let mut forwardings: Vec<Vec<u64>> =
             self.inputs.iter().map(|unit| vec![0; unit.row_count()]).collect();
         let mut segments = Vec::new();
-        for rows in self.outputs(&schema, &kept)? {
+        for rows in self.outputs(&fields, &kept)? {
             let id = sink.next_id();
             for (i, kept) in rows.iter().enumerate() {
                 let targets = forwardings.get_mut(kept.unit as usize);
@@ -105,7 +106,7 @@ impl RewritePlan {
                     *slot = Location::new(id, i).word();
                 }
             }
-            segments.push(Arc::new(self.write_segment(&schema, id, rows, sink)?));
+            segments.push(Arc::new(self.write_segment(version, &fields, id, rows, sink)?));
             sink.pause();
         }
         Ok(Rewritten { plan: self, segments, forwardings })
@@ -132,9 +133,9 @@ impl RewritePlan {
     }
 
     /// The rows of each output.
-    fn outputs<'a>(&self, schema: &Schema, kept: &'a [Kept]) -> Result<Vec<&'a [Kept]>> {
+    fn outputs<'a>(&self, fields: &[Field], kept: &'a [Kept]) -> Result<Vec<&'a [Kept]>> {
         let rows_max = self.rows_per_segment(kept.len()).max(1);
-        let texts = text_positions(schema);
+        let texts = variable_fields(fields);
         let sums = decoded_bytes(&self.inputs, &texts)?;
         if sums.iter().all(|sum| *sum <= self.column_bytes_max) {
             return Ok(kept.chunks(rows_max).collect());
@@ -150,12 +151,12 @@ impl RewritePlan {
     }
 
     /// How many of some rows come before a column would be too large.
-    fn rows_that_fit(&self, texts: &[usize], rows: &[Kept]) -> Result<usize> {
+    fn rows_that_fit(&self, texts: &[&Field], rows: &[Kept]) -> Result<usize> {
         let mut sums = vec![0u64; texts.len()];
         for (i, kept) in rows.iter().enumerate() {
             let Some(unit) = self.unit(kept) else { continue };
-            for (sum, position) in sums.iter_mut().zip(texts) {
-                let value = unit.value(*position, kept.row as usize)?;
+            for (sum, field) in sums.iter_mut().zip(texts) {
+                let value = unit.value(field, kept.row as usize)?;
                 *sum += value.as_bytes().map_or(0, |bytes| bytes.len() as u64);
                 if *sum > self.column_bytes_max {
                     return Ok(i);
@@ -177,7 +178,8 @@ impl RewritePlan {
 
     fn write_segment(
         &self,
-        schema: &Schema,
+        schema_version: u32,
+        fields: &[Field],
         id: u64,
         rows: &[Kept],
         sink: &mut dyn SegmentSink,
@@ -186,13 +188,13 @@ impl RewritePlan {
             database: self.database,
             table: self.table.id(),
             segment: id,
-            schema_version: schema.version(),
+            schema_version,
             rows: u32::try_from(rows.len()).unwrap_or(u32::MAX),
         };
         let mut writer = SegmentWriter::new(spec, sink.create(id)?)?;
-        for (position, field) in schema.fields().iter().enumerate() {
+        for field in fields {
             let mut column = Column::empty(field.data_type);
-            self.gather(position, rows, &mut column)?;
+            self.gather(field, rows, &mut column)?;
             writer.column(&encode_column(field.id, &column))?;
             sink.pause();
         }
@@ -226,7 +228,7 @@ impl RewritePlan {
     }
 
     /// Copies one column, in runs of consecutive rows of one unit.
-    fn gather(&self, position: usize, rows: &[Kept], column: &mut Column) -> Result<()> {
+    fn gather(&self, field: &Field, rows: &[Kept], column: &mut Column) -> Result<()> {
         let mut at = 0;
         while let Some(first) = rows.get(at) {
             let Some(unit) = self.unit(first) else { break };
@@ -245,13 +247,7 @@ impl RewritePlan {
                 .enumerate()
                 .take_while(|pair| follows(*pair))
                 .count();
-            let slice = match unit {
-                Unit::Group(group) => group
-                    .column(position, start, start + run)
-                    .ok_or_else(|| Error::corrupt(format!("no column {position}")))?,
-                Unit::Segment(segment) => segment.column(position, start..start + run)?,
-            };
-            column.append(&slice)?;
+            column.append(&unit.column(field, start..start + run)?)?;
             at += run.max(1);
         }
         Ok(())
@@ -281,25 +277,24 @@ impl RewritePlan {
     }
 }
 
-/// The positions of the fields whose values differ in length.
+/// The fields whose values differ in length.
 #[must_use]
-pub fn text_positions(schema: &Schema) -> Vec<usize> {
-    let fields = schema.fields().iter().enumerate();
-    fields.filter(|(_, field)| field.data_type.width().is_none()).map(|(i, _)| i).collect()
+pub fn variable_fields(fields: &[Field]) -> Vec<&Field> {
+    fields.iter().filter(|field| field.data_type.width().is_none()).collect()
 }
 
-/// Bytes that the values of each of some columns take together when they are not encoded, at the
+/// Bytes that the values of each of some fields take together when they are not encoded, at the
 /// most.
 ///
 /// # Errors
 /// `Corrupt` when a block does not fit its checksum.
-pub fn decoded_bytes(units: &[Unit], positions: &[usize]) -> Result<Vec<u64>> {
-    let of = |unit: &Unit, position| match unit {
+pub fn decoded_bytes(units: &[Unit], fields: &[&Field]) -> Result<Vec<u64>> {
+    let of = |unit: &Unit, field: &Field| match unit {
         Unit::Group(group) => Ok(group.byte_count()),
-        Unit::Segment(segment) => segment.decoded_bytes(position),
+        Unit::Segment(segment) => segment.decoded_bytes(field),
     };
-    let sum = |position: &usize| units.iter().map(|unit| of(unit, *position)).sum();
-    positions.iter().map(sum).collect()
+    let sum = |field: &&Field| units.iter().map(|unit| of(unit, field)).sum();
+    fields.iter().map(sum).collect()
 }
 
 impl Rewritten {
@@ -329,6 +324,8 @@ impl Rewritten {
         let table = Arc::clone(&self.plan.table);
         let mut view: View = (*table.view()).clone();
         view.remove(&self.input_ids());
+        // The outputs have no columns for fields that only older readers would ask for.
+        view.forget_schemas(self.plan.oldest);
         for segment in &self.segments {
             view.insert(Unit::Segment(Arc::clone(segment)));
         }
@@ -452,13 +449,12 @@ impl Repoint {
 /// # Errors
 /// `Corrupt` when a block does not fit its checksum.
 pub fn key_hash(table: &Table, schema: &Schema, unit: &Unit, row: usize) -> Result<u64> {
-    let positions = schema.key_positions();
-    if positions.is_empty() {
+    if schema.key_positions().is_empty() {
         return Ok(table.hasher().hash_row_id(unit.row_id(row)?));
     }
-    let mut key = Vec::with_capacity(positions.len());
-    for position in positions {
-        key.push(unit.value(*position, row)?);
+    let mut key = Vec::with_capacity(schema.key_positions().len());
+    for field in schema.key_fields() {
+        key.push(unit.value(field, row)?);
     }
     Ok(table.hasher().hash_key(key))
 }

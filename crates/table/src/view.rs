@@ -5,9 +5,10 @@
 //! registered or forwarded until no entry names it, so a location that the view does not know
 //! means that the view (or the entry) is older than the other, and the reader starts again.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use esker_format::{Schema, ValueRef};
+use esker_format::{ColumnSlice, Field, Schema, ValueRef};
 
 use crate::Result;
 use crate::group::Group;
@@ -33,11 +34,23 @@ pub struct Forwarding {
     pub retired_at: u64,
 }
 
+/// A schema that was changed.
+#[derive(Clone)]
+struct PastSchema {
+    /// The commit of the change.
+    until: u64,
+    schema: Arc<Schema>,
+}
+
 /// A table at one moment.
 #[derive(Clone)]
 pub struct View {
     /// The fields and the key.
     pub schema: Arc<Schema>,
+    /// Older schemas, by rising commit: what readers at commits before it see.
+    past: Vec<PastSchema>,
+    /// Readers at older commits cannot know their schema: no snapshot is among them.
+    schemas_since: u64,
     /// The units, by rising number.
     pub units: Vec<Unit>,
     /// The retired units, by rising number.
@@ -170,28 +183,31 @@ impl Unit {
     }
 
     /// One value.
-    pub fn value(&self, position: usize, row: usize) -> Result<ValueRef<'_>> {
+    pub fn value<'a>(&'a self, field: &'a Field, row: usize) -> Result<ValueRef<'a>> {
         match self {
-            Self::Group(group) => Ok(group.value(position, row)),
-            Self::Segment(segment) => segment.value(position, row),
+            Self::Group(group) => Ok(group.value(field, row)),
+            Self::Segment(segment) => segment.value(field, row),
         }
     }
 
-    /// True when the row's key fields (at `positions`) equal `key`.
-    pub fn key_equals(
-        &self,
-        row: usize,
-        positions: &[usize],
-        key: &[ValueRef<'_>],
-    ) -> Result<bool> {
-        for (position, expected) in positions.iter().zip(key) {
+    /// Rows of a column; those of a group lie in one chunk.
+    pub fn column<'a>(&'a self, field: &'a Field, rows: Range<usize>) -> Result<ColumnSlice<'a>> {
+        match self {
+            Self::Group(group) => Ok(group.column(field, rows.start, rows.end)),
+            Self::Segment(segment) => segment.column(field, rows),
+        }
+    }
+
+    /// True when the row's key fields equal `key`.
+    pub fn key_equals(&self, row: usize, schema: &Schema, key: &[ValueRef<'_>]) -> Result<bool> {
+        for (field, expected) in schema.key_fields().zip(key) {
             let same = match (expected.as_bytes(), self) {
                 // Equal bytes are equal texts: no need to see first that they are texts.
                 (Some(bytes), Self::Segment(segment)) => {
-                    let column = segment.column(*position, row..row + 1)?;
+                    let column = segment.column(field, row..row + 1)?;
                     !column.is_null(0) && column.bytes(0) == bytes
                 }
-                _ => self.value(*position, row)? == *expected,
+                _ => self.value(field, row)? == *expected,
             };
             if !same {
                 return Ok(false);
@@ -205,7 +221,45 @@ impl View {
     /// A table without rows.
     #[must_use]
     pub fn empty(schema: Arc<Schema>) -> Self {
-        Self { schema, units: Vec::new(), retired: Vec::new() }
+        let (past, units, retired) = (Vec::new(), Vec::new(), Vec::new());
+        Self { schema, past, schemas_since: 0, units, retired }
+    }
+
+    /// The schema as of a commit; `None` when that is forgotten.
+    #[must_use]
+    pub fn schema_at(&self, at: u64) -> Option<&Arc<Schema>> {
+        if at < self.schemas_since {
+            return None;
+        }
+        Some(self.past.iter().find(|past| at < past.until).map_or(&self.schema, |p| &p.schema))
+    }
+
+    /// From `commit` on, the table has another schema.
+    pub fn alter(&mut self, schema: Arc<Schema>, commit: u64) {
+        let schema = std::mem::replace(&mut self.schema, schema);
+        self.past.push(PastSchema { until: commit, schema });
+    }
+
+    /// The fields that readers at `oldest` or later may ask for.
+    #[must_use]
+    pub fn fields_since(&self, oldest: u64) -> Vec<Field> {
+        let mut fields = self.schema.fields().to_vec();
+        for past in self.past.iter().rev().filter(|past| past.until > oldest) {
+            for field in past.schema.fields() {
+                if fields.iter().all(|known| known.id != field.id) {
+                    fields.push(field.clone());
+                }
+            }
+        }
+        fields
+    }
+
+    /// Forgets the schemas that only readers before `oldest` see.
+    pub fn forget_schemas(&mut self, oldest: u64) {
+        let forgotten = self.past.iter().filter(|past| past.until <= oldest);
+        let since = forgotten.map(|past| past.until).max().unwrap_or_default();
+        self.schemas_since = self.schemas_since.max(since);
+        self.past.retain(|past| past.until > oldest);
     }
 
     /// The unit with a number.

@@ -15,6 +15,7 @@ use esker_query::model::{Change, Expr, Insert, InsertRows, Query, SelectItem};
 use esker_table::table::{Existing, PreparedPut};
 
 use crate::engine::{fit_key, fit_value};
+use crate::table::Current;
 use crate::{Database, Error, ErrorKind, Result, Table};
 use row_ids::RowIdSource;
 
@@ -28,6 +29,7 @@ type MakeRow<'a> = dyn Fn(&Schema, Vec<Value>, &[Value]) -> Result<Option<Vec<Va
 /// Rows that a statement found: by row id, with the values of some expressions.
 struct Matched {
     commit: u64,
+    schema_version: u32,
     /// The row id, the key fields, then the values.
     rows: Vec<Vec<Value>>,
 }
@@ -60,10 +62,11 @@ impl Database {
             Change::Insert(insert) => self.insert_rows(insert),
             Change::Update(update) => {
                 let table = self.table(&update.table)?;
-                let positions = set_positions(&table.schema(), &update.set)?;
+                set_positions(&table.schema(), &update.set)?;
                 let exprs: Vec<Expr> = update.set.iter().map(|(_, expr)| expr.clone()).collect();
                 let filter = update.filter.as_ref();
                 self.change_matched(&table, filter, &exprs, &|schema, mut row, values| {
+                    let positions = set_positions(schema, &update.set)?;
                     for (position, value) in positions.iter().zip(values) {
                         let fitted = fit_assigned(schema, *position, value)?;
                         if let Some(slot) = row.get_mut(*position) {
@@ -112,7 +115,13 @@ impl Database {
         let mut last = None;
         for _ in 0..ATTEMPTS_MAX {
             let matched = self.matched(table, filter, exprs)?;
-            match table.change_found(&matched, make) {
+            let current = table.current();
+            let found = if current.schema.version() == matched.schema_version {
+                table.change_found(&current, &matched, make)
+            } else {
+                Err(Error::new(ErrorKind::Conflict, "the schema has changed meanwhile"))
+            };
+            match found {
                 Err(e) if e.kind() == ErrorKind::Conflict => {
                     // What is not yet durable is not yet visible: read again when it is.
                     self.engine().acknowledge_published()?;
@@ -142,25 +151,31 @@ impl Database {
         query.filter = filter.cloned();
         let options = self.engine().query_options();
         let rows = esker_query::execute(&query, &source, &options)?.to_rows();
-        Ok(Matched { commit: snapshot.commit(), rows })
+        let (commit, schema_version) = (snapshot.commit(), schema.version());
+        Ok(Matched { commit, schema_version, rows })
     }
 }
 
 impl Table {
     /// Changes rows that a snapshot found, in one commit.
-    fn change_found(&self, matched: &Matched, make: &MakeRow<'_>) -> Result<u64> {
+    fn change_found(
+        &self,
+        current: &Current,
+        matched: &Matched,
+        make: &MakeRow<'_>,
+    ) -> Result<u64> {
         if matched.rows.is_empty() {
             return Ok(0);
         }
-        let schema = self.schema();
+        let schema = &current.schema;
         let key_fields = schema.key_positions().len();
-        self.change(|writer, staged| {
+        self.change(current, |writer, staged| {
             for found in &matched.rows {
                 let Some((row_id, rest)) = found.split_first() else { continue };
                 let (key, values) = rest.split_at_checked(key_fields).unwrap_or((rest, &[]));
                 let key = if key_fields == 0 { std::slice::from_ref(row_id) } else { key };
-                let key = fit_key(&schema, key)?;
-                let hash = self.hash(&key);
+                let key = fit_key(schema, key)?;
+                let hash = current.hash(&key);
                 let existing = writer.existing(&key, hash)?;
                 let is_same = |e: &Existing| {
                     e.deleted == 0
@@ -170,8 +185,8 @@ impl Table {
                 let Some(existing) = existing.filter(is_same) else {
                     return Err(Error::new(ErrorKind::Conflict, "a row has changed meanwhile"));
                 };
-                let row = self.core.row_at(existing.location)?;
-                match make(&schema, row, values)? {
+                let row = current.core.row_at(existing.location)?;
+                match make(schema, row, values)? {
                     None => staged.delete(existing),
                     Some(row) => {
                         let row_id = existing.row_id;

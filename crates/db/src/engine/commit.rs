@@ -93,16 +93,19 @@ fn half_applied(e: esker_table::Error) -> Error {
 
 impl Engine {
     /// One atomic commit of changes to one table: `stage` validates them under the commit lock.
+    /// They were prepared for a version of its schema.
     pub fn commit_rows<R>(
         &self,
         table: TableId,
+        schema_version: u32,
         stage: impl FnOnce(&mut Catalogue, &mut Staged) -> Result<R>,
     ) -> Result<R> {
         self.wait_for_memory()?;
         let (result, ticket) = {
             let mut catalogue = self.lock_for_change()?;
             let mut staged = Staged::default();
-            let result = stage(&mut catalogue, &mut staged);
+            let result = refuse_other_schema(&mut catalogue, table, schema_version)
+                .and_then(|()| stage(&mut catalogue, &mut staged));
             if result.is_err() || staged.is_empty() {
                 drop(catalogue);
                 self.acknowledge_published()?;
@@ -165,10 +168,11 @@ impl Engine {
     }
 
     /// One commit of a batch of inserted rows of a table with a generated key.
-    pub fn commit_batch(&self, id: TableId, batch: &Batch) -> Result<()> {
+    pub fn commit_batch(&self, id: TableId, schema_version: u32, batch: &Batch) -> Result<()> {
         self.wait_for_memory()?;
         let ticket = {
             let mut catalogue = self.lock_for_change()?;
+            refuse_other_schema(&mut catalogue, id, schema_version)?;
             let mut scratch = std::mem::take(&mut catalogue.scratch);
             let entry = entry(&mut catalogue, id)?;
             let first = entry.writer.reserve_row_ids(batch.len() as u64);
@@ -234,12 +238,27 @@ impl Engine {
     }
 }
 
+/// Refuses rows that were prepared for another version of a table's schema.
+pub(crate) fn refuse_other_schema(
+    catalogue: &mut Catalogue,
+    id: TableId,
+    version: u32,
+) -> Result<()> {
+    let entry = entry(catalogue, id)?;
+    if entry.writer.table().view().schema.version() == version {
+        return Ok(());
+    }
+    let name = &entry.name;
+    let message = format!("the schema of table {name:?} was changed meanwhile; begin again");
+    Err(Error::new(ErrorKind::Conflict, message))
+}
+
 /// A table's entry, or an error saying that it has been dropped.
 pub(crate) fn entry(catalogue: &mut Catalogue, id: TableId) -> Result<&mut super::TableEntry> {
     catalogue
         .tables
         .get_mut(&id)
-        .ok_or_else(|| Error::new(ErrorKind::NotFound, "the table has been dropped"))
+        .ok_or_else(|| Error::new(ErrorKind::NotFound, "the table has been dropped or truncated"))
 }
 
 /// Checks a row against the schema and fits every value to its field.

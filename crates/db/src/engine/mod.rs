@@ -19,6 +19,7 @@
 mod commit;
 mod journal;
 mod memory;
+mod names;
 mod watermarks;
 
 use std::collections::BTreeMap;
@@ -35,8 +36,11 @@ use esker_vfs::sync::{ArcSwap, AtomicBool, AtomicU64, Mutex, MutexGuard};
 use esker_vfs::{Environment, Event, FileLock, TaskHandle};
 
 use crate::{Durability, Error, ErrorKind, Options, Result};
-pub(crate) use commit::{Staged, entry, fit_key, fit_row, fit_value, key_bytes};
+pub(crate) use commit::{
+    Staged, entry, fit_key, fit_row, fit_value, key_bytes, refuse_other_schema,
+};
 pub(crate) use journal::{Journal, Ticket};
+pub(crate) use names::{NameHistory, Names};
 pub(crate) use watermarks::Watermarks;
 
 /// One table, as the catalogue knows it.
@@ -50,9 +54,6 @@ pub(crate) struct TableEntry {
     /// The segments that the file covers.
     pub index_covers: Vec<u64>,
 }
-
-/// The tables there are.
-pub(crate) type Names = BTreeMap<String, Arc<TableCore>>;
 
 /// What the commit lock guards.
 pub(crate) struct Catalogue {
@@ -82,8 +83,7 @@ pub(crate) struct Engine {
     pub registry: ReaderRegistry,
     pub segment_files: Arc<SegmentFiles>,
     pub next_unit: AtomicU64,
-    /// The tables by name; replaced whole, under the commit lock.
-    pub names: ArcSwap<Names>,
+    pub names: ArcSwap<NameHistory>,
     pub catalogue: Mutex<Catalogue>,
     /// Signalled when maintenance has done something: writers under memory pressure wait on it.
     pub progress: Event,
@@ -168,19 +168,20 @@ impl Engine {
 
     /// A table by name. The answer waits until what it tells of is durable.
     pub fn table(&self, name: &str) -> Result<Arc<TableCore>> {
-        let names = self.names.load();
+        let history = self.names.load();
+        let names = history.newest();
         let found = names.get(name);
         if found.is_none_or(|table| table.created_at() > self.visible()) {
             self.acknowledge_published()?;
         }
-        found.cloned().ok_or_else(|| no_table(name, &names))
+        found.cloned().ok_or_else(|| no_table(name, names))
     }
 
-    /// Changes which tables there are. Under the commit lock.
-    pub fn change_names(&self, change: impl FnOnce(&mut Names)) {
-        let mut names = (**self.names.load()).clone();
-        change(&mut names);
-        self.names.store(Arc::new(names));
+    /// Changes which tables there are from a commit on. Under the commit lock.
+    pub fn change_names(&self, commit: u64, change: impl FnOnce(&mut Names)) {
+        let oldest = self.oldest();
+        let changed = self.names.load().changed(commit, oldest, change);
+        self.names.store(Arc::new(changed));
     }
 
     /// A table that no catalogue knows yet.
@@ -196,15 +197,15 @@ impl Engine {
     pub fn add_table(&self, catalogue: &mut Catalogue, table: &Arc<TableCore>, commit: u64) {
         table.set_created_at(commit);
         let entry = TableEntry {
-            name: table.name().to_owned(),
+            name: table.name().to_string(),
             writer: TableWriter::new(Arc::clone(table), 1),
             sealed_through: 0,
             index_file: 0,
             index_covers: Vec::new(),
         };
         catalogue.tables.insert(table.id(), entry);
-        self.change_names(|names| {
-            names.insert(table.name().to_owned(), Arc::clone(table));
+        self.change_names(commit, |names| {
+            names.insert(table.name().to_string(), Arc::clone(table));
         });
     }
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use esker_format::{Batch, Column, ValueRef};
 use esker_table::Location;
+use esker_table::Table as TableCore;
 use esker_table::segment::Segment;
 use esker_table::table::describe_key;
 use esker_table::view::{Resolved, Unit, View};
@@ -16,7 +17,7 @@ use esker_table::view::{Resolved, Unit, View};
 use super::refused;
 use super::worker::Shared;
 use crate::engine::{Engine, entry};
-use crate::{Error, ErrorKind, Result, Table};
+use crate::{Error, ErrorKind, Result};
 
 /// Entries per hold of the commit lock, about.
 const LOCKED_BATCH: usize = 4_096;
@@ -30,8 +31,8 @@ fn batch_shift(entries: usize) -> u32 {
 
 /// Indexes the rows of segment `id`, which `batch` holds.
 pub(super) fn index_segment(shared: &Shared, batch: &Batch, id: u64) -> Result<()> {
-    let table = &shared.table;
-    let engine = &table.engine;
+    let core = &shared.core;
+    let engine = &shared.table.engine;
     let keys = BatchKeys::new(shared, batch);
     let mut entries: Vec<(u64, u64)> =
         (0..batch.len()).map(|row| (keys.hash(row), Location::new(id, row).word())).collect();
@@ -39,22 +40,22 @@ pub(super) fn index_segment(shared: &Shared, batch: &Batch, id: u64) -> Result<(
     keys.refuse_repeated(&entries)?;
     // A young index splits its partitions by how much it holds, too coarsely for small ranges:
     // it takes all entries at once.
-    let is_young = table.core.index().len() < entries.len();
+    let is_young = core.index().len() < entries.len();
     let shift = if is_young { u64::BITS } else { batch_shift(entries.len()) };
     let batch_of = |entry: &(u64, u64)| entry.0.checked_shr(shift).unwrap_or(0);
     for chunk in entries.chunk_by(|a, b| batch_of(a) == batch_of(b)) {
         {
             let mut catalogue = engine.lock_for_change()?;
-            entry(&mut catalogue, table.core.id())?;
-            let view = table.core.view();
+            entry(&mut catalogue, core.id())?;
+            let view = core.view();
             let own = shared.segments();
             let blind = esker_log::sabotage::planted("load_without_conflict_check");
-            if !table.core.index().is_empty() && !blind {
+            if !core.index().is_empty() && !blind {
                 for (hash, word) in chunk {
                     keys.check_free(&view, &own, *hash, row_of(*word), id)?;
                 }
             }
-            table.core.index().insert_many(chunk)?;
+            core.index().insert_many(chunk)?;
         }
         engine.environment.tasks.pause();
     }
@@ -91,7 +92,7 @@ impl<'a> BatchKeys<'a> {
     }
 
     fn hash(&self, row: usize) -> u64 {
-        let hasher = self.shared.table.core.hasher();
+        let hasher = self.shared.core.hasher();
         match self.single.and_then(|column| column.bytes(row)) {
             Some(bytes) => hasher.hash_key([ValueRef::Bytes(bytes)]),
             None => hasher.hash_key(self.columns.iter().map(|c| c.value(row))),
@@ -121,16 +122,15 @@ impl<'a> BatchKeys<'a> {
         row: usize,
         id: u64,
     ) -> Result<()> {
-        let positions = view.schema.key_positions();
         let started_at = self.shared.started_at;
         let mut outcome = Ok(());
-        let _ = self.shared.table.core.index().candidates(hash, |word| {
+        let _ = self.shared.core.index().candidates(hash, |word| {
             let Some(location) = Location::from_word(word).filter(|l| l.unit() != id) else {
                 return ControlFlow::Continue(());
             };
             let key = self.key(row);
             outcome = match view.resolve(location) {
-                Resolved::Row(unit, row) => match unit.key_equals(row, positions, &key) {
+                Resolved::Row(unit, row) => match unit.key_equals(row, &view.schema, &key) {
                     Ok(true) => judge(unit, row, started_at, own).map_or(Ok(()), |(kind, why)| {
                         Err(refused(kind, &describe_key(&view.schema, &key), why))
                     }),
@@ -171,7 +171,7 @@ fn judge(
 /// Takes the entries of a segment out again.
 pub(super) fn unindex_segment(
     engine: &Arc<Engine>,
-    table: &Table,
+    table: &TableCore,
     segment: &Arc<Segment>,
 ) -> Result<()> {
     let schema = table.schema();
@@ -180,12 +180,12 @@ pub(super) fn unindex_segment(
         let end = segment.row_count().min(start + LOCKED_BATCH);
         let mut entries = Vec::with_capacity(end - start);
         for row in start..end {
-            let hash = esker_table::rewrite::key_hash(&table.core, &schema, &unit, row)?;
+            let hash = esker_table::rewrite::key_hash(table, &schema, &unit, row)?;
             entries.push((hash, Location::new(segment.id(), row).word()));
         }
         let _catalogue = engine.lock();
         for (hash, word) in entries {
-            table.core.index().remove(hash, word);
+            table.index().remove(hash, word);
         }
     }
     Ok(())

@@ -24,9 +24,11 @@ use std::sync::atomic::Ordering;
 use esker_arena::{Category, Reservation};
 use esker_format::edit::Edit;
 use esker_format::{Batch, ColumnSlice, Schema, Value};
+use esker_query::model::OnConflict;
 use esker_table::view::Forwarding;
 
-use crate::engine::entry;
+use crate::engine::{entry, refuse_other_schema};
+use crate::table::Current;
 use crate::{Error, ErrorKind, Result, Table};
 pub(crate) use batch_check::check_batch;
 use budget::{Budget, Gathered, rows_that_fit};
@@ -245,14 +247,15 @@ impl Load {
         let segments = self.shared.segments();
         let ticket = {
             let mut catalogue = engine.lock_for_change()?;
-            let table = self.shared.table.core.id();
+            let table = self.shared.core.id();
+            refuse_other_schema(&mut catalogue, table, self.schema().version())?;
             let next_row_id = entry(&mut catalogue, table)?.writer.next_row_id();
             let entries = segments.iter().map(|s| s.entry()).collect();
             let edit = Edit::Load { table, segments: entries, next_row_id };
             let ticket = engine.append_edit(&edit)?;
             self.shared.commit.store(ticket.commit(), Ordering::Release);
             let rows = i64::try_from(self.rows).unwrap_or_default();
-            self.shared.table.core.add_live_rows(rows);
+            self.shared.core.add_live_rows(rows);
             engine.watermarks.publish(ticket.commit());
             ticket
         };
@@ -285,11 +288,13 @@ impl Load {
         }
         let table = &self.shared.table;
         if self.schema().key_positions().is_empty() {
-            table.engine.commit_batch(table.core.id(), &batch)?;
+            let core = &self.shared.core;
+            table.engine.commit_batch(core.id(), self.schema().version(), &batch)?;
         } else {
             let row = |i| batch.columns.iter().map(|c| c.value(i).to_owned()).collect();
             let rows: Vec<Vec<Value>> = (0..batch.len()).map(row).collect();
-            table.insert_many(&rows)?;
+            let (core, schema) = (Arc::clone(&self.shared.core), Arc::clone(&self.shared.schema));
+            table.put_rows(&Current { core, schema }, &rows, OnConflict::Fail)?;
         }
         Ok(LoadReport { rows: self.rows, ..LoadReport::default() })
     }
@@ -306,21 +311,22 @@ impl Load {
             let stays = esker_log::sabotage::planted("aborted_load_stays_indexed");
             if !self.schema().key_positions().is_empty()
                 && !stays
-                && indexing::unindex_segment(&table.engine, table, segment).is_err()
+                && indexing::unindex_segment(&table.engine, &self.shared.core, segment).is_err()
             {
                 still_indexed.push(segment.id());
             }
             segment.doom();
         }
         let _catalogue = table.engine.lock();
-        let mut view = (*table.core.view()).clone();
+        let core = &self.shared.core;
+        let mut view = (*core.view()).clone();
         view.remove(&ids);
         // Entries that cannot be found again lead nowhere for good.
         for unit in still_indexed {
             let forwarding = Forwarding { unit, targets: Vec::new(), retired_at: 0 };
             view.retired.push(Arc::new(forwarding));
         }
-        table.core.set_view(view);
+        core.set_view(view);
     }
 }
 

@@ -6,6 +6,7 @@ use esker_arena::Reservation;
 use esker_format::edit::SegmentEntry;
 use esker_format::segment::encode_column;
 use esker_format::{Batch, Schema};
+use esker_table::Table as TableCore;
 use esker_table::rewrite::SegmentSink;
 use esker_table::segment::{Created, Segment, SegmentSpec, SegmentWriter};
 use esker_table::view::Unit;
@@ -21,6 +22,7 @@ use crate::{Error, ErrorKind, Result, Table};
 /// What a load and its workers share.
 pub(super) struct Shared {
     pub table: Table,
+    pub core: Arc<TableCore>,
     pub schema: Arc<Schema>,
     /// The load's rows count as created by the commit stored here, once there is one.
     pub commit: Arc<AtomicU64>,
@@ -42,10 +44,11 @@ struct State {
 
 impl Shared {
     pub fn new(table: Table, started_at: u64) -> Arc<Self> {
-        let schema = table.schema();
+        let core = Arc::clone(table.core());
+        let schema = core.schema();
         let commit = Arc::new(AtomicU64::new(u64::MAX));
         let state = Mutex::default();
-        Arc::new(Self { table, schema, commit, started_at, state, progress: Event::new() })
+        Arc::new(Self { table, core, schema, commit, started_at, state, progress: Event::new() })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -97,7 +100,7 @@ impl Shared {
         let rows = gathered.batch.len() as u64;
         let first_row_id = {
             let mut catalogue = self.engine().lock_for_change()?;
-            entry(&mut catalogue, self.table.core.id())?.writer.reserve_row_ids(rows)
+            entry(&mut catalogue, self.core.id())?.writer.reserve_row_ids(rows)
         };
         let running = Some(Running::start(self));
         let task = Worker { running, gathered: Some(gathered), first_row_id };
@@ -130,10 +133,10 @@ impl Shared {
         }
         {
             let mut catalogue = engine.lock_for_change()?;
-            entry(&mut catalogue, self.table.core.id())?;
-            let mut view = (*self.table.core.view()).clone();
+            entry(&mut catalogue, self.core.id())?;
+            let mut view = (*self.core.view()).clone();
             view.insert(Unit::Segment(Arc::clone(&segment)));
-            self.table.core.set_view(view);
+            self.core.set_view(view);
             // From here on an abort takes it away again.
             self.state().segments.push(Arc::clone(&segment));
         }
@@ -148,12 +151,12 @@ impl Shared {
         let engine = self.engine();
         let spec = SegmentSpec {
             database: engine.database,
-            table: self.table.core.id(),
+            table: self.core.id(),
             segment: id,
             schema_version: self.schema.version(),
             rows: u32::try_from(batch.len()).unwrap_or(u32::MAX),
         };
-        let mut sink = FileSink::new(engine, Arc::clone(&self.schema));
+        let mut sink = FileSink::new(engine);
         let mut writer = SegmentWriter::new(spec, sink.create(id)?)?;
         for (field, column) in self.schema.fields().iter().zip(&batch.columns) {
             writer.column(&encode_column(field.id, column))?;

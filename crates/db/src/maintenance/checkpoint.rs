@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use esker_format::TableId;
 use esker_format::checkpoint::{Checkpoint, GroupState, SegmentState, TableState};
 use esker_format::codec::Writer;
 use esker_format::edit::{Edit, RowChange};
 use esker_format::row::encode_row;
+use esker_format::{Schema, TableId, ValueRef};
 use esker_table::Table as TableCore;
 use esker_table::group::Group;
 use esker_table::view::{Unit, View};
@@ -47,6 +47,8 @@ struct Pinned {
     table: Arc<TableCore>,
     name: String,
     view: Arc<View>,
+    /// The schema as of the checkpoint's commit.
+    schema: Arc<Schema>,
     next_row_id: u64,
     sealed_through: u64,
     index_file: u64,
@@ -163,8 +165,10 @@ impl Engine {
 
 fn pin(entry: &mut crate::engine::TableEntry) -> Pinned {
     let table = Arc::clone(entry.writer.table());
+    let view = table.view();
     Pinned {
-        view: table.view(),
+        schema: Arc::clone(&view.schema),
+        view,
         table,
         name: entry.name.clone(),
         next_row_id: entry.writer.next_row_id(),
@@ -193,7 +197,7 @@ impl Pinned {
         Ok(TableState {
             table: self.table.id(),
             name: self.name.clone(),
-            schema: (*self.view.schema).clone(),
+            schema: (*self.schema).clone(),
             next_row_id: match esker_log::sabotage::planted("row_ids_reused") {
                 true => 1,
                 false => self.next_row_id,
@@ -212,7 +216,10 @@ impl Pinned {
         for row in 0..group.rows_at(commit) {
             if unit.is_visible(row, commit) {
                 RowChange::encode_put(&mut out, self.table.id(), group.row_id(row), |out| {
-                    encode_row(out, &self.view.schema, |p| group.value(p, row));
+                    encode_row(out, &self.schema, |p| match self.schema.fields().get(p) {
+                        Some(field) => group.value(field, row),
+                        None => ValueRef::Null,
+                    });
                 });
             }
         }

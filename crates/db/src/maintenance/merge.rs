@@ -9,11 +9,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use esker_format::TableId;
 use esker_format::edit::Edit;
 use esker_format::segment::SEGMENT_ROWS_MAX;
+use esker_format::{Field, TableId};
 use esker_table::Table as TableCore;
-use esker_table::rewrite::{RewritePlan, SEGMENT_BYTES_MAX, decoded_bytes, text_positions};
+use esker_table::rewrite::{RewritePlan, SEGMENT_BYTES_MAX, decoded_bytes, variable_fields};
 use esker_table::segment::Segment;
 use esker_table::view::Unit;
 
@@ -129,7 +129,7 @@ impl Engine {
             column_bytes_max: self.options.column_bytes_max,
         };
         let share = self.options.merge_share_percent;
-        let mut sink = FileSink::new(self, table.schema()).with_share(share);
+        let mut sink = FileSink::new(self).with_share(share);
         let rewritten = plan.build(&mut sink)?;
         sink.keep();
         let segments = rewritten.entries();
@@ -160,7 +160,7 @@ impl Engine {
         if segments.len() <= SEGMENTS_MAX {
             return Ok(Vec::new());
         }
-        let texts = text_positions(&view.schema);
+        let texts = variable_fields(view.schema.fields());
         smallest(segments, &texts, self.options.column_bytes_max)
     }
 
@@ -191,7 +191,7 @@ impl Engine {
 }
 
 /// The fewest of the smallest segments whose merging leaves fewer segments.
-fn smallest(mut segments: Vec<Unit>, texts: &[usize], column_bytes_max: u64) -> Result<Vec<Unit>> {
+fn smallest(mut segments: Vec<Unit>, texts: &[&Field], column_bytes_max: u64) -> Result<Vec<Unit>> {
     segments.sort_by_key(|unit| (unit.row_count(), unit.id()));
     let (mut rows, mut bytes, mut sums) = (0u64, 0u64, vec![0u64; texts.len()]);
     let mut best = 0;

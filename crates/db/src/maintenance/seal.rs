@@ -43,7 +43,7 @@ impl Engine {
             database: self.database,
             column_bytes_max: self.options.column_bytes_max,
         };
-        let mut sink = FileSink::new(self, table.schema());
+        let mut sink = FileSink::new(self);
         let rewritten = plan.build(&mut sink)?;
         sink.keep();
         let segments = rewritten.entries();

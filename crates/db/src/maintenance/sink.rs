@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use esker_format::Schema;
 use esker_format::edit::SegmentEntry;
 use esker_table::rewrite::SegmentSink;
 use esker_table::segment::{Segment, SinkTarget};
@@ -13,7 +12,6 @@ use crate::engine::Engine;
 /// Makes segments of one table.
 pub(crate) struct FileSink<'a> {
     engine: &'a Arc<Engine>,
-    schema: Arc<Schema>,
     /// Yields the processor so that merging keeps to its share; 0 for no yielding.
     share_percent: u32,
     worked_since_ns: u64,
@@ -55,9 +53,9 @@ impl AlignedBytes {
 
 impl<'a> FileSink<'a> {
     /// A sink that works as fast as it can.
-    pub fn new(engine: &'a Arc<Engine>, schema: Arc<Schema>) -> Self {
+    pub fn new(engine: &'a Arc<Engine>) -> Self {
         let worked_since_ns = engine.environment.clock.monotonic_ns();
-        Self { engine, schema, share_percent: 0, worked_since_ns, created: Vec::new() }
+        Self { engine, share_percent: 0, worked_since_ns, created: Vec::new() }
     }
 
     /// A sink that spends at most a share of its time working.
@@ -81,11 +79,9 @@ impl<'a> FileSink<'a> {
         match target {
             SinkTarget::Memory(bytes) => {
                 let mapping = Mapping::new(Arc::new(AlignedBytes::new(&bytes)));
-                Segment::in_memory(mapping, &self.schema, &engine.arena, entry.holds_through)
+                Segment::in_memory(mapping, &engine.arena, entry.holds_through)
             }
-            SinkTarget::File(_) => {
-                Segment::open(&engine.segment_files, &entry, &self.schema, &engine.arena)
-            }
+            SinkTarget::File(_) => Segment::open(&engine.segment_files, &entry, &engine.arena),
         }
     }
 }

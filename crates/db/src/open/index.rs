@@ -119,14 +119,14 @@ struct SortedKeys {
 impl SortedKeys {
     fn of(table: &Arc<TableCore>, segment: &Arc<Segment>) -> Result<Self> {
         let view = table.view();
-        let positions = view.schema.key_positions();
         let mut entries = Vec::with_capacity(segment.row_count());
         let mut start = 0;
         while start < segment.row_count() {
             let end = segment.zone_end(start);
-            let columns: Vec<ColumnSlice<'_>> = positions
-                .iter()
-                .map(|p| segment.column(*p, start..end))
+            let columns: Vec<ColumnSlice<'_>> = view
+                .schema
+                .key_fields()
+                .map(|field| segment.column(field, start..end))
                 .collect::<esker_table::Result<_>>()?;
             for row in start..end {
                 if segment.deleted(row) == 0 {

@@ -23,7 +23,7 @@ use esker_table::segment::SegmentFiles;
 use esker_vfs::sync::{ArcSwap, AtomicBool, AtomicU64, Mutex};
 use esker_vfs::{Environment, Event, FileLock, LockMode, OpenMode};
 
-use crate::engine::{Engine, Journal, Watermarks};
+use crate::engine::{Engine, Journal, NameHistory, Watermarks};
 use crate::maintenance::{checkpoint_path, frozen_groups, parse_number};
 use crate::{Error, ErrorKind, Options, Result};
 use replay::Recovered;
@@ -116,7 +116,7 @@ impl Engine {
             dir,
             database: recovered.files.database(),
             segment_files: recovered.files,
-            names: ArcSwap::from_pointee(recovered.names),
+            names: ArcSwap::from_pointee(NameHistory::new(recovered.names)),
             hash_key: recovered.hash_key,
             arena: recovered.arena,
             journal,

@@ -59,8 +59,31 @@ impl Recovered {
 /// One table while it is being put together.
 struct Table {
     state: TableState,
+    /// The schemas that the log changed, each with the commit that did, by rising commit.
+    past_schemas: Vec<(u64, Schema)>,
     /// Where the open version of a row is.
     open: BTreeMap<u64, Location>,
+}
+
+impl Table {
+    fn new(state: TableState) -> Self {
+        Self { state, past_schemas: Vec::new(), open: BTreeMap::new() }
+    }
+
+    /// The row of a commit, in the form of the newest schema.
+    fn row_of(&self, bytes: &[u8], commit: u64) -> Result<Vec<Value>> {
+        let newest = &self.state.schema;
+        let past = self.past_schemas.iter().find(|(until, _)| commit < *until);
+        let schema = past.map_or(newest, |(_, schema)| schema);
+        let mut values: Vec<ValueRef<'_>> = Vec::new();
+        let mut input = Reader::new(bytes);
+        decode_row(&mut input, schema, &mut values)?;
+        input.finish()?;
+        if past.is_some() {
+            return Ok(newest.row_from(schema, &values)?);
+        }
+        Ok(values.into_iter().map(ValueRef::to_owned).collect())
+    }
 }
 
 /// Applies checkpoint and log.
@@ -79,7 +102,7 @@ pub(super) fn replay(
     let number = checkpoint.number;
     let tables = checkpoint.tables.into_iter();
     let mut tables: BTreeMap<TableId, Table> =
-        tables.map(|state| (state.table, Table { state, open: BTreeMap::new() })).collect();
+        tables.map(|state| (state.table, Table::new(state))).collect();
     for frame in scan.edits() {
         let frame = frame?;
         if Edit::is_edit(frame.kind) {
@@ -120,19 +143,19 @@ fn apply_edit(
 ) -> Result<()> {
     match edit {
         Edit::CreateTable { table, name, schema } => {
-            let catalogue = &mut recovered.catalogue;
-            catalogue.next_table = catalogue.next_table.max(table.0 + 1);
-            let state = TableState {
-                table,
-                name,
-                schema,
-                next_row_id: 1,
-                sealed_through: 0,
-                segments: Vec::new(),
-                index_file: 0,
-                groups: Vec::new(),
-            };
-            tables.insert(table, Table { state, open: BTreeMap::new() });
+            create_table(recovered, tables, table, name, schema);
+        }
+        Edit::AlterTable { table, name, schema } => {
+            if let Some(table) = tables.get_mut(&table) {
+                let past = std::mem::replace(&mut table.state.schema, schema);
+                table.past_schemas.push((commit, past));
+                table.state.name = name;
+            }
+        }
+        Edit::TruncateTable { table, replacement } => {
+            if let Some(Table { state, .. }) = tables.remove(&table) {
+                create_table(recovered, tables, replacement, state.name, state.schema);
+            }
         }
         Edit::DropTable { table } => drop(tables.remove(&table)),
         Edit::Load { table, segments, next_row_id } => {
@@ -167,6 +190,28 @@ fn apply_edit(
     Ok(())
 }
 
+fn create_table(
+    recovered: &mut Recovered,
+    tables: &mut BTreeMap<TableId, Table>,
+    table: TableId,
+    name: String,
+    schema: Schema,
+) {
+    let catalogue = &mut recovered.catalogue;
+    catalogue.next_table = catalogue.next_table.max(table.0 + 1);
+    let state = TableState {
+        table,
+        name,
+        schema,
+        next_row_id: 1,
+        sealed_through: 0,
+        segments: Vec::new(),
+        index_file: 0,
+        groups: Vec::new(),
+    };
+    tables.insert(table, Table::new(state));
+}
+
 fn add_segments(recovered: &mut Recovered, state: &mut TableState, entries: Vec<SegmentEntry>) {
     for entry in entries {
         recovered.next_unit = recovered.next_unit.max(entry.id + 1);
@@ -185,7 +230,7 @@ fn assemble(environment: &Environment, recovered: &mut Recovered, table: &mut Ta
     let core = Arc::new(core);
     let mut view = (*core.view()).clone();
     for segment in &state.segments {
-        let opened = Segment::open(&recovered.files, &segment.entry, &schema, &recovered.arena)?;
+        let opened = Segment::open(&recovered.files, &segment.entry, &recovered.arena)?;
         opened.mark_initially_dead()?;
         for row in &segment.dead {
             let row = *row as usize;
@@ -202,7 +247,8 @@ fn assemble(environment: &Environment, recovered: &mut Recovered, table: &mut Ta
     for group in &state.groups {
         for change in RowChange::decode_all(&group.rows)? {
             if let RowChange::Put { row_id, row, .. } = change {
-                let row = owned_row(&schema, row)?;
+                // A checkpoint is older than all changes that the log makes.
+                let row = table.row_of(row, 0)?;
                 let new_unit = &mut recovered.next_unit;
                 let created = group.newest_commit;
                 let location = restore(&mut writer, &row, row_id, None, created, new_unit)?;
@@ -225,14 +271,6 @@ fn assemble(environment: &Environment, recovered: &mut Recovered, table: &mut Ta
     recovered.catalogue.tables.insert(state.table, entry);
     table.state.groups = Vec::new();
     Ok(())
-}
-
-fn owned_row(schema: &Schema, bytes: &[u8]) -> Result<Vec<Value>> {
-    let mut values: Vec<ValueRef<'_>> = Vec::new();
-    let mut input = Reader::new(bytes);
-    decode_row(&mut input, schema, &mut values)?;
-    input.finish()?;
-    Ok(values.into_iter().map(ValueRef::to_owned).collect())
 }
 
 /// Appends a version to the open rows and indexes it. `older` is where its predecessor was.
@@ -289,7 +327,7 @@ fn apply_change(
             entry.writer.note_row_id(row_id);
             return Ok(());
         }
-        let row = owned_row(&entry.writer.table().schema(), row)?;
+        let row = table.row_of(row, commit)?;
         let next_unit = &mut recovered.next_unit;
         let location = restore(&mut entry.writer, &row, row_id, older, commit, next_unit)?;
         table.open.insert(row_id, location);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use esker_arena::Category;
 use esker_arena::{AppendReader, AppendVec, Appender, Arena, ByteHeap, ByteReader, ByteWriter};
 use esker_format::column::Heap;
-use esker_format::{Column, ColumnSlice, Data, DataType, Validity, Value, ValueRef, Values};
+use esker_format::{Column, ColumnSlice, Data, DataType, Validity, Value, Values};
 
 use crate::Result;
 
@@ -129,20 +129,14 @@ impl GroupColumn {
 
     /// The rows from `start` up to `end`, which lie in one chunk and are published.
     #[must_use]
-    pub fn slice(&self, start: usize, end: usize) -> Option<ColumnSlice<'_>> {
+    pub fn slice(&self, start: usize, end: usize) -> ColumnSlice<'_> {
         let data = self.storage.slice(start, end);
         let validity = match &self.nulls {
             None => Validity::AllValid,
             Some(nulls) => Validity::NullBytes(nulls.slice(start, end)),
         };
         debug_assert!(self.chunk_end(start) >= end, "rows {start}..{end} straddle a chunk");
-        Some(ColumnSlice { data_type: self.data_type, len: end - start, validity, data })
-    }
-
-    /// One value.
-    #[must_use]
-    pub fn value(&self, row: usize) -> ValueRef<'_> {
-        self.slice(row, row + 1).map_or(ValueRef::Null, |slice| slice.value(0))
+        ColumnSlice { data_type: self.data_type, len: end - start, validity, data }
     }
 
     /// The end of the chunk that holds `row`.

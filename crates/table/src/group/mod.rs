@@ -22,10 +22,10 @@ mod writer;
 use std::sync::atomic::Ordering;
 
 use esker_arena::{AppendReader, SparseWords};
-use esker_format::ColumnSlice;
-use esker_format::ValueRef;
+use esker_format::{ColumnSlice, Field, ValueRef};
 use esker_vfs::sync::AtomicU64;
 
+use crate::column_map::{ColumnMap, initial_column};
 use crate::location::{Location, row_word};
 pub use column::GroupColumn;
 pub use writer::GroupWriter;
@@ -34,6 +34,7 @@ pub use writer::GroupWriter;
 pub struct Group {
     pub(crate) id: u64,
     pub(crate) columns: Vec<GroupColumn>,
+    column_map: ColumnMap,
     created: AppendReader<[u64; 2]>,
     row_ids: AppendReader<[u64; 2]>,
     fresh: AppendReader<[u64; 2]>,
@@ -164,14 +165,16 @@ impl Group {
 
     /// One value.
     #[must_use]
-    pub fn value(&self, position: usize, row: usize) -> ValueRef<'_> {
-        self.columns.get(position).map_or(ValueRef::Null, |c| c.value(row))
+    pub fn value<'a>(&'a self, field: &'a Field, row: usize) -> ValueRef<'a> {
+        self.column(field, row, row + 1).value(0)
     }
 
     /// A column of rows that lie in one chunk.
     #[must_use]
-    pub fn column(&self, position: usize, start: usize, end: usize) -> Option<ColumnSlice<'_>> {
-        self.columns.get(position)?.slice(start, end)
+    pub fn column<'a>(&'a self, field: &'a Field, start: usize, end: usize) -> ColumnSlice<'a> {
+        let column = self.column_map.get(field.id).and_then(|column| self.columns.get(column));
+        let Some(column) = column else { return initial_column(field, end - start) };
+        ColumnSlice { data_type: field.data_type, ..column.slice(start, end) }
     }
 
     /// The end of the chunk that holds `row`: columns are contiguous up to there.

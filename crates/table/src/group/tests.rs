@@ -5,10 +5,14 @@ use esker_format::{Batch, DataType, Schema, Value, ValueRef};
 
 use super::GroupWriter;
 
+fn schema() -> Schema {
+    let schema = Schema::builder().field("a", DataType::I32).nullable("b", DataType::Text);
+    schema.build().unwrap()
+}
+
 fn writer() -> GroupWriter {
     let arena = Arena::new(ArenaOptions::default()).unwrap();
-    let schema = Schema::builder().field("a", DataType::I32).nullable("b", DataType::Text);
-    GroupWriter::create(&arena, 7, &schema.build().unwrap()).unwrap()
+    GroupWriter::create(&arena, 7, &schema()).unwrap()
 }
 
 fn row(a: i64, b: Option<&str>) -> Vec<Value> {
@@ -78,12 +82,16 @@ fn values_read_back_across_chunks() {
     let mut start = 0;
     while start < 1000 {
         let end = group.chunk_end(start).min(1000);
-        let (a, b) = (group.column(0, start, end).unwrap(), group.column(1, start, end).unwrap());
+        let column = |p: usize| group.column(&schema.fields()[p], start, end);
+        let (a, b) = (column(0), column(1));
         for i in start..end {
             assert_eq!(a.value(i - start), ValueRef::Int(i as i64));
             let text = format!("text {i}");
             let expected = if i % 3 > 0 { ValueRef::Text(&text) } else { ValueRef::Null };
-            assert_eq!((b.value(i - start), group.value(1, i)), (expected, expected));
+            assert_eq!(
+                (b.value(i - start), group.value(&schema.fields()[1], i)),
+                (expected, expected)
+            );
         }
         start = end;
     }

@@ -10,6 +10,7 @@ use esker_vfs::sync::AtomicU64;
 use super::column::GroupColumnWriter;
 use super::{Group, GroupColumn};
 use crate::Result;
+use crate::column_map::ColumnMap;
 use crate::location::{Location, row_word};
 
 /// Appends rows to a group.
@@ -46,6 +47,7 @@ impl GroupWriter {
         let group = Arc::new(Group {
             id,
             columns,
+            column_map: ColumnMap::new(schema.fields().iter().map(|field| field.id)),
             created,
             row_ids,
             fresh,

@@ -8,14 +8,14 @@ use esker_arena::{Arena, Category, SparseWords};
 use esker_format::checksum::checksum;
 use esker_format::segment::{
     BLOCK_BYTES, ColumnLayout, Encoding, Extent, Footer, RowIds, TRAILER_BYTES, Trailer, ZONE_ROWS,
-    ZoneEntry,
 };
-use esker_format::{Codes, ColumnSlice, Data, Dictionary, FieldId, Schema, Validity, ValueRef};
+use esker_format::{Codes, ColumnSlice, Data, Dictionary, Field, Validity, Value, ValueRef};
 use esker_vfs::Mapping;
 use esker_vfs::sync::{ArcSwapOption, AtomicBool, AtomicU64};
 
 use super::blocks::{Blocks, FOOTER_BLOCK, TRAILER_BLOCK, block_place};
 use super::files::SegmentFiles;
+use crate::column_map::{ColumnMap, initial_column, is_readable_as};
 use crate::location::{Location, row_word};
 use crate::{Error, Result};
 
@@ -36,7 +36,7 @@ pub struct Segment {
     files: Option<Arc<SegmentFiles>>,
     file_bytes: u64,
     holds_through: u64,
-    positions: Vec<Option<usize>>,
+    column_map: ColumnMap,
     pub(crate) deleted: SparseWords,
     pub(crate) replaced: SparseWords,
     dead: AtomicU64,
@@ -54,7 +54,6 @@ impl Segment {
     pub fn open(
         files: &Arc<SegmentFiles>,
         entry: &esker_format::edit::SegmentEntry,
-        schema: &Schema,
         arena: &Arc<Arena>,
     ) -> Result<Self> {
         let path = files.path(entry.id);
@@ -91,7 +90,7 @@ impl Segment {
         let checksums = std::mem::take(&mut footer.block_checksums);
         let data_end = trailer.footer_offset;
         let blocks = Blocks::new(file, path.clone(), database, entry.id, data_end, checksums);
-        let mut segment = Self::assemble(footer, mapping, schema, arena)?;
+        let mut segment = Self::assemble(footer, mapping, arena)?;
         segment.blocks = Some(if files.copies() { blocks.with_copies() } else { blocks });
         segment.files = Some(Arc::clone(files));
         segment.file_bytes = len;
@@ -103,32 +102,21 @@ impl Segment {
     ///
     /// # Errors
     /// `Corrupt` when the bytes are not a segment.
-    pub fn in_memory(
-        mapping: Mapping,
-        schema: &Schema,
-        arena: &Arc<Arena>,
-        holds_through: u64,
-    ) -> Result<Self> {
+    pub fn in_memory(mapping: Mapping, arena: &Arc<Arena>, holds_through: u64) -> Result<Self> {
         let mut tail = esker_format::codec::Reader::new(&mapping);
         tail.raw(mapping.len().saturating_sub(TRAILER_BYTES) + 16)?;
         let (offset, len) = (tail.u64()?, tail.u64()?);
         let (from, to) = (byte(offset), byte(offset + len));
         let footer = Footer::decode(mapping.get(from..to).unwrap_or_default(), offset)?;
         let file_bytes = mapping.len() as u64;
-        let mut segment = Self::assemble(footer, mapping, schema, arena)?;
+        let mut segment = Self::assemble(footer, mapping, arena)?;
         segment.file_bytes = file_bytes;
         segment.holds_through = holds_through;
         Ok(segment)
     }
 
-    fn assemble(
-        footer: Footer,
-        mapping: Mapping,
-        schema: &Schema,
-        arena: &Arc<Arena>,
-    ) -> Result<Self> {
-        let position = |id: FieldId| footer.columns.iter().position(|column| column.field == id);
-        let positions = schema.fields().iter().map(|f| position(f.id)).collect();
+    fn assemble(footer: Footer, mapping: Mapping, arena: &Arc<Arena>) -> Result<Self> {
+        let column_map = ColumnMap::new(footer.columns.iter().map(|column| column.field));
         Ok(Self {
             id: footer.segment,
             footer,
@@ -137,7 +125,7 @@ impl Segment {
             files: None,
             file_bytes: 0,
             holds_through: 0,
-            positions,
+            column_map,
             deleted: SparseWords::new(arena, Category::Visibility)?,
             replaced: SparseWords::new(arena, Category::Visibility)?,
             dead: AtomicU64::new(0),
@@ -325,19 +313,22 @@ impl Segment {
         })
     }
 
-    fn layout(&self, position: usize) -> Option<&ColumnLayout> {
-        self.footer.columns.get(self.positions.get(position).copied()??)
+    fn layout(&self, field: &Field) -> Option<&ColumnLayout> {
+        self.footer.columns.get(self.column_map.get(field.id)?)
     }
 
-    /// Rows of a column.
+    /// Rows of a column, as the field's type; its initial value where the field is younger.
     ///
     /// # Errors
     /// `Corrupt` when a block does not fit its checksum.
-    pub fn column(&self, position: usize, rows: Range<usize>) -> Result<ColumnSlice<'_>> {
-        let layout = self.layout(position).ok_or_else(|| {
-            Error::corrupt(format!("segment {}: no column for field {position}", self.id))
-        })?;
-        let data_type = layout.data_type;
+    pub fn column<'a>(&'a self, field: &'a Field, rows: Range<usize>) -> Result<ColumnSlice<'a>> {
+        let Some(layout) = self.layout(field) else { return Ok(initial_column(field, rows.len())) };
+        let (stored, data_type) = (layout.data_type, field.data_type);
+        if !is_readable_as(stored, data_type) {
+            let (id, name) = (self.id, &field.name);
+            let message = format!("segment {id}: field {name:?} is {stored}, not {data_type}");
+            return Err(Error::corrupt(message));
+        }
         let len = rows.len();
         let validity = match layout.validity {
             None => Validity::AllValid,
@@ -347,8 +338,11 @@ impl Segment {
             }
         };
         let data = match &layout.encoding {
-            Encoding::Constant(value) => Data::Constant(value.as_ref()),
-            Encoding::Plain { values } => self.plain(data_type, *values, rows)?,
+            // One that does not fit is of rows that this reader cannot see.
+            Encoding::Constant(value) => {
+                Data::Constant(value.as_ref().coerce(data_type).unwrap_or(ValueRef::Null))
+            }
+            Encoding::Plain { values } => self.plain(stored, *values, rows)?,
             Encoding::Narrowed { base, width, codes } => {
                 Data::Narrowed { base: *base, codes: self.codes(*width, *codes, rows)? }
             }
@@ -406,16 +400,19 @@ impl Segment {
     ///
     /// # Errors
     /// `Corrupt` when a block does not fit its checksum.
-    pub fn decoded_bytes(&self, position: usize) -> Result<u64> {
+    pub fn decoded_bytes(&self, field: &Field) -> Result<u64> {
         if self.decoded.get().is_none() {
-            let all = (0..self.positions.len()).map(|position| self.count_decoded(position));
+            let all = self.footer.columns.iter().map(|layout| self.count_decoded(layout));
             let _ = self.decoded.set(all.collect::<Result<_>>()?);
         }
-        Ok(self.decoded.get().and_then(|all| all.get(position)).copied().unwrap_or_default())
+        let Some(column) = self.column_map.get(field.id) else {
+            let each = field.initial.as_ref().as_bytes().map_or(0, <[u8]>::len) as u64;
+            return Ok(each * self.row_count() as u64);
+        };
+        Ok(self.decoded.get().and_then(|all| all.get(column)).copied().unwrap_or_default())
     }
 
-    fn count_decoded(&self, position: usize) -> Result<u64> {
-        let Some(layout) = self.layout(position) else { return Ok(0) };
+    fn count_decoded(&self, layout: &ColumnLayout) -> Result<u64> {
         let rows = self.row_count() as u64;
         Ok(match &layout.encoding {
             Encoding::Constant(value) => {
@@ -443,14 +440,31 @@ impl Segment {
     ///
     /// # Errors
     /// `Corrupt` when its block does not fit its checksum.
-    pub fn value(&self, position: usize, row: usize) -> Result<ValueRef<'_>> {
-        Ok(self.column(position, row..row + 1)?.value(0))
+    pub fn value<'a>(&'a self, field: &'a Field, row: usize) -> Result<ValueRef<'a>> {
+        Ok(self.column(field, row..row + 1)?.value(0))
     }
 
-    /// The zone map entry of a column.
+    /// The zone map entry of a column: the least value (NULL when all are), the greatest when it
+    /// is known, and how many rows are NULL.
     #[must_use]
-    pub fn zone(&self, position: usize, zone: usize) -> Option<&ZoneEntry> {
-        self.layout(position)?.zones.get(zone)
+    pub fn zone(
+        &self,
+        field: &Field,
+        zone: usize,
+    ) -> Option<(ValueRef<'_>, Option<ValueRef<'_>>, usize)> {
+        let layout = self.layout(field)?;
+        let entry = layout.zones.get(zone)?;
+        let (least, greatest) = (entry.least.as_ref(), entry.greatest.as_ref().map(Value::as_ref));
+        if layout.data_type == field.data_type {
+            return Some((least, greatest, entry.null_count as usize));
+        }
+        // Bounds beyond the reader's type are those of rows that it cannot see.
+        let least = least.coerce(field.data_type).ok()?;
+        let greatest = match greatest {
+            Some(greatest) => Some(greatest.coerce(field.data_type).ok()?),
+            None => None,
+        };
+        Some((least, greatest, entry.null_count as usize))
     }
 
     /// The row id of a row.

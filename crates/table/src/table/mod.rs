@@ -14,8 +14,8 @@ mod read;
 mod snapshot;
 mod writer;
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 
 use esker_arena::{Arena, Category, PartitionedHash};
 use esker_format::{PrimaryKey, Schema, TableId};
@@ -30,7 +30,7 @@ pub use writer::{Existing, PreparedPut, TableWriter, describe_key};
 /// What all readers of a table share.
 pub struct Table {
     id: TableId,
-    name: String,
+    name: ArcSwap<String>,
     arena: Arc<Arena>,
     hasher: KeyHasher,
     view: ArcSwap<View>,
@@ -39,6 +39,7 @@ pub struct Table {
     drop_horizon: AtomicU64,
     created_at: AtomicU64,
     dropped: AtomicBool,
+    successor: OnceLock<Arc<Self>>,
 }
 
 impl Table {
@@ -57,7 +58,7 @@ impl Table {
         let view = ArcSwap::from_pointee(View::empty(schema));
         Ok(Self {
             id,
-            name,
+            name: ArcSwap::from_pointee(name),
             arena,
             hasher,
             view,
@@ -66,6 +67,7 @@ impl Table {
             drop_horizon: AtomicU64::new(0),
             created_at: AtomicU64::new(0),
             dropped: AtomicBool::new(false),
+            successor: OnceLock::new(),
         })
     }
 
@@ -77,8 +79,24 @@ impl Table {
 
     /// The name.
     #[must_use]
-    pub fn name(&self) -> &str {
-        &self.name
+    pub fn name(&self) -> Arc<String> {
+        self.name.load_full()
+    }
+
+    /// Gives it another name. Only under the commit lock.
+    pub fn rename(&self, name: &str) {
+        self.name.store(Arc::new(name.to_owned()));
+    }
+
+    /// The table that took this one's place when it was truncated.
+    #[must_use]
+    pub fn successor(&self) -> Option<&Arc<Self>> {
+        self.successor.get()
+    }
+
+    /// Notes which table takes its place.
+    pub fn set_successor(&self, successor: Arc<Self>) {
+        let _ = self.successor.set(successor);
     }
 
     /// The commit that created it; 0 when that was before the database was opened.

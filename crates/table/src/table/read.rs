@@ -1,8 +1,9 @@
 //! Finding one row.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
-use esker_format::{Value, ValueRef};
+use esker_format::{Schema, Value, ValueRef};
 
 use super::Table;
 use crate::Result;
@@ -11,6 +12,8 @@ use crate::view::{Resolved, Unit, View};
 
 /// A visible row.
 pub struct Found<'v> {
+    /// The schema as of the reader's commit.
+    pub schema: &'v Arc<Schema>,
     /// The unit that holds it.
     pub unit: &'v Unit,
     /// Its number in the unit.
@@ -18,14 +21,15 @@ pub struct Found<'v> {
 }
 
 impl Found<'_> {
-    /// Copies the values of the first `fields` fields out.
+    /// Copies the values out.
     ///
     /// # Errors
     /// `Corrupt` when a block does not fit its checksum.
-    pub fn values(&self, fields: usize) -> Result<Vec<Value>> {
-        let mut values = Vec::with_capacity(fields);
-        for position in 0..fields {
-            values.push(self.unit.value(position, self.row)?.to_owned());
+    pub fn values(&self) -> Result<Vec<Value>> {
+        let fields = self.schema.fields();
+        let mut values = Vec::with_capacity(fields.len());
+        for field in fields {
+            values.push(self.unit.value(field, self.row)?.to_owned());
         }
         Ok(values)
     }
@@ -33,7 +37,7 @@ impl Found<'_> {
 
 /// What came of walking one index entry.
 enum Walk<'v> {
-    Found(Found<'v>),
+    Found(&'v Unit, usize),
     Absent,
     Stale,
 }
@@ -58,12 +62,17 @@ impl Table {
         loop {
             let at = read_at();
             let view = self.view.load();
+            let schema = view.schema_at(at);
             let outcome = match row_id_of(key).filter(|_| view.schema.key_positions().is_empty()) {
+                _ if schema.is_none() => Walk::Stale,
                 Some(row_id) => self.find_row_id_in(&view, row_id, at)?,
                 None => self.find_key_in(&view, key, at)?,
             };
             match outcome {
-                Walk::Found(found) => return take(found).map(Some),
+                Walk::Found(unit, row) => {
+                    let schema = schema.unwrap_or(&view.schema);
+                    return take(Found { schema, unit, row }).map(Some);
+                }
                 Walk::Absent => return Ok(None),
                 // What leads from newer versions back to commit `at` is gone: the caller, who has
                 // not registered `at`, begins again at a newer commit.
@@ -75,9 +84,9 @@ impl Table {
 
     fn find_key_in<'v>(&self, view: &'v View, key: &[ValueRef<'_>], at: u64) -> Result<Walk<'v>> {
         let hash = self.hasher.hash_key(key.iter().copied());
-        let positions = view.schema.key_positions();
+        let schema = &view.schema;
         self.probe(hash, |location| {
-            self.walk(view, location, at, &|unit, row| unit.key_equals(row, positions, key))
+            self.walk(view, location, at, &|unit, row| unit.key_equals(row, schema, key))
         })
     }
 
@@ -94,13 +103,13 @@ impl Table {
             match unit {
                 Unit::Group(group) => {
                     if let Some(row) = group.fresh_row(row_id).filter(|r| unit.is_visible(*r, at)) {
-                        return Ok(Walk::Found(Found { unit, row }));
+                        return Ok(Walk::Found(unit, row));
                     }
                 }
                 Unit::Segment(segment) => {
                     for row in segment.rows_with_id(row_id)? {
                         if unit.is_visible(row, at) {
-                            return Ok(Walk::Found(Found { unit, row }));
+                            return Ok(Walk::Found(unit, row));
                         }
                     }
                 }
@@ -158,7 +167,7 @@ impl Table {
             if unit.is_created_at(row, at) {
                 let deleted = unit.deleted(row);
                 let alive = deleted == 0 || deleted > at;
-                return Ok(if alive { Walk::Found(Found { unit, row }) } else { Walk::Absent });
+                return Ok(if alive { Walk::Found(unit, row) } else { Walk::Absent });
             }
             match unit.replaced(row) {
                 Some(older) => location = older,
@@ -167,25 +176,18 @@ impl Table {
         }
     }
 
-    /// Copies the values of the version at a location out.
+    /// Copies the values of the version at a location out, by the newest schema.
     ///
     /// # Errors
     /// `Corrupt` when a block does not fit its checksum, or the location leads nowhere.
     pub fn row_at(&self, location: Location) -> Result<Vec<Value>> {
-        match self.view().resolve(location) {
-            Resolved::Row(unit, row) => self.copy_row(&Found { unit, row }),
+        let view = self.view();
+        match view.resolve(location) {
+            Resolved::Row(unit, row) => Found { schema: &view.schema, unit, row }.values(),
             Resolved::Gone | Resolved::Unknown => {
                 Err(crate::Error::corrupt(format!("{location:?} leads nowhere")))
             }
         }
-    }
-
-    /// Copies a row's values out.
-    ///
-    /// # Errors
-    /// `Corrupt` when a block does not fit its checksum.
-    pub fn copy_row(&self, found: &Found<'_>) -> Result<Vec<Value>> {
-        found.values(self.view.load().schema.fields().len())
     }
 }
 

@@ -4,18 +4,18 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use esker_format::segment::ZONE_ROWS;
-use esker_format::{ColumnSlice, Schema, Value, ValueRef};
+use esker_format::{ColumnSlice, Schema, ValueRef};
 
 use super::Table;
 use crate::Result;
 use crate::location::row_word;
-use crate::view::{Unit, View};
+use crate::view::Unit;
 
 /// A table as of one commit. The caller keeps the commit registered for as long as this lives, so
 /// that no merge drops what it may see.
 pub struct TableSnapshot {
     table: Arc<Table>,
-    view: Arc<View>,
+    schema: Arc<Schema>,
     at: u64,
     parts: Vec<SnapshotPart>,
 }
@@ -23,6 +23,7 @@ pub struct TableSnapshot {
 /// The rows of one unit that had been created at the snapshot's commit.
 pub struct SnapshotPart {
     unit: Unit,
+    schema: Arc<Schema>,
     rows: usize,
     at: u64,
     all_created: bool,
@@ -33,10 +34,12 @@ impl Table {
     #[must_use]
     pub fn snapshot(self: &Arc<Self>, at: u64) -> TableSnapshot {
         let view = self.view();
-        let mut parts: Vec<SnapshotPart> =
-            view.units.iter().map(|unit| SnapshotPart::new(unit, at)).collect();
+        // The commit is registered, so its schema is known.
+        let schema = Arc::clone(view.schema_at(at).unwrap_or(&view.schema));
+        let part = |unit| SnapshotPart::new(unit, &schema, at);
+        let mut parts: Vec<SnapshotPart> = view.units.iter().map(part).collect();
         parts.retain(|part| part.rows > 0);
-        TableSnapshot { table: Arc::clone(self), view, at, parts }
+        TableSnapshot { table: Arc::clone(self), schema, at, parts }
     }
 }
 
@@ -49,8 +52,8 @@ impl TableSnapshot {
 
     /// The schema.
     #[must_use]
-    pub fn schema(&self) -> &Schema {
-        &self.view.schema
+    pub fn schema(&self) -> &Arc<Schema> {
+        &self.schema
     }
 
     /// The commit.
@@ -73,13 +76,13 @@ impl TableSnapshot {
 }
 
 impl SnapshotPart {
-    fn new(unit: &Unit, at: u64) -> Self {
+    fn new(unit: &Unit, schema: &Arc<Schema>, at: u64) -> Self {
         let (rows, all_created) = match unit {
             Unit::Group(group) => (group.rows_at(at), true),
             Unit::Segment(segment) if segment.is_loading() => (0, true),
             Unit::Segment(segment) => (segment.row_count(), segment.newest_commit() <= at),
         };
-        Self { unit: unit.clone(), rows, at, all_created }
+        Self { unit: unit.clone(), schema: Arc::clone(schema), rows, at, all_created }
     }
 
     /// How many rows there are, the dead and (in a segment) the invisible included.
@@ -134,12 +137,9 @@ impl SnapshotPart {
     /// # Errors
     /// `Corrupt` when a block does not fit its checksum.
     pub fn column(&self, position: usize, rows: Range<usize>) -> Result<ColumnSlice<'_>> {
-        match &self.unit {
-            Unit::Segment(segment) => segment.column(position, rows),
-            Unit::Group(group) => group
-                .column(position, rows.start, rows.end)
-                .ok_or_else(|| crate::Error::corrupt(format!("no column for field {position}"))),
-        }
+        let field = self.schema.fields().get(position);
+        let missing = || crate::Error::corrupt(format!("no field {position}"));
+        self.unit.column(field.ok_or_else(missing)?, rows)
     }
 
     /// Which rows are visible: `None` for all, else one bit per row.
@@ -176,8 +176,6 @@ impl SnapshotPart {
         zone: usize,
     ) -> Option<(ValueRef<'_>, Option<ValueRef<'_>>, usize)> {
         let Unit::Segment(segment) = &self.unit else { return None };
-        let entry = segment.zone(position, zone)?;
-        let greatest = entry.greatest.as_ref().map(Value::as_ref);
-        Some((entry.least.as_ref(), greatest, entry.null_count as usize))
+        segment.zone(self.schema.fields().get(position)?, zone)
     }
 }

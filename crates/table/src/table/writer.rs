@@ -107,11 +107,10 @@ impl TableWriter {
         key: &[ValueRef<'_>],
         hash: u64,
     ) -> Result<Option<Existing>> {
-        let positions = view.schema.key_positions();
-        let row_id = row_id_of(key).filter(|_| positions.is_empty());
+        let row_id = row_id_of(key).filter(|_| view.schema.key_positions().is_empty());
         let is_wanted = |unit: &Unit, row: usize| match row_id {
             Some(id) => Ok(unit.row_id(row)? == id),
-            None => unit.key_equals(row, positions, key),
+            None => unit.key_equals(row, &view.schema, key),
         };
         if let Some(found) = self.existing_in_index(view, hash, &is_wanted)? {
             return Ok(Some(found));
@@ -298,6 +297,15 @@ impl TableWriter {
             self.group = Some(group);
         }
         self.group.as_mut().ok_or_else(|| Error::corrupt("no open group"))
+    }
+
+    /// From `commit` on, the table has another schema: rows from here on go to a new group. Under
+    /// the commit lock.
+    pub fn alter(&mut self, schema: Arc<Schema>, commit: u64) {
+        self.freeze();
+        let mut view = (*self.table.view()).clone();
+        view.alter(schema, commit);
+        self.table.set_view(view);
     }
 
     /// Ends the open group: it stays in the view, and the next row opens another.

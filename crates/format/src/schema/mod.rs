@@ -1,8 +1,14 @@
 //! Tables: fields, primary keys, schema versions.
 
+mod alteration;
+mod builder;
+mod field;
+
 use crate::codec::{Reader, Writer};
-use crate::text::shown;
-use crate::{DataType, Error, Result, ValueRef};
+use crate::{DataType, Error, Result};
+pub use alteration::Alteration;
+pub use builder::SchemaBuilder;
+pub use field::{DefaultValue, Field};
 
 /// The number of a table within its database; never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -13,7 +19,13 @@ pub struct TableId(pub u32);
 pub struct FieldId(pub u16);
 
 /// The most fields a table may have.
-pub const FIELDS_MAX: usize = 1024;
+pub const FIELDS_MAX: usize = 4096;
+
+/// The most fields that a table may have had, the dropped ones included.
+pub const FIELD_IDS_MAX: usize = u16::MAX as usize - 1;
+
+/// The most check constraints of a table.
+pub const CHECKS_MAX: usize = 256;
 
 /// The longest name of a table or field, in bytes.
 pub const NAME_BYTES_MAX: usize = 128;
@@ -21,108 +33,13 @@ pub const NAME_BYTES_MAX: usize = 128;
 /// The name of the column of [`Schema::with_row_id`]; it has a control character.
 pub const ROW_ID_NAME: &str = "\0row id";
 
-/// One field of a table.
+/// A condition that every row must meet: it must not be false (NULL passes).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Field {
-    /// Its number, by which segments name its column.
-    pub id: FieldId,
+pub struct Check {
     /// Its name, unique in the table.
     pub name: String,
-    /// What it holds.
-    pub data_type: DataType,
-    /// Whether it may be NULL.
-    pub nullable: bool,
-    /// The most characters of a text, or bytes of a byte string; `None` for no limit of its own.
-    pub length_max: Option<u32>,
-}
-
-/// What a stored field has beside its number, type, name and whether it may be NULL.
-const LENGTH_MAX: u8 = 1;
-
-impl Field {
-    /// Checks the length of a text or byte string; other values have none.
-    ///
-    /// # Errors
-    /// `InvalidInput` with the length, the limit and the start of the value.
-    pub fn check_length(&self, value: ValueRef<'_>) -> Result<()> {
-        let Some(most) = self.length_max else { return Ok(()) };
-        let (unit, length) = match value {
-            // A character has at least one byte.
-            ValueRef::Text(text) if text.len() <= most as usize => return Ok(()),
-            ValueRef::Text(text) => ("characters", text.chars().count()),
-            ValueRef::Bytes(bytes) => ("bytes", bytes.len()),
-            _ => return Ok(()),
-        };
-        if length <= most as usize {
-            return Ok(());
-        }
-        let start = shown(value.as_bytes().unwrap_or_default());
-        Err(Error::invalid(format!("expected at most {most} {unit}, found {length}: {start}")))
-    }
-
-    /// The type with its limit, as schemas write it: `i64`, `text(40)`.
-    #[must_use]
-    pub fn type_text(&self) -> String {
-        match self.length_max {
-            Some(most) => format!("{}({most})", self.data_type),
-            None => self.data_type.to_string(),
-        }
-    }
-
-    fn encode(&self, out: &mut Writer) {
-        out.u16(self.id.0);
-        out.u8(self.data_type.code());
-        out.u8(u8::from(self.nullable));
-        out.text(&self.name);
-        match self.length_max {
-            None => out.count(0),
-            Some(most) => {
-                out.count(1);
-                out.u8(LENGTH_MAX);
-                out.bytes(&most.to_le_bytes());
-            }
-        }
-    }
-
-    fn decode(input: &mut Reader<'_>) -> Result<Self> {
-        let id = FieldId(input.u16()?);
-        let code = input.u8()?;
-        let data_type = DataType::from_code(code)
-            .ok_or_else(|| Error::corrupt(format!("unknown field type {code}")))?;
-        let nullable = match input.u8()? {
-            0 => false,
-            1 => true,
-            other => return Err(Error::corrupt(format!("nullable flag is {other}"))),
-        };
-        let name = input.text()?.to_owned();
-        let mut length_max = None;
-        for _ in 0..input.count(usize::from(u8::MAX))? {
-            let (property, bytes) = (input.u8()?, input.bytes()?);
-            if property != LENGTH_MAX || length_max.is_some() {
-                return Err(Error::corrupt(format!("field property {property}")));
-            }
-            let mut value = Reader::new(bytes);
-            length_max = Some(value.u32()?);
-            value.finish()?;
-        }
-        Ok(Self { id, name, data_type, nullable, length_max })
-    }
-
-    fn validate(&self) -> Result<()> {
-        validate_name("field", &self.name)?;
-        let limited = matches!(self.data_type, DataType::Text | DataType::Bytes);
-        match self.length_max {
-            Some(0) => Err(Error::invalid(format!(
-                "field {:?}: expected a length of at least 1, found 0",
-                self.name
-            ))),
-            Some(_) if !limited => Err(Error::invalid(format!(
-                "field {:?}: text and bytes have a length, {} has none",
-                self.name, self.data_type
-            ))),
-            _ => Ok(()),
-        }
-    }
+    /// The condition, in the stored form of the layer that evaluates it.
+    pub condition: String,
 }
 
 /// What identifies a row.
@@ -137,9 +54,12 @@ pub enum PrimaryKey {
 /// The fields and the primary key of a table, at one version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schema {
-    version: u32,
-    fields: Vec<Field>,
-    primary_key: PrimaryKey,
+    pub(crate) version: u32,
+    pub(crate) fields: Vec<Field>,
+    pub(crate) primary_key: PrimaryKey,
+    pub(crate) checks: Vec<Check>,
+    /// The number of the next field that is added: those of dropped ones are not used again.
+    pub(crate) next_field: u16,
 }
 
 impl Schema {
@@ -159,6 +79,23 @@ impl Schema {
     #[must_use]
     pub fn fields(&self) -> &[Field] {
         &self.fields
+    }
+
+    /// The conditions that every row must meet.
+    #[must_use]
+    pub fn checks(&self) -> &[Check] {
+        &self.checks
+    }
+
+    /// The field of a number.
+    #[must_use]
+    pub fn field_of(&self, id: FieldId) -> Option<&Field> {
+        self.fields.iter().find(|field| field.id == id)
+    }
+
+    /// The fields of the key, in the order of the key; none when it is generated.
+    pub fn key_fields(&self) -> impl Iterator<Item = &Field> {
+        self.key_positions().iter().filter_map(|p| self.fields.get(*p))
     }
 
     /// What identifies a row.
@@ -222,7 +159,7 @@ impl Schema {
         let mut schema = self.clone();
         let (id, data_type) = (FieldId(u16::MAX), DataType::U64);
         let name = ROW_ID_NAME.to_owned();
-        schema.fields.push(Field { id, name, data_type, nullable: false, length_max: None });
+        schema.fields.push(Field::new(id, name, data_type, false));
         schema
     }
 
@@ -236,6 +173,12 @@ impl Schema {
         let positions = self.key_positions();
         out.count(positions.len());
         positions.iter().for_each(|p| out.count(*p));
+        out.count(self.checks.len());
+        for check in &self.checks {
+            out.text(&check.name);
+            out.text(&check.condition);
+        }
+        out.u16(self.next_field);
     }
 
     /// Reads the stored form.
@@ -259,12 +202,18 @@ impl Schema {
         } else {
             PrimaryKey::Fields(positions)
         };
-        let schema = Self { version, fields, primary_key };
+        let mut checks = Vec::new();
+        for _ in 0..input.count(CHECKS_MAX)? {
+            let (name, condition) = (input.text()?.to_owned(), input.text()?.to_owned());
+            checks.push(Check { name, condition });
+        }
+        let next_field = input.u16()?;
+        let schema = Self { version, fields, primary_key, checks, next_field };
         schema.validate().map_err(|e| Error::corrupt(e.to_string()))?;
         Ok(schema)
     }
 
-    fn validate(&self) -> Result<()> {
+    pub(crate) fn validate(&self) -> Result<()> {
         if self.fields.is_empty() || self.fields.len() > FIELDS_MAX {
             let count = self.fields.len();
             return Err(Error::invalid(format!(
@@ -277,6 +226,10 @@ impl Schema {
             field.validate()?;
             if !names.insert(&field.name) || !ids.insert(field.id) {
                 return Err(Error::invalid(format!("field {:?} is declared twice", field.name)));
+            }
+            if field.id.0 >= self.next_field {
+                let (id, next) = (field.id.0, self.next_field);
+                return Err(Error::invalid(format!("field number {id}, the next is {next}")));
             }
         }
         let mut used = std::collections::BTreeSet::new();
@@ -291,6 +244,17 @@ impl Schema {
             if !used.insert(*position) {
                 return Err(Error::invalid(format!("key field {:?} is named twice", field.name)));
             }
+        }
+        let mut names = std::collections::BTreeSet::new();
+        for check in &self.checks {
+            validate_name("check", &check.name)?;
+            if !names.insert(&check.name) {
+                return Err(Error::invalid(format!("check {:?} is declared twice", check.name)));
+            }
+        }
+        if self.checks.len() > CHECKS_MAX {
+            let count = self.checks.len();
+            return Err(Error::invalid(format!("at most {CHECKS_MAX} checks, found {count}")));
         }
         Ok(())
     }
@@ -313,76 +277,5 @@ pub fn validate_name(what: &str, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Builds a [`Schema`].
-#[derive(Clone, Debug, Default)]
-pub struct SchemaBuilder {
-    fields: Vec<Field>,
-    key: Vec<String>,
-}
-
-impl SchemaBuilder {
-    /// Adds a field that must have a value.
-    #[must_use]
-    pub fn field(self, name: impl Into<String>, data_type: DataType) -> Self {
-        self.push(name.into(), data_type, false)
-    }
-
-    /// Adds a field that may be NULL.
-    #[must_use]
-    pub fn nullable(self, name: impl Into<String>, data_type: DataType) -> Self {
-        self.push(name.into(), data_type, true)
-    }
-
-    fn push(mut self, name: String, data_type: DataType, nullable: bool) -> Self {
-        let id = FieldId(u16::try_from(self.fields.len() + 1).unwrap_or(u16::MAX));
-        self.fields.push(Field { id, name, data_type, nullable, length_max: None });
-        self
-    }
-
-    /// Limits the field added last, a text or byte string, to so many characters or bytes.
-    ///
-    /// ```
-    /// use esker_format::{DataType, Schema};
-    ///
-    /// let schema = Schema::builder().field("code", DataType::Text).max_length(3).build()?;
-    /// assert_eq!(schema.fields()[0].type_text(), "text(3)");
-    /// # Ok::<(), esker_format::Error>(())
-    /// ```
-    #[must_use]
-    pub fn max_length(mut self, length: u32) -> Self {
-        if let Some(field) = self.fields.last_mut() {
-            field.length_max = Some(length);
-        }
-        self
-    }
-
-    /// Declares the primary key: one or more fields, by name. Without this call, or with an
-    /// empty list, the key is generated.
-    #[must_use]
-    pub fn primary_key<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
-        self.key = names.into_iter().map(Into::into).collect();
-        self
-    }
-
-    /// Checks and finishes the schema.
-    ///
-    /// # Errors
-    /// `InvalidInput` for a bad or repeated name, no field, too many fields, a length of what has
-    /// none, or a key that names an unknown or nullable field.
-    pub fn build(self) -> Result<Schema> {
-        let mut positions = Vec::with_capacity(self.key.len());
-        for name in &self.key {
-            let found = self.fields.iter().position(|f| f.name == *name);
-            positions
-                .push(found.ok_or_else(|| Error::invalid(format!("unknown key field {name:?}")))?);
-        }
-        let primary_key = if positions.is_empty() {
-            PrimaryKey::Generated
-        } else {
-            PrimaryKey::Fields(positions)
-        };
-        let schema = Schema { version: 1, fields: self.fields, primary_key };
-        schema.validate()?;
-        Ok(schema)
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,148 @@
+//! Changing tables themselves: their fields, their names, all their rows at once.
+//!
+//! Each is one frame of the log. Rows stay as they are: what a schema says about older rows is in
+//! [`Alteration`]. Readers at older commits go on seeing the older schema, name and rows.
+
+use std::sync::Arc;
+
+use esker_format::TableId;
+use esker_format::edit::Edit;
+use esker_format::schema::{Alteration, validate_name};
+use esker_table::Table as TableCore;
+use esker_vfs::sync::MutexGuard;
+
+use crate::engine::{Catalogue, Engine, Ticket, entry, no_table};
+use crate::maintenance::index_path;
+use crate::{Database, Error, ErrorKind, Result};
+
+impl Database {
+    /// Changes the fields of a table, in one commit: all the changes or none. Handles go on
+    /// working, with the new fields; a [`Load`](crate::Load) or
+    /// [`Appender`](crate::Appender) that has begun before fails.
+    ///
+    /// ```
+    /// use esker::{Alteration, DataType, Field, FieldId, Options, Schema, Value};
+    ///
+    /// let db = Options::new().memory()?;
+    /// let schema = Schema::builder().field("id", DataType::I64).primary_key(["id"]).build()?;
+    /// let table = db.create_table("users", schema)?;
+    /// table.insert(&[1i64.into()])?;
+    /// let stars = Field::new(FieldId(0), "stars".into(), DataType::U8, false);
+    /// let stars = Field { initial: Value::Uint(3), ..stars };
+    /// db.alter_table("users", &[Alteration::AddField(stars)])?;
+    /// let row = table.get(&[1i64.into()])?.expect("the row is still there");
+    /// assert_eq!(row.values(), [Value::Int(1), Value::Uint(3)]);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `NotFound` for an unknown table, `InvalidInput` for a change that cannot be made.
+    pub fn alter_table(&self, name: &str, alterations: &[Alteration]) -> Result<()> {
+        let engine = self.engine();
+        let ticket = {
+            let (mut catalogue, core) = self.lock_table(name)?;
+            let schema = core.schema().alter(alterations)?;
+            let (table, name) = (core.id(), name.to_owned());
+            let edit = Edit::AlterTable { table, name, schema: schema.clone() };
+            let writer = &mut entry(&mut catalogue, table)?.writer;
+            let ticket = engine.append_edit(&edit)?;
+            writer.alter(Arc::new(schema), ticket.commit());
+            self.publish(&catalogue, ticket)
+        };
+        engine.acknowledge(ticket)
+    }
+
+    /// Gives a table another name.
+    ///
+    /// # Errors
+    /// `NotFound` for an unknown table, `AlreadyExists` when another has the new name,
+    /// `InvalidInput` for a bad name.
+    pub fn rename_table(&self, from: &str, to: &str) -> Result<()> {
+        validate_name("table", to)?;
+        let engine = self.engine();
+        let ticket = {
+            let (mut catalogue, core) = self.lock_table(from)?;
+            if engine.names.load().newest().contains_key(to) {
+                drop(catalogue);
+                engine.acknowledge_published()?;
+                let message = format!("table {to:?} exists already");
+                return Err(Error::new(ErrorKind::AlreadyExists, message));
+            }
+            let (table, schema) = (core.id(), (*core.schema()).clone());
+            let edit = Edit::AlterTable { table, name: to.to_owned(), schema };
+            let entry = entry(&mut catalogue, table)?;
+            let ticket = engine.append_edit(&edit)?;
+            to.clone_into(&mut entry.name);
+            core.rename(to);
+            engine.change_names(ticket.commit(), |names| {
+                names.remove(from);
+                names.insert(to.to_owned(), core);
+            });
+            self.publish(&catalogue, ticket)
+        };
+        engine.acknowledge(ticket)
+    }
+
+    /// Removes all rows of a table at once, however many there are. Row ids begin again at 1.
+    /// Handles go on working; a [`Load`](crate::Load) that has begun before fails.
+    ///
+    /// # Errors
+    /// `NotFound` for an unknown table.
+    pub fn truncate_table(&self, name: &str) -> Result<()> {
+        let engine = self.engine();
+        let (old, ticket, index_file) = {
+            let (mut catalogue, old) = self.lock_table(name)?;
+            let replacement = TableId(catalogue.next_table);
+            // Nothing may fail once the frame has its number.
+            let new = engine.new_table(replacement, name, (*old.schema()).clone())?;
+            let edit = Edit::TruncateTable { table: old.id(), replacement };
+            let ticket = engine.append_edit(&edit)?;
+            catalogue.next_table += 1;
+            let entry = catalogue.tables.remove(&old.id());
+            engine.add_table(&mut catalogue, &new, ticket.commit());
+            old.set_successor(new);
+            let ticket = self.publish(&catalogue, ticket);
+            (old, ticket, entry.map_or(0, |entry| entry.index_file))
+        };
+        engine.acknowledge(ticket)?;
+        engine.remove_files_of(&old, index_file);
+        Ok(())
+    }
+
+    /// The commit lock, and the table that has a name.
+    fn lock_table(&self, name: &str) -> Result<(MutexGuard<'_, Catalogue>, Arc<TableCore>)> {
+        let engine = self.engine();
+        let catalogue = engine.lock_for_change()?;
+        let history = engine.names.load();
+        match history.newest().get(name) {
+            Some(core) => Ok((catalogue, Arc::clone(core))),
+            None => {
+                drop(catalogue);
+                engine.acknowledge_published()?;
+                Err(no_table(name, history.newest()))
+            }
+        }
+    }
+
+    fn publish(&self, catalogue: &Catalogue, ticket: Ticket) -> Ticket {
+        let engine = self.engine();
+        engine.recount_frozen(catalogue);
+        engine.watermarks.publish(ticket.commit());
+        engine.wake_maintenance();
+        ticket
+    }
+}
+
+impl Engine {
+    /// Removes the files of a table that is gone, once that is durable: a crash before would bring
+    /// the table back.
+    pub(crate) fn remove_files_of(&self, core: &TableCore, index_file: u64) {
+        if self.sync().is_err() {
+            return;
+        }
+        core.view().segments().for_each(|segment| segment.doom());
+        if index_file != 0 {
+            self.segment_files.remove_other(&index_path(&self.dir, index_file));
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Which tables there are, now and at the commits that somebody may still read at.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use esker_table::Table as TableCore;
+
+/// The tables there are.
+pub(crate) type Names = BTreeMap<String, Arc<TableCore>>;
+
+/// The tables by name; replaced whole, under the commit lock.
+pub(crate) struct NameHistory {
+    newest: Arc<Names>,
+    /// What readers at commits before the first see, by rising commit.
+    past: Vec<(u64, Arc<Names>)>,
+}
+
+impl NameHistory {
+    /// Without a past.
+    pub fn new(names: Names) -> Self {
+        Self { newest: Arc::new(names), past: Vec::new() }
+    }
+
+    /// The tables by the newest commit.
+    pub fn newest(&self) -> &Arc<Names> {
+        &self.newest
+    }
+
+    /// The tables as of a commit that was registered before this was loaded.
+    pub fn at(&self, commit: u64) -> &Arc<Names> {
+        let past = self.past.iter().find(|(until, _)| commit < *until);
+        past.map_or(&self.newest, |(_, names)| names)
+    }
+
+    /// The tables once `commit` has changed them. What only readers before `oldest` see is
+    /// forgotten.
+    pub fn changed(&self, commit: u64, oldest: u64, change: impl FnOnce(&mut Names)) -> Self {
+        let mut names = (*self.newest).clone();
+        change(&mut names);
+        let mut past: Vec<_> =
+            self.past.iter().filter(|(until, _)| *until > oldest).cloned().collect();
+        past.push((commit, Arc::clone(&self.newest)));
+        Self { newest: Arc::new(names), past }
+    }
+}

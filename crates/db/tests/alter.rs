@@ -1,0 +1,286 @@
+//! Changes of tables themselves: what older and newer readers see, and what survives.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a test stops where it fails"
+)]
+
+mod fixture;
+
+use esker::{
+    Alteration, DataType, Database, DefaultValue, ErrorKind, Field, FieldId, Options, Query,
+    Schema, Value,
+};
+use esker_query::model::{Aggregate, Expr, Operator};
+use fixture::Directory;
+
+fn schema() -> Schema {
+    Schema::builder()
+        .field("id", DataType::I64)
+        .field("small", DataType::I16)
+        .nullable("text", DataType::Text)
+        .primary_key(["id"])
+        .build()
+        .unwrap()
+}
+
+fn row(id: i64) -> Vec<Value> {
+    vec![Value::Int(id), Value::Int(id % 100), format!("text {id}").into()]
+}
+
+fn stars() -> Alteration {
+    let field = Field::new(FieldId(0), "stars".into(), DataType::U8, false);
+    Alteration::AddField(Field { initial: Value::Uint(3), ..field })
+}
+
+fn drop_field(name: &str) -> Alteration {
+    Alteration::DropField(name.into())
+}
+
+fn widen(field: &str, data_type: DataType) -> Alteration {
+    Alteration::Widen { field: field.into(), data_type, length_max: None }
+}
+
+fn rename(from: &str, to: &str) -> Alteration {
+    Alteration::RenameField { from: from.into(), to: to.into() }
+}
+
+fn rows(db: &Database, name: &str) -> Vec<Vec<Value>> {
+    let rows = db.snapshot().unwrap().table(name).unwrap().rows().unwrap();
+    rows.into_iter().map(|(_, row)| row).collect()
+}
+
+fn is_sound(db: &Database) {
+    assert_eq!(db.check().unwrap().problems, []);
+}
+
+fn count(db: &Database, filter: Expr) -> Vec<Vec<Value>> {
+    let mut query = Query::table("t");
+    query.filter = Some(filter);
+    db.query(&query).unwrap().to_rows()
+}
+
+/// A table whose rows lie in a segment, in a frozen group and in the open one.
+fn table(dir: &Directory) -> Database {
+    let db = Options::new().background(false).group_limit(4, 1 << 30).open(&dir.0).unwrap();
+    let t = db.create_table("t", schema()).unwrap();
+    for id in 0..4 {
+        t.insert(&row(id)).unwrap();
+    }
+    db.wait_idle().unwrap();
+    for id in 4..10 {
+        t.insert(&row(id)).unwrap();
+    }
+    db
+}
+
+#[test]
+fn older_rows_have_the_initial_value_wherever_they_lie() {
+    let dir = Directory::new("alter-add");
+    let mut db = table(&dir);
+    db.alter_table("t", &[stars(), drop_field("text"), rename("small", "little")]).unwrap();
+    let t = db.table("t").unwrap();
+    t.insert(&[Value::Int(10), Value::Int(10), Value::Uint(5)]).unwrap();
+    let expected: Vec<Vec<Value>> = (0..11)
+        .map(|id| {
+            let stars = if id == 10 { 5 } else { 3 };
+            vec![Value::Int(id), Value::Int(id), Value::Uint(stars)]
+        })
+        .collect();
+    for stage in ["open", "reopened", "sealed", "checkpointed"] {
+        assert_eq!(rows(&db, "t"), expected, "{stage}");
+        assert_eq!(db.table("t").unwrap().schema().fields()[1].name, "little");
+        let three = Expr::field("stars").binary(Operator::Eq, Expr::literal(3i64));
+        assert_eq!(count(&db, three).len(), 10, "{stage}");
+        is_sound(&db);
+        match stage {
+            "open" => {
+                db.close().unwrap();
+                db = Options::new().background(false).group_limit(4, 1 << 30).open(&dir.0).unwrap();
+            }
+            "reopened" => db.wait_idle().unwrap(),
+            _ => {
+                db.checkpoint().unwrap();
+                db.close().unwrap();
+                db = Options::new().background(false).open(&dir.0).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn a_snapshot_keeps_its_schema_through_seals_and_merges() {
+    let dir = Directory::new("alter-snapshot");
+    let db = table(&dir);
+    let before = db.snapshot().unwrap();
+    db.alter_table("t", &[drop_field("text"), stars(), widen("small", DataType::I64)]).unwrap();
+    let t = db.table("t").unwrap();
+    for id in 0..10 {
+        t.update(&[Value::Int(id)], &[("small", Value::Int(1 << 40))]).unwrap();
+    }
+    let between = db.snapshot().unwrap();
+    db.alter_table("t", &[drop_field("small")]).unwrap();
+    db.wait_idle().unwrap();
+    let old = before.table("t").unwrap();
+    assert_eq!(old.schema().fields().len(), 3);
+    let expected: Vec<Vec<Value>> = (0..10).map(row).collect();
+    let found: Vec<_> = old.rows().unwrap().into_iter().map(|(_, row)| row).collect();
+    assert_eq!(found, expected);
+    for id in 0..10 {
+        let found = old.get(&[Value::Int(id)]).unwrap().unwrap();
+        assert_eq!(found.values(), row(id));
+    }
+    let mut query = Query::table("t");
+    query.select(Expr::field("text"));
+    assert_eq!(before.query(&query).unwrap().to_rows().len(), 10);
+    assert!(db.query(&query).unwrap_err().to_string().contains("unknown field"));
+    let between = between.table("t").unwrap().rows().unwrap();
+    assert!(between.iter().all(|(_, row)| row[1..] == [Value::Int(1 << 40), Value::Uint(3)]));
+    assert!(rows(&db, "t").iter().all(|row| row[1..] == [Value::Uint(3)]));
+    is_sound(&db);
+}
+
+/// Every widening, over every encoding that the values may have, in filters, sums and groups.
+#[test]
+fn widened_fields_answer_as_if_they_had_always_been_wide() {
+    use DataType as T;
+    let pairs = T::ALL.iter().flat_map(|from| T::ALL.iter().map(move |to| (*from, *to)));
+    for (from, to) in pairs.filter(|(from, to)| from != to && from.widens_to(*to)) {
+        let db = Options::new().background(false).memory().unwrap();
+        let of = |i: i64| match from {
+            T::F32 => Value::Float32(i as f32 / 4.0),
+            _ => Value::Int(i),
+        };
+        let wide = |t| {
+            Schema::builder().field("id", T::I64).field("n", t).primary_key(["id"]).build().unwrap()
+        };
+        let narrow_table = db.create_table("narrow", wide(from)).unwrap();
+        let wide_table = db.create_table("wide", wide(to)).unwrap();
+        for table in [&narrow_table, &wide_table] {
+            for part in 0..3i64 {
+                let mut load = table.load().unwrap();
+                for i in 0..20_000i64 {
+                    let n = match part {
+                        0 => 7,
+                        1 => i % 100,
+                        _ => i % 5 + 10,
+                    };
+                    load.push_row(&[Value::Int(part * 20_000 + i), of(n)]).unwrap();
+                }
+                load.finish().unwrap();
+            }
+        }
+        db.alter_table("narrow", &[widen("n", to)]).unwrap();
+        let last = match to {
+            T::F64 => Value::Float(1e300),
+            T::I16 => Value::Int(-30_000),
+            T::I32 => Value::Int(-2_000_000_000),
+            T::I64 => Value::Int(i64::MIN / 2),
+            _ => Value::Uint(60_000),
+        };
+        for table in [&narrow_table, &wide_table] {
+            table.insert(&[Value::Int(-1), last.clone()]).unwrap();
+        }
+        let answers = |name: &str| {
+            let mut answers = Vec::new();
+            for literal in [7i64, 12, 50] {
+                for operator in [Operator::Eq, Operator::Lt, Operator::Gt] {
+                    let mut query = Query::table(name);
+                    query.select(Expr::count());
+                    query.select(Expr::aggregate(Aggregate::Sum, Expr::field("n")));
+                    query.select(Expr::aggregate(Aggregate::Max, Expr::field("n")));
+                    query.filter = Some(Expr::field("n").binary(operator, Expr::literal(literal)));
+                    answers.push(db.query(&query).unwrap().to_rows());
+                }
+            }
+            let mut query = Query::table(name);
+            query.select(Expr::field("n"));
+            query.select(Expr::count());
+            query.group_by.push(Expr::field("n"));
+            let mut groups = db.query(&query).unwrap().to_rows();
+            groups.sort();
+            answers.push(groups);
+            answers
+        };
+        assert_eq!(answers("narrow"), answers("wide"), "{from} to {to}");
+    }
+}
+
+#[test]
+fn a_truncated_table_is_empty_for_newer_readers_only() {
+    let dir = Directory::new("alter-truncate");
+    let db = table(&dir);
+    let t = db.table("t").unwrap();
+    let before = db.snapshot().unwrap();
+    let mut load = t.load().unwrap();
+    load.push_row(&row(77)).unwrap();
+    db.truncate_table("t").unwrap();
+    assert_eq!(load.finish().unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(t.count().unwrap(), 0);
+    assert_eq!(t.get(&[Value::Int(1)]).unwrap(), None);
+    t.insert(&row(1)).unwrap();
+    assert_eq!(before.table("t").unwrap().count().unwrap(), 10);
+    assert!(before.table("t").unwrap().get(&[Value::Int(9)]).unwrap().is_some());
+    is_sound(&db);
+    drop(before);
+    db.close().unwrap();
+    let db = Options::new().open(&dir.0).unwrap();
+    assert_eq!(rows(&db, "t"), [row(1)]);
+    is_sound(&db);
+    db.checkpoint().unwrap();
+    assert!(!dir.files().iter().any(|name| name.contains("segment")), "{:?}", dir.files());
+}
+
+#[test]
+fn a_renamed_table_has_its_old_name_for_older_readers_only() {
+    let dir = Directory::new("alter-rename");
+    let db = table(&dir);
+    let before = db.snapshot().unwrap();
+    db.create_table("other", schema()).unwrap();
+    let e = db.rename_table("t", "other").unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::AlreadyExists);
+    let t = db.table("t").unwrap();
+    db.rename_table("t", "u").unwrap();
+    assert_eq!(t.name(), "u");
+    t.insert(&row(10)).unwrap();
+    assert_eq!(before.table("t").unwrap().count().unwrap(), 10);
+    assert_eq!(before.table("u").err().unwrap().kind(), ErrorKind::NotFound);
+    assert_eq!(db.table("t").err().unwrap().kind(), ErrorKind::NotFound);
+    assert_eq!(rows(&db, "u").len(), 11);
+    drop(before);
+    db.create_table("t", schema()).unwrap();
+    db.close().unwrap();
+    let db = Options::new().open(&dir.0).unwrap();
+    assert_eq!((rows(&db, "u").len(), rows(&db, "t").len()), (11, 0));
+}
+
+/// Rows that were gathered for one schema do not get into another.
+#[test]
+fn rows_gathered_for_an_older_schema_are_refused() {
+    let db = Options::new().memory().unwrap();
+    let t = db.create_table("t", schema()).unwrap();
+    let mut appender = t.appender();
+    appender.append(&row(1)).unwrap();
+    let mut load = t.load().unwrap();
+    load.push_row(&row(2)).unwrap();
+    db.alter_table("t", &[stars()]).unwrap();
+    assert_eq!(appender.flush().unwrap_err().kind(), ErrorKind::Conflict);
+    assert_eq!(load.finish().unwrap_err().kind(), ErrorKind::Conflict);
+    assert_eq!(t.insert(&row(3)).unwrap_err().kind(), ErrorKind::InvalidInput);
+    assert_eq!(t.count().unwrap(), 0);
+    is_sound(&db);
+}
+
+#[test]
+fn a_change_that_cannot_be_made_changes_nothing() {
+    let db = Options::new().memory().unwrap();
+    db.create_table("t", schema()).unwrap();
+    let default = DefaultValue::Literal(Value::from("x"));
+    let wrong = Alteration::SetDefault { field: "small".into(), default: Some(default) };
+    let e = db.alter_table("t", &[stars(), wrong]).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::InvalidInput);
+    assert_eq!(*db.table("t").unwrap().schema(), schema());
+    assert_eq!(db.alter_table("no", &[stars()]).unwrap_err().kind(), ErrorKind::NotFound);
+}

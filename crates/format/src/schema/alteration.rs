@@ -1,0 +1,256 @@
+//! Changes of a schema that leave stored rows as they are.
+//!
+//! | change | why no row has to be rewritten |
+//! |---|---|
+//! | add a field | older rows have its *initial* value, which the schema says |
+//! | drop a field | nobody asks for the column of its number any more |
+//! | rename a field | rows know fields by number |
+//! | widen a field | every stored value has the same meaning in the wider type |
+//! | a default, a check | these are about rows that are written later (a check is tested first) |
+//!
+//! The fields of the key stay: they may be renamed, no more.
+
+use super::{Check, DefaultValue, FIELD_IDS_MAX, Field, FieldId, Schema};
+use crate::{DataType, Error, Result, Value, ValueRef};
+
+/// One change of a schema.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Alteration {
+    /// A new last field; its number is given out. Its `initial` value is that of all rows there
+    /// are: NULL only where the field may be NULL.
+    AddField(Field),
+    /// The field is gone, and its values.
+    DropField(String),
+    /// The field has another name.
+    RenameField {
+        /// The name now.
+        from: String,
+        /// The new name.
+        to: String,
+    },
+    /// The field holds more: a wider type, longer texts, or NULL.
+    Widen {
+        /// The field.
+        field: String,
+        /// The new type; the same, or one that has every value of the old one.
+        data_type: DataType,
+        /// The new limit: none, or one that is not below the old one.
+        length_max: Option<u32>,
+    },
+    /// The field may be NULL from now on.
+    DropNotNull(String),
+    /// The field's default, or none.
+    SetDefault {
+        /// The field.
+        field: String,
+        /// The new default.
+        default: Option<DefaultValue>,
+    },
+    /// One more condition for all rows. Whoever applies this has tested the rows there are.
+    AddCheck(Check),
+    /// A condition less.
+    DropCheck(String),
+}
+
+impl Schema {
+    /// The schema after some changes, in order; its version is one higher.
+    ///
+    /// ```
+    /// use esker_format::schema::Alteration;
+    /// use esker_format::{DataType, Schema};
+    ///
+    /// let schema = Schema::builder().field("n", DataType::I32).build()?;
+    /// let wider = Alteration::Widen {
+    ///     field: "n".into(),
+    ///     data_type: DataType::I64,
+    ///     length_max: None,
+    /// };
+    /// assert_eq!(schema.alter(&[wider])?.fields()[0].data_type, DataType::I64);
+    /// # Ok::<(), esker_format::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `InvalidInput` for an unknown or repeated name, a key field, a type that is no wider, or a
+    /// new field without a value for the rows there are.
+    pub fn alter(&self, alterations: &[Alteration]) -> Result<Self> {
+        let mut schema = self.clone();
+        for alteration in alterations {
+            schema.apply(alteration)?;
+        }
+        schema.version = self.version.saturating_add(1);
+        schema.validate()?;
+        Ok(schema)
+    }
+
+    /// A row of an older version of this schema as a row of this one.
+    ///
+    /// # Errors
+    /// `Corrupt` when a value does not fit: the other is no older version.
+    pub fn row_from(&self, older: &Self, row: &[ValueRef<'_>]) -> Result<Vec<Value>> {
+        let convert = |field: &Field| {
+            let position = older.fields.iter().position(|f| f.id == field.id);
+            let Some(position) = position else { return Ok(field.initial.clone()) };
+            let value = row.get(position).copied().unwrap_or_default();
+            let fitted = value.coerce(field.data_type);
+            let name = &field.name;
+            let fitted = fitted.map_err(|e| Error::corrupt(format!("field {name:?}: {e}")))?;
+            Ok(fitted.to_owned())
+        };
+        self.fields.iter().map(convert).collect()
+    }
+
+    fn apply(&mut self, alteration: &Alteration) -> Result<()> {
+        match alteration {
+            Alteration::AddField(field) => self.add_field(field),
+            Alteration::DropField(name) => self.drop_field(name),
+            Alteration::RenameField { from, to } => {
+                if self.position(to).is_some() {
+                    return Err(Error::invalid(format!("field {to:?} exists already")));
+                }
+                to.clone_into(&mut self.field_mut(from)?.name);
+                Ok(())
+            }
+            Alteration::Widen { field, data_type, length_max } => {
+                self.refuse_key(field, "widened")?;
+                self.field_mut(field)?.widen(*data_type, *length_max)
+            }
+            Alteration::DropNotNull(name) => {
+                self.refuse_key(name, "NULL")?;
+                self.field_mut(name)?.nullable = true;
+                Ok(())
+            }
+            Alteration::SetDefault { field, default } => {
+                let field = self.field_mut(field)?;
+                field.default = match default {
+                    Some(DefaultValue::Literal(value)) => {
+                        Some(DefaultValue::Literal(field.fit(value)?))
+                    }
+                    other => other.clone(),
+                };
+                Ok(())
+            }
+            Alteration::AddCheck(check) => {
+                self.checks.push(check.clone());
+                Ok(())
+            }
+            Alteration::DropCheck(name) => {
+                let at = self.checks.iter().position(|check| check.name == *name);
+                let names = || self.checks.iter().map(|c| c.name.as_str()).collect::<Vec<_>>();
+                let unknown = || format!("unknown check {name:?}; checks: {}", names().join(", "));
+                let at = at.ok_or_else(|| Error::invalid(unknown()))?;
+                self.checks.remove(at);
+                Ok(())
+            }
+        }
+    }
+
+    fn field_mut(&mut self, name: &str) -> Result<&mut Field> {
+        let position = self.resolve(name)?;
+        self.fields.get_mut(position).ok_or_else(|| Error::invalid("unknown field"))
+    }
+
+    fn refuse_key(&self, name: &str, what: &str) -> Result<()> {
+        let position = self.resolve(name)?;
+        if self.key_positions().contains(&position) {
+            let message = format!("field {name:?} is part of the key and cannot be {what}");
+            return Err(Error::invalid(message));
+        }
+        Ok(())
+    }
+
+    fn add_field(&mut self, field: &Field) -> Result<()> {
+        let name = &field.name;
+        if self.position(name).is_some() {
+            return Err(Error::invalid(format!("field {name:?} exists already")));
+        }
+        if usize::from(self.next_field) > FIELD_IDS_MAX {
+            let message =
+                format!("a table has had at most {FIELD_IDS_MAX} fields, dropped ones too");
+            return Err(Error::invalid(message));
+        }
+        if field.initial.is_null() && !field.nullable {
+            return Err(Error::invalid(format!(
+                "field {name:?} must not be null: it needs a default for the rows there are"
+            )));
+        }
+        let mut field = field.clone();
+        field.initial = field.fit(&field.initial)?;
+        field.id = FieldId(self.next_field);
+        self.next_field += 1;
+        self.fields.push(field);
+        Ok(())
+    }
+
+    fn drop_field(&mut self, name: &str) -> Result<()> {
+        self.refuse_key(name, "dropped")?;
+        let position = self.resolve(name)?;
+        if self.fields.len() == 1 {
+            let message = format!("field {name:?} is the last one; a table has at least one");
+            return Err(Error::invalid(message));
+        }
+        self.fields.remove(position);
+        if let super::PrimaryKey::Fields(positions) = &mut self.primary_key {
+            positions.iter_mut().filter(|p| **p > position).for_each(|p| *p -= 1);
+        }
+        Ok(())
+    }
+}
+
+impl Field {
+    fn widen(&mut self, data_type: DataType, length_max: Option<u32>) -> Result<()> {
+        let name = &self.name;
+        if !self.data_type.widens_to(data_type) {
+            let (from, wider) = (self.data_type, self.data_type.wider_types());
+            let wider: Vec<String> = wider.map(|t| t.to_string()).collect();
+            let expected = match wider.as_slice() {
+                [] => format!("{from} cannot be widened"),
+                wider => format!("{from} widens to {}", wider.join(", ")),
+            };
+            return Err(Error::invalid(format!("field {name:?}: {expected}, not to {data_type}")));
+        }
+        let shorter = match (self.length_max, length_max) {
+            (Some(old), Some(new)) => new < old,
+            (None, Some(_)) => true,
+            (_, None) => false,
+        };
+        if shorter {
+            let (old, mut new) = (self.type_text(), self.clone());
+            new.length_max = length_max;
+            let message = format!("field {name:?}: {old} is not widened by {}", new.type_text());
+            return Err(Error::invalid(message));
+        }
+        self.data_type = data_type;
+        self.length_max = length_max;
+        let fit = |value: &Value| Ok::<_, Error>(value.as_ref().coerce(data_type)?.to_owned());
+        self.initial = fit(&self.initial)?;
+        if let Some(DefaultValue::Literal(value)) = &self.default {
+            self.default = Some(DefaultValue::Literal(fit(value)?));
+        }
+        Ok(())
+    }
+}
+
+impl DataType {
+    /// True when every value of this type is one of the other, and every stored form of it means
+    /// the same there.
+    #[must_use]
+    pub fn widens_to(self, other: Self) -> bool {
+        use DataType as T;
+        match (self, other) {
+            _ if self == other => true,
+            (T::I8, T::I16 | T::I32 | T::I64)
+            | (T::I16, T::I32 | T::I64)
+            | (T::I32, T::I64)
+            | (T::U8, T::U16 | T::U32 | T::U64 | T::I16 | T::I32 | T::I64)
+            | (T::U16, T::U32 | T::U64 | T::I32 | T::I64)
+            | (T::U32, T::U64 | T::I64)
+            | (T::F32, T::F64) => true,
+            _ => false,
+        }
+    }
+
+    /// The types that this one widens to, itself apart.
+    fn wider_types(self) -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(move |t| *t != self && self.widens_to(*t))
+    }
+}

@@ -1,0 +1,118 @@
+//! Building a schema.
+
+use super::{Check, DefaultValue, Field, FieldId, PrimaryKey, Schema};
+use crate::{DataType, Error, Result};
+
+/// Builds a [`Schema`].
+#[derive(Clone, Debug, Default)]
+pub struct SchemaBuilder {
+    fields: Vec<Field>,
+    key: Vec<String>,
+    checks: Vec<Check>,
+}
+
+impl SchemaBuilder {
+    /// Adds a field that must have a value.
+    #[must_use]
+    pub fn field(self, name: impl Into<String>, data_type: DataType) -> Self {
+        self.push(name.into(), data_type, false)
+    }
+
+    /// Adds a field that may be NULL.
+    #[must_use]
+    pub fn nullable(self, name: impl Into<String>, data_type: DataType) -> Self {
+        self.push(name.into(), data_type, true)
+    }
+
+    fn push(mut self, name: String, data_type: DataType, nullable: bool) -> Self {
+        let id = FieldId(u16::try_from(self.fields.len() + 1).unwrap_or(u16::MAX));
+        self.fields.push(Field::new(id, name, data_type, nullable));
+        self
+    }
+
+    /// Limits the field added last, a text or byte string, to so many characters or bytes.
+    ///
+    /// ```
+    /// use esker_format::{DataType, Schema};
+    ///
+    /// let schema = Schema::builder().field("code", DataType::Text).max_length(3).build()?;
+    /// assert_eq!(schema.fields()[0].type_text(), "text(3)");
+    /// # Ok::<(), esker_format::Error>(())
+    /// ```
+    #[must_use]
+    pub fn max_length(mut self, length: u32) -> Self {
+        if let Some(field) = self.fields.last_mut() {
+            field.length_max = Some(length);
+        }
+        self
+    }
+
+    /// Gives the field added last a default.
+    ///
+    /// ```
+    /// use esker_format::{DataType, Schema};
+    /// use esker_format::schema::DefaultValue;
+    ///
+    /// let schema = Schema::builder()
+    ///     .field("id", DataType::Uuid)
+    ///     .default_value(DefaultValue::Uuid)
+    ///     .field("stars", DataType::U8)
+    ///     .default_value(DefaultValue::Literal(3i64.into()))
+    ///     .primary_key(["id"])
+    ///     .build()?;
+    /// assert!(schema.fields()[1].default.is_some());
+    /// # Ok::<(), esker_format::Error>(())
+    /// ```
+    #[must_use]
+    pub fn default_value(mut self, default: DefaultValue) -> Self {
+        if let Some(field) = self.fields.last_mut() {
+            // A value that does not fit is refused by `build`.
+            field.default = Some(match default {
+                DefaultValue::Literal(value) => {
+                    DefaultValue::Literal(field.fit(&value).unwrap_or(value))
+                }
+                computed => computed,
+            });
+        }
+        self
+    }
+
+    /// Adds a condition that every row must meet, in its stored form.
+    #[must_use]
+    pub fn check(mut self, name: impl Into<String>, condition: impl Into<String>) -> Self {
+        self.checks.push(Check { name: name.into(), condition: condition.into() });
+        self
+    }
+
+    /// Declares the primary key: one or more fields, by name. Without this call, or with an
+    /// empty list, the key is generated.
+    #[must_use]
+    pub fn primary_key<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        self.key = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Checks and finishes the schema.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a bad or repeated name, no field, too many fields, a length of what has
+    /// none, or a key that names an unknown or nullable field.
+    pub fn build(self) -> Result<Schema> {
+        let mut positions = Vec::with_capacity(self.key.len());
+        for name in &self.key {
+            let found = self.fields.iter().position(|f| f.name == *name);
+            positions
+                .push(found.ok_or_else(|| Error::invalid(format!("unknown key field {name:?}")))?);
+        }
+        let primary_key = if positions.is_empty() {
+            PrimaryKey::Generated
+        } else {
+            PrimaryKey::Fields(positions)
+        };
+        let next_field = u16::try_from(self.fields.len() + 1).unwrap_or(u16::MAX);
+        let (fields, checks) = (self.fields, self.checks);
+        let schema = Schema { version: 1, fields, primary_key, checks, next_field };
+        schema.validate()?;
+        Ok(schema)
+    }
+}

@@ -1,0 +1,215 @@
+//! One field of a table: its type, its limits, its default.
+
+use super::{FieldId, validate_name};
+use crate::codec::{Reader, Writer};
+use crate::row::{decode_value, encode_value};
+use crate::text::shown;
+use crate::{DataType, Error, Result, Value, ValueRef};
+
+/// One field of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// Its number, by which segments name its column.
+    pub id: FieldId,
+    /// Its name, unique in the table.
+    pub name: String,
+    /// What it holds.
+    pub data_type: DataType,
+    /// Whether it may be NULL.
+    pub nullable: bool,
+    /// The most characters of a text, or bytes of a byte string; `None` for no limit of its own.
+    pub length_max: Option<u32>,
+    /// What a row gets that is written without a value for it; NULL without one.
+    pub default: Option<DefaultValue>,
+    /// The value of rows that are older than the field.
+    pub initial: Value,
+}
+
+/// What a field gets in a row that is written without a value for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DefaultValue {
+    /// This value, which fits the field.
+    Literal(Value),
+    /// When the row is written: a timestamp, date or time.
+    Now,
+    /// A new UUID, version 7: they rise with time.
+    Uuid,
+}
+
+/// What a stored field has beside its number, type, name and whether it may be NULL.
+const LENGTH_MAX: u8 = 1;
+/// A default that is a literal, in the form of a value of the field's type.
+const DEFAULT_LITERAL: u8 = 2;
+/// A default that is computed: one byte says how.
+const DEFAULT_COMPUTED: u8 = 3;
+/// The value of rows that are older than the field, when it is not NULL.
+const INITIAL: u8 = 4;
+
+const NOW: u8 = 1;
+const UUID: u8 = 2;
+
+impl Field {
+    /// A field without limits and without a default.
+    #[must_use]
+    pub fn new(id: FieldId, name: String, data_type: DataType, nullable: bool) -> Self {
+        let (length_max, default) = (None, None);
+        Self { id, name, data_type, nullable, length_max, default, initial: Value::Null }
+    }
+
+    /// Checks the length of a text or byte string; other values have none.
+    ///
+    /// # Errors
+    /// `InvalidInput` with the length, the limit and the start of the value.
+    pub fn check_length(&self, value: ValueRef<'_>) -> Result<()> {
+        let Some(most) = self.length_max else { return Ok(()) };
+        let (unit, length) = match value {
+            // A character has at least one byte.
+            ValueRef::Text(text) if text.len() <= most as usize => return Ok(()),
+            ValueRef::Text(text) => ("characters", text.chars().count()),
+            ValueRef::Bytes(bytes) => ("bytes", bytes.len()),
+            _ => return Ok(()),
+        };
+        if length <= most as usize {
+            return Ok(());
+        }
+        let start = shown(value.as_bytes().unwrap_or_default());
+        Err(Error::invalid(format!("expected at most {most} {unit}, found {length}: {start}")))
+    }
+
+    /// The type with its limit, as schemas write it: `i64`, `text(40)`.
+    #[must_use]
+    pub fn type_text(&self) -> String {
+        match self.length_max {
+            Some(most) => format!("{}({most})", self.data_type),
+            None => self.data_type.to_string(),
+        }
+    }
+
+    pub(super) fn encode(&self, out: &mut Writer) {
+        out.u16(self.id.0);
+        out.u8(self.data_type.code());
+        out.u8(u8::from(self.nullable));
+        out.text(&self.name);
+        let properties = self.properties();
+        out.count(properties.len());
+        for (property, bytes) in properties {
+            out.u8(property);
+            out.bytes(&bytes);
+        }
+    }
+
+    fn properties(&self) -> Vec<(u8, Vec<u8>)> {
+        let value = |value: &Value| {
+            let mut out = Writer::new();
+            encode_value(&mut out, self.data_type, value.as_ref());
+            out.into_bytes()
+        };
+        let mut properties = Vec::new();
+        if let Some(most) = self.length_max {
+            properties.push((LENGTH_MAX, most.to_le_bytes().to_vec()));
+        }
+        match &self.default {
+            None => {}
+            Some(DefaultValue::Literal(literal)) => {
+                properties.push((DEFAULT_LITERAL, value(literal)));
+            }
+            Some(DefaultValue::Now) => properties.push((DEFAULT_COMPUTED, vec![NOW])),
+            Some(DefaultValue::Uuid) => properties.push((DEFAULT_COMPUTED, vec![UUID])),
+        }
+        if !self.initial.is_null() {
+            properties.push((INITIAL, value(&self.initial)));
+        }
+        properties
+    }
+
+    fn decode_property(&mut self, property: u8, input: &mut Reader<'_>) -> Result<()> {
+        let repeated = || Error::corrupt(format!("field property {property} twice"));
+        let value = |input: &mut Reader<'_>| Ok(decode_value(input, self.data_type)?.to_owned());
+        match property {
+            LENGTH_MAX if self.length_max.is_none() => self.length_max = Some(input.u32()?),
+            DEFAULT_LITERAL if self.default.is_none() => {
+                self.default = Some(DefaultValue::Literal(value(input)?));
+            }
+            DEFAULT_COMPUTED if self.default.is_none() => {
+                self.default = Some(match input.u8()? {
+                    NOW => DefaultValue::Now,
+                    UUID => DefaultValue::Uuid,
+                    other => return Err(Error::corrupt(format!("computed default {other}"))),
+                });
+            }
+            INITIAL if self.initial.is_null() => self.initial = value(input)?,
+            LENGTH_MAX | DEFAULT_LITERAL | DEFAULT_COMPUTED | INITIAL => return Err(repeated()),
+            other => return Err(Error::corrupt(format!("field property {other}"))),
+        }
+        Ok(())
+    }
+
+    pub(super) fn decode(input: &mut Reader<'_>) -> Result<Self> {
+        let id = FieldId(input.u16()?);
+        let code = input.u8()?;
+        let data_type = DataType::from_code(code)
+            .ok_or_else(|| Error::corrupt(format!("unknown field type {code}")))?;
+        let nullable = match input.u8()? {
+            0 => false,
+            1 => true,
+            other => return Err(Error::corrupt(format!("nullable flag is {other}"))),
+        };
+        let name = input.text()?.to_owned();
+        let mut field = Self::new(id, name, data_type, nullable);
+        for _ in 0..input.count(usize::from(u8::MAX))? {
+            let (property, bytes) = (input.u8()?, input.bytes()?);
+            let mut value = Reader::new(bytes);
+            field.decode_property(property, &mut value)?;
+            value.finish()?;
+        }
+        Ok(field)
+    }
+
+    /// Checks a value that is no NULL, unless the field may be NULL, and gives the form in which
+    /// it is stored.
+    ///
+    /// # Errors
+    /// `InvalidInput` naming the field and what was expected.
+    pub fn fit(&self, value: &Value) -> Result<Value> {
+        crate::batch::check_value(self, value.as_ref())?;
+        Ok(value.as_ref().coerce(self.data_type)?.to_owned())
+    }
+
+    pub(super) fn validate(&self) -> Result<()> {
+        validate_name("field", &self.name)?;
+        let limited = matches!(self.data_type, DataType::Text | DataType::Bytes);
+        match self.length_max {
+            Some(0) => Err(Error::invalid(format!(
+                "field {:?}: expected a length of at least 1, found 0",
+                self.name
+            ))),
+            Some(_) if !limited => Err(Error::invalid(format!(
+                "field {:?}: text and bytes have a length, {} has none",
+                self.name, self.data_type
+            ))),
+            _ => self.validate_default(),
+        }
+    }
+
+    fn validate_default(&self) -> Result<()> {
+        let of_time =
+            matches!(self.data_type, DataType::Timestamp | DataType::Date | DataType::Time);
+        let expected = match &self.default {
+            Some(DefaultValue::Literal(Value::Null)) => {
+                let name = &self.name;
+                let message =
+                    format!("field {name:?}: a default is a value; without one it is NULL");
+                return Err(Error::invalid(message));
+            }
+            Some(DefaultValue::Literal(value)) => {
+                return self.fit(value).map(drop).map_err(|e| e.at("default"));
+            }
+            Some(DefaultValue::Now) if !of_time => "a timestamp, date or time",
+            Some(DefaultValue::Uuid) if self.data_type != DataType::Uuid => "a uuid",
+            _ => return Ok(()),
+        };
+        let (name, found) = (&self.name, self.data_type);
+        let message = format!("field {name:?}: the default gives {expected}, the field is {found}");
+        Err(Error::invalid(message))
+    }
+}

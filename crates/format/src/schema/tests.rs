@@ -1,0 +1,103 @@
+use super::{Alteration, Check, DefaultValue, Field, FieldId, Schema};
+use crate::codec::{Reader, Writer};
+use crate::{DataType, Value};
+
+fn schema() -> Schema {
+    Schema::builder()
+        .field("id", DataType::I64)
+        .field("n", DataType::I32)
+        .nullable("name", DataType::Text)
+        .max_length(10)
+        .primary_key(["id"])
+        .build()
+        .unwrap()
+}
+
+fn new_field(name: &str, data_type: DataType, initial: Value) -> Alteration {
+    let field = Field::new(FieldId(0), name.to_owned(), data_type, true);
+    Alteration::AddField(Field { initial, ..field })
+}
+
+fn refused(alteration: Alteration) -> String {
+    schema().alter(&[alteration]).unwrap_err().to_string()
+}
+
+#[test]
+fn numbers_of_dropped_fields_are_not_used_again() {
+    let dropped = schema().alter(&[Alteration::DropField("name".into())]).unwrap();
+    let again = dropped.alter(&[new_field("name", DataType::Text, Value::Null)]).unwrap();
+    assert_eq!(again.fields()[2].id, FieldId(4));
+    assert_eq!(again.version(), 3);
+}
+
+#[test]
+fn an_altered_schema_is_stored_whole() {
+    let altered = schema()
+        .alter(&[
+            new_field("stars", DataType::U8, Value::Uint(3)),
+            Alteration::SetDefault {
+                field: "stars".into(),
+                default: Some(DefaultValue::Literal(Value::Int(5))),
+            },
+            new_field("at", DataType::Timestamp, Value::Null),
+            Alteration::SetDefault { field: "at".into(), default: Some(DefaultValue::Now) },
+            new_field("key", DataType::Uuid, Value::Null),
+            Alteration::SetDefault { field: "key".into(), default: Some(DefaultValue::Uuid) },
+            Alteration::AddCheck(Check { name: "few".into(), condition: "stars < 6".into() }),
+            Alteration::DropField("n".into()),
+        ])
+        .unwrap();
+    let mut out = Writer::new();
+    altered.encode(&mut out);
+    let bytes = out.into_bytes();
+    assert_eq!(Schema::decode(&mut Reader::new(&bytes)).unwrap(), altered);
+    assert_eq!(altered.key_positions(), [0]);
+    assert_eq!(altered.fields()[2].default, Some(DefaultValue::Literal(Value::Uint(5))));
+}
+
+#[test]
+fn the_key_stays() {
+    assert!(refused(Alteration::DropField("id".into())).contains("part of the key"));
+    assert!(refused(Alteration::DropNotNull("id".into())).contains("part of the key"));
+    let renamed = Alteration::RenameField { from: "id".into(), to: "key".into() };
+    assert_eq!(schema().alter(&[renamed]).unwrap().fields()[0].name, "key");
+}
+
+#[test]
+fn fields_are_only_widened() {
+    let widen = |field: &str, data_type, length_max| Alteration::Widen {
+        field: field.into(),
+        data_type,
+        length_max,
+    };
+    assert!(refused(widen("n", DataType::I16, None)).contains("i32 widens to i64, not to i16"));
+    assert!(refused(widen("name", DataType::Bytes, None)).contains("text cannot be widened"));
+    assert!(refused(widen("name", DataType::Text, Some(9))).contains("text(10) is not widened"));
+    schema().alter(&[widen("name", DataType::Text, Some(10))]).unwrap();
+    schema().alter(&[widen("name", DataType::Text, None)]).unwrap();
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let name = |from: &str, to: &str| Alteration::RenameField { from: from.into(), to: to.into() };
+    assert!(refused(name("n", "name")).contains("exists already"));
+    assert!(refused(name("x", "y")).contains("unknown field \"x\""));
+    assert!(refused(name("n", "")).contains("1 to 128 bytes"));
+    assert!(refused(new_field("n", DataType::I64, Value::Null)).contains("exists already"));
+    let required = Field::new(FieldId(0), "required".into(), DataType::I64, false);
+    assert!(refused(Alteration::AddField(required)).contains("needs a default"));
+    assert!(refused(new_field("b", DataType::Bool, Value::Int(1))).contains("expected bool"));
+    let now = Alteration::SetDefault { field: "n".into(), default: Some(DefaultValue::Now) };
+    assert!(refused(now).contains("the field is i32"));
+    let too_long = DefaultValue::Literal(Value::from("more than ten"));
+    let too_long = Alteration::SetDefault { field: "name".into(), default: Some(too_long) };
+    assert!(refused(too_long).contains("at most 10 characters"));
+    assert!(refused(Alteration::DropCheck("c".into())).contains("unknown check"));
+}
+
+#[test]
+fn one_field_is_left() {
+    let schema = Schema::builder().field("only", DataType::I64).build().unwrap();
+    let e = schema.alter(&[Alteration::DropField("only".into())]).unwrap_err();
+    assert!(e.to_string().contains("at least one"), "{e}");
+}
