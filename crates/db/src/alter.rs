@@ -11,9 +11,13 @@ use esker_format::schema::{Alteration, validate_name};
 use esker_table::Table as TableCore;
 use esker_vfs::sync::MutexGuard;
 
+use crate::checks::{self, Checks};
 use crate::engine::{Catalogue, Engine, Ticket, entry, no_table};
 use crate::maintenance::index_path;
-use crate::{Database, Error, ErrorKind, Result};
+use crate::{Database, Error, ErrorKind, Result, Snapshot};
+
+/// How often a change with a new check begins anew when rows are written meanwhile.
+const ATTEMPTS_MAX: usize = 64;
 
 impl Database {
     /// Changes the fields of a table, in one commit: all the changes or none. Handles go on
@@ -39,17 +43,40 @@ impl Database {
     /// `NotFound` for an unknown table, `InvalidInput` for a change that cannot be made.
     pub fn alter_table(&self, name: &str, alterations: &[Alteration]) -> Result<()> {
         let engine = self.engine();
-        let ticket = {
-            let (mut catalogue, core) = self.lock_table(name)?;
-            let schema = core.schema().alter(alterations)?;
-            let (table, name) = (core.id(), name.to_owned());
-            let edit = Edit::AlterTable { table, name, schema: schema.clone() };
-            let writer = &mut entry(&mut catalogue, table)?.writer;
-            let ticket = engine.append_edit(&edit)?;
-            writer.alter(Arc::new(schema), ticket.commit());
-            self.publish(&catalogue, ticket)
-        };
-        engine.acknowledge(ticket)
+        for _ in 0..ATTEMPTS_MAX {
+            let snapshot = self.snapshot()?;
+            checks::test_rows(&snapshot, name, alterations)?;
+            if let Some(ticket) = self.alter_unless_changed(name, alterations, &snapshot)? {
+                return engine.acknowledge(ticket);
+            }
+            // What is not durable yet is not visible yet: test it when it is.
+            engine.acknowledge_published()?;
+        }
+        let message = format!("tried {ATTEMPTS_MAX} times beside other writers");
+        Err(Error::new(ErrorKind::Conflict, message))
+    }
+
+    /// Nothing when rows were written since the snapshot that a new check was tested on.
+    fn alter_unless_changed(
+        &self,
+        name: &str,
+        alterations: &[Alteration],
+        snapshot: &Snapshot,
+    ) -> Result<Option<Ticket>> {
+        let engine = self.engine();
+        let (mut catalogue, core) = self.lock_table(name)?;
+        let entry = entry(&mut catalogue, core.id())?;
+        let has_check = alterations.iter().any(|a| matches!(a, Alteration::AddCheck(_)));
+        if has_check && entry.changed_at > snapshot.commit() {
+            return Ok(None);
+        }
+        let schema = checks::follow_names(&core.schema(), alterations)?;
+        Checks::of(&schema)?;
+        let (table, name) = (core.id(), name.to_owned());
+        let edit = Edit::AlterTable { table, name, schema: schema.clone() };
+        let ticket = engine.append_edit(&edit)?;
+        entry.writer.alter(Arc::new(schema), ticket.commit());
+        Ok(Some(self.publish(&catalogue, ticket)))
     }
 
     /// Gives a table another name.

@@ -163,8 +163,7 @@ impl Appender {
             if self.batch.is_empty() {
                 return Ok(());
             }
-            let (id, version) = (self.current.core.id(), self.current.schema.version());
-            let result = self.table.engine.commit_batch(id, version, &self.batch);
+            let result = self.table.engine.commit_batch(&self.current, &self.batch);
             self.batch.columns.iter_mut().for_each(esker_format::Column::clear);
             return result.map(drop);
         }

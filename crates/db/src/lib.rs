@@ -36,7 +36,9 @@ mod alter;
 mod appender;
 mod change;
 mod check;
+mod checks;
 mod database;
+mod defaults;
 mod engine;
 mod error;
 mod info;
@@ -51,6 +53,7 @@ mod table;
 
 pub use appender::Appender;
 pub use check::{CheckReport, Problem};
+pub use checks::check;
 pub use database::Database;
 pub use error::{Error, ErrorKind, Result};
 pub use esker_format::schema::{Alteration, Check, DefaultValue};

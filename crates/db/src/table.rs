@@ -103,6 +103,7 @@ impl Table {
     fn put(&self, row: &[Value], must_be_new: bool) -> Result<u64> {
         self.attempt(|current| {
             let row = fit_row(&current.schema, row)?;
+            self.engine.test_rows(current, std::slice::from_ref(&row))?;
             self.change(current, |writer, staged| {
                 let prepared = writer.prepare_put(&row, must_be_new)?;
                 let row_id = prepared.row_id;
@@ -153,6 +154,7 @@ impl Table {
         let at = |e: Error, i: usize| e.at(format_args!("row {i}"));
         let fit = |(i, row): (usize, &Vec<Value>)| fit_row(schema, row).map_err(|e| at(e, i));
         let rows: Vec<Vec<Value>> = rows.iter().enumerate().map(fit).collect::<Result<_>>()?;
+        self.engine.test_rows(current, &rows)?;
         let generated = schema.key_positions().is_empty();
         self.change(current, |writer, staged| {
             let mut put = 0;
@@ -226,6 +228,7 @@ impl Table {
                     *slot = value;
                 }
             }
+            self.engine.test_rows(current, std::slice::from_ref(&row))?;
             let row_id = existing.row_id;
             staged.put(row, PreparedPut { hash, existing: Some(existing), row_id });
             Ok(true)

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`model`] | [`model::Query`] and its expressions, the operator table |
 //! | `bind` | names to positions, types checked, clauses to steps |
+//! | [`Constraint`] | a condition that is tested on rows before they are stored |
 //! | `predicate` | filters as conditions that kernels and zone maps decide |
 //! | `exec` | scanning, filtering, grouping, ordering |
 //! | [`testing`] | a source in memory, in every encoding, for tests |
@@ -26,6 +27,7 @@
 #![forbid(unsafe_code)]
 
 mod bind;
+mod constraint;
 mod error;
 mod exec;
 mod explain;
@@ -40,6 +42,7 @@ pub mod testing;
 #[cfg(test)]
 mod tests;
 
+pub use constraint::Constraint;
 pub use error::{Error, ErrorKind, Result};
 pub use model::Query;
 pub use options::{Inputs, Options};

@@ -14,7 +14,7 @@ use esker_format::{Schema, Value, ValueRef};
 use esker_query::model::{Change, Expr, Insert, InsertRows, Query, SelectItem};
 use esker_table::table::{Existing, PreparedPut};
 
-use crate::engine::{fit_key, fit_value};
+use crate::engine::{Engine, fit_key, fit_value};
 use crate::table::Current;
 use crate::{Database, Error, ErrorKind, Result, Table};
 use row_ids::RowIdSource;
@@ -98,7 +98,8 @@ impl Database {
             InsertRows::Query(query) => self.query(query)?.to_rows(),
         };
         let placed = rows.into_iter().enumerate().map(|(i, values)| {
-            place(&schema, &positions, values).map_err(|e| e.at(format_args!("row {i}")))
+            place(self.engine(), &schema, &positions, values)
+                .map_err(|e| e.at(format_args!("row {i}")))
         });
         let placed: Vec<Vec<Value>> = placed.collect::<Result<_>>()?;
         table.put_many(&placed, insert.on_conflict)
@@ -189,6 +190,7 @@ impl Table {
                 match make(schema, row, values)? {
                     None => staged.delete(existing),
                     Some(row) => {
+                        self.engine.test_rows(current, std::slice::from_ref(&row))?;
                         let row_id = existing.row_id;
                         staged.put(row, PreparedPut { hash, existing: Some(existing), row_id });
                     }
@@ -232,20 +234,22 @@ fn insert_positions(schema: &Schema, names: &[String]) -> Result<Vec<usize>> {
     Ok(positions)
 }
 
-/// A whole row from values for some fields; the others are NULL.
-fn place(schema: &Schema, positions: &[usize], values: Vec<Value>) -> Result<Vec<Value>> {
+/// A whole row from values for some fields; the others have their defaults.
+fn place(
+    engine: &Engine,
+    schema: &Schema,
+    positions: &[usize],
+    values: Vec<Value>,
+) -> Result<Vec<Value>> {
     let (want, got) = (positions.len(), values.len());
     if want != got {
         return Err(Error::invalid(format!("expected {want} values, found {got}")));
     }
-    let mut row = vec![Value::Null; schema.fields().len()];
+    let mut placed = Vec::with_capacity(values.len());
     for (position, value) in positions.iter().zip(values) {
-        let fitted = fit_assigned(schema, *position, &value)?;
-        if let Some(slot) = row.get_mut(*position) {
-            *slot = fitted;
-        }
+        placed.push((*position, fit_assigned(schema, *position, &value)?));
     }
-    Ok(row)
+    Ok(engine.fill_row(schema, placed))
 }
 
 /// A value of a statement as its field takes it.

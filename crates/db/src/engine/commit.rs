@@ -13,6 +13,7 @@ use esker_table::table::{Existing, PreparedPut};
 use esker_table::{TableWriter, UNIT_ROWS_MAX};
 
 use super::{Catalogue, Engine, Ticket};
+use crate::table::Current;
 use crate::{Error, ErrorKind, Result};
 
 /// Frames from here on are weighed against the memory that is left.
@@ -142,6 +143,7 @@ impl Engine {
             catalogue.broken = true;
             return Err(half_applied(e));
         }
+        entry.changed_at = commit;
         let after = self.freeze_if_full(entry, 0);
         catalogue.scratch = scratch;
         self.watermarks.publish(commit);
@@ -168,20 +170,23 @@ impl Engine {
     }
 
     /// One commit of a batch of inserted rows of a table with a generated key.
-    pub fn commit_batch(&self, id: TableId, schema_version: u32, batch: &Batch) -> Result<()> {
+    pub fn commit_batch(&self, current: &Current, batch: &Batch) -> Result<()> {
+        let (id, schema) = (current.core.id(), &current.schema);
+        if let Some(checks) = self.checks(current)? {
+            checks.test(batch, 0)?;
+        }
         self.wait_for_memory()?;
         let ticket = {
             let mut catalogue = self.lock_for_change()?;
-            refuse_other_schema(&mut catalogue, id, schema_version)?;
+            refuse_other_schema(&mut catalogue, id, schema.version())?;
             let mut scratch = std::mem::take(&mut catalogue.scratch);
             let entry = entry(&mut catalogue, id)?;
             let first = entry.writer.reserve_row_ids(batch.len() as u64);
             if self.is_durable() {
-                let schema = entry.writer.table().schema();
                 scratch.clear();
                 for i in 0..batch.len() {
                     RowChange::encode_put(&mut scratch, id, first + i as u64, |out| {
-                        encode_row(out, &schema, |p| {
+                        encode_row(out, schema, |p| {
                             batch.columns.get(p).map_or(ValueRef::Null, |c| c.value(i))
                         });
                     });
@@ -196,6 +201,7 @@ impl Engine {
                 catalogue.broken = true;
                 return Err(half_applied(e));
             }
+            entry.changed_at = ticket.commit();
             let after = self.freeze_if_full(entry, 0);
             catalogue.scratch = scratch;
             self.watermarks.publish(ticket.commit());

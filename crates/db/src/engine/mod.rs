@@ -35,6 +35,7 @@ use esker_table::{KeyHasher, Table as TableCore, TableWriter};
 use esker_vfs::sync::{ArcSwap, AtomicBool, AtomicU64, Mutex, MutexGuard};
 use esker_vfs::{Environment, Event, FileLock, TaskHandle};
 
+use crate::checks::CheckCache;
 use crate::{Durability, Error, ErrorKind, Options, Result};
 pub(crate) use commit::{
     Staged, entry, fit_key, fit_row, fit_value, key_bytes, refuse_other_schema,
@@ -49,6 +50,8 @@ pub(crate) struct TableEntry {
     pub writer: TableWriter,
     /// Versions created up to this commit are in segments, or dead.
     pub sealed_through: u64,
+    /// The newest commit of rows since the database was opened; 0 for none.
+    pub changed_at: u64,
     /// The number of the table's index checkpoint file, 0 for none.
     pub index_file: u64,
     /// The segments that the file covers.
@@ -84,6 +87,10 @@ pub(crate) struct Engine {
     pub segment_files: Arc<SegmentFiles>,
     pub next_unit: AtomicU64,
     pub names: ArcSwap<NameHistory>,
+    /// The check constraints in use.
+    pub checks: ArcSwap<CheckCache>,
+    /// Milliseconds and counter of the newest UUID.
+    pub last_uuid: AtomicU64,
     pub catalogue: Mutex<Catalogue>,
     /// Signalled when maintenance has done something: writers under memory pressure wait on it.
     pub progress: Event,
@@ -200,6 +207,7 @@ impl Engine {
             name: table.name().to_string(),
             writer: TableWriter::new(Arc::clone(table), 1),
             sealed_through: 0,
+            changed_at: 0,
             index_file: 0,
             index_covers: Vec::new(),
         };

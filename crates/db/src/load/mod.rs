@@ -28,7 +28,6 @@ use esker_query::model::OnConflict;
 use esker_table::view::Forwarding;
 
 use crate::engine::{entry, refuse_other_schema};
-use crate::table::Current;
 use crate::{Error, ErrorKind, Result, Table};
 pub(crate) use batch_check::check_batch;
 use budget::{Budget, Gathered, rows_that_fit};
@@ -59,6 +58,8 @@ pub struct Load {
     /// What something beside the load takes for it.
     input: Reservation,
     rows: u64,
+    /// Rows that have met the checks.
+    tested: u64,
     /// Segments handed to workers.
     started: usize,
     finished: bool,
@@ -68,12 +69,21 @@ impl Load {
     pub(crate) fn start(table: Table) -> Result<Self> {
         drop(table.engine.lock_for_change()?);
         let started_at = table.engine.watermarks.published();
-        let engine = &table.engine;
-        let budget = Budget::of(engine, &table.schema());
-        let gathered = Gathered::fresh(Batch::empty(&table.schema()), engine);
+        let shared = Shared::new(table, started_at)?;
+        let engine = &shared.table.engine;
+        let budget = Budget::of(engine, &shared.schema);
+        let gathered = Gathered::fresh(Batch::empty(&shared.schema), engine);
         let input = Reservation::new(&engine.arena, Category::Load);
-        let shared = Shared::new(table, started_at);
-        Ok(Self { shared, budget, gathered, input, rows: 0, started: 0, finished: false })
+        Ok(Self {
+            shared,
+            budget,
+            gathered,
+            input,
+            rows: 0,
+            tested: 0,
+            started: 0,
+            finished: false,
+        })
     }
 
     fn schema(&self) -> &Schema {
@@ -104,7 +114,8 @@ impl Load {
     ///
     /// # Errors
     /// `InvalidInput` naming field and row when a column's type or length differs, a NULL stands
-    /// where none may, or a value is none of its type, such as text that is not UTF-8;
+    /// where none may, or a value is none of its type, such as text that is not UTF-8, or when a
+    /// row does not meet a check (a later call may tell that);
     /// `AlreadyExists` naming a key that exists or comes twice (rows are indexed beside this
     /// call, so a later call, or `finish`, may tell); `Conflict` when another writer holds a key;
     /// `OverBudget` when memory is too small for a row. After an error the load can only be
@@ -223,6 +234,10 @@ impl Load {
         if self.gathered.batch.is_empty() {
             return Ok(());
         }
+        if let Some(checks) = &self.shared.checks {
+            checks.test(&self.gathered.batch, self.tested)?;
+        }
+        self.tested += self.gathered.batch.len() as u64;
         let empty = self.shared.empty_batch();
         let mut full = std::mem::replace(&mut self.gathered, empty);
         full.settle(&self.budget);
@@ -253,6 +268,7 @@ impl Load {
             let entries = segments.iter().map(|s| s.entry()).collect();
             let edit = Edit::Load { table, segments: entries, next_row_id };
             let ticket = engine.append_edit(&edit)?;
+            entry(&mut catalogue, table)?.changed_at = ticket.commit();
             self.shared.commit.store(ticket.commit(), Ordering::Release);
             let rows = i64::try_from(self.rows).unwrap_or_default();
             self.shared.core.add_live_rows(rows);
@@ -288,13 +304,11 @@ impl Load {
         }
         let table = &self.shared.table;
         if self.schema().key_positions().is_empty() {
-            let core = &self.shared.core;
-            table.engine.commit_batch(core.id(), self.schema().version(), &batch)?;
+            table.engine.commit_batch(&self.shared.current(), &batch)?;
         } else {
             let row = |i| batch.columns.iter().map(|c| c.value(i).to_owned()).collect();
             let rows: Vec<Vec<Value>> = (0..batch.len()).map(row).collect();
-            let (core, schema) = (Arc::clone(&self.shared.core), Arc::clone(&self.shared.schema));
-            table.put_rows(&Current { core, schema }, &rows, OnConflict::Fail)?;
+            table.put_rows(&self.shared.current(), &rows, OnConflict::Fail)?;
         }
         Ok(LoadReport { rows: self.rows, ..LoadReport::default() })
     }

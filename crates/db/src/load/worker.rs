@@ -15,8 +15,10 @@ use esker_vfs::{Event, Step, Task};
 
 use super::budget::Gathered;
 use super::indexing;
+use crate::checks::Checks;
 use crate::engine::{Engine, entry};
 use crate::maintenance::FileSink;
+use crate::table::Current;
 use crate::{Error, ErrorKind, Result, Table};
 
 /// What a load and its workers share.
@@ -24,6 +26,8 @@ pub(super) struct Shared {
     pub table: Table,
     pub core: Arc<TableCore>,
     pub schema: Arc<Schema>,
+    /// What rows are tested for.
+    pub checks: Option<Arc<Checks>>,
     /// The load's rows count as created by the commit stored here, once there is one.
     pub commit: Arc<AtomicU64>,
     /// The newest commit when the load started.
@@ -43,12 +47,19 @@ struct State {
 }
 
 impl Shared {
-    pub fn new(table: Table, started_at: u64) -> Arc<Self> {
-        let core = Arc::clone(table.core());
-        let schema = core.schema();
+    pub fn new(table: Table, started_at: u64) -> Result<Arc<Self>> {
+        let current = table.current();
+        let checks = table.engine.checks(&current)?;
+        let Current { core, schema } = current;
         let commit = Arc::new(AtomicU64::new(u64::MAX));
         let state = Mutex::default();
-        Arc::new(Self { table, core, schema, commit, started_at, state, progress: Event::new() })
+        let progress = Event::new();
+        Ok(Arc::new(Self { table, core, schema, checks, commit, started_at, state, progress }))
+    }
+
+    /// What rows are gathered for.
+    pub fn current(&self) -> Current {
+        Current { core: Arc::clone(&self.core), schema: Arc::clone(&self.schema) }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -117,6 +117,8 @@ impl Engine {
             database: recovered.files.database(),
             segment_files: recovered.files,
             names: ArcSwap::from_pointee(NameHistory::new(recovered.names)),
+            checks: ArcSwap::default(),
+            last_uuid: AtomicU64::new(0),
             hash_key: recovered.hash_key,
             arena: recovered.arena,
             journal,

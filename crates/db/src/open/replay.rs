@@ -264,6 +264,7 @@ fn assemble(environment: &Environment, recovered: &mut Recovered, table: &mut Ta
         name: state.name.clone(),
         writer,
         sealed_through: state.sealed_through,
+        changed_at: 0,
         index_file: state.index_file,
         index_covers,
     };

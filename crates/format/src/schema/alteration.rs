@@ -99,6 +99,13 @@ impl Schema {
         self.fields.iter().map(convert).collect()
     }
 
+    /// The same, as the version after another.
+    #[must_use]
+    pub fn with_version_after(mut self, other: &Self) -> Self {
+        self.version = other.version.saturating_add(1);
+        self
+    }
+
     fn apply(&mut self, alteration: &Alteration) -> Result<()> {
         match alteration {
             Alteration::AddField(field) => self.add_field(field),

@@ -71,11 +71,7 @@ impl Stage {
 /// `InvalidQuery` naming the clause, the expression and what was expected there.
 pub(crate) fn bind_query(query: &Query, schema: &Schema, inputs: &Inputs) -> Result<Program> {
     let mut row = RowScope { schema, inputs };
-    if let Some(depth) = query.exprs().map(Expr::depth).find(|depth| *depth > EXPR_DEPTH_MAX) {
-        return Err(Error::invalid(format!(
-            "an expression nests too deep: {depth} levels, at most {EXPR_DEPTH_MAX}"
-        )));
-    }
+    query.exprs().try_for_each(refuse_deep)?;
     let mut query = expand(query, schema);
     let filter = query.filter.as_ref().map(|f| condition("WHERE", f, &mut row));
     let filter = filter.transpose()?;
@@ -169,6 +165,24 @@ fn project(
     }
     let names = query.select.iter().map(SelectItem::name).collect();
     Ok(Projection { filter, outputs, names, order, limit: query.limit, offset: query.offset })
+}
+
+/// Resolves a condition on rows.
+///
+/// # Errors
+/// `InvalidQuery` naming the expression and what was expected there.
+pub(crate) fn bind_condition(clause: &str, expr: &Expr, schema: &Schema) -> Result<Bound> {
+    refuse_deep(expr)?;
+    condition(clause, expr, &mut RowScope { schema, inputs: &Inputs::default() })
+}
+
+fn refuse_deep(expr: &Expr) -> Result<()> {
+    match expr.depth() {
+        0..=EXPR_DEPTH_MAX => Ok(()),
+        depth => Err(Error::invalid(format!(
+            "an expression nests too deep: {depth} levels, at most {EXPR_DEPTH_MAX}"
+        ))),
+    }
 }
 
 /// Resolves an expression that names nothing.

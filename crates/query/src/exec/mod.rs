@@ -26,9 +26,12 @@ mod vector;
 
 use esker_vfs::Clock;
 
-pub(crate) use evaluate::{Unit, fold};
+pub(crate) use evaluate::{Unit, evaluate, fold};
+pub(crate) use materialised::slice;
 pub(crate) use profile::{Profile, Step};
 pub(crate) use project::Sink;
+pub(crate) use rows::Rows;
+pub(crate) use vector::{Lanes, Selection};
 
 use crate::Result;
 use crate::bind::Program;

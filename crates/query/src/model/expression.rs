@@ -93,6 +93,12 @@ impl Expr {
         Self::Aggregate { function, operand: Some(Box::new(operand)), distinct: false }
     }
 
+    /// Whether it is false.
+    #[must_use]
+    pub fn negated(self) -> Self {
+        Self::Apply(Operator::Not, vec![self])
+    }
+
     /// How many levels it has, itself included.
     #[must_use]
     pub fn depth(&self) -> usize {
@@ -112,6 +118,33 @@ impl Expr {
             Self::Aggregate { operand, .. } => operand.iter().map(|o| &**o).collect(),
             Self::Apply(_, operands) | Self::Call(_, operands) => operands.iter().collect(),
             Self::Cast(operand, _) => vec![operand],
+        }
+    }
+
+    /// The expressions within it, one level down.
+    pub fn operands_mut(&mut self) -> Vec<&mut Self> {
+        match self {
+            Self::Field(_) | Self::Literal(_) | Self::Parameter(_) => Vec::new(),
+            Self::Aggregate { operand, .. } => operand.iter_mut().map(|o| &mut **o).collect(),
+            Self::Apply(_, operands) | Self::Call(_, operands) => operands.iter_mut().collect(),
+            Self::Cast(operand, _) => vec![operand],
+        }
+    }
+
+    /// True when it reads a field of this name.
+    #[must_use]
+    pub fn reads_field(&self, name: &str) -> bool {
+        match self {
+            Self::Field(field) => field.eq_ignore_ascii_case(name),
+            _ => self.operands().into_iter().any(|operand| operand.reads_field(name)),
+        }
+    }
+
+    /// Makes it read another field instead of one.
+    pub fn rename_field(&mut self, from: &str, to: &str) {
+        match self {
+            Self::Field(field) if field.eq_ignore_ascii_case(from) => to.clone_into(field),
+            _ => self.operands_mut().into_iter().for_each(|o| o.rename_field(from, to)),
         }
     }
 

@@ -1,0 +1,119 @@
+//! What a field gets in a row that is written without a value for it.
+
+use std::sync::atomic::Ordering;
+
+use esker_format::calendar::DAY_US;
+use esker_format::schema::DefaultValue;
+use esker_format::{DataType, Field, Schema, Value};
+
+use crate::engine::Engine;
+use crate::{Error, Result, Table};
+
+/// Bits of the counter below the milliseconds of a UUID.
+const COUNTER_BITS: u32 = 12;
+
+impl Engine {
+    /// The value of a field in a new row that has none.
+    pub fn default_of(&self, field: &Field) -> Value {
+        match &field.default {
+            None => Value::Null,
+            Some(DefaultValue::Literal(value)) => value.clone(),
+            Some(DefaultValue::Now) => {
+                let now_us = self.environment.clock.wall_us();
+                match field.data_type {
+                    DataType::Date => {
+                        Value::Date(i32::try_from(now_us.div_euclid(DAY_US)).unwrap_or(i32::MAX))
+                    }
+                    DataType::Time => Value::Time(now_us.rem_euclid(DAY_US)),
+                    _ => Value::Timestamp(now_us),
+                }
+            }
+            Some(DefaultValue::Uuid) => Value::Uuid(self.new_uuid()),
+        }
+    }
+
+    /// A UUID, version 7 (RFC 9562): milliseconds, a counter in place of the 12 random bits after
+    /// them so that the ones of a process rise, then 62 random bits.
+    fn new_uuid(&self) -> [u8; 16] {
+        let now_ms = self.environment.clock.wall_us().div_euclid(1_000).max(0).cast_unsigned();
+        let next = |last: u64| (now_ms << COUNTER_BITS).max(last + 1);
+        let last = self
+            .last_uuid
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| Some(next(last)));
+        let stamp = next(last.unwrap_or_default());
+        let (ms, counter) = (stamp >> COUNTER_BITS, stamp & ((1 << COUNTER_BITS) - 1));
+        let high = ms << 16 | 7 << 12 | counter;
+        let low = 0b10 << 62 | self.environment.random.next_u64() >> 2;
+        let mut bytes = (u128::from(high) << 64 | u128::from(low)).to_le_bytes();
+        bytes.reverse();
+        bytes
+    }
+
+    /// A row with values for some fields; the others have their defaults.
+    pub fn fill_row(
+        &self,
+        schema: &Schema,
+        values: impl IntoIterator<Item = (usize, Value)>,
+    ) -> Vec<Value> {
+        let mut given: Vec<Option<Value>> = vec![None; schema.fields().len()];
+        for (position, value) in values {
+            if let Some(slot) = given.get_mut(position) {
+                *slot = Some(value);
+            }
+        }
+        let fields = schema.fields().iter().zip(given);
+        fields.map(|(field, value)| value.unwrap_or_else(|| self.default_of(field))).collect()
+    }
+}
+
+impl Table {
+    /// Adds a row by the names of its fields; those that are not named get their defaults.
+    /// Returns its row id.
+    ///
+    /// ```
+    /// use esker::{DataType, DefaultValue, Options, Schema, Value};
+    ///
+    /// let schema = Schema::builder()
+    ///     .field("id", DataType::Uuid)
+    ///     .default_value(DefaultValue::Uuid)
+    ///     .field("name", DataType::Text)
+    ///     .primary_key(["id"])
+    ///     .build()?;
+    /// let users = Options::new().memory()?.create_table("users", schema)?;
+    /// users.insert_fields(&[("name", "Ada".into())])?;
+    /// users.insert_fields(&[("name", "Bob".into())])?;
+    /// assert_eq!(users.count()?, 2);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`Table::insert`]; `InvalidInput` for a field that is unknown or named twice.
+    pub fn insert_fields(&self, values: &[(&str, Value)]) -> Result<u64> {
+        self.insert(&self.row_of_fields(values)?)
+    }
+
+    /// A row from values for some fields, by name; the others have their defaults.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a field that is unknown or named twice.
+    pub fn row_of_fields(&self, values: &[(&str, Value)]) -> Result<Vec<Value>> {
+        let schema = self.schema();
+        let mut placed = Vec::with_capacity(values.len());
+        for (name, value) in values {
+            let position = schema.expect_position(name)?;
+            if placed.iter().any(|(known, _)| *known == position) {
+                return Err(Error::invalid(format!("field {name:?} is named twice")));
+            }
+            placed.push((position, value.clone()));
+        }
+        Ok(self.engine.fill_row(&schema, placed))
+    }
+
+    /// What a field gets in a row that is written without a value for it, now: what
+    /// [`Load`](crate::Load) and [`Appender`](crate::Appender), which take whole rows, leave to
+    /// the caller.
+    #[must_use]
+    pub fn default_of(&self, field: &Field) -> Value {
+        self.engine.default_of(field)
+    }
+}

@@ -1,0 +1,123 @@
+//! Conditions that rows are tested for before they are stored.
+
+use std::ops::Range;
+
+use esker_format::{Batch, ColumnSlice, Schema};
+
+use crate::bind::{Bound, bind_condition};
+use crate::exec::{Lanes, Rows, Selection, evaluate, slice};
+use crate::model::{Expr, Function};
+use crate::source::{Part, Zone};
+use crate::{Error, Result};
+
+/// A condition on the rows of one schema.
+///
+/// ```
+/// use esker_format::{Batch, DataType, Schema, Value};
+/// use esker_query::Constraint;
+/// use esker_query::model::{Expr, Operator};
+///
+/// let schema = Schema::builder().nullable("n", DataType::I64).build()?;
+/// let positive = Expr::field("n").binary(Operator::Gt, Expr::literal(0i64));
+/// let positive = Constraint::new(&positive, &schema)?;
+/// let mut batch = Batch::empty(&schema);
+/// for n in [Value::Int(1), Value::Null, Value::Int(0)] {
+///     batch.push_row(&schema, &[n])?;
+/// }
+/// assert_eq!(positive.first_failing(&batch)?, Some(2));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Constraint {
+    condition: Bound,
+}
+
+impl Constraint {
+    /// Resolves a condition.
+    ///
+    /// # Errors
+    /// `InvalidQuery` when it does not fit the schema, or does not depend on the row alone.
+    pub fn new(condition: &Expr, schema: &Schema) -> Result<Self> {
+        if let Some(changing) = changing(condition) {
+            return Err(Error::invalid(format!(
+                "CHECK: {changing}: expected a condition on the row alone, found what changes"
+            )));
+        }
+        Ok(Self { condition: bind_condition("CHECK", condition, schema)? })
+    }
+
+    /// The first row of a batch of the schema's columns for which the condition is false. NULL is
+    /// not false.
+    ///
+    /// # Errors
+    /// `OutOfRange` when it cannot be computed for a row.
+    pub fn first_failing(&self, batch: &Batch) -> Result<Option<usize>> {
+        let part = Whole(batch);
+        let rows = Rows::new(&part, 0..batch.len());
+        let vector = evaluate(&self.condition, &rows, Selection::All(batch.len()))?;
+        let Lanes::Bools(values) = &vector.lanes else { return Ok(None) };
+        Ok((0..batch.len()).find(|row| values.get(*row) == Some(&false) && !vector.is_null(*row)))
+    }
+
+    /// The stored form of a condition.
+    ///
+    /// # Errors
+    /// `InvalidQuery` when it has none: a number in it is not finite.
+    pub fn encode(condition: &Expr) -> Result<String> {
+        let text = serde_json::to_string(condition).map_err(|e| Error::invalid(e.to_string()))?;
+        match Self::decode(&text) {
+            Ok(decoded) if decoded == *condition => Ok(text),
+            _ => Err(Error::invalid(format!("CHECK: {condition}: expected finite numbers"))),
+        }
+    }
+
+    /// Reads the stored form of a condition.
+    ///
+    /// # Errors
+    /// `Corrupt` when the text is not one.
+    pub fn decode(text: &str) -> Result<Expr> {
+        let corrupt = |e: serde_json::Error| {
+            Error::new(crate::ErrorKind::Corrupt, format!("a stored condition: {e}"))
+        };
+        serde_json::from_str(text).map_err(corrupt)
+    }
+}
+
+/// The part of an expression that is not the same for the same row at any time.
+fn changing(expr: &Expr) -> Option<&Expr> {
+    match expr {
+        Expr::Parameter(_) | Expr::Call(Function::Now | Function::CurrentDate, _) => Some(expr),
+        _ => expr.operands().into_iter().find_map(changing),
+    }
+}
+
+/// All rows of a batch.
+struct Whole<'a>(&'a Batch);
+
+impl Part for Whole<'_> {
+    fn row_count(&self) -> usize {
+        self.0.len()
+    }
+
+    fn visible_count(&self) -> Option<usize> {
+        Some(self.0.len())
+    }
+
+    fn batch_end(&self, start: usize, rows_max: usize) -> usize {
+        self.0.len().min(start.saturating_add(rows_max))
+    }
+
+    fn column(&self, position: usize, rows: Range<usize>) -> Result<ColumnSlice<'_>> {
+        let column = self.0.columns.get(position);
+        let column = column.ok_or_else(|| Error::invalid(format!("no column {position}")))?;
+        slice(column, rows).ok_or_else(|| Error::invalid("rows past the end"))
+    }
+
+    fn visible(&self, _rows: Range<usize>) -> Option<Vec<u64>> {
+        None
+    }
+
+    fn zone(&self, _position: usize, _zone: usize) -> Option<Zone<'_>> {
+        None
+    }
+}
