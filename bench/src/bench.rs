@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use esker::{Database, Options, Schema, Table, Value};
-use esker_import::{CsvOptions, CsvReader};
+use esker_import::{ImportOptions, ImportReader};
 use esker_vfs::Environment;
 
 use crate::Result;
@@ -143,12 +143,12 @@ impl Bench {
 
 /// Loads a CSV file into a new table as `esker load` does.
 pub(crate) fn load(dir: &Path, csv: &Path) -> Result<(Database, u64)> {
-    load_with(dir, csv, CsvOptions::default().key(["key"]))
+    load_with(dir, csv, ImportOptions::default().key(["key"]))
 }
 
-pub(crate) fn load_with(dir: &Path, csv: &Path, options: CsvOptions) -> Result<(Database, u64)> {
+pub(crate) fn load_with(dir: &Path, csv: &Path, options: ImportOptions) -> Result<(Database, u64)> {
     let environment = Environment::os();
-    let reader = CsvReader::open(&environment, csv, options)?;
+    let reader = ImportReader::open(&environment, csv, options)?;
     let database = Options::new().open(dir)?;
     let table = database.create_table(TABLE, reader.schema().clone())?;
     let mut load = table.load()?;

@@ -2,7 +2,7 @@
 //! wrong with it.
 
 use esker_format::{Schema, Value};
-use esker_import::{CsvOptions, CsvReader, Error};
+use esker_import::{Error, ImportOptions, ImportReader};
 use esker_vfs::sim::{Options, Simulation};
 
 /// The longest file tried. Cut into single records, it is as many tasks.
@@ -26,14 +26,14 @@ pub fn run(data: &[u8]) {
 
 fn read(choices: u8, text: &[u8], chunk_bytes: usize) -> Result<(Schema, Vec<Vec<Value>>), Error> {
     let simulation = Simulation::new(u64::from(choices), Options::default());
-    let options = CsvOptions::default()
+    let options = ImportOptions::default()
         .header(choices & 1 == 0)
         .delimiter(if choices & 2 == 0 { b',' } else { b'\t' })
         .nulls(if choices & 4 == 0 { vec![""] } else { vec!["NA", "null"] })
         .chunk_bytes(chunk_bytes);
     let bytes = std::io::Cursor::new(text.to_vec());
     let environment = simulation.environment();
-    let reader = CsvReader::from_reader(&environment, "fuzz.csv", bytes, None, options)?;
+    let reader = ImportReader::from_reader(&environment, "fuzz.csv", bytes, None, options)?;
     let schema = reader.schema().clone();
     let mut rows = Vec::new();
     let report = reader.read(|batch, _| {

@@ -8,7 +8,7 @@
 //! | [`frame`], [`edit`] | log files: frames, and what they say |
 //! | [`segment`] | footers and trailers of segments |
 //! | [`checkpoint`], [`index`] | checkpoint files, index files |
-//! | [`csv`], [`text`] | CSV files; values and schemas as people write them |
+//! | [`csv`], [`json`], [`text`] | files of rows; values and schemas as people write them |
 //! | [`sql`] | statements |
 //! | [`database`] | a whole database, damaged, then used |
 #![forbid(unsafe_code)]
@@ -21,6 +21,7 @@ pub mod database;
 pub mod edit;
 pub mod frame;
 pub mod index;
+pub mod json;
 pub mod key;
 pub mod row;
 pub mod schema;
@@ -41,7 +42,9 @@ pub const TARGETS: &[(&str, Body)] = &[
     ("edit", edit::run),
     ("frame", frame::run),
     ("index", index::run),
+    ("json", json::run),
     ("key", key::run),
+    ("ndjson", json::run_lines),
     ("row", row::run),
     ("schema", schema::run),
     ("segment", segment::run),

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::time::Instant;
 
 use esker_format::ValueRef;
-use esker_import::CsvOptions;
+use esker_import::ImportOptions;
 
 use crate::Result;
 use crate::bench::{Bench, TABLE, load_with, segments};
@@ -29,7 +29,7 @@ pub(crate) fn run(bench: &mut Bench) -> Result<Outcome> {
     let dir = bench.place("flights")?;
     touch(1 << 29);
     let start = Instant::now();
-    let (database, rows) = load_with(&dir, &csv, CsvOptions::default().nulls(["NA"]))?;
+    let (database, rows) = load_with(&dir, &csv, ImportOptions::default().nulls(["NA"]))?;
     let elapsed = start.elapsed().as_secs_f64();
     let result = database.query(&esker_sql::parse("SELECT count(*), sum(distance) FROM kv")?)?;
     let answer: Vec<Vec<ValueRef<'_>>> = result.rows().collect();

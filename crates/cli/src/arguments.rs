@@ -32,7 +32,7 @@ pub(crate) enum Command {
     Quickstart(QuickstartArguments),
 }
 
-/// Load a CSV file (plain, gzip or zstd) into a table: all rows or none
+/// Load files of CSV or JSON (plain, gzip or zstd) into a table: all rows or none
 ///
 /// The types come from --schema, or are inferred and shown first: from all rows up to 64 MiB of
 /// text, from the first 100,000 beyond. A row that does not fit stops the load with its line,
@@ -44,26 +44,82 @@ pub(crate) struct LoadArguments {
     pub(crate) db: PathBuf,
     /// The table; made when there is none
     pub(crate) table: String,
-    /// The file
-    pub(crate) file: PathBuf,
+    /// The files, one after the other; - for standard input
+    #[arg(required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// How rows are written; by the name of the file unless given: .csv, .tsv, .ndjson, .jsonl,
+    /// .json, with .gz or .zst behind it
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<InputFormat>,
     /// The fields, such as 'id i64 not null, name text, primary key (id)'
     #[arg(long, value_name = "FIELDS")]
     pub(crate) schema: Option<String>,
     /// The fields of the primary key; without it, keys are generated
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub(crate) key: Vec<String>,
-    /// A spelling of NULL, in place of the empty field; repeat it for more
+    /// A spelling of NULL in CSV, in place of the empty field; repeat it for more
     #[arg(long = "null", value_name = "TEXT")]
     pub(crate) nulls: Vec<String>,
-    /// The character between fields; \t for a tab
-    #[arg(long, default_value = ",", value_name = "CHARACTER")]
-    pub(crate) delimiter: String,
-    /// The first line is a row, not the names of the columns
+    /// The character between fields of CSV; \t for a tab. A comma unless given
+    #[arg(long, value_name = "CHARACTER")]
+    pub(crate) delimiter: Option<String>,
+    /// The character around fields of CSV that need it; none for none
+    #[arg(long, default_value = "\"", value_name = "CHARACTER")]
+    pub(crate) quote: String,
+    /// The character that makes the next one within quotes stand for itself; without it, quotes
+    /// within quotes are doubled
+    #[arg(long, value_name = "CHARACTER")]
+    pub(crate) escape: Option<String>,
+    /// The first line of CSV is a row, not the names of the columns
     #[arg(long)]
     pub(crate) no_header: bool,
     /// Add to a table that exists
     #[arg(long)]
     pub(crate) append: bool,
+    /// What happens to a row whose key exists, in the table or in an earlier row. With replace, a
+    /// load of more than 65,536 rows or 8 MiB into a table that exists is no longer one commit
+    #[arg(long, value_enum, default_value = "error")]
+    pub(crate) on_duplicate: OnDuplicate,
+    /// What happens at a row that does not fit
+    #[arg(long, value_enum, default_value = "stop")]
+    pub(crate) on_error: OnError,
+    /// Where rows that do not fit are written, as CSV of file, line, reason and row; it must not
+    /// exist yet
+    #[arg(long, value_name = "FILE")]
+    pub(crate) rejects: Option<PathBuf>,
+}
+
+/// How rows are written in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InputFormat {
+    /// Comma-separated fields
+    Csv,
+    /// Fields with tabs between them
+    Tsv,
+    /// A JSON object a line
+    Ndjson,
+    /// A JSON array of objects, or an object of objects by key
+    Json,
+}
+
+/// What happens to a row whose key exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnDuplicate {
+    /// The load stops, and nothing is loaded
+    Error,
+    /// The row is left out
+    Skip,
+    /// The row takes the place of the other
+    Replace,
+}
+
+/// What happens at a row that does not fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnError {
+    /// The load stops, and nothing is loaded
+    Stop,
+    /// The row is left out and counted
+    Skip,
 }
 
 /// Run one SQL statement: SELECT, INSERT, UPDATE, DELETE, CREATE TABLE or DROP TABLE

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use esker::ErrorKind;
+use esker_format::Excerpt;
 
 /// The result of a command.
 pub(crate) type Result<T> = std::result::Result<T, Failure>;
@@ -40,12 +41,14 @@ impl Status {
 pub(crate) struct Failure {
     status: Status,
     message: String,
+    /// The place in the input, underlined.
+    excerpt: Option<Box<Excerpt>>,
     broken_pipe: bool,
 }
 
 impl Failure {
     pub(crate) fn new(status: Status, message: impl Into<String>) -> Self {
-        Self { status, message: message.into(), broken_pipe: false }
+        Self { status, message: message.into(), excerpt: None, broken_pipe: false }
     }
 
     pub(crate) fn usage(message: impl Into<String>) -> Self {
@@ -66,11 +69,24 @@ impl Failure {
         self.message.push_str(note);
         self
     }
+
+    /// The same failure with the place that it is about.
+    pub(crate) fn at(mut self, excerpt: Excerpt) -> Self {
+        self.excerpt = Some(Box::new(excerpt));
+        self
+    }
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+        f.write_str(&self.message)?;
+        match &self.excerpt {
+            Some(excerpt) => {
+                let shown = excerpt.to_string().replace('\n', "\n  ");
+                write!(f, "\n  {shown}")
+            }
+            None => Ok(()),
+        }
     }
 }
 
@@ -97,7 +113,11 @@ impl From<esker_import::Error> for Failure {
             esker_import::ErrorKind::Io => Status::System,
             _ => Status::Usage,
         };
-        Self::new(status, error.to_string())
+        let failure = Self::new(status, error.to_string());
+        match error.excerpt() {
+            Some(excerpt) => failure.at(excerpt.clone()),
+            None => failure,
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use esker::{Database, ErrorKind, Schema, Table};
-use esker_import::{CsvOptions, CsvReader, schema_text};
+use esker_import::{ImportOptions, ImportReader, schema_text};
 use esker_vfs::Environment;
 
 use crate::arguments::{Format, QuickstartArguments};
@@ -153,15 +153,16 @@ fn load_example(
         return Ok(());
     }
     let started_ns = environment.clock.monotonic_ns();
-    let options = CsvOptions::default().nulls(["NA"]).key(key.iter().copied());
+    let options = ImportOptions::default().nulls(["NA"]).key(key.iter().copied());
     let (file, length) = (format!("{name}.csv.gz"), Some(bytes.len() as u64));
-    let reader = CsvReader::from_reader(environment, &file, *bytes, length, options)?;
+    let reader = ImportReader::from_reader(environment, &file, *bytes, length, options)?;
     let columns = reader.schema().fields().len();
     let report = match existing {
         // An earlier run was interrupted between making and filling it.
-        Some(table) if *table.schema() == *reader.schema() => load::load_rows(&table, reader)?,
-        Some(table) => return Err(not_the_example(name, &table.schema(), reader.schema())),
-        None => load::load_new(database, name, reader)?,
+        Some(table) if *table.schema() != *reader.schema() => {
+            return Err(not_the_example(name, &table.schema(), reader.schema()));
+        }
+        existing => load::load_example(database, name, existing, reader)?,
     };
     let elapsed = Duration::from_nanos(environment.clock.monotonic_ns() - started_ns);
     let (rows, rate) = (units::count(report.rows), units::rate(report.rows, elapsed));

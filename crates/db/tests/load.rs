@@ -327,3 +327,47 @@ fn a_batch_that_is_none_of_the_schema_is_refused_and_changes_nothing() {
     assert_eq!(load.finish().unwrap().rows, 8);
     assert_eq!(db.check().unwrap().problems, []);
 }
+
+/// Rows whose keys exist are left out, whichever segment or commit has them, and of two in the
+/// load the first stays.
+#[test]
+fn a_load_may_skip_what_exists() {
+    for (rows, large) in [(100u64, false), (4_000, true)] {
+        let dir = Directory::new(if large { "skip-large" } else { "skip-small" });
+        let db = small_segments().open(&dir.0).unwrap();
+        let t = db.create_table("people", people()).unwrap();
+        t.insert(&person("key 3", 99)).unwrap();
+        t.insert(&person("key 4", 98)).unwrap();
+        t.delete(&key(4)).unwrap();
+        let mut load = t.load().unwrap();
+        load.skip_existing();
+        load.push(batch(0..rows)).unwrap();
+        // Once more, with other values, across segments and within one.
+        let schema = people();
+        let mut again = Batch::empty(&schema);
+        for i in (0..rows).rev().chain(rows..rows + 10).chain(rows..rows + 10) {
+            again.push_row(&schema, &person(&format!("key {i}"), 77)).unwrap();
+        }
+        load.push(again).unwrap();
+        let given = load.rows();
+        let report = load.finish().unwrap();
+        assert_eq!((given, report.rows, report.segments > 0), (2 * rows + 20, rows + 9, large));
+        assert_eq!(t.count().unwrap(), rows + 10);
+        let age = |i| t.get(&key(i)).unwrap().unwrap().get("age").cloned();
+        assert_eq!(age(3), Some(Value::Uint(99)));
+        assert_eq!(age(4), Some(Value::Uint(4)));
+        assert_eq!(age(rows - 1), Some(Value::Uint((rows - 1) % 100)));
+        assert_eq!(age(rows + 9), Some(Value::Uint(77)));
+        assert_eq!(db.check().unwrap().problems, []);
+        // A load of nothing new commits nothing.
+        let mut load = t.load().unwrap();
+        load.skip_existing();
+        load.push(batch(0..rows)).unwrap();
+        assert_eq!(load.finish().unwrap().rows, 0);
+        assert_eq!(t.count().unwrap(), rows + 10);
+        drop((t, db));
+        let db = small_segments().open(&dir.0).unwrap();
+        assert_eq!(db.table("people").unwrap().count().unwrap(), rows + 10);
+        assert_eq!(db.check().unwrap().problems, []);
+    }
+}

@@ -9,6 +9,7 @@
 //! | [`calendar`] | dates and timestamps as text |
 //! | [`checksum`] | the checksum, bound to file and position |
 //! | [`codec`] | the little-endian reader and writer that everything else is built on |
+//! | [`Excerpt`], [`suggest`] | a place in a text underlined; names near to an unknown one |
 //! | [`frame`] | the log |
 //! | [`row`], [`key`] | one row; an order-preserving key |
 #![forbid(unsafe_code)]
@@ -22,6 +23,7 @@ pub mod column;
 pub mod data_type;
 pub mod edit;
 mod error;
+mod excerpt;
 pub mod frame;
 mod gather;
 pub mod index_file;
@@ -38,6 +40,7 @@ pub use batch::{Batch, Column, Values, VariableValues};
 pub use column::{Codes, ColumnSlice, Data, Dictionary, Validity};
 pub use data_type::DataType;
 pub use error::{Error, ErrorKind, Result};
+pub use excerpt::Excerpt;
 pub use key_table::KeyTable;
 pub use schema::{Field, FieldId, PrimaryKey, Schema, TableId};
 pub use value::{Value, ValueRef};

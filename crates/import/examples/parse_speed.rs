@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use esker_import::{CsvOptions, CsvReader, Error, schema_text};
+use esker_import::{Error, ImportOptions, ImportReader, schema_text};
 use esker_vfs::Environment;
 
 fn main() -> Result<(), Error> {
@@ -15,18 +15,18 @@ fn main() -> Result<(), Error> {
         let text = keys_and_texts(5_000_000);
         for round in 1..=3 {
             let schema = schema_text::parse("key text not null, value text not null")?;
-            let options = CsvOptions::default().schema(schema);
+            let options = ImportOptions::default().schema(schema);
             let bytes = std::io::Cursor::new(text.clone());
             let started = environment.clock.monotonic_ns();
-            let reader = CsvReader::from_reader(&environment, "memory", bytes, None, options)?;
+            let reader = ImportReader::from_reader(&environment, "memory", bytes, None, options)?;
             measure(&environment, &format!("16 + 100 bytes, round {round}"), started, reader)?;
         }
     }
     for file in &files {
         for round in 1..=3 {
-            let options = CsvOptions::default().nulls(["", "NA"]);
+            let options = ImportOptions::default().nulls(["", "NA"]);
             let started = environment.clock.monotonic_ns();
-            let reader = CsvReader::open(&environment, Path::new(file), options)?;
+            let reader = ImportReader::open(&environment, Path::new(file), options)?;
             let opened_ms = (environment.clock.monotonic_ns() - started) / 1_000_000;
             let name = format!("{file}, round {round}, types inferred in {opened_ms} ms");
             measure(&environment, &name, started, reader)?;
@@ -39,7 +39,7 @@ fn measure(
     environment: &Environment,
     name: &str,
     started: u64,
-    reader: CsvReader,
+    reader: ImportReader,
 ) -> Result<(), Error> {
     let mut values = 0;
     let report = reader.read(|batch, _| {

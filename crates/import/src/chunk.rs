@@ -10,16 +10,24 @@ use esker_format::row::VALUE_BYTES_MAX;
 use esker_format::text::{self, TimestampParser, shown};
 use esker_format::{Batch, Column, DataType, Field, Schema, Values, VariableValues};
 
+use crate::dialect::Dialect;
+use crate::fault::fault_error;
+use crate::fields::{CsvFields, FieldReader, FieldText, JsonFields};
+use crate::json::{self, Names};
 use crate::nulls::Nulls;
 use crate::splitter::Chunk;
-use crate::tokenizer::{self, Fault, FaultKind, Span, Tokenizer};
+use crate::tokenizer::{self, Fault, Span};
 use crate::{Error, Result};
 
 /// What every chunk of a file is read by.
 #[derive(Debug)]
 pub(crate) struct Layout {
-    pub(crate) delimiter: u8,
+    pub(crate) dialect: Dialect,
     pub(crate) nulls: Nulls,
+    /// The fields by name, for JSON.
+    pub(crate) names: Names,
+    /// The field that the names of rows are, in an object of rows.
+    pub(crate) key: Option<usize>,
     pub(crate) schema: Schema,
     /// For every field of the schema, the position of its column in the file.
     pub(crate) sources: Vec<usize>,
@@ -29,44 +37,125 @@ pub(crate) struct Layout {
     pub(crate) note: String,
 }
 
+/// A row that is not one of the table.
+#[derive(Debug)]
+pub struct Reject {
+    /// What is wrong, and where.
+    pub error: Error,
+    /// The row as it stands in the file.
+    pub text: String,
+}
+
+/// The rows of a chunk.
+#[derive(Debug)]
+pub(crate) struct Rows {
+    pub(crate) batch: Batch,
+    /// How many lines they stand on.
+    pub(crate) lines: u64,
+    /// Those left out.
+    pub(crate) rejects: Vec<Reject>,
+}
+
 /// A chunk, read.
 pub(crate) struct Parsed {
-    /// The rows and how many lines they stand on; or what is wrong, on a line counted from the
-    /// start of the chunk.
-    pub(crate) rows: Result<(Batch, u64)>,
+    /// The rows; or what is wrong. Lines are counted from the start of the chunk.
+    pub(crate) rows: Result<Rows>,
     /// The chunk's memory.
     pub(crate) buffer: Vec<u8>,
 }
 
-/// Reads a chunk.
-pub(crate) fn parse(layout: &Layout, chunk: Chunk) -> Parsed {
-    let bytes = chunk.bytes();
-    let rows = parse_rows(layout, bytes, chunk.has_quotes);
+/// Reads a chunk; leaves rows out that do not fit when asked to.
+pub(crate) fn parse(layout: &Layout, chunk: Chunk, skips: bool) -> Parsed {
+    let rows = parse_rows(layout, &chunk, skips);
     Parsed { rows, buffer: chunk.into_buffer() }
 }
 
-/// The rows of a chunk, and how many lines they stand on.
-fn parse_rows(layout: &Layout, bytes: &[u8], has_quotes: bool) -> Result<(Batch, u64)> {
+/// Finds the fields of a chunk, by its dialect.
+enum Tokenizer<'a> {
+    Csv(tokenizer::Tokenizer<'a>),
+    Json(json::Tokenizer<'a>),
+}
+
+impl<'a> Tokenizer<'a> {
+    fn new(layout: &'a Layout, chunk: &'a Chunk) -> Self {
+        let columns = layout.columns.len();
+        match layout.dialect {
+            Dialect::Csv(csv) => {
+                let bytes = chunk.bytes();
+                Self::Csv(tokenizer::Tokenizer::new(bytes, csv, columns, chunk.has_quotes))
+            }
+            dialect => {
+                let (names, key) = (&layout.names, layout.key);
+                Self::Json(json::Tokenizer::new(chunk, dialect, names, columns, key))
+            }
+        }
+    }
+
+    fn next_block(&mut self, spans: &mut Vec<Span>) -> std::result::Result<(), Fault> {
+        match self {
+            Self::Csv(csv) => csv.next_block(spans),
+            Self::Json(json) => json.next_block(spans),
+        }
+    }
+
+    fn skip(&mut self, fault: Fault) -> Option<Span> {
+        match self {
+            Self::Csv(csv) => csv.skip(fault),
+            Self::Json(json) => json.skip(),
+        }
+    }
+
+    fn position(&self) -> usize {
+        match self {
+            Self::Csv(csv) => csv.position(),
+            Self::Json(json) => json.position(),
+        }
+    }
+
+    fn lines(&self) -> u64 {
+        match self {
+            Self::Csv(csv) => csv.lines(),
+            Self::Json(json) => json.lines(),
+        }
+    }
+}
+
+fn parse_rows(layout: &Layout, chunk: &Chunk, skips: bool) -> Result<Rows> {
+    let bytes = chunk.bytes();
     let valid_text = std::str::from_utf8(bytes).is_ok();
     let columns = layout.columns.len();
     let mut batch = Batch::empty(&layout.schema);
-    let mut tokenizer = Tokenizer::new(bytes, layout.delimiter, columns, has_quotes);
-    let mut spans = Vec::new();
+    let mut tokenizer = Tokenizer::new(layout, chunk);
+    let (mut spans, mut rejects) = (Vec::new(), Vec::new());
     loop {
         let first = batch.is_empty();
         let fault = tokenizer.next_block(&mut spans).err();
+        let has_quotes = chunk.has_quotes;
         let block = Block { layout, bytes, has_quotes, valid_text, spans: &spans, columns };
-        block.read_into(&mut batch)?;
-        if let Some(fault) = fault {
-            return Err(fault_error(layout, bytes, fault));
+        if skips {
+            block.salvage_into(&mut batch, &mut rejects);
+        } else {
+            block.read_into(&mut batch)?;
         }
-        if spans.is_empty() {
-            return Ok((batch, tokenizer.lines()));
+        if let Some(fault) = fault {
+            let error = fault_error(layout, bytes, fault);
+            match tokenizer.skip(fault).filter(|_| skips) {
+                Some(row) => rejects.push(Reject { error, text: row_text(row.of(bytes)) }),
+                None => return Err(error),
+            }
+        } else if spans.is_empty() {
+            return Ok(Rows { batch, lines: tokenizer.lines(), rejects });
         }
         if first {
             reserve(&mut batch, tokenizer.position(), bytes.len());
         }
     }
+}
+
+/// A row for people to look at, without its line end.
+fn row_text(row: &[u8]) -> String {
+    let row = row.strip_suffix(b"\n").unwrap_or(row);
+    String::from_utf8_lossy(row.strip_suffix(b"\r").unwrap_or(row)).into_owned()
 }
 
 /// Makes room for all rows, going by the first block.
@@ -90,6 +179,7 @@ struct Misfit {
 }
 
 /// Some rows, tokenized.
+#[derive(Clone, Copy)]
 struct Block<'a> {
     layout: &'a Layout,
     bytes: &'a [u8],
@@ -105,7 +195,17 @@ impl Block<'_> {
         let mut first: Option<(usize, usize, Misfit)> = None;
         let fields = self.layout.schema.fields().iter().zip(&self.layout.sources);
         for ((position, (field, source)), column) in fields.enumerate().zip(&mut batch.columns) {
-            let read = self.read_column(*source, field.nullable, column);
+            let read = match self.layout.dialect {
+                Dialect::Csv(csv) => {
+                    let (has_quotes, nulls) = (self.has_quotes, &self.layout.nulls);
+                    let reader = CsvFields { csv, has_quotes, nulls };
+                    self.read_column(&reader, *source, field.nullable, column)
+                }
+                _ => {
+                    let reader = JsonFields::of(field.data_type);
+                    self.read_column(&reader, *source, field.nullable, column)
+                }
+            };
             let read = read.and_then(|()| self.check_lengths(field, column));
             let Err(misfit) = read else { continue };
             let place = (misfit.row, *source);
@@ -116,14 +216,47 @@ impl Block<'_> {
         first.map_or(Ok(()), |(position, source, m)| Err(self.misfit_error(position, source, &m)))
     }
 
-    fn read_column(
+    /// Reads the rows that fit; the others are told of.
+    fn salvage_into(&self, batch: &mut Batch, rejects: &mut Vec<Reject>) {
+        let rows = batch.len();
+        let truncate = |batch: &mut Batch, rows| {
+            batch.columns.iter_mut().for_each(|column| column.truncate(rows));
+        };
+        if self.read_into(batch).is_ok() {
+            return;
+        }
+        truncate(batch, rows);
+        for spans in self.spans.chunks(self.columns.max(1)) {
+            let rows = batch.len();
+            if let Err(error) = (Block { spans, ..*self }).read_into(batch) {
+                truncate(batch, rows);
+                rejects.push(Reject { error, text: self.text_of(spans) });
+            }
+        }
+    }
+
+    /// A row as it stands in the file.
+    fn text_of(&self, spans: &[Span]) -> String {
+        let start = spans.iter().map(|span| span.start()).min().unwrap_or_default();
+        let end = spans.iter().map(|span| span.end()).max().unwrap_or_default();
+        if self.layout.dialect != Dialect::Lines {
+            return row_text(self.bytes.get(start..end).unwrap_or_default());
+        }
+        let start = tokenizer::line_start(self.bytes, start);
+        let rest = self.bytes.get(start..).unwrap_or_default();
+        row_text(rest.split(|byte| *byte == b'\n').next().unwrap_or_default())
+    }
+
+    fn read_column<R: FieldReader>(
         &self,
+        reader: &R,
         source: usize,
         nullable: bool,
         column: &mut Column,
     ) -> std::result::Result<(), Misfit> {
         let data_type = column.data_type;
-        let fixed = Fixed { block: self, source, nullable, nulls: &mut column.nulls };
+        let nulls = &mut column.nulls;
+        let fixed = Fixed { block: self, reader, source, nullable, nulls };
         match &mut column.values {
             Values::U8(v) if data_type == DataType::Bool => fixed.read(v, text::parse_bool),
             Values::U8(v) => fixed.read(v, text::parse_unsigned),
@@ -182,56 +315,75 @@ impl Block<'_> {
         let raw = span.map(|s| s.of(self.bytes)).unwrap_or_default();
         let field = self.layout.schema.fields().get(position);
         let data_type = field.map_or(DataType::Text, |f| f.data_type);
-        let found = if misfit.is_null {
+        let plain = self.plain(raw, data_type);
+        let found = if misfit.is_null && self.layout.dialect.is_json() {
+            let found = if raw.is_empty() { "no such field in the row" } else { "null" };
+            format!("the field is declared not null, found {found}")
+        } else if misfit.is_null {
             let spelling = shown(raw);
             format!("the field is declared not null, found NULL (spelled {spelling})")
         } else {
-            let plain = unquoted(raw, self.has_quotes);
-            let value = std::str::from_utf8(&plain).map(|text| text::parse_value(text, data_type));
+            let value = plain.as_deref().map(std::str::from_utf8);
+            let value = value.and_then(|text| text::parse_value(text.ok()?, data_type).ok());
             // What reads as a value is one that the field refuses: it is too long.
             match (value, field) {
-                (Ok(Ok(value)), Some(field)) => match check_value(field, value.as_ref()) {
+                (Some(value), Some(field)) => match check_value(field, value.as_ref()) {
                     Err(e) => e.to_string(),
-                    Ok(()) => format!("refused {}", shown(&plain)),
+                    Ok(()) => format!("refused {}", shown(raw)),
                 },
-                _ => format!("expected {}, found {}", text::expected(data_type), shown(&plain)),
+                _ => {
+                    let found = plain.map_or_else(|| json_shown(raw), |plain| shown(&plain));
+                    format!("expected {}, found {found}", text::expected(data_type))
+                }
             }
         };
-        let line = tokenizer::lines_before(self.bytes, span.map_or(0, |s| s.start())) + 1;
+        let place = span.map_or(0, |s| s.start());
         let name = self.layout.columns.get(source).map_or("", String::as_str);
-        Error::data(found).on_line(line).in_column(source, name).with_note(&self.layout.note)
+        let error = match self.layout.dialect {
+            Dialect::Csv(_) => {
+                let line = tokenizer::lines_before(self.bytes, place) + 1;
+                Error::data(found).on_line(line).in_column(source, name)
+            }
+            _ => Error::data(found).at(self.bytes, place, raw.len()).in_field(name),
+        };
+        error.with_note(&self.layout.note)
+    }
+
+    /// A field as its column reads it; `None` when it takes no such value.
+    fn plain<'a>(&self, raw: &'a [u8], data_type: DataType) -> Option<Cow<'a, [u8]>> {
+        match self.layout.dialect {
+            Dialect::Csv(csv) if self.has_quotes => Some(csv.unquoted(raw)),
+            Dialect::Csv(_) => Some(Cow::Borrowed(raw)),
+            _ => match JsonFields::of(data_type).read(raw) {
+                FieldText::Text(text) => Some(text),
+                FieldText::Null | FieldText::Misfit => None,
+            },
+        }
     }
 }
 
-/// A field without the quotes around it and with quotes inside undoubled.
-pub(crate) fn unquoted(raw: &[u8], has_quotes: bool) -> Cow<'_, [u8]> {
-    let inner = match raw {
-        [b'"', inner @ .., b'"'] if has_quotes => inner,
-        _ => return Cow::Borrowed(raw),
-    };
-    if !inner.contains(&b'"') {
-        return Cow::Borrowed(inner);
-    }
-    let mut plain = Vec::with_capacity(inner.len());
-    let mut doubled = false;
-    for byte in inner {
-        doubled = *byte == b'"' && !doubled;
-        if !doubled {
-            plain.push(*byte);
+/// A value of JSON as errors show it: as it stands in the file, cut when long.
+fn json_shown(raw: &[u8]) -> String {
+    const SHOWN_CHARS: usize = 60;
+    let text = String::from_utf8_lossy(raw);
+    match text.char_indices().nth(SHOWN_CHARS) {
+        None => text.into_owned(),
+        Some((at, _)) => {
+            format!("{}… ({} bytes)", text.get(..at).unwrap_or_default(), raw.len())
         }
     }
-    Cow::Owned(plain)
 }
 
 /// One column of one block on its way into a column of the batch.
-struct Fixed<'a> {
+struct Fixed<'a, R> {
     block: &'a Block<'a>,
+    reader: &'a R,
     source: usize,
     nullable: bool,
     nulls: &'a mut Option<Vec<u8>>,
 }
 
-impl Fixed<'_> {
+impl<R: FieldReader> Fixed<'_, R> {
     fn read<T: Default>(
         self,
         values: &mut Vec<T>,
@@ -241,13 +393,13 @@ impl Fixed<'_> {
         let base = values.len();
         let mut nulls = NullMarks { marks: self.nulls, nullable: self.nullable };
         for (row, raw) in block.raw_fields(source).enumerate() {
-            let value = if block.has_quotes && raw.first() == Some(&b'"') {
-                parse(&unquoted(raw, true))
-            } else if block.layout.nulls.contains(raw) {
-                nulls.mark(base, row)?;
-                Some(T::default())
-            } else {
-                parse(raw)
+            let value = match self.reader.read(raw) {
+                FieldText::Text(text) => parse(&text),
+                FieldText::Null => {
+                    nulls.mark(base, row)?;
+                    Some(T::default())
+                }
+                FieldText::Misfit => None,
             };
             values.push(value.ok_or(Misfit { row, is_null: false })?);
         }
@@ -265,14 +417,13 @@ impl Fixed<'_> {
         let mut nulls = NullMarks { marks: self.nulls, nullable: self.nullable };
         for (row, raw) in block.raw_fields(source).enumerate() {
             let misfit = Misfit { row, is_null: false };
-            let fits = if block.has_quotes && raw.first() == Some(&b'"') {
-                let plain = unquoted(raw, true);
-                values.push(&parse(&plain).ok_or(misfit)?)
-            } else if block.layout.nulls.contains(raw) {
-                nulls.mark(base, row)?;
-                values.push(&[])
-            } else {
-                values.push(&parse(raw).ok_or(misfit)?)
+            let fits = match self.reader.read(raw) {
+                FieldText::Text(text) => values.push(&parse(&text).ok_or(misfit)?),
+                FieldText::Null => {
+                    nulls.mark(base, row)?;
+                    values.push(&[])
+                }
+                FieldText::Misfit => return Err(misfit),
             };
             debug_assert!(fits, "a chunk is far below 4 GiB");
         }
@@ -303,39 +454,6 @@ impl NullMarks<'_> {
             marks.resize(rows, 0);
         }
     }
-}
-
-/// The error of a record that is not one.
-pub(crate) fn fault_error(layout: &Layout, bytes: &[u8], fault: Fault) -> Error {
-    record_error(&layout.columns, bytes, fault)
-}
-
-/// The same, for a file whose columns have the given names.
-pub(crate) fn record_error(columns: &[String], bytes: &[u8], fault: Fault) -> Error {
-    let line = tokenizer::lines_before(bytes, fault.position) + 1;
-    let error = match fault.kind {
-        FaultKind::FieldCount(found) => {
-            let expected = columns.len();
-            let fields = if expected == 1 { "field" } else { "fields" };
-            let mut message = format!("expected {expected} {fields}, found {found}");
-            if let Some(name) = columns.get(found) {
-                message.push_str(&format!(": nothing for column {} {name:?}", found + 1));
-            }
-            Error::data(message)
-        }
-        FaultKind::Unclosed => Error::data("a quoted field starts here and is never closed"),
-        FaultKind::AfterQuote => {
-            let rest = bytes.get(fault.position..).unwrap_or_default();
-            let start = tokenizer::line_start(bytes, fault.position);
-            let column = fault.position - start + 1;
-            let found = shown(rest.split(|b| *b == b'\n').next().unwrap_or_default());
-            Error::data(format!(
-                "expected a delimiter or the end of the line after a closing quote, \
-                 found {found} at byte {column} of the line"
-            ))
-        }
-    };
-    error.on_line(line)
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use esker_format::Excerpt;
+
 /// The result of reading a file.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -25,13 +27,16 @@ pub struct Error {
     kind: ErrorKind,
     file: Option<String>,
     line: Option<u64>,
-    column: Option<(usize, String)>,
+    /// The number of a column, where columns are numbered, and its name.
+    column: Option<(Option<usize>, String)>,
     message: String,
+    excerpt: Option<Box<Excerpt>>,
 }
 
 impl Error {
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, file: None, line: None, column: None, message: message.into() }
+        let message = message.into();
+        Self { kind, file: None, line: None, column: None, message, excerpt: None }
     }
 
     pub(crate) fn options(message: impl Into<String>) -> Self {
@@ -61,8 +66,20 @@ impl Error {
 
     /// `position` counts from 0.
     pub(crate) fn in_column(mut self, position: usize, name: &str) -> Self {
-        self.column = Some((position + 1, name.to_owned()));
+        self.column = Some((Some(position + 1), name.to_owned()));
         self
+    }
+
+    /// In a file whose fields have names and no numbers.
+    pub(crate) fn in_field(mut self, name: &str) -> Self {
+        self.column = Some((None, name.to_owned()));
+        self
+    }
+
+    /// At a position of a part of the file, for `length` bytes.
+    pub(crate) fn at(mut self, bytes: &[u8], position: usize, length: usize) -> Self {
+        self.excerpt = Some(Box::new(Excerpt::of(bytes, position, length)));
+        self.on_line(crate::tokenizer::lines_before(bytes, position) + 1)
     }
 
     pub(crate) fn with_note(mut self, note: &str) -> Self {
@@ -85,13 +102,41 @@ impl Error {
     /// The column of the file: its number, counted from 1, and its name.
     #[must_use]
     pub fn column(&self) -> Option<(usize, &str)> {
-        self.column.as_ref().map(|(number, name)| (*number, name.as_str()))
+        self.column.as_ref().and_then(|(number, name)| Some(((*number)?, name.as_str())))
+    }
+
+    /// The name of the column or field.
+    #[must_use]
+    pub fn field(&self) -> Option<&str> {
+        self.column.as_ref().map(|(_, name)| name.as_str())
+    }
+
+    /// The line of the file with the place underlined, where that helps.
+    #[must_use]
+    pub fn excerpt(&self) -> Option<&Excerpt> {
+        self.excerpt.as_deref()
+    }
+
+    /// The file, as far as it is known.
+    #[must_use]
+    pub fn file(&self) -> Option<&str> {
+        self.file.as_deref()
     }
 
     /// What is wrong, without the place.
     #[must_use]
     pub fn reason(&self) -> &str {
         &self.message
+    }
+
+    /// What is wrong, with the column but without file and line.
+    #[must_use]
+    pub fn detail(&self) -> String {
+        match &self.column {
+            Some((Some(number), name)) => format!("column {number} {name:?}: {}", self.message),
+            Some((None, name)) => format!("field {name:?}: {}", self.message),
+            None => self.message.clone(),
+        }
     }
 }
 
@@ -104,10 +149,7 @@ impl fmt::Display for Error {
                 None => f.write_str(": ")?,
             }
         }
-        if let Some((number, name)) = &self.column {
-            write!(f, "column {number} {name:?}: ")?;
-        }
-        f.write_str(&self.message)
+        f.write_str(&self.detail())
     }
 }
 
@@ -115,8 +157,12 @@ impl std::error::Error for Error {}
 
 impl From<esker_vfs::Error> for Error {
     fn from(error: esker_vfs::Error) -> Self {
+        let machine = std::error::Error::source(&error);
+        let machine = machine.and_then(|e| e.downcast_ref::<std::io::Error>());
+        let is_directory = machine.is_some_and(|e| e.kind() == std::io::ErrorKind::IsADirectory);
         let kind = match error.kind() {
             esker_vfs::ErrorKind::NotFound => ErrorKind::NotFound,
+            _ if is_directory => ErrorKind::InvalidOptions,
             _ => ErrorKind::Io,
         };
         Self::new(kind, error.to_string())

@@ -13,14 +13,20 @@
 //! | the same and `2013-01-31 05:17:00` | timestamp |
 //! | anything else, or mixed | text |
 //!
-//! Numbers with leading zeros or a plus sign (postal codes, telephone numbers) are text.
+//! Numbers with leading zeros or a plus sign (postal codes, telephone numbers) are text; so is what
+//! JSON writes in quotes, unless it is a date or timestamp.
+
+use std::collections::BTreeMap;
 
 use esker_format::{DataType, calendar, text};
 
 use crate::Result;
-use crate::chunk::{Layout, record_error};
+use crate::chunk::Layout;
+use crate::dialect::{Csv, Dialect};
+use crate::fault::record_error;
+use crate::json::{Names, Object, Rows};
 use crate::splitter::Chunk;
-use crate::tokenizer::{Span, Tokenizer};
+use crate::tokenizer::{Fault, FaultKind, Span, Tokenizer};
 
 /// How a schema was inferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +55,8 @@ impl Kinds {
     const DATE: Self = Self(1 << 7);
     const TIMESTAMP: Self = Self(1 << 8);
     const TEXT: Self = Self(1 << 9);
+    /// An array or object of JSON.
+    const NESTED: Self = Self(1 << 10);
 
     pub(crate) fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -67,6 +75,11 @@ impl Kinds {
     /// Whether NULL was seen.
     pub(crate) fn has_null(self) -> bool {
         self.has(Self::NULL)
+    }
+
+    /// Whether arrays or objects were seen.
+    pub(crate) fn has_nested(self) -> bool {
+        self.has(Self::NESTED)
     }
 
     /// The type that holds everything seen.
@@ -115,6 +128,21 @@ impl Kinds {
         if calendar::parse_timestamp(text).is_ok() { Self::TIMESTAMP } else { Self::TEXT }
     }
 
+    /// The kind of a value of JSON.
+    fn of_json(raw: &[u8]) -> Self {
+        match raw {
+            [b'"', inner @ .., b'"'] => {
+                let kind = Self::of(inner);
+                let is_calendar = kind.has(Self::DATE.union(Self::TIMESTAMP));
+                if is_calendar { kind } else { Self::TEXT }
+            }
+            [b't' | b'f', ..] => Self::BOOL,
+            [b'n', ..] => Self::NULL,
+            [b'{' | b'[', ..] => Self::NESTED,
+            number => Self::of(number),
+        }
+    }
+
     fn of_integer(field: &[u8], digits: &[u8]) -> Self {
         const EXACT: i64 = 1 << 53;
         if matches!(digits, [b'0', _, ..]) {
@@ -131,53 +159,142 @@ impl Kinds {
     }
 }
 
+/// What was seen in one column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Column {
+    pub(crate) name: String,
+    pub(crate) kinds: Kinds,
+    /// How many rows have it.
+    rows: u64,
+}
+
 /// What was seen in the columns of some rows.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Survey {
     pub(crate) rows: u64,
-    pub(crate) columns: Vec<Kinds>,
+    pub(crate) columns: Vec<Column>,
+    /// The columns of `columns`, by name.
+    positions: BTreeMap<String, usize>,
 }
 
 impl Survey {
-    pub(crate) fn new(columns: usize) -> Self {
-        Self { rows: 0, columns: vec![Kinds::default(); columns] }
+    /// Adds rows that follow. Their columns, if new, come last.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.rows += other.rows;
+        for column in other.columns {
+            match self.positions.get(&column.name).and_then(|at| self.columns.get_mut(*at)) {
+                Some(known) => {
+                    known.kinds = known.kinds.union(column.kinds);
+                    known.rows += column.rows;
+                }
+                None => {
+                    self.positions.insert(column.name.clone(), self.columns.len());
+                    self.columns.push(column);
+                }
+            }
+        }
     }
 
-    pub(crate) fn merge(&mut self, other: &Self) {
-        self.rows += other.rows;
-        for (kinds, more) in self.columns.iter_mut().zip(&other.columns) {
-            *kinds = kinds.union(*more);
-        }
+    /// The names of the columns, as they came.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.columns.iter().map(|column| column.name.clone()).collect()
+    }
+
+    pub(crate) fn column(&self, name: &str) -> Option<&Column> {
+        self.columns.get(*self.positions.get(name)?)
+    }
+
+    /// Whether a row has NULL, or nothing, in a column.
+    pub(crate) fn has_null(&self, column: &Column) -> bool {
+        column.kinds.has_null() || column.rows < self.rows
+    }
+
+    fn new(rows: u64, columns: impl IntoIterator<Item = (String, Kinds, u64)>) -> Self {
+        let columns = columns.into_iter().map(|(name, kinds, rows)| Column { name, kinds, rows });
+        let mut survey = Self::default();
+        survey.merge(Self { rows, columns: columns.collect(), ..Self::default() });
+        survey
     }
 
     /// Surveys a chunk.
     ///
     /// # Errors
-    /// When a record has too few or too many fields; lines count from the start of the chunk.
+    /// When a record is none; lines count from the start of the chunk.
     pub(crate) fn of(layout: &Layout, chunk: &Chunk) -> Result<Self> {
-        let bytes = chunk.bytes();
-        let columns = layout.columns.len();
-        let mut survey = Self::new(columns);
-        let mut tokenizer = Tokenizer::new(bytes, layout.delimiter, columns, chunk.has_quotes);
+        let surveyed = match layout.dialect {
+            Dialect::Csv(csv) => Self::of_csv(layout, csv, chunk),
+            dialect => Self::of_json(layout, dialect, chunk),
+        };
+        surveyed.map_err(|fault| record_error(&layout.columns, chunk.bytes(), fault))
+    }
+
+    fn of_csv(layout: &Layout, csv: Csv, chunk: &Chunk) -> std::result::Result<Self, Fault> {
+        let (bytes, columns) = (chunk.bytes(), layout.columns.len());
+        let mut rows = 0;
+        let mut seen = vec![Kinds::default(); columns];
+        let mut tokenizer = Tokenizer::new(bytes, csv, columns, chunk.has_quotes);
         let mut spans = Vec::new();
         loop {
-            let block = tokenizer.next_block(&mut spans);
-            block.map_err(|fault| record_error(&layout.columns, bytes, fault))?;
+            tokenizer.next_block(&mut spans)?;
             if spans.is_empty() {
-                return Ok(survey);
+                let columns = layout.columns.iter().cloned().zip(seen);
+                return Ok(Self::new(rows, columns.map(|(name, kinds)| (name, kinds, rows))));
             }
-            survey.rows += (spans.len() / columns.max(1)) as u64;
-            for (position, kinds) in survey.columns.iter_mut().enumerate() {
+            rows += (spans.len() / columns.max(1)) as u64;
+            for (position, kinds) in seen.iter_mut().enumerate() {
                 let column = spans.iter().skip(position).step_by(columns.max(1));
-                *kinds = survey_column(layout, bytes, column, *kinds);
+                *kinds = survey_column(layout, csv, bytes, column, *kinds);
             }
         }
+    }
+
+    fn of_json(
+        layout: &Layout,
+        dialect: Dialect,
+        chunk: &Chunk,
+    ) -> std::result::Result<Self, Fault> {
+        let bytes = chunk.bytes();
+        let mut names = Names::new(layout.columns.iter().map(String::as_str));
+        let mut seen: Vec<(Kinds, u64)> = vec![Default::default(); layout.columns.len()];
+        let (mut count, mut rows) = (0, Rows::new(chunk, dialect));
+        while let Some(found) = rows.next_row()? {
+            count += 1;
+            if let (Some(key), Some((kinds, rows))) = (found.key, seen.first_mut()) {
+                let key = key.of(bytes);
+                let inner = key.get(1..key.len().saturating_sub(1)).unwrap_or_default();
+                *kinds = kinds.union(Kinds::of(inner));
+                *rows = count;
+            }
+            let mut object =
+                Object::new(bytes.get(..found.limit).unwrap_or_default(), found.start)?;
+            let mut guess = 0;
+            while let Some((name, value)) = object.next_member()? {
+                let position = names.find_or_add(name.of(bytes), guess).ok_or(Fault {
+                    position: name.start(),
+                    kind: FaultKind::Expected("a name of whole characters"),
+                })?;
+                guess = position + 1;
+                if position >= seen.len() {
+                    seen.resize(position + 1, Default::default());
+                }
+                if let Some((kinds, rows)) = seen.get_mut(position)
+                    && (found.key.is_none() || position > 0)
+                {
+                    *kinds = kinds.union(Kinds::of_json(value.of(bytes)));
+                    *rows += 1;
+                }
+            }
+            rows.end_row(&found, object.end())?;
+        }
+        let columns = names.into_names().into_iter().zip(seen);
+        Ok(Self::new(count, columns.map(|(name, (kinds, rows))| (name, kinds, rows))))
     }
 }
 
 /// Adds one column of a block to what was seen of it before.
 fn survey_column<'a>(
     layout: &Layout,
+    csv: Csv,
     bytes: &[u8],
     spans: impl Iterator<Item = &'a Span>,
     mut seen: Kinds,
@@ -188,10 +305,8 @@ fn survey_column<'a>(
         if layout.nulls.contains(raw) {
             seen = seen.union(Kinds::NULL);
         } else if !seen.has(Kinds::TEXT) {
-            let field = match raw {
-                [b'"', inner @ .., b'"'] => inner,
-                _ => raw,
-            };
+            let quoted = csv.opens(raw.first()) && raw.len() > 1;
+            let field = if quoted { raw.get(1..raw.len() - 1).unwrap_or_default() } else { raw };
             seen = seen.union(match field {
                 [b'1'..=b'9', rest @ ..] if is_short_number(rest) => Kinds::INTEGER,
                 _ if seen.has(Kinds::TIMESTAMP) && timestamps.parse(field).is_some() => {

@@ -1,4 +1,5 @@
-//! CSV files, plain or compressed by gzip or zstd, into typed [`Batch`](esker_format::Batch)es.
+//! Files of rows, CSV or JSON, plain or compressed by gzip or zstd, into typed
+//! [`Batch`](esker_format::Batch)es.
 //!
 //! ```text
 //!  file ──► source ──► splitter ──► chunks ──► workers: tokenizer ──► fields ──► batch
@@ -9,20 +10,28 @@
 //!
 //! | module | what it defines |
 //! |---|---|
-//! | [`reader`](CsvReader) | the way in: options, schema, batches in file order |
+//! | [`reader`](ImportReader) | the way in: options, schema, batches in file order |
+//! | `opening` | the first record and the schema of a file |
 //! | [`schema_text`] | schemas as people write them |
 //! | `source`, `splitter` | bytes of the file, cut into chunks of whole records |
-//! | `tokenizer` | where the fields of a chunk stand |
-//! | `field`, [`value_text`](parse_value) | one field, or one written value, as one value |
+//! | `dialect` | how rows are written |
+//! | `tokenizer`, `json` | where the fields of a chunk stand |
+//! | `fields`, [`value_text`](parse_value) | what a field, or a written value, says |
 //! | `chunk` | a chunk as a batch |
+//! | `fault` | what is wrong with a record |
 //! | `inference` | which types a file holds |
 //! | `pipeline` | jobs in parallel, answers in order |
 #![forbid(unsafe_code)]
 
 mod chunk;
+mod dialect;
 mod error;
+mod fault;
+mod fields;
 mod inference;
+mod json;
 mod nulls;
+mod opening;
 mod options;
 mod pipeline;
 mod reader;
@@ -32,8 +41,9 @@ mod splitter;
 mod tokenizer;
 mod value_text;
 
+pub use chunk::Reject;
 pub use error::{Error, ErrorKind, Result};
 pub use inference::Inference;
-pub use options::CsvOptions;
-pub use reader::{CsvReader, ImportReport, Progress};
+pub use options::{Format, ImportOptions};
+pub use reader::{ImportReader, ImportReport, Progress};
 pub use value_text::parse_value;

@@ -1,7 +1,8 @@
-//! How to read a CSV file.
+//! How to read a file.
 
 use esker_format::Schema;
 
+use crate::dialect::{Csv, Dialect};
 use crate::{Error, Result};
 
 /// What a chunk takes with the values that it becomes, over its text, for short numbers.
@@ -9,16 +10,35 @@ pub(crate) const CHUNK_FACTOR: usize = 5;
 /// Chunks get no smaller for want of memory.
 const CHUNK_BYTES_MIN: usize = 64 << 10;
 
-/// How to read a CSV file. [`CsvOptions::default`] expects a header, commas, and an empty field
-/// for NULL, and infers the types.
+/// How rows are written in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Format {
+    /// Fields with commas, or other delimiters, between them.
+    #[default]
+    Csv,
+    /// A JSON object a line.
+    Ndjson,
+    /// A JSON array of objects; or a JSON object whose members are the rows, by their keys.
+    Json,
+}
+
+/// How to read a file. [`ImportOptions::default`] expects CSV with a header, commas, and an empty
+/// field for NULL, and infers the types.
 ///
-/// The dialect: records end with LF or CRLF; a field that starts with `"` ends with the next `"`
-/// that is not doubled, may hold delimiters and line ends, and is never NULL; a `"` further inside
-/// a field stands for itself. Empty lines are skipped, unless the file has one column only. The
-/// text is UTF-8, with or without a byte order mark.
+/// The dialect of CSV: records end with LF or CRLF; a field that starts with `"` ends with the
+/// next `"` that is not doubled, may hold delimiters and line ends, and is never NULL; a `"`
+/// further inside a field stands for itself. Empty lines are skipped, unless the file has one
+/// column only. The text is UTF-8, with or without a byte order mark.
+///
+/// Of JSON: RFC 8259, no more. The members of a row are its fields, in any order; a field that a
+/// row has not is NULL. Numbers are taken digit by digit, never through a double, and may be
+/// written as strings; what is not a number, true or false is written as a string, as in CSV.
 #[derive(Clone, Debug)]
-pub struct CsvOptions {
+pub struct ImportOptions {
+    pub(crate) format: Format,
     pub(crate) delimiter: u8,
+    pub(crate) quote: Option<u8>,
+    pub(crate) escape: Option<u8>,
     pub(crate) header: bool,
     pub(crate) nulls: Vec<String>,
     pub(crate) schema: Option<Schema>,
@@ -29,10 +49,13 @@ pub struct CsvOptions {
     pub(crate) memory_bytes: u64,
 }
 
-impl Default for CsvOptions {
+impl Default for ImportOptions {
     fn default() -> Self {
         Self {
+            format: Format::Csv,
             delimiter: b',',
+            quote: Some(b'"'),
+            escape: None,
             header: true,
             nulls: vec![String::new()],
             schema: None,
@@ -45,7 +68,30 @@ impl Default for CsvOptions {
     }
 }
 
-impl CsvOptions {
+impl ImportOptions {
+    /// How rows are written. What is said of fields and lines below is for CSV.
+    #[must_use]
+    pub fn format(mut self, format: Format) -> Self {
+        self.format = format;
+        self
+    }
+
+    /// What stands around fields that hold delimiters or line ends, a double quote unless set;
+    /// `None`: nothing does.
+    #[must_use]
+    pub fn quote(mut self, quote: Option<u8>) -> Self {
+        self.quote = quote;
+        self
+    }
+
+    /// What makes the next byte of a quoted field stand for itself, such as a backslash. Unless
+    /// set, a quote within quotes is doubled.
+    #[must_use]
+    pub fn escape(mut self, escape: Option<u8>) -> Self {
+        self.escape = escape;
+        self
+    }
+
     /// The byte between fields: any ASCII character except quotes, line ends and NUL.
     #[must_use]
     pub fn delimiter(mut self, delimiter: u8) -> Self {
@@ -109,8 +155,8 @@ impl CsvOptions {
 
     /// About how much memory reading may take, in bytes: chunks and what is kept for inference get
     /// smaller with it, down to 64 KiB a chunk, and a record of more than half of it is refused.
-    /// 512 MiB unless set. [`CsvReader::memory_bytes`](crate::CsvReader::memory_bytes) tells what
-    /// it comes to.
+    /// 512 MiB unless set. [`ImportReader::memory_bytes`](crate::ImportReader::memory_bytes) tells
+    /// what it comes to.
     #[must_use]
     pub fn memory_bytes(mut self, bytes: u64) -> Self {
         self.memory_bytes = bytes;
@@ -125,16 +171,44 @@ impl CsvOptions {
         self.chunk_bytes = self.chunk_bytes.min(chunk.max(CHUNK_BYTES_MIN));
     }
 
+    /// The dialect; that of JSON files is known once they are open.
+    pub(crate) fn dialect(&self) -> Dialect {
+        match self.format {
+            Format::Csv => {
+                let escape = self.escape.filter(|escape| self.quote != Some(*escape));
+                Dialect::Csv(Csv { delimiter: self.delimiter, quote: self.quote, escape })
+            }
+            Format::Ndjson => Dialect::Lines,
+            Format::Json => Dialect::Array,
+        }
+    }
+
     pub(crate) fn validate(&self) -> Result<()> {
+        if self.format != Format::Csv {
+            return Ok(());
+        }
         let delimiter = char::from(self.delimiter);
-        if !self.delimiter.is_ascii() || matches!(delimiter, '"' | '\n' | '\r' | '\0') {
+        let is_plain = |byte: u8| byte.is_ascii() && !matches!(byte, b'\n' | b'\r' | b'\0');
+        let marks = [self.quote, self.escape.filter(|escape| self.quote != Some(*escape))];
+        if !is_plain(self.delimiter) || marks.contains(&Some(self.delimiter)) {
             return Err(Error::options(format!(
                 "the delimiter is one ASCII character other than a quote, a line end or NUL, \
                  found {delimiter:?}"
             )));
         }
+        if let Some(mark) = marks.into_iter().flatten().find(|mark| !is_plain(*mark)) {
+            return Err(Error::options(format!(
+                "a quote or escape is one ASCII character other than a line end or NUL, \
+                 found {:?}",
+                char::from(mark)
+            )));
+        }
+        if self.escape.is_some() && self.quote.is_none() {
+            return Err(Error::options("an escape counts within quotes, and there are none"));
+        }
+        let quote = self.quote.map_or(delimiter, char::from);
         for spelling in &self.nulls {
-            if spelling.contains(['"', '\n', '\r', delimiter]) {
+            if spelling.contains(['\n', '\r', quote, delimiter]) {
                 return Err(Error::options(format!(
                     "a spelling of NULL has no quote, line end or delimiter, found {spelling:?}"
                 )));

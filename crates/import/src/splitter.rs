@@ -1,11 +1,16 @@
 //! Cuts a stream of bytes into chunks of whole records.
 //!
-//! A line end inside quotes does not end a record, so where a record ends depends on everything
+//! CSV: a line end inside quotes does not end a record, so where one ends depends on everything
 //! before it. A chunk without any quote is cut at its last line end; one with quotes is scanned
 //! from quote to quote, by the same rules as the tokenizer's, and cut at the last line end outside.
+//!
+//! JSON: a line end within a string is not one, so that lines of objects are cut at any line end.
+//! Arrays and objects of rows are cut behind the last comma between two rows.
 
 use memchr::{memchr, memrchr};
 
+use crate::dialect::{Csv, Dialect};
+use crate::json::last_element_end;
 use crate::source::Source;
 use crate::{Error, Result};
 
@@ -19,8 +24,11 @@ pub(crate) struct Chunk {
     buffer: Vec<u8>,
     start: usize,
     end: usize,
-    /// Whether there is a quote anywhere.
+    /// Whether there is a quote of CSV anywhere.
     pub(crate) has_quotes: bool,
+    /// Whether it is the first of the file, and the last.
+    pub(crate) is_first: bool,
+    pub(crate) is_last: bool,
 }
 
 impl Chunk {
@@ -47,28 +55,37 @@ impl Chunk {
     #[cfg(test)]
     pub(crate) fn of(text: &[u8]) -> Self {
         let has_quotes = text.contains(&b'"');
-        Self { buffer: text.to_vec(), start: 0, end: text.len(), has_quotes }
+        let (buffer, end) = (text.to_vec(), text.len());
+        Self { buffer, start: 0, end, has_quotes, is_first: true, is_last: true }
     }
 }
 
 /// Makes chunks.
 pub(crate) struct Splitter {
     source: Source,
-    delimiter: u8,
+    dialect: Dialect,
     chunk_bytes: usize,
     /// The longest record, in bytes.
     record_bytes_max: usize,
     /// The start of a record that the last chunk left.
     carry: Vec<u8>,
+    at_start: bool,
     at_end: bool,
     spare: Vec<Vec<u8>>,
 }
 
 impl Splitter {
-    pub(crate) fn new(source: Source, delimiter: u8, chunk_bytes: usize) -> Self {
-        let (carry, spare) = (Vec::new(), Vec::new());
-        let record_bytes_max = RECORD_BYTES_MAX;
-        Self { source, delimiter, chunk_bytes, record_bytes_max, carry, at_end: false, spare }
+    pub(crate) fn new(source: Source, dialect: Dialect, chunk_bytes: usize) -> Self {
+        Self {
+            source,
+            dialect,
+            chunk_bytes,
+            record_bytes_max: RECORD_BYTES_MAX,
+            carry: Vec::new(),
+            at_start: true,
+            at_end: false,
+            spare: Vec::new(),
+        }
     }
 
     /// The same, with less memory for one record, though never less than for a chunk.
@@ -103,6 +120,32 @@ impl Splitter {
         chunk
     }
 
+    /// Reads the opening bracket of a JSON file: how its rows are strung together, and how many
+    /// lines end before the first.
+    pub(crate) fn open_json(&mut self) -> Result<(Dialect, u64)> {
+        let mut lines = 0;
+        let mut byte = [0];
+        loop {
+            let found = if self.source.fill(&mut byte)? == 0 { None } else { byte.first() };
+            self.dialect = match found {
+                Some(b'[') => Dialect::Array,
+                Some(b'{') => Dialect::Keyed,
+                Some(b' ' | b'\t' | b'\r') => continue,
+                Some(b'\n') => {
+                    lines += 1;
+                    continue;
+                }
+                Some(byte) => {
+                    let found = char::from(*byte);
+                    let message = format!("expected `[` or `{{`, found {found:?}");
+                    return Err(Error::data(message).on_line(lines + 1));
+                }
+                None => return Err(Error::data("the file is empty; expected `[` or `{`")),
+            };
+            return Ok((self.dialect, lines));
+        }
+    }
+
     fn read_chunk(&mut self) -> Result<Option<Chunk>> {
         if self.at_end {
             return Ok(None);
@@ -119,15 +162,20 @@ impl Splitter {
             let room = buffer.get_mut(filled..wanted).unwrap_or_default();
             filled += self.source.fill(room)?;
             let bytes = buffer.get(..filled).unwrap_or_default();
-            let has_quotes = memchr(b'"', bytes).is_some();
-            if filled < wanted {
-                self.at_end = true;
-                let chunk = Chunk { buffer, start: 0, end: filled, has_quotes };
-                return Ok((filled > 0).then_some(chunk));
-            }
-            if let Some(end) = last_record_end(bytes, self.delimiter, has_quotes) {
+            let has_quotes = match self.dialect {
+                Dialect::Csv(csv) => csv.has_quotes(bytes),
+                _ => false,
+            };
+            let is_last = filled < wanted;
+            let end = if is_last { Some(filled) } else { self.last_record_end(bytes, has_quotes) };
+            if let Some(end) = end {
+                self.at_end = is_last;
+                let is_first = std::mem::replace(&mut self.at_start, false);
                 self.carry.extend_from_slice(bytes.get(end..).unwrap_or_default());
-                return Ok(Some(Chunk { buffer, start: 0, end, has_quotes }));
+                let chunk = Chunk { buffer, start: 0, end, has_quotes, is_first, is_last };
+                // JSON has to be closed, even if nothing is left.
+                let is_wanted = end > 0 || matches!(self.dialect, Dialect::Array | Dialect::Keyed);
+                return Ok(is_wanted.then_some(chunk));
             }
             if filled >= self.record_bytes_max {
                 let most = self.record_bytes_max;
@@ -141,6 +189,16 @@ impl Splitter {
     }
 }
 
+impl Splitter {
+    fn last_record_end(&self, bytes: &[u8], has_quotes: bool) -> Option<usize> {
+        match self.dialect {
+            Dialect::Csv(csv) if has_quotes => last_quoted_record_end(bytes, csv),
+            Dialect::Csv(_) | Dialect::Lines => memrchr(b'\n', bytes).map(|at| at + 1),
+            Dialect::Array | Dialect::Keyed => last_element_end(bytes),
+        }
+    }
+}
+
 /// Makes a buffer at least `len` long, without writing twice what it has.
 fn grow(buffer: &mut Vec<u8>, len: usize) {
     if buffer.len() < len {
@@ -149,41 +207,27 @@ fn grow(buffer: &mut Vec<u8>, len: usize) {
 }
 
 /// The position after the last line end that is not within quotes.
-fn last_record_end(bytes: &[u8], delimiter: u8, has_quotes: bool) -> Option<usize> {
+fn last_quoted_record_end(bytes: &[u8], csv: Csv) -> Option<usize> {
     let after = |from: usize, part: &[u8]| memrchr(b'\n', part).map(|at| from + at + 1);
-    if !has_quotes {
-        return after(0, bytes);
-    }
+    let quote = csv.quote?;
     let mut end = None;
     let mut position = 0;
     loop {
         let rest = bytes.get(position..).unwrap_or_default();
-        let Some(quote) = memchr(b'"', rest) else {
+        let Some(ahead) = memchr(quote, rest) else {
             return after(position, rest).or(end);
         };
-        end = after(position, rest.get(..quote).unwrap_or_default()).or(end);
-        let quote = position + quote;
-        let before = quote.checked_sub(1).and_then(|at| bytes.get(at));
-        let opens = before.is_none_or(|b| *b == delimiter || *b == b'\n');
-        position = quote + 1;
+        end = after(position, rest.get(..ahead).unwrap_or_default()).or(end);
+        let found = position + ahead;
+        let before = found.checked_sub(1).and_then(|at| bytes.get(at));
+        let opens = before.is_none_or(|b| *b == csv.delimiter || *b == b'\n');
+        position = found + 1;
         if opens {
-            match closing_quote(bytes, quote) {
+            match csv.closing_quote(bytes, found) {
                 Some(closing) => position = closing + 1,
                 None => return end,
             }
         }
-    }
-}
-
-/// The position of the quote that closes the one at `opening`.
-pub(crate) fn closing_quote(bytes: &[u8], opening: usize) -> Option<usize> {
-    let mut position = opening + 1;
-    loop {
-        let quote = position + memchr(b'"', bytes.get(position..)?)?;
-        if bytes.get(quote + 1) != Some(&b'"') {
-            return Some(quote);
-        }
-        position = quote + 2;
     }
 }
 

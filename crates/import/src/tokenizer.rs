@@ -15,7 +15,7 @@
 
 use memchr::{memchr2, memrchr};
 
-use crate::splitter::closing_quote;
+use crate::dialect::Csv;
 
 /// Rows in a block.
 pub(crate) const BLOCK_ROWS: usize = 1024;
@@ -31,13 +31,22 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    fn new(start: usize, end: usize) -> Self {
+    pub(crate) fn new(start: usize, end: usize) -> Self {
         Self { start: start as u32, end: end as u32 }
     }
 
     /// The position of the first byte.
     pub(crate) fn start(self) -> usize {
         self.start as usize
+    }
+
+    /// The position after the last byte.
+    pub(crate) fn end(self) -> usize {
+        self.end as usize
+    }
+
+    pub(crate) fn is_empty(self) -> bool {
+        self.start == self.end
     }
 
     /// The field, as it stands in the file.
@@ -64,12 +73,18 @@ pub(crate) enum FaultKind {
     Unclosed,
     /// Something stands between a closing quote and the next delimiter.
     AfterQuote,
+    /// JSON goes on otherwise than with this.
+    Expected(&'static str),
+    /// A name, this long, that is no field of the table.
+    UnknownField(usize),
+    /// A second value for this field.
+    Twice(usize),
 }
 
 /// Walks through a chunk.
 pub(crate) struct Tokenizer<'a> {
     bytes: &'a [u8],
-    delimiter: u8,
+    csv: Csv,
     columns: usize,
     has_quotes: bool,
     position: usize,
@@ -78,8 +93,8 @@ pub(crate) struct Tokenizer<'a> {
 }
 
 impl<'a> Tokenizer<'a> {
-    pub(crate) fn new(bytes: &'a [u8], delimiter: u8, columns: usize, has_quotes: bool) -> Self {
-        Self { bytes, delimiter, columns, has_quotes, position: 0, plain_lines: 0 }
+    pub(crate) fn new(bytes: &'a [u8], csv: Csv, columns: usize, has_quotes: bool) -> Self {
+        Self { bytes, csv, columns, has_quotes, position: 0, plain_lines: 0 }
     }
 
     /// How many bytes have been walked through.
@@ -100,9 +115,22 @@ impl<'a> Tokenizer<'a> {
         if self.has_quotes { self.quoted_block(spans) } else { self.plain_block(spans) }
     }
 
+    /// Goes on behind the record that is none; where it stands. `None` when nobody can tell where
+    /// it ends.
+    pub(crate) fn skip(&mut self, fault: Fault) -> Option<Span> {
+        if fault.kind == FaultKind::Unclosed {
+            return None;
+        }
+        let start = self.position;
+        let end = self.csv.record_end(self.bytes, start).unwrap_or(self.bytes.len());
+        self.plain_lines += lines_before(&self.bytes[start..end], end - start);
+        self.position = end;
+        Some(Span::new(start, end))
+    }
+
     fn plain_block(&mut self, spans: &mut Vec<Span>) -> Result<(), Fault> {
         let bytes = self.bytes;
-        let (delimiters, line_ends) = (repeat(self.delimiter), repeat(b'\n'));
+        let (delimiters, line_ends) = (repeat(self.csv.delimiter), repeat(b'\n'));
         let (mut start, mut columns_found, mut rows) = (self.position, 0, 0);
         let mut at = start;
         while at < bytes.len() {
@@ -114,7 +142,7 @@ impl<'a> Tokenizer<'a> {
             if hits == 0 {
                 at += 8;
                 if at - start > LONG_FIELD_BYTES && at < bytes.len() {
-                    let rest = memchr2(self.delimiter, b'\n', &bytes[at..]);
+                    let rest = memchr2(self.csv.delimiter, b'\n', &bytes[at..]);
                     at = rest.map_or(bytes.len(), |ahead| at + ahead);
                 }
                 continue;
@@ -176,7 +204,7 @@ impl<'a> Tokenizer<'a> {
     fn count_fault(&self, spans: &mut Vec<Span>, columns_found: usize) -> Fault {
         spans.truncate(spans.len() - columns_found);
         let mut record = Vec::new();
-        match read_record(self.bytes, self.position, self.delimiter, &mut record) {
+        match read_record(self.bytes, self.position, self.csv, &mut record) {
             Err(fault) => fault,
             Ok(_) => {
                 let kind = FaultKind::FieldCount(record.len());
@@ -189,7 +217,7 @@ impl<'a> Tokenizer<'a> {
         let mut rows = 0;
         while rows < BLOCK_ROWS && self.position < self.bytes.len() {
             let before = spans.len();
-            let next = read_record(self.bytes, self.position, self.delimiter, spans);
+            let next = read_record(self.bytes, self.position, self.csv, spans);
             let next = next.inspect_err(|_| spans.truncate(before))?;
             match &spans[before..] {
                 [only] if self.columns > 1 && only.start == only.end => spans.truncate(before),
@@ -209,19 +237,19 @@ impl<'a> Tokenizer<'a> {
 pub(crate) fn read_record(
     bytes: &[u8],
     mut position: usize,
-    delimiter: u8,
+    csv: Csv,
     spans: &mut Vec<Span>,
 ) -> Result<usize, Fault> {
     loop {
         let start = position;
-        let end = if bytes.get(start) == Some(&b'"') {
-            let closing = closing_quote(bytes, start);
+        let end = if csv.opens(bytes.get(start)) {
+            let closing = csv.closing_quote(bytes, start);
             closing.ok_or(Fault { position: start, kind: FaultKind::Unclosed })? + 1
         } else {
-            memchr2(delimiter, b'\n', &bytes[start..]).map_or(bytes.len(), |at| start + at)
+            memchr2(csv.delimiter, b'\n', &bytes[start..]).map_or(bytes.len(), |at| start + at)
         };
         match &bytes[end..] {
-            [byte, ..] if *byte == delimiter => {
+            [byte, ..] if *byte == csv.delimiter => {
                 spans.push(Span::new(start, end));
                 position = end + 1;
             }
@@ -255,20 +283,20 @@ pub(crate) fn lines_before(bytes: &[u8], position: usize) -> u64 {
     memchr::memchr_iter(b'\n', &bytes[..position]).count() as u64
 }
 
-fn repeat(byte: u8) -> u64 {
+pub(crate) fn repeat(byte: u8) -> u64 {
     u64::from(byte) * 0x0101_0101_0101_0101
 }
 
 /// The high bit of every byte of `word` that equals the byte repeated in `pattern`.
 #[inline]
-fn matches(word: u64, pattern: u64) -> u64 {
+pub(crate) fn matches(word: u64, pattern: u64) -> u64 {
     const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
     let differing = word ^ pattern;
     !(((differing & LOW) + LOW) | differing | LOW)
 }
 
 /// Fewer than eight bytes, filled up with NUL, which is never looked for.
-fn last_word(bytes: &[u8]) -> u64 {
+pub(crate) fn last_word(bytes: &[u8]) -> u64 {
     let mut word = [0; 8];
     word[..bytes.len()].copy_from_slice(bytes);
     u64::from_le_bytes(word)

@@ -1,6 +1,7 @@
 //! Answers for other programs, in the dialect that `esker load` reads: NULL is nothing, an empty
 //! text is `""`.
 
+use std::borrow::Cow;
 use std::io::{Result, Write};
 
 use esker::ValueRef;
@@ -30,10 +31,16 @@ fn write_field(out: &mut dyn Write, position: usize, value: ValueRef<'_>) -> Res
     }
     match value {
         ValueRef::Null => Ok(()),
-        ValueRef::Text(text) if text.is_empty() || text.contains([',', '"', '\n', '\r']) => {
-            write!(out, "\"{}\"", text.replace('"', "\"\""))
-        }
+        ValueRef::Text(text) => out.write_all(csv_text(text).as_bytes()),
         ValueRef::Bytes([]) => out.write_all(b"\"\""),
         value => write!(out, "{value}"),
     }
+}
+
+/// A text as a field: in quotes where it needs them.
+pub(crate) fn csv_text(text: &str) -> Cow<'_, str> {
+    if text.is_empty() || text.contains([',', '"', '\n', '\r']) {
+        return Cow::Owned(format!("\"{}\"", text.replace('"', "\"\"")));
+    }
+    Cow::Borrowed(text)
 }

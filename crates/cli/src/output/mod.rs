@@ -39,6 +39,7 @@ where
     }
 }
 
+pub(crate) use csv::csv_text;
 pub(crate) use table::{plain_table, printable};
 
 #[cfg(test)]

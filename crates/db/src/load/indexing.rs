@@ -7,7 +7,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use esker_format::{Batch, Column, ValueRef};
+use esker_format::{Batch, Column, ColumnSlice, ValueRef};
 use esker_table::Location;
 use esker_table::Table as TableCore;
 use esker_table::segment::Segment;
@@ -60,6 +60,59 @@ pub(super) fn index_segment(shared: &Shared, batch: &Batch, id: u64) -> Result<(
         engine.environment.tasks.pause();
     }
     Ok(())
+}
+
+/// Takes the rows out of a batch whose keys somebody has, or that an earlier row of the load has;
+/// returns how many. Who gets a key afterwards stands in the way of the load, as always.
+pub(super) fn leave_out_known(shared: &Shared, batch: &mut Batch) -> Result<u64> {
+    let known = known_rows(shared, batch)?;
+    let left_out = known.iter().filter(|known| **known).count();
+    if left_out == 0 {
+        return Ok(0);
+    }
+    for column in &mut batch.columns {
+        let mut kept = Column::empty(column.data_type);
+        let mut row = 0;
+        for run in known.chunk_by(|a, b| a == b) {
+            if run.first() == Some(&false) {
+                kept.append(&ColumnSlice::from(&*column).rows(row, row + run.len()))?;
+            }
+            row += run.len();
+        }
+        *column = kept;
+    }
+    Ok(left_out as u64)
+}
+
+fn known_rows(shared: &Shared, batch: &Batch) -> Result<Vec<bool>> {
+    let engine = &shared.table.engine;
+    let keys = BatchKeys::new(shared, batch);
+    let mut entries: Vec<(u64, usize)> =
+        (0..batch.len()).map(|row| (keys.hash(row), row)).collect();
+    entries.sort_unstable();
+    let mut known = vec![false; batch.len()];
+    let mut mark = |row: usize| known.get_mut(row).map_or((), |known| *known = true);
+    for run in entries.chunk_by(|a, b| a.0 == b.0) {
+        for (position, (_, row)) in run.iter().enumerate() {
+            let earlier = run.get(..position).unwrap_or_default();
+            if earlier.iter().any(|(_, other)| keys.key(*other) == keys.key(*row)) {
+                mark(*row);
+            }
+        }
+    }
+    for chunk in entries.chunks(LOCKED_BATCH) {
+        let mut catalogue = engine.lock_for_change()?;
+        entry(&mut catalogue, shared.core.id())?;
+        let (view, own) = (shared.core.view(), shared.segments());
+        for (hash, row) in chunk {
+            // The rows are in no unit yet.
+            match keys.check_free(&view, &own, *hash, *row, u64::MAX) {
+                Err(e) if e.kind() == ErrorKind::AlreadyExists => mark(*row),
+                other => other?,
+            }
+        }
+    }
+    Ok(known)
 }
 
 fn row_of(word: u64) -> usize {

@@ -42,7 +42,7 @@ const SMALL_ROWS_COST: u64 = 16 << 20;
 /// What a load did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct LoadReport {
-    /// Rows that were added.
+    /// Rows that were added: those of [`Load::rows`] that were not left out.
     pub rows: u64,
     /// Segments that were written; 0 when the rows went through the log.
     pub segments: usize,
@@ -88,6 +88,18 @@ impl Load {
 
     fn schema(&self) -> &Schema {
         &self.shared.schema
+    }
+
+    /// From now on leaves rows out whose keys exist, in the table or in an earlier row, instead of
+    /// failing. To be called before the first row. What is written beside the load is written by
+    /// one thread then, since the first of two rows with one key is the one that stays.
+    pub fn skip_existing(&mut self) {
+        if let Some(shared) = Arc::get_mut(&mut self.shared)
+            && !shared.schema.key_positions().is_empty()
+        {
+            shared.skips = true;
+            self.budget.workers = 1;
+        }
     }
 
     /// How many rows have been given so far.
@@ -260,6 +272,10 @@ impl Load {
         engine.sync_segment_dir()?;
         engine.environment.tasks.pause();
         let segments = self.shared.segments();
+        let rows = self.rows - self.shared.left_out();
+        if segments.is_empty() {
+            return Ok(LoadReport::default());
+        }
         let ticket = {
             let mut catalogue = engine.lock_for_change()?;
             let table = self.shared.core.id();
@@ -270,15 +286,15 @@ impl Load {
             let ticket = engine.append_edit(&edit)?;
             entry(&mut catalogue, table)?.changed_at = ticket.commit();
             self.shared.commit.store(ticket.commit(), Ordering::Release);
-            let rows = i64::try_from(self.rows).unwrap_or_default();
-            self.shared.core.add_live_rows(rows);
+            let live_rows = i64::try_from(rows).unwrap_or_default();
+            self.shared.core.add_live_rows(live_rows);
             engine.watermarks.publish(ticket.commit());
             ticket
         };
         self.finished = true;
         engine.wake_maintenance();
         engine.acknowledge(ticket)?;
-        Ok(LoadReport { rows: self.rows, segments: segments.len(), commit: ticket.commit() })
+        Ok(LoadReport { rows, segments: segments.len(), commit: ticket.commit() })
     }
 
     /// Do the gathered rows go through the log? Counts what they take then.
@@ -305,12 +321,13 @@ impl Load {
         let table = &self.shared.table;
         if self.schema().key_positions().is_empty() {
             table.engine.commit_batch(&self.shared.current(), &batch)?;
-        } else {
-            let row = |i| batch.columns.iter().map(|c| c.value(i).to_owned()).collect();
-            let rows: Vec<Vec<Value>> = (0..batch.len()).map(row).collect();
-            table.put_rows(&self.shared.current(), &rows, OnConflict::Fail)?;
+            return Ok(LoadReport { rows: self.rows, ..LoadReport::default() });
         }
-        Ok(LoadReport { rows: self.rows, ..LoadReport::default() })
+        let row = |i| batch.columns.iter().map(|c| c.value(i).to_owned()).collect();
+        let rows: Vec<Vec<Value>> = (0..batch.len()).map(row).collect();
+        let on_conflict = if self.shared.skips { OnConflict::Skip } else { OnConflict::Fail };
+        let rows = table.put_rows(&self.shared.current(), &rows, on_conflict)?;
+        Ok(LoadReport { rows, ..LoadReport::default() })
     }
 
     /// Takes index entries, segments and files away again.

@@ -32,6 +32,8 @@ pub(super) struct Shared {
     pub commit: Arc<AtomicU64>,
     /// The newest commit when the load started.
     pub started_at: u64,
+    /// Rows are left out whose keys exist.
+    pub skips: bool,
     state: Mutex<State>,
     /// Signalled when a worker has finished.
     progress: Event,
@@ -42,6 +44,8 @@ struct State {
     running: usize,
     segments: Vec<Arc<Segment>>,
     error: Option<Error>,
+    /// Rows whose keys existed.
+    left_out: u64,
     /// Memory of batches that have been written: fresh memory costs more than a copy into it.
     spare: Vec<(Batch, Reservation)>,
 }
@@ -52,9 +56,19 @@ impl Shared {
         let checks = table.engine.checks(&current)?;
         let Current { core, schema } = current;
         let commit = Arc::new(AtomicU64::new(u64::MAX));
-        let state = Mutex::default();
+        let (skips, state) = (false, Mutex::default());
         let progress = Event::new();
-        Ok(Arc::new(Self { table, core, schema, checks, commit, started_at, state, progress }))
+        Ok(Arc::new(Self {
+            table,
+            core,
+            schema,
+            checks,
+            commit,
+            started_at,
+            skips,
+            state,
+            progress,
+        }))
     }
 
     /// What rows are gathered for.
@@ -73,6 +87,11 @@ impl Shared {
     /// The segments written so far.
     pub fn segments(&self) -> Vec<Arc<Segment>> {
         self.state().segments.clone()
+    }
+
+    /// How many rows were left out so far.
+    pub fn left_out(&self) -> u64 {
+        self.state().left_out
     }
 
     /// Gives the segments up: the load is over.
@@ -132,6 +151,15 @@ impl Shared {
             }
             self.engine().environment.tasks.wait(&self.progress, seen);
         }
+    }
+
+    /// Writes the rows that are wanted.
+    fn write_wanted(&self, batch: &mut Batch, first_row_id: u64) -> Result<()> {
+        if self.skips {
+            let left_out = indexing::leave_out_known(self, batch)?;
+            self.state().left_out += left_out;
+        }
+        if batch.is_empty() { Ok(()) } else { self.write(batch, first_row_id) }
     }
 
     /// Writes a segment, registers it invisibly and indexes its keys.
@@ -231,8 +259,8 @@ impl Task for Worker {
     fn step(&mut self) -> Step {
         // Both go when this panics: first the rows, then the count.
         let Some(running) = self.running.take() else { return Step::Done };
-        let Some(gathered) = self.gathered.take() else { return Step::Done };
-        let result = running.shared.write(&gathered.batch, self.first_row_id);
+        let Some(mut gathered) = self.gathered.take() else { return Step::Done };
+        let result = running.shared.write_wanted(&mut gathered.batch, self.first_row_id);
         running.end(result, gathered.into_spare());
         Step::Done
     }

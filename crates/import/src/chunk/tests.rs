@@ -1,10 +1,13 @@
 use super::*;
+use crate::dialect::Csv;
 use crate::schema_text;
 
 fn layout(schema: &str) -> Layout {
     let schema = schema_text::parse(schema).unwrap();
     Layout {
-        delimiter: b',',
+        dialect: Dialect::Csv(Csv::commas()),
+        names: Names::default(),
+        key: None,
         nulls: Nulls::new(&[String::new(), "NA".to_owned()]),
         sources: (0..schema.fields().len()).collect(),
         columns: schema.fields().iter().map(|f| f.name.clone()).collect(),
@@ -15,8 +18,8 @@ fn layout(schema: &str) -> Layout {
 
 fn rows(schema: &str, text: &[u8]) -> std::result::Result<Vec<String>, String> {
     let layout = layout(schema);
-    let (batch, _) =
-        parse(&layout, Chunk::of(text)).rows.map_err(|e| format!("{e} ({:?})", e.line()))?;
+    let parsed = parse(&layout, Chunk::of(text), false);
+    let batch = parsed.rows.map_err(|e| format!("{e} ({:?})", e.line()))?.batch;
     let row = |i| {
         let values = batch.columns.iter().map(|c| c.value(i).to_string());
         values.collect::<Vec<_>>().join("|")
@@ -49,7 +52,8 @@ fn quoted_fields_are_never_null() {
 fn null_marks_come_only_with_nulls() {
     let text: String =
         (0..3000).map(|i| format!("{i},{}\n", if i == 2500 { "NA" } else { "1" })).collect();
-    let batch = parse(&layout("a i64, b i64"), Chunk::of(text.as_bytes())).rows.unwrap().0;
+    let batch = parse(&layout("a i64, b i64"), Chunk::of(text.as_bytes()), false);
+    let batch = batch.rows.unwrap().batch;
     assert_eq!(batch.columns[0].nulls, None);
     let marks = batch.columns[1].nulls.as_ref().unwrap();
     assert_eq!((marks.len(), marks.iter().map(|m| usize::from(*m)).sum()), (3000, 1usize));
@@ -103,7 +107,7 @@ fn columns_come_in_the_order_of_the_schema() {
     let mut layout = layout("b text, a i64");
     layout.columns.reverse();
     layout.sources = vec![1, 0];
-    let batch = parse(&layout, Chunk::of(b"1,x\n2,y\n")).rows.unwrap().0;
+    let batch = parse(&layout, Chunk::of(b"1,x\n2,y\n"), false).rows.unwrap().batch;
     assert_eq!(batch.columns[0].value(1).to_string(), "y");
     assert_eq!(batch.columns[1].value(1).to_string(), "2");
 }

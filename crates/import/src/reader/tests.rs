@@ -6,12 +6,12 @@ use proptest::prelude::*;
 use super::*;
 use crate::schema_text;
 
-fn open(text: &[u8], options: CsvOptions) -> Result<CsvReader> {
+fn open(text: &[u8], options: ImportOptions) -> Result<ImportReader> {
     let bytes = Cursor::new(text.to_vec());
-    CsvReader::from_reader(&Environment::os(), "f.csv", bytes, Some(text.len() as u64), options)
+    ImportReader::from_reader(&Environment::os(), "f.csv", bytes, Some(text.len() as u64), options)
 }
 
-fn rows_of(reader: CsvReader) -> Result<Vec<Vec<Value>>> {
+fn rows_of(reader: ImportReader) -> Result<Vec<Vec<Value>>> {
     let mut rows = Vec::new();
     reader.read(|batch, _| {
         let row = |i| batch.columns.iter().map(|c| c.value(i).to_owned()).collect::<Vec<_>>();
@@ -21,20 +21,22 @@ fn rows_of(reader: CsvReader) -> Result<Vec<Vec<Value>>> {
     Ok(rows)
 }
 
-fn read(text: &str, options: CsvOptions) -> Result<(String, Vec<Vec<Value>>)> {
+fn read(text: &str, options: ImportOptions) -> Result<(String, Vec<Vec<Value>>)> {
     let reader = open(text.as_bytes(), options)?;
     Ok((schema_text::write(reader.schema()), rows_of(reader)?))
 }
 
-fn error(text: &str, options: CsvOptions) -> String {
+fn error(text: &str, options: ImportOptions) -> String {
     read(text, options).unwrap_err().to_string()
 }
 
 #[test]
 fn infers_and_reads() {
-    let (schema, rows) =
-        read("\u{feff}id,name,score\r\n1,Anna,\r\n2,Bo,1.5\r\n", CsvOptions::default().key(["id"]))
-            .unwrap();
+    let (schema, rows) = read(
+        "\u{feff}id,name,score\r\n1,Anna,\r\n2,Bo,1.5\r\n",
+        ImportOptions::default().key(["id"]),
+    )
+    .unwrap();
     assert_eq!(schema, "id i64 not null, name text not null, score f64, primary key (id)");
     assert_eq!(rows[0], [1i64.into(), "Anna".into(), Value::Null]);
     assert_eq!(rows[1], [2i64.into(), "Bo".into(), 1.5.into()]);
@@ -42,14 +44,15 @@ fn infers_and_reads() {
 
 #[test]
 fn headers_alone_and_files_without_headers() {
-    let (schema, rows) = read("a,b\n", CsvOptions::default()).unwrap();
+    let (schema, rows) = read("a,b\n", ImportOptions::default()).unwrap();
     assert_eq!((schema.as_str(), rows.len()), ("a text, b text", 0));
     let (schema, rows) =
-        read("\n1;x\n2;y", CsvOptions::default().header(false).delimiter(b';')).unwrap();
+        read("\n1;x\n2;y", ImportOptions::default().header(false).delimiter(b';')).unwrap();
     assert_eq!(schema, "column1 i64 not null, column2 text not null");
     assert_eq!(rows.len(), 2);
     let declared = schema_text::parse("x i8, y text").unwrap();
-    let (schema, _) = read("1,x\n", CsvOptions::default().header(false).schema(declared)).unwrap();
+    let (schema, _) =
+        read("1,x\n", ImportOptions::default().header(false).schema(declared)).unwrap();
     assert_eq!(schema, "x i8, y text");
 }
 
@@ -62,21 +65,21 @@ fn empty_lines_at_the_front_do_not_depend_on_chunks() {
         ("\n\nname\nx\n", true),
         ("\n\na,b\n", false),
     ] {
-        let read = |bytes| read(text, CsvOptions::default().header(header).chunk_bytes(bytes));
+        let read = |bytes| read(text, ImportOptions::default().header(header).chunk_bytes(bytes));
         let whole = read(1 << 20).unwrap();
         for bytes in 1..8 {
             assert_eq!(read(bytes).unwrap(), whole, "{text:?} in chunks of {bytes}");
         }
     }
-    let (_, rows) = read("\nx\ny\n", CsvOptions::default().header(false)).unwrap();
+    let (_, rows) = read("\nx\ny\n", ImportOptions::default().header(false)).unwrap();
     assert_eq!(rows.len(), 3, "an empty line is a row of one empty field");
-    let error = error("\n\n\"x", CsvOptions::default().chunk_bytes(1));
+    let error = error("\n\n\"x", ImportOptions::default().chunk_bytes(1));
     assert!(error.starts_with("f.csv:3: "), "{error}");
 }
 
 #[test]
 fn a_schema_matches_columns_by_name() {
-    let declared = || CsvOptions::default().schema(schema_text::parse("b text, a u8").unwrap());
+    let declared = || ImportOptions::default().schema(schema_text::parse("b text, a u8").unwrap());
     let (_, rows) = read("a,b\n1,x\n", declared()).unwrap();
     assert_eq!(rows[0], ["x".into(), Value::Uint(1)]);
     assert_eq!(
@@ -88,7 +91,7 @@ fn a_schema_matches_columns_by_name() {
 
 #[test]
 fn bad_files_are_refused_with_their_place() {
-    let default = CsvOptions::default;
+    let default = ImportOptions::default;
     assert_eq!(error("", default()), "f.csv: the file is empty; expected a header line");
     assert_eq!(error("a,a\n", default()), "f.csv:1: the header names column \"a\" twice");
     assert!(
@@ -131,7 +134,7 @@ fn lines_count_across_chunks_and_records() {
     text.push_str("oops,1\n");
     for chunk_bytes in [1, 100, 5000, 1 << 20] {
         let schema = schema_text::parse("a i64, b text").unwrap();
-        let options = CsvOptions::default().schema(schema).chunk_bytes(chunk_bytes);
+        let options = ImportOptions::default().schema(schema).chunk_bytes(chunk_bytes);
         let found = error(&text, options);
         assert!(found.starts_with("f.csv:2002: column 1 \"a\": expected i64"), "{found}");
     }
@@ -141,14 +144,14 @@ fn lines_count_across_chunks_and_records() {
 fn a_sample_may_be_contradicted_later() {
     let mut text = String::from("a,b\n");
     (0..500).for_each(|i| text.push_str(&format!("{i},1\n")));
-    let sampled = || CsvOptions::default().chunk_bytes(100).whole_bytes_max(200).sample_rows(50);
+    let sampled = || ImportOptions::default().chunk_bytes(100).whole_bytes_max(200).sample_rows(50);
     let (schema, rows) = read(&text, sampled().key(["a"])).unwrap();
     assert_eq!((schema.as_str(), rows.len()), ("a i64 not null, b i64, primary key (a)", 500));
     text.push_str("500,1.5\n");
     let found = error(&text, sampled());
     assert!(found.starts_with("f.csv:502: column 2 \"b\": expected i64"), "{found}");
     assert!(found.contains("inferred from the first"), "{found}");
-    let whole = CsvOptions::default().chunk_bytes(100);
+    let whole = ImportOptions::default().chunk_bytes(100);
     assert_eq!(read(&text, whole).unwrap().0, "a i64 not null, b f64 not null");
 }
 
@@ -166,7 +169,7 @@ fn the_consumer_may_stop() {
     }
     let text: String = (0..10_000).map(|i| format!("{i}\n")).collect();
     let reader =
-        open(text.as_bytes(), CsvOptions::default().header(false).chunk_bytes(10)).unwrap();
+        open(text.as_bytes(), ImportOptions::default().header(false).chunk_bytes(10)).unwrap();
     let mut batches = 0;
     let stopped = reader.read(|_, _| {
         batches += 1;
@@ -187,7 +190,7 @@ fn compressed_files() {
     gzip.write_all(text.as_bytes()).unwrap();
     let gzip = gzip.finish().unwrap();
     let zstd = zstd::encode_all(text.as_bytes(), 1).unwrap();
-    let options = || CsvOptions::default().header(false).chunk_bytes(4096);
+    let options = || ImportOptions::default().header(false).chunk_bytes(4096);
     let plain = rows_of(open(text.as_bytes(), options()).unwrap()).unwrap();
     assert_eq!(plain.len(), 100_000);
     for packed in [&gzip, &zstd] {
@@ -208,7 +211,7 @@ fn compressed_files() {
 fn progress_and_report_add_up() {
     let text: String = (0..1000).map(|i| format!("{i}\n")).collect();
     let reader =
-        open(text.as_bytes(), CsvOptions::default().header(false).chunk_bytes(64)).unwrap();
+        open(text.as_bytes(), ImportOptions::default().header(false).chunk_bytes(64)).unwrap();
     let (mut rows, mut last) = (0, None);
     let report = reader.read(|batch, progress| {
         rows += batch.len() as u64;
@@ -227,8 +230,8 @@ fn progress_and_report_add_up() {
 fn little_memory_makes_small_chunks_and_refuses_long_records() {
     let line = format!("{},1\n", "x".repeat(1_000));
     let text = format!("name,number\n{}", line.repeat(4_000));
-    let ample = open(text.as_bytes(), CsvOptions::default()).unwrap();
-    let options = || CsvOptions::default().memory_bytes(2 << 20);
+    let ample = open(text.as_bytes(), ImportOptions::default()).unwrap();
+    let options = || ImportOptions::default().memory_bytes(2 << 20);
     let small = open(text.as_bytes(), options()).unwrap();
     assert!(small.memory_bytes() < ample.memory_bytes() / 4, "{}", small.memory_bytes());
     let mut batches = 0;
@@ -247,7 +250,8 @@ fn little_memory_makes_small_chunks_and_refuses_long_records() {
 #[test]
 fn a_file_that_is_not_there() {
     let path = Path::new("no/such/file.csv");
-    let error = CsvReader::open(&Environment::os(), path, CsvOptions::default()).err().unwrap();
+    let error =
+        ImportReader::open(&Environment::os(), path, ImportOptions::default()).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::NotFound);
     assert!(error.to_string().contains("no/such/file.csv"), "{error}");
 }
@@ -336,7 +340,7 @@ proptest! {
     fn any_table_comes_back_however_it_is_written(table in table(), style in style()) {
         let columns = table[0].len();
         let fields: Vec<_> = (0..columns).map(|n| format!("c{n} text")).collect();
-        let options = CsvOptions::default()
+        let options = ImportOptions::default()
             .header(false)
             .delimiter(style.delimiter)
             .nulls(["NA"])
@@ -358,7 +362,7 @@ proptest! {
         chunk_bytes in 1usize..20,
     ) {
         let schema = || schema_text::parse("a text, b text").unwrap();
-        let options = || CsvOptions::default().header(false).nulls(["-"]).schema(schema());
+        let options = || ImportOptions::default().header(false).nulls(["-"]).schema(schema());
         let outcome = |options| open(text.as_bytes(), options).and_then(rows_of)
             .map_err(|e| e.to_string());
         let found = outcome(options());

@@ -2,7 +2,7 @@ use super::*;
 
 fn chunks(text: &[u8], chunk_bytes: usize) -> Vec<Vec<u8>> {
     let source = Source::new(Box::new(std::io::Cursor::new(text.to_vec())), None).unwrap();
-    let mut splitter = Splitter::new(source, b',', chunk_bytes);
+    let mut splitter = Splitter::new(source, Dialect::Csv(Csv::commas()), chunk_bytes);
     let mut chunks = Vec::new();
     while let Some(chunk) = splitter.next_chunk().unwrap() {
         chunks.push(chunk.bytes().to_vec());

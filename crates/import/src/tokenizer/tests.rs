@@ -3,7 +3,7 @@ use super::*;
 /// All fields as they stand in the file, row by row, with the fault that ends them.
 fn rows(text: &str, columns: usize, has_quotes: bool) -> (Vec<Vec<String>>, Option<Fault>) {
     let bytes = text.as_bytes();
-    let mut tokenizer = Tokenizer::new(bytes, b',', columns, has_quotes);
+    let mut tokenizer = Tokenizer::new(bytes, Csv::commas(), columns, has_quotes);
     let (mut rows, mut spans) = (Vec::new(), Vec::new());
     loop {
         let fault = tokenizer.next_block(&mut spans).err();

@@ -1,0 +1,220 @@
+//! `esker load DB TABLE FILE…`.
+//!
+//! | module | what it defines |
+//! |---|---|
+//! | `input` | which files are loaded, and how they are read |
+//! | `sink` | where their rows go |
+//! | `rejects` | where rows go that do not fit |
+
+mod input;
+mod rejects;
+mod sink;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use esker::{Database, ErrorKind, Table};
+use esker_import::{ImportReader, Progress, schema_text};
+use esker_vfs::Environment;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::arguments::{LoadArguments, OnDuplicate, OnError};
+use crate::failure::{Failure, Result, Status};
+use crate::{Console, units};
+use rejects::Rejects;
+use sink::Sink;
+
+/// What becomes of rows that cannot be added.
+struct Policy {
+    on_duplicate: OnDuplicate,
+    /// `None`: they stop the load.
+    rejects: Option<Rejects>,
+}
+
+/// What a load did.
+pub(crate) struct Loaded {
+    /// Rows that were added, or took the place of others.
+    pub(crate) rows: u64,
+    /// Rows whose keys existed.
+    skipped: u64,
+    /// Rows that did not fit.
+    rejected: u64,
+    /// Where these are.
+    rejects: Option<PathBuf>,
+}
+
+pub(crate) fn run(arguments: &LoadArguments, console: &mut Console<'_>) -> Result<()> {
+    let environment = Environment::os();
+    let started_ns = environment.clock.monotonic_ns();
+    let name = arguments.table.as_str();
+    let exists = environment.files.exists(&arguments.db)?;
+    let database = if exists { Some(Database::open(&arguments.db)?) } else { None };
+    let table = find_table(database.as_ref(), arguments)?;
+    let rejects = match (arguments.on_error, arguments.rejects.as_deref()) {
+        (OnError::Skip, path) => Some(Rejects::new(&environment, path)?),
+        (OnError::Stop, None) => None,
+        (OnError::Stop, Some(_)) => {
+            return Err(Failure::usage("--rejects: only --on-error skip leaves rows out"));
+        }
+    };
+    let policy = Policy { on_duplicate: arguments.on_duplicate, rejects };
+    let existing = table.as_ref().map(|t| t.schema());
+    let reader = input::open(&environment, arguments, existing.as_deref())?;
+    show_schema(console, name, &reader)?;
+    let database = match database {
+        Some(database) => database,
+        None => Database::open(&arguments.db)?,
+    };
+    // When this fails, a new database stays, without a table: another process may have made it
+    // since it was looked for, and may be about to use it, so it is nobody's to remove.
+    let loaded = match table {
+        Some(table) => load_rows(&table, reader, policy),
+        None => load_new(&database, name, reader, policy),
+    };
+    let closed = database.close().map_err(Failure::from);
+    let report = loaded?;
+    closed?;
+    let elapsed = Duration::from_nanos(environment.clock.monotonic_ns() - started_ns);
+    writeln!(console.out, "{}", report.summary(name, elapsed))?;
+    Ok(())
+}
+
+/// The table to add to; `None` when it is to be made.
+fn find_table(database: Option<&Database>, arguments: &LoadArguments) -> Result<Option<Table>> {
+    let name = &arguments.table;
+    let found = match database.map(|d| d.table(name)) {
+        None => None,
+        Some(Ok(table)) => Some(table),
+        Some(Err(e)) if e.kind() == ErrorKind::NotFound => None,
+        Some(Err(e)) => return Err(e.into()),
+    };
+    match (&found, arguments.append) {
+        (Some(table), false) => {
+            let rows = units::counted(table.count()?, "row");
+            let message = format!("table {name:?} exists, with {rows}; --append adds to it");
+            Err(Failure::usage(message))
+        }
+        (None, true) => {
+            let message = format!("table {name:?} does not exist; without --append it is made");
+            Err(Failure::new(Status::NotFound, message))
+        }
+        _ => Ok(found),
+    }
+}
+
+/// Tells first what the table will be.
+fn show_schema(console: &mut Console<'_>, name: &str, reader: &ImportReader) -> Result<()> {
+    let origin = match reader.inference() {
+        None => "as declared".to_owned(),
+        Some(i) if i.whole => format!("inferred from all {}", units::counted(i.rows, "row")),
+        Some(i) => format!("inferred from the first {}", units::counted(i.rows, "row")),
+    };
+    writeln!(console.out, "table {name}, {origin}; to change it, edit and give it as --schema:")?;
+    let parts = schema_text::parts(reader.schema());
+    writeln!(console.out, "  {}", parts.join(",\n  "))?;
+    console.out.flush()?;
+    Ok(())
+}
+
+/// Makes a table and fills it, as an example does; leaves none when that fails.
+pub(crate) fn load_example(
+    database: &Database,
+    name: &str,
+    existing: Option<Table>,
+    reader: ImportReader,
+) -> Result<Loaded> {
+    let policy = Policy { on_duplicate: OnDuplicate::Error, rejects: None };
+    match existing {
+        Some(table) => load_rows(&table, reader, policy),
+        None => load_new(database, name, reader, policy),
+    }
+}
+
+/// Makes a table and fills it; leaves none when that fails.
+fn load_new(
+    database: &Database,
+    name: &str,
+    reader: ImportReader,
+    policy: Policy,
+) -> Result<Loaded> {
+    let table = database.create_table(name, reader.schema().clone())?;
+    let loaded = load_rows(&table, reader, policy);
+    if loaded.is_err() {
+        // Why the load failed is what the user needs to know; at worst the table stays, empty.
+        let _ = database.drop_table(name);
+    }
+    loaded
+}
+
+/// Adds all rows of the files to a table that fit, or none.
+fn load_rows(table: &Table, reader: ImportReader, policy: Policy) -> Result<Loaded> {
+    let Policy { on_duplicate, mut rejects } = policy;
+    let mut sink = Sink::new(table, on_duplicate, reader.memory_bytes())?;
+    let bar = progress_bar();
+    let consume = |batch, progress| {
+        sink.push(batch)?;
+        show_progress(&bar, progress);
+        Ok::<_, Failure>(())
+    };
+    let report = match &mut rejects {
+        None => reader.read(consume),
+        Some(rejects) => reader.read_or_reject(consume, |reject, _| rejects.add(&reject)),
+    };
+    let committed = sink.has_committed();
+    let finished = report.and_then(|report| {
+        bar.set_message("making it durable");
+        Ok((sink.finish()?, report))
+    });
+    bar.finish_and_clear();
+    let (rows, report) = finished.map_err(|failure| failure.note_what_is_loaded(committed))?;
+    let rejects = rejects.map(Rejects::finish).transpose()?.flatten();
+    let skipped = report.rows.saturating_sub(rows);
+    Ok(Loaded { rows, skipped, rejected: report.rejects, rejects })
+}
+
+fn progress_bar() -> ProgressBar {
+    let bar = ProgressBar::new(0);
+    let template = "{bar:30} {percent:>3} %  {msg}  {eta} left";
+    bar.set_style(
+        ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()),
+    );
+    bar
+}
+
+fn show_progress(bar: &ProgressBar, progress: Progress) {
+    bar.set_length(progress.file_bytes.unwrap_or(progress.file_bytes_read));
+    bar.set_position(progress.file_bytes_read);
+    let rate = units::rate(progress.rows, bar.elapsed());
+    bar.set_message(format!("{}, {rate}", units::counted(progress.rows, "row")));
+}
+
+impl Loaded {
+    fn summary(&self, name: &str, elapsed: Duration) -> String {
+        let rows = units::counted(self.rows, "row");
+        let (time, rate) = (units::duration(elapsed), units::rate(self.rows, elapsed));
+        let mut text = format!("loaded {rows} into {name} in {time} ({rate}), durable");
+        if self.skipped > 0 {
+            let skipped = units::counted(self.skipped, "row");
+            text.push_str(&format!("; left out {skipped} whose key exists"));
+        }
+        if self.rejected > 0 {
+            let rejected = units::counted(self.rejected, "row");
+            text.push_str(&format!("; rejected {rejected} that did not fit"));
+        }
+        if let Some(path) = &self.rejects {
+            text.push_str(&format!(", see {}", path.display()));
+        }
+        text
+    }
+}
+
+impl Failure {
+    fn note_what_is_loaded(self, committed: bool) -> Self {
+        let is_data = self.status() == Status::Usage;
+        match (committed, is_data) {
+            (true, _) => self.with_note("; rows before it, in whole commits, have been loaded"),
+            (false, true) => self.with_note("; nothing was loaded"),
+            (false, false) => self,
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Where rows that do not fit go.
+
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use esker_import::Reject;
+use esker_vfs::{Environment, File, OpenMode};
+
+use crate::failure::{Failure, Result};
+use crate::output::csv_text;
+
+/// The file of rejected rows, if one is asked for.
+pub(super) struct Rejects {
+    path: Option<PathBuf>,
+    file: Option<BufWriter<FileWriter>>,
+    environment: Environment,
+}
+
+impl Rejects {
+    /// Nothing is written before the first row.
+    pub(super) fn new(environment: &Environment, path: Option<&Path>) -> Result<Self> {
+        if let Some(path) = path
+            && environment.files.exists(path)?
+        {
+            let path = path.display();
+            return Err(Failure::usage(format!("--rejects: {path} exists; give another name")));
+        }
+        let (path, environment) = (path.map(Path::to_owned), environment.clone());
+        Ok(Self { path, file: None, environment })
+    }
+
+    pub(super) fn add(&mut self, reject: &Reject) -> Result<()> {
+        let Some(path) = &self.path else { return Ok(()) };
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => {
+                let file = self.environment.files.open(path, OpenMode::CreateNew)?;
+                let file = none.insert(BufWriter::new(FileWriter { file, offset: 0 }));
+                writeln!(file, "file,line,reason,row")?;
+                file
+            }
+        };
+        let error = &reject.error;
+        let line = error.line().unwrap_or_default();
+        let (name, reason) = (error.file().unwrap_or_default(), error.detail());
+        let [name, reason, row] = [name, &reason, &reject.text].map(csv_text);
+        writeln!(file, "{name},{line},{reason},{row}")?;
+        Ok(())
+    }
+
+    /// Where the rows are, once all are there; `None` when there are none.
+    pub(super) fn finish(self) -> Result<Option<PathBuf>> {
+        let Some(mut file) = self.file else { return Ok(None) };
+        file.flush()?;
+        Ok(self.path)
+    }
+}
+
+/// A file, written from start to end.
+struct FileWriter {
+    file: Arc<dyn File>,
+    offset: u64,
+}
+
+impl Write for FileWriter {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.file.write_all_at(bytes, self.offset).map_err(std::io::Error::other)?;
+        self.offset += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,70 @@
+//! What a field says, before its type is asked.
+
+use std::borrow::Cow;
+
+use esker_format::DataType;
+
+use crate::dialect::Csv;
+use crate::json::unescaped;
+use crate::nulls::Nulls;
+
+/// A field as it stands in a file, understood.
+pub(crate) enum FieldText<'a> {
+    Null,
+    /// A value as text.
+    Text(Cow<'a, [u8]>),
+    /// A value of a kind that the column does not take.
+    Misfit,
+}
+
+/// Understands the fields of one column.
+pub(crate) trait FieldReader {
+    fn read<'a>(&self, raw: &'a [u8]) -> FieldText<'a>;
+}
+
+/// Fields of CSV.
+pub(crate) struct CsvFields<'a> {
+    pub(crate) csv: Csv,
+    pub(crate) has_quotes: bool,
+    pub(crate) nulls: &'a Nulls,
+}
+
+impl FieldReader for CsvFields<'_> {
+    #[inline]
+    fn read<'a>(&self, raw: &'a [u8]) -> FieldText<'a> {
+        if self.has_quotes && self.csv.opens(raw.first()) {
+            FieldText::Text(self.csv.unquoted(raw))
+        } else if self.nulls.contains(raw) {
+            FieldText::Null
+        } else {
+            FieldText::Text(Cow::Borrowed(raw))
+        }
+    }
+}
+
+/// Values of JSON: a number may be written as a string, nothing else may be what it is not.
+pub(crate) struct JsonFields {
+    takes_bools: bool,
+    takes_numbers: bool,
+}
+
+impl JsonFields {
+    pub(crate) fn of(data_type: DataType) -> Self {
+        Self { takes_bools: data_type == DataType::Bool, takes_numbers: data_type.is_numeric() }
+    }
+}
+
+impl FieldReader for JsonFields {
+    #[inline]
+    fn read<'a>(&self, raw: &'a [u8]) -> FieldText<'a> {
+        match raw {
+            [b'"', inner @ .., b'"'] if !self.takes_bools => {
+                unescaped(inner).map_or(FieldText::Misfit, FieldText::Text)
+            }
+            [b'-' | b'0'..=b'9', ..] if self.takes_numbers => FieldText::Text(Cow::Borrowed(raw)),
+            [b't' | b'f', ..] if self.takes_bools => FieldText::Text(Cow::Borrowed(raw)),
+            [] | [b'n', ..] => FieldText::Null,
+            _ => FieldText::Misfit,
+        }
+    }
+}

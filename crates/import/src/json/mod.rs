@@ -1,0 +1,24 @@
+//! Rows as JSON objects.
+//!
+//! Like CSV, rows are first only cut into spans, one for each field of the table, and then read
+//! column by column: no tree of values is made.
+//!
+//! | module | what it defines |
+//! |---|---|
+//! | `scan` | where strings, numbers and members end |
+//! | `tokenizer` | where the fields of a chunk stand |
+//! | `names` | which field a name is |
+//! | `text` | what a string says |
+
+mod names;
+mod scan;
+mod text;
+mod tokenizer;
+
+pub(crate) use names::Names;
+pub(crate) use scan::{Object, last_element_end};
+pub(crate) use text::unescaped;
+pub(crate) use tokenizer::{Rows, Tokenizer};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,255 @@
+//! Where the fields of a chunk of JSON rows stand.
+
+use memchr::memchr;
+
+use super::Names;
+use super::scan::{Object, name, skip_space};
+use crate::dialect::Dialect;
+use crate::splitter::Chunk;
+use crate::tokenizer::{BLOCK_ROWS, Fault, FaultKind, Span, lines_before};
+
+type Result<T> = std::result::Result<T, Fault>;
+
+/// Finds the rows of a chunk, whichever way they are strung together.
+pub(crate) struct Rows<'a> {
+    bytes: &'a [u8],
+    dialect: Dialect,
+    is_last: bool,
+    /// Where the last row ended.
+    position: usize,
+    /// Lines that ended before the last row; kept for lines of rows only.
+    lines: u64,
+    expects: Expects,
+}
+
+/// What comes next in an array or object of rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Expects {
+    RowOrEnd,
+    Row,
+    CommaOrEnd,
+    Nothing,
+}
+
+/// A row that has been found.
+pub(crate) struct Found {
+    /// Its name in an object of rows, in quotes.
+    pub(crate) key: Option<Span>,
+    /// Where it starts.
+    pub(crate) start: usize,
+    /// Where it ends at the latest.
+    pub(crate) limit: usize,
+}
+
+impl<'a> Rows<'a> {
+    pub(crate) fn new(chunk: &'a Chunk, dialect: Dialect) -> Self {
+        let expects = if chunk.is_first { Expects::RowOrEnd } else { Expects::Row };
+        let (bytes, is_last) = (chunk.bytes(), chunk.is_last);
+        Self { bytes, dialect, is_last, position: 0, lines: 0, expects }
+    }
+
+    pub(crate) fn position(&self) -> usize {
+        self.position
+    }
+
+    /// How many lines end before [`Rows::position`].
+    pub(crate) fn lines(&self) -> u64 {
+        match self.dialect {
+            Dialect::Lines => self.lines,
+            _ => lines_before(self.bytes, self.position),
+        }
+    }
+
+    /// The next row; `None` at the end of the chunk.
+    pub(crate) fn next_row(&mut self) -> Result<Option<Found>> {
+        match self.dialect {
+            Dialect::Lines => Ok(self.next_line()),
+            _ => self.next_element(),
+        }
+    }
+
+    fn next_line(&mut self) -> Option<Found> {
+        loop {
+            let rest = self.bytes.get(self.position..).filter(|rest| !rest.is_empty())?;
+            let limit = self.position + memchr(b'\n', rest).unwrap_or(rest.len());
+            let start = skip_space(self.bytes.get(..limit)?, self.position);
+            if start < limit {
+                return Some(Found { key: None, start, limit });
+            }
+            self.end_line(limit);
+        }
+    }
+
+    /// Goes on behind the line that ends at `limit`.
+    fn end_line(&mut self, limit: usize) {
+        self.position = self.bytes.len().min(limit + 1);
+        self.lines += u64::from(limit < self.bytes.len());
+    }
+
+    fn next_element(&mut self) -> Result<Option<Found>> {
+        let limit = self.bytes.len();
+        loop {
+            let at = skip_space(self.bytes, self.position);
+            self.position = at;
+            let fault = |what| Err(Fault { position: at, kind: FaultKind::Expected(what) });
+            let closing = if self.dialect == Dialect::Array { b']' } else { b'}' };
+            self.expects = match (self.expects, self.bytes.get(at)) {
+                (Expects::Row | Expects::Nothing, None) if !self.is_last => return Ok(None),
+                (Expects::Nothing, None) => return Ok(None),
+                (Expects::Nothing, Some(_)) => return fault("nothing behind the last row"),
+                (Expects::RowOrEnd | Expects::CommaOrEnd, Some(b)) if *b == closing => {
+                    self.position = at + 1;
+                    Expects::Nothing
+                }
+                (Expects::CommaOrEnd, Some(b',')) => {
+                    self.position = at + 1;
+                    Expects::Row
+                }
+                (Expects::CommaOrEnd, _) if closing == b']' => {
+                    return fault("`,` or `]` after a row");
+                }
+                (Expects::CommaOrEnd, _) => return fault("`,` or `}` after a row"),
+                (Expects::Row | Expects::RowOrEnd, _) if self.dialect == Dialect::Array => {
+                    return Ok(Some(Found { key: None, start: at, limit }));
+                }
+                (Expects::Row | Expects::RowOrEnd, _) => {
+                    let (key, start) = name(self.bytes, at)?;
+                    return Ok(Some(Found { key: Some(key), start, limit }));
+                }
+            };
+        }
+    }
+
+    /// Says where the row that was found last ends.
+    pub(crate) fn end_row(&mut self, found: &Found, end: usize) -> Result<()> {
+        if self.dialect != Dialect::Lines {
+            self.position = end;
+            self.expects = Expects::CommaOrEnd;
+            return Ok(());
+        }
+        let rest = self.bytes.get(..found.limit).unwrap_or_default();
+        let after = skip_space(rest, end);
+        if after < found.limit {
+            let kind = FaultKind::Expected("the end of the line after a row");
+            return Err(Fault { position: after, kind });
+        }
+        self.end_line(found.limit);
+        Ok(())
+    }
+}
+
+/// Walks through a chunk.
+pub(crate) struct Tokenizer<'a> {
+    rows: Rows<'a>,
+    bytes: &'a [u8],
+    names: &'a Names,
+    columns: usize,
+    /// The field that takes the names of rows.
+    key: Option<usize>,
+    /// For each field, the one that came after it last; the first stands behind the last.
+    following: Vec<usize>,
+    /// A row that reads as one and is none of the table's; it ends here.
+    refused: Option<usize>,
+}
+
+impl<'a> Tokenizer<'a> {
+    pub(crate) fn new(
+        chunk: &'a Chunk,
+        dialect: Dialect,
+        names: &'a Names,
+        columns: usize,
+        key: Option<usize>,
+    ) -> Self {
+        let rows = Rows::new(chunk, dialect);
+        let following = (1..=columns).chain([0]).collect();
+        Self { rows, bytes: chunk.bytes(), names, columns, key, following, refused: None }
+    }
+
+    pub(crate) fn position(&self) -> usize {
+        self.rows.position()
+    }
+
+    /// How many lines end before [`Tokenizer::position`].
+    pub(crate) fn lines(&self) -> u64 {
+        self.rows.lines()
+    }
+
+    /// Finds the next rows, at most [`BLOCK_ROWS`]: `spans` gets their fields, row by row, an empty
+    /// one for a field that a row has not. No row at the end. With a fault come the rows before it.
+    pub(crate) fn next_block(&mut self, spans: &mut Vec<Span>) -> Result<()> {
+        spans.clear();
+        spans.reserve(BLOCK_ROWS * self.columns);
+        for _ in 0..BLOCK_ROWS {
+            let Some(found) = self.rows.next_row()? else { break };
+            let before = spans.len();
+            if let Err(fault) = self.read_row(&found, spans) {
+                spans.truncate(before);
+                return Err(fault);
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on behind the row that is none; where it stands. `None` when nobody can tell where it
+    /// ends.
+    pub(crate) fn skip(&mut self) -> Option<Span> {
+        let start = self.rows.position;
+        if self.rows.dialect == Dialect::Lines {
+            let rest = self.bytes.get(start..)?;
+            let limit = start + memchr(b'\n', rest).unwrap_or(rest.len());
+            self.rows.end_line(limit);
+            return Some(Span::new(start, limit));
+        }
+        let end = self.refused.take()?;
+        self.rows.position = end;
+        self.rows.expects = Expects::CommaOrEnd;
+        Some(Span::new(start, end))
+    }
+
+    fn read_row(&mut self, found: &Found, spans: &mut Vec<Span>) -> Result<()> {
+        let bytes = self.bytes.get(..found.limit).unwrap_or_default();
+        let first = spans.len();
+        spans.resize(first + self.columns, Span::new(found.start, found.start));
+        let mut object = Object::new(bytes, found.start)?;
+        let mut refusal = None;
+        let row = spans.get_mut(first..).unwrap_or_default();
+        if let (Some(key), Some(slot)) = (found.key, self.key.and_then(|at| row.get_mut(at))) {
+            *slot = key;
+        }
+        let mut last = self.columns;
+        while let Some((name, value)) = object.next_member()? {
+            let guess = self.following.get(last).copied().unwrap_or_default();
+            let Some(field) = self.names.find(name.of(bytes), guess) else {
+                let kind = FaultKind::UnknownField(name.end() - name.start());
+                refusal.get_or_insert(Fault { position: name.start(), kind });
+                continue;
+            };
+            if field != guess
+                && let Some(slot) = self.following.get_mut(last)
+            {
+                *slot = field;
+            }
+            last = field;
+            match row.get_mut(field) {
+                Some(slot) if slot.is_empty() => *slot = value,
+                // The name of a row may stand in it, too.
+                Some(slot) if self.key == Some(field) && is_same(bytes, *slot, value) => {}
+                _ => {
+                    let kind = FaultKind::Twice(field);
+                    refusal.get_or_insert(Fault { position: name.start(), kind });
+                }
+            }
+        }
+        if let Some(fault) = refusal {
+            self.refused = Some(object.end());
+            return Err(fault);
+        }
+        self.rows.end_row(found, object.end())
+    }
+}
+
+/// Whether a name of a row and a value say the same.
+fn is_same(bytes: &[u8], name: Span, value: Span) -> bool {
+    let (name, value) = (name.of(bytes), value.of(bytes));
+    name == value || name.get(1..name.len().saturating_sub(1)) == Some(value)
+}
