@@ -138,6 +138,9 @@ pub(crate) struct SqlArguments {
     /// Show the plan and what each step took, in place of the answer
     #[arg(long, conflicts_with = "format")]
     pub(crate) explain: bool,
+    /// Say what a statement would change, and change nothing
+    #[arg(long, conflicts_with = "explain")]
+    pub(crate) dry_run: bool,
 }
 
 /// How to write an answer.

@@ -3,10 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use esker::{Database, Options};
-use esker_query::model::Change;
+use esker::{ChangeOptions, Database, Options};
 use esker_query::{Query, QueryResult};
-use esker_sql::Statement;
+use esker_sql::{Outcome, Statement};
 
 use crate::arguments::{Format, SqlArguments};
 use crate::failure::{Failure, Result};
@@ -21,9 +20,7 @@ pub(crate) fn run(arguments: &SqlArguments, console: &mut Console<'_>) -> Result
             if arguments.explain {
                 return Err(Failure::usage("--explain is for SELECT"));
             }
-            let done = execute(&change, &arguments.db)?;
-            writeln!(console.err, "{done}")?;
-            Ok(())
+            execute(&change, arguments, console)
         }
     }
 }
@@ -34,46 +31,44 @@ fn explain(query: &Query, arguments: &SqlArguments, console: &mut Console<'_>) -
     Ok(())
 }
 
-/// Runs a statement that changes the database; says what it did.
-fn execute(statement: &Statement, dir: &Path) -> Result<String> {
-    let creates = matches!(statement, Statement::CreateTable { .. });
-    let database = Options::new().create(creates).open(dir)?;
-    let done = match statement {
-        Statement::Change(change) => {
-            let rows = units::counted(database.change(change)?, "row");
-            let verb = match change {
-                Change::Insert(_) => "added",
-                Change::Update(_) => "changed",
-                Change::Delete(_) => "removed",
-            };
-            format!("{verb} {rows}")
-        }
-        Statement::CreateTable { name, if_not_exists: true, .. }
-            if database.tables().contains(name) =>
-        {
-            format!("table {name} exists already")
-        }
-        Statement::CreateTable { name, schema, .. } => {
-            database.create_table(name, schema.clone())?;
-            format!("created table {name}")
-        }
-        Statement::DropTable { name, if_exists: true } if !database.tables().contains(name) => {
-            format!("no table {name}")
-        }
-        Statement::DropTable { name, .. } => {
-            database.drop_table(name)?;
-            format!("dropped table {name}")
-        }
-        Statement::Query(_) | Statement::Explain(_) => String::new(),
-    };
+/// Runs a statement that changes the database; shows what it returns and says what it did.
+fn execute(
+    statement: &Statement,
+    arguments: &SqlArguments,
+    console: &mut Console<'_>,
+) -> Result<()> {
+    let creates = matches!(statement, Statement::CreateTable { .. }) && !arguments.dry_run;
+    let database = Options::new().create(creates).open(&arguments.db)?;
+    let options = ChangeOptions { dry_run: arguments.dry_run, ..ChangeOptions::default() };
+    let outcome = esker_sql::run(&database, statement, &options)?;
     database.close()?;
-    Ok(done)
+    let (verbs, changed) = match outcome {
+        Outcome::Added(changed) => (("add", "added"), changed),
+        Outcome::Changed(changed) => (("change", "changed"), changed),
+        Outcome::Removed(changed) => (("remove", "removed"), changed),
+        Outcome::Done(done) => return Ok(writeln!(console.err, "{done}")?),
+        Outcome::Plan(plan) => return Ok(writeln!(console.out, "{}", plan.trim_end())?),
+        Outcome::Rows(_) | _ => return Ok(()),
+    };
+    if let Some(rows) = &changed.returning {
+        show(rows, arguments, console)?;
+    }
+    let rows = units::counted(changed.rows, "row");
+    match arguments.dry_run {
+        true => writeln!(console.err, "would {} {rows}", verbs.0)?,
+        false => writeln!(console.err, "{} {rows}", verbs.1)?,
+    }
+    Ok(())
+}
+
+fn show(result: &QueryResult, arguments: &SqlArguments, console: &mut Console<'_>) -> Result<()> {
+    let default = if console.is_terminal { Format::Table } else { Format::Csv };
+    Ok(output::write_result(console.out, result, arguments.format.unwrap_or(default))?)
 }
 
 fn answer(query: &Query, arguments: &SqlArguments, console: &mut Console<'_>) -> Result<()> {
     let result = open_to_read(&arguments.db)?.query(query)?;
-    let default = if console.is_terminal { Format::Table } else { Format::Csv };
-    output::write_result(console.out, &result, arguments.format.unwrap_or(default))?;
+    show(&result, arguments, console)?;
     if arguments.timing {
         console.out.flush()?;
         writeln!(console.err, "{}", timing(&result))?;

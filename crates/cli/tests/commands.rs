@@ -346,6 +346,13 @@ fn statements_change_a_database() {
     assert_eq!(said(&["sql", "db", "UPDATE t SET at = '06:00' WHERE id = 2"]), "changed 1 row\n");
     assert_eq!(sandbox.ok(&["sql", "db", "SELECT max(at) FROM t"]), "max(at)\n06:00:00\n");
     assert_eq!(said(&["sql", "db", "DELETE FROM t WHERE id > 1"]), "removed 1 row\n");
+    let returning = "INSERT INTO t (id) VALUES (7) RETURNING id * 2 AS twice";
+    let output = sandbox.run(&["sql", "db", returning, "--dry-run"]);
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "twice\n14\n");
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "would add 1 row\n");
+    assert_eq!(said(&["sql", "db", "DELETE FROM t", "--dry-run"]), "would remove 1 row\n");
+    assert_eq!(said(&["sql", "db", "DROP TABLE t", "--dry-run"]), "would drop table t\n");
+    assert_eq!(sandbox.ok(&["sql", "db", "SELECT count(*) AS n FROM t"]), "n\n1\n");
     let (_, error) = sandbox.fails(&["sql", "db", "DROP TABLE t, u"]);
     assert!(error.contains("dropping several tables in one statement is not supported"));
     assert_eq!(said(&["sql", "db", "DROP TABLE IF EXISTS t"]), "dropped table t\n");

@@ -170,7 +170,7 @@ impl Appender {
         let rows = std::mem::take(&mut self.rows);
         let result = match rows.as_slice() {
             [] => Ok(()),
-            rows => self.table.put_rows(&self.current, rows, OnConflict::Fail).map(drop),
+            rows => self.table.put_batch(&self.current, rows, &OnConflict::Fail).map(drop),
         };
         drop(rows);
         self.held.shrink(0);

@@ -52,6 +52,7 @@ mod source;
 mod table;
 
 pub use appender::Appender;
+pub use change::{ChangeOptions, Changed};
 pub use check::{CheckReport, Problem};
 pub use checks::check;
 pub use database::Database;

@@ -73,10 +73,19 @@ impl Snapshot {
     /// # Errors
     /// As for [`crate::Database::query`].
     pub fn query(&self, query: &Query) -> Result<QueryResult> {
+        self.query_with(query, &Arc::default())
+    }
+
+    /// Answers a query with parameters as of this commit.
+    ///
+    /// # Errors
+    /// As for [`crate::Database::query`].
+    pub fn query_with(&self, query: &Query, parameters: &Arc<[Value]>) -> Result<QueryResult> {
         let table = self.table(&query.table)?;
         let source = SnapshotSource::new(&table.rows);
-        let engine = &self.inner.engine;
-        Ok(esker_query::execute(query, &source, &engine.query_options())?)
+        let mut options = self.inner.engine.query_options();
+        options.inputs.parameters = Arc::clone(parameters);
+        Ok(esker_query::execute(query, &source, &options)?)
     }
 
     /// How a query would be answered, and what came of it.

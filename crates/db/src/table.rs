@@ -5,9 +5,9 @@ use std::sync::Arc;
 use esker_format::{Schema, Value, ValueRef};
 use esker_query::model::OnConflict;
 use esker_table::Table as TableCore;
-use esker_table::table::{PreparedPut, describe_key};
+use esker_table::table::PreparedPut;
 
-use crate::engine::{Engine, Staged, entry, fit_key, fit_row, fit_value, key_bytes};
+use crate::engine::{Engine, Staged, entry, fit_key, fit_row, fit_value};
 use crate::{Appender, Error, ErrorKind, Load, Result, Row, SnapshotTable};
 
 /// A table of a database. Cheap to clone; usable from any number of threads.
@@ -119,7 +119,7 @@ impl Table {
     /// As for [`Table::insert`]; the message says which row. `OverBudget` past 16 MiB: use
     /// [`Table::load`].
     pub fn insert_many(&self, rows: &[Vec<Value>]) -> Result<()> {
-        self.put_many(rows, OnConflict::Fail).map(drop)
+        self.put_many(rows, &OnConflict::Fail).map(drop)
     }
 
     /// Adds a row or replaces the one with its key; returns its row id.
@@ -135,59 +135,7 @@ impl Table {
     /// # Errors
     /// As for [`Table::insert_many`].
     pub fn upsert_many(&self, rows: &[Vec<Value>]) -> Result<()> {
-        self.put_many(rows, OnConflict::Replace).map(drop)
-    }
-
-    /// Adds rows, all or none; returns how many were added or replaced.
-    pub(crate) fn put_many(&self, rows: &[Vec<Value>], on_conflict: OnConflict) -> Result<u64> {
-        self.attempt(|current| self.put_rows(current, rows, on_conflict))
-    }
-
-    /// Likewise, for rows of one schema.
-    pub(crate) fn put_rows(
-        &self,
-        current: &Current,
-        rows: &[Vec<Value>],
-        on_conflict: OnConflict,
-    ) -> Result<u64> {
-        let schema = &current.schema;
-        let at = |e: Error, i: usize| e.at(format_args!("row {i}"));
-        let fit = |(i, row): (usize, &Vec<Value>)| fit_row(schema, row).map_err(|e| at(e, i));
-        let rows: Vec<Vec<Value>> = rows.iter().enumerate().map(fit).collect::<Result<_>>()?;
-        self.engine.test_rows(current, &rows)?;
-        let generated = schema.key_positions().is_empty();
-        self.change(current, |writer, staged| {
-            let mut put = 0;
-            for (i, row) in rows.into_iter().enumerate() {
-                let key = key_bytes(schema, &row);
-                match staged.staged_row(&key).filter(|_| !generated) {
-                    Some(_) if on_conflict == OnConflict::Skip => {}
-                    Some(_) if on_conflict == OnConflict::Fail => {
-                        let key = schema.key_positions().iter().filter_map(|p| row.get(*p));
-                        let key: Vec<_> = key.map(Value::as_ref).collect();
-                        let key = describe_key(schema, &key);
-                        let message = format!("row {i}: {key} is in an earlier row, too");
-                        return Err(Error::new(ErrorKind::AlreadyExists, message));
-                    }
-                    Some(staged) => *staged = row,
-                    None => {
-                        let must_be_new = on_conflict != OnConflict::Replace;
-                        match writer.prepare_put(&row, must_be_new) {
-                            Ok(prepared) => staged.put_keyed(key, row, prepared),
-                            Err(e)
-                                if on_conflict == OnConflict::Skip
-                                    && e.kind() == esker_table::ErrorKind::AlreadyExists =>
-                            {
-                                continue;
-                            }
-                            Err(e) => return Err(at(e.into(), i)),
-                        }
-                        put += 1;
-                    }
-                }
-            }
-            Ok(put)
-        })
+        self.put_many(rows, &OnConflict::Replace).map(drop)
     }
 
     /// Changes some fields of the row with a key; false when there is none.

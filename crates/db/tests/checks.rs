@@ -12,7 +12,7 @@ mod fixture;
 use esker::{
     Alteration, DataType, Database, DefaultValue, ErrorKind, Options, Schema, Table, Value, check,
 };
-use esker_query::model::{Change, Expr, Insert, InsertRows, OnConflict, Operator, Update};
+use esker_query::model::{Change, Expr, Insert, InsertRows, Operator, Update};
 use fixture::Directory;
 
 fn positive() -> Expr {
@@ -42,7 +42,7 @@ fn refused(result: Result<impl Sized, esker::Error>) {
 
 fn update(n: i64) -> Change {
     let set = vec![("n".to_owned(), Expr::literal(n))];
-    Change::Update(Update { table: "t".into(), set, filter: None })
+    Change::Update(Update { table: "t".into(), set, ..Update::default() })
 }
 
 fn breaks_nowhere(db: &Database, t: &Table) {
@@ -136,7 +136,7 @@ fn what_is_left_out_has_its_default() {
     let fields = vec!["note".to_owned(), "at".to_owned()];
     let values = vec![Expr::literal("x"), Expr::literal(Value::Null)];
     let rows = InsertRows::Values(vec![values]);
-    let insert = Insert { table: "t".into(), fields, rows, on_conflict: OnConflict::Fail };
+    let insert = Insert { fields, rows, ..Insert::values("t", Vec::new()) };
     db.change(&Change::Insert(insert)).unwrap();
     let rows = db.snapshot().unwrap().table("t").unwrap().rows().unwrap();
     assert!(rows.windows(2).all(|pair| pair[0].1[0] < pair[1].1[0]), "uuids rise");

@@ -27,6 +27,7 @@
 #![forbid(unsafe_code)]
 
 mod bind;
+mod computed;
 mod constraint;
 mod error;
 mod exec;
@@ -42,6 +43,7 @@ pub mod testing;
 #[cfg(test)]
 mod tests;
 
+pub use computed::{Computed, select};
 pub use constraint::Constraint;
 pub use error::{Error, ErrorKind, Result};
 pub use model::Query;

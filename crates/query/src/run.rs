@@ -123,7 +123,7 @@ pub fn assign(value: Value, to: DataType) -> Result<Value> {
     assign_literal(value, to)
 }
 
-fn columns(program: &Program) -> Vec<ResultColumn> {
+pub(crate) fn columns(program: &Program) -> Vec<ResultColumn> {
     let projection = &program.projection;
     let types = projection.outputs.iter().map(Bound::data_type);
     let named = projection.names.iter().zip(types);

@@ -4,7 +4,9 @@
 //! model has, and written again from that: where the two texts differ, a clause would be ignored,
 //! and the statement is refused.
 
-use esker_query::model::{Change, Delete, Insert, InsertRows, OnConflict, Update};
+use esker_query::model::{
+    Change, ConflictUpdate, Delete, Expr, Insert, InsertRows, OnConflict, SelectItem, Update,
+};
 use sqlparser::ast;
 
 use crate::expression::{Names, Parameters};
@@ -12,25 +14,15 @@ use crate::statement::{shorten, unsupported};
 use crate::{Error, Result, select};
 
 pub(crate) fn insert(insert: ast::Insert, parameters: &Parameters) -> Result<Change> {
-    use ast::SqliteOnConflict as Or;
     let text = insert.to_string();
     let ast::TableObject::TableName(name) = &insert.table else {
         return Err(unsupported("this kind of INSERT", &text));
     };
     let table = plain_name(name)?;
-    let (or, on_conflict) = match (&insert.or, insert.replace_into, &insert.on) {
-        (None, false, None) => ("INSERT INTO", OnConflict::Fail),
-        (None, true, None) => ("REPLACE INTO", OnConflict::Replace),
-        (Some(Or::Replace), false, None) => ("INSERT OR REPLACE INTO", OnConflict::Replace),
-        (Some(Or::Ignore), false, None) => ("INSERT OR IGNORE INTO", OnConflict::Skip),
-        (None, false, Some(ast::OnInsert::OnConflict(on)))
-            if on.action == ast::OnConflictAction::DoNothing && on.conflict_target.is_none() =>
-        {
-            ("INSERT INTO", OnConflict::Skip)
-        }
-        (_, _, Some(on)) => return Err(unsupported("this ON CONFLICT", on)),
-        _ => return Err(unsupported("this kind of INSERT", &text)),
-    };
+    let names = Names::new(vec![table.clone()], parameters);
+    let (or, on_conflict, conflict_key) = conflict(&insert, &table, parameters)?;
+    let returning = returning(insert.returning.as_deref(), &names)?;
+    let returning_text = returning_text(insert.returning.as_deref());
     let Some(source) = insert.source else {
         return Err(unsupported("INSERT without VALUES or SELECT", &text));
     };
@@ -38,7 +30,7 @@ pub(crate) fn insert(insert: ast::Insert, parameters: &Parameters) -> Result<Cha
     let columns =
         if columns.is_empty() { String::new() } else { format!("({}) ", columns.join(", ")) };
     let on = insert.on.as_ref().map_or(String::new(), ToString::to_string);
-    refuse_lost(&text, &format!("{or} {name} {columns}{source}{on}"))?;
+    refuse_lost(&text, &format!("{or} {name} {columns}{source}{on}{returning_text}"))?;
     let fields = insert.columns.iter().map(plain_name).collect::<Result<_>>()?;
     let source_text = source.to_string();
     let rows = match *source.body {
@@ -46,33 +38,123 @@ pub(crate) fn insert(insert: ast::Insert, parameters: &Parameters) -> Result<Cha
             refuse_lost(&source_text, &values.to_string())?;
             let names = Names::new(Vec::new(), parameters);
             let row = |row: &ast::Parens<Vec<ast::Expr>>| {
-                row.content.iter().map(|expr| names.convert(expr)).collect()
+                row.content.iter().map(|expr| value(&names, expr)).collect()
             };
             InsertRows::Values(values.rows.iter().map(row).collect::<Result<_>>()?)
         }
         body => {
             let body = Box::new(body);
-            InsertRows::Query(select::convert(ast::Query { body, ..*source }, parameters)?)
+            let query = select::convert(ast::Query { body, ..*source }, parameters)?;
+            InsertRows::Query(Box::new(query))
         }
     };
-    Ok(Change::Insert(Insert { table, fields, rows, on_conflict }))
+    Ok(Change::Insert(Insert { table, fields, rows, on_conflict, conflict_key, returning }))
 }
 
-pub(crate) fn update(update: ast::Update, parameters: &Parameters) -> Result<Change> {
-    let text = update.to_string();
-    let (table, names) = one_table(std::slice::from_ref(&update.table), &text, parameters)?;
-    let set: Vec<String> = update.assignments.iter().map(ToString::to_string).collect();
-    let filter = where_text(update.selection.as_ref());
-    refuse_lost(&text, &format!("UPDATE {} SET {}{filter}", update.table, set.join(", ")))?;
-    let assignment = |assignment: &ast::Assignment| match &assignment.target {
+/// A value of a row, or DEFAULT.
+fn value(names: &Names, expr: &ast::Expr) -> Result<Expr> {
+    match expr {
+        ast::Expr::Identifier(word)
+            if word.quote_style.is_none() && word.value.eq_ignore_ascii_case("default") =>
+        {
+            Ok(Expr::Default)
+        }
+        expr => names.convert(expr),
+    }
+}
+
+/// How the statement begins, what happens to rows whose key exists, and by which fields.
+fn conflict(
+    insert: &ast::Insert,
+    table: &str,
+    parameters: &Parameters,
+) -> Result<(&'static str, OnConflict, Vec<String>)> {
+    use ast::SqliteOnConflict as Or;
+    let on = match (&insert.or, insert.replace_into, &insert.on) {
+        (None, false, None) => return Ok(("INSERT INTO", OnConflict::Fail, Vec::new())),
+        (None, true, None) => return Ok(("REPLACE INTO", OnConflict::Replace, Vec::new())),
+        (Some(Or::Replace), false, None) => {
+            return Ok(("INSERT OR REPLACE INTO", OnConflict::Replace, Vec::new()));
+        }
+        (Some(Or::Ignore), false, None) => {
+            return Ok(("INSERT OR IGNORE INTO", OnConflict::Skip, Vec::new()));
+        }
+        (None, false, Some(ast::OnInsert::OnConflict(on))) => on,
+        (_, _, Some(on)) => return Err(unsupported("this ON CONFLICT", on)),
+        _ => return Err(unsupported("this kind of INSERT", insert)),
+    };
+    let key = match &on.conflict_target {
+        None => Vec::new(),
+        Some(ast::ConflictTarget::Columns(names)) => {
+            names.iter().map(|name| name.value.clone()).collect()
+        }
+        Some(ast::ConflictTarget::OnConstraint(_)) => {
+            return Err(unsupported("ON CONSTRAINT", on));
+        }
+    };
+    let on_conflict = match &on.action {
+        ast::OnConflictAction::DoNothing => OnConflict::Skip,
+        ast::OnConflictAction::DoUpdate(update) => {
+            let names = Names::new(vec![table.to_owned()], parameters).with_excluded();
+            let set = assignments(&update.assignments, &names)?;
+            let filter = update.selection.as_ref().map(|e| names.convert(e)).transpose()?;
+            OnConflict::Update(ConflictUpdate { set, filter })
+        }
+    };
+    Ok(("INSERT INTO", on_conflict, key))
+}
+
+fn assignments(assignments: &[ast::Assignment], names: &Names) -> Result<Vec<(String, Expr)>> {
+    let one = |assignment: &ast::Assignment| match &assignment.target {
         ast::AssignmentTarget::ColumnName(name) => {
             Ok((plain_name(name)?, names.convert(&assignment.value)?))
         }
         ast::AssignmentTarget::Tuple(_) => Err(unsupported("setting a tuple", assignment)),
     };
-    let set = update.assignments.iter().map(assignment).collect::<Result<_>>()?;
-    let filter = update.selection.as_ref().map(|e| names.convert(e)).transpose()?;
-    Ok(Change::Update(Update { table, set, filter }))
+    assignments.iter().map(one).collect()
+}
+
+/// What a statement answers; an empty list for every field.
+fn returning(items: Option<&[ast::SelectItem]>, names: &Names) -> Result<Option<Vec<SelectItem>>> {
+    items.map(|items| select::items(items, names)).transpose()
+}
+
+fn returning_text(items: Option<&[ast::SelectItem]>) -> String {
+    items.map_or(String::new(), |items| format!(" RETURNING {}", list(items)))
+}
+
+fn list<T: ToString>(items: &[T]) -> String {
+    items.iter().map(T::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// The end of an UPDATE or DELETE, as it is understood.
+fn end_text(
+    filter: Option<&ast::Expr>,
+    returning: Option<&[ast::SelectItem]>,
+    order_by: &[ast::OrderByExpr],
+    limit: Option<&ast::Expr>,
+) -> String {
+    let order_by =
+        if order_by.is_empty() { String::new() } else { format!(" ORDER BY {}", list(order_by)) };
+    let limit = limit.map_or(String::new(), |limit| format!(" LIMIT {limit}"));
+    format!("{}{}{order_by}{limit}", where_text(filter), returning_text(returning))
+}
+
+pub(crate) fn update(update: ast::Update, parameters: &Parameters) -> Result<Change> {
+    let text = update.to_string();
+    let (table, names) = one_table(std::slice::from_ref(&update.table), &text, parameters)?;
+    let (set, limit) = (list(&update.assignments), update.limit.as_ref());
+    let asked = update.returning.as_deref();
+    let end = end_text(update.selection.as_ref(), asked, &update.order_by, limit);
+    refuse_lost(&text, &format!("UPDATE {} SET {set}{end}", update.table))?;
+    Ok(Change::Update(Update {
+        table,
+        set: assignments(&update.assignments, &names)?,
+        filter: update.selection.as_ref().map(|e| names.convert(e)).transpose()?,
+        order_by: select::order_keys(&update.order_by, &[], &names)?,
+        limit: limit.map(|e| select::count("LIMIT", e)).transpose()?,
+        returning: returning(asked, &names)?,
+    }))
 }
 
 pub(crate) fn delete(delete: ast::Delete, parameters: &Parameters) -> Result<Change> {
@@ -80,11 +162,17 @@ pub(crate) fn delete(delete: ast::Delete, parameters: &Parameters) -> Result<Cha
     let (ast::FromTable::WithFromKeyword(from) | ast::FromTable::WithoutKeyword(from)) =
         &delete.from;
     let (table, names) = one_table(from, &text, parameters)?;
-    let filter = where_text(delete.selection.as_ref());
-    let name = from.first().map_or(String::new(), ToString::to_string);
-    refuse_lost(&text, &format!("DELETE FROM {name}{filter}"))?;
-    let filter = delete.selection.as_ref().map(|e| names.convert(e)).transpose()?;
-    Ok(Change::Delete(Delete { table, filter }))
+    let (name, limit) = (list(from), delete.limit.as_ref());
+    let asked = delete.returning.as_deref();
+    let end = end_text(delete.selection.as_ref(), asked, &delete.order_by, limit);
+    refuse_lost(&text, &format!("DELETE FROM {name}{end}"))?;
+    Ok(Change::Delete(Delete {
+        table,
+        filter: delete.selection.as_ref().map(|e| names.convert(e)).transpose()?,
+        order_by: select::order_keys(&delete.order_by, &[], &names)?,
+        limit: limit.map(|e| select::count("LIMIT", e)).transpose()?,
+        returning: returning(asked, &names)?,
+    }))
 }
 
 fn where_text(filter: Option<&ast::Expr>) -> String {

@@ -1,7 +1,7 @@
 //! Expressions.
 
 use std::cell::Cell;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use esker_query::model::{EXPR_DEPTH_MAX as DEPTH_MAX, Expr, Function, Operator, Parameter};
 use sqlparser::ast;
@@ -10,12 +10,14 @@ use crate::statement::unsupported;
 use crate::{Error, Result, literal, type_name};
 
 /// The names of a statement's parameters, by position.
-pub(crate) type Parameters = Rc<[String]>;
+pub(crate) type Parameters = Arc<[String]>;
 
 /// What the table may be called in qualified names, and the parameters.
 #[derive(Debug)]
 pub(crate) struct Names {
     tables: Vec<String>,
+    /// Whether there is a new row beside the old one, called `excluded`.
+    has_excluded: bool,
     parameters: Parameters,
     /// How deep the expression at hand lies in others.
     depth: Cell<usize>,
@@ -23,7 +25,17 @@ pub(crate) struct Names {
 
 impl Names {
     pub(crate) fn new(tables: Vec<String>, parameters: &Parameters) -> Self {
-        Self { tables, parameters: Rc::clone(parameters), depth: Cell::new(0) }
+        Self {
+            tables,
+            has_excluded: false,
+            parameters: Arc::clone(parameters),
+            depth: Cell::new(0),
+        }
+    }
+
+    /// The same beside a new row.
+    pub(crate) fn with_excluded(self) -> Self {
+        Self { has_excluded: true, ..self }
     }
 
     /// Turns a parsed expression into the model's.
@@ -124,6 +136,9 @@ impl Names {
         let [table, field] = names else { return Err(unsupported("a path", expr)) };
         if self.tables.iter().any(|known| known.eq_ignore_ascii_case(&table.value)) {
             return Ok(Expr::Field(field.value.clone()));
+        }
+        if self.has_excluded && table.value.eq_ignore_ascii_case("excluded") {
+            return Ok(Expr::Field(format!("excluded.{}", field.value)));
         }
         let known = self.tables.join(", ");
         Err(Error::invalid(format!("{expr}: unknown table {:?}; there is {known}", table.value)))

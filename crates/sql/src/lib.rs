@@ -2,8 +2,9 @@
 //!
 //! One `SELECT` over one table: columns, expressions, aliases, `DISTINCT`, `WHERE`, `GROUP BY`,
 //! `HAVING`, `ORDER BY` (expressions, aliases, positions, `NULLS FIRST`), `LIMIT`, `OFFSET`.
-//! And `INSERT` (rows or a query, `OR REPLACE`, `ON CONFLICT DO NOTHING`), `UPDATE`, `DELETE`,
-//! `CREATE TABLE` and `DROP TABLE`: see [`Statement`].
+//! And `INSERT` (rows or a query, `OR REPLACE`, `ON CONFLICT DO NOTHING` or `DO UPDATE`), `UPDATE`
+//! and `DELETE` (with `ORDER BY`, `LIMIT` and `RETURNING`), `CREATE TABLE`, `DROP TABLE` and
+//! `TRUNCATE TABLE`: see [`Statement`]. [`Sql`] runs and prepares statements on a database.
 //! Everything else that the grammar knows is refused by name: nothing is ignored.
 //!
 //! ```
@@ -21,6 +22,8 @@ mod expression;
 mod interval;
 mod literal;
 mod parameter;
+mod prepared;
+mod run;
 mod select;
 mod statement;
 mod table;
@@ -29,4 +32,6 @@ mod tests;
 mod type_name;
 
 pub use esker_query::{Error, ErrorKind, Result};
+pub use prepared::Prepared;
+pub use run::{Outcome, Sql, run};
 pub use statement::{Statement, parse, parse_statement};

@@ -139,7 +139,7 @@ pub(crate) fn from(
 }
 
 /// The select list; empty for `*`.
-fn items(projection: &[ast::SelectItem], names: &Names) -> Result<Vec<SelectItem>> {
+pub(crate) fn items(projection: &[ast::SelectItem], names: &Names) -> Result<Vec<SelectItem>> {
     if let [ast::SelectItem::Wildcard(options)] = projection {
         let text = options.to_string();
         return if text.is_empty() { Ok(Vec::new()) } else { Err(unsupported("this *", text)) };
@@ -164,6 +164,15 @@ fn order(order_by: &ast::OrderBy, select: &[SelectItem], names: &Names) -> Resul
     if order_by.interpolate.is_some() {
         return Err(unsupported("INTERPOLATE", order_by));
     }
+    order_keys(keys, select, names)
+}
+
+/// The keys of an order.
+pub(crate) fn order_keys(
+    keys: &[ast::OrderByExpr],
+    select: &[SelectItem],
+    names: &Names,
+) -> Result<Vec<OrderBy>> {
     let key = |key: &ast::OrderByExpr| {
         if key.with_fill.is_some() {
             return Err(unsupported("WITH FILL", key));
@@ -216,7 +225,7 @@ fn limit(clause: Option<&ast::LimitClause>, query: &mut Query) -> Result<()> {
     Ok(())
 }
 
-fn count(clause: &str, expr: &ast::Expr) -> Result<u64> {
+pub(crate) fn count(clause: &str, expr: &ast::Expr) -> Result<u64> {
     let number = match Names::new(Vec::new(), &Parameters::default()).convert(expr) {
         Ok(Expr::Literal(Value::Int(number))) => u64::try_from(number).ok(),
         Ok(Expr::Literal(Value::Uint(number))) => Some(number),

@@ -42,6 +42,13 @@ pub enum Statement {
         /// Whether it is good that there is none.
         if_exists: bool,
     },
+    /// Remove all rows of a table.
+    Truncate {
+        /// Its name.
+        name: String,
+        /// Whether it is good that there is none.
+        if_exists: bool,
+    },
 }
 
 /// Reads one `SELECT`.
@@ -58,8 +65,8 @@ pub fn parse(text: &str) -> Result<Query> {
     }
 }
 
-/// Reads one `SELECT`, `EXPLAIN SELECT`, `INSERT`, `UPDATE`, `DELETE`, `CREATE TABLE` or
-/// `DROP TABLE`.
+/// Reads one `SELECT`, `EXPLAIN SELECT`, `INSERT`, `UPDATE`, `DELETE`, `CREATE TABLE`,
+/// `DROP TABLE` or `TRUNCATE TABLE`.
 ///
 /// # Errors
 /// As [`parse`].
@@ -110,6 +117,7 @@ fn convert(statement: ast::Statement, parameters: &Parameters) -> Result<Stateme
         ast::Statement::Delete(delete) => change::delete(delete, parameters).map(Statement::Change),
         ast::Statement::CreateTable(create) => table::create(create),
         drop @ ast::Statement::Drop { .. } => table::drop(drop),
+        ast::Statement::Truncate(truncate) => table::truncate(truncate),
         other => Err(not_a_query(&other)),
     }
 }

@@ -1,4 +1,4 @@
-//! `CREATE TABLE` and `DROP TABLE`.
+//! `CREATE TABLE`, `DROP TABLE` and `TRUNCATE TABLE`.
 
 use esker_format::{DataType, Schema};
 use sqlparser::ast;
@@ -106,4 +106,16 @@ pub(crate) fn drop(drop: ast::Statement) -> Result<Statement> {
         return Err(unsupported("dropping several tables in one statement", text));
     };
     Ok(Statement::DropTable { name: plain_name(name)?, if_exists })
+}
+
+pub(crate) fn truncate(truncate: ast::Truncate) -> Result<Statement> {
+    let text = truncate.to_string();
+    let [target] = truncate.table_names.as_slice() else {
+        return Err(unsupported("truncating several tables in one statement", text));
+    };
+    let if_exists = truncate.if_exists;
+    let (word, condition) =
+        (if truncate.table { "TABLE " } else { "" }, if if_exists { "IF EXISTS " } else { "" });
+    refuse_lost(&text, &format!("TRUNCATE {word}{condition}{}", target.name))?;
+    Ok(Statement::Truncate { name: plain_name(&target.name)?, if_exists })
 }

@@ -7,31 +7,35 @@
 //! others add between the two parts are not among those that match: that is snapshot isolation.
 //! Other writers wait only for the second part.
 
+mod insert;
+mod matched;
 mod row_ids;
 
-use esker_format::schema::ROW_ID_NAME;
+use std::sync::Arc;
+
 use esker_format::{Schema, Value, ValueRef};
-use esker_query::model::{Change, Expr, Insert, InsertRows, Query, SelectItem};
-use esker_table::table::{Existing, PreparedPut};
+use esker_query::QueryResult;
+use esker_query::model::{Change, Expr, Query, SelectItem};
 
-use crate::engine::{Engine, fit_key, fit_value};
-use crate::table::Current;
-use crate::{Database, Error, ErrorKind, Result, Table};
-use row_ids::RowIdSource;
+use crate::engine::{Staged, fit_value};
+use crate::{Database, Error, Result};
 
-/// How often a statement begins anew when others change its rows under it.
-const ATTEMPTS_MAX: usize = 64;
+/// What a statement is run with.
+#[derive(Clone, Debug, Default)]
+pub struct ChangeOptions {
+    /// The values of its parameters, by position.
+    pub parameters: Arc<[Value]>,
+    /// Whether to say only what would change, and change nothing.
+    pub dry_run: bool,
+}
 
-/// From a row and the values that a statement computed for it to the new row, or `None` to remove
-/// it.
-type MakeRow<'a> = dyn Fn(&Schema, Vec<Value>, &[Value]) -> Result<Option<Vec<Value>>> + 'a;
-
-/// Rows that a statement found: by row id, with the values of some expressions.
-struct Matched {
-    commit: u64,
-    schema_version: u32,
-    /// The row id, the key fields, then the values.
-    rows: Vec<Vec<Value>>,
+/// What a statement changed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Changed {
+    /// How many rows it added, changed or removed.
+    pub rows: u64,
+    /// What it answers of each of them, where it was asked.
+    pub returning: Option<QueryResult>,
 }
 
 impl Database {
@@ -46,8 +50,8 @@ impl Database {
     /// let schema = Schema::builder().field("n", DataType::I64).primary_key(["n"]).build()?;
     /// let table = db.create_table("t", schema)?;
     /// table.insert_many(&[vec![1i64.into()], vec![2i64.into()]])?;
-    /// let filter = Expr::field("n").binary(Operator::Gt, Expr::literal(1i64));
-    /// let delete = Delete { table: "t".into(), filter: Some(filter) };
+    /// let filter = Some(Expr::field("n").binary(Operator::Gt, Expr::literal(1i64)));
+    /// let delete = Delete { table: "t".into(), filter, ..Delete::default() };
     /// assert_eq!(db.change(&Change::Delete(delete))?, 1);
     /// # Ok::<(), esker::Error>(())
     /// ```
@@ -58,146 +62,57 @@ impl Database {
     /// more than 16 MiB of new rows; `Conflict` when other writers kept changing the same rows:
     /// try again. Nothing is changed then.
     pub fn change(&self, change: &Change) -> Result<u64> {
+        self.change_with(change, &ChangeOptions::default()).map(|changed| changed.rows)
+    }
+
+    /// Runs a statement that changes rows, with parameters or only to see what it would do, and
+    /// answers what it was asked to return of the rows.
+    ///
+    /// # Errors
+    /// As for [`Database::change`]; and what computing the answer fails with. Nothing is changed
+    /// then.
+    pub fn change_with(&self, change: &Change, options: &ChangeOptions) -> Result<Changed> {
+        let mut query = self.engine().query_options();
+        query.inputs.parameters = Arc::clone(&options.parameters);
+        let run = Run { database: self, options: query, dry_run: options.dry_run };
         match change {
-            Change::Insert(insert) => self.insert_rows(insert),
-            Change::Update(update) => {
-                let table = self.table(&update.table)?;
-                set_positions(&table.schema(), &update.set)?;
-                let exprs: Vec<Expr> = update.set.iter().map(|(_, expr)| expr.clone()).collect();
-                let filter = update.filter.as_ref();
-                self.change_matched(&table, filter, &exprs, &|schema, mut row, values| {
-                    let positions = set_positions(schema, &update.set)?;
-                    for (position, value) in positions.iter().zip(values) {
-                        let fitted = fit_assigned(schema, *position, value)?;
-                        if let Some(slot) = row.get_mut(*position) {
-                            *slot = fitted;
-                        }
-                    }
-                    Ok(Some(row))
-                })
-            }
-            Change::Delete(delete) => {
-                let table = self.table(&delete.table)?;
-                let filter = delete.filter.as_ref();
-                self.change_matched(&table, filter, &[], &|_, _, _| Ok(None))
-            }
+            Change::Insert(insert) => run.insert(insert),
+            Change::Update(update) => run.update(update),
+            Change::Delete(delete) => run.delete(delete),
         }
-    }
-
-    fn insert_rows(&self, insert: &Insert) -> Result<u64> {
-        let table = self.table(&insert.table)?;
-        let schema = table.schema();
-        let positions = insert_positions(&schema, &insert.fields)?;
-        let rows: Vec<Vec<Value>> = match &insert.rows {
-            InsertRows::Values(rows) => {
-                let inputs = self.engine().query_options().inputs;
-                let value = |expr: &Expr| esker_query::constant(expr, &inputs);
-                let row = |row: &Vec<Expr>| row.iter().map(&value).collect();
-                rows.iter().map(row).collect::<esker_query::Result<_>>()?
-            }
-            InsertRows::Query(query) => self.query(query)?.to_rows(),
-        };
-        let placed = rows.into_iter().enumerate().map(|(i, values)| {
-            place(self.engine(), &schema, &positions, values)
-                .map_err(|e| e.at(format_args!("row {i}")))
-        });
-        let placed: Vec<Vec<Value>> = placed.collect::<Result<_>>()?;
-        table.put_many(&placed, insert.on_conflict)
-    }
-
-    /// Changes every row that passes the filter; `make` gets the values of `exprs`.
-    fn change_matched(
-        &self,
-        table: &Table,
-        filter: Option<&Expr>,
-        exprs: &[Expr],
-        make: &MakeRow<'_>,
-    ) -> Result<u64> {
-        let mut last = None;
-        for _ in 0..ATTEMPTS_MAX {
-            let matched = self.matched(table, filter, exprs)?;
-            let current = table.current();
-            let found = if current.schema.version() == matched.schema_version {
-                table.change_found(&current, &matched, make)
-            } else {
-                Err(Error::new(ErrorKind::Conflict, "the schema has changed meanwhile"))
-            };
-            match found {
-                Err(e) if e.kind() == ErrorKind::Conflict => {
-                    // What is not yet durable is not yet visible: read again when it is.
-                    self.engine().acknowledge_published()?;
-                    last = Some(e);
-                }
-                result => return result,
-            }
-        }
-        let why = last.map_or(String::new(), |e| e.to_string());
-        let message = format!("tried {ATTEMPTS_MAX} times beside other writers: {why}");
-        Err(Error::new(ErrorKind::Conflict, message))
-    }
-
-    fn matched(&self, table: &Table, filter: Option<&Expr>, exprs: &[Expr]) -> Result<Matched> {
-        let snapshot = table.snapshot()?;
-        let source = RowIdSource::new(snapshot.rows_as_of());
-        let schema = snapshot.schema();
-        let mut query = Query::table(table.name());
-        query.select(Expr::field(ROW_ID_NAME));
-        for position in schema.key_positions() {
-            if let Some(field) = schema.fields().get(*position) {
-                query.select(Expr::field(&field.name));
-            }
-        }
-        let exprs = exprs.iter().map(|expr| SelectItem { expr: expr.clone(), alias: None });
-        query.select.extend(exprs);
-        query.filter = filter.cloned();
-        let options = self.engine().query_options();
-        let rows = esker_query::execute(&query, &source, &options)?.to_rows();
-        let (commit, schema_version) = (snapshot.commit(), schema.version());
-        Ok(Matched { commit, schema_version, rows })
     }
 }
 
-impl Table {
-    /// Changes rows that a snapshot found, in one commit.
-    fn change_found(
+/// A statement under way.
+struct Run<'a> {
+    database: &'a Database,
+    options: esker_query::Options,
+    dry_run: bool,
+}
+
+impl Run<'_> {
+    fn query(&self, query: &Query) -> Result<QueryResult> {
+        self.database.snapshot()?.query_with(query, &self.options.inputs.parameters)
+    }
+
+    /// What is answered once rows are staged: how many, and what is returned of them. A dry run
+    /// forgets them.
+    fn finish(
         &self,
-        current: &Current,
-        matched: &Matched,
-        make: &MakeRow<'_>,
-    ) -> Result<u64> {
-        if matched.rows.is_empty() {
-            return Ok(0);
+        schema: &Schema,
+        staged: &mut Staged,
+        (rows, shown): (u64, Vec<Vec<Value>>),
+        returning: Option<&[SelectItem]>,
+    ) -> Result<Changed> {
+        let shown = shown.iter().map(Vec::as_slice);
+        let returning = returning
+            .map(|items| esker_query::select(items, schema, shown, &self.options))
+            .transpose()
+            .map_err(|e| Error::from(e).at("RETURNING"))?;
+        if self.dry_run {
+            staged.clear();
         }
-        let schema = &current.schema;
-        let key_fields = schema.key_positions().len();
-        self.change(current, |writer, staged| {
-            for found in &matched.rows {
-                let Some((row_id, rest)) = found.split_first() else { continue };
-                let (key, values) = rest.split_at_checked(key_fields).unwrap_or((rest, &[]));
-                let key = if key_fields == 0 { std::slice::from_ref(row_id) } else { key };
-                let key = fit_key(schema, key)?;
-                let hash = current.hash(&key);
-                let existing = writer.existing(&key, hash)?;
-                let is_same = |e: &Existing| {
-                    e.deleted == 0
-                        && Value::Uint(e.row_id) == *row_id
-                        && e.created <= matched.commit
-                };
-                let Some(existing) = existing.filter(is_same) else {
-                    return Err(Error::new(ErrorKind::Conflict, "a row has changed meanwhile"));
-                };
-                let row = current.core.row_at(existing.location)?;
-                match make(schema, row, values)? {
-                    None => staged.delete(existing),
-                    Some(row) => {
-                        self.engine.test_rows(current, std::slice::from_ref(&row))?;
-                        let row_id = existing.row_id;
-                        staged.put(row, PreparedPut { hash, existing: Some(existing), row_id });
-                    }
-                }
-            }
-            Ok(matched.rows.len() as u64)
-        })
+        Ok(Changed { rows, returning })
     }
 }
 
@@ -218,40 +133,6 @@ fn set_positions(schema: &Schema, set: &[(String, Expr)]) -> Result<Vec<usize>> 
     Ok(positions)
 }
 
-/// The positions of the fields that rows have values for.
-fn insert_positions(schema: &Schema, names: &[String]) -> Result<Vec<usize>> {
-    if names.is_empty() {
-        return Ok((0..schema.fields().len()).collect());
-    }
-    let mut positions = Vec::with_capacity(names.len());
-    for name in names {
-        let position = schema.resolve(name)?;
-        if positions.contains(&position) {
-            return Err(Error::invalid(format!("field {name:?} is named twice")));
-        }
-        positions.push(position);
-    }
-    Ok(positions)
-}
-
-/// A whole row from values for some fields; the others have their defaults.
-fn place(
-    engine: &Engine,
-    schema: &Schema,
-    positions: &[usize],
-    values: Vec<Value>,
-) -> Result<Vec<Value>> {
-    let (want, got) = (positions.len(), values.len());
-    if want != got {
-        return Err(Error::invalid(format!("expected {want} values, found {got}")));
-    }
-    let mut placed = Vec::with_capacity(values.len());
-    for (position, value) in positions.iter().zip(values) {
-        placed.push((*position, fit_assigned(schema, *position, &value)?));
-    }
-    Ok(engine.fill_row(schema, placed))
-}
-
 /// A value of a statement as its field takes it.
 fn fit_assigned(schema: &Schema, position: usize, value: &Value) -> Result<Value> {
     let field = schema.fields().get(position);
@@ -262,4 +143,12 @@ fn fit_assigned(schema: &Schema, position: usize, value: &Value) -> Result<Value
             .map_err(|e| Error::from(e).at(format_args!("field {:?}", field.name)))?,
     };
     fit_value(field, &assigned)
+}
+
+/// The error of a value that does not fit, with the parameter it came from.
+fn naming_parameter(error: Error, expr: Option<&Expr>) -> Error {
+    match expr {
+        Some(Expr::Parameter(parameter)) => error.at(format_args!("parameter {}", parameter.name)),
+        _ => error,
+    }
 }

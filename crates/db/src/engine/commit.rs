@@ -50,6 +50,11 @@ impl Staged {
         self.puts.get_mut(at).map(|(row, _)| row)
     }
 
+    /// Forgets everything: nothing is to be changed.
+    pub fn clear(&mut self) {
+        *self = Self::default();
+    }
+
     /// Adds a delete.
     pub fn delete(&mut self, existing: Existing) {
         self.deletes.push(existing);

@@ -326,7 +326,7 @@ impl Load {
         let row = |i| batch.columns.iter().map(|c| c.value(i).to_owned()).collect();
         let rows: Vec<Vec<Value>> = (0..batch.len()).map(row).collect();
         let on_conflict = if self.shared.skips { OnConflict::Skip } else { OnConflict::Fail };
-        let rows = table.put_rows(&self.shared.current(), &rows, on_conflict)?;
+        let rows = table.put_batch(&self.shared.current(), &rows, &on_conflict)?;
         Ok(LoadReport { rows, ..LoadReport::default() })
     }
 

@@ -163,6 +163,26 @@ impl Schema {
         schema
     }
 
+    /// The same with each field once more, as `excluded.field`, all nullable: what the update of a
+    /// row that is in the way of a new one reads.
+    ///
+    /// # Errors
+    /// `InvalidInput` when a field has such a name already.
+    pub fn with_excluded(&self) -> Result<Self> {
+        let mut schema = self.clone();
+        for field in &self.fields {
+            let mut field = field.clone();
+            field.name = format!("excluded.{}", field.name);
+            if self.position(&field.name).is_some() {
+                let name = &field.name;
+                return Err(Error::invalid(format!("field {name:?} is in the way of ON CONFLICT")));
+            }
+            schema.fields.push(field);
+        }
+        schema.fields.iter_mut().for_each(|field| field.nullable = true);
+        Ok(schema)
+    }
+
     /// Appends the stored form.
     pub fn encode(&self, out: &mut Writer) {
         out.u32(self.version);

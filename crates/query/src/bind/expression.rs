@@ -28,6 +28,9 @@ pub(crate) fn bind(expr: &Expr, scope: &mut dyn Scope) -> Result<Bound> {
             })?;
             return Ok(Bound::literal(value.clone()));
         }
+        Expr::Default => {
+            return Err(Error::invalid("DEFAULT stands only as a whole value in VALUES"));
+        }
         Expr::Aggregate { .. } => {
             let text = expr.to_string();
             return Err(Error::invalid(format!(

@@ -12,7 +12,7 @@ mod scope;
 mod tests;
 mod typing;
 
-use esker_format::{DataType, Schema};
+use esker_format::{DataType, Schema, Value};
 
 pub(crate) use bound::{Bound, BoundAggregate, Comparison, Node};
 use expression::bind;
@@ -188,6 +188,17 @@ fn refuse_deep(expr: &Expr) -> Result<()> {
 /// Resolves an expression that names nothing.
 pub(crate) fn bind_constant(expr: &Expr, inputs: &Inputs) -> Result<Bound> {
     bind(expr, &mut NoScope(inputs))
+}
+
+/// Resolves an expression over the fields of a row.
+pub(crate) fn bind_row(expr: &Expr, schema: &Schema, inputs: &Inputs) -> Result<Bound> {
+    refuse_deep(expr)?;
+    bind(expr, &mut RowScope { schema, inputs })
+}
+
+/// The value of an expression that is constant.
+pub(crate) fn literal_of(bound: &Bound) -> Option<Value> {
+    bound.as_literal().cloned()
 }
 
 /// Groups what a projection over groups shows, and makes the projection show the groups.

@@ -172,7 +172,7 @@ pub(crate) fn replace_aliases(expr: &Expr, schema: &Schema, select: &[SelectItem
         Expr::Field(name) if position(schema, name).is_none() => {
             alias(name, select).cloned().unwrap_or_else(|| expr.clone())
         }
-        Expr::Field(_) | Expr::Literal(_) | Expr::Parameter(_) => expr.clone(),
+        Expr::Field(_) | Expr::Literal(_) | Expr::Parameter(_) | Expr::Default => expr.clone(),
         Expr::Apply(operator, operands) => {
             Expr::Apply(*operator, operands.iter().map(again).collect())
         }

@@ -34,6 +34,12 @@ impl Materialised {
         Ok(Self { schema: schema.build()?, part: Batches { batches, row_count } })
     }
 
+    /// `batches` are full but for the last and have the columns of the schema.
+    pub(crate) fn of(schema: Schema, batches: Vec<Batch>) -> Self {
+        let row_count = batches.iter().map(Batch::len).sum();
+        Self { schema, part: Batches { batches, row_count } }
+    }
+
     pub(crate) fn row_count(&self) -> usize {
         self.part.row_count
     }

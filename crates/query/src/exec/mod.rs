@@ -27,7 +27,7 @@ mod vector;
 use esker_vfs::Clock;
 
 pub(crate) use evaluate::{Unit, evaluate, fold};
-pub(crate) use materialised::slice;
+pub(crate) use materialised::{Materialised, slice};
 pub(crate) use profile::{Profile, Step};
 pub(crate) use project::Sink;
 pub(crate) use rows::Rows;
@@ -40,7 +40,6 @@ use crate::predicate::Predicate;
 use crate::source::Source;
 use budget::Budget;
 use filter::CodeTables;
-use materialised::Materialised;
 use scan::{Scan, ScanCounts};
 
 /// Runs a program and hands its rows to `sink`.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Expr, Query};
+use super::{Expr, OrderBy, Query, SelectItem};
 
 /// A change of the rows of one table: all of it, or nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,6 +30,28 @@ pub struct Insert {
     /// What happens when there is a row with the key of a new one.
     #[serde(default)]
     pub on_conflict: OnConflict,
+    /// The fields by whose equality a conflict is meant, which have to be those of the primary
+    /// key; empty without saying.
+    #[serde(default)]
+    pub conflict_key: Vec<String>,
+    /// What to answer of each row that was added or changed; an empty list for every field.
+    #[serde(default)]
+    pub returning: Option<Vec<SelectItem>>,
+}
+
+impl Insert {
+    /// Rows of constant expressions for every field of a table.
+    #[must_use]
+    pub fn values(table: impl Into<String>, rows: Vec<Vec<Expr>>) -> Self {
+        Self {
+            table: table.into(),
+            fields: Vec::new(),
+            rows: InsertRows::Values(rows),
+            on_conflict: OnConflict::Fail,
+            conflict_key: Vec::new(),
+            returning: None,
+        }
+    }
 }
 
 /// Where the rows of an [`Insert`] come from.
@@ -39,11 +61,11 @@ pub enum InsertRows {
     /// Constant expressions, one list a row.
     Values(Vec<Vec<Expr>>),
     /// The answer to a query.
-    Query(Query),
+    Query(Box<Query>),
 }
 
 /// What happens to a row whose key exists.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnConflict {
     /// The statement fails.
@@ -53,26 +75,51 @@ pub enum OnConflict {
     Skip,
     /// The new row replaces the old one.
     Replace,
+    /// The old row is changed.
+    Update(ConflictUpdate),
+}
+
+/// New values for some fields of a row whose key a new row has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConflictUpdate {
+    /// Fields and their new values, computed from the old row and from the new one, whose fields
+    /// are called `excluded.field`.
+    pub set: Vec<(String, Expr)>,
+    /// Whether the old row is changed; else the new row is left out.
+    #[serde(default)]
+    pub filter: Option<Expr>,
 }
 
 /// New values for some fields of the rows that match.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Update {
     /// The table's name.
     pub table: String,
     /// Fields and their new values, computed from the row as it was.
     pub set: Vec<(String, Expr)>,
     /// Which rows; `None` for all.
-    #[serde(default)]
     pub filter: Option<Expr>,
+    /// Which rows come first, for the limit.
+    pub order_by: Vec<OrderBy>,
+    /// The most rows to change.
+    pub limit: Option<u64>,
+    /// What to answer of each row as it is then; an empty list for every field.
+    pub returning: Option<Vec<SelectItem>>,
 }
 
 /// The rows to remove.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Delete {
     /// The table's name.
     pub table: String,
     /// Which rows; `None` for all.
-    #[serde(default)]
     pub filter: Option<Expr>,
+    /// Which rows come first, for the limit.
+    pub order_by: Vec<OrderBy>,
+    /// The most rows to remove.
+    pub limit: Option<u64>,
+    /// What to answer of each row as it was; an empty list for every field.
+    pub returning: Option<Vec<SelectItem>>,
 }

@@ -84,6 +84,7 @@ impl Display for Expr {
                 f.write_str(")")
             }
             Self::Parameter(parameter) => f.write_str(&parameter.name),
+            Self::Default => f.write_str("DEFAULT"),
         }
     }
 }

@@ -22,6 +22,8 @@ pub enum Expr {
     Call(Function, Vec<Self>),
     /// A value that is given when the statement runs.
     Parameter(Parameter),
+    /// What a field holds that a new row has no value for; only as a whole value of an insert.
+    Default,
     /// An aggregate over the rows of the group.
     Aggregate {
         /// The function.
@@ -114,7 +116,7 @@ impl Expr {
     #[must_use]
     pub fn operands(&self) -> Vec<&Self> {
         match self {
-            Self::Field(_) | Self::Literal(_) | Self::Parameter(_) => Vec::new(),
+            Self::Field(_) | Self::Literal(_) | Self::Parameter(_) | Self::Default => Vec::new(),
             Self::Aggregate { operand, .. } => operand.iter().map(|o| &**o).collect(),
             Self::Apply(_, operands) | Self::Call(_, operands) => operands.iter().collect(),
             Self::Cast(operand, _) => vec![operand],
@@ -124,7 +126,7 @@ impl Expr {
     /// The expressions within it, one level down.
     pub fn operands_mut(&mut self) -> Vec<&mut Self> {
         match self {
-            Self::Field(_) | Self::Literal(_) | Self::Parameter(_) => Vec::new(),
+            Self::Field(_) | Self::Literal(_) | Self::Parameter(_) | Self::Default => Vec::new(),
             Self::Aggregate { operand, .. } => operand.iter_mut().map(|o| &mut **o).collect(),
             Self::Apply(_, operands) | Self::Call(_, operands) => operands.iter_mut().collect(),
             Self::Cast(operand, _) => vec![operand],

@@ -13,7 +13,7 @@ mod serial;
 use serde::{Deserialize, Serialize};
 
 pub use aggregate::Aggregate;
-pub use change::{Change, Delete, Insert, InsertRows, OnConflict, Update};
+pub use change::{Change, ConflictUpdate, Delete, Insert, InsertRows, OnConflict, Update};
 pub use expression::{EXPR_DEPTH_MAX, Expr, Parameter};
 pub use function::{FUNCTIONS, Family, Function, FunctionEntry, OperandKind, Outcome};
 pub use operator::{Entry, Form, OPERATORS, Operator, Typing};

@@ -118,7 +118,9 @@ fn eval(expr: &Expr, context: &Context<'_>) -> Result<Value> {
             Ok(context.row.unwrap()[context.schema.position(name).unwrap()].clone())
         }
         Expr::Literal(value) => Ok(value.clone()),
-        Expr::Cast(..) | Expr::Parameter(_) => unreachable!("the generator makes none"),
+        Expr::Cast(..) | Expr::Parameter(_) | Expr::Default => {
+            unreachable!("the generator makes none")
+        }
         Expr::Aggregate { function, operand, distinct } => {
             let mut values = Vec::new();
             for row in &context.members {

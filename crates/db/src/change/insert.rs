@@ -1,0 +1,292 @@
+//! Adding rows: from expressions or a query, with what happens to those whose key exists.
+
+use esker_format::{Schema, Value};
+use esker_query::Computed;
+use esker_query::model::{ConflictUpdate, Expr, Insert, InsertRows, OnConflict};
+use esker_table::TableWriter;
+use esker_table::table::describe_key;
+
+use super::{Changed, Run, fit_assigned, naming_parameter, set_positions};
+use crate::engine::{Staged, fit_row, key_bytes};
+use crate::table::Current;
+use crate::{Error, ErrorKind, Result, Table};
+
+/// The values of a row, in the order of the named fields; `None` for a default.
+type Values = Vec<Option<Value>>;
+
+impl Run<'_> {
+    pub(super) fn insert(&self, insert: &Insert) -> Result<Changed> {
+        let table = self.database.table(&insert.table)?;
+        let rows: Vec<Values> = match &insert.rows {
+            InsertRows::Values(rows) => {
+                let value = |expr: &Expr| match expr {
+                    Expr::Default => Ok(None),
+                    expr => esker_query::constant(expr, &self.options.inputs).map(Some),
+                };
+                let row = |row: &Vec<Expr>| row.iter().map(value).collect();
+                rows.iter().map(row).collect::<esker_query::Result<_>>()?
+            }
+            InsertRows::Query(query) => {
+                let rows = self.query(query)?.to_rows();
+                rows.into_iter().map(|row| row.into_iter().map(Some).collect()).collect()
+            }
+        };
+        table.attempt(|current| {
+            let (schema, engine) = (&current.schema, self.database.engine());
+            let positions = insert_positions(schema, &insert.fields)?;
+            expect_key(schema, &insert.conflict_key)?;
+            let placed = rows.iter().enumerate().map(|(i, values)| {
+                let exprs = match &insert.rows {
+                    InsertRows::Values(rows) => rows.get(i).map_or(&[][..], Vec::as_slice),
+                    InsertRows::Query(_) => &[],
+                };
+                let given = fit_all(schema, &positions, values, exprs);
+                let row = given.map(|given| engine.fill_row(schema, given));
+                let row = row.and_then(|row| fit_row(schema, &row));
+                row.map_err(|e| e.at(format_args!("row {i}")))
+            });
+            let placed: Vec<Vec<Value>> = placed.collect::<Result<_>>()?;
+            engine.test_rows(current, &placed)?;
+            let conflicts = Conflicts::new(self, schema, &insert.on_conflict)?;
+            table.change(current, |writer, staged| {
+                let mut shown = insert.returning.as_ref().map(|_| Vec::new());
+                let puts = Puts { table: &table, current, writer, staged, shown: shown.as_mut() };
+                let rows = puts.put(placed, &conflicts)?;
+                let shown = shown.unwrap_or_default();
+                self.finish(schema, staged, (rows, shown), insert.returning.as_deref())
+            })
+        })
+    }
+}
+
+impl Table {
+    /// Adds rows, all or none; returns how many were added or replaced.
+    pub(crate) fn put_many(&self, rows: &[Vec<Value>], on_conflict: &OnConflict) -> Result<u64> {
+        self.attempt(|current| self.put_batch(current, rows, on_conflict))
+    }
+
+    /// Likewise, for rows of one schema.
+    pub(crate) fn put_batch(
+        &self,
+        current: &Current,
+        rows: &[Vec<Value>],
+        on_conflict: &OnConflict,
+    ) -> Result<u64> {
+        let conflicts = match on_conflict {
+            OnConflict::Skip => Conflicts::Skip,
+            OnConflict::Replace => Conflicts::Replace,
+            OnConflict::Fail | OnConflict::Update(_) => Conflicts::Fail,
+        };
+        let fit = |(i, row): (usize, &Vec<Value>)| {
+            fit_row(&current.schema, row).map_err(|e| e.at(format_args!("row {i}")))
+        };
+        let rows: Vec<Vec<Value>> = rows.iter().enumerate().map(fit).collect::<Result<_>>()?;
+        self.engine.test_rows(current, &rows)?;
+        self.change(current, |writer, staged| {
+            Puts { table: self, current, writer, staged, shown: None }.put(rows, &conflicts)
+        })
+    }
+}
+
+/// What happens to a row whose key exists, ready to be computed.
+enum Conflicts {
+    Fail,
+    Skip,
+    Replace,
+    Update {
+        /// The fields that are set.
+        positions: Vec<usize>,
+        /// The values of these fields, and at last whether the row is changed.
+        computed: Box<Computed>,
+    },
+}
+
+impl Conflicts {
+    fn new(run: &Run<'_>, schema: &Schema, on_conflict: &OnConflict) -> Result<Self> {
+        Ok(match on_conflict {
+            OnConflict::Fail => Self::Fail,
+            OnConflict::Skip => Self::Skip,
+            OnConflict::Replace => Self::Replace,
+            OnConflict::Update(ConflictUpdate { set, filter }) => {
+                let positions = set_positions(schema, set)?;
+                let mut exprs: Vec<Expr> = set.iter().map(|(_, expr)| expr.clone()).collect();
+                exprs.push(filter.clone().unwrap_or(Expr::literal(true)));
+                let both = schema.with_excluded()?;
+                let computed = Computed::new(&exprs, &both, &run.options.inputs);
+                let computed = computed.map_err(|e| e.at("ON CONFLICT"))?;
+                Self::Update { positions, computed: Box::new(computed) }
+            }
+        })
+    }
+
+    /// What becomes of an old row that has the key of a new one; `None` when it stays.
+    fn resolve(
+        &self,
+        schema: &Schema,
+        old: &[Value],
+        new: Vec<Value>,
+    ) -> Result<Option<Vec<Value>>> {
+        match self {
+            Self::Skip => Ok(None),
+            Self::Replace => Ok(Some(new)),
+            Self::Fail => Err(taken(schema, &new, "exists already")),
+            Self::Update { positions, computed } => {
+                let mut values = computed.of(&[old, &new].concat())?;
+                match values.pop() {
+                    Some(Value::Bool(true)) => {}
+                    Some(Value::Bool(false) | Value::Null) | None => return Ok(None),
+                    Some(other) => {
+                        let kind = other.as_ref().kind_name();
+                        let message =
+                            format!("ON CONFLICT: WHERE: expected a condition, found {kind}");
+                        return Err(Error::invalid(message));
+                    }
+                }
+                let mut row = old.to_vec();
+                for (position, value) in positions.iter().zip(&values) {
+                    let fitted = fit_assigned(schema, *position, value)?;
+                    if let Some(slot) = row.get_mut(*position) {
+                        *slot = fitted;
+                    }
+                }
+                Ok(Some(row))
+            }
+        }
+    }
+}
+
+/// Where rows are put.
+struct Puts<'a> {
+    table: &'a Table,
+    current: &'a Current,
+    writer: &'a mut TableWriter,
+    staged: &'a mut Staged,
+    /// Every row that is added or changed, as it is then, where somebody asks.
+    shown: Option<&'a mut Vec<Vec<Value>>>,
+}
+
+impl Puts<'_> {
+    /// Stages rows, one after another: each sees those before it. Returns how many were added or
+    /// changed.
+    fn put(mut self, rows: Vec<Vec<Value>>, conflicts: &Conflicts) -> Result<u64> {
+        let generated = self.current.schema.key_positions().is_empty();
+        let mut count = 0;
+        for (i, row) in rows.into_iter().enumerate() {
+            let put = match generated {
+                true => self.add(row),
+                false => self.put_keyed(row, conflicts),
+            };
+            count += u64::from(put.map_err(|e| e.at(format_args!("row {i}")))?);
+        }
+        Ok(count)
+    }
+
+    fn add(&mut self, row: Vec<Value>) -> Result<bool> {
+        let prepared = self.writer.prepare_put(&row, true)?;
+        self.show(&row);
+        self.staged.put(row, prepared);
+        Ok(true)
+    }
+
+    fn put_keyed(&mut self, row: Vec<Value>, conflicts: &Conflicts) -> Result<bool> {
+        let schema = &self.current.schema;
+        let key = key_bytes(schema, &row);
+        if let Some(old) = self.staged.staged_row(&key) {
+            if matches!(conflicts, Conflicts::Fail) {
+                return Err(taken(schema, &row, "is in an earlier row, too"));
+            }
+            let Some(row) = conflicts.resolve(schema, old, row)? else { return Ok(false) };
+            self.table.engine.test_rows(self.current, std::slice::from_ref(&row))?;
+            old.clone_from(&row);
+            self.show(&row);
+            return Ok(true);
+        }
+        let prepared = self.writer.prepare_put(&row, false)?;
+        let row = match prepared.existing.filter(|e| e.deleted == 0) {
+            None => row,
+            // What is replaced need not be read.
+            Some(_) if matches!(conflicts, Conflicts::Replace) => row,
+            Some(_) if matches!(conflicts, Conflicts::Skip) => return Ok(false),
+            Some(existing) => {
+                let old = self.current.core.row_at(existing.location)?;
+                let Some(row) = conflicts.resolve(schema, &old, row)? else { return Ok(false) };
+                self.table.engine.test_rows(self.current, std::slice::from_ref(&row))?;
+                row
+            }
+        };
+        self.show(&row);
+        self.staged.put_keyed(key, row, prepared);
+        Ok(true)
+    }
+
+    fn show(&mut self, row: &[Value]) {
+        if let Some(shown) = &mut self.shown {
+            shown.push(row.to_vec());
+        }
+    }
+}
+
+/// The error for a row whose key another one has.
+fn taken(schema: &Schema, row: &[Value], how: &str) -> Error {
+    let key = schema.key_positions().iter().filter_map(|p| row.get(*p));
+    let key: Vec<_> = key.map(Value::as_ref).collect();
+    Error::new(ErrorKind::AlreadyExists, format!("{} {how}", describe_key(schema, &key)))
+}
+
+/// Refuses a conflict that is not about the primary key.
+fn expect_key(schema: &Schema, names: &[String]) -> Result<()> {
+    if names.is_empty() {
+        return Ok(());
+    }
+    let mut found =
+        names.iter().map(|name| schema.resolve(name)).collect::<esker_format::Result<Vec<_>>>()?;
+    let mut wanted = schema.key_positions().to_vec();
+    found.sort_unstable();
+    wanted.sort_unstable();
+    if found == wanted {
+        return Ok(());
+    }
+    let key = schema.key_positions().iter().filter_map(|p| schema.fields().get(*p));
+    let key: Vec<_> = key.map(|field| field.name.as_str()).collect();
+    let names = names.join(", ");
+    Err(Error::invalid(match key.is_empty() {
+        true => format!("ON CONFLICT ({names}): the table has no declared primary key"),
+        false => format!("ON CONFLICT ({names}): expected the primary key, ({})", key.join(", ")),
+    }))
+}
+
+/// The positions of the fields that rows have values for.
+fn insert_positions(schema: &Schema, names: &[String]) -> Result<Vec<usize>> {
+    if names.is_empty() {
+        return Ok((0..schema.fields().len()).collect());
+    }
+    let mut positions = Vec::with_capacity(names.len());
+    for name in names {
+        let position = schema.resolve(name)?;
+        if positions.contains(&position) {
+            return Err(Error::invalid(format!("field {name:?} is named twice")));
+        }
+        positions.push(position);
+    }
+    Ok(positions)
+}
+
+/// The values of a row that are given, by position.
+fn fit_all(
+    schema: &Schema,
+    positions: &[usize],
+    values: &Values,
+    exprs: &[Expr],
+) -> Result<Vec<(usize, Value)>> {
+    let (want, got) = (positions.len(), values.len());
+    if want != got {
+        return Err(Error::invalid(format!("expected {want} values, found {got}")));
+    }
+    let mut given = Vec::with_capacity(values.len());
+    for (i, (position, value)) in positions.iter().zip(values).enumerate() {
+        let Some(value) = value else { continue };
+        let fitted = fit_assigned(schema, *position, value);
+        given.push((*position, fitted.map_err(|e| naming_parameter(e, exprs.get(i)))?));
+    }
+    Ok(given)
+}

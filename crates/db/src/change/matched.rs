@@ -1,0 +1,180 @@
+//! Changing and removing the rows that match.
+
+use esker_format::Schema;
+use esker_format::Value;
+use esker_format::schema::ROW_ID_NAME;
+use esker_query::model::{Delete, Expr, OrderBy, Query, SelectItem, Update};
+use esker_table::table::{Existing, PreparedPut};
+
+use super::row_ids::RowIdSource;
+use super::{Changed, Run, fit_assigned, naming_parameter, set_positions};
+use crate::engine::fit_key;
+use crate::table::Current;
+use crate::{Error, ErrorKind, Result, Table};
+
+/// How often a statement begins anew when others change its rows under it.
+const ATTEMPTS_MAX: usize = 64;
+
+/// From a row and the values that a statement computed for it to the new row, or `None` to remove
+/// it.
+type MakeRow<'a> = dyn Fn(&Schema, Vec<Value>, &[Value]) -> Result<Option<Vec<Value>>> + 'a;
+
+/// Rows that a statement found: by row id, with the values of some expressions.
+struct Matched {
+    commit: u64,
+    schema_version: u32,
+    /// The row id, the key fields, then the values.
+    rows: Vec<Vec<Value>>,
+}
+
+/// Which rows a statement changes, and what it needs of them.
+struct Wanted<'a> {
+    table: &'a str,
+    filter: Option<&'a Expr>,
+    order_by: &'a [OrderBy],
+    limit: Option<u64>,
+    exprs: Vec<Expr>,
+    removes: bool,
+    returning: Option<&'a [SelectItem]>,
+}
+
+impl Run<'_> {
+    pub(super) fn update(&self, update: &Update) -> Result<Changed> {
+        let wanted = Wanted {
+            table: &update.table,
+            filter: update.filter.as_ref(),
+            order_by: &update.order_by,
+            limit: update.limit,
+            exprs: update.set.iter().map(|(_, expr)| expr.clone()).collect(),
+            removes: false,
+            returning: update.returning.as_deref(),
+        };
+        set_positions(&self.database.table(wanted.table)?.schema(), &update.set)?;
+        self.change_matched(&wanted, &|schema, mut row, values| {
+            let positions = set_positions(schema, &update.set)?;
+            for (i, (position, value)) in positions.iter().zip(values).enumerate() {
+                let fitted = fit_assigned(schema, *position, value);
+                let expr = update.set.get(i).map(|(_, expr)| expr);
+                let fitted = fitted.map_err(|e| naming_parameter(e, expr))?;
+                if let Some(slot) = row.get_mut(*position) {
+                    *slot = fitted;
+                }
+            }
+            Ok(Some(row))
+        })
+    }
+
+    pub(super) fn delete(&self, delete: &Delete) -> Result<Changed> {
+        let wanted = Wanted {
+            table: &delete.table,
+            filter: delete.filter.as_ref(),
+            order_by: &delete.order_by,
+            limit: delete.limit,
+            exprs: Vec::new(),
+            removes: true,
+            returning: delete.returning.as_deref(),
+        };
+        self.change_matched(&wanted, &|_, _, _| Ok(None))
+    }
+
+    /// Changes every row that is wanted.
+    fn change_matched(&self, wanted: &Wanted<'_>, make: &MakeRow<'_>) -> Result<Changed> {
+        let table = self.database.table(wanted.table)?;
+        let mut last = None;
+        for _ in 0..ATTEMPTS_MAX {
+            let matched = self.matched(&table, wanted)?;
+            let current = table.current();
+            let found = if current.schema.version() == matched.schema_version {
+                self.change_found(&table, &current, &matched, wanted, make)
+            } else {
+                Err(Error::new(ErrorKind::Conflict, "the schema has changed meanwhile"))
+            };
+            match found {
+                Err(e) if e.kind() == ErrorKind::Conflict => {
+                    // What is not yet durable is not yet visible: read again when it is.
+                    self.database.engine().acknowledge_published()?;
+                    last = Some(e);
+                }
+                result => return result,
+            }
+        }
+        let why = last.map_or(String::new(), |e| e.to_string());
+        let message = format!("tried {ATTEMPTS_MAX} times beside other writers: {why}");
+        Err(Error::new(ErrorKind::Conflict, message))
+    }
+
+    fn matched(&self, table: &Table, wanted: &Wanted<'_>) -> Result<Matched> {
+        let snapshot = table.snapshot()?;
+        let source = RowIdSource::new(snapshot.rows_as_of());
+        let schema = snapshot.schema();
+        let mut query = Query::table(table.name());
+        query.select(Expr::field(ROW_ID_NAME));
+        for position in schema.key_positions() {
+            if let Some(field) = schema.fields().get(*position) {
+                query.select(Expr::field(&field.name));
+            }
+        }
+        let exprs = wanted.exprs.iter().map(|expr| SelectItem { expr: expr.clone(), alias: None });
+        query.select.extend(exprs);
+        query.filter = wanted.filter.cloned();
+        query.order_by = wanted.order_by.to_vec();
+        query.limit = wanted.limit;
+        let rows = esker_query::execute(&query, &source, &self.options)?.to_rows();
+        let (commit, schema_version) = (snapshot.commit(), schema.version());
+        Ok(Matched { commit, schema_version, rows })
+    }
+
+    /// Changes rows that a snapshot found, in one commit.
+    fn change_found(
+        &self,
+        table: &Table,
+        current: &Current,
+        matched: &Matched,
+        wanted: &Wanted<'_>,
+        make: &MakeRow<'_>,
+    ) -> Result<Changed> {
+        let schema = &current.schema;
+        let key_fields = schema.key_positions().len();
+        table.change(current, |writer, staged| {
+            let (mut rows, mut shown) = (0, Vec::new());
+            let is_shown = wanted.returning.is_some();
+            for found in &matched.rows {
+                let Some((row_id, rest)) = found.split_first() else { continue };
+                let (key, values) = rest.split_at_checked(key_fields).unwrap_or((rest, &[]));
+                let key = if key_fields == 0 { std::slice::from_ref(row_id) } else { key };
+                let key = fit_key(schema, key)?;
+                let hash = current.hash(&key);
+                let existing = writer.existing(&key, hash)?;
+                let is_same = |e: &Existing| {
+                    e.deleted == 0
+                        && Value::Uint(e.row_id) == *row_id
+                        && e.created <= matched.commit
+                };
+                let Some(existing) = existing.filter(is_same) else {
+                    return Err(Error::new(ErrorKind::Conflict, "a row has changed meanwhile"));
+                };
+                rows += 1;
+                if !is_shown && wanted.removes {
+                    staged.delete(existing);
+                    continue;
+                }
+                let old = current.core.row_at(existing.location)?;
+                match make(schema, old.clone(), values)? {
+                    None => {
+                        staged.delete(existing);
+                        shown.push(old);
+                    }
+                    Some(row) => {
+                        table.engine.test_rows(current, std::slice::from_ref(&row))?;
+                        let row_id = existing.row_id;
+                        if is_shown {
+                            shown.push(row.clone());
+                        }
+                        staged.put(row, PreparedPut { hash, existing: Some(existing), row_id });
+                    }
+                }
+            }
+            self.finish(schema, staged, (rows, shown), wanted.returning)
+        })
+    }
+}

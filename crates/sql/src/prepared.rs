@@ -1,0 +1,388 @@
+//! Prepared statements.
+//!
+//! Two kinds of statement go straight to the table: `INSERT INTO t VALUES (…)` of one row of
+//! constants and parameters for every field, and `SELECT fields FROM t WHERE key = …` with the
+//! whole primary key. What they need of the schema is worked out when the statement is prepared;
+//! where the schema is another when it runs, it is worked out again.
+
+use std::sync::Arc;
+
+use esker::{
+    Batch, Column, Database, Error, ErrorKind, QueryResult, Result, Row, Schema, Table, Value,
+};
+use esker_query::model::{Change, Expr, InsertRows, OnConflict, Operator, Query};
+use esker_query::{ResultColumn, Statistics};
+
+use crate::expression::Parameters;
+use crate::run::{Outcome, run, with_parameters};
+use crate::statement::{Statement, parse_with_parameters};
+
+/// A statement that has been read once, and is run with values for its parameters. It keeps its
+/// database open.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    database: Database,
+    statement: Statement,
+    parameters: Parameters,
+    plan: Option<Plan>,
+}
+
+/// What goes straight to the table, for one schema.
+#[derive(Clone, Debug)]
+struct Plan {
+    schema: Arc<Schema>,
+    step: Step,
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    /// A row: where the value of each field comes from.
+    Insert { values: Vec<Source>, replace: bool },
+    /// The row of a key: where the value of each key field comes from, and what is shown.
+    Get { key: Vec<Source>, shown: Vec<usize> },
+}
+
+/// Where a value comes from.
+#[derive(Clone, Debug)]
+enum Source {
+    Parameter(usize),
+    Constant(Value),
+}
+
+impl Source {
+    fn of(expr: &Expr) -> Option<Self> {
+        match expr {
+            Expr::Parameter(parameter) => Some(Self::Parameter(parameter.position as usize)),
+            Expr::Literal(value) => Some(Self::Constant(value.clone())),
+            _ => None,
+        }
+    }
+
+    fn value(&self, parameters: &[Value]) -> Value {
+        match self {
+            Self::Parameter(position) => parameters.get(*position).cloned().unwrap_or_default(),
+            Self::Constant(value) => value.clone(),
+        }
+    }
+}
+
+impl Prepared {
+    pub(crate) fn new(database: &Database, text: &str) -> Result<Self> {
+        let (statement, parameters) = parse_with_parameters(text)?;
+        let mut prepared = Self { database: database.clone(), statement, parameters, plan: None };
+        if let Some(table) = prepared.table_name() {
+            let table = prepared.database.table(table)?;
+            prepared.plan = prepared.plan_for(&table);
+        }
+        Ok(prepared)
+    }
+
+    /// The names of its parameters, in the order of their values.
+    #[must_use]
+    pub fn parameters(&self) -> &[String] {
+        &self.parameters
+    }
+
+    /// The values of named parameters in their order.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a name that is unknown, missing or given twice.
+    pub fn named(&self, values: &[(&str, Value)]) -> Result<Vec<Value>> {
+        let mut found: Vec<Option<Value>> = vec![None; self.parameters.len()];
+        for (name, value) in values {
+            let place = self.parameters.iter().position(|known| known == name);
+            match place.and_then(|place| found.get_mut(place)) {
+                None => return Err(self.unfit(&format!("unknown parameter {name}"))),
+                Some(Some(_)) => {
+                    return Err(self.unfit(&format!("parameter {name} is given twice")));
+                }
+                Some(slot) => *slot = Some(value.clone()),
+            }
+        }
+        let named = self.parameters.iter().zip(found);
+        let value = |(name, value): (&String, Option<Value>)| {
+            value.ok_or_else(|| self.unfit(&format!("parameter {name} has no value")))
+        };
+        named.map(value).collect()
+    }
+
+    /// Runs it.
+    ///
+    /// # Errors
+    /// `InvalidInput` when the values do not fit the parameters; else as [`crate::Sql::sql`].
+    pub fn run(&self, parameters: &[Value]) -> Result<Outcome> {
+        self.expect(parameters)?;
+        if let Some((table, step)) = self.ready()? {
+            match step.as_ref() {
+                Step::Insert { values, replace } => {
+                    self.insert(&table, values, *replace, parameters)?;
+                    let changed = esker::Changed { rows: 1, returning: None };
+                    return Ok(Outcome::Added(changed));
+                }
+                Step::Get { key, shown } => {
+                    if let Some(row) = self.get(&table, key, parameters)? {
+                        return Ok(Outcome::Rows(self.answer(
+                            &table.schema(),
+                            shown,
+                            row.as_ref(),
+                        )?));
+                    }
+                }
+            }
+        }
+        run(&self.database, &self.statement, &with_parameters(parameters))
+    }
+
+    /// Runs a statement that changes rows; returns how many it added, changed or removed.
+    ///
+    /// # Errors
+    /// As [`Prepared::run`].
+    pub fn execute(&self, parameters: &[Value]) -> Result<u64> {
+        self.run(parameters).map(|outcome| outcome.rows_changed())
+    }
+
+    /// Runs a statement that answers rows: a query, or a change that returns something.
+    ///
+    /// # Errors
+    /// As [`Prepared::run`].
+    pub fn query(&self, parameters: &[Value]) -> Result<QueryResult> {
+        let rows = self.run(parameters)?.into_rows();
+        rows.ok_or_else(|| self.unfit("the statement answers no rows"))
+    }
+
+    /// Runs a statement that answers rows, for the first of them.
+    ///
+    /// # Errors
+    /// As [`Prepared::run`].
+    pub fn first(&self, parameters: &[Value]) -> Result<Option<Vec<Value>>> {
+        self.expect(parameters)?;
+        if let Some((table, step)) = self.ready()?
+            && let Step::Get { key, shown } = step.as_ref()
+            && let Some(row) = self.get(&table, key, parameters)?
+        {
+            return Ok(row.map(|row| pick(row.into_values(), shown)));
+        }
+        Ok(self.query(parameters)?.to_rows().into_iter().next())
+    }
+
+    fn unfit(&self, message: &str) -> Error {
+        Error::new(ErrorKind::InvalidInput, message)
+    }
+
+    fn expect(&self, parameters: &[Value]) -> Result<()> {
+        let (want, got) = (self.parameters.len(), parameters.len());
+        if want == got {
+            return Ok(());
+        }
+        let names = self.parameters.join(", ");
+        let names = if names.is_empty() { names } else { format!(" ({names})") };
+        Err(self.unfit(&format!("expected {want} parameters{names}, found {got}")))
+    }
+
+    fn table_name(&self) -> Option<&str> {
+        match &self.statement {
+            Statement::Query(query) => Some(&query.table),
+            Statement::Change(Change::Insert(insert)) => Some(&insert.table),
+            Statement::Change(Change::Update(update)) => Some(&update.table),
+            Statement::Change(Change::Delete(delete)) => Some(&delete.table),
+            _ => None,
+        }
+    }
+
+    /// The table and what to do with it, where the statement goes straight there.
+    fn ready(&self) -> Result<Option<(Table, std::borrow::Cow<'_, Step>)>> {
+        use std::borrow::Cow;
+        let Some(plan) = &self.plan else { return Ok(None) };
+        let Some(table) = self.table_name() else { return Ok(None) };
+        let table = self.database.table(table)?;
+        if Arc::ptr_eq(&table.schema(), &plan.schema) {
+            return Ok(Some((table, Cow::Borrowed(&plan.step))));
+        }
+        Ok(self.plan_for(&table).map(|plan| (table, Cow::Owned(plan.step))))
+    }
+
+    fn plan_for(&self, table: &Table) -> Option<Plan> {
+        let schema = table.schema();
+        let step = match &self.statement {
+            Statement::Query(query) => get_step(query, &schema)?,
+            Statement::Change(Change::Insert(insert)) => {
+                let replace = match insert.on_conflict {
+                    OnConflict::Fail => false,
+                    OnConflict::Replace => true,
+                    _ => return None,
+                };
+                let InsertRows::Values(rows) = &insert.rows else { return None };
+                let [row] = rows.as_slice() else { return None };
+                if insert.returning.is_some() || row.len() != schema.fields().len() {
+                    return None;
+                }
+                let mut values = vec![None; row.len()];
+                for (i, expr) in row.iter().enumerate() {
+                    let place = match insert.fields.get(i) {
+                        Some(name) => schema.resolve(name).ok()?,
+                        None if insert.fields.is_empty() => i,
+                        None => return None,
+                    };
+                    *values.get_mut(place)? = Some(Source::of(expr)?);
+                }
+                Step::Insert { values: values.into_iter().collect::<Option<_>>()?, replace }
+            }
+            _ => return None,
+        };
+        Some(Plan { schema, step })
+    }
+
+    fn insert(
+        &self,
+        table: &Table,
+        values: &[Source],
+        replace: bool,
+        parameters: &[Value],
+    ) -> Result<()> {
+        let schema = table.schema();
+        let mut row = Vec::with_capacity(values.len());
+        for (field, source) in schema.fields().iter().zip(values) {
+            let value = source.value(parameters);
+            let is_text = matches!(value, Value::Text(_));
+            row.push(match is_text && field.data_type != esker::DataType::Text {
+                true => esker_query::assign(value, field.data_type)
+                    .map_err(|e| self.naming(source, &field.name, &e.into()))?,
+                false => value,
+            });
+        }
+        let done = if replace { table.upsert(&row) } else { table.insert(&row) };
+        done.map(drop).map_err(|e| self.blame(&schema, values, &row, e))
+    }
+
+    /// The error of a row, naming the parameter that does not fit its field.
+    fn blame(&self, schema: &Schema, values: &[Source], row: &[Value], error: Error) -> Error {
+        if error.kind() != ErrorKind::InvalidInput {
+            return error;
+        }
+        for ((field, source), value) in schema.fields().iter().zip(values).zip(row) {
+            if let Err(e) = esker_format::batch::check_value(field, value.as_ref())
+                && let Source::Parameter(position) = source
+                && let Some(name) = self.parameters.get(*position)
+            {
+                return Error::new(ErrorKind::InvalidInput, format!("parameter {name}: {e}"));
+            }
+        }
+        error
+    }
+
+    fn naming(&self, source: &Source, field: &str, error: &Error) -> Error {
+        let parameter = match source {
+            Source::Parameter(position) => self.parameters.get(*position),
+            Source::Constant(_) => None,
+        };
+        let place = parameter.map_or(String::new(), |name| format!("parameter {name}: "));
+        self.unfit(&format!("{place}field {field:?}: {error}"))
+    }
+
+    /// The row of a key; `None` where the values are not such as the key fields hold, so that
+    /// only a query can tell what they equal.
+    #[allow(clippy::option_option, reason = "no answer, or the answer that there is no row")]
+    fn get(
+        &self,
+        table: &Table,
+        key: &[Source],
+        parameters: &[Value],
+    ) -> Result<Option<Option<Row>>> {
+        let schema = table.schema();
+        let mut values = Vec::with_capacity(key.len());
+        for (source, position) in key.iter().zip(schema.key_positions()) {
+            let Some(field) = schema.fields().get(*position) else { return Ok(None) };
+            let value = source.value(parameters);
+            let fits = esker_format::batch::check_value(field, value.as_ref()).is_ok();
+            if value.is_null() || !fits || field.data_type.is_float() {
+                return Ok(None);
+            }
+            values.push(value);
+        }
+        table.get(&values).map(Some)
+    }
+
+    fn answer(&self, schema: &Schema, shown: &[usize], row: Option<&Row>) -> Result<QueryResult> {
+        let fields = shown.iter().filter_map(|at| schema.fields().get(*at));
+        let names = match &self.statement {
+            Statement::Query(query) => query.select.iter().map(|item| item.name()).collect(),
+            _ => Vec::new(),
+        };
+        let mut columns = Vec::with_capacity(shown.len());
+        for (i, field) in fields.enumerate() {
+            let name = names.get(i).unwrap_or(&field.name).clone();
+            columns.push(ResultColumn { name, data_type: field.data_type });
+        }
+        let mut batches = Vec::new();
+        if let Some(row) = row {
+            let mut batch = Batch::default();
+            for (at, column) in shown.iter().zip(&columns) {
+                let mut values = Column::empty(column.data_type);
+                values.push(row.values().get(*at).map_or(esker::ValueRef::Null, Value::as_ref))?;
+                batch.columns.push(values);
+            }
+            batches.push(batch);
+        }
+        Ok(QueryResult { columns, batches, statistics: Statistics::default() })
+    }
+}
+
+/// Some of the values.
+fn pick(mut values: Vec<Value>, shown: &[usize]) -> Vec<Value> {
+    if shown.iter().copied().eq(0..values.len()) {
+        return values;
+    }
+    let mut one = |(i, at): (usize, &usize)| {
+        // The last use of a value takes it.
+        let again = shown.iter().skip(i + 1).any(|other| other == at);
+        match values.get_mut(*at) {
+            Some(value) if again => value.clone(),
+            Some(value) => std::mem::take(value),
+            None => Value::Null,
+        }
+    };
+    shown.iter().enumerate().map(&mut one).collect()
+}
+
+/// The step of a query for fields of the row with a key.
+fn get_step(query: &Query, schema: &Schema) -> Option<Step> {
+    let is_plain = !query.distinct
+        && query.group_by.is_empty()
+        && query.having.is_none()
+        && query.order_by.is_empty()
+        && query.limit.is_none_or(|limit| limit > 0)
+        && query.offset == 0;
+    if !is_plain || schema.key_positions().is_empty() {
+        return None;
+    }
+    let shown = match query.select.as_slice() {
+        [] => (0..schema.fields().len()).collect(),
+        items => {
+            let field = |item: &esker_query::model::SelectItem| match &item.expr {
+                Expr::Field(name) => schema.resolve(name).ok(),
+                _ => None,
+            };
+            items.iter().map(field).collect::<Option<Vec<_>>>()?
+        }
+    };
+    let mut key: Vec<Option<Source>> = vec![None; schema.key_positions().len()];
+    let conditions = match query.filter.as_ref()? {
+        Expr::Apply(Operator::And, all) => all.iter().collect(),
+        one => vec![one],
+    };
+    for condition in conditions {
+        let Expr::Apply(Operator::Eq, sides) = condition else { return None };
+        let [left, right] = sides.as_slice() else { return None };
+        let (name, value) = match (left, right) {
+            (Expr::Field(name), value) | (value, Expr::Field(name)) => (name, value),
+            _ => return None,
+        };
+        let position = schema.resolve(name).ok()?;
+        let place = schema.key_positions().iter().position(|p| *p == position)?;
+        match key.get_mut(place)? {
+            slot @ None => *slot = Some(Source::of(value)?),
+            Some(_) => return None,
+        }
+    }
+    Some(Step::Get { key: key.into_iter().collect::<Option<_>>()?, shown })
+}

@@ -1,0 +1,160 @@
+//! Running statements.
+
+use std::sync::Arc;
+
+use esker::{ChangeOptions, Changed, Database, ErrorKind, QueryResult, Result, Value};
+use esker_query::model::Change;
+
+use crate::prepared::Prepared;
+use crate::statement::{Statement, parse_statement};
+
+/// What a statement came to.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// A query was answered.
+    Rows(QueryResult),
+    /// A query was run, and these are its steps.
+    Plan(String),
+    /// Rows were added.
+    Added(Changed),
+    /// Rows were changed.
+    Changed(Changed),
+    /// Rows were removed.
+    Removed(Changed),
+    /// A table was made, or something done to it, in words.
+    Done(String),
+}
+
+impl Outcome {
+    /// How many rows were added, changed or removed; 0 for what changes none.
+    #[must_use]
+    pub fn rows_changed(&self) -> u64 {
+        match self {
+            Self::Added(changed) | Self::Changed(changed) | Self::Removed(changed) => changed.rows,
+            _ => 0,
+        }
+    }
+
+    /// The rows of the answer: of a query, or what a change was asked to return.
+    #[must_use]
+    pub fn into_rows(self) -> Option<QueryResult> {
+        match self {
+            Self::Rows(result) => Some(result),
+            Self::Added(changed) | Self::Changed(changed) | Self::Removed(changed) => {
+                changed.returning
+            }
+            _ => None,
+        }
+    }
+}
+
+/// SQL for a [`Database`].
+///
+/// ```
+/// use esker::{Options, Value};
+/// use esker_sql::Sql;
+///
+/// # fn main() -> esker::Result<()> {
+/// let db = Options::new().memory()?;
+/// db.sql("CREATE TABLE people (name text PRIMARY KEY, age u8)")?;
+/// let insert = db.prepare("INSERT INTO people VALUES (?, ?)")?;
+/// insert.execute(&["Ada".into(), 36u8.into()])?;
+/// insert.execute(&["Alan".into(), 41u8.into()])?;
+/// let older = db.prepare("SELECT name FROM people WHERE age > :age")?;
+/// assert_eq!(older.query(&[40u8.into()])?.to_rows(), [["Alan".into()] as [Value; 1]]);
+/// let error = insert.execute(&["Eva".into(), 300i64.into()]).unwrap_err();
+/// let wanted = "parameter ?2: field \"age\": expected u8, found integer 300";
+/// assert!(error.to_string().ends_with(wanted), "{error}");
+/// # Ok(())
+/// # }
+/// ```
+pub trait Sql {
+    /// Runs one statement.
+    ///
+    /// # Errors
+    /// `InvalidInput` with the place of what is wrong; else as the operations of [`Database`].
+    fn sql(&self, text: &str) -> Result<Outcome>;
+
+    /// Prepares one statement, to be run often, with values for its parameters.
+    ///
+    /// # Errors
+    /// `InvalidInput` with the place of what is wrong, `NotFound` for an unknown table.
+    fn prepare(&self, text: &str) -> Result<Prepared>;
+}
+
+impl Sql for Database {
+    fn sql(&self, text: &str) -> Result<Outcome> {
+        run(self, &parse_statement(text)?, &ChangeOptions::default())
+    }
+
+    fn prepare(&self, text: &str) -> Result<Prepared> {
+        Prepared::new(self, text)
+    }
+}
+
+/// Runs a statement, or says with [`ChangeOptions::dry_run`] what it would change.
+///
+/// # Errors
+/// As the operations of [`Database`].
+pub fn run(db: &Database, statement: &Statement, options: &ChangeOptions) -> Result<Outcome> {
+    let dry_run = options.dry_run;
+    match statement {
+        Statement::Query(query) => {
+            Ok(Outcome::Rows(db.snapshot()?.query_with(query, &options.parameters)?))
+        }
+        Statement::Explain(query) => Ok(Outcome::Plan(db.explain(query)?)),
+        Statement::Change(change) => {
+            let changed = db.change_with(change, options)?;
+            Ok(match change {
+                Change::Insert(_) => Outcome::Added(changed),
+                Change::Update(_) => Outcome::Changed(changed),
+                Change::Delete(_) => Outcome::Removed(changed),
+            })
+        }
+        Statement::CreateTable { name, schema, if_not_exists } => {
+            let exists = db.tables().contains(name);
+            if exists && *if_not_exists {
+                return Ok(Outcome::Done(format!("table {name} exists already")));
+            }
+            if dry_run && !exists {
+                return Ok(Outcome::Done(format!("would create table {name}")));
+            }
+            db.create_table(name, schema.clone())?;
+            Ok(Outcome::Done(format!("created table {name}")))
+        }
+        Statement::DropTable { name, if_exists } => {
+            about_table(db, name, *if_exists, dry_run, ("drop", "dropped"), Database::drop_table)
+        }
+        Statement::Truncate { name, if_exists } => {
+            let words = ("truncate", "truncated");
+            about_table(db, name, *if_exists, dry_run, words, Database::truncate_table)
+        }
+    }
+}
+
+fn about_table(
+    db: &Database,
+    name: &str,
+    if_exists: bool,
+    dry_run: bool,
+    (verb, done): (&str, &str),
+    run: impl FnOnce(&Database, &str) -> Result<()>,
+) -> Result<Outcome> {
+    match db.table(name) {
+        Err(e) if if_exists && e.kind() == ErrorKind::NotFound => {
+            return Ok(Outcome::Done(format!("no table {name}")));
+        }
+        found => drop(found?),
+    }
+    if dry_run {
+        return Ok(Outcome::Done(format!("would {verb} table {name}")));
+    }
+    run(db, name)?;
+    Ok(Outcome::Done(format!("{done} table {name}")))
+}
+
+/// Options with values for parameters.
+pub(crate) fn with_parameters(parameters: &[Value]) -> ChangeOptions {
+    ChangeOptions { parameters: Arc::from(parameters), ..ChangeOptions::default() }
+}
