@@ -25,8 +25,12 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Load(LoadArguments),
+    Export(ExportArguments),
     Sql(SqlArguments),
     Get(GetArguments),
+    Insert(RowArguments),
+    Put(RowArguments),
+    Delete(DeleteArguments),
     Info(InfoArguments),
     Check(CheckArguments),
     Quickstart(QuickstartArguments),
@@ -87,6 +91,28 @@ pub(crate) struct LoadArguments {
     /// exist yet
     #[arg(long, value_name = "FILE")]
     pub(crate) rejects: Option<PathBuf>,
+}
+
+/// Write a table, or the answer to a query, to a file that `load` reads back
+#[derive(Debug, Args)]
+pub(crate) struct ExportArguments {
+    /// The directory of the database
+    pub(crate) db: PathBuf,
+    /// The table
+    #[arg(required_unless_present = "sql")]
+    pub(crate) table: Option<String>,
+    /// A SELECT, in place of a table
+    #[arg(long, value_name = "QUERY", conflicts_with = "table")]
+    pub(crate) sql: Option<String>,
+    /// The file; it must not exist yet. Standard output unless given
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// How rows are written; by the name of the file unless given, CSV on standard output
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<InputFormat>,
+    /// The character between fields of CSV; \t for a tab. A comma unless given
+    #[arg(long, value_name = "CHARACTER")]
+    pub(crate) delimiter: Option<String>,
 }
 
 /// How rows are written in a file.
@@ -167,6 +193,30 @@ pub(crate) struct GetArguments {
     /// How to write the row: a table of names and values, unless given
     #[arg(long, value_enum)]
     pub(crate) format: Option<Format>,
+}
+
+/// Add a row: `insert` refuses one whose key exists, `put` replaces it
+#[derive(Debug, Args)]
+pub(crate) struct RowArguments {
+    /// The directory of the database
+    pub(crate) db: PathBuf,
+    /// The table
+    pub(crate) table: String,
+    /// The row: FIELD=VALUE for each field, or a JSON object. Fields left out have their default
+    #[arg(required = true, allow_negative_numbers = true)]
+    pub(crate) row: Vec<String>,
+}
+
+/// Remove the row with a key
+#[derive(Debug, Args)]
+pub(crate) struct DeleteArguments {
+    /// The directory of the database
+    pub(crate) db: PathBuf,
+    /// The table
+    pub(crate) table: String,
+    /// The values of the key, one a field; the row number where keys are generated
+    #[arg(required = true, allow_negative_numbers = true)]
+    pub(crate) key: Vec<String>,
 }
 
 /// Show the tables, or the fields of one, with rows and sizes

@@ -51,6 +51,10 @@ impl Failure {
         Self { status, message: message.into(), excerpt: None, broken_pipe: false }
     }
 
+    pub(crate) fn system(message: impl Into<String>) -> Self {
+        Self::new(Status::System, message)
+    }
+
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self::new(Status::Usage, message)
     }

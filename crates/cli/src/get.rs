@@ -33,7 +33,7 @@ pub(crate) fn run(arguments: &GetArguments, console: &mut Console<'_>) -> Result
 }
 
 /// The values of a key, by the types of its fields.
-fn parse_key(schema: &Schema, texts: &[String]) -> Result<Vec<Value>> {
+pub(crate) fn parse_key(schema: &Schema, texts: &[String]) -> Result<Vec<Value>> {
     let fields: Vec<_> =
         schema.key_positions().iter().filter_map(|p| schema.fields().get(*p)).collect();
     if fields.is_empty() {

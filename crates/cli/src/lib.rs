@@ -3,9 +3,10 @@
 //! | module | command |
 //! |---|---|
 //! | `arguments` | what can be given on the command line |
-//! | `load` | `esker load DB TABLE FILE.csv` |
+//! | `load`, `export` | `esker load DB TABLE FILE…`, `esker export DB TABLE` |
 //! | `sql` | `esker sql DB "SELECT …"` |
 //! | `get` | `esker get DB TABLE KEY…` |
+//! | `rows` | `esker insert DB TABLE ROW`, `put`, and `delete DB TABLE KEY…` |
 //! | `info`, `check` | `esker info DB [TABLE]`, `esker check DB` |
 //! | `quickstart` | `esker quickstart [DIR]` |
 //! | `output` | answers as a table, CSV or JSON |
@@ -15,12 +16,14 @@
 mod arguments;
 mod check;
 mod console;
+mod export;
 mod failure;
 mod get;
 mod info;
 mod load;
 mod output;
 mod quickstart;
+mod rows;
 mod sql;
 mod units;
 
@@ -28,6 +31,7 @@ use std::ffi::OsString;
 
 use arguments::{Arguments, Command};
 use clap::Parser;
+use esker_query::model::OnConflict;
 
 pub use console::Console;
 pub use failure::Status;
@@ -61,6 +65,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, console: &mut Console<
 fn run_command(command: &Command, console: &mut Console<'_>) -> failure::Result<Status> {
     match command {
         Command::Load(arguments) => load::run(arguments, console)?,
+        Command::Export(arguments) => export::run(arguments, console)?,
+        Command::Insert(arguments) => rows::add(arguments, OnConflict::Fail, console)?,
+        Command::Put(arguments) => rows::add(arguments, OnConflict::Replace, console)?,
+        Command::Delete(arguments) => rows::delete(arguments, console)?,
         Command::Sql(arguments) => sql::run(arguments, console)?,
         Command::Get(arguments) => get::run(arguments, console)?,
         Command::Info(arguments) => info::run(arguments, console)?,

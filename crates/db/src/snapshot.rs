@@ -1,10 +1,11 @@
 //! Reading as of one commit, for as long as one likes.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use esker_arena::ReaderGuard;
-use esker_format::{Schema, Value, ValueRef};
-use esker_query::{Query, QueryResult};
+use esker_format::{Batch, Schema, Value, ValueRef};
+use esker_query::{Query, QueryResult, ResultColumn, Statistics};
 use esker_table::{Table as TableCore, TableSnapshot};
 
 use crate::engine::{Engine, Names, fit_key, no_table};
@@ -86,6 +87,34 @@ impl Snapshot {
         let mut options = self.inner.engine.query_options();
         options.inputs.parameters = Arc::clone(parameters);
         Ok(esker_query::execute(query, &source, &options)?)
+    }
+
+    /// The columns that the answer to a query has.
+    ///
+    /// # Errors
+    /// As for [`crate::Database::query`].
+    pub fn columns(&self, query: &Query) -> Result<Vec<ResultColumn>> {
+        let table = self.table(&query.table)?;
+        let source = SnapshotSource::new(&table.rows);
+        Ok(esker_query::check(query, &source, &self.inner.engine.query_options().inputs)?)
+    }
+
+    /// Answers a query some thousand rows at a time, until `sink` breaks. Rows without an order
+    /// are handed over as they are found, so that an answer of any size takes little memory.
+    ///
+    /// # Errors
+    /// As for [`crate::Database::query`].
+    pub fn stream(
+        &self,
+        query: &Query,
+        mut sink: impl FnMut(Batch) -> ControlFlow<()>,
+    ) -> Result<Statistics> {
+        let table = self.table(&query.table)?;
+        let source = SnapshotSource::new(&table.rows);
+        let options = self.inner.engine.query_options();
+        let (_, statistics) =
+            esker_query::stream(query, &source, &options, &mut |batch| Ok(sink(batch)))?;
+        Ok(statistics)
     }
 
     /// How a query would be answered, and what came of it.

@@ -82,6 +82,17 @@ impl Error {
         self.on_line(crate::tokenizer::lines_before(bytes, position) + 1)
     }
 
+    pub(crate) fn with_excerpt(mut self, excerpt: Excerpt) -> Self {
+        self.excerpt = Some(Box::new(excerpt));
+        self
+    }
+
+    /// Of a text that has one line only.
+    pub(crate) fn without_line(mut self) -> Self {
+        self.line = None;
+        self
+    }
+
     pub(crate) fn with_note(mut self, note: &str) -> Self {
         self.message.push_str(note);
         self

@@ -19,13 +19,16 @@
 //! | `fields`, [`value_text`](parse_value) | what a field, or a written value, says |
 //! | `chunk` | a chunk as a batch |
 //! | `fault` | what is wrong with a record |
+//! | [`row_text`](parse_json_row) | one row, as people write it |
 //! | `inference` | which types a file holds |
-//! | `pipeline` | jobs in parallel, answers in order |
+//! | [`export`](RowWriter) | rows as files have them, the other way |
+//! | [`pipeline`](Pipeline) | jobs in parallel, answers in order |
 #![forbid(unsafe_code)]
 
 mod chunk;
 mod dialect;
 mod error;
+mod export;
 mod fault;
 mod fields;
 mod inference;
@@ -35,6 +38,7 @@ mod opening;
 mod options;
 mod pipeline;
 mod reader;
+mod row_text;
 pub mod schema_text;
 mod source;
 mod splitter;
@@ -43,7 +47,10 @@ mod value_text;
 
 pub use chunk::Reject;
 pub use error::{Error, ErrorKind, Result};
+pub use export::RowWriter;
 pub use inference::Inference;
 pub use options::{Format, ImportOptions};
+pub use pipeline::Pipeline;
 pub use reader::{ImportReader, ImportReport, Progress};
+pub use row_text::parse_json_row;
 pub use value_text::parse_value;

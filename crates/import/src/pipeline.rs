@@ -17,8 +17,8 @@ pub(crate) fn depth(workers: usize) -> usize {
     workers.max(1) * 2 + 1
 }
 
-/// Runs jobs of type `I` that answer `O`.
-pub(crate) struct Pipeline<I: Send + 'static, O: Send + 'static> {
+/// Runs jobs of type `I` that answer `O`, and hands the answers out in the order of the jobs.
+pub struct Pipeline<I: Send + 'static, O: Send + 'static> {
     shared: Arc<Shared<I, O>>,
     tasks: Arc<dyn Tasks>,
     workers: Vec<Arc<dyn TaskHandle>>,
@@ -47,7 +47,8 @@ impl<I, O> Shared<I, O> {
 }
 
 impl<I: Send + 'static, O: Send + 'static> Pipeline<I, O> {
-    pub(crate) fn new(
+    /// Workers for all cores, which do `job`.
+    pub fn new(
         tasks: &Arc<dyn Tasks>,
         name: &str,
         job: impl Fn(I) -> O + Send + Sync + 'static,
@@ -66,16 +67,19 @@ impl<I: Send + 'static, O: Send + 'static> Pipeline<I, O> {
     }
 
     /// How many jobs to keep in flight so that no worker waits.
-    pub(crate) fn depth(&self) -> usize {
+    #[must_use]
+    pub fn depth(&self) -> usize {
         depth(self.workers.len())
     }
 
     /// How many jobs have been pushed and not answered by [`Pipeline::next`].
-    pub(crate) fn in_flight(&self) -> usize {
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
         usize::try_from(self.pushed - self.taken).unwrap_or(usize::MAX)
     }
 
-    pub(crate) fn push(&mut self, input: I) {
+    /// Adds a job. How many are in flight is the caller's to limit.
+    pub fn push(&mut self, input: I) {
         self.shared.lock().queue.push_back((self.pushed, input));
         self.pushed += 1;
         self.workers.iter().for_each(|w| w.wake());
@@ -83,7 +87,8 @@ impl<I: Send + 'static, O: Send + 'static> Pipeline<I, O> {
 
     /// Waits for the answer of the oldest job; `None` when none is in flight, or when a job has
     /// panicked.
-    pub(crate) fn next(&mut self) -> Option<O> {
+    #[allow(clippy::should_implement_trait, reason = "a pipeline that is empty may go on")]
+    pub fn next(&mut self) -> Option<O> {
         if self.in_flight() == 0 {
             return None;
         }

@@ -50,7 +50,8 @@ fn format(arguments: &LoadArguments) -> Result<InputFormat> {
     }
 }
 
-fn format_of(file: &Path) -> InputFormat {
+/// How a file is written, by its name.
+pub(crate) fn format_of(file: &Path) -> InputFormat {
     let plain = match file.extension().and_then(|e| e.to_str()) {
         Some("gz" | "zst") => file.file_stem().map(PathBuf::from).unwrap_or_default(),
         _ => file.to_owned(),
@@ -65,7 +66,7 @@ fn format_of(file: &Path) -> InputFormat {
 }
 
 /// One ASCII character of an option.
-fn character(option: &str, text: &str) -> Result<u8> {
+pub(crate) fn character(option: &str, text: &str) -> Result<u8> {
     match text.as_bytes() {
         b"\\t" => Ok(b'\t'),
         [byte] => Ok(*byte),

@@ -6,7 +6,7 @@
 //! | `sink` | where their rows go |
 //! | `rejects` | where rows go that do not fit |
 
-mod input;
+pub(crate) mod input;
 mod rejects;
 mod sink;
 
@@ -21,6 +21,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use crate::arguments::{LoadArguments, OnDuplicate, OnError};
 use crate::failure::{Failure, Result, Status};
 use crate::{Console, units};
+pub(crate) use rejects::FileWriter;
 use rejects::Rejects;
 use sink::Sink;
 

@@ -8,7 +8,7 @@ use esker_import::Reject;
 use esker_vfs::{Environment, File, OpenMode};
 
 use crate::failure::{Failure, Result};
-use crate::output::csv_text;
+use crate::output::csv_line;
 
 /// The file of rejected rows, if one is asked for.
 pub(super) struct Rejects {
@@ -36,16 +36,15 @@ impl Rejects {
             Some(file) => file,
             none => {
                 let file = self.environment.files.open(path, OpenMode::CreateNew)?;
-                let file = none.insert(BufWriter::new(FileWriter { file, offset: 0 }));
+                let file = none.insert(BufWriter::new(FileWriter::new(file)));
                 writeln!(file, "file,line,reason,row")?;
                 file
             }
         };
         let error = &reject.error;
-        let line = error.line().unwrap_or_default();
+        let line = error.line().unwrap_or_default().to_string();
         let (name, reason) = (error.file().unwrap_or_default(), error.detail());
-        let [name, reason, row] = [name, &reason, &reject.text].map(csv_text);
-        writeln!(file, "{name},{line},{reason},{row}")?;
+        file.write_all(&csv_line([name, &line, &reason, &reject.text]))?;
         Ok(())
     }
 
@@ -58,9 +57,15 @@ impl Rejects {
 }
 
 /// A file, written from start to end.
-struct FileWriter {
+pub(crate) struct FileWriter {
     file: Arc<dyn File>,
     offset: u64,
+}
+
+impl FileWriter {
+    pub(crate) fn new(file: Arc<dyn File>) -> Self {
+        Self { file, offset: 0 }
+    }
 }
 
 impl Write for FileWriter {

@@ -39,7 +39,8 @@ where
     }
 }
 
-pub(crate) use csv::csv_text;
+pub(crate) use csv::csv_line;
+pub(crate) use json::distinct_names;
 pub(crate) use table::{plain_table, printable};
 
 #[cfg(test)]

@@ -1,0 +1,68 @@
+//! `esker insert`, `esker put` and `esker delete`: one row.
+
+use esker::{Options, Schema, Value};
+use esker_import::parse_json_row;
+use esker_query::model::{Change, Expr, Insert, InsertRows, OnConflict};
+
+use crate::Console;
+use crate::arguments::{DeleteArguments, RowArguments};
+use crate::failure::{Failure, Result, Status};
+use crate::get::parse_key;
+
+pub(crate) fn add(
+    arguments: &RowArguments,
+    on_conflict: OnConflict,
+    console: &mut Console<'_>,
+) -> Result<()> {
+    let database = Options::new().create(false).open(&arguments.db)?;
+    let schema = database.table(&arguments.table)?.schema();
+    let row = match arguments.row.as_slice() {
+        [object] if object.trim_start().starts_with('{') => parse_json_row(object, &schema)?,
+        pairs => pairs.iter().map(|pair| parse_pair(pair, &schema)).collect::<Result<_>>()?,
+    };
+    let (fields, values) = row.into_iter().map(|(name, v)| (name, Expr::Literal(v))).unzip();
+    let change = Change::Insert(Insert {
+        table: arguments.table.clone(),
+        fields,
+        rows: InsertRows::Values(vec![values]),
+        on_conflict,
+    });
+    database.change(&change)?;
+    database.close()?;
+    let done = if on_conflict == OnConflict::Replace { "put" } else { "added" };
+    writeln!(console.err, "{done} 1 row")?;
+    Ok(())
+}
+
+/// `FIELD=VALUE`; nothing behind the sign is NULL, as in CSV.
+fn parse_pair(pair: &str, schema: &Schema) -> Result<(String, Value)> {
+    let Some((name, text)) = pair.split_once('=') else {
+        let message = format!("expected FIELD=VALUE or a JSON object, found {pair:?}");
+        return Err(Failure::usage(message));
+    };
+    let field = schema.expect_position(name).map_err(esker::Error::from)?;
+    let data_type = schema.fields().get(field).map(|field| field.data_type);
+    match data_type {
+        Some(data_type) if !text.is_empty() => {
+            let value = esker_import::parse_value(text, data_type);
+            let value = value.map_err(|e| Failure::usage(format!("field {name:?}: {e}")))?;
+            Ok((name.to_owned(), value))
+        }
+        _ => Ok((name.to_owned(), Value::Null)),
+    }
+}
+
+pub(crate) fn delete(arguments: &DeleteArguments, console: &mut Console<'_>) -> Result<()> {
+    let database = Options::new().create(false).open(&arguments.db)?;
+    let table = database.table(&arguments.table)?;
+    let key = parse_key(&table.schema(), &arguments.key)?;
+    let removed = table.delete(&key)?;
+    database.close()?;
+    if !removed {
+        let key = arguments.key.join(" ");
+        let message = format!("table {:?} has no row with the key {key}", arguments.table);
+        return Err(Failure::new(Status::NotFound, message));
+    }
+    writeln!(console.err, "removed 1 row")?;
+    Ok(())
+}

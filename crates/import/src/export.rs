@@ -1,0 +1,210 @@
+//! Rows as files have them: what [`ImportReader`](crate::ImportReader) reads back.
+
+use std::borrow::Cow;
+use std::io::Write;
+
+use esker_format::{Batch, ColumnSlice, ValueRef};
+
+use crate::Format;
+
+/// Writes rows of some columns.
+#[derive(Clone, Debug)]
+pub struct RowWriter {
+    format: Format,
+    delimiter: u8,
+    /// The names, as they stand before values in JSON, or in the header of CSV.
+    names: Vec<Vec<u8>>,
+}
+
+impl RowWriter {
+    /// Writes rows of columns with some names; those of CSV with a delimiter between fields.
+    #[must_use]
+    pub fn new<'a>(
+        format: Format,
+        delimiter: u8,
+        names: impl IntoIterator<Item = &'a str>,
+    ) -> Self {
+        let name = |name: &str| {
+            let mut text = Vec::new();
+            match format {
+                Format::Csv => csv_text(&mut text, name, delimiter),
+                Format::Ndjson | Format::Json => {
+                    json_text(&mut text, name);
+                    text.push(b':');
+                }
+            }
+            text
+        };
+        Self { format, delimiter, names: names.into_iter().map(name).collect() }
+    }
+
+    /// What stands before all rows.
+    #[must_use]
+    pub fn start(&self) -> Vec<u8> {
+        match self.format {
+            Format::Csv => [self.names.join(&self.delimiter), b"\n".to_vec()].concat(),
+            Format::Ndjson => Vec::new(),
+            Format::Json => b"[\n".to_vec(),
+        }
+    }
+
+    /// What stands between the texts of two batches.
+    #[must_use]
+    pub fn between(&self) -> &'static [u8] {
+        if self.format == Format::Json { b",\n" } else { b"" }
+    }
+
+    /// What stands behind all rows.
+    #[must_use]
+    pub fn end(&self) -> &'static [u8] {
+        if self.format == Format::Json { b"\n]\n" } else { b"" }
+    }
+
+    /// Appends the rows of a batch.
+    pub fn write(&self, out: &mut Vec<u8>, batch: &Batch) {
+        let columns: Vec<ColumnSlice<'_>> = batch.columns.iter().map(ColumnSlice::from).collect();
+        for row in 0..batch.len() {
+            self.write_row(out, row > 0, columns.iter().map(|column| column.value(row)));
+        }
+    }
+
+    /// Appends one row, which follows another or not.
+    pub fn write_row<'v>(
+        &self,
+        out: &mut Vec<u8>,
+        follows: bool,
+        values: impl Iterator<Item = ValueRef<'v>>,
+    ) {
+        if self.format == Format::Csv {
+            for (position, value) in values.enumerate() {
+                if position > 0 {
+                    out.push(self.delimiter);
+                }
+                csv_value(out, value, self.delimiter);
+            }
+            out.push(b'\n');
+            return;
+        }
+        if follows {
+            out.extend_from_slice(self.between());
+        }
+        out.push(b'{');
+        for (position, (name, value)) in self.names.iter().zip(values).enumerate() {
+            if position > 0 {
+                out.push(b',');
+            }
+            out.extend_from_slice(name);
+            json_value(out, value);
+        }
+        out.push(b'}');
+        if self.format == Format::Ndjson {
+            out.push(b'\n');
+        }
+    }
+}
+
+/// Writes what cannot fail, since it goes to memory.
+fn write_plain(out: &mut Vec<u8>, value: ValueRef<'_>) {
+    match value {
+        ValueRef::Uint(v) => write_digits(out, v),
+        ValueRef::Int(v) => {
+            if v < 0 {
+                out.push(b'-');
+            }
+            write_digits(out, v.unsigned_abs());
+        }
+        other => {
+            let _ = write!(out, "{other}");
+        }
+    }
+}
+
+fn write_digits(out: &mut Vec<u8>, mut value: u64) {
+    let mut digits = [0u8; 20];
+    let mut count = 0;
+    for slot in digits.iter_mut().rev() {
+        *slot = b'0' + u8::try_from(value % 10).unwrap_or_default();
+        value /= 10;
+        count += 1;
+        if value == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(digits.get(20 - count..).unwrap_or_default());
+}
+
+fn csv_value(out: &mut Vec<u8>, value: ValueRef<'_>, delimiter: u8) {
+    match value {
+        ValueRef::Null => {}
+        ValueRef::Text(text) => csv_text(out, text, delimiter),
+        ValueRef::Bytes([]) => out.extend_from_slice(b"\"\""),
+        value => {
+            let start = out.len();
+            write_plain(out, value);
+            let text = out.get(start..).unwrap_or_default();
+            if text.iter().any(|byte| is_special(*byte, delimiter)) {
+                let text = String::from_utf8_lossy(text).into_owned();
+                out.truncate(start);
+                csv_text(out, &text, delimiter);
+            }
+        }
+    }
+}
+
+fn is_special(byte: u8, delimiter: u8) -> bool {
+    matches!(byte, b'"' | b'\n' | b'\r') || byte == delimiter
+}
+
+/// A text as a field of CSV: in quotes where it needs them. An empty one does: it is not NULL.
+fn csv_text(out: &mut Vec<u8>, text: &str, delimiter: u8) {
+    if !text.is_empty() && !text.bytes().any(|byte| is_special(byte, delimiter)) {
+        return out.extend_from_slice(text.as_bytes());
+    }
+    out.push(b'"');
+    let text = if text.contains('"') { Cow::Owned(text.replace('"', "\"\"")) } else { text.into() };
+    out.extend_from_slice(text.as_bytes());
+    out.push(b'"');
+}
+
+/// A value as JSON. Numbers are written in full; what is none of a number, true and false is a
+/// string, as are floating-point values that are no numbers.
+fn json_value(out: &mut Vec<u8>, value: ValueRef<'_>) {
+    match value {
+        ValueRef::Null => out.extend_from_slice(b"null"),
+        ValueRef::Bool(_) | ValueRef::Int(_) | ValueRef::Uint(_) => write_plain(out, value),
+        ValueRef::Float(v) if v.is_finite() => write_plain(out, value),
+        ValueRef::Float32(v) if v.is_finite() => write_plain(out, value),
+        ValueRef::Text(text) => json_text(out, text),
+        // Nothing else that is printed needs an escape.
+        other => {
+            out.push(b'"');
+            write_plain(out, other);
+            out.push(b'"');
+        }
+    }
+}
+
+fn json_text(out: &mut Vec<u8>, text: &str) {
+    out.push(b'"');
+    let mut rest = text.as_bytes();
+    while let Some(at) = rest.iter().position(|b| matches!(b, b'"' | b'\\' | 0..=0x1f)) {
+        let (plain, special) = rest.split_at(at);
+        out.extend_from_slice(plain);
+        match special.first() {
+            Some(b'\n') => out.extend_from_slice(b"\\n"),
+            Some(b'\r') => out.extend_from_slice(b"\\r"),
+            Some(b'\t') => out.extend_from_slice(b"\\t"),
+            Some(byte @ (b'"' | b'\\')) => out.extend_from_slice(&[b'\\', *byte]),
+            Some(byte) => {
+                let _ = write!(out, "\\u{byte:04x}");
+            }
+            None => {}
+        }
+        rest = special.get(1..).unwrap_or_default();
+    }
+    out.extend_from_slice(rest);
+    out.push(b'"');
+}
+
+#[cfg(test)]
+mod tests;
