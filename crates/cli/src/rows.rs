@@ -2,7 +2,7 @@
 
 use esker::{Options, Schema, Value};
 use esker_import::parse_json_row;
-use esker_query::model::{Change, Expr, Insert, InsertRows, OnConflict};
+use esker_query::model::{Change, Expr, Insert, OnConflict};
 
 use crate::Console;
 use crate::arguments::{DeleteArguments, RowArguments};
@@ -21,12 +21,8 @@ pub(crate) fn add(
         pairs => pairs.iter().map(|pair| parse_pair(pair, &schema)).collect::<Result<_>>()?,
     };
     let (fields, values) = row.into_iter().map(|(name, v)| (name, Expr::Literal(v))).unzip();
-    let change = Change::Insert(Insert {
-        table: arguments.table.clone(),
-        fields,
-        rows: InsertRows::Values(vec![values]),
-        on_conflict,
-    });
+    let insert = Insert::values(&arguments.table, vec![values]);
+    let change = Change::Insert(Insert { fields, on_conflict, ..insert });
     database.change(&change)?;
     database.close()?;
     let done = if on_conflict == OnConflict::Replace { "put" } else { "added" };
