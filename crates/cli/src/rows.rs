@@ -21,11 +21,11 @@ pub(crate) fn add(
         pairs => pairs.iter().map(|pair| parse_pair(pair, &schema)).collect::<Result<_>>()?,
     };
     let (fields, values) = row.into_iter().map(|(name, v)| (name, Expr::Literal(v))).unzip();
+    let done = if on_conflict == OnConflict::Replace { "put" } else { "added" };
     let insert = Insert::values(&arguments.table, vec![values]);
     let change = Change::Insert(Insert { fields, on_conflict, ..insert });
     database.change(&change)?;
     database.close()?;
-    let done = if on_conflict == OnConflict::Replace { "put" } else { "added" };
     writeln!(console.err, "{done} 1 row")?;
     Ok(())
 }
