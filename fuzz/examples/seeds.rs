@@ -50,7 +50,7 @@ fn encoded(write: impl FnOnce(&mut Writer)) -> Vec<u8> {
 fn schema() -> Schema {
     let builder = Schema::builder().field("id", DataType::I64);
     let builder =
-        DataType::ALL.into_iter().fold(builder, |builder, t| builder.nullable(t.name(), t));
+        DataType::ALL.into_iter().fold(builder, |builder, t| builder.nullable(t.to_string(), t));
     builder.primary_key(["id"]).build().expect("a valid schema")
 }
 
@@ -67,6 +67,9 @@ fn value(data_type: DataType) -> Value {
         DataType::Uuid => Value::Uuid([7; 16]),
         DataType::Ipv4 => Value::Ipv4(0xc000_0201),
         DataType::Ipv6 => Value::Ipv6([0x20; 16]),
+        DataType::Decimal { scale, .. } => {
+            Value::Decimal(esker_format::Decimal::new(-12_345, scale).expect("it fits"))
+        }
         DataType::I8 | DataType::I16 | DataType::I32 | DataType::I64 => Value::Int(-7),
         DataType::U8 | DataType::U16 | DataType::U32 | DataType::U64 => Value::Uint(7),
     }

@@ -14,8 +14,7 @@ pub fn run(data: &[u8]) {
     let mut input = Reader::new(data);
     let mut types = Vec::new();
     while types.len() < FIELDS_MAX {
-        let Ok(code) = input.u8() else { return };
-        let Some(data_type) = DataType::from_code(code) else { break };
+        let Ok(data_type) = DataType::decode(&mut input) else { break };
         types.push(data_type);
     }
     let (Some(first), Some(second)) = (row(&mut input, &types), row(&mut input, &types)) else {

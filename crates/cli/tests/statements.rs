@@ -118,7 +118,7 @@ fn what_tables_cannot_be_is_refused() {
         ("CREATE TABLE t (a i64 DEFAULT 1)", "this property of a field is not supported yet"),
         ("CREATE TABLE t (a i64 UNIQUE)", "this property of a field is not supported yet"),
         ("CREATE TABLE t (a money)", "field \"a\": unknown type \"money\""),
-        ("CREATE TABLE t (a decimal(10, 2))", "field \"a\": unknown type"),
+        ("CREATE TABLE t (a decimal(50, 2))", "decimal(50,2): expected 1 to 38 digits"),
         ("CREATE TABLE t (a i64, CHECK (a > 1))", "this constraint is not supported yet"),
         ("CREATE TABLE t (a i64 PRIMARY KEY, b i64 PRIMARY KEY)", "two fields say PRIMARY KEY"),
         ("CREATE TABLE t (a i64) STRICT", "not all of"),

@@ -218,3 +218,43 @@ fn a_length_survives_reopening() {
     }
     std::fs::remove_dir_all(&dir).unwrap();
 }
+
+#[test]
+fn numeric_does_not_go_through_a_double() {
+    kept("numeric:18,2", "90071992547409.93", "90071992547409.93");
+    kept("numeric:38,2", "90071992547409.93", "90071992547409.93");
+    kept("decimal(16,2)", "0.10", "0.10");
+    kept(
+        "numeric:38,10",
+        "-1234567890123456789012345678.0123456789",
+        "-1234567890123456789012345678.0123456789",
+    );
+}
+
+#[test]
+fn numeric_keeps_to_its_digits() {
+    let wanted = "expected decimal(5,2) (at most 3 digits before the point and 2 behind it)";
+    for text in ["1000", "1234567.00", "-1000.00", "1e3"] {
+        refused("numeric:5,2", text, wanted);
+    }
+    kept("numeric:5,2", "999.99", "999.99");
+    kept("numeric:5,2", "-7", "-7.00");
+}
+
+#[test]
+fn numeric_and_currency_are_not_rounded() {
+    refused("numeric:5,2", "1.005", "found \"1.005\"");
+    refused("currency", "1.23456", "expected decimal(19,4)");
+    kept("currency", "1.2346", "1.2346");
+    kept("currency", "1.23460", "1.2346");
+    kept("currency", "922337203685477.5807", "922337203685477.5807");
+}
+
+#[test]
+fn numeric_takes_numbers_alone() {
+    for text in ["nan", "inf", "abc", "1,5", "0x10", "12abc", "1.5.2"] {
+        let text = if text.contains(',') { "1;5" } else { text };
+        refused("numeric:9,2", text, "expected decimal(9,2)");
+        refused("currency", text, "expected decimal(19,4)");
+    }
+}

@@ -59,7 +59,7 @@ pub use database::Database;
 pub use error::{Error, ErrorKind, Result};
 pub use esker_format::schema::{Alteration, Check, DefaultValue};
 pub use esker_format::{
-    Batch, Column, DataType, Field, FieldId, PrimaryKey, Schema, Value, ValueRef,
+    Batch, Column, DataType, Decimal, Field, FieldId, PrimaryKey, Schema, Value, ValueRef,
 };
 pub use esker_query::{Query, QueryResult};
 pub use info::{Info, MemoryInfo, TableInfo};

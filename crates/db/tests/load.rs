@@ -10,7 +10,7 @@
 
 mod fixture;
 
-use esker::{Batch, Column, DataType, Database, ErrorKind, Options, Schema, Value};
+use esker::{Batch, Column, DataType, Database, Decimal, ErrorKind, Options, Schema, Value};
 use esker_format::{Values, VariableValues};
 use fixture::{Directory, people, person};
 
@@ -121,7 +121,7 @@ fn generated_keys_and_every_type_load_and_read_back() {
     let dir = Directory::new("types");
     let mut builder = Schema::builder();
     for data_type in DataType::ALL {
-        builder = builder.nullable(data_type.name(), data_type);
+        builder = builder.nullable(data_type.to_string(), data_type);
     }
     let schema = builder.build().unwrap();
     let row = |i: u64| -> Vec<Value> {
@@ -146,6 +146,8 @@ fn generated_keys_and_every_type_load_and_read_back() {
             Value::Uuid([i as u8; 16]),
             Value::Ipv4(i as u32 * 7),
             Value::Ipv6([(i % 3) as u8; 16]),
+            Value::Decimal(Decimal::new(i128::from(n) << 40, 4).unwrap()),
+            Value::Decimal(Decimal::new(i128::from(n) << 100, 10).unwrap()),
         ];
         let null = |p: usize| i.is_multiple_of(11) || (i as usize + p).is_multiple_of(13);
         let values = values.into_iter().enumerate();

@@ -54,7 +54,8 @@ impl VariableValues {
 /// The values of a column, by how they are stored. NULLs hold a zero or an empty value.
 ///
 /// `bool` is stored as `U8` (0 or 1), `date` as `I32`, `timestamp` and `time` as `I64`, `ipv4` as
-/// `U32`; text, bytes, UUIDs and IPv6 addresses as `Variable`.
+/// `U32`, decimals as mantissas in `I64` or `I128`; text, bytes, UUIDs and IPv6 addresses as
+/// `Variable`.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "each variant is named after the type it stores")]
 pub enum Values {
@@ -66,6 +67,7 @@ pub enum Values {
     I16(Vec<i16>),
     I32(Vec<i32>),
     I64(Vec<i64>),
+    I128(Vec<i128>),
     F32(Vec<f32>),
     F64(Vec<f64>),
     Variable(VariableValues),
@@ -85,6 +87,7 @@ macro_rules! with_values {
             $crate::Values::I16($values) => $body,
             $crate::Values::I32($values) => $body,
             $crate::Values::I64($values) => $body,
+            $crate::Values::I128($values) => $body,
             $crate::Values::F32($values) => $body,
             $crate::Values::F64($values) => $body,
             $crate::Values::Variable($variable) => $variable_body,
@@ -102,6 +105,8 @@ impl Values {
             DataType::I16 => Self::I16(Vec::new()),
             DataType::I32 | DataType::Date => Self::I32(Vec::new()),
             DataType::I64 | DataType::Timestamp | DataType::Time => Self::I64(Vec::new()),
+            DataType::Decimal { .. } if data_type.is_wide() => Self::I128(Vec::new()),
+            DataType::Decimal { .. } => Self::I64(Vec::new()),
             DataType::U16 => Self::U16(Vec::new()),
             DataType::U32 | DataType::Ipv4 => Self::U32(Vec::new()),
             DataType::U64 => Self::U64(Vec::new()),
@@ -196,6 +201,10 @@ impl Column {
             (Values::I64(v), ValueRef::Int(x) | ValueRef::Timestamp(x) | ValueRef::Time(x)) => {
                 v.push(x);
             }
+            (Values::I64(v), ValueRef::Decimal(x)) if self.data_type.is_decimal() => {
+                v.push(x.mantissa() as i64);
+            }
+            (Values::I128(v), ValueRef::Decimal(x)) => v.push(x.mantissa()),
             (Values::U32(v), ValueRef::Ipv4(x)) => v.push(x),
             (Values::F32(v), ValueRef::Float32(x)) => v.push(x),
             (Values::F64(v), ValueRef::Float(x)) => v.push(x),

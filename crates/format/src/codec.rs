@@ -205,6 +205,12 @@ impl<'a> Reader<'a> {
         Ok(i64::from_le_bytes(self.array()?))
     }
 
+    /// Sixteen bytes, two's complement.
+    #[inline]
+    pub fn i128(&mut self) -> Result<i128> {
+        Ok(i128::from_le_bytes(self.array()?))
+    }
+
     /// A LEB128 number.
     #[inline]
     pub fn varint(&mut self) -> Result<u64> {

@@ -104,9 +104,11 @@ pub enum Data<'a> {
     I16(&'a [i16]),
     I32(&'a [i32]),
     I64(&'a [i64]),
+    I128(&'a [i128]),
     F32(&'a [f32]),
     F64(&'a [f64]),
-    /// Integers, dates or timestamps: row `i` is `base + codes[i]` in two's complement, 64 bits.
+    /// Integers, short decimals, dates or timestamps: row `i` is `base + codes[i]` in two's
+    /// complement, 64 bits.
     Narrowed {
         base: u64,
         codes: Codes<'a>,
@@ -146,6 +148,7 @@ impl std::fmt::Debug for Data<'_> {
             Self::I16(_) => "I16",
             Self::I32(_) => "I32",
             Self::I64(_) => "I64",
+            Self::I128(_) => "I128",
             Self::F32(_) => "F32",
             Self::F64(_) => "F64",
             Self::Narrowed { .. } => "Narrowed",
@@ -183,6 +186,7 @@ impl<'a> ColumnSlice<'a> {
             Data::I16(v) => Data::I16(cut(v, start, end)),
             Data::I32(v) => Data::I32(cut(v, start, end)),
             Data::I64(v) => Data::I64(cut(v, start, end)),
+            Data::I128(v) => Data::I128(cut(v, start, end)),
             Data::F32(v) => Data::F32(cut(v, start, end)),
             Data::F64(v) => Data::F64(cut(v, start, end)),
             Data::Variable { offsets, start: first, heap } => {
@@ -250,6 +254,7 @@ impl<'a> ColumnSlice<'a> {
             Data::F32(v) if self.data_type == DataType::F64 => {
                 at(v, i, |x| ValueRef::Float(x.into()))
             }
+            Data::I128(v) => at(v, i, |x| ValueRef::from_mantissa(self.data_type, x)),
             Data::F32(v) => at(v, i, ValueRef::Float32),
             Data::F64(v) => at(v, i, ValueRef::Float),
             Data::Narrowed { base, codes } => {
@@ -279,6 +284,7 @@ impl<'a> From<&'a Column> for ColumnSlice<'a> {
             Values::I16(v) => Data::I16(v),
             Values::I32(v) => Data::I32(v),
             Values::I64(v) => Data::I64(v),
+            Values::I128(v) => Data::I128(v),
             Values::F32(v) => Data::F32(v),
             Values::F64(v) => Data::F64(v),
             Values::Variable(v) => Data::Variable { offsets: &v.offsets, start: 0, heap: &v.heap },

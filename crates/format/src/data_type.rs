@@ -3,56 +3,64 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::{Error, ErrorKind};
+use crate::codec::{Reader, Writer};
+use crate::decimal::{DIGITS_MAX, WORD_DIGITS_MAX};
+use crate::{Error, ErrorKind, Result};
 
-/// The type of a field. The numbers are stored and never change meaning; numbers from 20 on are
-/// left for types to come.
+/// The type of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u8)]
 pub enum DataType {
     /// True or false.
-    Bool = 1,
+    Bool,
     /// Signed, 8 bits.
-    I8 = 2,
+    I8,
     /// Signed, 16 bits.
-    I16 = 3,
+    I16,
     /// Signed, 32 bits.
-    I32 = 4,
+    I32,
     /// Signed, 64 bits.
-    I64 = 5,
+    I64,
     /// Unsigned, 8 bits.
-    U8 = 6,
+    U8,
     /// Unsigned, 16 bits.
-    U16 = 7,
+    U16,
     /// Unsigned, 32 bits.
-    U32 = 8,
+    U32,
     /// Unsigned, 64 bits.
-    U64 = 9,
+    U64,
     /// IEEE 754, 32 bits.
-    F32 = 10,
+    F32,
     /// IEEE 754, 64 bits.
-    F64 = 11,
+    F64,
     /// UTF-8 text.
-    Text = 12,
+    Text,
     /// Any bytes.
-    Bytes = 13,
+    Bytes,
     /// Days since 1970-01-01.
-    Date = 14,
+    Date,
     /// Microseconds since 1970-01-01 00:00 UTC.
-    Timestamp = 15,
+    Timestamp,
     /// Microseconds since midnight, below 24 hours.
-    Time = 16,
+    Time,
     /// A UUID, 16 bytes.
-    Uuid = 17,
+    Uuid,
     /// An IPv4 address.
-    Ipv4 = 18,
+    Ipv4,
     /// An IPv6 address.
-    Ipv6 = 19,
+    Ipv6,
+    /// A decimal number, exact.
+    Decimal {
+        /// How many digits, up to [`DIGITS_MAX`].
+        precision: u8,
+        /// How many of them behind the point.
+        scale: u8,
+    },
 }
 
 impl DataType {
-    /// Every type, in the order of its number.
-    pub const ALL: [Self; 19] = [
+    /// Every type, in the order of its number; of decimals, one that is stored in 8 bytes and one
+    /// in 16.
+    pub const ALL: [Self; 21] = [
         Self::Bool,
         Self::I8,
         Self::I16,
@@ -72,18 +80,74 @@ impl DataType {
         Self::Uuid,
         Self::Ipv4,
         Self::Ipv6,
+        Self::Decimal { precision: 18, scale: 4 },
+        Self::Decimal { precision: 38, scale: 10 },
     ];
 
-    /// The stored number.
-    #[must_use]
-    pub const fn code(self) -> u8 {
-        self as u8
+    /// Decimals of up to `precision` digits, `scale` of them behind the point.
+    ///
+    /// # Errors
+    /// `InvalidInput` when there is no such type.
+    pub fn decimal(precision: u8, scale: u8) -> Result<Self> {
+        if precision == 0 || precision > DIGITS_MAX || scale > precision {
+            return Err(Error::invalid(format!(
+                "decimal({precision},{scale}): expected 1 to {DIGITS_MAX} digits, and no more of \
+                 them behind the point"
+            )));
+        }
+        Ok(Self::Decimal { precision, scale })
     }
 
-    /// The type with a stored number, if there is one.
+    /// The stored number. It never changes meaning.
     #[must_use]
-    pub fn from_code(code: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|t| t.code() == code)
+    pub const fn code(self) -> u8 {
+        match self {
+            Self::Bool => 1,
+            Self::I8 => 2,
+            Self::I16 => 3,
+            Self::I32 => 4,
+            Self::I64 => 5,
+            Self::U8 => 6,
+            Self::U16 => 7,
+            Self::U32 => 8,
+            Self::U64 => 9,
+            Self::F32 => 10,
+            Self::F64 => 11,
+            Self::Text => 12,
+            Self::Bytes => 13,
+            Self::Date => 14,
+            Self::Timestamp => 15,
+            Self::Time => 16,
+            Self::Uuid => 17,
+            Self::Ipv4 => 18,
+            Self::Ipv6 => 19,
+            Self::Decimal { .. } => 20,
+        }
+    }
+
+    /// Appends the stored form: the number, and the digits of a decimal.
+    pub fn encode(self, out: &mut Writer) {
+        out.u8(self.code());
+        if let Self::Decimal { precision, scale } = self {
+            out.u8(precision);
+            out.u8(scale);
+        }
+    }
+
+    /// Reads the stored form.
+    ///
+    /// # Errors
+    /// `Corrupt` when the bytes are not a type.
+    pub fn decode(input: &mut Reader<'_>) -> Result<Self> {
+        let code = input.u8()?;
+        match Self::ALL.into_iter().find(|t| t.code() == code) {
+            Some(Self::Decimal { .. }) => {
+                let (precision, scale) = (input.u8()?, input.u8()?);
+                Self::decimal(precision, scale).map_err(|e| Error::corrupt(e.to_string()))
+            }
+            Some(data_type) => Ok(data_type),
+            None => Err(Error::corrupt(format!("unknown field type {code}"))),
+        }
     }
 
     /// Bytes per value in a plain column; `None` for what is stored as byte strings: text, bytes,
@@ -95,8 +159,27 @@ impl DataType {
             Self::I16 | Self::U16 => Some(2),
             Self::I32 | Self::U32 | Self::F32 | Self::Date | Self::Ipv4 => Some(4),
             Self::I64 | Self::U64 | Self::F64 | Self::Timestamp | Self::Time => Some(8),
+            Self::Decimal { .. } => Some(if self.is_wide() { 16 } else { 8 }),
             Self::Text | Self::Bytes | Self::Uuid | Self::Ipv6 => None,
         }
+    }
+
+    /// True for decimals that are stored in 16 bytes.
+    #[must_use]
+    pub const fn is_wide(self) -> bool {
+        matches!(self, Self::Decimal { precision, .. } if precision > WORD_DIGITS_MAX)
+    }
+
+    /// True for the names of decimals, behind which their digits stand.
+    #[must_use]
+    pub fn is_decimal_name(name: &str) -> bool {
+        ["decimal", "numeric", "dec"].iter().any(|known| name.eq_ignore_ascii_case(known))
+    }
+
+    /// True for decimals.
+    #[must_use]
+    pub const fn is_decimal(self) -> bool {
+        matches!(self, Self::Decimal { .. })
     }
 
     /// True for signed and unsigned integers.
@@ -127,10 +210,10 @@ impl DataType {
         matches!(self, Self::Bool | Self::U8 | Self::U16 | Self::U32 | Self::U64 | Self::Ipv4)
     }
 
-    /// True for integers and floating-point numbers.
+    /// True for integers, decimals and floating-point numbers.
     #[must_use]
     pub const fn is_numeric(self) -> bool {
-        self.is_integer() || self.is_float()
+        self.is_integer() || self.is_float() || self.is_decimal()
     }
 
     /// True for `f32` and `f64`.
@@ -158,11 +241,12 @@ impl DataType {
             }
             "blob" | "bytea" | "binary" | "varbinary" => Self::Bytes,
             "datetime" | "datetimems" => Self::Timestamp,
+            "currency" => Self::Decimal { precision: 19, scale: 4 },
             _ => return None,
         })
     }
 
-    /// The name, as schemas and errors write it.
+    /// The name, as schemas and errors write it; of a decimal without its digits.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -185,24 +269,55 @@ impl DataType {
             Self::Uuid => "uuid",
             Self::Ipv4 => "ipv4",
             Self::Ipv6 => "ipv6",
+            Self::Decimal { .. } => "decimal",
         }
     }
 }
 
+/// The digits behind the name of a decimal: `(12,2)`, `(12)` or `:12,2`.
+fn parse_decimal_type(text: &str) -> Result<DataType> {
+    let digits = match text.strip_prefix('(') {
+        Some(digits) => digits.strip_suffix(')'),
+        None => text.strip_prefix(':'),
+    };
+    let numbers = digits.and_then(|digits| {
+        let (precision, scale) = digits.split_once(',').unwrap_or((digits, "0"));
+        Some((precision.trim().parse().ok()?, scale.trim().parse().ok()?))
+    });
+    let (precision, scale) = numbers.ok_or_else(|| {
+        Error::invalid(format!(
+            "expected how many digits a decimal has, and how many of them behind the point, like \
+             decimal(12,2), found decimal{text}"
+        ))
+    })?;
+    DataType::decimal(precision, scale)
+}
+
 impl fmt::Display for DataType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        f.write_str(self.name())?;
+        match self {
+            Self::Decimal { precision, scale } => write!(f, "({precision},{scale})"),
+            _ => Ok(()),
+        }
     }
 }
 
 impl FromStr for DataType {
     type Err = Error;
 
-    /// Reads a name in any case, or the usual name of another system: `int`, `varchar`, ….
-    fn from_str(name: &str) -> Result<Self, Error> {
+    /// Reads a name in any case, or the usual name of another system: `int`, `varchar`, …. The
+    /// digits of a decimal stand behind it: `decimal(12,2)`, `numeric:12,2`.
+    fn from_str(name: &str) -> Result<Self> {
+        let end = name.find([' ', '(', ':']).unwrap_or(name.len());
+        let (word, behind) = name.split_at_checked(end).unwrap_or((name, ""));
+        if Self::is_decimal_name(word) {
+            return parse_decimal_type(behind.trim());
+        }
         let own = Self::ALL.into_iter().find(|t| t.name().eq_ignore_ascii_case(name));
         own.or_else(|| Self::from_alias(&name.to_ascii_lowercase())).ok_or_else(|| {
-            let names: Vec<_> = Self::ALL.iter().map(|t| t.name()).collect();
+            let mut names: Vec<_> = Self::ALL.iter().map(|t| t.name()).collect();
+            names.dedup();
             let known = names.join(", ");
             Error::new(ErrorKind::InvalidInput, format!("unknown type {name:?}; known: {known}"))
         })

@@ -40,6 +40,7 @@ impl Column {
             (Values::I16(to), Data::I16(from)) => to.extend_from_slice(from),
             (Values::I32(to), Data::I32(from)) => to.extend_from_slice(from),
             (Values::I64(to), Data::I64(from)) => to.extend_from_slice(from),
+            (Values::I128(to), Data::I128(from)) => to.extend_from_slice(from),
             (Values::F32(to), Data::F32(from)) => to.extend_from_slice(from),
             (Values::F64(to), Data::F64(from)) => to.extend_from_slice(from),
             (Values::Variable(to), Data::FixedWidth { width, heap }) => {

@@ -1,6 +1,6 @@
 //! Keys as bytes that sort as the values do.
 //!
-//! * integers, dates, timestamps, times: big-endian with the sign bit flipped;
+//! * integers, decimals, dates, timestamps, times: big-endian with the sign bit flipped;
 //! * floats: big-endian bits, all flipped when negative, else the sign flipped; `-0.0` becomes
 //!   `0.0` and every NaN the same one, greatest of all, so that equal values are equal keys;
 //! * UUIDs and addresses: as they are;
@@ -22,6 +22,14 @@ pub fn encode_key(out: &mut Vec<u8>, data_type: DataType, value: ValueRef<'_>) {
             big_endian(out, data_type, i64::from(v).cast_unsigned(), true);
         }
         ValueRef::Uint(v) => big_endian(out, data_type, v, false),
+        ValueRef::Decimal(v) if data_type.is_wide() => {
+            let ordered = v.mantissa().cast_unsigned() ^ (1 << 127);
+            push_big_endian(out, (ordered >> 64) as u64, 8);
+            push_big_endian(out, ordered as u64, 8);
+        }
+        ValueRef::Decimal(v) => {
+            big_endian(out, data_type, (v.mantissa() as i64).cast_unsigned(), true);
+        }
         ValueRef::Ipv4(v) => push_big_endian(out, v.into(), 4),
         ValueRef::Uuid(v) | ValueRef::Ipv6(v) => out.extend_from_slice(v),
         ValueRef::Float32(v) => {

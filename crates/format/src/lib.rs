@@ -3,6 +3,7 @@
 //! | module | what it defines |
 //! |---|---|
 //! | [`data_type`], [`value`] | field types, owned and borrowed values, their one order |
+//! | [`mod@decimal`] | decimal numbers |
 //! | [`schema`] | fields, primary keys, schema versions |
 //! | [`batch`] | owned columns, for loading |
 //! | [`mod@column`] | borrowed encoded columns, for reading |
@@ -21,6 +22,7 @@ pub mod checksum;
 pub mod codec;
 pub mod column;
 pub mod data_type;
+pub mod decimal;
 pub mod edit;
 mod error;
 mod excerpt;
@@ -39,6 +41,7 @@ pub mod value;
 pub use batch::{Batch, Column, Values, VariableValues};
 pub use column::{Codes, ColumnSlice, Data, Dictionary, Validity};
 pub use data_type::DataType;
+pub use decimal::Decimal;
 pub use error::{Error, ErrorKind, Result};
 pub use excerpt::Excerpt;
 pub use key_table::KeyTable;

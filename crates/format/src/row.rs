@@ -2,7 +2,7 @@
 //! NULL, in the order of the fields.
 
 use crate::codec::{Reader, Writer};
-use crate::{DataType, Error, Result, Schema, ValueRef, calendar};
+use crate::{DataType, Error, Result, Schema, ValueRef, calendar, decimal};
 
 /// The most bytes of one text or bytes value.
 pub const VALUE_BYTES_MAX: usize = 8 << 20;
@@ -21,6 +21,8 @@ pub fn encode_value(out: &mut Writer, data_type: DataType, value: ValueRef<'_>) 
         (width, ValueRef::Int(v) | ValueRef::Timestamp(v) | ValueRef::Time(v)) => {
             fixed(out, width, v.cast_unsigned());
         }
+        (Some(16), ValueRef::Decimal(v)) => out.raw(&v.mantissa().to_le_bytes()),
+        (width, ValueRef::Decimal(v)) => fixed(out, width, (v.mantissa() as i64).cast_unsigned()),
         (width, ValueRef::Uint(v)) => fixed(out, width, v),
         (_, ValueRef::Ipv4(v)) => out.u32(v),
         (_, ValueRef::Uuid(v) | ValueRef::Ipv6(v)) => out.raw(v),
@@ -67,6 +69,14 @@ pub fn decode_value<'a>(input: &mut Reader<'a>, data_type: DataType) -> Result<V
             us => return Err(Error::corrupt(format!("time is {us} microseconds of a day"))),
         },
         DataType::Ipv4 => ValueRef::Ipv4(input.u32()?),
+        DataType::Decimal { precision, .. } => {
+            let mantissa =
+                if data_type.is_wide() { input.i128()? } else { i128::from(input.i64()?) };
+            if mantissa.unsigned_abs() >= decimal::limit(precision).unsigned_abs() {
+                return Err(Error::corrupt(format!("{data_type} is {mantissa} of its last place")));
+            }
+            ValueRef::from_mantissa(data_type, mantissa)
+        }
         DataType::Uuid | DataType::Ipv6 => ValueRef::from_bytes(data_type, input.raw(16)?),
     })
 }

@@ -6,7 +6,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use crate::{DataType, Error, Result, Value, calendar};
+use crate::{DataType, Decimal, Error, Result, Value, calendar};
 
 /// True or false: `true`, `false`, `t`, `f` in any case, `1`, `0`.
 #[must_use]
@@ -212,6 +212,10 @@ pub fn parse_value(text: &str, data_type: DataType) -> Result<Value> {
         DataType::Uuid => parse_uuid(bytes).map(Value::Uuid),
         DataType::Ipv4 => parse_ipv4(bytes).map(Value::Ipv4),
         DataType::Ipv6 => parse_ipv6(bytes).map(Value::Ipv6),
+        DataType::Decimal { precision, scale } => {
+            let mantissa = Decimal::parse_mantissa(bytes, precision, scale);
+            mantissa.and_then(|m| Decimal::new(m, scale)).map(Value::Decimal)
+        }
     };
     let fitting = value.filter(|v| v.as_ref().coerce(data_type).is_ok());
     fitting.ok_or_else(|| {
@@ -300,6 +304,10 @@ pub fn expected(data_type: DataType) -> String {
         DataType::Uuid => "uuid (like 67e55044-10b1-426f-9247-bb680e5fe0c8)".into(),
         DataType::Ipv4 => "ipv4 (an address like 192.0.2.1)".into(),
         DataType::Ipv6 => "ipv6 (an address like 2001:db8::1)".into(),
+        DataType::Decimal { precision, scale } => {
+            let whole = precision - scale;
+            format!("{data_type} (at most {whole} digits before the point and {scale} behind it)")
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Values, owned and borrowed, and the one order that storage, queries and protocols share.
 //!
-//! Order: numbers compare exactly across integer and floating-point types (never through a
-//! rounded double); NaN equals itself and is greater than every number; `-0.0` equals `0.0`;
+//! Order: numbers compare exactly across integers, decimals and floating-point types (never through
+//! a rounded double); NaN equals itself and is greater than every number; `-0.0` equals `0.0`;
 //! text, bytes, UUIDs and addresses compare by bytes. NULL sorts before everything; that is the
 //! *sort* order, and predicates treat NULL by three-valued logic before they get here. Values of
 //! kinds that do not compare (a text and a number) are ordered by kind, so that sorting is total.
@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use crate::{DataType, Error, Result, calendar};
+use crate::{DataType, Decimal, Error, Result, calendar, decimal};
 
 /// An owned value.
 #[derive(Clone, Debug, Default)]
@@ -44,6 +44,8 @@ pub enum Value {
     Ipv4(u32),
     /// An IPv6 address, most significant byte first.
     Ipv6([u8; 16]),
+    /// A decimal number.
+    Decimal(Decimal),
 }
 
 /// A borrowed value.
@@ -78,6 +80,8 @@ pub enum ValueRef<'a> {
     Ipv4(u32),
     /// An IPv6 address, most significant byte first.
     Ipv6(&'a [u8; 16]),
+    /// A decimal number.
+    Decimal(Decimal),
 }
 
 impl Value {
@@ -99,6 +103,7 @@ impl Value {
             Self::Uuid(v) => ValueRef::Uuid(v),
             Self::Ipv4(v) => ValueRef::Ipv4(*v),
             Self::Ipv6(v) => ValueRef::Ipv6(v),
+            Self::Decimal(v) => ValueRef::Decimal(*v),
         }
     }
 
@@ -128,6 +133,7 @@ impl<'a> ValueRef<'a> {
             Self::Uuid(v) => Value::Uuid(*v),
             Self::Ipv4(v) => Value::Ipv4(v),
             Self::Ipv6(v) => Value::Ipv6(*v),
+            Self::Decimal(v) => Value::Decimal(v),
         }
     }
 
@@ -162,8 +168,8 @@ impl<'a> ValueRef<'a> {
         }
     }
 
-    /// The number that a value is stored as, in 64 bits of two's complement; `None` for floats and
-    /// byte strings.
+    /// The number that a value is stored as, in 64 bits of two's complement; `None` for floats,
+    /// byte strings and decimals that need more.
     #[must_use]
     #[inline]
     pub fn as_word(self) -> Option<i64> {
@@ -173,8 +179,31 @@ impl<'a> ValueRef<'a> {
             Self::Date(v) => v.into(),
             Self::Ipv4(v) => v.into(),
             Self::Bool(v) => v.into(),
+            Self::Decimal(v) => return i64::try_from(v.mantissa()).ok(),
             _ => return None,
         })
+    }
+
+    /// The decimal that a column of type `data_type` stores as this mantissa. A mantissa that has
+    /// too many digits (which a checksum would have to miss first) reads as zero.
+    #[must_use]
+    #[inline]
+    pub fn from_mantissa(data_type: DataType, mantissa: i128) -> Self {
+        let scale = match data_type {
+            DataType::Decimal { scale, .. } => scale,
+            _ => 0,
+        };
+        Self::Decimal(Decimal::new(mantissa, scale).unwrap_or_default())
+    }
+
+    /// The mantissa of a decimal.
+    #[must_use]
+    #[inline]
+    pub fn mantissa(self) -> Option<i128> {
+        match self {
+            Self::Decimal(v) => Some(v.mantissa()),
+            _ => None,
+        }
     }
 
     /// The value that a column of type `data_type` stores as this number: see
@@ -193,6 +222,7 @@ impl<'a> ValueRef<'a> {
             DataType::Timestamp => Self::Timestamp(word),
             DataType::Time => Self::Time(word),
             DataType::Ipv4 => Self::Ipv4(word as u32),
+            DataType::Decimal { .. } => Self::from_mantissa(data_type, word.into()),
             _ => Self::Int(word),
         }
     }
@@ -214,12 +244,14 @@ impl<'a> ValueRef<'a> {
             Self::Uuid(_) => "uuid",
             Self::Ipv4(_) => "ipv4 address",
             Self::Ipv6(_) => "ipv6 address",
+            Self::Decimal(_) => "decimal",
         }
     }
 
-    /// The value as a field of type `data_type` stores it. Integers change width, and become
-    /// floats, only when nothing is lost; an f64 is rounded to the nearest f32, and refused when
-    /// it is too large for one.
+    /// The value as a field of type `data_type` stores it. Integers and decimals change width and
+    /// scale, and become each other, only when nothing is lost; so do integers that become floats.
+    /// A decimal becomes the nearest float, and a float never a decimal; an f64 is rounded to the
+    /// nearest f32, and refused when it is too large for one.
     ///
     /// # Errors
     /// `InvalidInput` when the value does not fit; the message has the value and the type.
@@ -249,6 +281,7 @@ impl<'a> ValueRef<'a> {
             DataType::Uuid => matches!(self, Self::Uuid(_)).then_some(self),
             DataType::Ipv4 => matches!(self, Self::Ipv4(_)).then_some(self),
             DataType::Ipv6 => matches!(self, Self::Ipv6(_)).then_some(self),
+            DataType::Decimal { precision, scale } => self.as_decimal(precision, scale),
         };
         coerced.ok_or_else(|| {
             let kind = self.kind_name();
@@ -260,6 +293,7 @@ impl<'a> ValueRef<'a> {
         let v = match self {
             Self::Int(v) => v,
             Self::Uint(v) => i64::try_from(v).ok()?,
+            Self::Decimal(v) => i64::try_from(v.rescale(0)?.mantissa()).ok()?,
             _ => return None,
         };
         (least..=most).contains(&v).then_some(Self::Int(v))
@@ -269,9 +303,20 @@ impl<'a> ValueRef<'a> {
         let v = match self {
             Self::Int(v) => u64::try_from(v).ok()?,
             Self::Uint(v) => v,
+            Self::Decimal(v) => u64::try_from(v.rescale(0)?.mantissa()).ok()?,
             _ => return None,
         };
         (v <= most).then_some(Self::Uint(v))
+    }
+
+    fn as_decimal(self, precision: u8, scale: u8) -> Option<Self> {
+        let v = match self {
+            Self::Decimal(v) => v,
+            other => Decimal::whole(integer(other)?)?,
+        };
+        let v = v.rescale(scale)?;
+        let fits = v.mantissa().unsigned_abs() < decimal::limit(precision).unsigned_abs();
+        fits.then_some(Self::Decimal(v))
     }
 
     #[allow(clippy::cast_possible_truncation, reason = "the round trip is checked")]
@@ -286,6 +331,7 @@ impl<'a> ValueRef<'a> {
             }
             Self::Int(v) => (v as f32 as i128 == i128::from(v)).then_some(Self::Float32(v as f32)),
             Self::Uint(v) => (v as f32 as i128 == i128::from(v)).then_some(Self::Float32(v as f32)),
+            Self::Decimal(v) => Self::Float(v.to_f64()).as_float32(),
             _ => None,
         }
     }
@@ -297,6 +343,7 @@ impl<'a> ValueRef<'a> {
             Self::Float32(v) => Some(Self::Float(v.into())),
             Self::Int(v) => (v as f64 as i128 == i128::from(v)).then_some(Self::Float(v as f64)),
             Self::Uint(v) => (v as f64 as i128 == i128::from(v)).then_some(Self::Float(v as f64)),
+            Self::Decimal(v) => Some(Self::Float(v.to_f64())),
             _ => None,
         }
     }
@@ -305,7 +352,9 @@ impl<'a> ValueRef<'a> {
         match self {
             Self::Null => 0,
             Self::Bool(_) => 1,
-            Self::Int(_) | Self::Uint(_) | Self::Float32(_) | Self::Float(_) => 2,
+            Self::Int(_) | Self::Uint(_) | Self::Float32(_) | Self::Float(_) | Self::Decimal(_) => {
+                2
+            }
             Self::Date(_) => 3,
             Self::Timestamp(_) => 4,
             Self::Time(_) => 5,
@@ -337,11 +386,24 @@ impl<'a> ValueRef<'a> {
 
 /// Compares two numbers exactly.
 fn compare_numbers(a: ValueRef<'_>, b: ValueRef<'_>) -> Ordering {
+    match (a, b) {
+        (ValueRef::Decimal(a), ValueRef::Decimal(b)) => return a.compare(b),
+        (ValueRef::Decimal(a), b) => return compare_decimal(a, b),
+        (a, ValueRef::Decimal(b)) => return compare_decimal(b, a).reverse(),
+        _ => {}
+    }
     match (integer(a), integer(b)) {
         (Some(a), Some(b)) => a.cmp(&b),
         (Some(a), None) => compare_integer_float(a, float(b)),
         (None, Some(b)) => compare_integer_float(b, float(a)).reverse(),
         (None, None) => compare_floats(float(a), float(b)),
+    }
+}
+
+fn compare_decimal(a: Decimal, b: ValueRef<'_>) -> Ordering {
+    match integer(b).and_then(Decimal::whole) {
+        Some(b) => a.compare(b),
+        None => a.compare_float(float(b)),
     }
 }
 
@@ -439,7 +501,8 @@ macro_rules! from {
 from! {
     bool => Bool, i8 => Int, i16 => Int, i32 => Int, i64 => Int,
     u8 => Uint, u16 => Uint, u32 => Uint, u64 => Uint,
-    f32 => Float32, f64 => Float, &str => Text, String => Text, Vec<u8> => Bytes, &[u8] => Bytes,
+    f32 => Float32, f64 => Float, Decimal => Decimal,
+    &str => Text, String => Text, Vec<u8> => Bytes, &[u8] => Bytes,
 }
 
 impl<T: Into<Self>> From<Option<T>> for Value {
@@ -471,6 +534,7 @@ impl fmt::Display for ValueRef<'_> {
             Self::Uuid(v) => write_uuid(f, v),
             Self::Ipv4(v) => Ipv4Addr::from_bits(*v).fmt(f),
             Self::Ipv6(v) => Ipv6Addr::from(**v).fmt(f),
+            Self::Decimal(v) => v.fmt(f),
         }
     }
 }

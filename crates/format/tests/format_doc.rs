@@ -93,7 +93,7 @@ fn log_header() -> Vec<u8> {
 fn types_are_those_of_the_code() {
     let code = DataType::ALL.map(|t| {
         let bytes = t.width().map_or_else(|| "variable".to_owned(), |width| width.to_string());
-        [t.name().to_owned(), t.code().to_string(), bytes]
+        [t.to_string(), t.code().to_string(), bytes]
     });
     assert_eq!(table(DOCUMENT, &["type", "code", "bytes"]), code);
 }

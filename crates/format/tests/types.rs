@@ -1,12 +1,16 @@
 //! What holds of every type: a value that was printed reads back, that was stored comes back, and
 //! keys, zone maps and columns order values as the values order themselves.
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 use esker_format::codec::{Reader, Writer};
+use esker_format::decimal::limit;
 use esker_format::key::encode_key;
 use esker_format::row::{decode_row, decode_value, encode_row, encode_value};
 use esker_format::segment::encode_column;
 use esker_format::text::parse_value;
-use esker_format::{Column, ColumnSlice, DataType, ErrorKind, FieldId, Schema, Value, ValueRef};
+use esker_format::{
+    Column, ColumnSlice, DataType, Decimal, ErrorKind, FieldId, Schema, Value, ValueRef,
+};
 use proptest::prelude::*;
 
 const DAY_US: i64 = esker_format::calendar::DAY_US;
@@ -65,11 +69,19 @@ fn value_of(data_type: DataType) -> BoxedStrategy<Value> {
         DataType::Uuid => sixteen().prop_map(Value::Uuid).boxed(),
         DataType::Ipv4 => ends(any::<u32>(), vec![0, u32::MAX]).prop_map(Value::Ipv4).boxed(),
         DataType::Ipv6 => sixteen().prop_map(Value::Ipv6).boxed(),
+        DataType::Decimal { precision, scale } => {
+            let most = limit(precision) - 1;
+            ends(-most..=most, vec![-most, -most + 1, -1, 0, 1, limit(scale).min(most), most])
+                .prop_map(move |m| Value::Decimal(Decimal::new(m, scale).unwrap()))
+                .boxed()
+        }
     }
 }
 
 fn typed_values(count: std::ops::Range<usize>) -> impl Strategy<Value = (DataType, Vec<Value>)> {
-    prop::sample::select(DataType::ALL.to_vec())
+    let digits = (1u8..=38).prop_flat_map(|p| (Just(p), 0..=p));
+    let decimal = digits.prop_map(|(p, s)| DataType::decimal(p, s).unwrap());
+    prop_oneof![9 => prop::sample::select(DataType::ALL.to_vec()), 1 => decimal]
         .prop_flat_map(move |t| (Just(t), prop::collection::vec(value_of(t), count.clone())))
 }
 
@@ -164,7 +176,9 @@ proptest! {
         let value = values.into_iter().next().unwrap();
         match value.as_ref().coerce(other) {
             // What is taken says the same.
-            Ok(taken) if !data_type.is_float() => prop_assert!(taken == value.as_ref()),
+            Ok(taken) if !(data_type.is_float() || data_type.is_decimal() && other.is_float()) => {
+                prop_assert!(taken == value.as_ref());
+            }
             Ok(_) => prop_assert!(other.is_float()),
             Err(error) => {
                 let message = error.to_string();
@@ -178,12 +192,30 @@ proptest! {
 #[test]
 fn types_have_a_stored_number_and_a_name_each() {
     for data_type in DataType::ALL {
-        assert_eq!(DataType::from_code(data_type.code()), Some(data_type));
-        assert_eq!(data_type.name().parse::<DataType>().unwrap(), data_type);
-        assert_eq!(data_type.name().to_uppercase().parse::<DataType>().unwrap(), data_type);
+        let mut out = Writer::new();
+        data_type.encode(&mut out);
+        assert_eq!(DataType::decode(&mut Reader::new(out.as_bytes())).unwrap(), data_type);
+        let text = data_type.to_string();
+        assert_eq!(text.parse::<DataType>().unwrap(), data_type);
+        assert_eq!(text.to_uppercase().parse::<DataType>().unwrap(), data_type);
     }
-    assert_eq!(DataType::from_code(0), None);
-    assert_eq!(DataType::from_code(200), None);
+    for bytes in [&[0][..], &[200], &[20], &[20, 0, 0], &[20, 39, 0], &[20, 5, 6]] {
+        let error = DataType::decode(&mut Reader::new(bytes)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{bytes:?}");
+    }
+    let decimal = |p, s| DataType::decimal(p, s).unwrap();
+    for (text, data_type) in [
+        ("numeric:12,2", decimal(12, 2)),
+        ("NUMERIC (12, 2)", decimal(12, 2)),
+        ("decimal(5)", decimal(5, 0)),
+        ("dec(38,38)", decimal(38, 38)),
+        ("currency", decimal(19, 4)),
+    ] {
+        assert_eq!(text.parse::<DataType>().unwrap(), data_type, "{text}");
+    }
+    for text in ["decimal", "decimal()", "decimal(0,0)", "decimal(39,1)", "decimal(2,3)"] {
+        text.parse::<DataType>().unwrap_err();
+    }
 }
 
 #[test]
@@ -203,6 +235,11 @@ fn types_are_refused_when_malformed() {
         (DataType::Ipv4, "192.0.02.1"),
         (DataType::Ipv6, "2001:db8::1::2"),
         (DataType::Ipv6, "2001:db8"),
+        (DataType::Decimal { precision: 5, scale: 2 }, "1.234"),
+        (DataType::Decimal { precision: 5, scale: 2 }, "1000"),
+        (DataType::Decimal { precision: 5, scale: 2 }, "nan"),
+        (DataType::Decimal { precision: 5, scale: 2 }, "1,5"),
+        (DataType::Decimal { precision: 38, scale: 0 }, "100000000000000000000000000000000000000"),
     ];
     for (data_type, text) in bad {
         let message = parse_value(text, data_type).unwrap_err().to_string();
@@ -218,10 +255,23 @@ fn types_are_refused_when_malformed() {
         ),
         (DataType::Ipv4, "192.0.2.1", "192.0.2.1"),
         (DataType::Ipv6, "2001:DB8:0:0:0:0:0:1", "2001:db8::1"),
+        (DataType::Decimal { precision: 5, scale: 2 }, "1.500", "1.50"),
+        (DataType::Decimal { precision: 5, scale: 2 }, "1e2", "100.00"),
+        (DataType::Decimal { precision: 38, scale: 2 }, "90071992547409.93", "90071992547409.93"),
     ];
     for (data_type, text, printed) in good {
         assert_eq!(parse_value(text, data_type).unwrap().to_string(), printed);
     }
+}
+
+#[test]
+fn types_of_numbers_compare_exactly_with_each_other() {
+    let decimal = |text: &str| Value::Decimal(text.parse().unwrap());
+    assert!(decimal("1.50") == decimal("1.5"));
+    assert!(decimal("2.00") == Value::Int(2) && decimal("2.01") > Value::Uint(2));
+    assert!(decimal("18446744073709551615.1") > Value::Uint(u64::MAX));
+    assert!(decimal("0.5") == Value::Float(0.5) && decimal("0.1") < Value::Float(0.1));
+    assert!(Value::Float(f64::NAN) > decimal("99999999999999999999999999999999999999"));
 }
 
 /// A stored row that no writer makes was decoded: later code takes what it holds for granted.

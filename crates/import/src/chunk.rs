@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use esker_format::batch::check_value;
 use esker_format::row::VALUE_BYTES_MAX;
 use esker_format::text::{self, TimestampParser, shown};
-use esker_format::{Batch, Column, DataType, Field, Schema, Values, VariableValues};
+use esker_format::{Batch, Column, DataType, Decimal, Field, Schema, Values, VariableValues};
 
 use crate::dialect::Dialect;
 use crate::fault::fault_error;
@@ -273,7 +273,16 @@ impl Block<'_> {
                 fixed.read(v, |field| parser.parse(field))
             }
             Values::I64(v) if data_type == DataType::Time => fixed.read(v, text::parse_time),
-            Values::I64(v) => fixed.read(v, text::parse_signed),
+            Values::I64(v) => match data_type {
+                DataType::Decimal { precision, scale } => fixed.read(v, |field| {
+                    Decimal::parse_mantissa(field, precision, scale)?.try_into().ok()
+                }),
+                _ => fixed.read(v, text::parse_signed),
+            },
+            Values::I128(v) => {
+                let DataType::Decimal { precision, scale } = data_type else { return Ok(()) };
+                fixed.read(v, |field| Decimal::parse_mantissa(field, precision, scale))
+            }
             Values::F32(v) => fixed.read(v, text::parse_f32),
             Values::F64(v) => fixed.read(v, text::parse_f64),
             Values::Variable(v) if data_type == DataType::Uuid => {

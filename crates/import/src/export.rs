@@ -171,7 +171,9 @@ fn csv_text(out: &mut Vec<u8>, text: &str, delimiter: u8) {
 fn json_value(out: &mut Vec<u8>, value: ValueRef<'_>) {
     match value {
         ValueRef::Null => out.extend_from_slice(b"null"),
-        ValueRef::Bool(_) | ValueRef::Int(_) | ValueRef::Uint(_) => write_plain(out, value),
+        ValueRef::Bool(_) | ValueRef::Int(_) | ValueRef::Uint(_) | ValueRef::Decimal(_) => {
+            write_plain(out, value);
+        }
         ValueRef::Float(v) if v.is_finite() => write_plain(out, value),
         ValueRef::Float32(v) if v.is_finite() => write_plain(out, value),
         ValueRef::Text(text) => json_text(out, text),

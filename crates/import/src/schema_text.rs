@@ -207,10 +207,29 @@ impl<'a> Parser<'a> {
         if word.is_empty() {
             return Err(self.unexpected("a type"));
         }
-        let found = word.parse::<DataType>();
+        let digits = if DataType::is_decimal_name(word) { self.digits(word.len()) } else { 0 };
+        let end = start + word.len() + digits;
+        let found = self.text.get(start..end).unwrap_or_default().parse::<DataType>();
         let data_type = found.map_err(|e| self.error_at(start, &e.to_string()))?;
-        self.position += word.len();
+        self.position = end;
         Ok(data_type)
+    }
+
+    /// The length of a decimal's digits, `(12, 2)` or `:12,2`, behind its name.
+    fn digits(&self, name: usize) -> usize {
+        let rest = self.rest().get(name..).unwrap_or_default();
+        if rest.trim_start().starts_with('(') {
+            return rest.find(')').map_or(rest.len(), |end| end + 1);
+        }
+        let Some(numbers) = rest.strip_prefix(':') else { return 0 };
+        let count =
+            |text: &str| text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let precision = count(numbers);
+        let scale = match numbers.get(precision..).and_then(|rest| rest.strip_prefix(',')) {
+            Some(rest) if count(rest) > 0 => 1 + count(rest),
+            _ => 0,
+        };
+        1 + precision + scale
     }
 
     /// The most characters or bytes, as `(40)` or `:40` behind the type.

@@ -1,7 +1,7 @@
 //! Constants.
 
 use esker_format::text::parse_value;
-use esker_format::{DataType, Value};
+use esker_format::{DataType, Decimal, Value};
 use sqlparser::ast;
 
 use crate::statement::unsupported;
@@ -32,11 +32,19 @@ pub(crate) fn typed(string: &ast::TypedString) -> Result<Value> {
     Ok(parse_value(text, data_type)?)
 }
 
-/// Whole numbers are integers, and must fit one; with a point or an exponent they are floats.
+/// Whole numbers are integers, and must fit one; with a point they are decimals, exact; with an
+/// exponent, or more digits than a decimal has, they are floats.
 fn number(digits: &str, negative: bool) -> Result<Value> {
     let signed = if negative { format!("-{digits}") } else { digits.to_owned() };
     let bad = |_| Error::invalid(format!("{signed} is not a number that fits 64 bits"));
-    if digits.contains(['.', 'e', 'E']) {
+    let is_float = digits.contains(['e', 'E']);
+    if !is_float
+        && digits.contains('.')
+        && let Some(decimal) = Decimal::parse(signed.as_bytes())
+    {
+        return Ok(Value::Decimal(decimal));
+    }
+    if is_float || digits.contains('.') {
         let value: f64 = signed.parse().map_err(|e: std::num::ParseFloatError| {
             Error::invalid(format!("{signed} is not a number: {e}"))
         })?;

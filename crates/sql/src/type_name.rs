@@ -9,12 +9,16 @@ use crate::{Error, Result};
 pub(crate) fn convert(name: &ast::DataType) -> Result<DataType> {
     let text = name.to_string();
     let without_length = text.split('(').next().unwrap_or_default().trim();
-    Ok(without_length.parse()?)
+    let has_digits = DataType::is_decimal_name(without_length);
+    Ok(if has_digits { &text } else { without_length }.parse()?)
 }
 
 /// The greatest length behind a name, as in `varchar(40)`.
 pub(crate) fn length(name: &ast::DataType, data_type: DataType) -> Result<Option<u32>> {
     let text = name.to_string();
+    if data_type.is_decimal() {
+        return Ok(None);
+    }
     let Some((_, behind)) = text.split_once('(') else { return Ok(None) };
     let limited = matches!(data_type, DataType::Text | DataType::Bytes);
     let number = behind.strip_suffix(')').and_then(|number| number.trim().parse().ok());

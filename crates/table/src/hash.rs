@@ -14,10 +14,14 @@ pub struct KeyHasher {
 }
 
 fn fold(a: u64, b: u64) -> u64 {
-    let product = u128::from(a) * u128::from(b);
-    let bytes = product.to_le_bytes();
+    let (low, high) = halves(u128::from(a) * u128::from(b));
+    low ^ high
+}
+
+fn halves(v: u128) -> (u64, u64) {
+    let bytes = v.to_le_bytes();
     let (low, high) = bytes.split_at(8);
-    word(low) ^ word(high)
+    (word(low), word(high))
 }
 
 fn word(bytes: &[u8]) -> u64 {
@@ -77,6 +81,10 @@ impl KeyHasher {
                 ValueRef::Text(text) => self.mix_bytes(state, text.as_bytes()),
                 ValueRef::Bytes(bytes) => self.mix_bytes(state, bytes),
                 ValueRef::Uuid(bytes) | ValueRef::Ipv6(bytes) => self.mix_bytes(state, bytes),
+                ValueRef::Decimal(v) => {
+                    let (low, high) = halves(v.mantissa().cast_unsigned());
+                    self.mix(self.mix(state, low), high)
+                }
                 other => self.mix(state, number_bits(other)),
             };
         }

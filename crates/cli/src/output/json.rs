@@ -1,7 +1,8 @@
 //! Answers for other programs, one object a row.
 //!
-//! Integers are written in full; dates, timestamps and bytes are strings; so are the values of
-//! floating-point columns that are no numbers. The second column of a name is called `name_2`.
+//! Integers and decimals are written in full; dates, timestamps and bytes are strings; so are the
+//! values of floating-point columns that are no numbers. The second column of a name is called
+//! `name_2`.
 
 use std::io::{Result, Write};
 

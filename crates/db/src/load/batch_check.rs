@@ -7,6 +7,7 @@ use std::fmt::Display;
 use std::mem::discriminant;
 
 use esker_format::calendar::DAY_US;
+use esker_format::decimal::limit;
 use esker_format::row::VALUE_BYTES_MAX;
 use esker_format::{Batch, Column, DataType, Field, Schema, Values, VariableValues};
 
@@ -33,7 +34,11 @@ pub(crate) fn check_batch(schema: &Schema, batch: &Batch, first_row: u64) -> Res
                 checked.check_lengths(values)?;
             }
             Values::U8(values) => checked.check_bools(values)?,
-            Values::I64(values) => checked.check_times(values)?,
+            Values::I64(values) => {
+                checked.check_times(values)?;
+                checked.check_decimals(values)?;
+            }
+            Values::I128(values) => checked.check_decimals(values)?,
             _ => {}
         }
     }
@@ -124,6 +129,27 @@ impl Checked<'_> {
             Some((row, value)) => {
                 let expected = format_args!(": expected a time of 0 to {}", DAY_US - 1);
                 Err(self.error_at(row, format_args!("{expected}, found {value}")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn check_decimals<T: Copy + Into<i128>>(&self, values: &[T]) -> Result<()> {
+        let DataType::Decimal { precision, scale } = self.field.data_type else { return Ok(()) };
+        let limit = limit(precision).unsigned_abs();
+        let within = |value: &T| (*value).into().unsigned_abs() < limit;
+        if values.iter().fold(true, |all, value| all & within(value)) {
+            return Ok(());
+        }
+        let beyond = |(row, value): &(usize, &T)| !within(value) && !self.column.is_null(*row);
+        match values.iter().enumerate().find(beyond) {
+            Some((row, value)) => {
+                let mantissa: i128 = (*value).into();
+                let message = format_args!(
+                    ": expected a decimal of at most {precision} digits, found {mantissa} with \
+                     {scale} of them behind the point"
+                );
+                Err(self.error_at(row, message))
             }
             None => Ok(()),
         }

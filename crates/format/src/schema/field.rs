@@ -87,7 +87,7 @@ impl Field {
 
     pub(super) fn encode(&self, out: &mut Writer) {
         out.u16(self.id.0);
-        out.u8(self.data_type.code());
+        self.data_type.encode(out);
         out.u8(u8::from(self.nullable));
         out.text(&self.name);
         let properties = self.properties();
@@ -146,9 +146,7 @@ impl Field {
 
     pub(super) fn decode(input: &mut Reader<'_>) -> Result<Self> {
         let id = FieldId(input.u16()?);
-        let code = input.u8()?;
-        let data_type = DataType::from_code(code)
-            .ok_or_else(|| Error::corrupt(format!("unknown field type {code}")))?;
+        let data_type = DataType::decode(input)?;
         let nullable = match input.u8()? {
             0 => false,
             1 => true,

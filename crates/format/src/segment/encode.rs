@@ -3,7 +3,7 @@
 //! | values | encoding |
 //! |---|---|
 //! | all equal (or all NULL) | constant |
-//! | integers, dates, timestamps within 2⁸, 2¹⁶ or 2³² of each other | narrowed |
+//! | integers, short decimals, dates, timestamps within 2⁸, 2¹⁶ or 2³² of each other | narrowed |
 //! | text or bytes with few distinct values | dictionary |
 //! | text or bytes of one length | fixed width |
 //! | other text or bytes | variable |
@@ -117,6 +117,7 @@ fn encode_values(column: &Column) -> Encoded<'_> {
         Values::I16(v) => narrowed(v, |a, b| u64::from(b.wrapping_sub(a).cast_unsigned())),
         Values::I32(v) => narrowed(v, |a, b| u64::from(b.wrapping_sub(a).cast_unsigned())),
         Values::I64(v) => narrowed(v, |a, b| b.wrapping_sub(a).cast_unsigned()),
+        Values::I128(v) => Encoded::Plain(Buffer::Borrowed(bytemuck::cast_slice(v))),
         Values::F32(v) => Encoded::Plain(Buffer::Borrowed(bytemuck::cast_slice(v))),
         Values::F64(v) => Encoded::Plain(Buffer::Borrowed(bytemuck::cast_slice(v))),
         Values::Variable(v) => variable(v),

@@ -210,7 +210,8 @@ impl Encoding {
                 None => Err(Error::corrupt(format!("plain encoding of {data_type}"))),
             },
             Self::Narrowed { width, codes, .. } => {
-                if variable || data_type.is_float() || !width_is_right(*width) {
+                let narrows = !variable && !data_type.is_float() && !data_type.is_wide();
+                if !narrows || !width_is_right(*width) {
                     return Err(Error::corrupt(format!("narrowed {data_type} of {width} bytes")));
                 }
                 codes.check("codes", rows * u64::from(*width), data_end)
@@ -306,7 +307,7 @@ impl Footer {
         out.count(self.columns.len());
         for column in &self.columns {
             out.u16(column.field.0);
-            out.u8(column.data_type.code());
+            column.data_type.encode(&mut out);
             column.encoding.encode(&mut out, column.data_type);
             out.u8(u8::from(column.validity.is_some()));
             column.validity.unwrap_or_default().encode(&mut out);
@@ -379,9 +380,7 @@ impl Footer {
 
 fn decode_column(input: &mut Reader<'_>, rows: u32) -> Result<ColumnLayout> {
     let field = FieldId(input.u16()?);
-    let code = input.u8()?;
-    let data_type = DataType::from_code(code)
-        .ok_or_else(|| Error::corrupt(format!("unknown field type {code}")))?;
+    let data_type = DataType::decode(input)?;
     let encoding = Encoding::decode(input, data_type)?;
     let has_validity = input.u8()? == 1;
     let validity = Some(Extent::decode(input)?).filter(|_| has_validity);

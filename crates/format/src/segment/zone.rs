@@ -121,6 +121,11 @@ fn variable_bounds<'a>(
 /// Bounds of a run of integers without NULLs, at memory speed.
 fn fixed_bounds(column: &Column, start: usize, end: usize) -> Option<(ValueRef<'_>, ValueRef<'_>)> {
     use crate::Values as V;
+    if let V::I128(v) = &column.values {
+        let (least, greatest) = least_and_greatest(v.get(start..end)?)?;
+        let value = |mantissa| ValueRef::from_mantissa(column.data_type, mantissa);
+        return Some((value(least), value(greatest)));
+    }
     let bounds = match &column.values {
         V::I8(v) => signed(v.get(start..end)?),
         V::I16(v) => signed(v.get(start..end)?),
@@ -130,7 +135,7 @@ fn fixed_bounds(column: &Column, start: usize, end: usize) -> Option<(ValueRef<'
         V::U16(v) => unsigned(v.get(start..end)?),
         V::U32(v) => unsigned(v.get(start..end)?),
         V::U64(v) => unsigned(v.get(start..end)?),
-        V::F32(_) | V::F64(_) | V::Variable(_) => None,
+        V::I128(_) | V::F32(_) | V::F64(_) | V::Variable(_) => None,
     }?;
     let value = |bound| ValueRef::from_word(column.data_type, bound);
     Some((value(bounds.0), value(bounds.1)))

@@ -158,7 +158,7 @@ impl Bound {
         }
     }
 
-    /// True when evaluating it may fail: arithmetic on integers and dates, casts, and the
+    /// True when evaluating it may fail: arithmetic on integers, decimals and dates, casts, and the
     /// functions that the table says.
     pub(crate) fn may_fail(&self) -> bool {
         let here = match &self.node {
@@ -216,6 +216,7 @@ fn literal_type(value: &Value) -> Option<DataType> {
         Value::Uuid(_) => DataType::Uuid,
         Value::Ipv4(_) => DataType::Ipv4,
         Value::Ipv6(_) => DataType::Ipv6,
+        Value::Decimal(v) => DataType::Decimal { precision: v.precision(), scale: v.scale() },
         Value::Date(_) => DataType::Date,
         Value::Timestamp(_) => DataType::Timestamp,
     })

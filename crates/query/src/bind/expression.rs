@@ -5,6 +5,7 @@ use std::sync::Arc;
 use esker_format::{DataType, Value};
 
 use super::bound::{Bound, Comparison, Node};
+use super::decimal;
 use super::function::call;
 use super::scope::Scope;
 use super::typing::{common_type, convert, is_written_as_text, make_comparable, typed};
@@ -148,16 +149,26 @@ pub(super) fn arithmetic(operator: Operator, (left, right): (Bound, Bound)) -> R
     for operand in [&left, &right] {
         expect(operand, "a number", DataType::is_numeric)?;
     }
-    let either_float = [&left, &right].iter().any(|b| b.data_type.is_some_and(DataType::is_float));
-    let data_type = if either_float { F64 } else { I64 };
+    let either =
+        |is: fn(DataType) -> bool| [&left, &right].iter().any(|b| b.data_type.is_some_and(is));
+    let either_float = either(DataType::is_float);
+    let either_decimal = either(DataType::is_decimal);
+    if either_decimal && !either_float && operator != Operator::Divide {
+        let data_type = decimal::arithmetic(operator, &left, &right)?;
+        return make(typed(left, I64), typed(right, I64), data_type);
+    }
+    let data_type = if either_float || either_decimal { F64 } else { I64 };
     make(convert(left, data_type)?, convert(right, data_type)?, data_type)
 }
 
 fn negate(operands: Vec<Bound>) -> Result<Bound> {
     let [operand] = exactly(operands)?;
     expect(&operand, "a number", DataType::is_numeric)?;
-    let is_float = operand.data_type.is_some_and(DataType::is_float);
-    let data_type = if is_float { DataType::F64 } else { DataType::I64 };
+    let data_type = match operand.data_type {
+        Some(decimal) if decimal.is_decimal() => decimal,
+        Some(float) if float.is_float() => DataType::F64,
+        _ => DataType::I64,
+    };
     let operand = convert(operand, data_type)?;
     Ok(Bound::new(Node::Negate(Box::new(operand)), data_type))
 }

@@ -4,6 +4,7 @@ use esker_format::calendar::DAY_US;
 use esker_format::{DataType, Value};
 
 use super::bound::{Bound, Comparison, Node};
+use super::decimal;
 use super::expression::{arithmetic, as_text, compare, expect, to_common_type};
 use super::typing::{convert, typed};
 use crate::exec::Unit;
@@ -78,7 +79,7 @@ fn by_table(entry: &FunctionEntry, operands: Vec<Bound>) -> Result<Bound> {
         Unit::expect(unit, entry.function, first)?;
     }
     let data_type = match entry.outcome {
-        Outcome::First | Outcome::Common => first,
+        Outcome::First | Outcome::Common => decimal::outcome(entry.function, first, typed.get(1)),
         Outcome::Bool => DataType::Bool,
         Outcome::Integer => DataType::I64,
         Outcome::Float => DataType::F64,
@@ -103,9 +104,9 @@ fn fit(kind: OperandKind, operand: Bound) -> Result<Bound> {
         OperandKind::Number => {
             expect(&operand, "a number", DataType::is_numeric)?;
             let is_float = operand.data_type.is_some_and(DataType::is_float);
-            let is_wide = operand.data_type == Some(DataType::U64);
+            let as_it_is = operand.data_type.is_some_and(|t| t == DataType::U64 || t.is_decimal());
             let wanted = if is_float { F64 } else { I64 };
-            if is_wide { Ok(operand) } else { convert(operand, wanted) }
+            if as_it_is { Ok(operand) } else { convert(operand, wanted) }
         }
         OperandKind::Float => {
             expect(&operand, "a number", DataType::is_numeric)?;

@@ -5,6 +5,7 @@
 //! query without groups has no stage; `SELECT DISTINCT` is grouping by everything shown.
 
 pub(crate) mod bound;
+mod decimal;
 mod expression;
 mod function;
 mod scope;

@@ -1,5 +1,6 @@
 //! What names mean at a place in the query.
 
+use esker_format::decimal::DIGITS_MAX;
 use esker_format::{DataType, Schema};
 
 use super::bound::{Bound, BoundAggregate, Node};
@@ -160,6 +161,7 @@ fn aggregate_type(function: Aggregate, operand: Option<&Bound>) -> Result<DataTy
         Aggregate::Sum => Ok(match data_type {
             U8 | U16 | U32 | U64 => U64,
             t if t.is_float() => F64,
+            DataType::Decimal { scale, .. } => DataType::Decimal { precision: DIGITS_MAX, scale },
             _ => I64,
         }),
     }

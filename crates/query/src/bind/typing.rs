@@ -5,6 +5,7 @@ use esker_format::text::parse_value;
 use esker_format::{DataType, Value};
 
 use super::bound::{Bound, Node};
+use super::decimal;
 use crate::{Error, Result};
 
 /// The type that values of both types can take, if there is one.
@@ -16,7 +17,12 @@ pub(crate) fn common_type(a: Option<DataType>, b: Option<DataType>) -> Result<Op
         _ if left == right => left,
         _ if unsigned(left) && unsigned(right) => U64,
         _ if left.is_integer() && right.is_integer() => I64,
-        _ if left.is_numeric() && right.is_numeric() => F64,
+        _ if left.is_numeric() && right.is_numeric() => {
+            match (decimal::digits(left), decimal::digits(right)) {
+                (Some(a), Some(b)) => decimal::common(a, b),
+                _ => F64,
+            }
+        }
         (Date, Timestamp) | (Timestamp, Date) => Timestamp,
         _ => return Err(Error::invalid(format!("{left} and {right} have no common type"))),
     }))
@@ -68,9 +74,9 @@ pub(crate) fn assign_literal(value: Value, to: DataType) -> Result<Value> {
     }
 }
 
-/// Prepares two operands for a comparison: numbers stay as they are (they compare exactly), a
-/// text constant becomes a date (timestamp, UUID, address, …) beside one, a date a timestamp beside
-/// one.
+/// Prepares two operands for a comparison: numbers stay as they are (they compare exactly), but for
+/// a decimal constant, which becomes the nearest float beside one; a text constant becomes a date
+/// (timestamp, UUID, address, …) beside one, a date a timestamp beside one.
 pub(crate) fn make_comparable(left: Bound, right: Bound) -> Result<(Bound, Bound)> {
     use DataType::{Date, Text, Timestamp};
     let (Some(a), Some(b)) = (left.data_type, right.data_type) else {
@@ -79,6 +85,12 @@ pub(crate) fn make_comparable(left: Bound, right: Bound) -> Result<(Bound, Bound
     };
     let constant = (left.as_literal().is_some(), right.as_literal().is_some());
     match (a, b) {
+        (a, b) if a.is_decimal() && b.is_float() && constant.0 => {
+            Ok((convert(left, DataType::F64)?, right))
+        }
+        (a, b) if a.is_float() && b.is_decimal() && constant.1 => {
+            Ok((left, convert(right, DataType::F64)?))
+        }
         _ if a == b || (a.is_numeric() && b.is_numeric()) => Ok((left, right)),
         (Text, b) if constant.0 && is_written_as_text(b) => Ok((convert(left, b)?, right)),
         (a, Text) if constant.1 && is_written_as_text(a) => Ok((left, convert(right, a)?)),

@@ -37,6 +37,7 @@ fn clear(lanes: &mut Lanes<'_>, nulls: &[bool]) {
     }
     match lanes {
         Lanes::Ints(v) => zero(v, nulls),
+        Lanes::Wides(v) => zero(v, nulls),
         Lanes::Uints(v) => zero(v, nulls),
         Lanes::Floats(v) => zero(v, nulls),
         Lanes::Bools(_) | Lanes::Bytes(_) => {}
@@ -84,6 +85,7 @@ fn lanes<'a>(column: &ColumnSlice<'a>, s: Selection<'_>) -> Lanes<'a> {
         Data::I16(v) => ints(pick(v, s, i64::from)),
         Data::I32(v) => ints(pick(v, s, i64::from)),
         Data::I64(v) => Lanes::Ints(same(v, s)),
+        Data::I128(v) => Lanes::Wides(same(v, s)),
         Data::U64(v) => Lanes::Uints(same(v, s)),
         Data::F32(v) => Lanes::Floats(Cow::Owned(pick(v, s, f64::from))),
         Data::F64(v) => Lanes::Floats(same(v, s)),

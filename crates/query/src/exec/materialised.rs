@@ -101,6 +101,7 @@ pub(crate) fn slice(column: &Column, rows: Range<usize>) -> Option<ColumnSlice<'
         Values::I16(v) => Data::I16(v.get(rows.clone())?),
         Values::I32(v) => Data::I32(v.get(rows.clone())?),
         Values::I64(v) => Data::I64(v.get(rows.clone())?),
+        Values::I128(v) => Data::I128(v.get(rows.clone())?),
         Values::F32(v) => Data::F32(v.get(rows.clone())?),
         Values::F64(v) => Data::F64(v.get(rows.clone())?),
         Values::Variable(v) => Data::Variable {

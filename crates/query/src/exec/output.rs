@@ -69,6 +69,7 @@ fn append(column: &mut Column, vector: &Vector<'_>, start: usize, end: usize) ->
     let before = column.len();
     match (&mut column.values, &vector.lanes) {
         (Values::I64(to), Lanes::Ints(v)) => to.extend_from_slice(part(v, start, end)),
+        (Values::I128(to), Lanes::Wides(v)) => to.extend_from_slice(part(v, start, end)),
         (Values::I32(to), Lanes::Ints(v)) => {
             to.extend(part(v, start, end).iter().map(|v| *v as i32))
         }

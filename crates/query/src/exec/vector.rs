@@ -66,6 +66,8 @@ pub(crate) struct Vector<'a> {
 pub(crate) enum Lanes<'a> {
     /// What is stored as a number (see [`ValueRef::as_word`]) but `u64` and bools.
     Ints(Cow<'a, [i64]>),
+    /// Decimals of more than 18 digits: their mantissas.
+    Wides(Cow<'a, [i128]>),
     /// `u64`.
     Uints(Cow<'a, [u64]>),
     /// Both types of floats.
@@ -80,6 +82,9 @@ impl<'a> Lanes<'a> {
     pub(crate) fn repeat(value: ValueRef<'a>, data_type: DataType, len: usize) -> Self {
         match value {
             ValueRef::Bool(v) => Self::Bools(vec![v; len]),
+            ValueRef::Decimal(v) if data_type.is_wide() => {
+                Self::Wides(vec![v.mantissa(); len].into())
+            }
             ValueRef::Uint(v) if data_type == DataType::U64 => Self::Uints(vec![v; len].into()),
             ValueRef::Float(v) => Self::Floats(vec![v; len].into()),
             ValueRef::Float32(v) => Self::Floats(vec![f64::from(v); len].into()),
@@ -96,6 +101,7 @@ impl<'a> Lanes<'a> {
     fn len(&self) -> usize {
         match self {
             Self::Ints(v) => v.len(),
+            Self::Wides(v) => v.len(),
             Self::Uints(v) => v.len(),
             Self::Floats(v) => v.len(),
             Self::Bools(v) => v.len(),
@@ -128,6 +134,7 @@ impl<'a> Vector<'a> {
             DataType::Bool => Lanes::Bools(vec![false; len]),
             DataType::U64 => Lanes::Uints(vec![0; len].into()),
             DataType::F32 | DataType::F64 => Lanes::Floats(vec![0.0; len].into()),
+            other if other.is_wide() => Lanes::Wides(vec![0; len].into()),
             other if other.is_variable() => Lanes::Bytes(vec![Cow::Borrowed(&[]); len]),
             _ => Lanes::Ints(vec![0; len].into()),
         };
@@ -150,6 +157,7 @@ impl<'a> Vector<'a> {
         }
         let found = match &self.lanes {
             Lanes::Ints(v) => v.get(i).map(|v| ValueRef::from_word(self.data_type, *v)),
+            Lanes::Wides(v) => v.get(i).map(|v| ValueRef::from_mantissa(self.data_type, *v)),
             Lanes::Uints(v) => v.get(i).map(|v| ValueRef::Uint(*v)),
             Lanes::Floats(v) => v.get(i).map(|v| match self.data_type {
                 DataType::F32 => ValueRef::Float32(*v as f32),

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 pub enum Aggregate {
     /// How many rows, or how many values.
     Count,
-    /// The sum: of integers exact, of floats in the order of the rows with compensation.
+    /// The sum: of integers and decimals exact, of floats in the order of the rows with
+    /// compensation.
     Sum,
     /// The mean, as a 64-bit float.
     Avg,

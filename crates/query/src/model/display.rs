@@ -173,8 +173,18 @@ fn literal(f: &mut Formatter<'_>, value: &Value) -> fmt::Result {
         Value::Uuid(_) => write!(f, "CAST('{value}' AS uuid)"),
         Value::Ipv4(_) => write!(f, "CAST('{value}' AS ipv4)"),
         Value::Ipv6(_) => write!(f, "CAST('{value}' AS ipv6)"),
+        // A number with a point alone is a decimal.
+        Value::Float(v) if v.is_finite() => write!(f, "{v:?}{}", exponent(&format!("{v:?}"))),
+        Value::Float32(v) if v.is_finite() => write!(f, "{v:?}{}", exponent(&format!("{v:?}"))),
+        Value::Decimal(v) if v.scale() == 0 => {
+            write!(f, "CAST('{v}' AS decimal({},0))", v.precision())
+        }
         other => other.fmt(f),
     }
+}
+
+fn exponent(number: &str) -> &'static str {
+    if number.contains('e') { "" } else { "e0" }
 }
 
 fn list<T: Display>(f: &mut Formatter<'_>, items: &[T]) -> fmt::Result {

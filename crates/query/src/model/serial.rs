@@ -1,6 +1,6 @@
 //! How values and types are written inside a serialised query.
 
-use esker_format::Value;
+use esker_format::{Decimal, Value};
 use serde::{Deserialize, Serialize};
 
 /// Mirrors [`Value`] for serde.
@@ -21,6 +21,23 @@ pub(super) enum ValueForm {
     Uuid([u8; 16]),
     Ipv4(u32),
     Ipv6([u8; 16]),
+    Decimal(#[serde(with = "decimal_text")] Decimal),
+}
+
+/// Decimals as they are written.
+mod decimal_text {
+    use esker_format::Decimal;
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(v: &Decimal, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(v)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Decimal, D::Error> {
+        let text = <std::borrow::Cow<'de, str>>::deserialize(from)?;
+        text.parse().map_err(D::Error::custom)
+    }
 }
 
 /// Types by their names.
@@ -30,7 +47,7 @@ pub(super) mod type_name {
     use serde::{Deserialize, Deserializer, Serializer};
 
     pub(crate) fn serialize<S: Serializer>(v: &DataType, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(v.name())
+        to.collect_str(v)
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<DataType, D::Error> {

@@ -96,7 +96,7 @@ impl Condition {
         match keys.as_slice() {
             [] => Self::range(data_type, 1, 0, negated),
             [only] => Self::range(data_type, *only, *only, negated),
-            [first, .., last] if last - first + 1 == keys.len() as Key => {
+            [first, .., last] if last.saturating_sub(*first) == keys.len() as Key - 1 => {
                 Self::range(data_type, *first, *last, negated)
             }
             _ => Self::Set { keys, negated },

@@ -1,13 +1,15 @@
 //! Values of fixed width as whole numbers in the same order, so that every comparison with a
 //! constant becomes one range of numbers, whatever the types on either side.
 //!
-//! Integers, dates, timestamps and bools are their own keys. A float's key is its bits, flipped
-//! so that they sort as the floats do; `-0.0` has the key of `0.0` and every NaN the greatest.
+//! Integers, dates, timestamps and bools are their own keys, decimals have their mantissas. A
+//! float's key is its bits, flipped so that they sort as the floats do; `-0.0` has the key of `0.0`
+//! and every NaN the greatest.
 
 use esker_format::calendar::DAY_US;
-use esker_format::{DataType, ValueRef};
+use esker_format::decimal::limit;
+use esker_format::{DataType, Decimal, ValueRef};
 
-/// A key. Wide enough for `i64` and `u64`.
+/// A key. Wide enough for `i64`, `u64` and the mantissas of decimals.
 pub(crate) type Key = i128;
 
 /// The least and the greatest key of a type.
@@ -25,6 +27,7 @@ pub(crate) fn bounds(data_type: DataType) -> (Key, Key) {
         T::U64 => (0, u64::MAX.into()),
         T::F32 | T::F64 => (float_key(f64::NEG_INFINITY), float_key(f64::NAN)),
         T::Time => (0, Key::from(DAY_US) - 1),
+        T::Decimal { precision, .. } => (1 - limit(precision), limit(precision) - 1),
         T::Text | T::Bytes | T::Uuid | T::Ipv6 => (0, 0),
     }
 }
@@ -35,6 +38,7 @@ pub(crate) fn key(value: ValueRef<'_>) -> Key {
         ValueRef::Uint(v) => v.into(),
         ValueRef::Float32(v) => float_key(v.into()),
         ValueRef::Float(v) => float_key(v),
+        ValueRef::Decimal(v) => v.mantissa(),
         other => other.as_word().map_or(0, Key::from),
     }
 }
@@ -76,7 +80,11 @@ pub(crate) fn around(data_type: DataType, value: ValueRef<'_>) -> Option<(Key, K
         (t, ValueRef::Float(v)) if t.is_integer() => Some(around_float(v)),
         (t, ValueRef::Float32(v)) if t.is_integer() => Some(around_float(v.into())),
         (t, ValueRef::Float(_) | ValueRef::Float32(_)) if t.is_float() => exact(key(value)),
-        (t, ValueRef::Int(_) | ValueRef::Uint(_)) if t.is_float() => Some(around_integer(value)),
+        (t, ValueRef::Int(_) | ValueRef::Uint(_) | ValueRef::Decimal(_)) if t.is_float() => {
+            Some(around_exact(value))
+        }
+        (t, ValueRef::Decimal(v)) if t.is_integer() => Some((v.floor(), v.ceil())),
+        (DataType::Decimal { precision, scale }, number) => around_number(precision, scale, number),
         _ => None,
     }
 }
@@ -90,10 +98,32 @@ fn around_float(v: f64) -> (Key, Key) {
     ((v.floor() as Key).clamp(-BEYOND - 1, BEYOND), (v.ceil() as Key).clamp(-BEYOND, BEYOND + 1))
 }
 
-fn around_integer(value: ValueRef<'_>) -> (Key, Key) {
+/// The keys of decimals next to a number of any type, found by halving.
+fn around_number(precision: u8, scale: u8, value: ValueRef<'_>) -> Option<(Key, Key)> {
+    let most = limit(precision);
+    let compare = |key| Decimal::new(key, scale).map(|v| ValueRef::Decimal(v).compare(value));
+    let is_float = matches!(value, ValueRef::Float32(_) | ValueRef::Float(_));
+    if !is_float && !matches!(value, ValueRef::Int(_) | ValueRef::Uint(_) | ValueRef::Decimal(_)) {
+        return None;
+    }
+    let (mut floor, mut next) = (-most, most);
+    while floor + 1 < next {
+        let middle = floor.midpoint(next);
+        if compare(middle)?.is_gt() {
+            next = middle;
+        } else {
+            floor = middle;
+        }
+    }
+    let is_exact = floor > -most && compare(floor)?.is_eq();
+    Some((floor, if is_exact { floor } else { next }))
+}
+
+fn around_exact(value: ValueRef<'_>) -> (Key, Key) {
     let nearest = match value {
         ValueRef::Int(v) => v as f64,
         ValueRef::Uint(v) => v as f64,
+        ValueRef::Decimal(v) => v.to_f64(),
         _ => f64::NAN,
     };
     let nearest_key = float_key(nearest);

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use esker_format::{DataType, Value};
+use esker_format::decimal::limit;
+use esker_format::{DataType, Decimal, Value};
 use proptest::prelude::*;
 
 use super::condition::Condition;
@@ -105,6 +106,10 @@ fn any_value() -> impl Strategy<Value = Value> {
         Just(Value::Float(f64::NAN)),
         Just(Value::Float(-0.0)),
         any::<f32>().prop_map(Value::Float32),
+        (-8i32..8).prop_map(|v| Value::Decimal(Decimal::new((v * 25).into(), 2).unwrap())),
+        (any::<i128>(), 0u8..=38)
+            .prop_map(|(v, s)| Value::Decimal(Decimal::new(v % limit(38), s).unwrap())),
+        Just(Value::Decimal(Decimal::new(1, 38).unwrap())),
     ]
 }
 

@@ -140,6 +140,7 @@ fn plain(values: &Values, rows: Range<usize>) -> Option<Data<'_>> {
         Values::I16(v) => Data::I16(v.get(rows)?),
         Values::I32(v) => Data::I32(v.get(rows)?),
         Values::I64(v) => Data::I64(v.get(rows)?),
+        Values::I128(v) => Data::I128(v.get(rows)?),
         Values::F32(v) => Data::F32(v.get(rows)?),
         Values::F64(v) => Data::F64(v.get(rows)?),
         Values::Variable(v) => Data::Variable {
@@ -176,7 +177,8 @@ fn spoiled(column: &Column) -> Values {
             }
         };
     }
-    spoil!(I64 => i64::MAX, U64 => u64::MAX, I32 => i32::MAX, F64 => f64::NAN, I8 => i8::MIN);
+    spoil!(I64 => i64::MAX, I128 => i128::MAX, U64 => u64::MAX, I32 => i32::MAX);
+    spoil!(F64 => f64::NAN, I8 => i8::MIN);
     values
 }
 
@@ -197,6 +199,7 @@ fn identical(a: ValueRef<'_>, b: ValueRef<'_>) -> bool {
 fn narrowed(column: &Column) -> Option<Encoded> {
     let number = |i| match column.value(i) {
         ValueRef::Bool(_) => None,
+        _ if column.data_type.is_wide() => None,
         ValueRef::Uint(v) => Some(i128::from(v)),
         other => other.as_word().map(i128::from),
     };

@@ -1,7 +1,7 @@
 //! Random tables and random queries, from a seed.
 #![allow(clippy::explicit_auto_deref, reason = "what it suggests does not compile")]
 
-use esker_format::{Batch, DataType, Schema, Value};
+use esker_format::{Batch, DataType, Decimal, Schema, Value};
 use esker_query::model::{Aggregate, Expr, Function, Operator, OrderBy, Query};
 
 /// A stream of random numbers.
@@ -53,6 +53,8 @@ pub fn schema() -> Schema {
         .nullable("id", DataType::Uuid)
         .nullable("v4", DataType::Ipv4)
         .nullable("v6", DataType::Ipv6)
+        .nullable("price", DataType::Decimal { precision: 9, scale: 2 })
+        .nullable("huge", DataType::Decimal { precision: 30, scale: 5 })
         .field("same", DataType::I16)
         .build()
         .unwrap()
@@ -92,8 +94,19 @@ fn value(dice: &mut Dice, field: &str, at: i64) -> Value {
             Value::Ipv4(if rare { u32::MAX } else { *dice.pick(&[0, 0x0a00_0001, 0x7f00_0001]) })
         }
         "v6" => Value::Ipv6([dice.pick(&[0, 1, 0xfe]).to_owned(); 16]),
+        "price" if rare => decimal(*dice.pick(&[999_999_999, -999_999_999, 0]), 2),
+        "price" => decimal(dice.int(-300, 300) * 5, 2),
+        "huge" if rare => {
+            let most = 10i128.pow(30) - 1;
+            decimal(*dice.pick(&[most, -most, 1, -1, 1 << 64, 1 << 98]), 5)
+        }
+        "huge" => decimal(dice.int(-300, 300) * 5_000, 5),
         _ => Value::Int(42),
     }
+}
+
+fn decimal(mantissa: impl Into<i128>, scale: u8) -> Value {
+    Value::Decimal(Decimal::new(mantissa.into(), scale).unwrap())
 }
 
 pub fn rows(dice: &mut Dice, schema: &Schema, count: i64) -> Vec<Vec<Value>> {
@@ -117,11 +130,12 @@ pub fn batch(schema: &Schema, rows: &[Vec<Value>]) -> Batch {
     batch
 }
 
-const NUMBERS: [&str; 7] = ["big", "step", "tiny", "wide", "ratio", "part", "same"];
+const NUMBERS: [&str; 9] =
+    ["big", "step", "tiny", "wide", "ratio", "part", "same", "price", "huge"];
 const SMALL: [&str; 3] = ["step", "tiny", "same"];
-const ALL: [&str; 17] = [
+const ALL: [&str; 19] = [
     "flag", "big", "step", "tiny", "wide", "ratio", "part", "code", "note", "day", "at", "raw",
-    "same", "clock", "id", "v4", "v6",
+    "same", "clock", "id", "v4", "v6", "price", "huge",
 ];
 
 fn field(name: &str) -> Expr {
@@ -197,7 +211,12 @@ fn number(dice: &mut Dice) -> Expr {
     use Operator as O;
     let small = |dice: &mut Dice| field(*dice.pick(&SMALL));
     let operator = *dice.pick(&[O::Add, O::Subtract, O::Multiply, O::Divide, O::Remainder]);
-    match dice.below(6) {
+    match dice.below(9) {
+        6 => {
+            field("price").binary(operator, field(*dice.pick(&["price", "step", "ratio", "huge"])))
+        }
+        7 => field(*dice.pick(&["huge", "big"])).binary(operator, field("price")),
+        8 => field("huge").binary(operator, field("huge")),
         0 => small(dice).binary(operator, small(dice)),
         1 => small(dice).binary(operator, Expr::literal(dice.int(-3, 3))),
         2 => field("ratio").binary(operator, small(dice)),

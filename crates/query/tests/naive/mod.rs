@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use esker_format::calendar::DAY_US;
 use esker_format::text::parse_value;
-use esker_format::{DataType, Schema, Value};
+use esker_format::{DataType, Decimal, Schema, Value};
 use esker_query::model::{Aggregate, Expr, Function, Operator, Query};
 
 /// A computation that overflowed; the engine must refuse too.
@@ -161,11 +161,20 @@ fn eval(expr: &Expr, context: &Context<'_>) -> Result<Value> {
 
 fn aggregate(function: Aggregate, values: &[Value]) -> Result<Value> {
     let integers: Option<Vec<i128>> = values.iter().map(integer).collect();
+    let decimals: Option<Vec<Decimal>> = values.iter().map(decimal).collect();
     Ok(match function {
         Aggregate::Count => Value::Int(i64::try_from(values.len()).unwrap()),
         Aggregate::Min => values.iter().min().cloned().unwrap_or_default(),
         Aggregate::Max => values.iter().max().cloned().unwrap_or_default(),
         _ if values.is_empty() => Value::Null,
+        Aggregate::Sum if integers.is_none() && decimals.is_some() => {
+            let (sum, scale) = sum_decimals(&decimals.unwrap());
+            Value::Decimal(Decimal::new(sum, scale).ok_or(Overflow)?)
+        }
+        Aggregate::Avg if integers.is_none() && decimals.is_some() => {
+            let (sum, scale) = sum_decimals(&decimals.unwrap());
+            Value::Float(sum as f64 / values.len() as f64 / 10f64.powi(scale.into()))
+        }
         Aggregate::Sum => match integers {
             Some(integers) => {
                 let sum: i128 = integers.iter().sum();
@@ -187,6 +196,10 @@ fn aggregate(function: Aggregate, values: &[Value]) -> Result<Value> {
     })
 }
 
+fn sum_decimals(decimals: &[Decimal]) -> (i128, u8) {
+    (decimals.iter().map(|v| v.mantissa()).sum(), decimals[0].scale())
+}
+
 fn integer(value: &Value) -> Option<i128> {
     match value {
         Value::Int(v) => Some((*v).into()),
@@ -195,8 +208,16 @@ fn integer(value: &Value) -> Option<i128> {
     }
 }
 
+fn decimal(value: &Value) -> Option<Decimal> {
+    match value {
+        Value::Decimal(v) => Some(*v),
+        other => Decimal::whole(integer(other)?),
+    }
+}
+
 fn float(value: &Value) -> f64 {
     match value {
+        Value::Decimal(v) => v.to_f64(),
         Value::Float(v) => *v,
         Value::Float32(v) => (*v).into(),
         other => integer(other).unwrap() as f64,
@@ -321,12 +342,30 @@ fn matches(text: &[char], pattern: &[char]) -> bool {
     }
 }
 
+fn decimals(operator: Operator, a: Decimal, b: Decimal) -> Result<Value> {
+    use Operator as O;
+    let scale = a.scale().max(b.scale());
+    let (x, y) = (a.rescale(scale).ok_or(Overflow)?, b.rescale(scale).ok_or(Overflow)?);
+    let (value, scale) = match operator {
+        O::Add => (x.mantissa().checked_add(y.mantissa()), scale),
+        O::Subtract => (x.mantissa().checked_sub(y.mantissa()), scale),
+        O::Multiply => (a.mantissa().checked_mul(b.mantissa()), a.scale() + b.scale()),
+        _ if y.mantissa() == 0 => return Ok(Value::Null),
+        _ => (x.mantissa().checked_rem(y.mantissa()), scale),
+    };
+    value.and_then(|v| Decimal::new(v, scale)).map(Value::Decimal).ok_or(Overflow)
+}
+
 fn arithmetic(operator: Operator, operands: &[Value]) -> Result<Value> {
     use Operator as O;
     if operands.iter().any(Value::is_null) {
         return Ok(Value::Null);
     }
     let fit = |v: i128| i64::try_from(v).map(Value::Int).map_err(|_| Overflow);
+    if let [Value::Decimal(a)] = operands {
+        let mantissa = -a.mantissa();
+        return Ok(Value::Decimal(Decimal::new(mantissa, a.scale()).unwrap()));
+    }
     if let [a] = operands {
         return match integer(a) {
             Some(v) => fit(-v),
@@ -334,6 +373,12 @@ fn arithmetic(operator: Operator, operands: &[Value]) -> Result<Value> {
         };
     }
     let (a, b) = (&operands[0], &operands[1]);
+    if let (Some(x), Some(y)) = (decimal(a), decimal(b))
+        && operator != O::Divide
+        && (integer(a).is_none() || integer(b).is_none())
+    {
+        return decimals(operator, x, y);
+    }
     match (a, b, integer(a), integer(b)) {
         (Value::Date(a), Value::Date(b), ..) => Ok(Value::Int(i64::from(*a) - i64::from(*b))),
         (Value::Date(a), _, _, Some(b)) => {

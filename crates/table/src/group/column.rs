@@ -93,7 +93,7 @@ macro_rules! storage {
 }
 
 storage! {
-    U8 u8, U16 u16, U32 u32, U64 u64, I8 i8, I16 i16, I32 i32, I64 i64, F32 f32, F64 f64
+    U8 u8, U16 u16, U32 u32, U64 u64, I8 i8, I16 i16, I32 i32, I64 i64, I128 i128, F32 f32, F64 f64
 }
 
 /// The reading end of a column.
@@ -175,6 +175,8 @@ impl GroupColumnWriter {
             (W::I32(to), Value::Int(v)) => one(to, *v as i32),
             (W::I32(to), Value::Date(v)) => one(to, *v),
             (W::I64(to), Value::Int(v) | Value::Timestamp(v) | Value::Time(v)) => one(to, *v),
+            (W::I64(to), Value::Decimal(v)) => one(to, v.mantissa() as i64),
+            (W::I128(to), Value::Decimal(v)) => one(to, v.mantissa()),
             (W::U32(to), Value::Ipv4(v)) => one(to, *v),
             (W::Variable(to, heap), Value::Uuid(v) | Value::Ipv6(v)) => variable(to, heap, v),
             (W::F32(to), Value::Float32(v)) => one(to, *v),
@@ -217,6 +219,7 @@ fn null(storage: &mut StorageWriter) -> Result<u64> {
         W::I16(to) => one(to, 0),
         W::I32(to) => one(to, 0),
         W::I64(to) => one(to, 0),
+        W::I128(to) => one(to, 0),
         W::F32(to) => one(to, 0.0),
         W::F64(to) => one(to, 0.0),
         W::Variable(to, heap) => variable(to, heap, &[]),

@@ -386,7 +386,10 @@ impl Segment {
             T::I8 => Data::I8(self.typed(values, rows)?),
             T::I16 => Data::I16(self.typed(values, rows)?),
             T::I32 | T::Date => Data::I32(self.typed(values, rows)?),
-            T::I64 | T::Timestamp | T::Time => Data::I64(self.typed(values, rows)?),
+            T::Decimal { .. } if data_type.is_wide() => Data::I128(self.typed(values, rows)?),
+            T::I64 | T::Timestamp | T::Time | T::Decimal { .. } => {
+                Data::I64(self.typed(values, rows)?)
+            }
             T::F32 => Data::F32(self.typed(values, rows)?),
             T::F64 => Data::F64(self.typed(values, rows)?),
             T::Text | T::Bytes | T::Uuid | T::Ipv6 => {

@@ -17,6 +17,7 @@ pub(crate) struct Extremes {
 #[derive(Clone, Debug)]
 enum Best {
     Ints(Vec<Option<i64>>),
+    Wides(Vec<Option<i128>>),
     Uints(Vec<Option<u64>>),
     Floats(Vec<Option<f64>>),
     Bools(Vec<Option<bool>>),
@@ -29,6 +30,7 @@ impl Extremes {
             DataType::Bool => Best::Bools(Vec::new()),
             DataType::U64 => Best::Uints(Vec::new()),
             DataType::F32 | DataType::F64 => Best::Floats(Vec::new()),
+            other if other.is_wide() => Best::Wides(Vec::new()),
             other if other.is_variable() => Best::Bytes(Vec::new()),
             _ => Best::Ints(Vec::new()),
         };
@@ -42,6 +44,7 @@ impl Extremes {
     pub(super) fn resize(&mut self, groups: usize) {
         match &mut self.values {
             Best::Ints(v) => v.resize(groups, None),
+            Best::Wides(v) => v.resize(groups, None),
             Best::Uints(v) => v.resize(groups, None),
             Best::Floats(v) => v.resize(groups, None),
             Best::Bools(v) => v.resize(groups, None),
@@ -61,6 +64,9 @@ impl Extremes {
         match (&mut self.values, &vector.lanes) {
             (Best::Ints(best), Lanes::Ints(v)) => {
                 rows.for_each(|i| offer(best, groups(i), v.get(i), wanted, i64::cmp));
+            }
+            (Best::Wides(best), Lanes::Wides(v)) => {
+                rows.for_each(|i| offer(best, groups(i), v.get(i), wanted, i128::cmp));
             }
             (Best::Uints(best), Lanes::Uints(v)) => {
                 rows.for_each(|i| offer(best, groups(i), v.get(i), wanted, u64::cmp));
@@ -87,6 +93,9 @@ impl Extremes {
         match (&mut self.values, value) {
             (Best::Ints(best), value) => {
                 offer(best, 0, value.as_word().as_ref(), wanted, i64::cmp);
+            }
+            (Best::Wides(best), value) => {
+                offer(best, 0, value.mantissa().as_ref(), wanted, i128::cmp);
             }
             (Best::Uints(best), ValueRef::Uint(v)) => offer(best, 0, Some(&v), wanted, u64::cmp),
             (Best::Bools(best), ValueRef::Bool(v)) => offer(best, 0, Some(&v), wanted, bool::cmp),
@@ -120,6 +129,7 @@ impl Extremes {
         let wanted = self.wanted();
         match (&mut self.values, &other.values) {
             (Best::Ints(a), Best::Ints(b)) => all(a, b, numbers, wanted, i64::cmp),
+            (Best::Wides(a), Best::Wides(b)) => all(a, b, numbers, wanted, i128::cmp),
             (Best::Uints(a), Best::Uints(b)) => all(a, b, numbers, wanted, u64::cmp),
             (Best::Bools(a), Best::Bools(b)) => all(a, b, numbers, wanted, bool::cmp),
             (Best::Bytes(a), Best::Bytes(b)) => all(a, b, numbers, wanted, Vec::cmp),
@@ -137,6 +147,10 @@ impl Extremes {
             Best::Ints(v) => {
                 let word = v.get(group).copied().flatten();
                 word.map(|v| ValueRef::from_word(data_type, v).to_owned())
+            }
+            Best::Wides(v) => {
+                let mantissa = v.get(group).copied().flatten();
+                mantissa.map(|m| ValueRef::from_mantissa(data_type, m).to_owned())
             }
             Best::Uints(v) => v.get(group).copied().flatten().map(Value::Uint),
             // Of two zeros either may have been first: show one.
@@ -156,6 +170,7 @@ impl Extremes {
     pub(super) fn bytes(&self) -> usize {
         match &self.values {
             Best::Ints(v) => v.capacity() * 16,
+            Best::Wides(v) => v.capacity() * 32,
             Best::Uints(v) => v.capacity() * 16,
             Best::Floats(v) => v.capacity() * 16,
             Best::Bools(v) => v.capacity(),

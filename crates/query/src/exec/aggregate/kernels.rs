@@ -29,6 +29,7 @@ pub(crate) fn sum_integers(column: &ColumnSlice<'_>, mask: &Mask) -> Option<i128
     match column.data {
         Data::Constant(ValueRef::Int(v)) => Some(i128::from(v) * rows),
         Data::Constant(ValueRef::Uint(v)) => Some(i128::from(v) * rows),
+        Data::Constant(v) if !column.data_type.is_wide() => Some(v.mantissa()? * rows),
         Data::Narrowed { base, codes } => {
             let base = match column.data_type {
                 DataType::U8 | DataType::U16 | DataType::U32 | DataType::U64 => i128::from(base),

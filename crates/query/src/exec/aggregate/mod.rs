@@ -6,7 +6,8 @@ mod grouped;
 mod kernels;
 mod update;
 
-use esker_format::{DataType, Value};
+use esker_format::decimal::{DIGITS_MAX, limit};
+use esker_format::{DataType, Decimal, Value};
 
 use super::group::KeyTable;
 use crate::bind::BoundAggregate;
@@ -20,6 +21,8 @@ use float_sum::{FloatLanes, FloatSum};
 pub(crate) struct Accumulator {
     function: Aggregate,
     data_type: DataType,
+    /// How many of what is summed make 1: more than one where that is mantissas.
+    unit: f64,
     state: State,
 }
 
@@ -34,6 +37,12 @@ enum State {
     /// Exact sums of integers and how many values each has.
     Integers {
         sums: Vec<i128>,
+        counts: Vec<u64>,
+    },
+    /// Exact sums of decimals of more than 18 digits, in halves: no order of the terms overflows.
+    Wides {
+        high: Vec<i128>,
+        low: Vec<i128>,
         counts: Vec<u64>,
     },
     /// Sums of floats and how many values each has. `lanes` holds the rows of group 0 of a
@@ -56,13 +65,20 @@ impl Accumulator {
             (Aggregate::Sum | Aggregate::Avg, Some(t)) if t.is_float() => {
                 State::Floats { sums: Vec::new(), counts: Vec::new(), lanes: None }
             }
+            (Aggregate::Sum | Aggregate::Avg, Some(t)) if t.is_wide() => {
+                State::Wides { high: Vec::new(), low: Vec::new(), counts: Vec::new() }
+            }
             (Aggregate::Sum | Aggregate::Avg, _) => {
                 State::Integers { sums: Vec::new(), counts: Vec::new() }
             }
             (Aggregate::Min, Some(t)) => State::Extremes(Extremes::new(t, false)),
             (Aggregate::Max, Some(t)) => State::Extremes(Extremes::new(t, true)),
         };
-        Self { function: aggregate.function, data_type: aggregate.data_type, state }
+        let unit = match operand {
+            Some(DataType::Decimal { scale, .. }) => limit(scale) as f64,
+            _ => 1.0,
+        };
+        Self { function: aggregate.function, data_type: aggregate.data_type, unit, state }
     }
 
     /// Makes room for `groups` groups.
@@ -72,6 +88,11 @@ impl Accumulator {
             State::Distinct(_) => {}
             State::Integers { sums, counts } => {
                 sums.resize(groups, 0);
+                counts.resize(groups, 0);
+            }
+            State::Wides { high, low, counts } => {
+                high.resize(groups, 0);
+                low.resize(groups, 0);
                 counts.resize(groups, 0);
             }
             State::Floats { sums, counts, .. } => {
@@ -102,12 +123,13 @@ impl Accumulator {
                 }
             }
             (State::Integers { sums, counts }, State::Integers { sums: b, counts: c }) => {
-                for (sum, number) in b.iter().zip(numbers) {
-                    if let Some(into) = sums.get_mut(*number as usize) {
-                        *into += sum;
-                    }
-                }
+                add_sums(sums, &b, numbers);
                 add_counts(counts, &c, numbers);
+            }
+            (State::Wides { high, low, counts }, State::Wides { high: b, low: c, counts: d }) => {
+                add_sums(high, &b, numbers);
+                add_sums(low, &c, numbers);
+                add_counts(counts, &d, numbers);
             }
             (
                 State::Floats { sums, counts, .. },
@@ -131,7 +153,7 @@ impl Accumulator {
     /// The results of groups `0..groups`.
     ///
     /// # Errors
-    /// `OutOfRange` when a sum of integers does not fit 64 bits.
+    /// `OutOfRange` when a sum does not fit its type.
     pub(crate) fn finish(&self, groups: usize) -> Result<Vec<Value>> {
         match &self.state {
             State::Rows(counts) | State::Values(counts) => {
@@ -150,6 +172,10 @@ impl Accumulator {
                 let each = sums.iter().zip(counts).take(groups);
                 each.map(|(sum, count)| self.finish_integers(*sum, *count)).collect()
             }
+            State::Wides { high, low, counts } => {
+                let each = high.iter().zip(low).zip(counts).take(groups);
+                each.map(|((high, low), count)| self.finish_wides(*high, *low, *count)).collect()
+            }
             State::Floats { sums, counts, .. } => {
                 let each = sums.iter().zip(counts).take(groups);
                 Ok(each.map(|(sum, count)| self.finish_floats(sum.value(), *count)).collect())
@@ -165,13 +191,32 @@ impl Accumulator {
             return Ok(Value::Null);
         }
         if self.function == Aggregate::Avg {
-            return Ok(Value::Float(mean(sum, count)));
+            return Ok(Value::Float(mean(sum, count) / self.unit));
         }
         let value = match self.data_type {
-            DataType::U64 => u64::try_from(sum).map(Value::Uint),
-            _ => i64::try_from(sum).map(Value::Int),
+            DataType::U64 => u64::try_from(sum).ok().map(Value::Uint),
+            DataType::Decimal { scale, .. } => Decimal::new(sum, scale).map(Value::Decimal),
+            _ => i64::try_from(sum).ok().map(Value::Int),
         };
-        value.map_err(|_| Error::out_of_range(format!("sum {sum} does not fit {}", self.data_type)))
+        let overflow = || format!("sum {sum} does not fit {}", self.data_type);
+        value.ok_or_else(|| Error::out_of_range(overflow()))
+    }
+
+    fn finish_wides(&self, high: i128, low: i128, count: u64) -> Result<Value> {
+        // The low half may have grown past 64 bits, and is then part of the high one.
+        let high = high + (low >> 64);
+        let rest = low & i128::from(u64::MAX);
+        match high.checked_mul(1 << 64).and_then(|high| high.checked_add(rest)) {
+            Some(sum) => self.finish_integers(sum, count),
+            None if self.function == Aggregate::Avg => {
+                let sum = high as f64 * 2f64.powi(64) + rest as f64;
+                Ok(Value::Float(sum / count as f64 / self.unit))
+            }
+            None => {
+                let digits = DIGITS_MAX;
+                Err(Error::out_of_range(format!("a sum of decimals has more than {digits} digits")))
+            }
+        }
     }
 
     fn finish_floats(&self, sum: f64, count: u64) -> Value {
@@ -188,6 +233,7 @@ impl Accumulator {
             State::Rows(counts) | State::Values(counts) => counts.capacity() * 8,
             State::Distinct(table) => table.bytes(),
             State::Integers { sums, .. } => sums.capacity() * 24,
+            State::Wides { high, .. } => high.capacity() * 40,
             State::Floats { sums, .. } => sums.capacity() * 24,
             State::Extremes(extremes) => extremes.bytes(),
         }
@@ -198,6 +244,14 @@ fn add_counts(into: &mut [u64], counts: &[u64], numbers: &[u32]) {
     for (count, number) in counts.iter().zip(numbers) {
         if let Some(into) = into.get_mut(*number as usize) {
             *into += count;
+        }
+    }
+}
+
+fn add_sums(into: &mut [i128], sums: &[i128], numbers: &[u32]) {
+    for (sum, number) in sums.iter().zip(numbers) {
+        if let Some(into) = into.get_mut(*number as usize) {
+            *into += sum;
         }
     }
 }

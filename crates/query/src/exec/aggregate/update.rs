@@ -39,6 +39,17 @@ impl Accumulator {
                     _ => {}
                 }
             }
+            (State::Wides { high, low, counts }, Some(vector)) => {
+                let nulls = vector.nulls.as_deref();
+                grouped::count(counts, groups, nulls);
+                if let Lanes::Wides(values) = &vector.lanes {
+                    let low_half = i128::from(u64::MAX);
+                    let halves: Vec<_> = values.iter().map(|v| v & low_half).collect();
+                    grouped::sum_integers(low, groups, &halves, nulls);
+                    let halves: Vec<_> = values.iter().map(|v| v >> 64).collect();
+                    grouped::sum_integers(high, groups, &halves, nulls);
+                }
+            }
             (State::Floats { sums, counts, .. }, Some(vector)) => {
                 let nulls = vector.nulls.as_deref();
                 grouped::count(counts, groups, nulls);
@@ -107,7 +118,7 @@ impl Accumulator {
         rows: &Rows<'_>,
         mask: &Mask,
     ) -> Result<bool> {
-        if matches!(self.state, State::Distinct(_) | State::Floats { .. }) {
+        if matches!(self.state, State::Distinct(_) | State::Floats { .. } | State::Wides { .. }) {
             return Ok(false);
         }
         let column = rows.column(position)?;

@@ -45,6 +45,7 @@ pub(super) fn negate(operand: Vector<'_>) -> Result<Vector<'_>> {
             };
             Lanes::Ints(v.iter().enumerate().map(one).collect::<Result<Vec<_>>>()?.into())
         }
+        Lanes::Wides(v) => Lanes::Wides(v.iter().map(|v| -v).collect()),
         Lanes::Floats(v) => Lanes::Floats(v.iter().map(|v| -v).collect()),
         _ => {
             let found = operand.data_type;

@@ -4,12 +4,13 @@ use std::borrow::Cow;
 
 use esker_format::calendar::DAY_US;
 use esker_format::text::parse_value;
-use esker_format::{DataType, Value, ValueRef};
+use esker_format::{DataType, Decimal, Value, ValueRef};
 
 use crate::exec::vector::{Lanes, Vector};
 use crate::{Error, Result};
 
-/// The values as values of another type. Floats lose their fraction on the way to an integer;
+/// The values as values of another type. Floats and decimals lose their fraction on the way to an
+/// integer and are rounded to the digits of a decimal, halves away from zero;
 /// timestamps lose the time of day on the way to a date.
 pub(super) fn cast<'a>(vector: Vector<'a>, to: DataType) -> Result<Vector<'a>> {
     let lanes = match (&vector.lanes, to) {
@@ -51,6 +52,9 @@ fn put(lanes: &mut Lanes<'_>, i: usize, value: Value) {
         (Lanes::Ints(l), value) => {
             one(l.to_mut().get_mut(i), value.as_ref().as_word().unwrap_or_default());
         }
+        (Lanes::Wides(l), value) => {
+            one(l.to_mut().get_mut(i), value.as_ref().mantissa().unwrap_or_default());
+        }
         (Lanes::Uints(l), Value::Uint(v)) => one(l.to_mut().get_mut(i), v),
         (Lanes::Floats(l), Value::Float(v)) => one(l.to_mut().get_mut(i), v),
         (Lanes::Floats(l), Value::Float32(v)) => one(l.to_mut().get_mut(i), v.into()),
@@ -79,6 +83,18 @@ fn convert(value: ValueRef<'_>, to: DataType) -> Option<Value> {
         (ValueRef::Timestamp(us), DataType::Time) => Some(Value::Time(us.rem_euclid(DAY_US))),
         (ValueRef::Bytes(bytes), DataType::Uuid | DataType::Ipv6) if bytes.len() == 16 => {
             Some(ValueRef::from_bytes(to, bytes).to_owned())
+        }
+        (ValueRef::Decimal(v), DataType::Decimal { scale, .. }) => {
+            as_target(ValueRef::Decimal(v.round(scale.into())?))
+        }
+        (ValueRef::Decimal(v), t) if t.is_integer() => {
+            as_target(ValueRef::Decimal(Decimal::whole(v.truncate())?))
+        }
+        (ValueRef::Float(v), DataType::Decimal { scale, .. }) => {
+            as_target(ValueRef::Decimal(Decimal::round_float(v, scale)?))
+        }
+        (ValueRef::Float32(v), DataType::Decimal { scale, .. }) => {
+            as_target(ValueRef::Decimal(Decimal::round_float32(v, scale)?))
         }
         (ValueRef::Float(v), t) if t.is_integer() => as_target(whole(v)?.as_ref()),
         (ValueRef::Float32(v), t) if t.is_integer() => as_target(whole(v.into())?.as_ref()),
@@ -109,6 +125,7 @@ fn float(value: ValueRef<'_>) -> Option<f64> {
         ValueRef::Uint(v) => Some(v as f64),
         ValueRef::Float(v) => Some(v),
         ValueRef::Float32(v) => Some(v.into()),
+        ValueRef::Decimal(v) => Some(v.to_f64()),
         _ => None,
     }
 }

@@ -156,6 +156,7 @@ fn copy<'a>(into: &mut Lanes<'a>, to: usize, lanes: &Lanes<'a>, from: usize) {
     }
     match (into, lanes) {
         (Lanes::Ints(a), Lanes::Ints(b)) => one(a.to_mut().get_mut(to), b.get(from)),
+        (Lanes::Wides(a), Lanes::Wides(b)) => one(a.to_mut().get_mut(to), b.get(from)),
         (Lanes::Uints(a), Lanes::Uints(b)) => one(a.to_mut().get_mut(to), b.get(from)),
         (Lanes::Floats(a), Lanes::Floats(b)) => one(a.to_mut().get_mut(to), b.get(from)),
         (Lanes::Bools(a), Lanes::Bools(b)) => one(a.get_mut(to), b.get(from)),

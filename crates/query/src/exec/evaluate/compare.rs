@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use esker_format::Value;
 use esker_format::value::compare_floats;
+use esker_format::{DataType, Value};
 
 use crate::bind::Comparison;
 use crate::exec::vector::{Lanes, Vector, either_null};
@@ -16,8 +16,15 @@ pub(super) fn compare<'a>(
     right: &Vector<'a>,
 ) -> Vector<'a> {
     let nulls = either_null(left.nulls.as_ref(), right.nulls.as_ref());
+    // Mantissas of one scale compare as the numbers do.
+    let scale = |v: &Vector<'_>| match v.data_type {
+        DataType::Decimal { scale, .. } => scale,
+        _ => 0,
+    };
+    let alike = scale(left) == scale(right);
     let values = match (&left.lanes, &right.lanes) {
-        (Lanes::Ints(a), Lanes::Ints(b)) => zip(comparison, a, b, i64::cmp),
+        (Lanes::Ints(a), Lanes::Ints(b)) if alike => zip(comparison, a, b, i64::cmp),
+        (Lanes::Wides(a), Lanes::Wides(b)) if alike => zip(comparison, a, b, i128::cmp),
         (Lanes::Uints(a), Lanes::Uints(b)) => zip(comparison, a, b, u64::cmp),
         (Lanes::Bools(a), Lanes::Bools(b)) => zip(comparison, a, b, bool::cmp),
         (Lanes::Bytes(a), Lanes::Bytes(b)) => zip(comparison, a, b, Cow::cmp),

@@ -55,6 +55,7 @@ fn take<'a>(lanes: &Lanes<'a>, places: &[usize]) -> Lanes<'a> {
     }
     match lanes {
         Lanes::Ints(v) => Lanes::Ints(pick(v, places).into()),
+        Lanes::Wides(v) => Lanes::Wides(pick(v, places).into()),
         Lanes::Uints(v) => Lanes::Uints(pick(v, places).into()),
         Lanes::Floats(v) => Lanes::Floats(pick(v, places).into()),
         Lanes::Bools(v) => Lanes::Bools(pick(v, places)),

@@ -4,6 +4,7 @@ mod arithmetic;
 mod cast;
 mod choose;
 mod compare;
+mod decimal;
 mod dictionary;
 mod function;
 mod logic;
@@ -33,6 +34,9 @@ pub(crate) fn evaluate<'a>(
     match &bound.node {
         Node::Field(position) => Ok(gather(&rows.column(*position)?, selection)),
         Node::Literal(value) => Ok(Vector::repeat(value, bound.data_type(), selection.len())),
+        Node::Arithmetic(operator, left, right) if bound.data_type().is_decimal() => {
+            decimal::apply(*operator, bound.data_type(), &again(left)?, &again(right)?)
+        }
         Node::Arithmetic(operator, left, right) => {
             arithmetic::apply(*operator, bound.data_type(), again(left)?, again(right)?)
         }

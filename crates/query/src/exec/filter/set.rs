@@ -22,6 +22,7 @@ pub(super) fn keep(data: Data<'_>, keys: &[Key], negated: bool, mask: &mut Mask)
         Data::I16(v) => whole(v, keys, negated, mask),
         Data::I32(v) => whole(v, keys, negated, mask),
         Data::I64(v) => whole(v, keys, negated, mask),
+        Data::I128(v) => whole(v, keys, negated, mask),
         Data::F32(v) => floats(v, keys, negated, mask),
         Data::F64(v) => floats(v, keys, negated, mask),
         _ => mask.clear(),
@@ -43,7 +44,7 @@ fn whole<T: Whole>(values: &[T], keys: &[Key], negated: bool, mask: &mut Mask) {
     if let [a, b, c] = wanted.as_slice() {
         return mask.retain(values, |v| ((v == *a) | (v == *b) | (v == *c)) != negated);
     }
-    let span = last.key() - first.key();
+    let span = last.key().saturating_sub(first.key());
     if span < SPAN_MAX {
         let base = first.key();
         let mut table = vec![negated; span as usize + 1];
@@ -54,7 +55,7 @@ fn whole<T: Whole>(values: &[T], keys: &[Key], negated: bool, mask: &mut Mask) {
         }
         let table = table.as_slice();
         let look_up = |v: T| {
-            let at = usize::try_from(v.key() - base).unwrap_or(usize::MAX);
+            let at = usize::try_from(v.key().saturating_sub(base)).unwrap_or(usize::MAX);
             table.get(at).copied().unwrap_or(negated)
         };
         return mask.retain(values, look_up);

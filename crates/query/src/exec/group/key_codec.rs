@@ -1,7 +1,7 @@
 //! Tuples of values as bytes that are equal exactly when the values are.
 //!
-//! Per value: 0 for NULL, or 1 and the value: 8 bytes for numbers (floats with one zero and one
-//! NaN), 1 byte for bools, a 4-byte length and the bytes for what is stored as bytes. NULLs are
+//! Per value: 0 for NULL, or 1 and the value: 8 or 16 bytes for numbers (floats with one zero and
+//! one NaN), 1 byte for bools, a 4-byte length and the bytes for what is stored as bytes. NULLs are
 //! equal to each other.
 
 use esker_format::{DataType, Value, ValueRef};
@@ -17,6 +17,10 @@ pub(crate) fn encode(out: &mut Vec<u8>, vector: &Vector<'_>, i: usize) {
     out.push(1);
     match &vector.lanes {
         Lanes::Ints(v) => {
+            let v = v.get(i).copied().unwrap_or_default();
+            out.extend_from_slice(&v.to_le_bytes());
+        }
+        Lanes::Wides(v) => {
             let v = v.get(i).copied().unwrap_or_default();
             out.extend_from_slice(&v.to_le_bytes());
         }
@@ -53,6 +57,9 @@ pub(crate) fn decode(key: &mut &[u8], data_type: DataType) -> Value {
             let (bytes, rest) = key.split_at_checked(len).unwrap_or((key, &[]));
             *key = rest;
             ValueRef::from_bytes(data_type, bytes).to_owned()
+        }
+        other if other.is_wide() => {
+            ValueRef::from_mantissa(data_type, i128::from_le_bytes(take(key))).to_owned()
         }
         DataType::F32 => Value::Float32(f64::from_bits(u64::from_le_bytes(take(key))) as f32),
         DataType::F64 => Value::Float(f64::from_bits(u64::from_le_bytes(take(key)))),

@@ -124,7 +124,7 @@ pub const FUNCTIONS: &[FunctionEntry] = &[
     line(F::Typeof, "typeof", Family::Choice, "a", &[P::Any], Outcome::Text).seeing_nulls().says(
         "The name of the operand's type, whatever its value.",
         "typeof(1.5)",
-        "f64",
+        "decimal(2,1)",
     ),
     text(F::Lower, "lower", "text", &[P::Text], Outcome::Text).says(
         "The text in lower case, by Unicode.",
@@ -228,7 +228,7 @@ pub const FUNCTIONS: &[FunctionEntry] = &[
     number(F::Sign, "sign", "x", &[P::Number], Outcome::First).says(
         "-1, 0 or 1.",
         "sign(-2.5)",
-        "-1.0",
+        "-1",
     ),
     number(F::Round, "round", "x [, digits]", &[P::Number, P::Integer], Outcome::First)
         .at_least(1)
@@ -241,12 +241,12 @@ pub const FUNCTIONS: &[FunctionEntry] = &[
     number(F::Floor, "floor", "x", &[P::Number], Outcome::First).says(
         "The greatest whole number that is not greater.",
         "floor(-1.5)",
-        "-2.0",
+        "-2",
     ),
     number(F::Ceil, "ceil", "x", &[P::Number], Outcome::First).also(&["ceiling"]).says(
         "The least whole number that is not less.",
         "ceil(1.2)",
-        "2.0",
+        "2",
     ),
     number(F::Mod, "mod", "a, b", &[P::Number, P::Number], Outcome::First).says(
         "The remainder of a / b, as `a % b`.",

@@ -1,5 +1,7 @@
 //! Functions of numbers: of integers exact, of floats as IEEE 754 says.
 
+use esker_format::{Decimal, ValueRef};
+
 use super::Call;
 use crate::Result;
 use crate::exec::vector::{Lanes, Vector};
@@ -7,6 +9,9 @@ use crate::model::Function as F;
 
 pub(super) fn call<'a>(call: &Call<'a>) -> Result<Vector<'a>> {
     let operand = call.operand(0)?;
+    if operand.data_type.is_decimal() {
+        return decimal(call, operand);
+    }
     let len = operand.len();
     match &operand.lanes {
         Lanes::Ints(values) => {
@@ -23,6 +28,28 @@ pub(super) fn call<'a>(call: &Call<'a>) -> Result<Vector<'a>> {
         }
         _ => Err(call.undefined()),
     }
+}
+
+fn decimal<'a>(call: &Call<'a>, operand: &Vector<'a>) -> Result<Vector<'a>> {
+    let value = |row: usize| {
+        let ValueRef::Decimal(v) = operand.value(row) else { return Ok(None) };
+        if call.vectors.iter().any(|v| v.is_null(row)) {
+            return Ok(None);
+        }
+        let computed = match call.function {
+            F::Abs => Decimal::new(v.mantissa().abs(), v.scale()),
+            F::Sign => Decimal::whole(v.mantissa().signum()),
+            F::Floor => Decimal::whole(v.floor()),
+            F::Ceil => Decimal::whole(v.ceil()),
+            F::Round => {
+                let digits = call.int(1, row, 0)?;
+                v.round(i32::try_from(digits.clamp(-400, 400)).unwrap_or(0))
+            }
+            _ => return Err(call.undefined()),
+        };
+        computed.map(Some).ok_or_else(|| call.error(format!("{v} has too many digits")))
+    };
+    super::super::decimal::map(call.data_type, (0..operand.len()).map(value))
 }
 
 fn integer(call: &Call<'_>, value: i64, row: usize) -> Result<i64> {

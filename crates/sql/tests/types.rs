@@ -1,0 +1,168 @@
+//! Decimals in SQL, from text to rows, whatever the encoding.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests fail by panicking")]
+
+use esker_format::text::parse_value;
+use esker_format::{Batch, Schema, Value};
+use esker_query::testing::{Encoding, Layout, MemorySource};
+use esker_query::{Options, execute};
+use esker_vfs::Environment;
+
+/// A table from the text of its schema and of its rows, `null` where it is NULL.
+struct Table {
+    schema: Schema,
+    batch: Batch,
+}
+
+impl Table {
+    fn new(fields: &[(&str, &str)], rows: &[&[&str]]) -> Self {
+        let mut builder = Schema::builder();
+        for (name, data_type) in fields {
+            builder = builder.nullable(*name, data_type.parse().unwrap());
+        }
+        let schema = builder.build().unwrap();
+        let mut batch = Batch::empty(&schema);
+        for row in rows {
+            let cells = row.iter().zip(schema.fields());
+            let row: Vec<Value> = cells
+                .map(|(text, field)| match *text {
+                    "null" => Value::Null,
+                    text => parse_value(text, field.data_type).unwrap(),
+                })
+                .collect();
+            batch.push_row(&schema, &row).unwrap();
+        }
+        Self { schema, batch }
+    }
+
+    fn try_answer(&self, text: &str, encoding: Encoding) -> Result<String, String> {
+        let layout = Layout { encoding, chunk_rows: 2, ..Layout::default() };
+        let source = MemorySource::new(self.schema.clone()).with_part(&self.batch, &layout);
+        let query = esker_sql::parse(text).map_err(|e| e.to_string())?;
+        let options = Options::new(&Environment::os());
+        let result = execute(&query, &source, &options).map_err(|e| e.to_string())?;
+        let row = |row: Vec<Value>| row.iter().map(Value::to_string).collect::<Vec<_>>().join(" ");
+        Ok(result.to_rows().into_iter().map(row).collect::<Vec<_>>().join("\n"))
+    }
+
+    fn check(&self, pairs: &[(&str, &str)]) {
+        for (text, expected) in pairs {
+            for encoding in [Encoding::Plain, Encoding::Compact, Encoding::FixedWidth] {
+                let answer = self.try_answer(text, encoding).unwrap_or_else(|e| e);
+                assert_eq!(answer, *expected, "{text} {encoding:?}");
+            }
+        }
+    }
+}
+
+fn prices() -> Table {
+    Table::new(
+        &[("n", "i64"), ("price", "decimal(9,2)"), ("big", "decimal(38,4)"), ("f", "f64")],
+        &[
+            &["1", "1.10", "90071992547409.9300", "0.1"],
+            &["2", "2.20", "-0.0001", "2.2"],
+            &["3", "3.30", "9999999999999999999999999999999999.9999", "1.5"],
+            &["2", "null", "null", "null"],
+            &["4", "-0.50", "0.0001", "-0.5"],
+        ],
+    )
+}
+
+#[test]
+fn decimals_are_computed_exactly() {
+    prices().check(&[
+        ("SELECT sum(price), min(price), max(price), avg(price) FROM t", "6.10 -0.50 3.30 1.525"),
+        ("SELECT price + price, price * 3, price - 1 FROM t LIMIT 1", "2.20 3.30 0.10"),
+        ("SELECT price * price, 0.1 + 0.2, 1.5 * 2.25 FROM t LIMIT 1", "1.2100 0.3 3.375"),
+        ("SELECT price % 1, -price, abs(-price), price / 2 FROM t LIMIT 1", "0.10 -1.10 1.10 0.55"),
+        ("SELECT price % 0, price / 0 FROM t LIMIT 1", "null null"),
+        ("SELECT big * 2 FROM t WHERE n = 1", "180143985094819.8600"),
+        ("SELECT sum(big) FROM t WHERE n < 3", "90071992547409.9299"),
+        ("SELECT sum(big - big) FROM t", "0.0000"),
+        ("SELECT n * 0.1 FROM t ORDER BY 1 LIMIT 3", "0.1\n0.2\n0.2"),
+        ("SELECT f * 2.0 FROM t LIMIT 1", "0.2"),
+        (
+            "SELECT round(price, 1), round(price), round(price, 9), round(155.5, -1) FROM t \
+          WHERE n = 4",
+            "-0.5 -1 -0.50 160",
+        ),
+        ("SELECT coalesce(price, 0), coalesce(price, n) FROM t WHERE price IS NULL", "0.00 2.00"),
+        ("SELECT CASE WHEN n = 1 THEN price ELSE 0.125 END FROM t LIMIT 2", "1.100\n0.125"),
+        (
+            "SELECT big + 0.0001 FROM t WHERE n = 3",
+            "9999999999999999999999999999999999.9999 + 0.0001 does not fit decimal(38,4)",
+        ),
+        (
+            "SELECT sum(big) FROM t WHERE n >= 3",
+            "sum 100000000000000000000000000000000000000 does not fit decimal(38,4)",
+        ),
+        (
+            "SELECT big * CAST(price AS decimal(38,35)) FROM t",
+            "SELECT: big * CAST(price AS decimal(38,35)): a product of 4 and 35 digits behind the \
+          point would have 39, at most 38: cast one to fewer",
+        ),
+    ]);
+}
+
+#[test]
+fn decimals_compare_exactly() {
+    prices().check(&[
+        ("SELECT n FROM t WHERE price = 1.1", "1"),
+        ("SELECT n FROM t WHERE price = 1.10000 OR 2.2 = price", "1\n2"),
+        ("SELECT n FROM t WHERE price > 1.099999 AND price < 2.2000001", "1\n2"),
+        ("SELECT n FROM t WHERE price IN (1.1, 3.3, 7, 1.105)", "1\n3"),
+        ("SELECT n FROM t WHERE price NOT IN (1.1, 3.3)", "2\n4"),
+        ("SELECT n FROM t WHERE price BETWEEN -1 AND 2", "1\n4"),
+        ("SELECT n FROM t WHERE price > n", "1\n2\n3"),
+        ("SELECT n FROM t WHERE price < big", "1\n3\n4"),
+        ("SELECT n FROM t WHERE big > 90071992547409.93", "3"),
+        ("SELECT n FROM t WHERE big >= 90071992547409.93", "1\n3"),
+        ("SELECT n FROM t WHERE big = 0.0001 OR big = -1e-4", "4"),
+        ("SELECT n FROM t WHERE f = 0.1 OR f = 2.2", "1\n2"),
+        ("SELECT n FROM t WHERE price = 0.5e0 - 1", "4"),
+        ("SELECT n FROM t WHERE price = f", "4"),
+        ("SELECT n FROM t WHERE price IS NULL", "2"),
+        ("SELECT n FROM t WHERE n > 1.5 AND n < 3.5", "2\n3\n2"),
+    ]);
+}
+
+#[test]
+fn decimals_group_and_order() {
+    prices().check(&[
+        ("SELECT n FROM t ORDER BY price DESC NULLS LAST", "3\n2\n1\n4\n2"),
+        ("SELECT n FROM t WHERE big IS NOT NULL ORDER BY big", "2\n4\n1\n3"),
+        ("SELECT price * 0, count(*) FROM t GROUP BY price * 0", "0.00 4\nnull 1"),
+        (
+            "SELECT big, count(price) FROM t GROUP BY big HAVING big > 1 ORDER BY big",
+            "90071992547409.9300 1\n9999999999999999999999999999999999.9999 1",
+        ),
+        ("SELECT count(DISTINCT price), count(DISTINCT big - big) FROM t", "4 1"),
+        ("SELECT max(big), min(big) FROM t WHERE n <> 3", "90071992547409.9300 -0.0001"),
+    ]);
+}
+
+#[test]
+fn decimals_are_cast_both_ways() {
+    prices().check(&[
+        (
+            "SELECT CAST(price AS i64), CAST(price AS f64), CAST(price AS text) FROM t WHERE n = 4",
+            "0 -0.5 -0.50",
+        ),
+        (
+            "SELECT CAST(1.005 AS decimal(9,2)), CAST(-1.005 AS decimal(9,2)) FROM t LIMIT 1",
+            "1.01 -1.01",
+        ),
+        ("SELECT CAST(f AS decimal(9,1)), CAST(n AS numeric(5)) FROM t LIMIT 2", "0.1 1\n2.2 2"),
+        ("SELECT CAST('12.50' AS decimal(9,2)), '3.10'::decimal(5,2) FROM t LIMIT 1", "12.50 3.10"),
+        (
+            "SELECT CAST('1.234' AS decimal(9,2)) FROM t",
+            "SELECT: CAST('1.234' AS decimal(9,2)): cannot cast text '1.234' to decimal(9,2)",
+        ),
+        ("SELECT CAST(price AS decimal(2,2)) FROM t", "cannot cast decimal '1.10' to decimal(2,2)"),
+        (
+            "SELECT CAST(1 AS decimal) FROM t",
+            "expected how many digits a decimal has, and how many of them behind the point, like \
+          decimal(12,2), found decimal",
+        ),
+    ]);
+}
