@@ -28,7 +28,8 @@ pub(crate) type CheckCache = BTreeMap<(TableId, u32), Arc<Checks>>;
 /// let check = esker::check("positive", &positive)?;
 /// let schema = Schema::builder().field("n", DataType::I64);
 /// let schema = schema.check(check.name, check.condition).build()?;
-/// let table = Options::new().memory()?.create_table("t", schema)?;
+/// let db = Options::new().memory()?;
+/// let table = db.create_table("t", schema)?;
 /// let e = table.insert(&[(-1i64).into()]).unwrap_err();
 /// assert_eq!(e.to_string(), "check \"positive\": n > 0 is false");
 /// # Ok::<(), esker::Error>(())

@@ -79,7 +79,8 @@ impl Table {
     ///     .field("name", DataType::Text)
     ///     .primary_key(["id"])
     ///     .build()?;
-    /// let users = Options::new().memory()?.create_table("users", schema)?;
+    /// let db = Options::new().memory()?;
+    /// let users = db.create_table("users", schema)?;
     /// users.insert_fields(&[("name", "Ada".into())])?;
     /// users.insert_fields(&[("name", "Bob".into())])?;
     /// assert_eq!(users.count()?, 2);

@@ -34,6 +34,7 @@
 
 mod alter;
 mod appender;
+mod backup;
 mod change;
 mod check;
 mod checks;
@@ -52,6 +53,7 @@ mod source;
 mod table;
 
 pub use appender::Appender;
+pub use backup::{BackupOptions, BackupReport};
 pub use change::{ChangeOptions, Changed};
 pub use check::{CheckReport, Problem};
 pub use checks::check;
@@ -64,6 +66,7 @@ pub use esker_format::{
 pub use esker_query::{Query, QueryResult};
 pub use info::{Info, MemoryInfo, TableInfo};
 pub use load::{Load, LoadReport};
+pub use maintenance::CompactReport;
 pub use options::{Durability, Options};
 pub use row::Row;
 pub use snapshot::{Snapshot, SnapshotTable};

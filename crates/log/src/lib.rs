@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`LogFiles`] | the log files in memory, each read and verified once |
 //! | [`scan()`], [`Scan`], [`Frames`] | what a database's log files still hold |
-//! | `recovery` | [`Scan::start`]: a new epoch, in a new file |
+//! | `recovery` | [`Scan::start`]: a new epoch, in a new file; [`create_after`] |
 //! | [`Log`], [`Ticket`] | numbering, group commit, rotation |
 //! | `flusher` | who writes and syncs which batch, and who wakes whom |
 //! | `log_file` | names of log files, creating one |
@@ -30,4 +30,5 @@ pub use frames::{Frames, RecoveredFrame};
 pub use log::{Log, OnDurable, Options, Ticket};
 pub use log_file::unused;
 pub use log_files::LogFiles;
+pub use recovery::create_after;
 pub use scan::{Scan, TornTail, scan};

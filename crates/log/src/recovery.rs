@@ -87,6 +87,31 @@ impl Log {
     }
 }
 
+/// Makes the log of a copy of a database, in a directory without one: it holds nothing, and goes on
+/// after `commit`, which a checkpoint there holds. Durable with the names in the directory.
+///
+/// # Errors
+/// `NoSpace`, `Io`.
+pub fn create_after(
+    environment: &Environment,
+    dir: &Path,
+    database: u128,
+    commit: u64,
+) -> Result<()> {
+    // Number 1 would be the log of a creation that got no further.
+    let next = commit + 1;
+    let header = FileHeader {
+        database,
+        number: 2,
+        epoch: 1,
+        first_commit: next,
+        epoch_start: next,
+        previous: 0,
+    };
+    let start = EpochStart { previous_epoch: 0, ended_at_commit: commit };
+    begin_epoch(environment, dir, header, start, commit, Frames::none()).map(drop)
+}
+
 impl Scan {
     /// Starts the next epoch, in a new file that is durable with everything above
     /// [`Scan::settled`] when this returns, and removes the files it supersedes.

@@ -100,7 +100,16 @@ fn names(environment: &Environment, dir: &Path) {
     files.rename(&deep.join("two"), &dir.join("moved")).unwrap();
     assert_eq!(files.list(dir).unwrap(), ["a", "moved"]);
 
+    files.link(&dir.join("moved"), &deep.join("linked")).unwrap();
+    let again = files.link(&dir.join("moved"), &deep.join("linked")).unwrap_err();
+    assert_eq!(again.kind(), ErrorKind::AlreadyExists);
+    let none = files.link(&dir.join("none"), &deep.join("other")).unwrap_err();
+    assert_eq!(none.kind(), ErrorKind::NotFound);
+
     files.remove(&dir.join("moved")).unwrap();
+    let linked = files.open(&deep.join("linked"), OpenMode::Read).unwrap();
+    linked.read_exact_at(&mut byte, 0).unwrap();
+    assert_eq!(&byte, b"1");
     one.read_exact_at(&mut byte, 0).unwrap();
     assert!(!files.exists(&dir.join("moved")).unwrap());
     assert!(files.exists(&deep).unwrap());

@@ -42,6 +42,14 @@ pub trait FileSystem: Send + Sync + Debug {
     /// Renames a file, replacing any file at `to`.
     fn rename(&self, from: &Path, to: &Path) -> Result<()>;
 
+    /// Gives a file a second name, durable after [`FileSystem::sync_dir`] on its directory. Both
+    /// names are of the same bytes: for files that are never written again.
+    ///
+    /// # Errors
+    /// `AlreadyExists` when something stands at `to`; what the machine says where it cannot, such
+    /// as between two file systems.
+    fn link(&self, from: &Path, to: &Path) -> Result<()>;
+
     /// The names in a directory, sorted; an error of kind `NotFound` when there is no directory.
     /// Names that are not UTF-8 are left out: somebody else gave them.
     fn list(&self, dir: &Path) -> Result<Vec<String>>;

@@ -42,6 +42,12 @@ pub(crate) fn parse_number(name: &str, prefix: &str) -> Option<u64> {
     u64::from_str_radix(digits, 16).ok()
 }
 
+/// A database as of one commit. While the views live, the files of their segments do.
+pub(crate) struct PinnedState {
+    pub checkpoint: Checkpoint,
+    pub views: Vec<Arc<View>>,
+}
+
 /// A table pinned at the checkpoint's commit.
 struct Pinned {
     table: Arc<TableCore>,
@@ -62,28 +68,8 @@ impl Engine {
         while self.seal_frozen()? {}
         self.write_index_files()?;
         log.rotate()?;
-        let (pinned, commit, number, next_table, guard) = {
-            let mut catalogue = self.lock_for_change()?;
-            let commit = self.watermarks.published();
-            let guard = self.registry.register(|| commit)?;
-            let tables = catalogue.tables.iter_mut();
-            let pinned: Vec<Pinned> = tables.map(|(_, entry)| pin(entry)).collect();
-            catalogue.checkpoint_number += 1;
-            (pinned, commit, catalogue.checkpoint_number, catalogue.next_table, guard)
-        };
-        log.flush()?;
-        let late = esker_log::sabotage::planted("checkpoint_ahead_of_log");
-        let commit = if late { self.watermarks.published() } else { commit };
-        let checkpoint = Checkpoint {
-            database: self.database,
-            number,
-            commit,
-            hash_key: self.hash_key,
-            next_table,
-            next_segment: self.next_unit.load(Ordering::Relaxed),
-            tables: pinned.iter().map(|p| p.state(commit)).collect::<Result<_>>()?,
-        };
-        drop(guard);
+        let PinnedState { checkpoint, .. } = self.pin_state()?;
+        let (number, commit) = (checkpoint.number, checkpoint.commit);
         if esker_log::sabotage::planted("log_removed_before_checkpoint") {
             log.remove_through(commit)?;
         }
@@ -106,8 +92,40 @@ impl Engine {
         Ok(())
     }
 
+    /// Everything as of the newest commit, once that is durable.
+    pub(crate) fn pin_state(&self) -> Result<PinnedState> {
+        let (pinned, commit, number, next_table, guard) = {
+            let mut catalogue = self.lock();
+            if !self.options.read_only {
+                drop(catalogue);
+                catalogue = self.lock_for_change()?;
+            }
+            let commit = self.watermarks.published();
+            let guard = self.registry.register(|| commit)?;
+            let tables = catalogue.tables.iter_mut();
+            let pinned: Vec<Pinned> = tables.map(|(_, entry)| pin(entry)).collect();
+            catalogue.checkpoint_number += 1;
+            (pinned, commit, catalogue.checkpoint_number, catalogue.next_table, guard)
+        };
+        self.sync()?;
+        let late = esker_log::sabotage::planted("checkpoint_ahead_of_log");
+        let commit = if late { self.watermarks.published() } else { commit };
+        let tables = pinned.iter().map(|p| p.state(commit)).collect::<Result<_>>()?;
+        drop(guard);
+        let checkpoint = Checkpoint {
+            database: self.database,
+            number,
+            commit,
+            hash_key: self.hash_key,
+            next_table,
+            next_segment: self.next_unit.load(Ordering::Relaxed),
+            tables,
+        };
+        Ok(PinnedState { checkpoint, views: pinned.into_iter().map(|p| p.view).collect() })
+    }
+
     /// Groups above the small limit are sealed; so are the largest when small ones are many.
-    fn freeze_large_groups(&self) -> Result<()> {
+    pub(crate) fn freeze_large_groups(&self) -> Result<()> {
         let mut catalogue = self.lock_for_change()?;
         let mut open: Vec<(u64, TableId)> = Vec::new();
         for (id, entry) in &catalogue.tables {
@@ -130,7 +148,12 @@ impl Engine {
 
     /// Writes a checkpoint file and makes it durable with its name.
     pub(crate) fn write_checkpoint(&self, checkpoint: &Checkpoint) -> Result<()> {
-        let path = checkpoint_path(&self.dir, checkpoint.number);
+        self.write_checkpoint_to(&self.dir, checkpoint)
+    }
+
+    /// Likewise, in any directory.
+    pub(crate) fn write_checkpoint_to(&self, dir: &Path, checkpoint: &Checkpoint) -> Result<()> {
+        let path = checkpoint_path(dir, checkpoint.number);
         let bytes = checkpoint.encode();
         let file = self.environment.files.open(&path, OpenMode::CreateNew)?;
         for (i, piece) in bytes.chunks(1 << 20).enumerate() {
@@ -141,7 +164,7 @@ impl Engine {
             file.sync_data()?;
         }
         if !esker_log::sabotage::planted("skip_checkpoint_dir_fsync") {
-            self.environment.files.sync_dir(&self.dir)?;
+            self.environment.files.sync_dir(dir)?;
         }
         Ok(())
     }

@@ -112,7 +112,7 @@ impl Engine {
         Some(Duration::from_nanos(next.saturating_sub(now)).max(LOOK_AGAIN_MIN))
     }
 
-    fn merge(
+    pub(super) fn merge(
         self: &Arc<Self>,
         table: &Arc<TableCore>,
         inputs: Vec<Unit>,

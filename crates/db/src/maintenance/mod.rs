@@ -12,6 +12,7 @@
 //! that fails is tried again later each time, and does not hold back those of other tables.
 
 mod checkpoint;
+mod compact;
 mod flusher;
 mod index_file;
 mod merge;
@@ -29,7 +30,8 @@ use esker_vfs::{Step, Task};
 
 use crate::engine::Engine;
 use crate::{Error, Result};
-pub(crate) use checkpoint::{checkpoint_path, index_path, parse_number};
+pub(crate) use checkpoint::{PinnedState, checkpoint_path, index_path, parse_number};
+pub use compact::CompactReport;
 pub(crate) use index_file::IndexFile;
 pub(crate) use seal::frozen_groups;
 pub(crate) use sink::FileSink;

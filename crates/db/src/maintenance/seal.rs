@@ -14,7 +14,7 @@ use crate::engine::{Engine, Journal, Ticket};
 
 impl Engine {
     /// Seals the frozen groups of one table, if there are any.
-    pub(super) fn seal_frozen(self: &Arc<Self>) -> Result<bool> {
+    pub(crate) fn seal_frozen(self: &Arc<Self>) -> Result<bool> {
         if !self.is_durable() {
             return Ok(false);
         }

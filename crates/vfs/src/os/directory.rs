@@ -26,6 +26,11 @@ impl FileSystem for OsFiles {
         fs::rename(from, to).map_err(|e| Error::from_io(e, &operation, to))
     }
 
+    fn link(&self, from: &Path, to: &Path) -> Result<()> {
+        let operation = format!("link {} to", from.display());
+        fs::hard_link(from, to).map_err(|e| Error::from_io(e, &operation, to))
+    }
+
     fn list(&self, dir: &Path) -> Result<Vec<String>> {
         let error = |e| Error::from_io(e, "list", dir);
         let mut names = Vec::new();

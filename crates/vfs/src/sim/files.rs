@@ -96,6 +96,25 @@ impl FileSystem for SimFiles {
         Ok(())
     }
 
+    fn link(&self, from: &Path, to: &Path) -> Result<()> {
+        const CALL: CallKind = CallKind::Create;
+        let mut state = self.0.lock();
+        let fault = state.begin(CALL, to)?;
+        let node = state.existing(CALL, from)?;
+        let (dir, name) = state.parent(CALL, to)?;
+        if state.disk.resolve(to).is_some() {
+            return Err(error(ErrorKind::AlreadyExists, CALL, to, "the file exists already"));
+        }
+        if state.disk.file(node).is_none() {
+            return Err(error(ErrorKind::Io, CALL, from, "it is a directory"));
+        }
+        if let Some(fault) = fault {
+            return Err(state.fail(fault, CALL, to));
+        }
+        state.apply(Effect::Name(NameChange::Create { dir, name, node }));
+        Ok(())
+    }
+
     fn list(&self, dir: &Path) -> Result<Vec<String>> {
         let mut state = self.0.lock();
         let fault = state.begin(CallKind::Look, dir)?;

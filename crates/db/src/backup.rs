@@ -1,0 +1,233 @@
+//! Backups: a second database in another directory, as of one commit, beside writers.
+//!
+//! ```text
+//! seal what is large ─► pin every table at the newest commit, durable ─► link or copy segments
+//!   ─► write the checkpoint, which has the small rest ─► begin a log: from here on it is one
+//! ```
+//!
+//! Segments never change, so that a second name for the same file is as good as a copy, costs
+//! nothing, and stays when the database removes its own. A backup is a database: it is restored
+//! by opening it, or by a backup of it to where it shall be.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use esker_format::segment::TRAILER_BYTES;
+use esker_table::segment::{Segment, segment_path};
+use esker_vfs::{File, FileLock, LockMode, OpenMode};
+
+use crate::engine::Engine;
+use crate::maintenance::PinnedState;
+use crate::open::LOCK_FILE;
+use crate::{Database, Error, ErrorKind, Result};
+
+/// How much is copied at a time.
+const PIECE_BYTES: usize = 1 << 20;
+
+/// How a backup is made.
+#[derive(Clone, Debug, Default)]
+pub struct BackupOptions {
+    /// An older backup of the same database: files that it has are linked from there, where they
+    /// cannot be (or shall not be) from the database itself.
+    pub base: Option<PathBuf>,
+    /// Whether to copy what the base does not have, rather than to link it: what happens to the
+    /// bytes of one does not happen to the other then.
+    pub copy: bool,
+    /// Whether to say only what would be done.
+    pub dry_run: bool,
+}
+
+/// What a backup did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BackupReport {
+    /// It holds exactly the commits up to this one.
+    pub commit: u64,
+    /// Segments that became a second name of a file.
+    pub linked: u64,
+    /// Bytes of these.
+    pub linked_bytes: u64,
+    /// Segments that were copied.
+    pub copied: u64,
+    /// Bytes of these.
+    pub copied_bytes: u64,
+}
+
+impl Database {
+    /// Makes a backup in a directory that does not exist, or is empty. Writers go on meanwhile.
+    ///
+    /// ```
+    /// use esker::{BackupOptions, DataType, Options, Schema};
+    ///
+    /// let dir = std::env::temp_dir().join(format!("esker-backup-{}", std::process::id()));
+    /// let db = Options::new().open(dir.join("db"))?;
+    /// let schema = Schema::builder().field("id", DataType::I64).primary_key(["id"]).build()?;
+    /// db.create_table("t", schema)?.insert(&[1i64.into()])?;
+    /// db.backup(dir.join("monday"), &BackupOptions::default(), &mut |_, _| {})?;
+    /// let copy = Options::new().read_only(true).open(dir.join("monday"))?;
+    /// assert_eq!(copy.table("t")?.count()?, 1);
+    /// # std::fs::remove_dir_all(dir).ok();
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    ///
+    /// `progress` is told bytes done and bytes to do.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a database in memory or a directory that is not empty, `Corrupt` when a
+    /// file that is copied is damaged, `NoSpace`, `Io`. A directory of a backup that failed is
+    /// no database.
+    pub fn backup(
+        &self,
+        dir: impl AsRef<Path>,
+        options: &BackupOptions,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<BackupReport> {
+        let (engine, dir) = (self.engine(), dir.as_ref());
+        if engine.dir.as_os_str().is_empty() {
+            return Err(Error::invalid("a database in memory has no files to back up"));
+        }
+        engine.refuse_used(dir)?;
+        let state = engine.exclusively(|engine| {
+            if !engine.options.read_only {
+                engine.freeze_large_groups()?;
+                while engine.seal_frozen()? {}
+            }
+            engine.pin_state()
+        })?;
+        Backup { engine, dir, options, base: options.base.as_deref() }.run(state, progress)
+    }
+}
+
+struct Backup<'a> {
+    engine: &'a Arc<Engine>,
+    dir: &'a Path,
+    options: &'a BackupOptions,
+    base: Option<&'a Path>,
+}
+
+impl Backup<'_> {
+    fn run(&self, state: PinnedState, progress: &mut dyn FnMut(u64, u64)) -> Result<BackupReport> {
+        let PinnedState { mut checkpoint, views } = state;
+        let named = checkpoint.tables.iter().flat_map(|table| &table.segments);
+        let named: BTreeSet<u64> = named.map(|segment| segment.entry.id).collect();
+        let segments = views.iter().flat_map(|view| view.segments());
+        let segments: Vec<_> = segments.filter(|s| named.contains(&s.id())).collect();
+        let total: u64 = segments.iter().map(|s| s.file_bytes()).sum();
+        let files = &self.engine.environment.files;
+        let mut report = BackupReport { commit: checkpoint.commit, ..BackupReport::default() };
+        let _lock = if self.options.dry_run { None } else { Some(self.own_directory()?) };
+        let mut done = 0;
+        progress(done, total);
+        for segment in segments {
+            let bytes = segment.file_bytes();
+            if self.take(segment)? {
+                report.linked += 1;
+                report.linked_bytes += bytes;
+            } else {
+                report.copied += 1;
+                report.copied_bytes += bytes;
+            }
+            done += bytes;
+            progress(done, total);
+            self.engine.environment.tasks.pause();
+        }
+        if self.options.dry_run {
+            return Ok(report);
+        }
+        // The saved indexes stay behind; they are made again from the keys.
+        checkpoint.tables.iter_mut().for_each(|table| table.index_file = 0);
+        // One would be taken for what is left of a creation.
+        checkpoint.number = checkpoint.number.max(2);
+        files.sync_dir(self.dir)?;
+        self.engine.write_checkpoint_to(self.dir, &checkpoint)?;
+        let (environment, database) = (&self.engine.environment, self.engine.database);
+        esker_log::create_after(environment, self.dir, database, checkpoint.commit)?;
+        Ok(report)
+    }
+
+    /// Makes the directory, for nobody else while the lock is held.
+    fn own_directory(&self) -> Result<Box<dyn FileLock>> {
+        let files = &self.engine.environment.files;
+        files.create_dir_all(self.dir)?;
+        let holder = format!("process {}, a backup", std::process::id());
+        let lock = files.lock(&self.dir.join(LOCK_FILE), LockMode::Exclusive, &holder)?;
+        self.engine.refuse_used(self.dir)?;
+        Ok(lock)
+    }
+
+    /// Brings a segment over; true when no byte had to be copied.
+    fn take(&self, segment: &Segment) -> Result<bool> {
+        let files = &self.engine.environment.files;
+        let (from, to) =
+            (self.engine.segment_files.path(segment.id()), segment_path(self.dir, segment.id()));
+        if let Some(base) = self.base {
+            let in_base = segment_path(base, segment.id());
+            if self.is_same(&from, &in_base)?
+                && (self.options.dry_run || files.link(&in_base, &to).is_ok())
+            {
+                return Ok(true);
+            }
+        }
+        if !self.options.copy && (self.options.dry_run || files.link(&from, &to).is_ok()) {
+            return Ok(true);
+        }
+        if !self.options.dry_run {
+            segment.verify_all()?;
+            self.copy(&from, &to, segment.file_bytes())?;
+        }
+        Ok(false)
+    }
+
+    /// True when two segment files are of the same bytes: the trailer has a checksum over all of
+    /// their checksums.
+    fn is_same(&self, one: &Path, other: &Path) -> Result<bool> {
+        let files = &self.engine.environment.files;
+        if !files.exists(other)? {
+            return Ok(false);
+        }
+        let tail = |path: &Path| {
+            let file = files.open(path, OpenMode::Read)?;
+            let len = file.len()?;
+            let mut bytes = vec![0; TRAILER_BYTES];
+            file.read_exact_at(&mut bytes, len.saturating_sub(TRAILER_BYTES as u64))?;
+            Ok::<_, Error>((len, bytes))
+        };
+        Ok(tail(one)? == tail(other)?)
+    }
+
+    fn copy(&self, from: &Path, to: &Path, len: u64) -> Result<()> {
+        let files = &self.engine.environment.files;
+        let source: Arc<dyn File> = files.open(from, OpenMode::Read)?;
+        let target = files.open(to, OpenMode::CreateNew)?;
+        let mut piece = vec![0; PIECE_BYTES];
+        let mut at = 0;
+        while at < len {
+            let bytes = usize::try_from(len - at).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
+            let piece = piece.get_mut(..bytes).unwrap_or_default();
+            source.read_exact_at(piece, at)?;
+            target.write_all_at(piece, at)?;
+            at += bytes as u64;
+            self.engine.environment.tasks.pause();
+        }
+        Ok(target.sync_data()?)
+    }
+}
+
+impl Engine {
+    /// Refuses a directory that holds anything.
+    fn refuse_used(&self, dir: &Path) -> Result<()> {
+        let files = &self.environment.files;
+        if !files.exists(dir)? {
+            return Ok(());
+        }
+        let names = files.list(dir)?;
+        match names.iter().find(|name| *name != LOCK_FILE) {
+            None => Ok(()),
+            Some(name) => {
+                let dir = dir.display();
+                let message = format!("{dir}: expected an empty directory; it holds {name:?}");
+                Err(Error::new(ErrorKind::InvalidInput, message))
+            }
+        }
+    }
+}
