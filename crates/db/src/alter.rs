@@ -70,7 +70,7 @@ impl Database {
         if has_check && entry.changed_at > snapshot.commit() {
             return Ok(None);
         }
-        let schema = checks::follow_names(&core.schema(), alterations)?;
+        let schema = checks::follow_names(engine, &core.schema(), alterations)?;
         Checks::of(&schema)?;
         let (table, name) = (core.id(), name.to_owned());
         let edit = Edit::AlterTable { table, name, schema: schema.clone() };

@@ -77,11 +77,15 @@ impl Checks {
     }
 }
 
-/// The changes with the checks changed along: they read fields by name.
-pub(crate) fn follow_names(schema: &Schema, alterations: &[Alteration]) -> Result<Schema> {
+/// The schema after some changes, with the checks changed along: they read fields by name.
+pub(crate) fn follow_names(
+    engine: &Engine,
+    schema: &Schema,
+    alterations: &[Alteration],
+) -> Result<Schema> {
     let mut altered = schema.clone();
     for alteration in alterations {
-        let mut steps = vec![alteration.clone()];
+        let mut steps = vec![engine.with_values(&altered, alteration)?];
         for check in altered.checks() {
             let mut condition = Constraint::decode(&check.condition)?;
             let name = &check.name;

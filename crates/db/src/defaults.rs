@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use esker_format::calendar::DAY_US;
-use esker_format::schema::DefaultValue;
+use esker_format::schema::{Alteration, DefaultValue};
 use esker_format::{DataType, Field, Schema, Value};
 
 use crate::engine::Engine;
@@ -47,6 +47,32 @@ impl Engine {
         let mut bytes = (u128::from(high) << 64 | u128::from(low)).to_le_bytes();
         bytes.reverse();
         bytes
+    }
+
+    /// A change with defaults as its field takes them, and with the value that older rows have for
+    /// a new field: its default, where they have no other.
+    pub fn with_values(&self, schema: &Schema, alteration: &Alteration) -> Result<Alteration> {
+        Ok(match alteration {
+            Alteration::AddField(field) => {
+                let mut field = field.clone();
+                let is_one = !matches!(field.default, None | Some(DefaultValue::Uuid));
+                if field.initial.is_null() && is_one {
+                    field.initial = self.default_of(&field);
+                }
+                Alteration::AddField(field)
+            }
+            Alteration::SetDefault { field, default: Some(DefaultValue::Literal(value)) } => {
+                let position = schema.resolve(field)?;
+                let data_type = schema.fields().get(position).map(|field| field.data_type);
+                let value = match data_type {
+                    Some(data_type) => esker_query::assign(value.clone(), data_type)?,
+                    None => value.clone(),
+                };
+                let default = Some(DefaultValue::Literal(value));
+                Alteration::SetDefault { field: field.clone(), default }
+            }
+            other => other.clone(),
+        })
     }
 
     /// A row with values for some fields; the others have their defaults.

@@ -16,8 +16,10 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod alter;
 mod call;
 mod change;
+mod column;
 mod expression;
 mod interval;
 mod literal;

@@ -123,6 +123,14 @@ pub fn run(db: &Database, statement: &Statement, options: &ChangeOptions) -> Res
             db.create_table(name, schema.clone())?;
             Ok(Outcome::Done(format!("created table {name}")))
         }
+        Statement::AlterTable { name, alterations, if_exists } => {
+            let alter = |db: &Database, name: &str| db.alter_table(name, alterations);
+            about_table(db, name, *if_exists, dry_run, ("alter", "altered"), alter)
+        }
+        Statement::RenameTable { name, to, if_exists } => {
+            let rename = |db: &Database, name: &str| db.rename_table(name, to);
+            about_table(db, name, *if_exists, dry_run, ("rename", "renamed"), rename)
+        }
         Statement::DropTable { name, if_exists } => {
             about_table(db, name, *if_exists, dry_run, ("drop", "dropped"), Database::drop_table)
         }

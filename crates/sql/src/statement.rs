@@ -1,6 +1,7 @@
 //! Statements: one of them, and short enough to be safe.
 
 use esker_format::Schema;
+use esker_format::schema::Alteration;
 use esker_query::model::{Change, Query};
 use sqlparser::ast;
 use sqlparser::dialect::GenericDialect;
@@ -8,7 +9,7 @@ use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
 use crate::expression::Parameters;
-use crate::{Error, Result, change, parameter, select, table};
+use crate::{Error, Result, alter, change, parameter, select, table};
 
 /// The longest text, in bytes.
 const TEXT_BYTES_MAX: usize = 1 << 20;
@@ -34,6 +35,24 @@ pub enum Statement {
         schema: Schema,
         /// Whether a table of this name is good as it is.
         if_not_exists: bool,
+    },
+    /// Change a table's fields, defaults or checks.
+    AlterTable {
+        /// Its name.
+        name: String,
+        /// The changes, in order.
+        alterations: Vec<Alteration>,
+        /// Whether it is good that there is none.
+        if_exists: bool,
+    },
+    /// Give a table another name.
+    RenameTable {
+        /// Its name.
+        name: String,
+        /// The new name.
+        to: String,
+        /// Whether it is good that there is none.
+        if_exists: bool,
     },
     /// Remove a table.
     DropTable {
@@ -66,7 +85,7 @@ pub fn parse(text: &str) -> Result<Query> {
 }
 
 /// Reads one `SELECT`, `EXPLAIN SELECT`, `INSERT`, `UPDATE`, `DELETE`, `CREATE TABLE`,
-/// `DROP TABLE` or `TRUNCATE TABLE`.
+/// `ALTER TABLE`, `DROP TABLE` or `TRUNCATE TABLE`.
 ///
 /// # Errors
 /// As [`parse`].
@@ -116,6 +135,7 @@ fn convert(statement: ast::Statement, parameters: &Parameters) -> Result<Stateme
         ast::Statement::Update(update) => change::update(update, parameters).map(Statement::Change),
         ast::Statement::Delete(delete) => change::delete(delete, parameters).map(Statement::Change),
         ast::Statement::CreateTable(create) => table::create(create),
+        ast::Statement::AlterTable(alter) => alter::convert(&alter),
         drop @ ast::Statement::Drop { .. } => table::drop(drop),
         ast::Statement::Truncate(truncate) => table::truncate(truncate),
         other => Err(not_a_query(&other)),

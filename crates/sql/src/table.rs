@@ -1,19 +1,13 @@
 //! `CREATE TABLE`, `DROP TABLE` and `TRUNCATE TABLE`.
 
-use esker_format::{DataType, Schema};
+use esker_format::Schema;
+use esker_format::schema::Check;
 use sqlparser::ast;
 
 use crate::change::{plain_name, refuse_lost};
+use crate::column::{self, Column};
 use crate::statement::{Statement, unsupported};
-use crate::{Error, Result, type_name};
-
-/// A column of a `CREATE TABLE`.
-struct Column {
-    name: String,
-    data_type: DataType,
-    length: Option<u32>,
-    not_null: bool,
-}
+use crate::{Error, Result};
 
 pub(crate) fn create(create: ast::CreateTable) -> Result<Statement> {
     let text = create.to_string();
@@ -27,18 +21,27 @@ pub(crate) fn create(create: ast::CreateTable) -> Result<Statement> {
     let mut key: Vec<String> = Vec::new();
     let mut columns = Vec::with_capacity(create.columns.len());
     for column in &create.columns {
-        let (column, is_key) = convert_column(column)?;
-        if is_key {
-            key.push(column.name.clone());
+        let column = column::convert(column)?;
+        if column.is_key {
+            key.push(column.field.name.clone());
         }
         columns.push(column);
     }
     if key.len() > 1 {
         return Err(Error::invalid("two fields say PRIMARY KEY: write `PRIMARY KEY (a, b)` once"));
     }
+    let mut checks = Vec::new();
     for constraint in &create.constraints {
-        let ast::TableConstraint::PrimaryKey(primary) = constraint else {
-            return Err(unsupported("this constraint", constraint));
+        let primary = match constraint {
+            ast::TableConstraint::PrimaryKey(primary) => primary,
+            ast::TableConstraint::Check(constraint) => {
+                let number = checks.len() + 1;
+                let name = constraint.name.as_ref();
+                let name = name.map_or_else(|| format!("check_{number}"), |n| n.value.clone());
+                checks.push(column::check(name, constraint)?);
+                continue;
+            }
+            _ => return Err(unsupported("this constraint", constraint)),
         };
         if !key.is_empty() {
             return Err(Error::invalid("expected one primary key, found a second"));
@@ -53,44 +56,23 @@ pub(crate) fn create(create: ast::CreateTable) -> Result<Statement> {
             key.push(name.value.clone());
         }
     }
-    let schema = schema(columns, key)?;
+    let schema = schema(columns, key, checks)?;
     Ok(Statement::CreateTable { name, schema, if_not_exists: create.if_not_exists })
 }
 
-fn schema(columns: Vec<Column>, key: Vec<String>) -> Result<Schema> {
+fn schema(columns: Vec<Column>, key: Vec<String>, checks: Vec<Check>) -> Result<Schema> {
     let mut builder = Schema::builder();
-    for Column { name, data_type, length, not_null } in columns {
-        builder = if not_null || key.contains(&name) {
-            builder.field(name, data_type)
-        } else {
-            builder.nullable(name, data_type)
-        };
-        if let Some(length) = length {
-            builder = builder.max_length(length);
+    for Column { mut field, checks, .. } in columns {
+        field.nullable &= !key.contains(&field.name);
+        builder = builder.add(field);
+        for check in checks {
+            builder = builder.check(check.name, check.condition);
         }
+    }
+    for check in checks {
+        builder = builder.check(check.name, check.condition);
     }
     Ok(builder.primary_key(key).build()?)
-}
-
-/// A column, and whether it is the primary key.
-fn convert_column(column: &ast::ColumnDef) -> Result<(Column, bool)> {
-    let name = column.name.value.clone();
-    let data_type =
-        type_name::convert(&column.data_type).map_err(|e| e.at(format_args!("field {name:?}")))?;
-    let length = type_name::length(&column.data_type, data_type)
-        .map_err(|e| e.at(format_args!("field {name:?}")))?;
-    let (mut not_null, mut is_key) = (false, false);
-    for option in &column.options {
-        match &option.option {
-            ast::ColumnOption::Null if option.name.is_none() => {}
-            ast::ColumnOption::NotNull if option.name.is_none() => not_null = true,
-            ast::ColumnOption::PrimaryKey(_) if option.to_string() == "PRIMARY KEY" => {
-                is_key = true;
-            }
-            _ => return Err(unsupported("this property of a field", column)),
-        }
-    }
-    Ok((Column { name, data_type, length, not_null }, is_key))
 }
 
 pub(crate) fn drop(drop: ast::Statement) -> Result<Statement> {

@@ -210,6 +210,9 @@ impl Field {
             let (from, wider) = (self.data_type, self.data_type.wider_types());
             let wider: Vec<String> = wider.map(|t| t.to_string()).collect();
             let expected = match wider.as_slice() {
+                [] if from.is_decimal() => {
+                    format!("{from} widens to more digits of the same scale, up to 18 or up to 38")
+                }
                 [] => format!("{from} cannot be widened"),
                 wider => format!("{from} widens to {}", wider.join(", ")),
             };
@@ -252,12 +255,18 @@ impl DataType {
             | (T::U16, T::U32 | T::U64 | T::I32 | T::I64)
             | (T::U32, T::U64 | T::I64)
             | (T::F32, T::F64) => true,
+            // More digits before the point, stored in as many bytes.
+            (
+                T::Decimal { precision: few, scale: from },
+                T::Decimal { precision: many, scale: to },
+            ) => from == to && few <= many && self.width() == other.width(),
             _ => false,
         }
     }
 
     /// The types that this one widens to, itself apart.
     fn wider_types(self) -> impl Iterator<Item = Self> {
-        Self::ALL.into_iter().filter(move |t| *t != self && self.widens_to(*t))
+        let is_wider = move |t: &Self| *t != self && !t.is_decimal() && self.widens_to(*t);
+        Self::ALL.into_iter().filter(is_wider)
     }
 }

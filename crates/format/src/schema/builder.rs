@@ -24,6 +24,15 @@ impl SchemaBuilder {
         self.push(name.into(), data_type, true)
     }
 
+    /// Adds a field with all its properties; its number is given out.
+    #[must_use]
+    #[allow(clippy::should_implement_trait, reason = "nothing is summed")]
+    pub fn add(mut self, field: Field) -> Self {
+        let id = FieldId(u16::try_from(self.fields.len() + 1).unwrap_or(u16::MAX));
+        self.fields.push(Field { id, ..field });
+        self
+    }
+
     fn push(mut self, name: String, data_type: DataType, nullable: bool) -> Self {
         let id = FieldId(u16::try_from(self.fields.len() + 1).unwrap_or(u16::MAX));
         self.fields.push(Field::new(id, name, data_type, nullable));

@@ -1,0 +1,93 @@
+//! `ALTER TABLE`.
+
+use esker_format::schema::Alteration;
+use sqlparser::ast;
+
+use crate::change::{plain_name, refuse_lost};
+use crate::statement::{Statement, unsupported};
+use crate::{Error, Result, column, type_name};
+
+pub(crate) fn convert(alter: &ast::AlterTable) -> Result<Statement> {
+    let name = plain_name(&alter.name)?;
+    let if_exists = if alter.if_exists { "IF EXISTS " } else { "" };
+    let operations: Vec<String> = alter.operations.iter().map(ToString::to_string).collect();
+    let understood = format!("ALTER TABLE {if_exists}{} {}", alter.name, operations.join(", "));
+    refuse_lost(&alter.to_string(), &understood)?;
+    if let [ast::AlterTableOperation::RenameTable { table_name }] = alter.operations.as_slice() {
+        let ast::RenameTableNameKind::To(to) = table_name else {
+            return Err(unsupported("this RENAME", table_name));
+        };
+        let (to, if_exists) = (plain_name(to)?, alter.if_exists);
+        return Ok(Statement::RenameTable { name, to, if_exists });
+    }
+    let mut alterations = Vec::new();
+    for operation in &alter.operations {
+        convert_operation(operation, &mut alterations)?;
+    }
+    Ok(Statement::AlterTable { name, alterations, if_exists: alter.if_exists })
+}
+
+fn convert_operation(
+    operation: &ast::AlterTableOperation,
+    out: &mut Vec<Alteration>,
+) -> Result<()> {
+    use ast::AlterTableOperation as O;
+    match operation {
+        O::AddColumn { if_not_exists: false, column_def, column_position: None, .. } => {
+            let column = column::convert(column_def)?;
+            if column.is_key {
+                let message = format!("field {:?}: the key of a table stays", column.field.name);
+                return Err(Error::invalid(message));
+            }
+            out.push(Alteration::AddField(column.field));
+            out.extend(column.checks.into_iter().map(Alteration::AddCheck));
+        }
+        O::DropColumn { column_names, if_exists: false, drop_behavior: None, .. } => {
+            let names = column_names.iter().map(|name| name.value.clone());
+            out.extend(names.map(Alteration::DropField));
+        }
+        O::RenameColumn { old_column_name, new_column_name } => {
+            let (from, to) = (old_column_name.value.clone(), new_column_name.value.clone());
+            out.push(Alteration::RenameField { from, to });
+        }
+        O::AlterColumn { column_name, op } => {
+            out.push(convert_column(&column_name.value, operation, op)?);
+        }
+        O::AddConstraint { constraint: ast::TableConstraint::Check(check), not_valid: false } => {
+            let Some(name) = &check.name else {
+                return Err(Error::invalid(format!(
+                    "{operation}: expected a name: ADD CONSTRAINT name CHECK (…)"
+                )));
+            };
+            out.push(Alteration::AddCheck(column::check(name.value.clone(), check)?));
+        }
+        O::DropConstraint { if_exists: false, name, drop_behavior: None } => {
+            out.push(Alteration::DropCheck(name.value.clone()));
+        }
+        _ => return Err(unsupported("this change of a table", operation)),
+    }
+    Ok(())
+}
+
+fn convert_column(
+    field: &str,
+    operation: &ast::AlterTableOperation,
+    change: &ast::AlterColumnOperation,
+) -> Result<Alteration> {
+    use ast::AlterColumnOperation as C;
+    let field = field.to_owned();
+    match change {
+        C::DropNotNull => Ok(Alteration::DropNotNull(field)),
+        C::DropDefault => Ok(Alteration::SetDefault { field, default: None }),
+        C::SetDefault { value } => {
+            let default = column::default_of_any(value).map_err(|e| e.at("DEFAULT"))?;
+            Ok(Alteration::SetDefault { field, default })
+        }
+        C::SetDataType { data_type, using: None, .. } => {
+            let data_type_of = type_name::convert(data_type)?;
+            let length_max = type_name::length(data_type, data_type_of)?;
+            Ok(Alteration::Widen { field, data_type: data_type_of, length_max })
+        }
+        _ => Err(unsupported("this change of a field", operation)),
+    }
+}

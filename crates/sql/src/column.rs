@@ -1,0 +1,91 @@
+//! A field as `CREATE TABLE` and `ALTER TABLE … ADD` declare it.
+
+use esker_format::schema::{Check, DefaultValue, FieldId};
+use esker_format::{DataType, Field};
+use esker_query::model::{Expr, Function};
+use esker_query::{Constraint, Inputs};
+use sqlparser::ast;
+
+use crate::expression::{Names, Parameters};
+use crate::statement::unsupported;
+use crate::{Result, type_name};
+
+/// Names under which others know a new UUID.
+const UUID_FUNCTIONS: [&str; 5] = ["uuid", "uuidv7", "uuid7", "gen_random_uuid", "generate_uuid"];
+
+/// A declared field.
+pub(crate) struct Column {
+    pub field: Field,
+    pub is_key: bool,
+    pub checks: Vec<Check>,
+}
+
+pub(crate) fn convert(column: &ast::ColumnDef) -> Result<Column> {
+    let name = column.name.value.clone();
+    convert_options(&name, column).map_err(|e| e.at(format_args!("field {name:?}")))
+}
+
+fn convert_options(name: &str, column: &ast::ColumnDef) -> Result<Column> {
+    let data_type = type_name::convert(&column.data_type)?;
+    let mut field = Field::new(FieldId(0), name.to_owned(), data_type, true);
+    field.length_max = type_name::length(&column.data_type, data_type)?;
+    let (mut is_key, mut checks) = (false, Vec::new());
+    for option in &column.options {
+        match &option.option {
+            ast::ColumnOption::Null if option.name.is_none() => {}
+            ast::ColumnOption::NotNull if option.name.is_none() => field.nullable = false,
+            ast::ColumnOption::PrimaryKey(_) if option.to_string() == "PRIMARY KEY" => {
+                is_key = true;
+            }
+            ast::ColumnOption::Default(value) if option.name.is_none() => {
+                field.default = default(value, data_type).map_err(|e| e.at("DEFAULT"))?;
+            }
+            ast::ColumnOption::Check(constraint) => {
+                let named = option.name.as_ref().or(constraint.name.as_ref());
+                let name = named.map_or_else(|| format!("check_{name}"), |n| n.value.clone());
+                checks.push(check(name, constraint)?);
+            }
+            _ => return Err(unsupported("this property of a field", column)),
+        }
+    }
+    Ok(Column { field, is_key, checks })
+}
+
+/// A default of a field of a type.
+fn default(expr: &ast::Expr, data_type: DataType) -> Result<Option<DefaultValue>> {
+    Ok(match default_of_any(expr)? {
+        Some(DefaultValue::Literal(value)) => {
+            Some(DefaultValue::Literal(esker_query::assign(value, data_type)?))
+        }
+        other => other,
+    })
+}
+
+/// A default: a constant, the time, or a new UUID. NULL is none.
+pub(crate) fn default_of_any(expr: &ast::Expr) -> Result<Option<DefaultValue>> {
+    if let ast::Expr::Function(function) = expr {
+        let text = function.to_string().to_lowercase();
+        if UUID_FUNCTIONS.iter().any(|name| text.strip_suffix("()") == Some(name)) {
+            return Ok(Some(DefaultValue::Uuid));
+        }
+    }
+    let expr = Names::new(Vec::new(), &Parameters::default()).convert(expr)?;
+    if matches!(&expr, Expr::Call(Function::Now | Function::CurrentDate, _)) {
+        return Ok(Some(DefaultValue::Now));
+    }
+    let value = esker_query::constant(&expr, &Inputs::default())?;
+    if value.is_null() {
+        return Ok(None);
+    }
+    Ok(Some(DefaultValue::Literal(value)))
+}
+
+/// A check constraint.
+pub(crate) fn check(name: String, constraint: &ast::CheckConstraint) -> Result<Check> {
+    if constraint.no_inherit || constraint.enforced == Some(false) {
+        return Err(unsupported("this property of a check", constraint));
+    }
+    let condition = Names::new(Vec::new(), &Parameters::default()).convert(&constraint.expr);
+    let condition = condition.map_err(|e| e.at(format_args!("check {name:?}")))?;
+    Ok(Check { name, condition: Constraint::encode(&condition)? })
+}

@@ -1,0 +1,109 @@
+//! `CREATE TABLE` with defaults and checks, and `ALTER TABLE`.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops where it fails")]
+
+use esker::{Database, Options, Value};
+use esker_sql::{Outcome, Sql};
+
+fn memory(statements: &[&str]) -> Database {
+    let db = Options::new().memory().unwrap();
+    for statement in statements {
+        db.sql(statement).unwrap_or_else(|e| panic!("{statement}: {e}"));
+    }
+    db
+}
+
+fn rows(db: &Database, query: &str) -> Vec<Vec<Value>> {
+    match db.sql(query).unwrap() {
+        Outcome::Rows(result) => result.to_rows(),
+        _ => panic!("{query}: no rows"),
+    }
+}
+
+fn text(db: &Database, query: &str) -> String {
+    let row = |row: Vec<Value>| row.iter().map(Value::to_string).collect::<Vec<_>>().join(" ");
+    rows(db, query).into_iter().map(row).collect::<Vec<_>>().join(", ")
+}
+
+fn refused(db: &Database, statement: &str, why: &str) {
+    let e = db.sql(statement).map(|_| ()).unwrap_err().to_string();
+    assert!(e.contains(why), "{statement}: {e}");
+}
+
+#[test]
+fn what_is_not_given_has_its_default() {
+    let db = memory(&[
+        "CREATE TABLE t (id i64 PRIMARY KEY, stars u8 NOT NULL DEFAULT 1 + 2, \
+         day date DEFAULT '2024-02-29', at timestamp DEFAULT now(), token uuid DEFAULT uuidv7(), \
+         note text DEFAULT NULL)",
+        "INSERT INTO t (id) VALUES (1), (2)",
+        "INSERT INTO t (id, stars, day, note) VALUES (3, DEFAULT, NULL, 'x')",
+    ]);
+    assert_eq!(
+        text(&db, "SELECT id, stars, day, note FROM t ORDER BY id"),
+        "1 3 2024-02-29 null, 2 3 2024-02-29 null, 3 3 null x"
+    );
+    let alive = "SELECT count(*) FROM t WHERE at > '2024-01-01' AND token IS NOT NULL";
+    assert_eq!(text(&db, alive), "3");
+    refused(&db, "CREATE TABLE u (n u8 DEFAULT 300)", "expected u8");
+    refused(&db, "CREATE TABLE u (n u8 DEFAULT n + 1)", "expected a constant");
+    refused(&db, "CREATE TABLE u (n i64 DEFAULT now())", "the field is i64");
+    refused(&db, "CREATE TABLE u (n i64 DEFAULT uuid())", "the field is i64");
+}
+
+#[test]
+fn checks_are_tested_and_named() {
+    let db = memory(&[
+        "CREATE TABLE t (id i64 PRIMARY KEY, price i64 CHECK (price >= 0), low i64, high i64, \
+         CONSTRAINT ordered CHECK (low <= high), CHECK (low <> 7))",
+        "INSERT INTO t VALUES (1, 5, 1, 2), (2, NULL, NULL, NULL)",
+    ]);
+    refused(
+        &db,
+        "INSERT INTO t VALUES (3, -1, 1, 2)",
+        "check \"check_price\": price >= 0 is false",
+    );
+    refused(&db, "UPDATE t SET low = high + 1", "check \"ordered\"");
+    refused(&db, "INSERT INTO t VALUES (3, 1, 7, 8)", "check \"check_2\"");
+    refused(&db, "CREATE TABLE u (n i64 CHECK (m > 0))", "unknown field");
+    refused(&db, "CREATE TABLE u (n timestamp CHECK (n < now()))", "what changes");
+    refused(&db, "CREATE TABLE u (n i64 CHECK (n + 1))", "expected a condition");
+    assert_eq!(text(&db, "SELECT count(*) FROM t"), "2");
+}
+
+#[test]
+fn tables_are_altered() {
+    let db = memory(&[
+        "CREATE TABLE t (id i64 PRIMARY KEY, n i16 NOT NULL, s text(3))",
+        "INSERT INTO t VALUES (1, 10, 'abc'), (2, 20, 'def')",
+        "ALTER TABLE t ADD COLUMN stars u8 NOT NULL DEFAULT 3",
+        "ALTER TABLE t ADD seen timestamp DEFAULT now(), ADD note text",
+        "ALTER TABLE t RENAME COLUMN n TO number",
+        "ALTER TABLE t ALTER COLUMN number TYPE i64, ALTER COLUMN s TYPE text",
+        "ALTER TABLE t ALTER COLUMN number DROP NOT NULL",
+        "ALTER TABLE t ALTER COLUMN note SET DEFAULT 'none'",
+        "ALTER TABLE t ADD CONSTRAINT few CHECK (stars < 6)",
+        "INSERT INTO t (id, number, s) VALUES (3, NULL, 'longer than three')",
+    ]);
+    assert_eq!(
+        text(&db, "SELECT id, number, s, stars, note FROM t ORDER BY id"),
+        "1 10 abc 3 null, 2 20 def 3 null, 3 null longer than three 3 none"
+    );
+    assert_eq!(text(&db, "SELECT count(*) FROM t WHERE seen IS NOT NULL"), "3");
+    refused(&db, "UPDATE t SET stars = 9 WHERE id = 1", "check \"few\"");
+    refused(&db, "ALTER TABLE t ADD CONSTRAINT none CHECK (id > 1)", "is false for a row");
+    refused(&db, "ALTER TABLE t ADD must i64 NOT NULL", "it needs a default");
+    refused(&db, "ALTER TABLE t ADD must uuid NOT NULL DEFAULT uuid()", "it needs a default");
+    refused(&db, "ALTER TABLE t DROP COLUMN id", "part of the key");
+    refused(&db, "ALTER TABLE t DROP COLUMN stars", "check \"few\" reads field \"stars\"");
+    refused(&db, "ALTER TABLE t ALTER COLUMN number TYPE i8", "i64 cannot be widened");
+    refused(&db, "ALTER TABLE t ADD COLUMN x i64 PRIMARY KEY", "the key of a table stays");
+    refused(&db, "ALTER TABLE nothing ADD COLUMN x i64", "no table \"nothing\"");
+    db.sql("ALTER TABLE IF EXISTS nothing ADD COLUMN x i64").unwrap();
+    db.sql("ALTER TABLE t DROP CONSTRAINT few").unwrap();
+    db.sql("ALTER TABLE t DROP COLUMN stars").unwrap();
+    db.sql("ALTER TABLE t RENAME TO u").unwrap();
+    assert_eq!(db.table("u").unwrap().schema().fields().len(), 5);
+    db.sql("TRUNCATE TABLE u").unwrap();
+    assert_eq!(text(&db, "SELECT count(*) FROM u"), "0");
+}
