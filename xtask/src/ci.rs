@@ -36,6 +36,7 @@ const STEPS: &[Step] = &[
     Step { name: "crash-lies", run: || campaign(&["--lying-fsync", "10000"]) },
     Step { name: "determinism", run: || campaign(&["--determinism", "1000"]) },
     Step { name: "kill", run: kill_loop },
+    Step { name: "differential", run: differential },
     Step { name: "deny", run: deny },
 ];
 
@@ -144,6 +145,14 @@ fn quickstart() -> Result<Outcome> {
 fn campaign(arguments: &[&str]) -> Result<Outcome> {
     let package = ["run", "--release", "--locked", "--package", "esker-testkit", "--bin", "crash"];
     once(Program::cargo(&package).arguments(&["--"]).arguments(arguments))
+        .run()
+        .map(|()| Outcome::Passed)
+}
+
+/// Random SQL, compared with SQLite.
+fn differential() -> Result<Outcome> {
+    let package = ["run", "--release", "--locked", "--package", "esker-differential"];
+    once(Program::cargo(&package).arguments(&["--", "--statements", "2000", "--seed", "1"]))
         .run()
         .map(|()| Outcome::Passed)
 }

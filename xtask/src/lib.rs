@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`ci`] | every check, in order, as continuous integration does |
 //! | [`tidy`] | the rules of style that no compiler checks |
-//! | [`crash`], [`mod@bench`] | programs of other crates, built optimised |
+//! | [`crash`], [`differential`], [`mod@bench`] | programs of other crates, built optimised |
 //! | [`fuzz`] | the fuzz targets, bounded by time |
 //! | [`tsan`] | concurrent tests under a race detector |
 //! | [`loom`], [`model`] | containers, and the whole engine, under a model checker |
@@ -19,6 +19,7 @@
 pub mod bench;
 pub mod ci;
 pub mod crash;
+pub mod differential;
 mod error;
 pub mod fuzz;
 pub mod loom;

@@ -9,6 +9,7 @@ usage: cargo xtask COMMAND
   ci [STEP...]                    every check, in order; `--list` names the steps
   tidy [--statistics]             the rules of style that no compiler checks
   crash [ARGUMENT...]             the crash campaign of esker-testkit
+  differential [ARGUMENT...]      random SQL here and on SQLite, compared
   bench NAME [ARGUMENT...]        a benchmark of esker-bench
   fuzz [--seconds N] [TARGET...]  every fuzz target, or those named, 60 s each
   tsan [PACKAGE...]               concurrent tests under the thread sanitizer
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
         "ci" => xtask::ci::run(&arguments),
         "tidy" => xtask::tidy::run(&arguments),
         "crash" => xtask::crash::run(&arguments),
+        "differential" => xtask::differential::run(&arguments),
         "bench" => xtask::bench::run(&arguments),
         "fuzz" => xtask::fuzz::run(&arguments),
         "tsan" => xtask::tsan::run(&arguments),

@@ -115,18 +115,15 @@ fn what_tables_cannot_be_is_refused() {
     let db = people();
     let cases = [
         ("CREATE TABLE people (a i64)", "table \"people\" exists already"),
-        ("CREATE TABLE t (a i64 DEFAULT 1)", "this property of a field is not supported yet"),
         ("CREATE TABLE t (a i64 UNIQUE)", "this property of a field is not supported yet"),
         ("CREATE TABLE t (a money)", "field \"a\": unknown type \"money\""),
         ("CREATE TABLE t (a decimal(50, 2))", "decimal(50,2): expected 1 to 38 digits"),
-        ("CREATE TABLE t (a i64, CHECK (a > 1))", "this constraint is not supported yet"),
         ("CREATE TABLE t (a i64 PRIMARY KEY, b i64 PRIMARY KEY)", "two fields say PRIMARY KEY"),
         ("CREATE TABLE t (a i64) STRICT", "not all of"),
         ("CREATE TEMPORARY TABLE t (a i64)", "not all of"),
         ("CREATE TABLE t AS SELECT 1", "not all of"),
         ("DROP TABLE nobody", "no table \"nobody\""),
         ("DROP VIEW people", "this DROP is not supported yet"),
-        ("ALTER TABLE people ADD COLUMN x i64", "expected SELECT, INSERT, UPDATE"),
     ];
     for (text, wanted) in cases {
         let message = refused(&db, text);

@@ -221,7 +221,9 @@ impl Names {
         operand: &ast::Expr,
     ) -> Result<Expr> {
         match (op, operand) {
-            (ast::UnaryOperator::Minus, ast::Expr::Value(value)) => {
+            (ast::UnaryOperator::Minus, ast::Expr::Value(value))
+                if !matches!(value.value, ast::Value::Placeholder(_) | ast::Value::Null) =>
+            {
                 literal::convert(&value.value, true).map(Expr::Literal)
             }
             (ast::UnaryOperator::Minus, operand) => self.apply(Operator::Negate, &[operand]),

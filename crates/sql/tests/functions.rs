@@ -178,6 +178,33 @@ fn values_of_functions_of_numbers_and_times() {
     }
 }
 
+/// What is made of constants is one, however deep, and a NULL that nothing types has every type.
+#[test]
+fn constants_of_every_form_are_constants() {
+    let cases = [
+        ("'ab' NOT LIKE 'a%'", "false"),
+        ("3 NOT IN (1, 2)", "true"),
+        ("3 NOT BETWEEN 1 AND 2", "true"),
+        ("1 IS NOT NULL", "true"),
+        ("- NULL", "null"),
+        ("NULL - DATE '2024-01-01'", "null"),
+        ("1 + CASE WHEN 2 > 1 THEN NULL END", "null"),
+        ("1.5 / coalesce(NULL, NULL)", "null"),
+        ("lower(nullif(NULL, 1)) || greatest(NULL, NULL)", "null"),
+    ];
+    for (expr, wanted) in cases {
+        assert_eq!(value(expr).as_deref(), Ok(wanted), "{expr}");
+        let call = esker_sql::parse_statement(&format!("INSERT INTO t VALUES ({expr})")).unwrap();
+        let esker_sql::Statement::Change(esker_query::model::Change::Insert(insert)) = call else {
+            continue;
+        };
+        if let esker_query::model::InsertRows::Values(rows) = insert.rows {
+            let found = esker_query::constant(&rows[0][0], &esker_query::Inputs::default());
+            assert_eq!(found.unwrap().to_string(), wanted, "{expr}");
+        }
+    }
+}
+
 #[test]
 fn what_functions_refuse_is_named() {
     let cases = [

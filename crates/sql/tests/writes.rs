@@ -139,6 +139,8 @@ fn parameters_stand_wherever_a_value_does() {
     let upsert = upsert.unwrap();
     let first = upsert.first(&["bolt".into(), 5i64.into(), 100i64.into()]).unwrap();
     assert_eq!(first, Some(vec![Value::Int(105)]));
+    let minus = db.prepare("SELECT - ? FROM stock LIMIT 1").unwrap();
+    assert_eq!(minus.first(&[7i64.into()]).unwrap(), Some(vec![Value::Int(-7)]));
     let any = db.prepare("DELETE FROM stock WHERE item IN (?2, ?1, ?2)").unwrap();
     assert_eq!(any.parameters(), ["?1", "?2"]);
     assert_eq!(any.execute(&["nut".into(), "bolt".into()]).unwrap(), 2);

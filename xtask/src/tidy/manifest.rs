@@ -16,6 +16,7 @@ pub const LAYERS: &[&str] = &[
     "esker-import",
     "esker-cli",
     "esker-testkit",
+    "esker-differential",
     "esker-bench",
     "esker-fuzz",
     "xtask",

@@ -182,6 +182,13 @@ impl Bound {
         (self.has_call() && !self.may_fail() && self.is_strict_in(&mut field)).then_some(field?)
     }
 
+    /// True when it reads a field anywhere.
+    pub(crate) fn has_field(&self) -> bool {
+        let mut any = matches!(self.node, Node::Field(_));
+        self.operands(&mut |operand| any = any || operand.has_field());
+        any
+    }
+
     fn has_call(&self) -> bool {
         let mut any = matches!(self.node, Node::Call(..) | Node::Concat(..));
         self.operands(&mut |operand| any |= operand.has_call());

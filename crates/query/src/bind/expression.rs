@@ -126,6 +126,11 @@ pub(super) fn arithmetic(operator: Operator, (left, right): (Bound, Bound)) -> R
             return make(right, convert(left, I64)?, Date);
         }
         Operator::Subtract if is_date(&left) && is_date(&right) => return make(left, right, I64),
+        Operator::Subtract
+            if left.data_type.is_none() && (is_date(&right) || is_timestamp(&right)) =>
+        {
+            return Ok(Bound { data_type: Some(I64), ..left });
+        }
         Operator::Subtract if is_date(&left) && is_integer(&right) => {
             return make(left, convert(right, I64)?, Date);
         }
@@ -334,6 +339,9 @@ fn case(operands: Vec<Bound>) -> Result<Bound> {
         }
     }
     values.push(otherwise);
+    if values.iter().all(|value| value.data_type.is_none()) {
+        return Ok(Bound::literal(Value::Null));
+    }
     let (mut values, data_type) = to_common_type(values)?;
     let otherwise = values.pop().unwrap_or_else(|| Bound::literal(Value::Null));
     let branches = conditions.into_iter().zip(values).collect();

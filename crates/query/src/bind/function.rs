@@ -40,6 +40,11 @@ pub(super) fn call(function: Function, operands: Vec<Bound>, inputs: &Inputs) ->
             Ok([left, right]) => arithmetic(Operator::Remainder, (left, right)),
             Err(_) => Err(Error::invalid("mod takes 2 operands")),
         },
+        Function::Coalesce | Function::Greatest | Function::Least
+            if operands.iter().all(|o| o.data_type.is_none()) =>
+        {
+            Ok(Bound::literal(Value::Null))
+        }
         Function::Coalesce | Function::Greatest | Function::Least => {
             let (operands, data_type) = to_common_type(operands)?;
             Ok(Bound::new(Node::Call(function, operands), data_type))
@@ -61,7 +66,7 @@ fn operand_count(least: usize, most: usize) -> String {
 fn nullif(operands: Vec<Bound>) -> Result<Bound> {
     let [first, second] =
         <[Bound; 2]>::try_from(operands).map_err(|_| Error::invalid("nullif takes 2 operands"))?;
-    let data_type = first.data_type();
+    let Some(data_type) = first.data_type else { return Ok(first) };
     let same = compare(Comparison::Eq, first.clone(), second)?;
     let null = convert(Bound::literal(Value::Null), data_type)?;
     Ok(Bound::new(Node::Case(vec![(same, null)], Box::new(typed(first, data_type))), data_type))

@@ -73,9 +73,7 @@ pub(crate) fn evaluate<'a>(
 
 /// Computes an expression if it is constant.
 pub(crate) fn fold(bound: Bound) -> Result<Bound> {
-    let mut constant = !matches!(bound.node, Node::Field(_));
-    bound.operands(&mut |operand| constant &= matches!(operand.node, Node::Literal(_)));
-    if !constant || matches!(bound.node, Node::Literal(_)) {
+    if bound.has_field() || matches!(bound.node, Node::Literal(_)) {
         return Ok(bound);
     }
     let data_type: DataType = bound.data_type();

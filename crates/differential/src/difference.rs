@@ -1,0 +1,47 @@
+//! What differs by design, each with its reason; everything else is a finding.
+
+use esker::Value;
+
+/// A difference that is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Design {
+    Overflow,
+    NotANumber,
+    Average,
+}
+
+/// Every difference that is meant, and why.
+pub(crate) const DESIGNS: [(Design, &str, &str); 3] = [
+    (
+        Design::Overflow,
+        "a number that does not fit its type",
+        "an error here, told by the same statement with checked arithmetic in SQLite, which itself \
+         goes on with a rounded float",
+    ),
+    (
+        Design::NotANumber,
+        "a float that is no number",
+        "a value here, greater than all numbers, and NULL in SQLite",
+    ),
+    (
+        Design::Average,
+        "the last digit of avg of large integers",
+        "the exact sum rounded once here, a sum of floats in SQLite",
+    ),
+];
+
+/// True when rows are equal but for the last digits of floats.
+pub(crate) fn nearly_same(a: &[Vec<Value>], b: &[Vec<Value>]) -> bool {
+    let near = |(a, b): (&Value, &Value)| match (a, b) {
+        (Value::Float(a), Value::Float(b)) => (a - b).abs() <= a.abs() * 1e-15,
+        _ => a == b,
+    };
+    let row = |(a, b): (&Vec<Value>, &Vec<Value>)| a.iter().zip(b).all(near);
+    a.len() == b.len() && a.iter().zip(b).all(row)
+}
+
+/// True when a row has a float that is no number.
+pub(crate) fn has_nan(rows: &[Vec<Value>]) -> bool {
+    let is_nan = |value: &Value| matches!(value, Value::Float(v) if v.is_nan());
+    rows.iter().flatten().any(is_nan)
+}

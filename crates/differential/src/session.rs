@@ -1,0 +1,186 @@
+//! Some statements on fresh tables, compared one by one.
+
+use std::collections::BTreeMap;
+
+use esker::{ErrorKind, Value};
+
+use crate::dice::Dice;
+use crate::difference::{Design, has_nan, nearly_same};
+use crate::esker_side::{Eskers, Outcome};
+use crate::sqlite::Sqlite;
+use crate::statement::{Rows, Statement, any, insert, whole};
+use crate::table::Table;
+
+/// Statements between two looks at the whole tables.
+const LOOK_EVERY: usize = 8;
+
+/// Statements that both are given.
+#[derive(Clone, Debug)]
+pub(crate) struct Session {
+    pub(crate) tables: Vec<Table>,
+    pub(crate) statements: Vec<Statement>,
+}
+
+/// Where the two differ.
+#[derive(Clone, Debug)]
+pub(crate) struct Finding {
+    /// The statement after which it was seen.
+    pub(crate) at: usize,
+    pub(crate) what: String,
+}
+
+/// What sessions met.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counts {
+    /// What is by design, by kind.
+    pub(crate) designs: BTreeMap<Design, u64>,
+    /// Statements that both refused.
+    pub(crate) refused: u64,
+    /// Rows that were compared.
+    pub(crate) rows: u64,
+}
+
+impl Counts {
+    fn note(&mut self, design: Design) {
+        *self.designs.entry(design).or_default() += 1;
+    }
+}
+
+impl Session {
+    /// Fresh tables with some rows, and then anything.
+    pub(crate) fn random(dice: &mut Dice, count: usize) -> Self {
+        let tables: Vec<Table> = (0..3).map(|number| Table::random(dice, number)).collect();
+        let mut statements = Vec::with_capacity(count);
+        for table in &tables {
+            for _ in 0..6 {
+                let rows = 1 + dice.below(8);
+                statements.push(insert(dice, table, rows));
+            }
+        }
+        while statements.len() < count {
+            statements.push(any(dice, &tables));
+        }
+        statements.truncate(count);
+        Self { tables, statements }
+    }
+
+    /// Runs it on all; the first difference ends it.
+    pub(crate) fn run(&self, counts: &mut Counts) -> Result<(), Finding> {
+        let failed = |at: usize| {
+            move |e: &dyn std::fmt::Display| Finding { at, what: format!("not started: {e}") }
+        };
+        let eskers = Eskers::new().map_err(|e| failed(0)(&e))?;
+        let sqlite = Sqlite::new().map_err(|e| failed(0)(&e))?;
+        for table in &self.tables {
+            let create = Statement {
+                esker: table.create(true),
+                parameters: Vec::new(),
+                sqlite: table.create(false),
+                strict: table.create(false),
+                rows: Rows::None,
+            };
+            self.compare(0, &create, &eskers, &sqlite, counts)?;
+        }
+        for (at, statement) in self.statements.iter().enumerate() {
+            self.compare(at, statement, &eskers, &sqlite, counts)?;
+            if at % LOOK_EVERY == LOOK_EVERY - 1 || at + 1 == self.statements.len() {
+                eskers.settle().map_err(|e| failed(at)(&e))?;
+                for table in &self.tables {
+                    self.compare(at, &whole(table), &eskers, &sqlite, counts)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn compare(
+        &self,
+        at: usize,
+        statement: &Statement,
+        eskers: &Eskers,
+        sqlite: &Sqlite,
+        counts: &mut Counts,
+    ) -> Result<(), Finding> {
+        let found = |what: String| {
+            let Statement { esker, parameters, sqlite, .. } = statement;
+            let values: Vec<_> = parameters.iter().map(Value::to_string).collect();
+            let values = values.join(", ");
+            Err(Finding {
+                at,
+                what: format!("{what}\n  Esker:  {esker}  [{values}]\n  SQLite: {sqlite}"),
+            })
+        };
+        let [open, sealed] = eskers.run(statement);
+        let outcome = match (open, sealed) {
+            (Ok(open), Ok(sealed)) => {
+                if !same(&open, &sealed, statement.rows) {
+                    return found(format!("open and sealed rows differ: {open:?}, {sealed:?}"));
+                }
+                Ok(open)
+            }
+            (Err(open), Err(_)) => Err(open),
+            (open, sealed) => {
+                return found(format!("open or sealed rows fail alone: {open:?}, {sealed:?}"));
+            }
+        };
+        match outcome {
+            Err(e) => {
+                if sqlite.attempt(&statement.sqlite).is_err() {
+                    counts.refused += 1;
+                    return Ok(());
+                }
+                let is_number = e.kind() == ErrorKind::InvalidInput;
+                if is_number && sqlite.attempt(&statement.strict).is_err() {
+                    counts.note(Design::Overflow);
+                    return Ok(());
+                }
+                found(format!("only Esker refuses it: {e}"))
+            }
+            Ok(outcome) => {
+                let theirs = match sqlite.run(&statement.sqlite) {
+                    Ok(theirs) => theirs,
+                    Err(e) => return found(format!("only SQLite refuses it: {e}")),
+                };
+                let rows = theirs.rows(&outcome.types);
+                let theirs =
+                    Outcome { changed: theirs.changed, rows, types: outcome.types.clone() };
+                if same(&outcome, &theirs, statement.rows) {
+                    counts.rows += outcome.rows.len() as u64;
+                    return Ok(());
+                }
+                if has_nan(&outcome.rows) {
+                    counts.note(Design::NotANumber);
+                    return Ok(());
+                }
+                let is_average = statement.esker.contains("avg(");
+                if is_average && nearly_same(&outcome.rows, &theirs.rows) {
+                    counts.note(Design::Average);
+                    return Ok(());
+                }
+                found(format!("Esker:  {}\nSQLite: {}", shown(&outcome), shown(&theirs)))
+            }
+        }
+    }
+}
+
+fn same(a: &Outcome, b: &Outcome, rows: Rows) -> bool {
+    if a.changed != b.changed {
+        return false;
+    }
+    match rows {
+        Rows::None => true,
+        Rows::Ordered => a.rows == b.rows,
+        Rows::Any => {
+            let (mut a, mut b) = (a.rows.clone(), b.rows.clone());
+            a.sort();
+            b.sort();
+            a == b
+        }
+    }
+}
+
+fn shown(outcome: &Outcome) -> String {
+    let row = |row: &Vec<Value>| row.iter().map(Value::to_string).collect::<Vec<_>>().join("|");
+    let rows: Vec<_> = outcome.rows.iter().take(40).map(row).collect();
+    format!("changed {}, rows {}: {}", outcome.changed, outcome.rows.len(), rows.join(" ; "))
+}

@@ -1,0 +1,402 @@
+//! Random statements.
+
+use esker::Value;
+
+use crate::dice::Dice;
+use crate::expression::{Expression, Spelling, Writer, order_key, random};
+use crate::table::{Column, Table};
+use crate::value::Kind;
+
+/// A statement, as each of the two reads it.
+#[derive(Clone, Debug)]
+pub(crate) struct Statement {
+    pub(crate) esker: String,
+    /// The values of Esker's parameters.
+    pub(crate) parameters: Vec<Value>,
+    pub(crate) sqlite: String,
+    /// For SQLite, failing where a number does not fit; the same as `sqlite` where nothing can.
+    pub(crate) strict: String,
+    /// Whether it answers rows, and whether their order counts.
+    pub(crate) rows: Rows,
+}
+
+/// What a statement answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rows {
+    None,
+    Any,
+    Ordered,
+}
+
+/// A clause or a whole statement, in the spelling that a writer has.
+type Text = Box<dyn Fn(&mut Writer) -> String>;
+
+fn statement(dice: &mut Dice, rows: Rows, text: impl Fn(&mut Writer) -> String) -> Statement {
+    let with_parameters = dice.chance(25);
+    let mut esker = Writer::new(Spelling::Esker, with_parameters);
+    Statement {
+        esker: text(&mut esker),
+        parameters: esker.parameters,
+        sqlite: text(&mut Writer::new(Spelling::Sqlite, false)),
+        strict: text(&mut Writer::new(Spelling::Strict, false)),
+        rows,
+    }
+}
+
+/// A whole table, by key.
+pub(crate) fn whole(table: &Table) -> Statement {
+    let text = format!("SELECT * FROM {} ORDER BY {}", table.name, table.key_names().join(", "));
+    Statement {
+        esker: text.clone(),
+        parameters: Vec::new(),
+        sqlite: text.clone(),
+        strict: text,
+        rows: Rows::Ordered,
+    }
+}
+
+/// Any statement on one of the tables.
+pub(crate) fn any(dice: &mut Dice, tables: &[Table]) -> Statement {
+    let Some(table) = tables.get(dice.below(tables.len())) else { return empty() };
+    let Some(other) = tables.get(dice.below(tables.len())) else { return empty() };
+    match dice.below(100) {
+        0..12 => insert(dice, table, 1),
+        12..22 => {
+            let rows = 2 + dice.below(6);
+            insert(dice, table, rows)
+        }
+        22..26 => insert_select(dice, table, other),
+        26..41 => update(dice, table),
+        41..50 => delete(dice, table),
+        50..57 => get(dice, table),
+        57..77 => select(dice, table),
+        77..98 => grouped(dice, table),
+        98 => distinct(dice, table),
+        _ => truncate(dice, table),
+    }
+}
+
+fn empty() -> Statement {
+    Statement {
+        esker: String::new(),
+        parameters: Vec::new(),
+        sqlite: String::new(),
+        strict: String::new(),
+        rows: Rows::None,
+    }
+}
+
+/// Rows of constants, so many, and what happens to those whose key exists.
+pub(crate) fn insert(dice: &mut Dice, table: &Table, count: usize) -> Statement {
+    let columns = given_columns(dice, table);
+    let row = |dice: &mut Dice| -> Vec<Expression> {
+        columns.iter().map(|column| new_value(dice, column)).collect()
+    };
+    let rows: Vec<Vec<Expression>> = (0..count).map(|_| row(dice)).collect();
+    let values = move |w: &mut Writer| {
+        let row = |row: &Vec<Expression>, w: &mut Writer| {
+            let values: Vec<_> = row.iter().map(|e| w.expression(e)).collect();
+            format!("({})", values.join(", "))
+        };
+        let rows: Vec<_> = rows.iter().map(|r| row(r, w)).collect();
+        format!("VALUES {}", rows.join(", "))
+    };
+    finish_insert(dice, table, &columns, Box::new(values))
+}
+
+/// The key and most others.
+fn given_columns(dice: &mut Dice, table: &Table) -> Vec<Column> {
+    let columns = table.columns.iter().enumerate();
+    let given = columns.filter(|(i, c)| *i < table.key || !c.nullable || dice.chance(85));
+    given.map(|(_, c)| c.clone()).collect()
+}
+
+fn new_value(dice: &mut Dice, column: &Column) -> Expression {
+    if column.nullable && dice.chance(20) || dice.chance(1) {
+        return Expression::Constant(Value::Null);
+    }
+    match column.kind {
+        // Mostly what every integer type holds.
+        Kind::Int if dice.chance(80) => Expression::Constant(Value::Int(dice.int(0, 40))),
+        kind if dice.chance(15) => random(dice, kind, None, 2),
+        kind => Expression::Constant(kind.value(dice)),
+    }
+}
+
+fn insert_select(dice: &mut Dice, table: &Table, from: &Table) -> Statement {
+    let columns = given_columns(dice, table);
+    let values: Vec<_> = columns.iter().map(|c| random(dice, c.kind, Some(from), 1)).collect();
+    // SQLite reads ON CONFLICT behind FROM as a join unless there is a WHERE.
+    let (filter, name) = (condition(dice, from, 1), from.name.clone());
+    let key = from.key_names().join(", ");
+    let query = move |w: &mut Writer| {
+        let values: Vec<_> = values.iter().map(|e| w.expression(e)).collect();
+        let filter = w.expression(&filter);
+        // Of two new rows with one key, the order says which is first.
+        format!("SELECT {} FROM {name} WHERE {filter} ORDER BY {key}", values.join(", "))
+    };
+    finish_insert(dice, table, &columns, Box::new(query))
+}
+
+fn finish_insert(dice: &mut Dice, table: &Table, columns: &[Column], rows: Text) -> Statement {
+    let conflict = dice.below(4);
+    finish_insert_with(dice, table, columns, rows, conflict)
+}
+
+fn finish_insert_with(
+    dice: &mut Dice,
+    table: &Table,
+    columns: &[Column],
+    rows: Text,
+    conflict: usize,
+) -> Statement {
+    let key = table.key_names().join(", ");
+    let names: Vec<_> = columns.iter().map(|c| c.name.as_str()).collect();
+    let (name, names) = (table.name.clone(), names.join(", "));
+    let verb = if conflict == 2 { "INSERT OR REPLACE" } else { "INSERT" };
+    let both = table.with_excluded();
+    let updates = if conflict == 3 { assignments(dice, table, &both) } else { Vec::new() };
+    let filter = dice.chance(40).then(|| condition(dice, &both, 1));
+    let (returning, answers) = returning(dice, table);
+    statement(dice, answers, move |w| {
+        let rows = rows(w);
+        let on_conflict = match conflict {
+            1 => format!(" ON CONFLICT ({key}) DO NOTHING"),
+            3 if !updates.is_empty() => {
+                let set = set(w, &updates);
+                let filter = filter
+                    .as_ref()
+                    .map_or(String::new(), |f| format!(" WHERE {}", w.expression(f)));
+                format!(" ON CONFLICT ({key}) DO UPDATE SET {set}{filter}")
+            }
+            _ => String::new(),
+        };
+        format!("{verb} INTO {name} ({names}) {rows}{on_conflict}{}", returning(w))
+    })
+}
+
+/// New values for one or two columns that are not of the key.
+fn assignments(dice: &mut Dice, table: &Table, scope: &Table) -> Vec<(String, Expression)> {
+    let mut set: Vec<(String, Expression)> = Vec::new();
+    for _ in 0..=dice.below(2) {
+        let place = table.key + dice.below(table.columns.len() - table.key);
+        let Some(column) = table.columns.get(place) else { continue };
+        if set.iter().all(|(name, _)| *name != column.name) {
+            set.push((column.name.clone(), random(dice, column.kind, Some(scope), 2)));
+        }
+    }
+    set
+}
+
+fn set(w: &mut Writer, assignments: &[(String, Expression)]) -> String {
+    let one = |(name, e): &(String, Expression)| format!("{name} = {}", w.expression(e));
+    assignments.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+/// What a change answers, now and then.
+fn returning(dice: &mut Dice, table: &Table) -> (Text, Rows) {
+    if dice.chance(75) {
+        return (Box::new(|_| String::new()), Rows::None);
+    }
+    let kinds = [Kind::Int, Kind::Text, Kind::Bool];
+    let items: Vec<_> = (0..2).map(|_| dice.pick(&kinds)).collect();
+    let items: Vec<_> = items.iter().map(|k| random(dice, *k, Some(table), 1)).collect();
+    let all = dice.chance(50);
+    let text = move |w: &mut Writer| {
+        if all {
+            return " RETURNING *".into();
+        }
+        let items: Vec<_> = items.iter().map(|e| w.expression(e)).collect();
+        format!(" RETURNING {}", items.join(", "))
+    };
+    (Box::new(text), Rows::Any)
+}
+
+fn condition(dice: &mut Dice, table: &Table, depth: usize) -> Expression {
+    random(dice, Kind::Bool, Some(table), depth)
+}
+
+/// A WHERE, for SQLite with the limit inside.
+fn matching(dice: &mut Dice, table: &Table) -> (Text, Text) {
+    let filter = dice.chance(85).then(|| condition(dice, table, 2));
+    let limit = dice.chance(25).then(|| dice.below(5));
+    let first = dice.pick(&[Kind::Int, Kind::Text, Kind::Float]);
+    let (first, descending) = (order_key(dice, first, table), dice.chance(50));
+    let (key, name) = (table.key_names().join(", "), table.name.clone());
+    let order = move |w: &mut Writer| {
+        let descending = if descending { " DESC" } else { "" };
+        let first = w.expression(&first);
+        format!(" ORDER BY {first}{descending}, {key} LIMIT {}", limit.unwrap_or_default())
+    };
+    let order = std::rc::Rc::new(order);
+    let behind = std::rc::Rc::clone(&order);
+    let before = move |w: &mut Writer| {
+        let filter =
+            filter.as_ref().map_or(String::new(), |f| format!(" WHERE {}", w.expression(f)));
+        match (limit, w.spelling) {
+            (None, _) | (_, Spelling::Esker) => filter,
+            _ => format!(" WHERE rowid IN (SELECT rowid FROM {name}{filter}{})", order(w)),
+        }
+    };
+    let behind = move |w: &mut Writer| match (limit, w.spelling) {
+        (Some(_), Spelling::Esker) => behind(w),
+        _ => String::new(),
+    };
+    (Box::new(before), Box::new(behind))
+}
+
+fn update(dice: &mut Dice, table: &Table) -> Statement {
+    let updates = assignments(dice, table, table);
+    let (filter, order) = matching(dice, table);
+    let (returning, answers) = returning(dice, table);
+    let name = table.name.clone();
+    statement(dice, answers, move |w| {
+        let (set, filter) = (set(w, &updates), filter(w));
+        format!("UPDATE {name} SET {set}{filter}{}{}", returning(w), order(w))
+    })
+}
+
+fn delete(dice: &mut Dice, table: &Table) -> Statement {
+    let (filter, order) = matching(dice, table);
+    let (returning, answers) = returning(dice, table);
+    let name = table.name.clone();
+    statement(dice, answers, move |w| {
+        let filter = filter(w);
+        format!("DELETE FROM {name}{filter}{}{}", returning(w), order(w))
+    })
+}
+
+fn truncate(dice: &mut Dice, table: &Table) -> Statement {
+    let name = table.name.clone();
+    statement(dice, Rows::None, move |w| match w.spelling {
+        Spelling::Esker => format!("DELETE FROM {name} WHERE true"),
+        _ => format!("DELETE FROM {name}"),
+    })
+}
+
+/// The row of a key.
+fn get(dice: &mut Dice, table: &Table) -> Statement {
+    let keys: Vec<(String, Expression)> = table
+        .columns
+        .iter()
+        .take(table.key)
+        .map(|c| (c.name.clone(), new_value(dice, c)))
+        .collect();
+    let name = table.name.clone();
+    statement(dice, Rows::Any, move |w| {
+        let keys: Vec<_> =
+            keys.iter().map(|(name, e)| format!("{name} = {}", w.expression(e))).collect();
+        format!("SELECT * FROM {name} WHERE {}", keys.join(" AND "))
+    })
+}
+
+fn nulls(dice: &mut Dice) -> &'static str {
+    dice.pick(&["", "", " DESC", " NULLS LAST", " DESC NULLS FIRST"])
+}
+
+fn select(dice: &mut Dice, table: &Table) -> Statement {
+    let items: Vec<_> = (0..=dice.below(3)).map(|_| dice.below(TYPES.len())).collect();
+    let kind = |i: &usize| TYPES.get(*i).copied().unwrap_or_default();
+    let items: Vec<_> = items.iter().map(|i| random(dice, kind(i), Some(table), 3)).collect();
+    let filter = dice.chance(80).then(|| condition(dice, table, 3));
+    let first = dice.below(TYPES.len());
+    let first = order_key(dice, kind(&first), table);
+    let (nulls, key) = (nulls(dice), table.key_names().join(", "));
+    let ordered = dice.chance(50);
+    let limit = (ordered && dice.chance(50)).then(|| (dice.below(12), dice.below(4)));
+    let name = table.name.clone();
+    let rows = if ordered { Rows::Ordered } else { Rows::Any };
+    statement(dice, rows, move |w| {
+        let items: Vec<_> = items.iter().map(|e| w.expression(e)).collect();
+        let mut text = format!("SELECT {} FROM {name}", items.join(", "));
+        if let Some(filter) = &filter {
+            text.push_str(&format!(" WHERE {}", w.expression(filter)));
+        }
+        if ordered {
+            text.push_str(&format!(" ORDER BY {}{nulls}, {key}", w.expression(&first)));
+        }
+        if let Some((limit, offset)) = limit {
+            text.push_str(&format!(" LIMIT {limit} OFFSET {offset}"));
+        }
+        text
+    })
+}
+
+const TYPES: [Kind; 7] =
+    [Kind::Int, Kind::Float, Kind::Text, Kind::Bool, Kind::Bytes, Kind::Date, Kind::Stamp];
+
+fn distinct(dice: &mut Dice, table: &Table) -> Statement {
+    let kinds = [Kind::Int, Kind::Text, Kind::Bool, Kind::Date];
+    let items: Vec<_> = (0..=dice.below(2)).map(|_| dice.pick(&kinds)).collect();
+    let items: Vec<_> = items.iter().map(|k| random(dice, *k, Some(table), 1)).collect();
+    let name = table.name.clone();
+    statement(dice, Rows::Any, move |w| {
+        let items: Vec<_> = items.iter().map(|e| w.expression(e)).collect();
+        format!("SELECT DISTINCT {} FROM {name}", items.join(", "))
+    })
+}
+
+/// An aggregate: of columns, since sums of other floats depend on the order.
+fn aggregate(dice: &mut Dice, table: &Table) -> (&'static str, Option<Expression>) {
+    let column = |dice: &mut Dice, kinds: &[Kind]| {
+        let columns: Vec<&str> = kinds.iter().flat_map(|k| table.columns_of(*k)).collect();
+        let name = columns.get(dice.below(columns.len()));
+        name.map(|name| Expression::Column((*name).into()))
+    };
+    let numbers = [Kind::Int];
+    match dice.below(8) {
+        0 | 1 => ("count(*)", None),
+        2 => ("count({})", column(dice, &TYPES)),
+        3 => ("count(DISTINCT {})", column(dice, &TYPES)),
+        4 => ("sum({})", column(dice, &numbers)),
+        5 => ("avg({})", column(dice, &numbers)),
+        6 => ("min({})", column(dice, &TYPES)),
+        _ => ("max({})", Some(random(dice, Kind::Text, Some(table), 1))),
+    }
+}
+
+fn aggregate_text(w: &mut Writer, (text, operand): &(&'static str, Option<Expression>)) -> String {
+    match operand {
+        Some(operand) => text.replace("{}", &w.expression(operand)),
+        None => "count(*)".into(),
+    }
+}
+
+fn grouped(dice: &mut Dice, table: &Table) -> Statement {
+    let kinds = [Kind::Int, Kind::Text, Kind::Bool, Kind::Date, Kind::Stamp];
+    let keys: Vec<_> = (0..dice.below(3)).map(|_| dice.pick(&kinds)).collect();
+    let keys: Vec<_> = keys
+        .iter()
+        .map(|k| random(dice, *k, Some(table), 1))
+        .filter(Expression::has_column)
+        .collect();
+    let aggregates: Vec<_> = (0..=dice.below(3)).map(|_| aggregate(dice, table)).collect();
+    let filter = dice.chance(60).then(|| condition(dice, table, 2));
+    let having = dice.chance(25).then(|| dice.int(1, 4));
+    let nulls = nulls(dice);
+    let limit = dice.chance(25).then(|| dice.below(6));
+    let name = table.name.clone();
+    statement(dice, Rows::Ordered, move |w| {
+        let mut items: Vec<_> = keys.iter().map(|e| w.expression(e)).collect();
+        items.extend(aggregates.iter().map(|a| aggregate_text(w, a)));
+        let mut text = format!("SELECT {} FROM {name}", items.join(", "));
+        if let Some(filter) = &filter {
+            text.push_str(&format!(" WHERE {}", w.expression(filter)));
+        }
+        let places: Vec<_> = (1..=keys.len()).map(|i| i.to_string()).collect();
+        if !keys.is_empty() {
+            text.push_str(&format!(" GROUP BY {}", places.join(", ")));
+        }
+        if let Some(least) = having {
+            text.push_str(&format!(" HAVING count(*) >= {least}"));
+        }
+        if !keys.is_empty() {
+            let order: Vec<_> = places.iter().map(|place| format!("{place}{nulls}")).collect();
+            text.push_str(&format!(" ORDER BY {}", order.join(", ")));
+        }
+        if let Some(limit) = limit {
+            text.push_str(&format!(" LIMIT {limit}"));
+        }
+        text
+    })
+}

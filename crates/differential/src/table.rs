@@ -1,0 +1,99 @@
+//! Random tables.
+
+use crate::dice::Dice;
+use crate::value::Kind;
+
+/// A table that both have.
+#[derive(Clone, Debug)]
+pub(crate) struct Table {
+    pub(crate) name: String,
+    pub(crate) columns: Vec<Column>,
+    /// How many of the first columns are the primary key.
+    pub(crate) key: usize,
+}
+
+/// A column.
+#[derive(Clone, Debug)]
+pub(crate) struct Column {
+    pub(crate) name: String,
+    pub(crate) kind: Kind,
+    type_name: &'static str,
+    check: &'static str,
+    pub(crate) nullable: bool,
+}
+
+/// Kinds, Esker's types, SQLite's, and what SQLite has to check so that it holds the same.
+const TYPES: [(Kind, &str, &str, &str); 12] = [
+    (Kind::Int, "i64", "INT", ""),
+    (Kind::Int, "i16", "INT", "{} BETWEEN -32768 AND 32767"),
+    (Kind::Int, "u8", "INT", "{} BETWEEN 0 AND 255"),
+    (Kind::Int, "u32", "INT", "{} BETWEEN 0 AND 4294967295"),
+    (Kind::Int, "u64", "INT", "{} >= 0"),
+    (Kind::Float, "f64", "REAL", ""),
+    (Kind::Text, "text", "TEXT", ""),
+    (Kind::Text, "text(4)", "TEXT", "length({}) <= 4"),
+    (Kind::Bool, "bool", "INT", ""),
+    (Kind::Bytes, "bytes", "BLOB", ""),
+    (Kind::Date, "date", "TEXT", ""),
+    (Kind::Stamp, "timestamp", "TEXT", ""),
+];
+
+impl Table {
+    /// A table with a key of one or two columns and some others.
+    pub(crate) fn random(dice: &mut Dice, number: usize) -> Self {
+        let keys: &[&[usize]] = &[&[0], &[6], &[0, 6], &[10, 0], &[1]];
+        let key = keys.get(dice.below(keys.len())).copied().unwrap_or(&[0]);
+        let mut columns: Vec<Column> =
+            key.iter().enumerate().map(|(i, t)| column(&format!("k{i}"), *t, false)).collect();
+        for i in 0..dice.int(3, 8) {
+            let nullable = dice.chance(80);
+            columns.push(column(&format!("c{i}"), dice.below(TYPES.len()), nullable));
+        }
+        Self { name: format!("t{number}"), key: key.len(), columns }
+    }
+
+    /// The same with columns named as those of the old row and of the new one.
+    pub(crate) fn with_excluded(&self) -> Self {
+        let mut both = self.clone();
+        for column in &self.columns {
+            let name = format!("excluded.{}", column.name);
+            both.columns.push(Column { name, ..column.clone() });
+            let name = format!("{}.{}", self.name, column.name);
+            both.columns.push(Column { name, ..column.clone() });
+        }
+        both
+    }
+
+    pub(crate) fn columns_of(&self, kind: Kind) -> Vec<&str> {
+        let fits = self.columns.iter().filter(|c| c.kind == kind);
+        fits.map(|c| c.name.as_str()).collect()
+    }
+
+    pub(crate) fn key_names(&self) -> Vec<&str> {
+        self.columns.iter().take(self.key).map(|c| c.name.as_str()).collect()
+    }
+
+    pub(crate) fn create(&self, in_esker: bool) -> String {
+        let mut parts = Vec::new();
+        for column in &self.columns {
+            let Column { name, type_name, check, nullable, .. } = column;
+            let entry = TYPES.iter().find(|t| t.1 == *type_name);
+            let sqlite = entry.map_or("ANY", |t| t.2);
+            let null = if *nullable { "" } else { " NOT NULL" };
+            parts.push(match in_esker {
+                true => format!("{name} {type_name}{null}"),
+                false if check.is_empty() => format!("{name} {sqlite}{null}"),
+                false => format!("{name} {sqlite}{null} CHECK ({})", check.replace("{}", name)),
+            });
+        }
+        let strict = if in_esker { "" } else { " STRICT" };
+        let (columns, key) = (parts.join(", "), self.key_names().join(", "));
+        format!("CREATE TABLE {} ({columns}, PRIMARY KEY ({key})){strict}", self.name)
+    }
+}
+
+fn column(name: &str, type_number: usize, nullable: bool) -> Column {
+    let (kind, type_name, _, check) =
+        TYPES.get(type_number).copied().unwrap_or((Kind::Int, "i64", "INT", ""));
+    Column { name: name.into(), kind, type_name, check, nullable }
+}
