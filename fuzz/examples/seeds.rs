@@ -8,7 +8,7 @@ use esker_format::edit::{Edit, RowChange, SegmentEntry};
 use esker_format::frame::{FrameHeader, append_frame};
 use esker_format::row::encode_row;
 use esker_format::segment::{ColumnLayout, Encoding, Extent, Footer, RowIds, ZoneEntry};
-use esker_format::{DataType, FieldId, Schema, TableId, Value};
+use esker_format::{DataType, Field, FieldId, Schema, TableId, Value};
 use std::path::Path;
 
 const SQL: &str = "SELECT origin AS o, count(*), avg(delay) / 2 FROM flights WHERE carrier IN \
@@ -51,6 +51,7 @@ fn schema() -> Schema {
     let builder = Schema::builder().field("id", DataType::I64);
     let builder =
         DataType::ALL.into_iter().fold(builder, |builder, t| builder.nullable(t.to_string(), t));
+    let builder = builder.labels(esker_format::Labels::new(["first", "second"]).expect("labels"));
     builder.primary_key(["id"]).build().expect("a valid schema")
 }
 
@@ -67,6 +68,7 @@ fn value(data_type: DataType) -> Value {
         DataType::Uuid => Value::Uuid([7; 16]),
         DataType::Ipv4 => Value::Ipv4(0xc000_0201),
         DataType::Ipv6 => Value::Ipv6([0x20; 16]),
+        DataType::Enum => Value::Text("second".to_owned()),
         DataType::Decimal { scale, .. } => {
             Value::Decimal(esker_format::Decimal::new(-12_345, scale).expect("it fits"))
         }
@@ -77,7 +79,8 @@ fn value(data_type: DataType) -> Value {
 
 fn row() -> Vec<u8> {
     let schema = schema();
-    let values: Vec<_> = schema.fields().iter().map(|field| value(field.data_type)).collect();
+    let fitted = |field: &Field| field.fit(&value(field.data_type)).expect("it fits");
+    let values: Vec<_> = schema.fields().iter().map(fitted).collect();
     encoded(|out| {
         schema.encode(out);
         encode_row(out, &schema, |at| values[at].as_ref());

@@ -23,7 +23,8 @@ pub fn run(data: &[u8]) {
         schema.encode(&mut out);
         assert_eq!(Schema::decode(&mut Reader::new(out.as_bytes())), Ok(schema));
     }
-    for data_type in DataType::ALL {
+    // A label of an enum is read as the text that it is.
+    for data_type in DataType::ALL.into_iter().filter(|t| *t != DataType::Enum) {
         if let Ok(value) = parse_value(text, data_type) {
             let shown = value.to_string();
             let again = parse_value(&shown, data_type);
@@ -37,8 +38,8 @@ pub fn run(data: &[u8]) {
 }
 
 /// All but the numbers of the fields, which text does not have.
-fn fields(schema: &Schema) -> Vec<(&str, DataType, bool, bool)> {
+fn fields(schema: &Schema) -> Vec<(&str, String, bool, bool)> {
     let key = schema.key_positions();
     let fields = schema.fields().iter().enumerate();
-    fields.map(|(at, f)| (f.name.as_str(), f.data_type, f.nullable, key.contains(&at))).collect()
+    fields.map(|(at, f)| (f.name.as_str(), f.type_text(), f.nullable, key.contains(&at))).collect()
 }

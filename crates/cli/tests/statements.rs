@@ -234,3 +234,33 @@ fn updates_of_the_same_row_by_several_threads_are_all_there() {
     drop(db);
     std::fs::remove_dir_all(&dir).unwrap();
 }
+
+#[test]
+fn enums_and_decimals_are_declared_and_have_defaults() {
+    let db = Options::new().memory().unwrap();
+    let run = |text: &str| run(&db, text).unwrap();
+    run("CREATE TABLE t (id i64 PRIMARY KEY, size ENUM('small', 'large') DEFAULT 'large', \
+         price decimal(9,2) DEFAULT 1.5 CHECK (price < 100), CHECK (size >= 'small'))");
+    run("INSERT INTO t (id) VALUES (1)");
+    run("INSERT INTO t VALUES (2, 'small', 2)");
+    run("ALTER TABLE t ADD COLUMN mood ENUM('good', 'bad') DEFAULT 'bad'");
+    run("UPDATE t SET price = price * 2, size = 'small' WHERE size = 'large'");
+    let shown: Vec<_> = rows(&db, "SELECT size, price, mood FROM t ORDER BY id")
+        .into_iter()
+        .map(|row| row.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))
+        .collect();
+    assert_eq!(shown, ["small 3.00 bad", "small 2.00 bad"]);
+    for (text, wanted) in [
+        ("INSERT INTO t (id, size) VALUES (3, 'huge')", "expected one of small, large"),
+        (
+            "INSERT INTO t (id, price) VALUES (3, 1.234)",
+            "expected decimal(9,2), found decimal 1.234",
+        ),
+        ("INSERT INTO t (id, price) VALUES (3, 1.5e0)", "found floating-point number 1.5"),
+        ("UPDATE t SET price = price / 3", "found floating-point number 0.66"),
+        ("INSERT INTO t (id, price) VALUES (3, 100)", "check"),
+    ] {
+        let message = refused(&db, text);
+        assert!(message.contains(wanted), "{text}: {message}");
+    }
+}

@@ -258,3 +258,21 @@ fn numeric_takes_numbers_alone() {
         refused("currency", text, "expected decimal(19,4)");
     }
 }
+
+#[test]
+fn an_enum_takes_its_labels_alone() {
+    let field = "enum(red, green, 'dark red')";
+    refused(field, "blue", "expected one of red, green, 'dark red', found \"blue\"");
+    refused(field, "Red", "expected one of red");
+    refused(field, "0", "expected one of red");
+    kept(field, "dark red", "dark red");
+    let (_db, t) = table(field);
+    t.insert(&[Value::Int(1), "green".into()]).unwrap();
+    t.insert(&[Value::Int(2), "red".into()]).unwrap();
+    let forged = Value::Enum(b"\0\0green".to_vec());
+    t.insert(&[Value::Int(3), forged]).unwrap();
+    assert_eq!(
+        t.get(&[Value::Int(3)]).unwrap().unwrap().values()[1],
+        t.get(&[Value::Int(1)]).unwrap().unwrap().values()[1],
+    );
+}

@@ -11,7 +11,7 @@
 mod fixture;
 
 use esker::{Batch, Column, DataType, Database, Decimal, ErrorKind, Options, Schema, Value};
-use esker_format::{Values, VariableValues};
+use esker_format::{Labels, Values, VariableValues};
 use fixture::{Directory, people, person};
 
 fn batch(range: std::ops::Range<u64>) -> Batch {
@@ -120,8 +120,12 @@ fn a_writer_that_meets_a_load_gets_a_conflict_and_the_other_way_round() {
 fn generated_keys_and_every_type_load_and_read_back() {
     let dir = Directory::new("types");
     let mut builder = Schema::builder();
+    let labels = Labels::new((0..300).map(|i| format!("label {i}"))).unwrap();
     for data_type in DataType::ALL {
         builder = builder.nullable(data_type.to_string(), data_type);
+        if data_type == DataType::Enum {
+            builder = builder.labels(labels.clone());
+        }
     }
     let schema = builder.build().unwrap();
     let row = |i: u64| -> Vec<Value> {
@@ -148,6 +152,7 @@ fn generated_keys_and_every_type_load_and_read_back() {
             Value::Ipv6([(i % 3) as u8; 16]),
             Value::Decimal(Decimal::new(i128::from(n) << 40, 4).unwrap()),
             Value::Decimal(Decimal::new(i128::from(n) << 100, 10).unwrap()),
+            labels.find(&format!("label {}", i % 300)).unwrap().to_owned(),
         ];
         let null = |p: usize| i.is_multiple_of(11) || (i as usize + p).is_multiple_of(13);
         let values = values.into_iter().enumerate();

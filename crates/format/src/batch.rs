@@ -112,7 +112,7 @@ impl Values {
             DataType::U64 => Self::U64(Vec::new()),
             DataType::F32 => Self::F32(Vec::new()),
             DataType::F64 => Self::F64(Vec::new()),
-            DataType::Text | DataType::Bytes | DataType::Uuid | DataType::Ipv6 => {
+            DataType::Text | DataType::Bytes | DataType::Uuid | DataType::Ipv6 | DataType::Enum => {
                 Self::Variable(VariableValues::default())
             }
         }
@@ -247,7 +247,7 @@ impl Column {
 
     fn push_fitted(&mut self, field: &crate::Field, value: ValueRef<'_>) -> Result<()> {
         check_value(field, value)?;
-        self.push(value.coerce(field.data_type)?)
+        self.push(field.coerce(value)?)
     }
 
     /// Keeps the first `rows` rows.
@@ -330,6 +330,6 @@ pub fn check_value(field: &crate::Field, value: ValueRef<'_>) -> Result<()> {
             "field {name:?}: {len} bytes, at most {VALUE_BYTES_MAX}"
         )));
     }
-    let fitted = value.coerce(field.data_type).and_then(|value| field.check_length(value));
+    let fitted = field.coerce(value).and_then(|value| field.check_length(value));
     fitted.map_err(|e| e.at(format_args!("field {:?}", field.name)))
 }

@@ -55,12 +55,14 @@ pub enum DataType {
         /// How many of them behind the point.
         scale: u8,
     },
+    /// One of the labels of the field.
+    Enum,
 }
 
 impl DataType {
     /// Every type, in the order of its number; of decimals, one that is stored in 8 bytes and one
     /// in 16.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::Bool,
         Self::I8,
         Self::I16,
@@ -82,6 +84,7 @@ impl DataType {
         Self::Ipv6,
         Self::Decimal { precision: 18, scale: 4 },
         Self::Decimal { precision: 38, scale: 10 },
+        Self::Enum,
     ];
 
     /// Decimals of up to `precision` digits, `scale` of them behind the point.
@@ -122,6 +125,7 @@ impl DataType {
             Self::Ipv4 => 18,
             Self::Ipv6 => 19,
             Self::Decimal { .. } => 20,
+            Self::Enum => 21,
         }
     }
 
@@ -151,7 +155,7 @@ impl DataType {
     }
 
     /// Bytes per value in a plain column; `None` for what is stored as byte strings: text, bytes,
-    /// UUIDs and IPv6 addresses.
+    /// UUIDs, IPv6 addresses and enums.
     #[must_use]
     pub const fn width(self) -> Option<usize> {
         match self {
@@ -160,7 +164,7 @@ impl DataType {
             Self::I32 | Self::U32 | Self::F32 | Self::Date | Self::Ipv4 => Some(4),
             Self::I64 | Self::U64 | Self::F64 | Self::Timestamp | Self::Time => Some(8),
             Self::Decimal { .. } => Some(if self.is_wide() { 16 } else { 8 }),
-            Self::Text | Self::Bytes | Self::Uuid | Self::Ipv6 => None,
+            Self::Text | Self::Bytes | Self::Uuid | Self::Ipv6 | Self::Enum => None,
         }
     }
 
@@ -270,6 +274,7 @@ impl DataType {
             Self::Ipv4 => "ipv4",
             Self::Ipv6 => "ipv6",
             Self::Decimal { .. } => "decimal",
+            Self::Enum => "enum",
         }
     }
 }

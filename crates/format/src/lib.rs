@@ -3,7 +3,7 @@
 //! | module | what it defines |
 //! |---|---|
 //! | [`data_type`], [`value`] | field types, owned and borrowed values, their one order |
-//! | [`mod@decimal`] | decimal numbers |
+//! | [`mod@decimal`], [`labels`] | decimal numbers; the labels of enums |
 //! | [`schema`] | fields, primary keys, schema versions |
 //! | [`batch`] | owned columns, for loading |
 //! | [`mod@column`] | borrowed encoded columns, for reading |
@@ -31,6 +31,7 @@ mod gather;
 pub mod index_file;
 pub mod key;
 mod key_table;
+pub mod labels;
 pub mod row;
 pub mod schema;
 pub mod segment;
@@ -45,5 +46,6 @@ pub use decimal::Decimal;
 pub use error::{Error, ErrorKind, Result};
 pub use excerpt::Excerpt;
 pub use key_table::KeyTable;
+pub use labels::Labels;
 pub use schema::{Field, FieldId, PrimaryKey, Schema, TableId};
 pub use value::{Value, ValueRef};

@@ -2,7 +2,7 @@
 //! NULL, in the order of the fields.
 
 use crate::codec::{Reader, Writer};
-use crate::{DataType, Error, Result, Schema, ValueRef, calendar, decimal};
+use crate::{DataType, Error, Result, Schema, ValueRef, calendar, decimal, labels};
 
 /// The most bytes of one text or bytes value.
 pub const VALUE_BYTES_MAX: usize = 8 << 20;
@@ -16,7 +16,7 @@ pub fn encode_value(out: &mut Writer, data_type: DataType, value: ValueRef<'_>) 
         (_, ValueRef::Float32(v)) => out.u32(v.to_bits()),
         (_, ValueRef::Float(v)) => out.u64(v.to_bits()),
         (_, ValueRef::Text(v)) => out.text(v),
-        (_, ValueRef::Bytes(v)) => out.bytes(v),
+        (_, ValueRef::Bytes(v) | ValueRef::Enum(v)) => out.bytes(v),
         (_, ValueRef::Date(v)) => out.u32(v.cast_unsigned()),
         (width, ValueRef::Int(v) | ValueRef::Timestamp(v) | ValueRef::Time(v)) => {
             fixed(out, width, v.cast_unsigned());
@@ -77,6 +77,11 @@ pub fn decode_value<'a>(input: &mut Reader<'a>, data_type: DataType) -> Result<V
             }
             ValueRef::from_mantissa(data_type, mantissa)
         }
+        DataType::Enum => {
+            let bytes = input.bytes()?;
+            labels::check_value(bytes)?;
+            ValueRef::Enum(bytes)
+        }
         DataType::Uuid | DataType::Ipv6 => ValueRef::from_bytes(data_type, input.raw(16)?),
     })
 }
@@ -116,6 +121,7 @@ pub fn decode_row<'a>(
             return Err(Error::corrupt(format!("field {:?} must not be null", field.name)));
         }
         let value = if null { ValueRef::Null } else { decode_value(input, field.data_type)? };
+        field.check_label(value)?;
         let too_long = |e: Error| Error::corrupt(format!("field {:?}: {e}", field.name));
         field.check_length(value).map_err(too_long)?;
         values.push(value);

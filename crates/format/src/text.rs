@@ -179,7 +179,8 @@ pub fn parse_ipv6(field: &[u8]) -> Option<[u8; 16]> {
     Some(address.octets())
 }
 
-/// Reads a value of a type.
+/// Reads a value of a type. The label of an enum stays a text, which its field turns into the
+/// value: see [`Field::coerce`](crate::Field::coerce).
 ///
 /// ```
 /// use esker_format::{DataType, Value, text};
@@ -212,6 +213,8 @@ pub fn parse_value(text: &str, data_type: DataType) -> Result<Value> {
         DataType::Uuid => parse_uuid(bytes).map(Value::Uuid),
         DataType::Ipv4 => parse_ipv4(bytes).map(Value::Ipv4),
         DataType::Ipv6 => parse_ipv6(bytes).map(Value::Ipv6),
+        // Which label it is, its field knows.
+        DataType::Enum => return Ok(Value::Text(text.to_owned())),
         DataType::Decimal { precision, scale } => {
             let mantissa = Decimal::parse_mantissa(bytes, precision, scale);
             mantissa.and_then(|m| Decimal::new(m, scale)).map(Value::Decimal)
@@ -304,6 +307,7 @@ pub fn expected(data_type: DataType) -> String {
         DataType::Uuid => "uuid (like 67e55044-10b1-426f-9247-bb680e5fe0c8)".into(),
         DataType::Ipv4 => "ipv4 (an address like 192.0.2.1)".into(),
         DataType::Ipv6 => "ipv6 (an address like 2001:db8::1)".into(),
+        DataType::Enum => "a label of the enum".into(),
         DataType::Decimal { precision, scale } => {
             let whole = precision - scale;
             format!("{data_type} (at most {whole} digits before the point and {scale} behind it)")

@@ -2,15 +2,16 @@
 //!
 //! Order: numbers compare exactly across integers, decimals and floating-point types (never through
 //! a rounded double); NaN equals itself and is greater than every number; `-0.0` equals `0.0`;
-//! text, bytes, UUIDs and addresses compare by bytes. NULL sorts before everything; that is the
-//! *sort* order, and predicates treat NULL by three-valued logic before they get here. Values of
-//! kinds that do not compare (a text and a number) are ordered by kind, so that sorting is total.
+//! text, bytes, UUIDs and addresses compare by bytes, labels of enums in their declared order. NULL
+//! sorts before everything; that is the *sort* order, and predicates treat NULL by three-valued
+//! logic before they get here. Values of kinds that do not compare (a text and a number) are
+//! ordered by kind, so that sorting is total.
 
 use std::cmp::Ordering;
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use crate::{DataType, Decimal, Error, Result, calendar, decimal};
+use crate::{DataType, Decimal, Error, Result, calendar, decimal, labels};
 
 /// An owned value.
 #[derive(Clone, Debug, Default)]
@@ -46,6 +47,8 @@ pub enum Value {
     Ipv6([u8; 16]),
     /// A decimal number.
     Decimal(Decimal),
+    /// A label of an enum field, in its stored form: see [`labels`].
+    Enum(Vec<u8>),
 }
 
 /// A borrowed value.
@@ -82,6 +85,8 @@ pub enum ValueRef<'a> {
     Ipv6(&'a [u8; 16]),
     /// A decimal number.
     Decimal(Decimal),
+    /// A label of an enum field, in its stored form: see [`labels`].
+    Enum(&'a [u8]),
 }
 
 impl Value {
@@ -104,6 +109,7 @@ impl Value {
             Self::Ipv4(v) => ValueRef::Ipv4(*v),
             Self::Ipv6(v) => ValueRef::Ipv6(v),
             Self::Decimal(v) => ValueRef::Decimal(*v),
+            Self::Enum(v) => ValueRef::Enum(v),
         }
     }
 
@@ -134,6 +140,7 @@ impl<'a> ValueRef<'a> {
             Self::Ipv4(v) => Value::Ipv4(v),
             Self::Ipv6(v) => Value::Ipv6(*v),
             Self::Decimal(v) => Value::Decimal(v),
+            Self::Enum(v) => Value::Enum(v.to_vec()),
         }
     }
 
@@ -148,7 +155,7 @@ impl<'a> ValueRef<'a> {
     pub fn as_bytes(self) -> Option<&'a [u8]> {
         match self {
             Self::Text(v) => Some(v.as_bytes()),
-            Self::Bytes(v) => Some(v),
+            Self::Bytes(v) | Self::Enum(v) => Some(v),
             Self::Uuid(v) | Self::Ipv6(v) => Some(v),
             _ => None,
         }
@@ -164,6 +171,7 @@ impl<'a> ValueRef<'a> {
             DataType::Text => Self::Text(std::str::from_utf8(bytes).unwrap_or_default()),
             DataType::Uuid => Self::Uuid(bytes.as_array().unwrap_or(ZERO)),
             DataType::Ipv6 => Self::Ipv6(bytes.as_array().unwrap_or(ZERO)),
+            DataType::Enum => Self::Enum(bytes),
             _ => Self::Bytes(bytes),
         }
     }
@@ -245,6 +253,7 @@ impl<'a> ValueRef<'a> {
             Self::Ipv4(_) => "ipv4 address",
             Self::Ipv6(_) => "ipv6 address",
             Self::Decimal(_) => "decimal",
+            Self::Enum(_) => "enum",
         }
     }
 
@@ -282,6 +291,7 @@ impl<'a> ValueRef<'a> {
             DataType::Ipv4 => matches!(self, Self::Ipv4(_)).then_some(self),
             DataType::Ipv6 => matches!(self, Self::Ipv6(_)).then_some(self),
             DataType::Decimal { precision, scale } => self.as_decimal(precision, scale),
+            DataType::Enum => matches!(self, Self::Enum(_)).then_some(self),
         };
         coerced.ok_or_else(|| {
             let kind = self.kind_name();
@@ -363,6 +373,7 @@ impl<'a> ValueRef<'a> {
             Self::Uuid(_) => 8,
             Self::Ipv4(_) => 9,
             Self::Ipv6(_) => 10,
+            Self::Enum(_) => 11,
         }
     }
 
@@ -372,7 +383,7 @@ impl<'a> ValueRef<'a> {
         match (self, other) {
             (Self::Bool(a), ValueRef::Bool(b)) => a.cmp(&b),
             (Self::Text(a), ValueRef::Text(b)) => a.as_bytes().cmp(b.as_bytes()),
-            (Self::Bytes(a), ValueRef::Bytes(b)) => a.cmp(b),
+            (Self::Bytes(a), ValueRef::Bytes(b)) | (Self::Enum(a), ValueRef::Enum(b)) => a.cmp(b),
             (Self::Date(a), ValueRef::Date(b)) => a.cmp(&b),
             (Self::Timestamp(a), ValueRef::Timestamp(b)) => a.cmp(&b),
             (Self::Time(a), ValueRef::Time(b)) => a.cmp(&b),
@@ -535,6 +546,7 @@ impl fmt::Display for ValueRef<'_> {
             Self::Ipv4(v) => Ipv4Addr::from_bits(*v).fmt(f),
             Self::Ipv6(v) => Ipv6Addr::from(**v).fmt(f),
             Self::Decimal(v) => v.fmt(f),
+            Self::Enum(v) => f.write_str(labels::label(v)),
         }
     }
 }

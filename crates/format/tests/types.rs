@@ -1,6 +1,6 @@
 //! What holds of every type: a value that was printed reads back, that was stored comes back, and
 //! keys, zone maps and columns order values as the values order themselves.
-#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 use esker_format::codec::{Reader, Writer};
 use esker_format::decimal::limit;
@@ -9,11 +9,22 @@ use esker_format::row::{decode_row, decode_value, encode_row, encode_value};
 use esker_format::segment::encode_column;
 use esker_format::text::parse_value;
 use esker_format::{
-    Column, ColumnSlice, DataType, Decimal, ErrorKind, FieldId, Schema, Value, ValueRef,
+    Column, ColumnSlice, DataType, Decimal, ErrorKind, FieldId, Labels, Schema, Value, ValueRef,
 };
 use proptest::prelude::*;
 
 const DAY_US: i64 = esker_format::calendar::DAY_US;
+
+fn labels() -> Labels {
+    Labels::new(["zebra", "ant", "a b", "Ä", "ant eater, 'grown'", &"x".repeat(255)]).unwrap()
+}
+
+/// A schema of one field of a type.
+fn one_field(data_type: DataType) -> Schema {
+    let builder = Schema::builder().nullable("v", data_type);
+    let builder = if data_type == DataType::Enum { builder.labels(labels()) } else { builder };
+    builder.build().unwrap()
+}
 
 /// Values of a type, its extremes among them.
 fn value_of(data_type: DataType) -> BoxedStrategy<Value> {
@@ -69,6 +80,11 @@ fn value_of(data_type: DataType) -> BoxedStrategy<Value> {
         DataType::Uuid => sixteen().prop_map(Value::Uuid).boxed(),
         DataType::Ipv4 => ends(any::<u32>(), vec![0, u32::MAX]).prop_map(Value::Ipv4).boxed(),
         DataType::Ipv6 => sixteen().prop_map(Value::Ipv6).boxed(),
+        DataType::Enum => {
+            let values: Vec<_> =
+                labels().iter().map(|l| labels().find(l).unwrap().to_owned()).collect();
+            prop::sample::select(values).boxed()
+        }
         DataType::Decimal { precision, scale } => {
             let most = limit(precision) - 1;
             ends(-most..=most, vec![-most, -most + 1, -1, 0, 1, limit(scale).min(most), most])
@@ -109,6 +125,7 @@ proptest! {
             let text = value.to_string();
             // Bytes print as digits, and so does everything else as what it is.
             let read = parse_value(&text, data_type).unwrap();
+            let read = one_field(data_type).fields()[0].fit(&read).unwrap();
             prop_assert!(read == value, "{data_type} {text:?} read as {read}");
             prop_assert!(read.as_ref().coerce(data_type).is_ok());
         }

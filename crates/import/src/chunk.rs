@@ -199,11 +199,11 @@ impl Block<'_> {
                 Dialect::Csv(csv) => {
                     let (has_quotes, nulls) = (self.has_quotes, &self.layout.nulls);
                     let reader = CsvFields { csv, has_quotes, nulls };
-                    self.read_column(&reader, *source, field.nullable, column)
+                    self.read_column(&reader, *source, field, column)
                 }
                 _ => {
                     let reader = JsonFields::of(field.data_type);
-                    self.read_column(&reader, *source, field.nullable, column)
+                    self.read_column(&reader, *source, field, column)
                 }
             };
             let read = read.and_then(|()| self.check_lengths(field, column));
@@ -251,9 +251,10 @@ impl Block<'_> {
         &self,
         reader: &R,
         source: usize,
-        nullable: bool,
+        field: &Field,
         column: &mut Column,
     ) -> std::result::Result<(), Misfit> {
+        let (nullable, labels) = (field.nullable, field.labels.as_deref());
         let data_type = column.data_type;
         let nulls = &mut column.nulls;
         let fixed = Fixed { block: self, reader, source, nullable, nulls };
@@ -291,6 +292,10 @@ impl Block<'_> {
             Values::Variable(v) if data_type == DataType::Ipv6 => {
                 fixed.read_variable(v, |f| text::parse_ipv6(f).map(|v| Cow::Owned(v.to_vec())))
             }
+            Values::Variable(v) if let Some(labels) = labels => fixed.read_variable(v, |f| {
+                let value = labels.find(std::str::from_utf8(f).ok()?)?;
+                Some(Cow::Owned(value.as_bytes()?.to_vec()))
+            }),
             Values::Variable(v) if data_type == DataType::Bytes => {
                 fixed.read_variable(v, |f| text::parse_hex(f).map(Cow::Owned))
             }
@@ -342,7 +347,8 @@ impl Block<'_> {
                 },
                 _ => {
                     let found = plain.map_or_else(|| json_shown(raw), |plain| shown(&plain));
-                    format!("expected {}, found {found}", text::expected(data_type))
+                    let expected = field.map_or_else(String::new, Field::expected);
+                    format!("expected {expected}, found {found}")
                 }
             }
         };

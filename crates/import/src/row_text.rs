@@ -78,7 +78,7 @@ fn json_value(field: &Field, raw: &[u8]) -> std::result::Result<Value, String> {
             Err(_) => Err(format!("expected text in UTF-8, found {}", shown(&value))),
         },
         FieldText::Misfit => {
-            let (expected, found) = (text::expected(data_type), String::from_utf8_lossy(raw));
+            let (expected, found) = (field.expected(), String::from_utf8_lossy(raw));
             Err(format!("expected {expected}, found {found}"))
         }
     }

@@ -9,7 +9,7 @@
 
 use std::fmt::Write;
 
-use esker_format::{DataType, Field, Schema};
+use esker_format::{DataType, Field, Labels, Schema};
 
 use crate::{Error, Result};
 
@@ -68,9 +68,10 @@ pub fn parse(text: &str) -> Result<Schema> {
             key = parser.key_names()?;
         } else {
             let data_type = parser.data_type()?;
+            let labels = if data_type == DataType::Enum { Some(parser.labels()?) } else { None };
             let length = parser.length(data_type)?;
             let not_null = parser.nullability()?;
-            fields.push(FieldText { name, data_type, length, not_null });
+            fields.push(FieldText { name, data_type, labels, length, not_null });
         }
         if parser.at_end() {
             break;
@@ -78,13 +79,14 @@ pub fn parse(text: &str) -> Result<Schema> {
         parser.expect(',', "`,` or the end")?;
     }
     let mut builder = Schema::builder();
-    for FieldText { name, data_type, length, not_null } in fields {
+    for FieldText { name, data_type, labels, length, not_null } in fields {
         let required = not_null || key.contains(&name);
         builder = match required {
             true => builder.field(name, data_type),
             false => builder.nullable(name, data_type),
         };
         builder = length.map_or(builder.clone(), |length| builder.max_length(length));
+        builder = labels.map_or(builder.clone(), |labels| builder.labels(labels));
     }
     builder.primary_key(key).build().map_err(|e| Error::options(format!("schema: {e}")))
 }
@@ -92,6 +94,7 @@ pub fn parse(text: &str) -> Result<Schema> {
 struct FieldText {
     name: String,
     data_type: DataType,
+    labels: Option<Labels>,
     length: Option<u32>,
     not_null: bool,
 }
@@ -165,26 +168,49 @@ impl<'a> Parser<'a> {
     }
 
     fn name(&mut self, expected: &str) -> Result<String> {
+        self.word_or_quoted(expected, false)
+    }
+
+    /// A plain word, or anything in quotes: double ones, or, for a label, single ones too.
+    fn word_or_quoted(&mut self, expected: &str, is_label: bool) -> Result<String> {
         let start = self.next_position();
-        if !self.rest().starts_with('"') {
+        let quote = self.rest().chars().next().filter(|c| *c == '"' || is_label && *c == '\'');
+        let Some(quote) = quote else {
             let word = self.word();
             if word.is_empty() {
                 return Err(self.unexpected(expected));
             }
             self.position += word.len();
             return Ok(word.to_owned());
-        }
+        };
         let mut name = String::new();
         let mut characters = self.rest().char_indices().skip(1).peekable();
         while let Some((at, c)) = characters.next() {
-            let doubled = c == '"' && characters.next_if(|(_, next)| *next == '"').is_some();
-            if c == '"' && !doubled {
+            let doubled = c == quote && characters.next_if(|(_, next)| *next == quote).is_some();
+            if c == quote && !doubled {
                 self.position = start + at + 1;
                 return Ok(name);
             }
             name.push(c);
         }
         Err(self.error_at(start, "a quoted name starts here and is never closed"))
+    }
+
+    /// The labels of an enum, `(red, 'dark green')`.
+    fn labels(&mut self) -> Result<Labels> {
+        let start = self.next_position();
+        self.expect('(', "the labels of the enum, like (red, green)")?;
+        let mut labels = Vec::new();
+        loop {
+            self.next_position();
+            labels.push(self.word_or_quoted("a label", true)?);
+            self.next_position();
+            if self.rest().starts_with(')') {
+                self.position += 1;
+                return Labels::new(labels).map_err(|e| self.error_at(start, &e.to_string()));
+            }
+            self.expect(',', "`,` or `)`")?;
+        }
     }
 
     fn key_names(&mut self) -> Result<Vec<String>> {

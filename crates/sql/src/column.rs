@@ -1,5 +1,7 @@
 //! A field as `CREATE TABLE` and `ALTER TABLE … ADD` declare it.
 
+use std::sync::Arc;
+
 use esker_format::schema::{Check, DefaultValue, FieldId};
 use esker_format::{DataType, Field};
 use esker_query::model::{Expr, Function};
@@ -29,6 +31,7 @@ fn convert_options(name: &str, column: &ast::ColumnDef) -> Result<Column> {
     let data_type = type_name::convert(&column.data_type)?;
     let mut field = Field::new(FieldId(0), name.to_owned(), data_type, true);
     field.length_max = type_name::length(&column.data_type, data_type)?;
+    field.labels = type_name::labels(&column.data_type)?.map(Arc::new);
     let (mut is_key, mut checks) = (false, Vec::new());
     for option in &column.options {
         match &option.option {

@@ -1,6 +1,6 @@
 //! Names of types: Esker's own, and the usual ones of SQL.
 
-use esker_format::DataType;
+use esker_format::{DataType, Labels};
 use sqlparser::ast;
 
 use crate::{Error, Result};
@@ -13,10 +13,23 @@ pub(crate) fn convert(name: &ast::DataType) -> Result<DataType> {
     Ok(if has_digits { &text } else { without_length }.parse()?)
 }
 
+/// The labels behind the name of an enum, as in `enum('red', 'green')`.
+pub(crate) fn labels(name: &ast::DataType) -> Result<Option<Labels>> {
+    let ast::DataType::Enum(members, _) = name else { return Ok(None) };
+    let label = |member: &ast::EnumMember| match member {
+        ast::EnumMember::Name(label) => Ok(label.clone()),
+        ast::EnumMember::NamedValue(..) => {
+            Err(Error::invalid(format!("{name}: a label of an enum has no number")))
+        }
+    };
+    let labels = members.iter().map(label).collect::<Result<Vec<_>>>()?;
+    Ok(Some(Labels::new(labels)?))
+}
+
 /// The greatest length behind a name, as in `varchar(40)`.
 pub(crate) fn length(name: &ast::DataType, data_type: DataType) -> Result<Option<u32>> {
     let text = name.to_string();
-    if data_type.is_decimal() {
+    if data_type.is_decimal() || data_type == DataType::Enum {
         return Ok(None);
     }
     let Some((_, behind)) = text.split_once('(') else { return Ok(None) };

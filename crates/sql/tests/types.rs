@@ -1,9 +1,9 @@
-//! Decimals in SQL, from text to rows, whatever the encoding.
+//! Decimals and enums in SQL, from text to rows, whatever the encoding.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
 use esker_format::text::parse_value;
-use esker_format::{Batch, Schema, Value};
+use esker_format::{Batch, Labels, Schema, Value};
 use esker_query::testing::{Encoding, Layout, MemorySource};
 use esker_query::{Options, execute};
 use esker_vfs::Environment;
@@ -18,7 +18,12 @@ impl Table {
     fn new(fields: &[(&str, &str)], rows: &[&[&str]]) -> Self {
         let mut builder = Schema::builder();
         for (name, data_type) in fields {
+            let (data_type, labels) = match data_type.strip_prefix("enum:") {
+                Some(labels) => ("enum", Some(Labels::new(labels.split(',')).unwrap())),
+                None => (*data_type, None),
+            };
             builder = builder.nullable(*name, data_type.parse().unwrap());
+            builder = labels.map_or(builder.clone(), |labels| builder.labels(labels));
         }
         let schema = builder.build().unwrap();
         let mut batch = Batch::empty(&schema);
@@ -164,5 +169,55 @@ fn decimals_are_cast_both_ways() {
             "expected how many digits a decimal has, and how many of them behind the point, like \
           decimal(12,2), found decimal",
         ),
+    ]);
+}
+
+fn sizes() -> Table {
+    let rows: Vec<[&str; 3]> = (0..40)
+        .map(|i| [["small", "large", "medium", "null"][i % 4], "b", ["large", "x"][i % 2]])
+        .collect();
+    let rows: Vec<&[&str]> = rows.iter().map(<[&str; 3]>::as_slice).collect();
+    Table::new(
+        &[("size", "enum:small,medium,large"), ("other", "enum:b,small"), ("word", "text")],
+        &rows,
+    )
+}
+
+#[test]
+fn labels_have_their_declared_order() {
+    sizes().check(&[
+        (
+            "SELECT size, count(*) FROM t GROUP BY size ORDER BY size",
+            "null 10\nsmall 10\nmedium 10\nlarge 10",
+        ),
+        ("SELECT min(size), max(size) FROM t", "small large"),
+        ("SELECT count(*) FROM t WHERE size > 'small'", "20"),
+        ("SELECT count(*) FROM t WHERE 'medium' >= size", "20"),
+        ("SELECT count(*) FROM t WHERE size BETWEEN 'medium' AND 'large'", "20"),
+        ("SELECT count(*) FROM t WHERE size IN ('small', 'large') AND size <> 'large'", "10"),
+        ("SELECT size FROM t GROUP BY size HAVING size < 'large'", "small\nmedium"),
+        ("SELECT max(size) FROM t HAVING max(size) = 'large'", "large"),
+        (
+            "SELECT count(*) FROM t WHERE size > 'huge'",
+            "WHERE: size > 'huge': expected one of small, medium, large, found \"huge\"",
+        ),
+        ("SELECT count(*) FROM t WHERE size = 3", "WHERE: size = 3: cannot compare enum with i64"),
+    ]);
+}
+
+#[test]
+fn labels_are_text_where_text_is_wanted() {
+    sizes().check(&[
+        ("SELECT count(*) FROM t WHERE size LIKE '%m%'", "20"),
+        ("SELECT count(*) FROM t WHERE size = word", "0"),
+        ("SELECT count(*) FROM t WHERE size <> word", "30"),
+        ("SELECT count(*) FROM t WHERE size > other", "30"),
+        ("SELECT upper(size), length(size), size || '!' FROM t LIMIT 1", "SMALL 5 small!"),
+        (
+            "SELECT CAST(size AS text), coalesce(size, 'none') FROM t LIMIT 4",
+            "small small\nlarge large\nmedium medium\nnull none",
+        ),
+        ("SELECT CASE WHEN size > 'medium' THEN size ELSE other END FROM t LIMIT 2", "b\nlarge"),
+        ("SELECT typeof(size), size IS NULL FROM t LIMIT 1", "enum false"),
     ]);
 }

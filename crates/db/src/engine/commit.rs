@@ -291,13 +291,13 @@ pub(crate) fn fit_value(field: &esker_format::Field, value: &Value) -> Result<Va
     Ok(fit_reference(field, value.as_ref())?.to_owned())
 }
 
-fn fit_reference<'a>(field: &esker_format::Field, value: ValueRef<'a>) -> Result<ValueRef<'a>> {
+fn fit_reference<'a>(field: &'a esker_format::Field, value: ValueRef<'a>) -> Result<ValueRef<'a>> {
     esker_format::batch::check_value(field, value)?;
-    Ok(value.coerce(field.data_type)?)
+    Ok(field.coerce(value)?)
 }
 
 /// Fits a key to the key fields.
-pub(crate) fn fit_key<'a>(schema: &Schema, key: &'a [Value]) -> Result<Vec<ValueRef<'a>>> {
+pub(crate) fn fit_key<'a>(schema: &'a Schema, key: &'a [Value]) -> Result<Vec<ValueRef<'a>>> {
     let positions = schema.key_positions();
     if positions.is_empty() {
         return match key {

@@ -159,6 +159,14 @@ impl Checked<'_> {
     /// checked.
     fn check_lengths(&self, values: &VariableValues) -> Result<()> {
         let sixteen = matches!(self.field.data_type, DataType::Uuid | DataType::Ipv6);
+        if let Some(labels) = &self.field.labels {
+            let strange =
+                |row: &usize| !labels.has_value(values.get(*row)) && !self.column.is_null(*row);
+            let expected = labels.expected();
+            return (0..values.len()).find(strange).map_or(Ok(()), |row| {
+                Err(self.error_at(row, format_args!(": expected {expected}, found another value")))
+            });
+        }
         if !sixteen && self.field.length_max.is_none() {
             return Ok(());
         }

@@ -182,6 +182,9 @@ impl Schema {
         }
         let mut field = field.clone();
         field.initial = field.fit(&field.initial)?;
+        if let Some(DefaultValue::Literal(value)) = &field.default {
+            field.default = Some(DefaultValue::Literal(field.fit(value)?));
+        }
         field.id = FieldId(self.next_field);
         self.next_field += 1;
         self.fields.push(field);

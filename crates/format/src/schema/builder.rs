@@ -1,7 +1,7 @@
 //! Building a schema.
 
 use super::{Check, DefaultValue, Field, FieldId, PrimaryKey, Schema};
-use crate::{DataType, Error, Result};
+use crate::{DataType, Error, Labels, Result};
 
 /// Builds a [`Schema`].
 #[derive(Clone, Debug, Default)]
@@ -29,8 +29,12 @@ impl SchemaBuilder {
     #[allow(clippy::should_implement_trait, reason = "nothing is summed")]
     pub fn add(mut self, field: Field) -> Self {
         let id = FieldId(u16::try_from(self.fields.len() + 1).unwrap_or(u16::MAX));
+        let default = field.default.clone();
         self.fields.push(Field { id, ..field });
-        self
+        match default {
+            Some(default) => self.default_value(default),
+            None => self,
+        }
     }
 
     fn push(mut self, name: String, data_type: DataType, nullable: bool) -> Self {
@@ -52,6 +56,24 @@ impl SchemaBuilder {
     pub fn max_length(mut self, length: u32) -> Self {
         if let Some(field) = self.fields.last_mut() {
             field.length_max = Some(length);
+        }
+        self
+    }
+
+    /// Gives the field added last, an enum, its labels, in the order that they have.
+    ///
+    /// ```
+    /// use esker_format::{DataType, Labels, Schema};
+    ///
+    /// let labels = Labels::new(["small", "large"])?;
+    /// let schema = Schema::builder().field("size", DataType::Enum).labels(labels).build()?;
+    /// assert_eq!(schema.fields()[0].type_text(), "enum(small, large)");
+    /// # Ok::<(), esker_format::Error>(())
+    /// ```
+    #[must_use]
+    pub fn labels(mut self, labels: Labels) -> Self {
+        if let Some(field) = self.fields.last_mut() {
+            field.labels = Some(std::sync::Arc::new(labels));
         }
         self
     }

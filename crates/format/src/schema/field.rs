@@ -1,9 +1,12 @@
 //! One field of a table: its type, its limits, its default.
 
 use super::{FieldId, validate_name};
+use std::sync::Arc;
+
 use crate::codec::{Reader, Writer};
+use crate::labels::{Labels, label};
 use crate::row::{decode_value, encode_value};
-use crate::text::shown;
+use crate::text::{expected, shown};
 use crate::{DataType, Error, Result, Value, ValueRef};
 
 /// One field of a table.
@@ -19,6 +22,8 @@ pub struct Field {
     pub nullable: bool,
     /// The most characters of a text, or bytes of a byte string; `None` for no limit of its own.
     pub length_max: Option<u32>,
+    /// The labels of an enum; `None` for other types, and where any label may be: in results.
+    pub labels: Option<Arc<Labels>>,
     /// What a row gets that is written without a value for it; NULL without one.
     pub default: Option<DefaultValue>,
     /// The value of rows that are older than the field.
@@ -44,6 +49,8 @@ const DEFAULT_LITERAL: u8 = 2;
 const DEFAULT_COMPUTED: u8 = 3;
 /// The value of rows that are older than the field, when it is not NULL.
 const INITIAL: u8 = 4;
+/// The labels of an enum.
+const LABELS: u8 = 5;
 
 const NOW: u8 = 1;
 const UUID: u8 = 2;
@@ -52,8 +59,41 @@ impl Field {
     /// A field without limits and without a default.
     #[must_use]
     pub fn new(id: FieldId, name: String, data_type: DataType, nullable: bool) -> Self {
-        let (length_max, default) = (None, None);
-        Self { id, name, data_type, nullable, length_max, default, initial: Value::Null }
+        let (length_max, labels, default) = (None, None, None);
+        Self { id, name, data_type, nullable, length_max, labels, default, initial: Value::Null }
+    }
+
+    /// A value as the field stores it: as [`ValueRef::coerce`] does, and a text as the label that
+    /// it is. The value of an enum with other labels is taken by its label.
+    ///
+    /// # Errors
+    /// `InvalidInput` when it does not fit.
+    pub fn coerce<'a>(&'a self, value: ValueRef<'a>) -> Result<ValueRef<'a>> {
+        match (value, &self.labels) {
+            (ValueRef::Text(text), Some(labels)) => labels.expect(text),
+            (ValueRef::Enum(value), Some(labels)) => labels.expect(label(value)),
+            _ => value.coerce(self.data_type),
+        }
+    }
+
+    /// What a value looks like, for errors.
+    #[must_use]
+    pub fn expected(&self) -> String {
+        match &self.labels {
+            Some(labels) => labels.expected(),
+            None => expected(self.data_type),
+        }
+    }
+
+    /// Checks that a stored value is one of the labels.
+    pub(crate) fn check_label(&self, value: ValueRef<'_>) -> Result<()> {
+        match (value, &self.labels) {
+            (ValueRef::Enum(value), Some(labels)) if !labels.has_value(value) => {
+                let (name, label) = (&self.name, label(value));
+                Err(Error::corrupt(format!("field {name:?} has no label {label:?} there")))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Checks the length of a text or byte string; other values have none.
@@ -79,9 +119,10 @@ impl Field {
     /// The type with its limit, as schemas write it: `i64`, `text(40)`.
     #[must_use]
     pub fn type_text(&self) -> String {
-        match self.length_max {
-            Some(most) => format!("{}({most})", self.data_type),
-            None => self.data_type.to_string(),
+        match (self.length_max, &self.labels) {
+            (Some(most), _) => format!("{}({most})", self.data_type),
+            (_, Some(labels)) => format!("{}({labels})", self.data_type),
+            _ => self.data_type.to_string(),
         }
     }
 
@@ -107,6 +148,11 @@ impl Field {
         let mut properties = Vec::new();
         if let Some(most) = self.length_max {
             properties.push((LENGTH_MAX, most.to_le_bytes().to_vec()));
+        }
+        if let Some(labels) = &self.labels {
+            let mut out = Writer::new();
+            labels.encode(&mut out);
+            properties.push((LABELS, out.into_bytes()));
         }
         match &self.default {
             None => {}
@@ -138,7 +184,12 @@ impl Field {
                 });
             }
             INITIAL if self.initial.is_null() => self.initial = value(input)?,
-            LENGTH_MAX | DEFAULT_LITERAL | DEFAULT_COMPUTED | INITIAL => return Err(repeated()),
+            LABELS if self.labels.is_none() => {
+                self.labels = Some(Arc::new(Labels::decode(input)?));
+            }
+            LABELS | LENGTH_MAX | DEFAULT_LITERAL | DEFAULT_COMPUTED | INITIAL => {
+                return Err(repeated());
+            }
             other => return Err(Error::corrupt(format!("field property {other}"))),
         }
         Ok(())
@@ -170,12 +221,18 @@ impl Field {
     /// `InvalidInput` naming the field and what was expected.
     pub fn fit(&self, value: &Value) -> Result<Value> {
         crate::batch::check_value(self, value.as_ref())?;
-        Ok(value.as_ref().coerce(self.data_type)?.to_owned())
+        Ok(self.coerce(value.as_ref())?.to_owned())
     }
 
     pub(super) fn validate(&self) -> Result<()> {
         validate_name("field", &self.name)?;
         let limited = matches!(self.data_type, DataType::Text | DataType::Bytes);
+        if self.labels.is_some() != (self.data_type == DataType::Enum) {
+            let (name, found) = (&self.name, self.data_type);
+            return Err(Error::invalid(format!(
+                "field {name:?}: enums alone have labels, like enum(red, green), found {found}"
+            )));
+        }
         match self.length_max {
             Some(0) => Err(Error::invalid(format!(
                 "field {:?}: expected a length of at least 1, found 0",

@@ -69,6 +69,19 @@ impl Schema {
         SchemaBuilder::default()
     }
 
+    /// Nullable fields of some types, for rows that no table holds: they are called by their
+    /// numbers, and an enum may have any labels.
+    #[must_use]
+    pub fn of_types(types: &[DataType]) -> Self {
+        let field = |(i, data_type): (usize, &DataType)| {
+            let id = FieldId(u16::try_from(i + 1).unwrap_or(u16::MAX));
+            Field::new(id, format!("column {i}"), *data_type, true)
+        };
+        let fields = types.iter().enumerate().map(field).collect();
+        let (primary_key, checks, next_field) = (PrimaryKey::Generated, Vec::new(), u16::MAX);
+        Self { version: 1, fields, primary_key, checks, next_field }
+    }
+
     /// Counts changes; 1 for a new table.
     #[must_use]
     pub fn version(&self) -> u32 {

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use esker_format::{DataType, Value};
+use esker_format::{DataType, Labels, Value};
 
 use crate::model::{Aggregate, Function, Operator};
 use crate::predicate::Pattern;
@@ -14,6 +14,8 @@ pub(crate) struct Bound {
     pub(crate) node: Node,
     /// `None` for a NULL literal that no context has typed.
     pub(crate) data_type: Option<DataType>,
+    /// The labels of an enum, where they are known.
+    pub(crate) labels: Option<Arc<Labels>>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -109,16 +111,21 @@ pub(crate) struct BoundAggregate {
 
 impl Bound {
     pub(crate) fn new(node: Node, data_type: DataType) -> Self {
-        Self { node, data_type: Some(data_type) }
+        Self { node, data_type: Some(data_type), labels: None }
     }
 
     pub(crate) fn field(position: usize, data_type: DataType) -> Self {
         Self::new(Node::Field(position), data_type)
     }
 
+    /// The same, with the labels of its values.
+    pub(crate) fn with_labels(self, labels: Option<&Arc<Labels>>) -> Self {
+        Self { labels: labels.cloned(), ..self }
+    }
+
     pub(crate) fn literal(value: Value) -> Self {
         let data_type = literal_type(&value);
-        Self { node: Node::Literal(value), data_type }
+        Self { node: Node::Literal(value), data_type, labels: None }
     }
 
     /// The type; text for a NULL that nothing has typed.
@@ -224,6 +231,7 @@ fn literal_type(value: &Value) -> Option<DataType> {
         Value::Ipv4(_) => DataType::Ipv4,
         Value::Ipv6(_) => DataType::Ipv6,
         Value::Decimal(v) => DataType::Decimal { precision: v.precision(), scale: v.scale() },
+        Value::Enum(_) => DataType::Enum,
         Value::Date(_) => DataType::Date,
         Value::Timestamp(_) => DataType::Timestamp,
     })

@@ -178,6 +178,14 @@ fn negate(operands: Vec<Bound>) -> Result<Bound> {
     Ok(Bound::new(Node::Negate(Box::new(operand)), data_type))
 }
 
+/// A label as the text it is; anything else as it is.
+pub(super) fn label_as_text(operand: Bound) -> Result<Bound> {
+    match operand.data_type {
+        Some(DataType::Enum) => as_text(operand, DataType::Text),
+        _ => Ok(operand),
+    }
+}
+
 /// Anything as the text that it is written as; bytes where `data_type` says so.
 pub(super) fn as_text(operand: Bound, data_type: DataType) -> Result<Bound> {
     match operand.data_type {
@@ -282,6 +290,7 @@ fn pattern(operator: Operator, operands: Vec<Bound>) -> Result<Bound> {
     let (Some(text), Some(pattern)) = (operands.next(), operands.next()) else {
         return Err(Error::invalid("expected a text and a pattern"));
     };
+    let text = label_as_text(text)?;
     expect(&text, "text", |t| t == DataType::Text)?;
     let escape = match operands.next().map(|e| e.node) {
         None | Some(Node::Literal(Value::Null)) => None,
@@ -297,9 +306,7 @@ fn pattern(operator: Operator, operands: Vec<Bound>) -> Result<Bound> {
             let text = typed(text, DataType::Text);
             Bound::new(Node::Like(Box::new(text), pattern), DataType::Bool)
         }
-        Node::Literal(Value::Null) => {
-            Bound { node: Node::Literal(Value::Null), data_type: Some(DataType::Bool) }
-        }
+        Node::Literal(Value::Null) => Bound::new(Node::Literal(Value::Null), DataType::Bool),
         _ => return Err(Error::invalid("a pattern must be a constant text")),
     };
     let negated = matches!(operator, Operator::NotLike | Operator::NotIlike);
@@ -355,6 +362,7 @@ fn cast(operand: Bound, to: DataType) -> Result<Bound> {
         _ if from == to => return Ok(operand),
         (Bytes, Uuid | Ipv6) | (Uuid | Ipv6, Bytes) | (Timestamp, Time) => true,
         (Bytes, _) | (_, Bytes) => from == Text,
+        (_, DataType::Enum) => false,
         (_, Text) | (Text, _) | (Date, Timestamp) | (Timestamp, Date) => true,
         (Bool, to) => to.is_integer(),
         (from, to) => from.is_numeric() && to.is_numeric(),

@@ -5,7 +5,7 @@ use esker_format::{DataType, Value};
 
 use super::bound::{Bound, Comparison, Node};
 use super::decimal;
-use super::expression::{arithmetic, as_text, compare, expect, to_common_type};
+use super::expression::{arithmetic, as_text, compare, expect, label_as_text, to_common_type};
 use super::typing::{convert, typed};
 use crate::exec::Unit;
 use crate::model::{Function, FunctionEntry, OperandKind, Operator, Outcome};
@@ -122,10 +122,12 @@ fn fit(kind: OperandKind, operand: Bound) -> Result<Bound> {
             convert(operand, I64)
         }
         OperandKind::Text => {
+            let operand = label_as_text(operand)?;
             expect(&operand, "text", |t| t == Text)?;
             Ok(typed(operand, Text))
         }
         OperandKind::TextOrBytes => {
+            let operand = label_as_text(operand)?;
             expect(&operand, "text or bytes", is_text)?;
             Ok(typed(operand, Text))
         }

@@ -207,7 +207,7 @@ fn distinct_stage(projection: &mut Projection) -> Result<Stage> {
     let keys = projection.outputs.clone();
     let place = |bound: &Bound| {
         let position = keys.iter().position(|key| key == bound)?;
-        Some(Bound::field(position, bound.data_type()))
+        Some(Bound::field(position, bound.data_type()).with_labels(bound.labels.as_ref()))
     };
     for key in &mut projection.order {
         key.bound = place(&key.bound).ok_or_else(|| {

@@ -1,7 +1,7 @@
 //! What names mean at a place in the query.
 
 use esker_format::decimal::DIGITS_MAX;
-use esker_format::{DataType, Schema};
+use esker_format::{DataType, Field, Schema};
 
 use super::bound::{Bound, BoundAggregate, Node};
 use super::expression::bind;
@@ -34,7 +34,10 @@ impl Scope for RowScope<'_> {
         let Expr::Field(name) = expr else { return Ok(None) };
         let Some(position) = position(self.schema, name) else { return Ok(None) };
         let field = self.schema.fields().get(position);
-        Ok(field.map(|field| Bound::field(position, field.data_type)))
+        let bound = |field: &Field| {
+            Bound::field(position, field.data_type).with_labels(field.labels.as_ref())
+        };
+        Ok(field.map(bound))
     }
 
     fn unknown_field(&self, name: &str) -> Error {
@@ -108,7 +111,8 @@ impl Scope for GroupScope<'_> {
 impl GroupScope<'_> {
     fn key(&self, bound: &Bound) -> Option<Bound> {
         let position = self.key_exprs.iter().position(|key| key == bound)?;
-        Some(Bound::field(position, bound.data_type()))
+        let field = Bound::field(position, bound.data_type());
+        Some(field.with_labels(bound.labels.as_ref()))
     }
 
     fn aggregate(
@@ -131,13 +135,18 @@ impl GroupScope<'_> {
             let name = function.name();
             return Err(Error::invalid(format!("DISTINCT works in count(x), not in {name}")));
         }
+        let labels = match (data_type, &operand) {
+            (DataType::Enum, Some(operand)) => operand.labels.clone(),
+            _ => None,
+        };
         let wanted = BoundAggregate { function, operand, distinct, data_type };
         let known = self.aggregates.iter().position(|a| *a == wanted);
         let index = known.unwrap_or(self.aggregates.len());
         if known.is_none() {
             self.aggregates.push(wanted);
         }
-        Ok(Bound::field(self.key_exprs.len() + index, data_type))
+        let field = Bound::field(self.key_exprs.len() + index, data_type);
+        Ok(field.with_labels(labels.as_ref()))
     }
 }
 

@@ -2,15 +2,16 @@
 
 use esker_format::calendar::DAY_US;
 use esker_format::text::parse_value;
-use esker_format::{DataType, Value};
+use esker_format::{DataType, Labels, Value};
 
 use super::bound::{Bound, Node};
 use super::decimal;
+use super::expression::label_as_text;
 use crate::{Error, Result};
 
 /// The type that values of both types can take, if there is one.
 pub(crate) fn common_type(a: Option<DataType>, b: Option<DataType>) -> Result<Option<DataType>> {
-    use DataType::{Date, F64, I64, Timestamp, U8, U16, U32, U64};
+    use DataType::{Date, F64, I64, Text, Timestamp, U8, U16, U32, U64};
     let (Some(left), Some(right)) = (a, b) else { return Ok(a.or(b)) };
     let unsigned = |t| matches!(t, U8 | U16 | U32 | U64);
     Ok(Some(match (left, right) {
@@ -24,6 +25,7 @@ pub(crate) fn common_type(a: Option<DataType>, b: Option<DataType>) -> Result<Op
             }
         }
         (Date, Timestamp) | (Timestamp, Date) => Timestamp,
+        (DataType::Enum, Text) | (Text, DataType::Enum) => Text,
         _ => return Err(Error::invalid(format!("{left} and {right} have no common type"))),
     }))
 }
@@ -34,9 +36,7 @@ pub(crate) fn convert(bound: Bound, to: DataType) -> Result<Bound> {
         return Ok(bound);
     }
     match bound.node {
-        Node::Literal(Value::Null) => {
-            Ok(Bound { node: Node::Literal(Value::Null), data_type: Some(to) })
-        }
+        Node::Literal(Value::Null) => Ok(Bound::new(Node::Literal(Value::Null), to)),
         Node::Literal(value) => Ok(Bound::new(Node::Literal(convert_literal(value, to)?), to)),
         _ => Ok(Bound::new(Node::Cast(Box::new(bound)), to)),
     }
@@ -66,6 +66,8 @@ fn convert_literal(value: Value, to: DataType) -> Result<Value> {
 /// A value for a field of type `to`: what was written stays what it is, or is refused.
 pub(crate) fn assign_literal(value: Value, to: DataType) -> Result<Value> {
     match value {
+        // Its field finds the label.
+        Value::Text(text) if to == DataType::Enum => Ok(Value::Text(text)),
         Value::Text(text) if is_written_as_text(to) && to != DataType::Bytes => {
             Ok(parse_value(&text, to)?)
         }
@@ -85,6 +87,7 @@ pub(crate) fn make_comparable(left: Bound, right: Bound) -> Result<(Bound, Bound
     };
     let constant = (left.as_literal().is_some(), right.as_literal().is_some());
     match (a, b) {
+        (DataType::Enum, _) | (_, DataType::Enum) => comparable_labels(left, right, constant),
         (a, b) if a.is_decimal() && b.is_float() && constant.0 => {
             Ok((convert(left, DataType::F64)?, right))
         }
@@ -98,6 +101,38 @@ pub(crate) fn make_comparable(left: Bound, right: Bound) -> Result<(Bound, Bound
         (Timestamp, Date) => Ok((left, convert(right, a)?)),
         _ => Err(Error::invalid(format!("cannot compare {a} with {b}"))),
     }
+}
+
+/// Labels of one field compare in their order with each other and with constants; others as text.
+fn comparable_labels(
+    left: Bound,
+    right: Bound,
+    (left_is_constant, right_is_constant): (bool, bool),
+) -> Result<(Bound, Bound)> {
+    let as_label = |constant: Bound, labels: &Labels| match constant.as_literal() {
+        Some(Value::Text(text)) => Ok(Bound::literal(labels.expect(text)?.to_owned())),
+        _ => Ok::<_, Error>(constant),
+    };
+    match (&left.labels, &right.labels) {
+        (Some(labels), None) if right_is_constant => {
+            let right = as_label(right, labels)?;
+            same_type(left, right)
+        }
+        (None, Some(labels)) if left_is_constant => {
+            let left = as_label(left, labels)?;
+            same_type(left, right)
+        }
+        (a, b) if left.data_type == right.data_type && a == b => Ok((left, right)),
+        _ => same_type(label_as_text(left)?, label_as_text(right)?),
+    }
+}
+
+fn same_type(left: Bound, right: Bound) -> Result<(Bound, Bound)> {
+    if left.data_type == right.data_type {
+        return Ok((left, right));
+    }
+    let (a, b) = (left.data_type(), right.data_type());
+    Err(Error::invalid(format!("cannot compare {a} with {b}")))
 }
 
 /// Gives an untyped NULL a type.

@@ -23,15 +23,10 @@ struct Batches {
 impl Materialised {
     /// `batches` are full but for the last and have columns of these types.
     pub(crate) fn new(types: &[DataType], batches: Vec<Batch>) -> Result<Self> {
-        let mut schema = Schema::builder();
-        for (i, data_type) in types.iter().enumerate() {
-            schema = schema.nullable(format!("column {i}"), *data_type);
-        }
-        if types.is_empty() {
-            schema = schema.nullable("none", DataType::Bool);
-        }
+        let types = if types.is_empty() { &[DataType::Bool] } else { types };
+        let schema = Schema::of_types(types);
         let row_count = batches.iter().map(Batch::len).sum();
-        Ok(Self { schema: schema.build()?, part: Batches { batches, row_count } })
+        Ok(Self { schema, part: Batches { batches, row_count } })
     }
 
     /// `batches` are full but for the last and have the columns of the schema.

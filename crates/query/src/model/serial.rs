@@ -21,6 +21,7 @@ pub(super) enum ValueForm {
     Uuid([u8; 16]),
     Ipv4(u32),
     Ipv6([u8; 16]),
+    Enum(Vec<u8>),
     Decimal(#[serde(with = "decimal_text")] Decimal),
 }
 
