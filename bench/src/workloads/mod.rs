@@ -9,6 +9,7 @@ pub(crate) mod insert_durable;
 pub(crate) mod load_csv;
 pub(crate) mod load_flights;
 pub(crate) mod open;
+pub(crate) mod prepared;
 pub(crate) mod scan;
 pub(crate) mod sizes;
 pub(crate) mod small_tables;

@@ -37,3 +37,8 @@ pub use esker_query::{Error, ErrorKind, Result};
 pub use prepared::Prepared;
 pub use run::{Outcome, Sql, run};
 pub use statement::{Statement, parse, parse_statement};
+
+/// The program in the guide is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/sql.md")]
+struct Guide;
