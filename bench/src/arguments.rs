@@ -3,22 +3,29 @@
 use std::path::PathBuf;
 
 use crate::Result;
-use crate::rows::{ROWS, Row};
+use crate::rows::Row;
 
 pub(crate) const USAGE: &str = "\
-usage: esker-bench engine [--rows N] [--runs N] [--only NAME,NAME] [--dir DIR] [--flights FILE]
+usage: esker-bench engine|load [--rows N] [--runs N] [--only NAME,NAME] [--dir DIR]
+                              [--flights FILE] [--bytes N]
 
-  --rows N        rows of the large tables; 10000000 unless given
+  --rows N        rows of the large tables; 10000000 unless given, 1000000 for load
   --runs N        how often each row is measured; 5 unless given
   --only NAMES    only these rows
   --dir DIR       where to make a directory for files, removed at the end; the system's
                   directory for temporary files unless given
+  --bytes N       what load reads with little memory, in bytes; 10000000000 unless given
   --flights FILE  the flights CSV, compressed by gzip; the one among the examples unless given";
 
 /// What to run.
 #[derive(Clone, Debug)]
 pub(crate) struct Arguments {
+    /// The rows of the table to choose from.
+    table: &'static [Row],
+    /// Rows of the large tables, and how many there are in a run that counts.
     pub(crate) rows: u64,
+    pub(crate) rows_wanted: u64,
+    pub(crate) load_bytes: u64,
     pub(crate) runs: usize,
     pub(crate) only: Vec<String>,
     pub(crate) dir: PathBuf,
@@ -26,10 +33,13 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    pub(crate) fn parse(words: &[String]) -> Result<Self> {
+    pub(crate) fn parse(table: &'static [Row], rows_wanted: u64, words: &[String]) -> Result<Self> {
         let flights = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/flights/flights.csv.gz");
         let mut arguments = Self {
-            rows: 10_000_000,
+            table,
+            rows: rows_wanted,
+            rows_wanted,
+            load_bytes: 10_000_000_000,
             runs: 5,
             only: Vec::new(),
             dir: std::env::temp_dir(),
@@ -42,6 +52,7 @@ impl Arguments {
             match word.as_str() {
                 "--rows" => arguments.rows = number()?.max(10_000),
                 "--runs" => arguments.runs = usize::try_from(number()?)?.max(1),
+                "--bytes" => arguments.load_bytes = number()?,
                 "--only" => arguments.only = value.split(',').map(str::to_owned).collect(),
                 "--dir" => arguments.dir = PathBuf::from(value),
                 "--flights" => arguments.flights = PathBuf::from(value),
@@ -49,8 +60,8 @@ impl Arguments {
             }
         }
         for name in &arguments.only {
-            if ROWS.iter().all(|row| row.name != name) {
-                let names: Vec<&str> = ROWS.iter().map(|row| row.name).collect();
+            if table.iter().all(|row| row.name != name) {
+                let names: Vec<&str> = table.iter().map(|row| row.name).collect();
                 return Err(format!("no row {name:?}; there are {}", names.join(", ")).into());
             }
         }
@@ -60,6 +71,6 @@ impl Arguments {
     /// The rows to run, in the order of the table.
     pub(crate) fn chosen(&self) -> impl Iterator<Item = &'static Row> {
         let wanted = |row: &&Row| self.only.is_empty() || self.only.iter().any(|n| n == row.name);
-        ROWS.iter().filter(wanted)
+        self.table.iter().filter(wanted)
     }
 }

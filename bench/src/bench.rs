@@ -20,6 +20,7 @@ pub(crate) const TABLE: &str = "kv";
 pub(crate) struct Bench {
     pub(crate) machine: Machine,
     pub(crate) rows: u64,
+    pub(crate) load_bytes: u64,
     pub(crate) flights: PathBuf,
     pub(crate) texts: Texts,
     pub(crate) flat: Option<Flat>,
@@ -43,6 +44,7 @@ impl Bench {
         Ok(Self {
             machine,
             rows: arguments.rows,
+            load_bytes: arguments.load_bytes,
             flights: arguments.flights.clone(),
             texts: Texts::new(),
             flat: None,

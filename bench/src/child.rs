@@ -19,6 +19,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         ["load", dir, csv] => load_and_wait(Path::new(dir), Path::new(csv)),
         ["make-tables", dir, count] => make_tables(Path::new(dir), count.parse()?),
         ["open-tables", dir, count] => open_tables(Path::new(dir), count.parse()?),
+        ["load-memory", dir, bytes] => crate::loading::memory_child(Path::new(dir), bytes.parse()?),
         _ => Err(format!("no such task: {words:?}").into()),
     }
 }

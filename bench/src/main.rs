@@ -1,5 +1,6 @@
-//! `esker-bench engine`: every speed and size that is asked of the engine, measured beside what
-//! the machine can do at best, with answers checked first.
+//! `esker-bench engine` and `esker-bench load`: every speed and size that is asked of the engine,
+//! and of what brings rows into it and out of it, measured beside what the machine can do at best,
+//! with answers checked first.
 //!
 //! | module | what it defines |
 //! |---|---|
@@ -8,6 +9,7 @@
 //! | `rows` | the rows of the table: names, figures asked for |
 //! | `bench` | what the workloads share: directory, limits, the large database |
 //! | `workloads` | one file a workload |
+//! | `loading` | the rows and workloads of `esker-bench load` |
 //! | `data`, `environment`, `process` | keys and texts; one core; memory and children |
 //! | `outcome`, `report` | what a run gave; the table at the end |
 #![forbid(unsafe_code)]
@@ -22,6 +24,7 @@ mod bench;
 mod child;
 mod data;
 mod environment;
+mod loading;
 mod machine;
 mod outcome;
 mod process;
@@ -47,14 +50,19 @@ fn main() -> ExitCode {
 
 fn run(arguments: &[String]) -> Result<()> {
     match arguments.split_first() {
-        Some((name, rest)) if name == "engine" => engine(&arguments::Arguments::parse(rest)?),
+        Some((name, rest)) if name == "engine" => {
+            measure(&arguments::Arguments::parse(rows::ROWS, 10_000_000, rest)?)
+        }
+        Some((name, rest)) if name == "load" => {
+            measure(&arguments::Arguments::parse(loading::ROWS, 1_000_000, rest)?)
+        }
         Some((name, rest)) if name == "child" => child::run(rest),
         _ => Err(arguments::USAGE.into()),
     }
 }
 
 /// Runs every chosen row in turn, as often as asked, and prints the table.
-fn engine(arguments: &arguments::Arguments) -> Result<()> {
+fn measure(arguments: &arguments::Arguments) -> Result<()> {
     let machine = machine::Machine::measure(&arguments.dir)?;
     machine.print();
     let mut bench = bench::Bench::new(arguments, machine)?;

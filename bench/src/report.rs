@@ -12,12 +12,14 @@ pub(crate) struct Report {
     rows: Vec<(&'static Row, Vec<Outcome>, Option<String>)>,
     runs: usize,
     row_count: u64,
+    rows_wanted: u64,
 }
 
 impl Report {
     pub(crate) fn new(rows: &[&'static Row], arguments: &Arguments) -> Self {
         let rows = rows.iter().map(|row| (*row, Vec::new(), None)).collect();
-        Self { rows, runs: arguments.runs, row_count: arguments.rows }
+        let Arguments { runs, rows: row_count, rows_wanted, .. } = *arguments;
+        Self { rows, runs, row_count, rows_wanted }
     }
 
     pub(crate) fn add(&mut self, name: &str, outcome: Outcome) {
@@ -57,7 +59,7 @@ impl Report {
         self.print_notes();
         println!();
         machine.print();
-        if self.row_count != 10_000_000 || self.runs < 5 {
+        if self.row_count != self.rows_wanted || self.runs < 5 {
             let (rows, runs) = (self.row_count, self.runs);
             println!("a shrunken run of {rows} rows, {runs} runs: no figure counts");
         }

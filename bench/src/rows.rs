@@ -20,7 +20,7 @@ pub(crate) struct Row {
     pub(crate) run: fn(&mut Bench) -> Result<Outcome>,
 }
 
-const fn row(
+pub(crate) const fn row(
     name: &'static str,
     asked: &'static [Asked],
     run: fn(&mut Bench) -> Result<Outcome>,
@@ -28,11 +28,16 @@ const fn row(
     Row { name, asked, once: false, run }
 }
 
-const fn once(row: Row) -> Row {
+pub(crate) const fn once(row: Row) -> Row {
     Row { once: true, ..row }
 }
 
-const fn ask(figure: &'static str, goal: Goal, unit: Unit, limit: &'static str) -> Asked {
+pub(crate) const fn ask(
+    figure: &'static str,
+    goal: Goal,
+    unit: Unit,
+    limit: &'static str,
+) -> Asked {
     Asked { figure, goal, unit, limit }
 }
 

@@ -34,6 +34,9 @@ pub(crate) enum Command {
     Info(InfoArguments),
     Check(CheckArguments),
     Quickstart(QuickstartArguments),
+    Completions(CompletionsArguments),
+    /// Write the manual page, for man(1)
+    Man,
 }
 
 /// Load files of CSV or JSON (plain, gzip or zstd) into a table: all rows or none
@@ -148,13 +151,16 @@ pub(crate) enum OnError {
     Skip,
 }
 
-/// Run one SQL statement: SELECT, INSERT, UPDATE, DELETE, CREATE TABLE or DROP TABLE
+/// Run SQL statements: those given, those on standard input, or, on a terminal, what is typed
+///
+/// SELECT, INSERT, UPDATE, DELETE, CREATE TABLE, DROP TABLE, TRUNCATE TABLE. Several stand with
+/// semicolons between them; each is all or nothing, and the first that fails ends the run.
 #[derive(Debug, Args)]
 pub(crate) struct SqlArguments {
     /// The directory of the database
     pub(crate) db: PathBuf,
-    /// The statement
-    pub(crate) statement: String,
+    /// The statements
+    pub(crate) statement: Option<String>,
     /// How to write the answer: a table on a terminal, else CSV, unless given
     #[arg(long, value_enum)]
     pub(crate) format: Option<Format>,
@@ -233,6 +239,14 @@ pub(crate) struct InfoArguments {
 pub(crate) struct CheckArguments {
     /// The directory of the database
     pub(crate) db: PathBuf,
+}
+
+/// Write what completes the program's commands in a shell
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArguments {
+    /// The shell
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
 }
 
 /// Load a year of flights and ask eight questions

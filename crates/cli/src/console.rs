@@ -10,4 +10,13 @@ pub struct Console<'a> {
     pub err: &'a mut dyn Write,
     /// Whether a person reads `out`: answers are tables then, unless told otherwise.
     pub is_terminal: bool,
+    /// How many columns and lines the terminal has, where there is one.
+    pub size: Option<(usize, usize)>,
+}
+
+impl Console<'_> {
+    /// How wide a table may be.
+    pub(crate) fn width(&self) -> Option<usize> {
+        self.size.map(|(columns, _)| columns)
+    }
 }

@@ -74,6 +74,14 @@ impl Failure {
         self
     }
 
+    /// The same failure of a statement, with the place in it that it is about.
+    pub(crate) fn in_statement(self, statement: &str) -> Self {
+        match esker_sql::place(statement, &self.message) {
+            Some(excerpt) if self.excerpt.is_none() => self.at(excerpt),
+            _ => self,
+        }
+    }
+
     /// The same failure with the place that it is about.
     pub(crate) fn at(mut self, excerpt: Excerpt) -> Self {
         self.excerpt = Some(Box::new(excerpt));

@@ -21,7 +21,8 @@ pub(crate) fn run(arguments: &GetArguments, console: &mut Console<'_>) -> Result
     if let Some(format) = arguments.format {
         let columns = fields.iter().map(|f| (f.name.as_str(), f.data_type)).collect();
         let row = row.values().iter().map(Value::as_ref).collect();
-        output::write(console.out, Answer { columns, rows: std::iter::once(row) }, format)?;
+        let (answer, width) = (Answer { columns, rows: std::iter::once(row) }, console.width());
+        output::write(console.out, answer, format, width)?;
         return Ok(());
     }
     let width = fields.iter().map(|f| f.name.chars().count()).max().unwrap_or(0);

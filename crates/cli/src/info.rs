@@ -17,7 +17,10 @@ pub(crate) fn run(arguments: &InfoArguments, console: &mut Console<'_>) -> Resul
     let info = database.info();
     match &arguments.table {
         Some(name) => show_table(&database, &info, name, console),
-        None => show_database(&arguments.db, &info, console),
+        None => {
+            show_tables(&info, console)?;
+            show_figures(&arguments.db, &info, console)
+        }
     }
 }
 
@@ -32,7 +35,7 @@ fn files(dir: &Path) -> Result<String> {
     Ok(format!("{}, {}", units::count(names.len() as u64), units::bytes(bytes)))
 }
 
-fn show_database(dir: &Path, info: &Info, console: &mut Console<'_>) -> Result<()> {
+pub(crate) fn show_tables(info: &Info, console: &mut Console<'_>) -> Result<()> {
     if info.tables.is_empty() {
         writeln!(console.out, "no tables")?;
     } else {
@@ -52,6 +55,10 @@ fn show_database(dir: &Path, info: &Info, console: &mut Console<'_>) -> Result<(
         table.column_iter_mut().skip(1).for_each(|c| c.set_cell_alignment(CellAlignment::Right));
         writeln!(console.out, "{table}")?;
     }
+    Ok(())
+}
+
+fn show_figures(dir: &Path, info: &Info, console: &mut Console<'_>) -> Result<()> {
     let memory = &info.memory;
     let parts = [
         ("files", files(dir)?),
@@ -68,7 +75,7 @@ fn show_database(dir: &Path, info: &Info, console: &mut Console<'_>) -> Result<(
     Ok(())
 }
 
-fn show_table(
+pub(crate) fn show_table(
     database: &Database,
     info: &Info,
     name: &str,

@@ -4,10 +4,11 @@
 //! |---|---|
 //! | `arguments` | what can be given on the command line |
 //! | `load`, `export` | `esker load DB TABLE FILE…`, `esker export DB TABLE` |
-//! | `sql` | `esker sql DB "SELECT …"` |
+//! | `sql`, `shell` | `esker sql DB "SELECT …"`, `esker sql DB` |
 //! | `get` | `esker get DB TABLE KEY…` |
 //! | `rows` | `esker insert DB TABLE ROW`, `put`, and `delete DB TABLE KEY…` |
 //! | `info`, `check` | `esker info DB [TABLE]`, `esker check DB` |
+//! | `manual` | `esker completions SHELL`, `esker man` |
 //! | `quickstart` | `esker quickstart [DIR]` |
 //! | `output` | answers as a table, CSV or JSON |
 //! | `failure` | errors and exit codes |
@@ -21,9 +22,11 @@ mod failure;
 mod get;
 mod info;
 mod load;
+mod manual;
 mod output;
 mod quickstart;
 mod rows;
+mod shell;
 mod sql;
 mod units;
 
@@ -73,6 +76,8 @@ fn run_command(command: &Command, console: &mut Console<'_>) -> failure::Result<
         Command::Get(arguments) => get::run(arguments, console)?,
         Command::Info(arguments) => info::run(arguments, console)?,
         Command::Check(arguments) => return check::run(arguments, console),
+        Command::Completions(arguments) => manual::completions(arguments.shell, console)?,
+        Command::Man => manual::page(console)?,
         Command::Quickstart(arguments) => quickstart::run(arguments, console)?,
     }
     Ok(Status::Ok)

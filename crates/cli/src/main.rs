@@ -9,8 +9,12 @@ use esker_cli::{Console, Status};
 fn main() -> ExitCode {
     let (stdout, mut stderr) = (std::io::stdout(), std::io::stderr());
     let is_terminal = stdout.is_terminal();
+    let size = is_terminal.then(|| rustix::termios::tcgetwinsize(&stdout).ok()).flatten();
+    let size = size.map(|size| (usize::from(size.ws_col), usize::from(size.ws_row)));
+    // A terminal that does not know its size says zero.
+    let size = size.filter(|(columns, lines)| *columns > 0 && *lines > 0);
     let mut out = std::io::BufWriter::new(stdout.lock());
-    let mut console = Console { out: &mut out, err: &mut stderr, is_terminal };
+    let mut console = Console { out: &mut out, err: &mut stderr, is_terminal, size };
     let status = esker_cli::run(std::env::args_os(), &mut console);
     let status = match out.flush() {
         // Whoever read the output has seen enough.

@@ -1,6 +1,9 @@
 //! `esker sql DB "SELECT …"`, and the statements that change a database.
 
+use std::io::{IsTerminal, Read};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use esker::{ChangeOptions, Database, Options};
@@ -9,70 +12,135 @@ use esker_sql::{Outcome, Statement};
 
 use crate::arguments::{Format, SqlArguments};
 use crate::failure::{Failure, Result};
-use crate::{Console, output, units};
+use crate::{Console, output, shell, units};
 
 pub(crate) fn run(arguments: &SqlArguments, console: &mut Console<'_>) -> Result<()> {
-    match esker_sql::parse_statement(&arguments.statement)? {
-        Statement::Query(query) if arguments.explain => explain(&query, arguments, console),
-        Statement::Query(query) => answer(&query, arguments, console),
-        Statement::Explain(query) => explain(&query, arguments, console),
-        change => {
-            if arguments.explain {
-                return Err(Failure::usage("--explain is for SELECT"));
-            }
-            execute(&change, arguments, console)
+    let settings = Settings {
+        format: arguments.format,
+        timing: arguments.timing,
+        explain: arguments.explain,
+        dry_run: arguments.dry_run,
+    };
+    let text = match &arguments.statement {
+        Some(text) => text.clone(),
+        None if console.is_terminal && std::io::stdin().is_terminal() => {
+            return shell::run(&arguments.db, settings, console);
+        }
+        None => {
+            let mut text = String::new();
+            std::io::stdin().read_to_string(&mut text).map_err(|e| {
+                Failure::usage(format!("standard input: expected statements in UTF-8: {e}"))
+            })?;
+            text
+        }
+    };
+    let mut parsed = Vec::new();
+    for text in esker_sql::statements(&text) {
+        let statement = esker_sql::parse_statement(text);
+        parsed.push((text, statement.map_err(|e| Failure::from(e).in_statement(text))?));
+    }
+    if parsed.is_empty() {
+        return Err(Failure::usage("expected a statement, found none"));
+    }
+    let cancel = Arc::default();
+    let statements = parsed.iter().map(|(_, statement)| statement);
+    let database = open_for(&arguments.db, statements, &settings, cancel)?;
+    for (text, statement) in &parsed {
+        let done = settings.execute(&database, statement, console);
+        done.map_err(|failure| failure.in_statement(text))?;
+    }
+    database.close()?;
+    Ok(())
+}
+
+/// Opens a database so that some statements can be run.
+fn open_for<'a>(
+    dir: &Path,
+    statements: impl Iterator<Item = &'a Statement> + Clone,
+    settings: &Settings,
+    cancel: Arc<AtomicBool>,
+) -> Result<Database> {
+    let creates = |statement: &Statement| matches!(statement, Statement::CreateTable { .. });
+    let reads =
+        |statement: &Statement| matches!(statement, Statement::Query(_) | Statement::Explain(_));
+    let creates = statements.clone().any(creates) && !settings.dry_run;
+    let read_only = statements.clone().all(reads);
+    Ok(Options::new().create(creates).read_only(read_only).cancel(cancel).open(dir)?)
+}
+
+/// How statements are run and their answers shown.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) format: Option<Format>,
+    pub(crate) timing: bool,
+    pub(crate) explain: bool,
+    pub(crate) dry_run: bool,
+}
+
+impl Settings {
+    /// Runs a statement; shows what it answers and says what it did.
+    pub(crate) fn execute(
+        &self,
+        database: &Database,
+        statement: &Statement,
+        console: &mut Console<'_>,
+    ) -> Result<()> {
+        match statement {
+            Statement::Query(query) if self.explain => explain(database, query, console),
+            Statement::Explain(query) => explain(database, query, console),
+            Statement::Query(query) => self.answer(database, query, console),
+            _ if self.explain => Err(Failure::usage("--explain is for SELECT")),
+            change => self.change(database, change, console),
         }
     }
+
+    fn change(
+        &self,
+        database: &Database,
+        statement: &Statement,
+        console: &mut Console<'_>,
+    ) -> Result<()> {
+        let options = ChangeOptions { dry_run: self.dry_run, ..ChangeOptions::default() };
+        let outcome = esker_sql::run(database, statement, &options)?;
+        let (verbs, changed) = match outcome {
+            Outcome::Added(changed) => (("add", "added"), changed),
+            Outcome::Changed(changed) => (("change", "changed"), changed),
+            Outcome::Removed(changed) => (("remove", "removed"), changed),
+            Outcome::Done(done) => return Ok(writeln!(console.err, "{done}")?),
+            Outcome::Plan(plan) => return Ok(writeln!(console.out, "{}", plan.trim_end())?),
+            Outcome::Rows(_) | _ => return Ok(()),
+        };
+        if let Some(rows) = &changed.returning {
+            self.show(rows, console)?;
+        }
+        let rows = units::counted(changed.rows, "row");
+        match self.dry_run {
+            true => writeln!(console.err, "would {} {rows}", verbs.0)?,
+            false => writeln!(console.err, "{} {rows}", verbs.1)?,
+        }
+        Ok(())
+    }
+
+    fn show(&self, result: &QueryResult, console: &mut Console<'_>) -> Result<()> {
+        let default = if console.is_terminal { Format::Table } else { Format::Csv };
+        let (format, width) = (self.format.unwrap_or(default), console.width());
+        Ok(output::write_result(console.out, result, format, width)?)
+    }
+
+    fn answer(&self, database: &Database, query: &Query, console: &mut Console<'_>) -> Result<()> {
+        let result = database.query(query)?;
+        self.show(&result, console)?;
+        if self.timing {
+            console.out.flush()?;
+            writeln!(console.err, "{}", timing(&result))?;
+        }
+        Ok(())
+    }
 }
 
-fn explain(query: &Query, arguments: &SqlArguments, console: &mut Console<'_>) -> Result<()> {
-    let plan = open_to_read(&arguments.db)?.explain(query)?;
+fn explain(database: &Database, query: &Query, console: &mut Console<'_>) -> Result<()> {
+    let plan = database.explain(query)?;
     writeln!(console.out, "{}", plan.trim_end())?;
-    Ok(())
-}
-
-/// Runs a statement that changes the database; shows what it returns and says what it did.
-fn execute(
-    statement: &Statement,
-    arguments: &SqlArguments,
-    console: &mut Console<'_>,
-) -> Result<()> {
-    let creates = matches!(statement, Statement::CreateTable { .. }) && !arguments.dry_run;
-    let database = Options::new().create(creates).open(&arguments.db)?;
-    let options = ChangeOptions { dry_run: arguments.dry_run, ..ChangeOptions::default() };
-    let outcome = esker_sql::run(&database, statement, &options)?;
-    database.close()?;
-    let (verbs, changed) = match outcome {
-        Outcome::Added(changed) => (("add", "added"), changed),
-        Outcome::Changed(changed) => (("change", "changed"), changed),
-        Outcome::Removed(changed) => (("remove", "removed"), changed),
-        Outcome::Done(done) => return Ok(writeln!(console.err, "{done}")?),
-        Outcome::Plan(plan) => return Ok(writeln!(console.out, "{}", plan.trim_end())?),
-        Outcome::Rows(_) | _ => return Ok(()),
-    };
-    if let Some(rows) = &changed.returning {
-        show(rows, arguments, console)?;
-    }
-    let rows = units::counted(changed.rows, "row");
-    match arguments.dry_run {
-        true => writeln!(console.err, "would {} {rows}", verbs.0)?,
-        false => writeln!(console.err, "{} {rows}", verbs.1)?,
-    }
-    Ok(())
-}
-
-fn show(result: &QueryResult, arguments: &SqlArguments, console: &mut Console<'_>) -> Result<()> {
-    let default = if console.is_terminal { Format::Table } else { Format::Csv };
-    Ok(output::write_result(console.out, result, arguments.format.unwrap_or(default))?)
-}
-
-fn answer(query: &Query, arguments: &SqlArguments, console: &mut Console<'_>) -> Result<()> {
-    let result = open_to_read(&arguments.db)?.query(query)?;
-    show(&result, arguments, console)?;
-    if arguments.timing {
-        console.out.flush()?;
-        writeln!(console.err, "{}", timing(&result))?;
-    }
     Ok(())
 }
 

@@ -265,6 +265,8 @@ impl Engine {
 
     /// Limits of queries.
     pub(crate) fn query_options(&self) -> esker_query::Options {
-        esker_query::Options::new(&self.environment)
+        let mut options = esker_query::Options::new(&self.environment);
+        options.cancel = Arc::clone(&self.options.cancel);
+        options
     }
 }

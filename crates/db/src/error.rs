@@ -23,6 +23,8 @@ pub enum ErrorKind {
     NoSpace,
     /// Memory would pass its limit: the message has the number needed.
     OverBudget,
+    /// The query was cancelled: see [`Options::cancel`](crate::Options::cancel).
+    Cancelled,
     /// A file is damaged; the message names it and the offset. Restore it from a backup.
     Corrupt,
     /// A write or a sync failed earlier: reads go on, writes need the database to be opened again.
@@ -158,6 +160,7 @@ impl From<esker_query::Error> for Error {
         let kind = match e.kind() {
             K::Corrupt => ErrorKind::Corrupt,
             K::OverBudget => ErrorKind::OverBudget,
+            K::Cancelled => ErrorKind::Cancelled,
             K::Io => ErrorKind::Io,
             _ => ErrorKind::InvalidInput,
         };

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use esker_table::segment::SegmentFiles;
@@ -41,6 +42,7 @@ pub struct Options {
     pub(crate) background: bool,
     pub(crate) column_bytes_max: u64,
     pub(crate) paranoid: bool,
+    pub(crate) cancel: Arc<AtomicBool>,
 }
 
 impl Default for Options {
@@ -61,6 +63,7 @@ impl Default for Options {
             background: true,
             column_bytes_max: esker_table::rewrite::COLUMN_BYTES_MAX,
             paranoid: false,
+            cancel: Arc::default(),
         }
     }
 }
@@ -182,6 +185,14 @@ impl Options {
     }
 
     /// The segment files of a database opened so.
+    /// While `flag` is set, queries of the database end with `Cancelled`, soon after they notice;
+    /// writes do not. Whoever sets it clears it before the next query.
+    #[must_use]
+    pub fn cancel(mut self, flag: Arc<AtomicBool>) -> Self {
+        self.cancel = flag;
+        self
+    }
+
     pub(crate) fn segment_files(
         &self,
         environment: &Environment,

@@ -39,6 +39,21 @@ impl VariableValues {
         true
     }
 
+    /// The length of the longest value, in bytes.
+    #[must_use]
+    pub fn longest(&self) -> usize {
+        self.longest_from(0)
+    }
+
+    /// The same of the values from `first` on.
+    #[must_use]
+    pub fn longest_from(&self, first: usize) -> usize {
+        let starts = self.offsets.get(first..).unwrap_or_default();
+        let ends = starts.get(1..).unwrap_or_default();
+        let lengths = starts.iter().zip(ends).map(|(start, end)| end.wrapping_sub(*start));
+        lengths.fold(0, u32::max) as usize
+    }
+
     /// Value `i`; empty past the end.
     #[must_use]
     pub fn get(&self, i: usize) -> &[u8] {

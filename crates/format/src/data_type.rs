@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use crate::codec::{Reader, Writer};
 use crate::decimal::{DIGITS_MAX, WORD_DIGITS_MAX};
+use crate::suggest::near_or_all;
 use crate::{Error, ErrorKind, Result};
 
 /// The type of a field.
@@ -323,8 +324,8 @@ impl FromStr for DataType {
         own.or_else(|| Self::from_alias(&name.to_ascii_lowercase())).ok_or_else(|| {
             let mut names: Vec<_> = Self::ALL.iter().map(|t| t.name()).collect();
             names.dedup();
-            let known = names.join(", ");
-            Error::new(ErrorKind::InvalidInput, format!("unknown type {name:?}; known: {known}"))
+            let known = near_or_all(name, "known", names);
+            Error::new(ErrorKind::InvalidInput, format!("unknown type {name:?}{known}"))
         })
     }
 }

@@ -27,6 +27,22 @@ pub fn did_you_mean<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) ->
     nearest(name, names).map_or_else(String::new, |near| format!("; did you mean {near:?}?"))
 }
 
+/// The same, or all names there are when none is near: `; fields: a, b`, `; fields: none`.
+#[must_use]
+pub fn near_or_all<'a>(
+    name: &str,
+    what: &str,
+    names: impl IntoIterator<Item = &'a str> + Clone,
+) -> String {
+    let near = did_you_mean(name, names.clone());
+    if !near.is_empty() {
+        return near;
+    }
+    let names: Vec<&str> = names.into_iter().collect();
+    let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+    format!("; {what}: {known}")
+}
+
 /// How many letters have to be added, dropped, replaced or exchanged with their neighbour to make
 /// one word of the other; `None` when more than `most`.
 fn distance(a: &[char], b: &[char], most: usize) -> Option<usize> {

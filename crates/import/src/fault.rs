@@ -1,6 +1,6 @@
 //! What is wrong with a record, in words.
 
-use esker_format::suggest::did_you_mean;
+use esker_format::suggest::near_or_all;
 use esker_format::text::shown;
 
 use crate::chunk::Layout;
@@ -15,12 +15,7 @@ pub(crate) fn fault_error(layout: &Layout, bytes: &[u8], fault: Fault) -> Error 
             let name = bytes.get(fault.position..fault.position + length).unwrap_or_default();
             let name = crate::json::unescaped(name.get(1..length - 1).unwrap_or_default());
             let name = String::from_utf8_lossy(&name.unwrap_or_default()).into_owned();
-            let near = did_you_mean(&name, names());
-            let near = if near.is_empty() {
-                format!("; the fields are {}", names().collect::<Vec<_>>().join(", "))
-            } else {
-                near
-            };
+            let near = near_or_all(&name, "fields", names());
             let message = format!("unknown field {}{near}", shown(name.as_bytes()));
             Error::data(message).at(bytes, fault.position, length).with_note(&layout.note)
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use esker_format::suggest::did_you_mean;
+use esker_format::suggest::near_or_all;
 use esker_format::text::{self, shown};
 use esker_format::{Excerpt, Field, Schema, Value};
 
@@ -64,7 +64,7 @@ fn field<'a>(
     let name = String::from_utf8_lossy(&plain);
     let fields = schema.fields();
     fields.iter().find(|field| field.name == name).ok_or_else(|| {
-        let near = did_you_mean(&name, fields.iter().map(|field| field.name.as_str()));
+        let near = near_or_all(&name, "fields", fields.iter().map(|field| field.name.as_str()));
         format!("unknown field {name:?}{near}")
     })
 }

@@ -9,7 +9,7 @@
 
 use std::fmt::Write;
 
-use esker_format::{DataType, Field, Labels, Schema};
+use esker_format::{DataType, Excerpt, Field, Labels, Schema};
 
 use crate::{Error, Result};
 
@@ -128,7 +128,10 @@ impl<'a> Parser<'a> {
         } else {
             format!("character {character}")
         };
-        Error::options(format!("schema, {place}: {message}"))
+        let error = Error::options(format!("schema, {place}: {message}"));
+        let length = self.text.get(position..).unwrap_or_default();
+        let length = length.find(|c| !is_word(c)).unwrap_or(length.len());
+        error.with_excerpt(Excerpt::of(self.text.as_bytes(), position, length))
     }
 
     fn unexpected(&mut self, expected: &str) -> Error {

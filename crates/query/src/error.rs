@@ -15,6 +15,8 @@ pub enum ErrorKind {
     OutOfRange,
     /// The query needs more memory than its budget: the message has the number needed.
     OverBudget,
+    /// Somebody has asked for the query to end.
+    Cancelled,
     /// Stored bytes are damaged.
     Corrupt,
     /// The machine could not read: a device or file-system error.

@@ -1,9 +1,12 @@
 //! What a query runs with.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use esker_format::Value;
 use esker_vfs::{Clock, Environment, Tasks};
+
+use crate::{Error, ErrorKind, Result};
 
 /// The machine a query runs on, and how much of it.
 #[derive(Clone, Debug)]
@@ -17,6 +20,8 @@ pub struct Options {
     pub memory_budget_bytes: usize,
     /// What the statement is given.
     pub inputs: Inputs,
+    /// Ends the query with [`crate::ErrorKind::Cancelled`] soon after it is set.
+    pub cancel: Arc<AtomicBool>,
 }
 
 /// What a statement is given when it runs, apart from its text.
@@ -29,6 +34,14 @@ pub struct Inputs {
 }
 
 impl Options {
+    /// Fails once the query is to end.
+    pub(crate) fn refuse_cancelled(&self) -> Result<()> {
+        match self.cancel.load(Ordering::Relaxed) {
+            true => Err(Error::new(ErrorKind::Cancelled, "the statement was cancelled")),
+            false => Ok(()),
+        }
+    }
+
     /// The budget of [`Options::new`]: 1 GiB.
     pub const MEMORY_BUDGET_BYTES: usize = 1 << 30;
 
@@ -40,6 +53,7 @@ impl Options {
             clock: Arc::clone(&environment.clock),
             memory_budget_bytes: Self::MEMORY_BUDGET_BYTES,
             inputs: Inputs { now_us: environment.clock.wall_us(), parameters: Arc::default() },
+            cancel: Arc::default(),
         }
     }
 }

@@ -24,8 +24,10 @@ mod expression;
 mod interval;
 mod literal;
 mod parameter;
+mod place;
 mod prepared;
 mod run;
+mod script;
 mod select;
 mod statement;
 mod table;
@@ -34,8 +36,10 @@ mod tests;
 mod type_name;
 
 pub use esker_query::{Error, ErrorKind, Result};
+pub use place::place;
 pub use prepared::Prepared;
 pub use run::{Outcome, Sql, run};
+pub use script::{is_complete, statements};
 pub use statement::{Statement, parse, parse_statement};
 
 /// The program in the guide is a test.

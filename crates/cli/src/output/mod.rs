@@ -17,23 +17,29 @@ pub(crate) struct Answer<'a, R> {
     pub(crate) rows: R,
 }
 
-/// Writes the answer of a query.
+/// Writes the answer of a query; a table at most so wide.
 pub(crate) fn write_result(
     out: &mut dyn Write,
     result: &QueryResult,
     format: Format,
+    width: Option<usize>,
 ) -> Result<()> {
     let columns = result.columns.iter().map(|c| (c.name.as_str(), c.data_type)).collect();
-    write(out, Answer { columns, rows: result.rows() }, format)
+    write(out, Answer { columns, rows: result.rows() }, format, width)
 }
 
 /// Writes any answer.
-pub(crate) fn write<'v, R>(out: &mut dyn Write, answer: Answer<'_, R>, format: Format) -> Result<()>
+pub(crate) fn write<'v, R>(
+    out: &mut dyn Write,
+    answer: Answer<'_, R>,
+    format: Format,
+    width: Option<usize>,
+) -> Result<()>
 where
     R: Iterator<Item = Vec<ValueRef<'v>>>,
 {
     match format {
-        Format::Table => table::write(out, answer),
+        Format::Table => table::write(out, answer, width),
         Format::Csv => csv::write(out, answer),
         Format::Json => json::write(out, answer),
     }

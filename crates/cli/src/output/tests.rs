@@ -17,7 +17,7 @@ fn written(format: Format) -> String {
         vec![ValueRef::Text(""), ValueRef::Null, ValueRef::Float(f64::NAN), ValueRef::Null],
     ];
     let mut out = Vec::new();
-    write(&mut out, Answer { columns, rows: rows.into_iter() }, format).unwrap();
+    write(&mut out, Answer { columns, rows: rows.into_iter() }, format, None).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -37,7 +37,7 @@ fn as_json() {
     assert_eq!(written(Format::Json), wanted);
     let mut out = Vec::new();
     let empty = Answer { columns: vec![("a", DataType::I64)], rows: std::iter::empty() };
-    write(&mut out, empty, Format::Json).unwrap();
+    write(&mut out, empty, Format::Json, None).unwrap();
     assert_eq!(out, b"[]\n");
 }
 
@@ -54,7 +54,30 @@ fn long_tables_end_with_how_much_is_left_out() {
     let mut out = Vec::new();
     let rows = (0..1_002).map(|n| vec![ValueRef::Int(n)]);
     let answer = Answer { columns: vec![("n", DataType::I64)], rows };
-    write(&mut out, answer, Format::Table).unwrap();
+    write(&mut out, answer, Format::Table, None).unwrap();
     let text = String::from_utf8(out).unwrap();
     assert!(text.ends_with("… and 2 rows more: --format csv or json shows all\n"), "{text}");
+}
+
+#[test]
+fn tables_fit_the_terminal() {
+    let columns = vec![("id", DataType::I64), ("text", DataType::Text), ("more", DataType::Text)];
+    let rows = || {
+        let row = |n| vec![ValueRef::Int(n), ValueRef::Text("a long text, \u{e9}"), ValueRef::Null];
+        (0..3).map(row)
+    };
+    let shown = |width| {
+        let mut out = Vec::new();
+        let answer = Answer { columns: columns.clone(), rows: rows() };
+        write(&mut out, answer, Format::Table, Some(width)).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    assert!(shown(80).contains("a long text, \u{e9}"));
+    for width in [10, 16, 20, 24, 28] {
+        let text = shown(width);
+        let wide = text.lines().take(5).map(|line| line.chars().count()).max();
+        assert!(wide <= Some(width), "{width}: {text}");
+        assert!(text.contains('\u{2026}'), "{text}");
+    }
+    assert!(shown(16).ends_with("\u{2026} and 1 column more: more\n"), "{}", shown(16));
 }

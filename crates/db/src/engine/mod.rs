@@ -28,6 +28,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use esker_arena::{Arena, ReaderRegistry};
+use esker_format::suggest::near_or_all;
 use esker_format::{Schema, TableId};
 use esker_log::sabotage::planted;
 use esker_table::segment::SegmentFiles;
@@ -117,12 +118,8 @@ fn in_doubt(commit: u64) -> Error {
 
 /// Says which tables there are.
 pub(crate) fn no_table(name: &str, names: &Names) -> Error {
-    let known: Vec<&str> = names.keys().map(String::as_str).collect();
-    let known = match known.as_slice() {
-        [] => "there are none".to_owned(),
-        known => format!("tables: {}", known.join(", ")),
-    };
-    Error::new(ErrorKind::NotFound, format!("no table {name:?}; {known}"))
+    let known = near_or_all(name, "tables", names.keys().map(String::as_str));
+    Error::new(ErrorKind::NotFound, format!("no table {name:?}{known}"))
 }
 
 impl Engine {

@@ -167,7 +167,9 @@ impl Checked<'_> {
                 Err(self.error_at(row, format_args!(": expected {expected}, found another value")))
             });
         }
-        if !sixteen && self.field.length_max.is_none() {
+        // Nothing has more characters than bytes.
+        let most = self.field.length_max.map_or(usize::MAX, |most| most as usize);
+        if !sixteen && values.longest() <= most {
             return Ok(());
         }
         for row in (0..values.len()).filter(|row| !self.column.is_null(*row)) {
@@ -185,12 +187,11 @@ impl Checked<'_> {
     fn check_offsets(&self, values: &VariableValues) -> Result<()> {
         let ends = values.offsets.get(1..).unwrap_or_default();
         let ranges = || values.offsets.iter().zip(ends);
-        let (falls, longest) = ranges().fold((false, 0), |(falls, longest), (start, end)| {
-            (falls | (end < start), longest.max(end.wrapping_sub(*start)))
-        });
+        let falls = ranges().fold(false, |falls, (start, end)| falls | (end < start));
+        let longest = values.longest();
         let heap = values.heap.len();
         let leaves = ends.last().is_some_and(|end| *end as usize > heap);
-        if !falls && !leaves && longest as usize <= VALUE_BYTES_MAX {
+        if !falls && !leaves && longest <= VALUE_BYTES_MAX {
             return Ok(());
         }
         for (row, (start, end)) in ranges().enumerate() {

@@ -5,6 +5,7 @@ mod builder;
 mod field;
 
 use crate::codec::{Reader, Writer};
+use crate::suggest::near_or_all;
 use crate::{DataType, Error, Result};
 pub use alteration::Alteration;
 pub use builder::SchemaBuilder;
@@ -161,8 +162,7 @@ impl Schema {
     #[must_use]
     pub fn unknown_field(&self, name: &str) -> Error {
         let names = self.fields.iter().map(|f| f.name.as_str()).filter(|n| *n != ROW_ID_NAME);
-        let names: Vec<_> = names.collect();
-        Error::invalid(format!("unknown field {name:?}; fields: {}", names.join(", ")))
+        Error::invalid(format!("unknown field {name:?}{}", near_or_all(name, "fields", names)))
     }
 
     /// The same with one more field, of row ids (u64), at the end: what statements read to find

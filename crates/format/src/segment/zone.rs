@@ -35,6 +35,9 @@ impl ZoneEntry {
         let null_count = column.nulls.as_ref().map_or(0, |nulls| {
             nulls.get(start..end).unwrap_or_default().iter().map(|b| u32::from(*b)).sum()
         });
+        if end > start && u32::try_from(end - start) == Ok(null_count) {
+            return Self { least: Value::Null, greatest: Some(Value::Null), null_count };
+        }
         let bounds = if null_count == 0 { fixed_bounds(column, start, end) } else { None };
         let (least, greatest) = bounds.unwrap_or_else(|| value_bounds(column, start, end));
         let least = shorten_least(least);

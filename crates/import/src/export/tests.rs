@@ -1,6 +1,6 @@
 use std::io::Cursor;
 
-use esker_format::{Schema, Value};
+use esker_format::{Decimal, Schema, Value};
 use esker_vfs::Environment;
 use proptest::prelude::*;
 
@@ -8,7 +8,8 @@ use super::*;
 use crate::{Error, ImportOptions, ImportReader, schema_text};
 
 const SCHEMA: &str = "a bool, b i8, c i16, d i32, e i64, f u8, g u16, h u32, i u64, j f32, k f64, \
-                      l text, m bytes, n date, o timestamp, p time, q uuid, r ipv4, s ipv6";
+                      l text, m bytes, n date, o timestamp, p time, q uuid, r ipv4, s ipv6, \
+                      t decimal(12,2), u decimal(38,10)";
 
 fn written(schema: &Schema, rows: &[Vec<Value>], format: Format, delimiter: u8) -> Vec<u8> {
     let mut batch = Batch::empty(schema);
@@ -35,6 +36,10 @@ fn read(schema: &Schema, text: Vec<u8>, format: Format, delimiter: u8) -> Vec<Ve
     });
     report.unwrap();
     rows
+}
+
+fn decimal(text: &str) -> Value {
+    Value::Decimal(Decimal::parse(text.as_bytes()).unwrap())
 }
 
 fn row() -> impl Strategy<Value = Vec<Value>> {
@@ -90,9 +95,11 @@ fn row() -> impl Strategy<Value = Vec<Value>> {
             Value::Uuid(o.5),
             Value::Ipv4(o.6),
             Value::Ipv6(o.7),
+            decimal(&format!("{}.{:02}", n.3, n.5 % 100)),
+            decimal(&format!("{}{}.{:010}", n.4, n.6, n.5)),
         ];
         for (position, value) in row.iter_mut().enumerate() {
-            if o.8 >> position & 1 == 1 && o.8 >> 20 & 1 == 1 {
+            if o.8 >> position & 1 == 1 && o.8 >> 30 & 1 == 1 {
                 *value = Value::Null;
             }
         }

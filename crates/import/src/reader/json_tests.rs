@@ -152,7 +152,7 @@ fn what_does_not_fit_is_named() {
         ),
         ("{\"id\":null}", "field \"id\": the field is declared not null, found null".into()),
         ("{\"id\":1,\"nmae\":1}", "unknown field \"nmae\"; did you mean \"name\"?".into()),
-        ("{\"id\":1,\"other\":1}", "unknown field \"other\"; the fields are id, name, ok".into()),
+        ("{\"id\":1,\"other\":1}", "unknown field \"other\"; fields: id, name, ok".into()),
         ("{\"id\":1,\"id\":2}", "field \"id\": the row has it twice".into()),
         ("{\"id\":1", "expected `,` or `}`, found the end of the line".into()),
         (

@@ -173,6 +173,7 @@ pub(crate) fn in_waves<T: Send>(
         let (wave, later) = rest.split_at_checked(wave_len).unwrap_or((rest, &[]));
         rest = later;
         wave_len = (wave_len * 2).min(wave_max);
+        options.refuse_cancelled()?;
         if let [only] = wave {
             if take(job(only)?)?.is_break() {
                 return Ok(());
@@ -183,7 +184,7 @@ pub(crate) fn in_waves<T: Send>(
             wave.iter().map(|_| Mutex::new(None)).collect();
         options.tasks.parallel(wave.len(), &|i| {
             if let (Some(morsel), Some(outcome)) = (wave.get(i), outcomes.get(i)) {
-                let done = job(morsel);
+                let done = options.refuse_cancelled().and_then(|()| job(morsel));
                 *outcome.lock().unwrap_or_else(PoisonError::into_inner) = Some(done);
             }
         });

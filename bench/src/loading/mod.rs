@@ -1,0 +1,51 @@
+//! `esker-bench load`: the figures asked of loading, exporting and single rows.
+//!
+//! | module | what it defines |
+//! |---|---|
+//! | `users`, `invoices` | the rows: their fields and texts |
+//! | `table` | what both are measured by |
+//! | `memory` | memory while loading |
+
+mod invoices;
+mod memory;
+mod table;
+mod users;
+
+use crate::Result;
+use crate::bench::Bench;
+use crate::outcome::Goal::{AtLeast, AtMost};
+use crate::outcome::Outcome;
+use crate::outcome::Unit::{Bytes, Microseconds, RowsPerSecond};
+use crate::rows::{Row, ask, once, row};
+pub(crate) use memory::child as memory_child;
+use table::Form;
+
+const DISK: &str = "(disk, bare)";
+const MIB: f64 = 1024.0 * 1024.0;
+
+/// Every row, in the order of the table. The prepared statements of SQL have their place at its
+/// end.
+pub(crate) const ROWS: &[Row] = &[
+    row("ndjson-users", &[ask("", AtLeast(0.9e6), RowsPerSecond, DISK)], ndjson_users),
+    row("ndjson-invoices", &[ask("", AtLeast(0.35e6), RowsPerSecond, DISK)], ndjson_invoices),
+    row("csv-invoices", &[ask("", AtLeast(0.7e6), RowsPerSecond, DISK)], csv_invoices),
+    row("export-users", &[ask("", AtLeast(1e6), RowsPerSecond, DISK)], export_users),
+    row("get-invoice", &[ask("warm", AtMost(10.0), Microseconds, "")], table::get_invoice),
+    once(row("memory", &[ask("peak", AtMost(640.0 * MIB), Bytes, "")], memory::run)),
+];
+
+fn ndjson_users(bench: &mut Bench) -> Result<Outcome> {
+    table::load(bench, &users::USERS, Form::Ndjson)
+}
+
+fn ndjson_invoices(bench: &mut Bench) -> Result<Outcome> {
+    table::load(bench, &invoices::INVOICES, Form::Ndjson)
+}
+
+fn csv_invoices(bench: &mut Bench) -> Result<Outcome> {
+    table::load(bench, &invoices::INVOICES, Form::Csv)
+}
+
+fn export_users(bench: &mut Bench) -> Result<Outcome> {
+    table::export(bench, &users::USERS)
+}

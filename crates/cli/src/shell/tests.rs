@@ -1,0 +1,80 @@
+use esker::{DataType, Options, Schema};
+
+use super::session::{Next, Session};
+use super::words::Words;
+use crate::Console;
+use crate::sql::Settings;
+
+fn session() -> Session {
+    let database = Options::new().memory().unwrap();
+    let schema = Schema::builder()
+        .field("id", DataType::I64)
+        .nullable("dep delay", DataType::I64)
+        .primary_key(["id"])
+        .build()
+        .unwrap();
+    database.create_table("flights", schema).unwrap();
+    let settings = Settings { format: None, timing: false, explain: false, dry_run: false };
+    Session::new(database, settings)
+}
+
+/// What a line shows, on both streams, and what comes next.
+fn take(session: &mut Session, line: &str) -> (String, String, Result<Next, String>) {
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let mut console =
+        Console { out: &mut out, err: &mut err, is_terminal: true, size: Some((80, 24)) };
+    let next = session.take(line, &mut console).map_err(|failure| failure.to_string());
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (text(out), text(err), next)
+}
+
+#[test]
+fn statements_and_commands() {
+    let mut session = session();
+    let (out, err, next) = take(&mut session, "INSERT INTO flights VALUES (1, 2), (3, NULL);");
+    assert_eq!((out.as_str(), err.as_str(), next), ("", "added 2 rows\n", Ok(Next::Line)));
+    let (out, _, _) = take(&mut session, "SELECT id FROM flights; SELECT count(*) FROM flights;");
+    assert!(out.contains("id") && out.contains("count(*)"), "{out}");
+    let (out, ..) = take(&mut session, "\\d");
+    assert!(out.contains("flights"), "{out}");
+    let (out, ..) = take(&mut session, "\\d flights;");
+    assert!(out.contains("id i64 not null"), "{out}");
+    let (out, ..) = take(&mut session, "\\timing");
+    assert_eq!(out, "timing is on\n");
+    let (_, err, _) = take(&mut session, "SELECT * FROM flights;");
+    assert!(err.starts_with("2 rows, 2 scanned, "), "{err}");
+    assert!(take(&mut session, "\\?").0.contains("\\timing"));
+    assert_eq!(take(&mut session, " \\q ").2, Ok(Next::End));
+    assert_eq!(take(&mut session, "").2, Ok(Next::Line));
+    let (_, _, next) = take(&mut session, "\\x");
+    assert_eq!(next.unwrap_err(), "\\x: no such command; \\? lists them");
+    assert!(take(&mut session, "\\d nothing").2.unwrap_err().contains("nothing"));
+}
+
+#[test]
+fn errors_show_the_place() {
+    let mut session = session();
+    let (_, _, next) = take(&mut session, "SELECT id,\n  idd FROM flights;");
+    let wanted = "SELECT: unknown field \"idd\"; did you mean \"id\"?\n    idd FROM flights\n    \
+                  ^^^";
+    assert_eq!(next.unwrap_err(), wanted);
+    let (_, _, next) = take(&mut session, "SELECT 1 FROM flihgts;");
+    let wanted = "no table \"flihgts\"; did you mean \"flights\"?\n  SELECT 1 FROM flihgts\n  \
+                  \u{20}             ^^^^^^^";
+    assert_eq!(next.unwrap_err(), wanted);
+    let (_, _, next) = take(&mut session, "SELECT FROM WHERE;");
+    assert!(next.unwrap_err().ends_with("^^^^^"));
+}
+
+#[test]
+fn words_are_completed() {
+    let mut words = Words::default();
+    ["flights", "from_city", "dep delay"].into_iter().for_each(|name| words.add(name));
+    assert_eq!(words.complete("select * fr", 11), (9, vec!["from_city".into(), "from".into()]));
+    let (start, found) = words.complete("SELECT * FR", 11);
+    assert_eq!((start, found), (9, vec!["from_city".to_owned(), "FROM".to_owned()]));
+    assert_eq!(words.complete("SELECT dep", 10).1, ["\"dep delay\""]);
+    assert!(words.complete("SELECT cou", 10).1.contains(&"count(".to_owned()));
+    assert_eq!(words.complete("SELECT ", 7), (7, Vec::new()));
+    assert_eq!(words.complete("x fli y", 5).1, ["flights"]);
+}

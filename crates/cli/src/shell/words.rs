@@ -1,0 +1,49 @@
+//! What a word may become.
+
+use std::collections::BTreeSet;
+
+use esker_query::model::{Aggregate, Function};
+
+const KEYWORDS: &str = "AND AS ASC BETWEEN BY CASE CAST CONFLICT CREATE DEFAULT DELETE DESC \
+DISTINCT DO DROP ELSE END EXISTS EXPLAIN FALSE FIRST FROM GROUP HAVING IF ILIKE IN INSERT INTO IS \
+KEY LAST LIKE LIMIT NOT NOTHING NULL NULLS OFFSET ON OR ORDER PRIMARY REPLACE RETURNING SELECT SET \
+TABLE THEN TRUE TRUNCATE UPDATE VALUES WHEN WHERE";
+
+/// Names, beside the words of SQL.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Words {
+    names: BTreeSet<String>,
+}
+
+impl Words {
+    pub(super) fn add(&mut self, name: &str) {
+        self.names.insert(name.to_owned());
+    }
+
+    /// Where the word starts that ends at `position`, and what it may become: names first. A name
+    /// that is no plain word is put in quotes.
+    pub(super) fn complete(&self, line: &str, position: usize) -> (usize, Vec<String>) {
+        let before = line.get(..position).unwrap_or(line);
+        let is_part = |c: char| c.is_alphanumeric() || c == '_';
+        let start = before.trim_end_matches(is_part).len();
+        let word = before.get(start..).unwrap_or_default();
+        if word.is_empty() {
+            return (start, Vec::new());
+        }
+        let wanted = word.to_lowercase();
+        let begins = |name: &&str| name.to_lowercase().starts_with(&wanted);
+        let names = self.names.iter().map(String::as_str).filter(begins).map(quoted);
+        let functions = Aggregate::ALL.into_iter().map(Aggregate::name).chain(Function::names());
+        let functions = functions.filter(begins).map(|name| format!("{name}("));
+        let upper = word.chars().all(char::is_uppercase);
+        let keywords = KEYWORDS.split(' ').filter(begins);
+        let keywords =
+            keywords.map(|word| if upper { word.to_owned() } else { word.to_lowercase() });
+        (start, names.chain(functions).chain(keywords).collect())
+    }
+}
+
+fn quoted(name: &str) -> String {
+    let plain = name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    if plain { name.to_owned() } else { format!("\"{}\"", name.replace('"', "\"\"")) }
+}

@@ -1,0 +1,75 @@
+//! Texts of several statements.
+
+use sqlparser::dialect::GenericDialect;
+use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
+
+/// The statements of a text, without the semicolons behind them and without empty ones. A text
+/// with a quote that is never closed is one statement, which is then refused.
+///
+/// ```
+/// let text = "SELECT ';' FROM t; -- a comment;\nDELETE FROM t;";
+/// assert_eq!(esker_sql::statements(text), ["SELECT ';' FROM t", "DELETE FROM t"]);
+/// ```
+#[must_use]
+pub fn statements(text: &str) -> Vec<&str> {
+    let Some(tokens) = tokens(text) else { return vec![text.trim()] };
+    let lines = Lines::of(text);
+    let (mut found, mut start, mut last) = (Vec::new(), None, 0);
+    for token in &tokens {
+        let is_end = token.token == Token::SemiColon;
+        if is_end || token.token == Token::EOF {
+            found.extend(start.take().and_then(|start| text.get(start..last)));
+        } else if !matches!(token.token, Token::Whitespace(_)) {
+            start = start.or_else(|| lines.offset(text, token.span.start));
+            last = lines.offset(text, token.span.end).unwrap_or(text.len());
+        }
+    }
+    found.extend(start.and_then(|start| text.get(start..last)));
+    found
+}
+
+/// Whether a text ends with a whole statement, and a semicolon behind it.
+#[must_use]
+pub fn is_complete(text: &str) -> bool {
+    let tokens = tokens(text).unwrap_or_default();
+    let blank = |token: &&TokenWithSpan| !matches!(token.token, Token::Whitespace(_) | Token::EOF);
+    tokens.iter().rfind(blank).is_some_and(|token| token.token == Token::SemiColon)
+}
+
+fn tokens(text: &str) -> Option<Vec<TokenWithSpan>> {
+    Tokenizer::new(&GenericDialect {}, text).tokenize_with_location().ok()
+}
+
+/// Where the lines of a text start.
+pub(crate) struct Lines(Vec<usize>);
+
+impl Lines {
+    pub(crate) fn of(text: &str) -> Self {
+        Self(std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect())
+    }
+
+    /// The byte at a line and a character, both counted from 1; the end when it lies behind.
+    pub(crate) fn offset(&self, text: &str, place: Location) -> Option<usize> {
+        let line = usize::try_from(place.line.checked_sub(1)?).ok()?;
+        let column = usize::try_from(place.column.checked_sub(1)?).ok()?;
+        let start = self.0.get(line).copied().unwrap_or(text.len());
+        let rest = text.get(start..)?;
+        Some(start + rest.char_indices().nth(column).map_or(rest.len(), |(at, _)| at))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_end_at_semicolons_outside_of_quotes() {
+        assert_eq!(statements("a"), ["a"]);
+        assert_eq!(statements(" a ; ;b\n;"), ["a", "b"]);
+        assert_eq!(statements("'é;' x;\"a;\" /* ; */ y"), ["'é;' x", "\"a;\" /* ; */ y"]);
+        assert!(statements(" ;; -- x\n").is_empty());
+        assert_eq!(statements("a; 'b"), ["a; 'b"]);
+        assert!(is_complete("a;") && is_complete("a; -- done") && is_complete("a;b; \n"));
+        assert!(!is_complete("a") && !is_complete("a;b") && !is_complete("';") && !is_complete(""));
+    }
+}
