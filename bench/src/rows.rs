@@ -63,16 +63,6 @@ pub(crate) const ROWS: &[Row] = &[
         w::insert_async::run,
     ),
     row(
-        "prepared-insert",
-        &[ask("", AtMost(3.0), Microseconds, "(one cache miss)")],
-        w::prepared::insert,
-    ),
-    row(
-        "prepared-get",
-        &[ask("", AtMost(2.0), Microseconds, "(3 dependent loads)")],
-        w::prepared::get,
-    ),
-    row(
         "insert-durable",
         &[ask("above a bare fsync", AtMost(10.0), Microseconds, "(a bare fsync)")],
         w::insert_durable::run,

@@ -17,20 +17,30 @@ use crate::outcome::Goal::{AtLeast, AtMost};
 use crate::outcome::Outcome;
 use crate::outcome::Unit::{Bytes, Microseconds, RowsPerSecond};
 use crate::rows::{Row, ask, once, row};
+use crate::workloads as w;
 pub(crate) use memory::child as memory_child;
 use table::Form;
 
 const DISK: &str = "(disk, bare)";
 const MIB: f64 = 1024.0 * 1024.0;
 
-/// Every row, in the order of the table. The prepared statements of SQL have their place at its
-/// end.
+/// Every row, in the order of the table.
 pub(crate) const ROWS: &[Row] = &[
     row("ndjson-users", &[ask("", AtLeast(0.9e6), RowsPerSecond, DISK)], ndjson_users),
     row("ndjson-invoices", &[ask("", AtLeast(0.35e6), RowsPerSecond, DISK)], ndjson_invoices),
     row("csv-invoices", &[ask("", AtLeast(0.7e6), RowsPerSecond, DISK)], csv_invoices),
     row("export-users", &[ask("", AtLeast(1e6), RowsPerSecond, DISK)], export_users),
     row("get-invoice", &[ask("warm", AtMost(10.0), Microseconds, "")], table::get_invoice),
+    row(
+        "prepared-insert",
+        &[ask("", AtMost(3.0), Microseconds, "(one cache miss)")],
+        w::prepared::insert,
+    ),
+    row(
+        "prepared-get",
+        &[ask("", AtMost(2.0), Microseconds, "(3 dependent loads)")],
+        w::prepared::get,
+    ),
     once(row("memory", &[ask("peak", AtMost(640.0 * MIB), Bytes, "")], memory::run)),
 ];
 
