@@ -12,6 +12,8 @@ use crate::{Result, Table};
 
 /// Rows gathered before they are committed together.
 const BATCH_ROWS: usize = 4_096;
+/// Bytes of a row that is a commit of its own.
+const OWN_COMMIT_BYTES: usize = 4 << 20;
 /// Bytes gathered before they are committed together, as the log holds them.
 const BATCH_BYTES: usize = 1 << 20;
 /// The most bytes of a row in the log beside its values: what it is a change of.
@@ -89,8 +91,12 @@ impl Appender {
             let value = row.get(*position).and_then(|v| v.as_ref().as_bytes());
             bytes += value.map_or(0, <[u8]>::len);
         }
+        if bytes > OWN_COMMIT_BYTES {
+            // A commit of its own, which need not go through the log.
+            self.commit()?;
+            return self.table.put_once(&self.current, row, true).map(drop);
+        }
         if self.bytes + bytes > PAYLOAD_BYTES_MAX {
-            // A row that is too large for a commit with others may still be one of its own.
             self.commit()?;
         }
         if self.memory_with(bytes) > self.held.bytes() {

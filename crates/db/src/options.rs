@@ -24,6 +24,9 @@ pub enum Durability {
     },
 }
 
+/// Bytes of values of a commit that goes through the log: a frame has at most 16 MiB.
+const COMMIT_BYTES_MAX: usize = 12 << 20;
+
 /// How to open or create a database.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -41,6 +44,7 @@ pub struct Options {
     pub(crate) create: bool,
     pub(crate) background: bool,
     pub(crate) column_bytes_max: u64,
+    pub(crate) commit_bytes_max: usize,
     pub(crate) paranoid: bool,
     pub(crate) cancel: Arc<AtomicBool>,
 }
@@ -62,6 +66,7 @@ impl Default for Options {
             create: true,
             background: true,
             column_bytes_max: esker_table::rewrite::COLUMN_BYTES_MAX,
+            commit_bytes_max: COMMIT_BYTES_MAX,
             paranoid: false,
             cancel: Arc::default(),
         }
@@ -130,6 +135,14 @@ impl Options {
     #[must_use]
     pub fn merge_share(mut self, percent: u32) -> Self {
         self.merge_share_percent = percent.clamp(1, 100);
+        self
+    }
+
+    /// The most bytes of values of a commit that goes through the log; larger ones become segments
+    /// first. For tests.
+    #[must_use]
+    pub fn commit_limit(mut self, bytes: usize) -> Self {
+        self.commit_bytes_max = bytes.clamp(1, COMMIT_BYTES_MAX);
         self
     }
 

@@ -94,30 +94,39 @@ impl Table {
     /// Adds a row; returns its row id, which is its key when the key is generated.
     ///
     /// # Errors
-    /// `AlreadyExists` when the key does, `InvalidInput` when a value does not fit its field.
-    /// Nothing is changed then; likewise below.
+    /// `AlreadyExists` when the key does, `InvalidInput` when a value does not fit its field,
+    /// `Conflict` when somebody was quicker while a row of more than 4 MiB was written. Nothing is
+    /// changed then; likewise below.
     pub fn insert(&self, row: &[Value]) -> Result<u64> {
         self.put(row, true)
     }
 
     fn put(&self, row: &[Value], must_be_new: bool) -> Result<u64> {
-        self.attempt(|current| {
-            let row = fit_row(&current.schema, row)?;
-            self.engine.test_rows(current, std::slice::from_ref(&row))?;
-            self.change(current, |writer, staged| {
-                let prepared = writer.prepare_put(&row, must_be_new)?;
-                let row_id = prepared.row_id;
-                staged.put(row, prepared);
-                Ok(row_id)
-            })
+        self.attempt(|current| self.put_once(current, row, must_be_new))
+    }
+
+    /// Likewise, for a row of one schema.
+    pub(crate) fn put_once(
+        &self,
+        current: &Current,
+        row: &[Value],
+        must_be_new: bool,
+    ) -> Result<u64> {
+        let row = fit_row(&current.schema, row)?;
+        self.engine.test_rows(current, std::slice::from_ref(&row))?;
+        self.change(current, |writer, staged| {
+            let prepared = writer.prepare_put(&row, must_be_new)?;
+            let row_id = prepared.row_id;
+            staged.put(row, prepared);
+            Ok(row_id)
         })
     }
 
     /// Adds rows, all or none.
     ///
     /// # Errors
-    /// As for [`Table::insert`]; the message says which row. `OverBudget` past 16 MiB: use
-    /// [`Table::load`].
+    /// As for [`Table::insert`]; the message says which row. Large ones need memory: `OverBudget`
+    /// when there is too little, where [`Table::load`] may do with less.
     pub fn insert_many(&self, rows: &[Vec<Value>]) -> Result<()> {
         self.put_many(rows, &OnConflict::Fail).map(drop)
     }
@@ -208,8 +217,8 @@ impl Table {
         current: &Current,
         stage: impl FnOnce(&mut esker_table::TableWriter, &mut Staged) -> Result<R>,
     ) -> Result<R> {
-        let (id, version) = (current.core.id(), current.schema.version());
-        self.engine.commit_rows(id, version, |catalogue, staged| {
+        let id = current.core.id();
+        self.engine.commit_rows(current, |catalogue, staged| {
             stage(&mut entry(catalogue, id)?.writer, staged)
         })
     }

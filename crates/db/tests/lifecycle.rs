@@ -120,16 +120,6 @@ fn a_small_memory_limit_seals_earlier_instead_of_refusing() {
     assert!(db.info().memory.total <= 16 << 20);
 }
 
-#[test]
-fn a_commit_of_more_rows_than_a_unit_holds_is_refused() {
-    let db = Options::new().memory().unwrap();
-    let table = db.create_table("numbers", numbers()).unwrap();
-    let rows: Vec<Vec<Value>> = (0..(1 << 22) + 1).map(|id| vec![Value::Uint(id)]).collect();
-    let e = table.insert_many(&rows).unwrap_err();
-    assert_eq!(e.kind(), ErrorKind::OverBudget, "{e}");
-    assert_eq!(table.count().unwrap(), 0);
-}
-
 /// Nobody seals then: a writer without memory waited for ever.
 #[test]
 fn a_writer_without_background_work_is_refused_and_does_not_wait() {
@@ -152,32 +142,6 @@ fn a_writer_without_background_work_is_refused_and_does_not_wait() {
     // Whoever asks for it seals, and then there is memory again.
     db.checkpoint().unwrap();
     table.insert_many(&rows(commits)).unwrap();
-}
-
-/// The same row was `InvalidInput` to an appender and `OverBudget` to an insert.
-#[test]
-fn a_row_too_large_for_a_commit_is_over_budget_however_it_comes() {
-    let dir = Directory::new("large-row");
-    let db = Options::new().open(&dir.0).unwrap();
-    let three = Schema::builder()
-        .field("a", DataType::Text)
-        .field("b", DataType::Text)
-        .field("c", DataType::Text);
-    let generated = db.create_table("generated", three.clone().build().unwrap()).unwrap();
-    let keyed = db.create_table("keyed", three.primary_key(["a"]).build().unwrap()).unwrap();
-    let row: Vec<Value> = (0..3).map(|_| Value::Text("x".repeat(6 << 20))).collect();
-    for table in [generated, keyed] {
-        let appended = || -> esker::Result<()> {
-            let mut appender = table.appender();
-            appender.append(&row)?;
-            appender.finish()
-        };
-        for e in [table.insert(&row).map(drop).unwrap_err(), appended().unwrap_err()] {
-            assert_eq!(e.kind(), ErrorKind::OverBudget, "{e}");
-        }
-        assert_eq!(table.count().unwrap(), 0);
-        table.insert(&["a".into(), "b".into(), "c".into()]).unwrap();
-    }
 }
 
 #[test]

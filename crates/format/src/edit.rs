@@ -127,8 +127,9 @@ pub enum Edit {
     CreateTable { table: TableId, name: String, schema: Schema },
     /// A table is gone, with all it held.
     DropTable { table: TableId },
-    /// A bulk load: these segments are rows of the table from this commit on.
-    Load { table: TableId, segments: Vec<SegmentEntry>, next_row_id: u64 },
+    /// A bulk load, or a commit too large for a frame: these segments are rows of the table from
+    /// this commit on, and older versions of some rows are dead.
+    Load { table: TableId, segments: Vec<SegmentEntry>, next_row_id: u64, replaced: Vec<u64> },
     /// Every version created up to `through` that is not in a segment yet is in these, or dead.
     Seal { table: TableId, through: u64, segments: Vec<SegmentEntry> },
     /// These segments take the place of `inputs`.
@@ -150,6 +151,7 @@ const CHECKPOINT: u16 = 21;
 const ALTER_TABLE: u16 = 22;
 const TRUNCATE_TABLE: u16 = 23;
 const SEGMENTS_MAX: usize = 1 << 20;
+const REPLACED_MAX: usize = 1 << 26;
 
 impl Edit {
     /// The kind of the frame that carries this edit.
@@ -185,10 +187,12 @@ impl Edit {
                 schema.encode(&mut out);
             }
             Self::DropTable { table } => out.varint(table.0.into()),
-            Self::Load { table, segments, next_row_id } => {
+            Self::Load { table, segments, next_row_id, replaced } => {
                 out.varint(table.0.into());
                 encode_segments(&mut out, segments);
                 out.varint(*next_row_id);
+                out.count(replaced.len());
+                replaced.iter().for_each(|row_id| out.varint(*row_id));
             }
             Self::Seal { table, through, segments } => {
                 out.varint(table.0.into());
@@ -226,11 +230,16 @@ impl Edit {
                 schema: Schema::decode(&mut input)?,
             },
             DROP_TABLE => Self::DropTable { table: table_id(&mut input)? },
-            LOAD => Self::Load {
-                table: table_id(&mut input)?,
-                segments: decode_segments(&mut input)?,
-                next_row_id: input.varint()?,
-            },
+            LOAD => {
+                let table = table_id(&mut input)?;
+                let segments = decode_segments(&mut input)?;
+                let next_row_id = input.varint()?;
+                let mut replaced = Vec::new();
+                for _ in 0..input.count(REPLACED_MAX)? {
+                    replaced.push(input.varint()?);
+                }
+                Self::Load { table, segments, next_row_id, replaced }
+            }
             SEAL => Self::Seal {
                 table: table_id(&mut input)?,
                 through: input.varint()?,

@@ -5,7 +5,10 @@ use crate::codec::{Reader, Writer};
 use crate::{DataType, Error, Result, Schema, ValueRef, calendar, decimal, labels};
 
 /// The most bytes of one text or bytes value.
-pub const VALUE_BYTES_MAX: usize = 8 << 20;
+pub const VALUE_BYTES_MAX: usize = 1 << 30;
+
+/// The most bytes of the texts and bytes of one key, together.
+pub const KEY_BYTES_MAX: usize = 64 << 10;
 
 /// Appends one value that has the type of its field.
 #[allow(clippy::cast_possible_truncation, reason = "coerce has checked the range")]

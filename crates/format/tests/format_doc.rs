@@ -56,6 +56,7 @@ fn sizes_are_those_of_the_code() {
         ("index_file::HEADER_BYTES", index_file::HEADER_BYTES as u64),
         ("index_file::PIECE_ENTRIES", index_file::PIECE_ENTRIES as u64),
         ("index_file::SEGMENTS_MAX", index_file::SEGMENTS_MAX as u64),
+        ("row::KEY_BYTES_MAX", row::KEY_BYTES_MAX as u64),
         ("row::VALUE_BYTES_MAX", row::VALUE_BYTES_MAX as u64),
         ("schema::CHECKS_MAX", schema::CHECKS_MAX as u64),
         ("schema::FIELDS_MAX", schema::FIELDS_MAX as u64),
@@ -105,7 +106,7 @@ fn frame_kinds_are_those_of_the_code() {
     let edits = [
         Edit::CreateTable { table: table_id, name: "t".into(), schema: schema.clone() },
         Edit::DropTable { table: table_id },
-        Edit::Load { table: table_id, segments: Vec::new(), next_row_id: 1 },
+        Edit::Load { table: table_id, segments: Vec::new(), next_row_id: 1, replaced: Vec::new() },
         Edit::Seal { table: table_id, through: 1, segments: Vec::new() },
         Edit::Merge { table: table_id, inputs: Vec::new(), segments: Vec::new() },
         Edit::Checkpoint { number: 1, commit: 1 },

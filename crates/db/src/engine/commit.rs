@@ -1,18 +1,19 @@
 //! Committing changes of rows.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use esker_format::codec::Writer;
 use esker_format::edit::{Edit, ROWS_FRAME, RowChange};
 use esker_format::frame::PAYLOAD_BYTES_MAX;
-use esker_format::row::encode_row;
+use esker_format::row::{KEY_BYTES_MAX, encode_row};
 use esker_format::{Batch, Schema, TableId, Value, ValueRef};
 use esker_log::sabotage::planted;
+use esker_table::TableWriter;
 use esker_table::table::{Existing, PreparedPut};
-use esker_table::{TableWriter, UNIT_ROWS_MAX};
 
-use super::{Catalogue, Engine, Ticket};
+use super::{Catalogue, Engine, Ticket, spill};
 use crate::table::Current;
 use crate::{Error, ErrorKind, Result};
 
@@ -55,6 +56,11 @@ impl Staged {
         *self = Self::default();
     }
 
+    /// The puts and the deletes.
+    pub(super) fn into_parts(self) -> (Vec<(Vec<Value>, PreparedPut)>, Vec<Existing>) {
+        (self.puts, self.deletes)
+    }
+
     /// Adds a delete.
     pub fn delete(&mut self, existing: Existing) {
         self.deletes.push(existing);
@@ -92,7 +98,7 @@ impl Staged {
 }
 
 /// The commit has a number, so recovery will apply it whole; this process no longer can.
-fn half_applied(e: esker_table::Error) -> Error {
+pub(super) fn half_applied(e: esker_table::Error) -> Error {
     let message = format!("the commit is in the log but could not be applied: {e}");
     Error::new(ErrorKind::OutcomeUnknown, message)
 }
@@ -101,12 +107,12 @@ impl Engine {
     /// One atomic commit of changes to one table: `stage` validates them under the commit lock.
     /// They were prepared for a version of its schema.
     pub fn commit_rows<R>(
-        &self,
-        table: TableId,
-        schema_version: u32,
+        self: &Arc<Self>,
+        current: &Current,
         stage: impl FnOnce(&mut Catalogue, &mut Staged) -> Result<R>,
     ) -> Result<R> {
         self.wait_for_memory()?;
+        let (table, schema_version) = (current.core.id(), current.schema.version());
         let (result, ticket) = {
             let mut catalogue = self.lock_for_change()?;
             let mut staged = Staged::default();
@@ -115,6 +121,11 @@ impl Engine {
             if result.is_err() || staged.is_empty() {
                 drop(catalogue);
                 self.acknowledge_published()?;
+                return result;
+            }
+            if spill::is_large(&staged.puts, self.options.commit_bytes_max) {
+                drop(catalogue);
+                self.spill(current, staged)?;
                 return result;
             }
             (result, self.apply(&mut catalogue, table, &staged)?)
@@ -131,12 +142,6 @@ impl Engine {
             staged.encode(&mut scratch, id, &schema);
         }
         self.refuse_large_frame(scratch.len())?;
-        if staged.puts.len() > UNIT_ROWS_MAX {
-            let rows = staged.puts.len();
-            let message =
-                format!("one commit of {rows} rows, at most {UNIT_ROWS_MAX}; use a bulk load");
-            return Err(Error::new(ErrorKind::OverBudget, message));
-        }
         let before = self.freeze_if_full(entry, staged.puts.len());
         let ticket = self.journal.append(ROWS_FRAME, scratch.as_bytes())?;
         scratch.clear();
@@ -165,7 +170,7 @@ impl Engine {
     }
 
     /// Refuses a frame that is too long, or that the memory that is left may not hold.
-    fn refuse_large_frame(&self, bytes: usize) -> Result<()> {
+    pub(super) fn refuse_large_frame(&self, bytes: usize) -> Result<()> {
         if bytes > PAYLOAD_BYTES_MAX {
             let most = PAYLOAD_BYTES_MAX;
             let message = format!("one commit of {bytes} bytes, at most {most}; use a bulk load");
@@ -283,7 +288,20 @@ pub(crate) fn fit_row(schema: &Schema, row: &[Value]) -> Result<Vec<Value>> {
         )));
     }
     let fields = schema.fields().iter().zip(row);
-    fields.map(|(field, value)| fit_value(field, value)).collect()
+    let row: Vec<Value> =
+        fields.map(|(field, value)| fit_value(field, value)).collect::<Result<_>>()?;
+    refuse_long_key(schema.key_positions().iter().filter_map(|p| row.get(*p)).map(Value::as_ref))?;
+    Ok(row)
+}
+
+/// Refuses a key with more bytes than keys may have.
+pub(crate) fn refuse_long_key<'a>(key: impl Iterator<Item = ValueRef<'a>>) -> Result<()> {
+    let bytes: usize = key.map(|value| value.as_bytes().map_or(0, <[u8]>::len)).sum();
+    if bytes > KEY_BYTES_MAX {
+        let message = format!("a key of {bytes} bytes, at most {KEY_BYTES_MAX}");
+        return Err(Error::invalid(message));
+    }
+    Ok(())
 }
 
 /// Checks a value and fits it to its field.

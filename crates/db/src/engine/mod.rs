@@ -20,6 +20,7 @@ mod commit;
 mod journal;
 mod memory;
 mod names;
+mod spill;
 mod watermarks;
 
 use std::collections::BTreeMap;
@@ -39,7 +40,7 @@ use esker_vfs::{Environment, Event, FileLock, TaskHandle};
 use crate::checks::CheckCache;
 use crate::{Durability, Error, ErrorKind, Options, Result};
 pub(crate) use commit::{
-    Staged, entry, fit_key, fit_row, fit_value, key_bytes, refuse_other_schema,
+    Staged, entry, fit_key, fit_row, fit_value, key_bytes, refuse_long_key, refuse_other_schema,
 };
 pub(crate) use journal::{Journal, Ticket};
 pub(crate) use names::{NameHistory, Names};

@@ -8,9 +8,10 @@ use std::mem::discriminant;
 
 use esker_format::calendar::DAY_US;
 use esker_format::decimal::limit;
-use esker_format::row::VALUE_BYTES_MAX;
+use esker_format::row::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use esker_format::{Batch, Column, DataType, Field, Schema, Values, VariableValues};
 
+use crate::engine::refuse_long_key;
 use crate::{Error, Result};
 
 /// Checks every column of a batch. Messages count its rows from `first_row`.
@@ -41,6 +42,24 @@ pub(crate) fn check_batch(schema: &Schema, batch: &Batch, first_row: u64) -> Res
             Values::I128(values) => checked.check_decimals(values)?,
             _ => {}
         }
+    }
+    check_keys(schema, batch, first_row)
+}
+
+/// Most keys together are shorter than one may be.
+fn check_keys(schema: &Schema, batch: &Batch, first_row: u64) -> Result<()> {
+    let columns = schema.key_positions().iter().filter_map(|p| batch.columns.get(*p));
+    let columns: Vec<&Column> = columns.collect();
+    let heap = |column: &&Column| match &column.values {
+        Values::Variable(values) => values.heap.len(),
+        _ => 0,
+    };
+    if columns.iter().map(heap).sum::<usize>() <= KEY_BYTES_MAX {
+        return Ok(());
+    }
+    for row in 0..batch.len() {
+        refuse_long_key(columns.iter().map(|column| column.value(row)))
+            .map_err(|e| e.at(format_args!("row {}", first_row + row as u64)))?;
     }
     Ok(())
 }

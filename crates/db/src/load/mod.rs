@@ -6,7 +6,7 @@
 //! finish ─► sync directory ─► number the frame that names the files ─► one word makes all real
 //! ```
 //!
-//! * Rows go to segment files, not to the log. Small loads (below 64 Ki rows and 12 MiB, and 16 MiB
+//! * Rows go to segment files, not to the log. Small loads (below 64 Ki rows and 4 MiB, and 16 MiB
 //!   as rows of values where keys are looked up) are one ordinary commit instead.
 //! * A loading row stands in the primary index beside whatever else has its key, and nobody sees
 //!   it: its segment's creation commit is not known yet. A writer that meets one gets a retryable
@@ -27,7 +27,7 @@ use esker_format::{Batch, ColumnSlice, Schema, Value};
 use esker_query::model::OnConflict;
 use esker_table::view::Forwarding;
 
-use crate::engine::{entry, refuse_other_schema};
+use crate::engine::{entry, refuse_long_key, refuse_other_schema};
 use crate::{Error, ErrorKind, Result, Table};
 pub(crate) use batch_check::check_batch;
 use budget::{Budget, Gathered, rows_that_fit};
@@ -35,7 +35,7 @@ use worker::Shared;
 
 /// Loads below both go through the log.
 const SMALL_ROWS: usize = 64 << 10;
-const SMALL_BYTES: usize = 12 << 20;
+const SMALL_BYTES: usize = 4 << 20;
 /// So do those only that take no more as rows of values, where each key is looked up.
 const SMALL_ROWS_COST: u64 = 16 << 20;
 
@@ -174,7 +174,11 @@ impl Load {
         if !self.make_room(1, bytes)? {
             return Err(self.refuse(1, bytes));
         }
-        self.gathered.batch.push_row(&self.shared.schema, row)?;
+        let schema = &self.shared.schema;
+        refuse_long_key(
+            schema.key_positions().iter().filter_map(|p| row.get(*p)).map(Value::as_ref),
+        )?;
+        self.gathered.batch.push_row(schema, row)?;
         self.gathered.bytes += bytes;
         self.rows += 1;
         self.write_if_full()
@@ -282,7 +286,7 @@ impl Load {
             refuse_other_schema(&mut catalogue, table, self.schema().version())?;
             let next_row_id = entry(&mut catalogue, table)?.writer.next_row_id();
             let entries = segments.iter().map(|s| s.entry()).collect();
-            let edit = Edit::Load { table, segments: entries, next_row_id };
+            let edit = Edit::Load { table, segments: entries, next_row_id, replaced: Vec::new() };
             let ticket = engine.append_edit(&edit)?;
             entry(&mut catalogue, table)?.changed_at = ticket.commit();
             self.shared.commit.store(ticket.commit(), Ordering::Release);

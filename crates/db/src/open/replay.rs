@@ -126,6 +126,13 @@ pub(super) fn replay(
             for change in changes {
                 apply_change(&mut recovered, &mut tables, change, frame.commit).map_err(at)?;
             }
+        } else if Edit::is_edit(frame.kind)
+            && let Edit::Load { table, replaced, .. } = Edit::decode(frame.kind, frame.payload)?
+        {
+            for row_id in replaced {
+                let gone = RowChange::Delete { table, row_id };
+                apply_change(&mut recovered, &mut tables, gone, frame.commit)?;
+            }
         }
     }
     for entry in recovered.catalogue.tables.values() {
@@ -158,7 +165,7 @@ fn apply_edit(
             }
         }
         Edit::DropTable { table } => drop(tables.remove(&table)),
-        Edit::Load { table, segments, next_row_id } => {
+        Edit::Load { table, segments, next_row_id, .. } => {
             if let Some(table) = tables.get_mut(&table) {
                 let stamped = |s: SegmentEntry| SegmentEntry { holds_through: commit, ..s };
                 let segments = segments.into_iter().map(stamped).collect();

@@ -265,6 +265,14 @@ impl Segment {
         Location::from_word(self.replaced.get(row_word(row)))
     }
 
+    /// Notes the version that a row supersedes, before anybody can find the row.
+    ///
+    /// # Errors
+    /// `OverBudget` when the arena is full.
+    pub fn set_replaced(&self, row: usize, older: Location) -> Result<()> {
+        Ok(self.replaced.set(row_word(row), older.word())?)
+    }
+
     /// Removes the file when the last user of this segment is gone.
     pub fn doom(&self) {
         self.doomed.store(true, Ordering::Relaxed);

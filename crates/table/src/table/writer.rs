@@ -209,10 +209,18 @@ impl TableWriter {
         new_unit: &mut dyn FnMut() -> u64,
     ) -> Result<()> {
         let predecessor = put.existing.map(|e| e.location);
+        let fresh = !put.is_update();
+        let location = self.group(new_unit)?.push(row, put.row_id, fresh, commit, predecessor)?;
+        self.link(put, location, commit)
+    }
+
+    /// Makes the new version of a put, which lies at a location already, the newest one.
+    ///
+    /// # Errors
+    /// `OverBudget` when the arena is full.
+    pub fn link(&mut self, put: &PreparedPut, location: Location, commit: u64) -> Result<()> {
         let alive = put.existing.filter(|e| e.deleted == 0);
         let indexed = !self.table.has_generated_key() || alive.is_some();
-        let fresh = alive.is_none();
-        let location = self.group(new_unit)?.push(row, put.row_id, fresh, commit, predecessor)?;
         let table = &self.table;
         if let Some(existing) = alive {
             kill(&table.view.load(), existing.location, commit)?;
@@ -229,6 +237,13 @@ impl TableWriter {
             }
         }
         Ok(())
+    }
+
+    /// Adds a unit to the view. Under the commit lock.
+    pub fn add_unit(&mut self, unit: Unit) {
+        let mut view = (*self.table.view()).clone();
+        view.insert(unit);
+        self.table.set_view(view);
     }
 
     /// Applies the delete of a living version as part of `commit`.

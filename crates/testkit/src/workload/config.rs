@@ -32,6 +32,8 @@ pub struct Config {
     pub clients: u64,
     /// How often a pause lets others run, in a million.
     pub pause_probability: u32,
+    /// Bytes of values of a commit that goes through the log.
+    pub commit_bytes: usize,
 }
 
 impl Config {
@@ -51,6 +53,7 @@ impl Config {
             merge_share: g.pick([100, 100, 50]),
             clients: g.below(4),
             pause_probability: g.pick([50_000, 300_000, 700_000]),
+            commit_bytes: g.pick([60, 200, 1 << 20, 1 << 20]),
         }
     }
 
@@ -68,6 +71,7 @@ impl Config {
             merge_share: 100,
             clients: 0,
             pause_probability: 0,
+            commit_bytes: 1 << 20,
         }
     }
 
@@ -84,6 +88,7 @@ impl Config {
             .group_limit(self.group_rows, self.group_bytes)
             .small_group_limit(self.small_group_bytes)
             .segment_limit(self.segment_rows)
+            .commit_limit(self.commit_bytes)
             .log_limit(self.log_limit)
             .merge_share(self.merge_share)
             .memory_limit(64 << 20)

@@ -1,0 +1,229 @@
+//! Commits that are too large for a frame of the log: their rows become segments first, and the
+//! frame names these and the rows that they replace.
+//!
+//! ```text
+//! stage (commit lock) ─► too large ─► unlock ─► write and sync segments, their directory
+//!   ─► lock ─► still as staged? ─► number the frame ─► register segments, move index entries,
+//!   kill what is replaced ─► publish ─► unlock
+//! ```
+//!
+//! Rows keep the row ids that they were staged with. When somebody was quicker nothing is done and
+//! the writer gets a `Conflict`, to try again; the files go.
+
+use std::sync::Arc;
+
+use esker_arena::{Category, Reservation};
+use esker_format::edit::{Edit, SegmentEntry};
+use esker_format::segment::encode_column;
+use esker_format::{Batch, Schema, Value, ValueRef};
+use esker_table::rewrite::SegmentSink;
+use esker_table::segment::{Created, Segment, SegmentSpec, SegmentWriter};
+use esker_table::table::{Existing, PreparedPut};
+use esker_table::view::{Resolved, Unit};
+use esker_table::{Location, Table as TableCore, TableWriter, UNIT_ROWS_MAX};
+
+use super::commit::{Staged, entry, half_applied, refuse_other_schema};
+use super::{Engine, Ticket};
+use crate::maintenance::FileSink;
+use crate::table::Current;
+use crate::{Error, ErrorKind, Result};
+
+/// The longest value that an open group takes.
+const VALUE_BYTES: usize = 4 << 20;
+/// Bytes of values of one segment, about.
+const SEGMENT_BYTES: usize = 256 << 20;
+
+/// A put with the row it puts.
+type Put = (Vec<Value>, PreparedPut);
+
+/// Rows that were written as a segment, in the order of their row ids.
+struct Written {
+    segment: Arc<Segment>,
+    puts: Vec<Put>,
+}
+
+/// True when a commit of these rows is too large for the log, or a value for an open group.
+pub(super) fn is_large(puts: &[Put], commit_bytes_max: usize) -> bool {
+    let mut bytes = 0;
+    for (row, _) in puts {
+        for value in row {
+            let len = value.as_ref().as_bytes().map_or(8, <[u8]>::len);
+            if len > VALUE_BYTES {
+                return true;
+            }
+            bytes += len + 4;
+        }
+    }
+    bytes > commit_bytes_max || puts.len() > UNIT_ROWS_MAX
+}
+
+fn row_bytes(row: &[Value]) -> usize {
+    row.iter().map(|value| value.as_ref().as_bytes().map_or(8, <[u8]>::len) + 4).sum()
+}
+
+impl Engine {
+    /// Commits what has been staged for a table by way of segments.
+    pub(super) fn spill(self: &Arc<Self>, current: &Current, staged: Staged) -> Result<()> {
+        let (puts, deletes) = staged.into_parts();
+        let bytes: usize = puts.iter().map(|(row, _)| row_bytes(row)).sum();
+        let mut held = Reservation::new(&self.arena, Category::Load);
+        let needed = 2 * bytes.min(SEGMENT_BYTES) as u64;
+        if !self.seal_for_load(&mut held, needed)? {
+            return Err(self.refuse_load(&held, needed));
+        }
+        let mut sink = FileSink::new(self);
+        let written = self.write_segments(current, puts, &mut sink)?;
+        drop(held);
+        self.sync_segment_dir()?;
+        let ticket = self.install_spilled(current, written, &deletes, &mut sink)?;
+        self.wake_maintenance();
+        self.acknowledge(ticket)
+    }
+
+    fn write_segments(
+        &self,
+        current: &Current,
+        mut puts: Vec<Put>,
+        sink: &mut FileSink<'_>,
+    ) -> Result<Vec<Written>> {
+        puts.sort_by_key(|(_, put)| put.row_id);
+        let rows_max = self.options.segment_rows_max.min(UNIT_ROWS_MAX);
+        let (mut written, mut part, mut bytes) = (Vec::new(), Vec::new(), 0);
+        for put in puts {
+            let more = row_bytes(&put.0);
+            if part.len() >= rows_max || (!part.is_empty() && bytes + more > SEGMENT_BYTES) {
+                written.push(self.write_segment(current, std::mem::take(&mut part), sink)?);
+                bytes = 0;
+            }
+            bytes += more;
+            part.push(put);
+        }
+        if !part.is_empty() {
+            written.push(self.write_segment(current, part, sink)?);
+        }
+        Ok(written)
+    }
+
+    fn write_segment(
+        &self,
+        current: &Current,
+        puts: Vec<Put>,
+        sink: &mut FileSink<'_>,
+    ) -> Result<Written> {
+        let schema = &current.schema;
+        let id = self.new_unit();
+        let spec = SegmentSpec {
+            database: self.database,
+            table: current.core.id(),
+            segment: id,
+            schema_version: schema.version(),
+            rows: u32::try_from(puts.len()).unwrap_or(u32::MAX),
+        };
+        let mut writer = SegmentWriter::new(spec, sink.create(id)?)?;
+        let mut batch = Batch::empty(schema);
+        puts.iter().try_for_each(|(row, _)| batch.push_row(schema, row))?;
+        for (field, column) in schema.fields().iter().zip(&batch.columns) {
+            writer.column(&encode_column(field.id, column))?;
+        }
+        let row_ids: Vec<u64> = puts.iter().map(|(_, put)| put.row_id).collect();
+        let (file_bytes, target) = writer.finish(&row_ids, None)?;
+        // The frame that names it stamps it with its commit.
+        let entry = SegmentEntry { id, rows: spec.rows, file_bytes, holds_through: 0 };
+        Ok(Written { segment: Arc::new(sink.finish(entry, target)?), puts })
+    }
+
+    fn install_spilled(
+        &self,
+        current: &Current,
+        mut written: Vec<Written>,
+        deletes: &[Existing],
+        sink: &mut FileSink<'_>,
+    ) -> Result<Ticket> {
+        let table = current.core.id();
+        let mut catalogue = self.lock_for_change()?;
+        refuse_other_schema(&mut catalogue, table, current.schema.version())?;
+        let entry = entry(&mut catalogue, table)?;
+        let mut replaced = Vec::new();
+        for existing in deletes {
+            expect_alive(&current.core, existing)?;
+            replaced.push(existing.row_id);
+        }
+        for (row, put) in written.iter_mut().flat_map(|w| &mut w.puts) {
+            put.existing = expect_same(&entry.writer, &current.schema, row, put)?;
+            if put.is_update() {
+                replaced.push(put.row_id);
+            }
+        }
+        let segments = written.iter().map(|w| w.segment.entry()).collect();
+        let next_row_id = entry.writer.next_row_id();
+        let edit = Edit::Load { table, segments, next_row_id, replaced };
+        self.refuse_large_frame(edit.encode().len())?;
+        let ticket = self.append_edit(&edit)?;
+        sink.keep();
+        let applied = apply(&mut entry.writer, &written, deletes, ticket.commit());
+        entry.changed_at = ticket.commit();
+        if let Err(e) = applied {
+            catalogue.broken = true;
+            return Err(half_applied(e));
+        }
+        self.watermarks.publish(ticket.commit());
+        Ok(ticket)
+    }
+}
+
+fn changed() -> Error {
+    Error::new(ErrorKind::Conflict, "a row was changed while a large commit was written; try again")
+}
+
+/// Refuses a version that died since it was staged.
+fn expect_alive(core: &TableCore, existing: &Existing) -> Result<()> {
+    match core.view().resolve(existing.location) {
+        Resolved::Row(unit, row) if unit.deleted(row) == 0 => Ok(()),
+        _ => Err(changed()),
+    }
+}
+
+/// The version that a put replaces, wherever it is now; it has to be the one that was staged.
+fn expect_same(
+    writer: &TableWriter,
+    schema: &Schema,
+    row: &[Value],
+    put: &PreparedPut,
+) -> Result<Option<Existing>> {
+    let key: Vec<ValueRef<'_>> = match schema.key_positions() {
+        [] if put.existing.is_none() => return Ok(None),
+        [] => vec![ValueRef::Uint(put.row_id)],
+        positions => positions.iter().filter_map(|p| row.get(*p)).map(Value::as_ref).collect(),
+    };
+    let now = writer.existing(&key, put.hash)?;
+    let version = |e: Option<Existing>| e.map(|e| (e.row_id, e.created, e.deleted));
+    // A dead version may have been dropped since.
+    let alive = |e: Option<Existing>| e.filter(|e| e.deleted == 0);
+    if version(alive(now)) == version(alive(put.existing)) { Ok(now) } else { Err(changed()) }
+}
+
+fn apply(
+    writer: &mut TableWriter,
+    written: &[Written],
+    deletes: &[Existing],
+    commit: u64,
+) -> esker_table::Result<()> {
+    for Written { segment, puts } in written {
+        segment.set_created(Created::Runs(vec![(0, commit)]));
+        for (i, (_, put)) in puts.iter().enumerate() {
+            if let Some(older) = put.existing {
+                segment.set_replaced(i, older.location)?;
+            }
+        }
+        writer.add_unit(Unit::Segment(Arc::clone(segment)));
+    }
+    for existing in deletes {
+        writer.delete(existing, commit)?;
+    }
+    for Written { segment, puts } in written {
+        for (i, (_, put)) in puts.iter().enumerate() {
+            writer.link(put, Location::new(segment.id(), i), commit)?;
+        }
+    }
+    Ok(())
+}
