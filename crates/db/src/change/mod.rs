@@ -59,9 +59,8 @@ impl Database {
     /// # Errors
     /// `NotFound` for an unknown table; `InvalidInput` for an unknown field, a key field that is
     /// set, or a value that does not fit; `AlreadyExists` for a key that does; `OverBudget` for
-    /// more new rows than there is memory for; `Conflict` when other writers kept changing the same
-    /// rows:
-    /// try again. Nothing is changed then.
+    /// more new rows than there is memory for; `Conflict` when other writers kept changing the
+    /// same rows: try again. Nothing is changed then.
     pub fn change(&self, change: &Change) -> Result<u64> {
         self.change_with(change, &ChangeOptions::default()).map(|changed| changed.rows)
     }
