@@ -288,10 +288,10 @@ const VALUES: [(Damage, &str); 13] = [
     (
         |b| {
             let values = variable(&mut b.columns[1]);
-            values.heap.resize(9 << 20, 0);
-            values.offsets[4] = 9 << 20;
+            values.heap.resize((1 << 30) + 10, 0);
+            values.offsets[4] = (1 << 30) + 10;
         },
-        "row 7: field \"bytes\": 9437178 bytes, at most 8388608",
+        "row 7: field \"bytes\": 1073741828 bytes, at most 1073741824",
     ),
     (
         |b| variable(&mut b.columns[0]).heap[0] = 0x80,
