@@ -125,7 +125,9 @@ pub(crate) fn run(arguments: &QuickstartArguments, console: &mut Console<'_>) ->
          \x20   esker info {dir} flights\n\
          \x20   esker get {dir} planes N14228\n\
          \x20   esker sql {dir} \"SELECT dest, count(*) FROM flights GROUP BY dest\"\n\
-         \x20   esker load {dir} mine FILE.csv\n\
+         \x20   esker sql {dir}                # a shell\n\
+         \x20   esker load {dir} mine FILE     # .csv, .ndjson, .json, also .gz\n\
+         \x20   esker export {dir} planes\n\
          \x20   esker check {dir}\n\
          (In a clone of the repository: `cargo run --release --bin esker -- info {dir}` and so on.)"
     );

@@ -71,6 +71,7 @@ impl FileWriter {
 impl Write for FileWriter {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.file.write_all_at(bytes, self.offset).map_err(std::io::Error::other)?;
+        self.file.start_writeback(self.offset, bytes.len() as u64);
         self.offset += bytes.len() as u64;
         Ok(bytes.len())
     }
