@@ -8,10 +8,12 @@ pub(crate) enum Design {
     Overflow,
     NotANumber,
     Average,
+    Constant,
+    Sum,
 }
 
 /// Every difference that is meant, and why.
-pub(crate) const DESIGNS: [(Design, &str, &str); 3] = [
+pub(crate) const DESIGNS: [(Design, &str, &str); 5] = [
     (
         Design::Overflow,
         "a number that does not fit its type",
@@ -27,6 +29,16 @@ pub(crate) const DESIGNS: [(Design, &str, &str); 3] = [
         Design::Average,
         "the last digit of avg of large integers",
         "the exact sum rounded once here, a sum of floats in SQLite",
+    ),
+    (
+        Design::Constant,
+        "a constant that cannot be computed and that no row needs",
+        "an error here, told by the same statement on empty tables; SQLite computes it for a row",
+    ),
+    (
+        Design::Sum,
+        "a sum of integers that passes 2^63 on the way, or of unsigned ones that ends there",
+        "exact here, where only the outcome has to fit; an overflow in SQLite",
     ),
 ];
 

@@ -127,7 +127,13 @@ const RULES: &[Rule] = &[
         "right({0}, {1})",
         "CASE WHEN {1} = 0 AND {0} IS NOT NULL THEN '' ELSE substr({0}, -({1})) END",
     ),
-    same(Text, &[Text, Text, Text], "replace({0}, {1}, {2})"),
+    // SQLite looks at the third operand only where the second is not empty.
+    rule(
+        Text,
+        &[Text, Text, Text],
+        "replace({0}, {1}, {2})",
+        "CASE WHEN {2} IS NOT NULL THEN replace({0}, {1}, {2}) END",
+    ),
     same(Text, &[Text], "trim({0})"),
     same(Text, &[Text, Text], "trim({0}, {1})"),
     same(Text, &[Text, Text], "ltrim({0}, {1})"),

@@ -374,7 +374,7 @@ fn grouped(dice: &mut Dice, table: &Table) -> Statement {
     let filter = dice.chance(60).then(|| condition(dice, table, 2));
     let having = dice.chance(25).then(|| dice.int(1, 4));
     let nulls = nulls(dice);
-    let limit = dice.chance(25).then(|| dice.below(6));
+    let limit = dice.chance(25).then(|| 1 + dice.below(5));
     let name = table.name.clone();
     statement(dice, Rows::Ordered, move |w| {
         let mut items: Vec<_> = keys.iter().map(|e| w.expression(e)).collect();

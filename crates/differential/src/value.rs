@@ -70,6 +70,8 @@ fn date(dice: &mut Dice) -> i32 {
 pub(crate) fn in_esker(value: &Value) -> String {
     match value {
         Value::Int(v) if *v < 0 => format!("({v})"),
+        // With an exponent it is a float; else it were a decimal, which SQLite has not.
+        Value::Float(v) => format!("({v:e})"),
         Value::Date(_) => format!("DATE '{value}'"),
         Value::Timestamp(_) => format!("TIMESTAMP '{value}'"),
         other => in_sqlite(other),

@@ -51,6 +51,10 @@ fn an_upsert_computes_from_the_old_row_and_the_new() {
     let only = "INSERT INTO stock VALUES ('bolt', 100, NULL), ('nut', 100, NULL) \
                 ON CONFLICT (item) DO UPDATE SET n = excluded.n WHERE stock.n > 10 RETURNING *";
     assert_eq!(ask(&db, only), "nut|100|new!");
+    // What is set is computed only where the row is changed.
+    let never = "INSERT INTO stock VALUES ('bolt', 1, NULL) ON CONFLICT (item) \
+                 DO UPDATE SET n = 9223372036854775807 + stock.n WHERE stock.n > 1";
+    assert_eq!(changed(&db, never), 0);
     let none = "INSERT INTO stock SELECT item, 0, note FROM stock ON CONFLICT (item) DO NOTHING";
     assert_eq!(changed(&db, none), 0);
     assert_eq!(all(&db), "bolt|1|null cog|512|null hex|11|c nut|100|new! pin|3|y");

@@ -96,8 +96,10 @@ enum Conflicts {
     Update {
         /// The fields that are set.
         positions: Vec<usize>,
-        /// The values of these fields, and at last whether the row is changed.
-        computed: Box<Computed>,
+        /// The values of these fields.
+        values: Box<Computed>,
+        /// Whether the row is changed.
+        filter: Box<Computed>,
     },
 }
 
@@ -109,12 +111,14 @@ impl Conflicts {
             OnConflict::Replace => Self::Replace,
             OnConflict::Update(ConflictUpdate { set, filter }) => {
                 let positions = set_positions(schema, set)?;
-                let mut exprs: Vec<Expr> = set.iter().map(|(_, expr)| expr.clone()).collect();
-                exprs.push(filter.clone().unwrap_or(Expr::literal(true)));
+                let exprs: Vec<Expr> = set.iter().map(|(_, expr)| expr.clone()).collect();
                 let both = schema.with_excluded()?;
-                let computed = Computed::new(&exprs, &both, &run.options.inputs);
-                let computed = computed.map_err(|e| e.at("ON CONFLICT"))?;
-                Self::Update { positions, computed: Box::new(computed) }
+                let compute = |exprs: &[Expr]| {
+                    let computed = Computed::new(exprs, &both, &run.options.inputs);
+                    computed.map(Box::new).map_err(|e| e.at("ON CONFLICT"))
+                };
+                let filter = filter.clone().unwrap_or(Expr::literal(true));
+                Self::Update { positions, values: compute(&exprs)?, filter: compute(&[filter])? }
             }
         })
     }
@@ -130,9 +134,9 @@ impl Conflicts {
             Self::Skip => Ok(None),
             Self::Replace => Ok(Some(new)),
             Self::Fail => Err(taken(schema, &new, "exists already")),
-            Self::Update { positions, computed } => {
-                let mut values = computed.of(&[old, &new].concat())?;
-                match values.pop() {
+            Self::Update { positions, values, filter } => {
+                let both = [old, &new].concat();
+                match filter.of(&both)?.pop() {
                     Some(Value::Bool(true)) => {}
                     Some(Value::Bool(false) | Value::Null) | None => return Ok(None),
                     Some(other) => {
@@ -143,7 +147,7 @@ impl Conflicts {
                     }
                 }
                 let mut row = old.to_vec();
-                for (position, value) in positions.iter().zip(&values) {
+                for (position, value) in positions.iter().zip(&values.of(&both)?) {
                     let fitted = fit_assigned(schema, *position, value)?;
                     if let Some(slot) = row.get_mut(*position) {
                         *slot = fitted;
