@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use esker_format::DataType;
-use esker_format::row::VALUE_BYTES_MAX;
 
 use super::Call;
 use crate::Result;
@@ -12,6 +11,10 @@ use crate::exec::vector::{Lanes, Vector, either_null};
 use crate::model::Function as F;
 
 type Bytes<'a> = Cow<'a, [u8]>;
+
+/// The longest text that a function makes longer than its operands: there may be one for each of
+/// thousands of rows at once.
+const TEXT_BYTES_MAX: usize = 8 << 20;
 
 pub(super) fn call<'a>(call: &Call<'a>, len: usize) -> Result<Vector<'a>> {
     if call.function == F::Concat {
@@ -115,8 +118,8 @@ fn substr<'a>(call: &Call<'a>, whole: Bytes<'a>, row: usize) -> Result<Bytes<'a>
 }
 
 fn check_size(call: &Call<'_>, bytes: usize) -> Result<()> {
-    if bytes > VALUE_BYTES_MAX {
-        return Err(call.error(format!("{bytes} bytes, at most {VALUE_BYTES_MAX}")));
+    if bytes > TEXT_BYTES_MAX {
+        return Err(call.error(format!("{bytes} bytes, at most {TEXT_BYTES_MAX}")));
     }
     Ok(())
 }
