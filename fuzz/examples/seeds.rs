@@ -25,6 +25,10 @@ fn main() -> std::io::Result<()> {
         ("edit", edit()),
         ("frame", frame()),
         ("index", (0..128).collect()),
+        (
+            "json_binary",
+            esker_format::json::parse(r#"{"a":[1,"x",null,{"b":-0.5e3}],"c":true}"#).expect("json"),
+        ),
         ("key", key()),
         ("row", row()),
         ("schema", encoded(|out| schema().encode(out))),
@@ -49,9 +53,12 @@ fn encoded(write: impl FnOnce(&mut Writer)) -> Vec<u8> {
 
 fn schema() -> Schema {
     let builder = Schema::builder().field("id", DataType::I64);
-    let builder =
-        DataType::ALL.into_iter().fold(builder, |builder, t| builder.nullable(t.to_string(), t));
-    let builder = builder.labels(esker_format::Labels::new(["first", "second"]).expect("labels"));
+    let labels = esker_format::Labels::new(["first", "second"]).expect("labels");
+    let add = |builder: esker_format::schema::SchemaBuilder, t: DataType| {
+        let builder = builder.nullable(t.to_string(), t);
+        if t == DataType::Enum { builder.labels(labels.clone()) } else { builder }
+    };
+    let builder = DataType::ALL.into_iter().fold(builder, add);
     builder.primary_key(["id"]).build().expect("a valid schema")
 }
 
@@ -69,6 +76,7 @@ fn value(data_type: DataType) -> Value {
         DataType::Ipv4 => Value::Ipv4(0xc000_0201),
         DataType::Ipv6 => Value::Ipv6([0x20; 16]),
         DataType::Enum => Value::Text("second".to_owned()),
+        DataType::Json => Value::json(r#"{"a":[1,"x",null],"b":2.50}"#).expect("json"),
         DataType::Decimal { scale, .. } => {
             Value::Decimal(esker_format::Decimal::new(-12_345, scale).expect("it fits"))
         }

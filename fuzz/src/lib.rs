@@ -3,6 +3,7 @@
 //! | module | what it feeds |
 //! |---|---|
 //! | [`codec`] | the reader that every decoder is built on |
+//! | [`json_binary`] | JSON, its text and its binary form |
 //! | [`schema`], [`row`], [`key`] | schemas, rows, order-preserving keys |
 //! | [`calendar`] | dates and timestamps as text |
 //! | [`frame`], [`edit`] | log files: frames, and what they say |
@@ -22,6 +23,7 @@ pub mod edit;
 pub mod frame;
 pub mod index;
 pub mod json;
+pub mod json_binary;
 pub mod key;
 pub mod row;
 pub mod schema;
@@ -43,6 +45,7 @@ pub const TARGETS: &[(&str, Body)] = &[
     ("frame", frame::run),
     ("index", index::run),
     ("json", json::run),
+    ("json_binary", json_binary::run),
     ("key", key::run),
     ("ndjson", json::run_lines),
     ("row", row::run),

@@ -276,3 +276,21 @@ fn an_enum_takes_its_labels_alone() {
         t.get(&[Value::Int(1)]).unwrap().unwrap().values()[1],
     );
 }
+
+#[test]
+fn json_is_stored_as_it_is_meant() {
+    refused("json", "{a:1}", "expected json");
+    refused("json", "nan", "expected json: line 1, character 1: expected a value");
+    kept("json", "12.50", "12.50");
+    let twice = store("json", r#"{"a":1,"a":2}"#).unwrap_err();
+    assert!(
+        twice.contains("character 8: expected a name that the object does not have"),
+        "{twice}"
+    );
+    let escaped = store("json", r#"{"b":"\u00e4\"\n","a":null}"#);
+    assert_eq!(escaped.as_deref(), Ok(r#"{"a":null,"b":"ä\"\n"}"#));
+    let (_db, t) = table("json");
+    let forged = t.insert(&[Value::Int(1), Value::Json(vec![9])]).unwrap_err();
+    assert!(forged.to_string().contains("field \"v\": expected json"), "{forged}");
+    assert_eq!(t.count().unwrap(), 0);
+}

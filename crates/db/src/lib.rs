@@ -59,9 +59,10 @@ pub use check::{CheckReport, Problem};
 pub use checks::check;
 pub use database::Database;
 pub use error::{Error, ErrorKind, Result};
+pub use esker_format::json;
 pub use esker_format::schema::{Alteration, Check, DefaultValue};
 pub use esker_format::{
-    Batch, Column, DataType, Decimal, Field, FieldId, PrimaryKey, Schema, Value, ValueRef,
+    Batch, Column, DataType, Decimal, Field, FieldId, Labels, PrimaryKey, Schema, Value, ValueRef,
 };
 pub use esker_query::{Query, QueryResult};
 pub use info::{Info, MemoryInfo, TableInfo};

@@ -153,6 +153,7 @@ fn generated_keys_and_every_type_load_and_read_back() {
             Value::Decimal(Decimal::new(i128::from(n) << 40, 4).unwrap()),
             Value::Decimal(Decimal::new(i128::from(n) << 100, 10).unwrap()),
             labels.find(&format!("label {}", i % 300)).unwrap().to_owned(),
+            Value::json(&format!("{{\"n\":{n},\"i\":[{i}]}}")).unwrap(),
         ];
         let null = |p: usize| i.is_multiple_of(11) || (i as usize + p).is_multiple_of(13);
         let values = values.into_iter().enumerate();

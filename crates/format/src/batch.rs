@@ -127,9 +127,12 @@ impl Values {
             DataType::U64 => Self::U64(Vec::new()),
             DataType::F32 => Self::F32(Vec::new()),
             DataType::F64 => Self::F64(Vec::new()),
-            DataType::Text | DataType::Bytes | DataType::Uuid | DataType::Ipv6 | DataType::Enum => {
-                Self::Variable(VariableValues::default())
-            }
+            DataType::Text
+            | DataType::Bytes
+            | DataType::Uuid
+            | DataType::Ipv6
+            | DataType::Enum
+            | DataType::Json => Self::Variable(VariableValues::default()),
         }
     }
 

@@ -58,12 +58,14 @@ pub enum DataType {
     },
     /// One of the labels of the field.
     Enum,
+    /// JSON: see [`json`](crate::json).
+    Json,
 }
 
 impl DataType {
     /// Every type, in the order of its number; of decimals, one that is stored in 8 bytes and one
     /// in 16.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::Bool,
         Self::I8,
         Self::I16,
@@ -86,6 +88,7 @@ impl DataType {
         Self::Decimal { precision: 18, scale: 4 },
         Self::Decimal { precision: 38, scale: 10 },
         Self::Enum,
+        Self::Json,
     ];
 
     /// Decimals of up to `precision` digits, `scale` of them behind the point.
@@ -127,6 +130,7 @@ impl DataType {
             Self::Ipv6 => 19,
             Self::Decimal { .. } => 20,
             Self::Enum => 21,
+            Self::Json => 22,
         }
     }
 
@@ -156,7 +160,7 @@ impl DataType {
     }
 
     /// Bytes per value in a plain column; `None` for what is stored as byte strings: text, bytes,
-    /// UUIDs, IPv6 addresses and enums.
+    /// UUIDs, IPv6 addresses, enums and JSON.
     #[must_use]
     pub const fn width(self) -> Option<usize> {
         match self {
@@ -165,7 +169,7 @@ impl DataType {
             Self::I32 | Self::U32 | Self::F32 | Self::Date | Self::Ipv4 => Some(4),
             Self::I64 | Self::U64 | Self::F64 | Self::Timestamp | Self::Time => Some(8),
             Self::Decimal { .. } => Some(if self.is_wide() { 16 } else { 8 }),
-            Self::Text | Self::Bytes | Self::Uuid | Self::Ipv6 | Self::Enum => None,
+            Self::Text | Self::Bytes | Self::Uuid | Self::Ipv6 | Self::Enum | Self::Json => None,
         }
     }
 
@@ -246,6 +250,7 @@ impl DataType {
             }
             "blob" | "bytea" | "binary" | "varbinary" => Self::Bytes,
             "datetime" | "datetimems" => Self::Timestamp,
+            "jsonb" => Self::Json,
             "currency" => Self::Decimal { precision: 19, scale: 4 },
             _ => return None,
         })
@@ -276,6 +281,7 @@ impl DataType {
             Self::Ipv6 => "ipv6",
             Self::Decimal { .. } => "decimal",
             Self::Enum => "enum",
+            Self::Json => "json",
         }
     }
 }

@@ -4,8 +4,8 @@
 //! * floats: big-endian bits, all flipped when negative, else the sign flipped; `-0.0` becomes
 //!   `0.0` and every NaN the same one, greatest of all, so that equal values are equal keys;
 //! * UUIDs and addresses: as they are;
-//! * text, bytes and enums: `00` becomes `00 ff`, and `00 00` ends the value, so that a prefix
-//!   sorts first and the fields of a composite key do not run into each other.
+//! * text, bytes, enums and JSON: `00` becomes `00 ff`, and `00 00` ends the value, so that a
+//!   prefix sorts first and the fields of a composite key do not run into each other.
 
 use crate::{DataType, ValueRef};
 
@@ -45,7 +45,7 @@ pub fn encode_key(out: &mut Vec<u8>, data_type: DataType, value: ValueRef<'_>) {
             push_big_endian(out, bits ^ flip, 8);
         }
         ValueRef::Text(v) => escaped(out, v.as_bytes()),
-        ValueRef::Bytes(v) | ValueRef::Enum(v) => escaped(out, v),
+        ValueRef::Bytes(v) | ValueRef::Enum(v) | ValueRef::Json(v) => escaped(out, v),
     }
 }
 

@@ -3,7 +3,7 @@
 //! | module | what it defines |
 //! |---|---|
 //! | [`data_type`], [`value`] | field types, owned and borrowed values, their one order |
-//! | [`mod@decimal`], [`labels`] | decimal numbers; the labels of enums |
+//! | [`mod@decimal`], [`labels`], [`json`] | decimal numbers; the labels of enums; JSON |
 //! | [`schema`] | fields, primary keys, schema versions |
 //! | [`batch`] | owned columns, for loading |
 //! | [`mod@column`] | borrowed encoded columns, for reading |
@@ -29,6 +29,7 @@ mod excerpt;
 pub mod frame;
 mod gather;
 pub mod index_file;
+pub mod json;
 pub mod key;
 mod key_table;
 pub mod labels;

@@ -2,7 +2,7 @@
 //! NULL, in the order of the fields.
 
 use crate::codec::{Reader, Writer};
-use crate::{DataType, Error, Result, Schema, ValueRef, calendar, decimal, labels};
+use crate::{DataType, Error, Result, Schema, ValueRef, calendar, decimal, json, labels};
 
 /// The most bytes of one text or bytes value.
 pub const VALUE_BYTES_MAX: usize = 1 << 30;
@@ -19,7 +19,7 @@ pub fn encode_value(out: &mut Writer, data_type: DataType, value: ValueRef<'_>) 
         (_, ValueRef::Float32(v)) => out.u32(v.to_bits()),
         (_, ValueRef::Float(v)) => out.u64(v.to_bits()),
         (_, ValueRef::Text(v)) => out.text(v),
-        (_, ValueRef::Bytes(v) | ValueRef::Enum(v)) => out.bytes(v),
+        (_, ValueRef::Bytes(v) | ValueRef::Enum(v) | ValueRef::Json(v)) => out.bytes(v),
         (_, ValueRef::Date(v)) => out.u32(v.cast_unsigned()),
         (width, ValueRef::Int(v) | ValueRef::Timestamp(v) | ValueRef::Time(v)) => {
             fixed(out, width, v.cast_unsigned());
@@ -84,6 +84,11 @@ pub fn decode_value<'a>(input: &mut Reader<'a>, data_type: DataType) -> Result<V
             let bytes = input.bytes()?;
             labels::check_value(bytes)?;
             ValueRef::Enum(bytes)
+        }
+        DataType::Json => {
+            let bytes = input.bytes()?;
+            json::check(bytes)?;
+            ValueRef::Json(bytes)
         }
         DataType::Uuid | DataType::Ipv6 => ValueRef::from_bytes(data_type, input.raw(16)?),
     })

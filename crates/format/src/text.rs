@@ -213,6 +213,7 @@ pub fn parse_value(text: &str, data_type: DataType) -> Result<Value> {
         DataType::Uuid => parse_uuid(bytes).map(Value::Uuid),
         DataType::Ipv4 => parse_ipv4(bytes).map(Value::Ipv4),
         DataType::Ipv6 => parse_ipv6(bytes).map(Value::Ipv6),
+        DataType::Json => return Value::json(text),
         // Which label it is, its field knows.
         DataType::Enum => return Ok(Value::Text(text.to_owned())),
         DataType::Decimal { precision, scale } => {
@@ -326,6 +327,7 @@ pub fn expected(data_type: DataType) -> String {
         DataType::Ipv4 => "ipv4 (an address like 192.0.2.1)".into(),
         DataType::Ipv6 => "ipv6 (an address like 2001:db8::1)".into(),
         DataType::Enum => "a label of the enum".into(),
+        DataType::Json => "json".into(),
         DataType::Decimal { precision, scale } => {
             let whole = precision - scale;
             format!("{data_type} (at most {whole} digits before the point and {scale} behind it)")

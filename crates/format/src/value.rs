@@ -2,16 +2,16 @@
 //!
 //! Order: numbers compare exactly across integers, decimals and floating-point types (never through
 //! a rounded double); NaN equals itself and is greater than every number; `-0.0` equals `0.0`;
-//! text, bytes, UUIDs and addresses compare by bytes, labels of enums in their declared order. NULL
-//! sorts before everything; that is the *sort* order, and predicates treat NULL by three-valued
-//! logic before they get here. Values of kinds that do not compare (a text and a number) are
-//! ordered by kind, so that sorting is total.
+//! text, bytes, UUIDs and addresses compare by bytes, labels of enums in their declared order, JSON
+//! as [`json`] says. NULL sorts before everything; that is the *sort* order, and predicates treat
+//! NULL by three-valued logic before they get here. Values of kinds that do not compare (a text and
+//! a number) are ordered by kind, so that sorting is total.
 
 use std::cmp::Ordering;
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use crate::{DataType, Decimal, Error, Result, calendar, decimal, labels};
+use crate::{DataType, Decimal, Error, Result, calendar, decimal, json, labels};
 
 /// An owned value.
 #[derive(Clone, Debug, Default)]
@@ -49,6 +49,8 @@ pub enum Value {
     Decimal(Decimal),
     /// A label of an enum field, in its stored form: see [`labels`].
     Enum(Vec<u8>),
+    /// A JSON document, in its stored form: see [`json`].
+    Json(Vec<u8>),
 }
 
 /// A borrowed value.
@@ -87,6 +89,8 @@ pub enum ValueRef<'a> {
     Decimal(Decimal),
     /// A label of an enum field, in its stored form: see [`labels`].
     Enum(&'a [u8]),
+    /// A JSON document, in its stored form: see [`json`].
+    Json(&'a [u8]),
 }
 
 impl Value {
@@ -110,7 +114,16 @@ impl Value {
             Self::Ipv6(v) => ValueRef::Ipv6(v),
             Self::Decimal(v) => ValueRef::Decimal(*v),
             Self::Enum(v) => ValueRef::Enum(v),
+            Self::Json(v) => ValueRef::Json(v),
         }
+    }
+
+    /// A JSON text as a value.
+    ///
+    /// # Errors
+    /// `InvalidInput` with the place of what is not JSON.
+    pub fn json(text: &str) -> Result<Self> {
+        json::parse(text).map(Self::Json)
     }
 
     /// True for NULL.
@@ -141,6 +154,7 @@ impl<'a> ValueRef<'a> {
             Self::Ipv6(v) => Value::Ipv6(*v),
             Self::Decimal(v) => Value::Decimal(v),
             Self::Enum(v) => Value::Enum(v.to_vec()),
+            Self::Json(v) => Value::Json(v.to_vec()),
         }
     }
 
@@ -155,7 +169,7 @@ impl<'a> ValueRef<'a> {
     pub fn as_bytes(self) -> Option<&'a [u8]> {
         match self {
             Self::Text(v) => Some(v.as_bytes()),
-            Self::Bytes(v) | Self::Enum(v) => Some(v),
+            Self::Bytes(v) | Self::Enum(v) | Self::Json(v) => Some(v),
             Self::Uuid(v) | Self::Ipv6(v) => Some(v),
             _ => None,
         }
@@ -172,6 +186,7 @@ impl<'a> ValueRef<'a> {
             DataType::Uuid => Self::Uuid(bytes.as_array().unwrap_or(ZERO)),
             DataType::Ipv6 => Self::Ipv6(bytes.as_array().unwrap_or(ZERO)),
             DataType::Enum => Self::Enum(bytes),
+            DataType::Json => Self::Json(bytes),
             _ => Self::Bytes(bytes),
         }
     }
@@ -254,6 +269,7 @@ impl<'a> ValueRef<'a> {
             Self::Ipv6(_) => "ipv6 address",
             Self::Decimal(_) => "decimal",
             Self::Enum(_) => "enum",
+            Self::Json(_) => "json",
         }
     }
 
@@ -292,6 +308,9 @@ impl<'a> ValueRef<'a> {
             DataType::Ipv6 => matches!(self, Self::Ipv6(_)).then_some(self),
             DataType::Decimal { precision, scale } => self.as_decimal(precision, scale),
             DataType::Enum => matches!(self, Self::Enum(_)).then_some(self),
+            DataType::Json => {
+                matches!(self, Self::Json(v) if json::check(v).is_ok()).then_some(self)
+            }
         };
         coerced.ok_or_else(|| {
             let kind = self.kind_name();
@@ -374,6 +393,7 @@ impl<'a> ValueRef<'a> {
             Self::Ipv4(_) => 9,
             Self::Ipv6(_) => 10,
             Self::Enum(_) => 11,
+            Self::Json(_) => 12,
         }
     }
 
@@ -383,7 +403,9 @@ impl<'a> ValueRef<'a> {
         match (self, other) {
             (Self::Bool(a), ValueRef::Bool(b)) => a.cmp(&b),
             (Self::Text(a), ValueRef::Text(b)) => a.as_bytes().cmp(b.as_bytes()),
-            (Self::Bytes(a), ValueRef::Bytes(b)) | (Self::Enum(a), ValueRef::Enum(b)) => a.cmp(b),
+            (Self::Bytes(a), ValueRef::Bytes(b))
+            | (Self::Enum(a), ValueRef::Enum(b))
+            | (Self::Json(a), ValueRef::Json(b)) => a.cmp(b),
             (Self::Date(a), ValueRef::Date(b)) => a.cmp(&b),
             (Self::Timestamp(a), ValueRef::Timestamp(b)) => a.cmp(&b),
             (Self::Time(a), ValueRef::Time(b)) => a.cmp(&b),
@@ -547,6 +569,7 @@ impl fmt::Display for ValueRef<'_> {
             Self::Ipv6(v) => Ipv6Addr::from(**v).fmt(f),
             Self::Decimal(v) => v.fmt(f),
             Self::Enum(v) => f.write_str(labels::label(v)),
+            Self::Json(v) => json::Json::document(v).fmt(f),
         }
     }
 }

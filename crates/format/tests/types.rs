@@ -26,6 +26,24 @@ fn one_field(data_type: DataType) -> Schema {
     builder.build().unwrap()
 }
 
+fn any_json() -> BoxedStrategy<Value> {
+    let leaf = prop_oneof![
+        Just("null".to_owned()),
+        any::<i64>().prop_map(|v| v.to_string()),
+        (-999i32..999, -9i32..9).prop_map(|(m, e)| format!("{m}.50e{e}")),
+        "[a-zä ]{0,9}".prop_map(|s| format!("\"{s}\"")),
+    ];
+    leaf.prop_recursive(3, 20, 4, |inner| {
+        let items = prop::collection::vec(inner, 0..4);
+        items.prop_map(|v| match v.as_slice() {
+            [a, b] => format!("{{\"k\":{a},\"\":{b}}}"),
+            _ => format!("[{}]", v.join(",")),
+        })
+    })
+    .prop_map(|text| Value::json(&text).unwrap())
+    .boxed()
+}
+
 /// Values of a type, its extremes among them.
 fn value_of(data_type: DataType) -> BoxedStrategy<Value> {
     fn ends<T: Clone + std::fmt::Debug + 'static>(
@@ -85,6 +103,7 @@ fn value_of(data_type: DataType) -> BoxedStrategy<Value> {
                 labels().iter().map(|l| labels().find(l).unwrap().to_owned()).collect();
             prop::sample::select(values).boxed()
         }
+        DataType::Json => any_json(),
         DataType::Decimal { precision, scale } => {
             let most = limit(precision) - 1;
             ends(-most..=most, vec![-most, -most + 1, -1, 0, 1, limit(scale).min(most), most])

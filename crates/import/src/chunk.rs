@@ -296,6 +296,9 @@ impl Block<'_> {
                 let value = labels.find(std::str::from_utf8(f).ok()?)?;
                 Some(Cow::Owned(value.as_bytes()?.to_vec()))
             }),
+            Values::Variable(v) if data_type == DataType::Json => fixed.read_variable(v, |f| {
+                esker_format::json::parse(std::str::from_utf8(f).ok()?).ok().map(Cow::Owned)
+            }),
             Values::Variable(v) if data_type == DataType::Bytes => {
                 fixed.read_variable(v, |f| text::parse_hex(f).map(Cow::Owned))
             }
@@ -343,6 +346,11 @@ impl Block<'_> {
             format!("the field is declared not null, found NULL (spelled {spelling})")
         } else {
             let value = plain.as_deref().map(std::str::from_utf8);
+            // What is wrong with JSON is said with its place.
+            let malformed = match (data_type, value) {
+                (DataType::Json, Some(Ok(text))) => Some(text::parse_value(text, data_type)),
+                _ => None,
+            };
             let value = value.and_then(|text| text::parse_value(text.ok()?, data_type).ok());
             // What reads as a value is one that the field refuses: it is too long.
             match (value, field) {
@@ -350,6 +358,7 @@ impl Block<'_> {
                     Err(e) => e.to_string(),
                     Ok(()) => format!("refused {}", shown(raw)),
                 },
+                (None, _) if let Some(Err(e)) = malformed => e.to_string(),
                 _ => {
                     let found = plain.map_or_else(|| json_shown(raw), |plain| shown(&plain));
                     let expected = field.map_or_else(String::new, Field::expected);

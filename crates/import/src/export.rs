@@ -176,6 +176,7 @@ fn json_value(out: &mut Vec<u8>, value: ValueRef<'_>) {
         }
         ValueRef::Float(v) if v.is_finite() => write_plain(out, value),
         ValueRef::Float32(v) if v.is_finite() => write_plain(out, value),
+        ValueRef::Json(_) => write_plain(out, value),
         ValueRef::Text(text) => json_text(out, text),
         // Nothing else that is printed needs an escape.
         other => {

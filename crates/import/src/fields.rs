@@ -46,11 +46,16 @@ impl FieldReader for CsvFields<'_> {
 pub(crate) struct JsonFields {
     takes_bools: bool,
     takes_numbers: bool,
+    takes_all: bool,
 }
 
 impl JsonFields {
     pub(crate) fn of(data_type: DataType) -> Self {
-        Self { takes_bools: data_type == DataType::Bool, takes_numbers: data_type.is_numeric() }
+        Self {
+            takes_bools: data_type == DataType::Bool,
+            takes_numbers: data_type.is_numeric(),
+            takes_all: data_type == DataType::Json,
+        }
     }
 }
 
@@ -58,12 +63,13 @@ impl FieldReader for JsonFields {
     #[inline]
     fn read<'a>(&self, raw: &'a [u8]) -> FieldText<'a> {
         match raw {
+            [] | [b'n', ..] => FieldText::Null,
+            _ if self.takes_all => FieldText::Text(Cow::Borrowed(raw)),
             [b'"', inner @ .., b'"'] if !self.takes_bools => {
                 unescaped(inner).map_or(FieldText::Misfit, FieldText::Text)
             }
             [b'-' | b'0'..=b'9', ..] if self.takes_numbers => FieldText::Text(Cow::Borrowed(raw)),
             [b't' | b'f', ..] if self.takes_bools => FieldText::Text(Cow::Borrowed(raw)),
-            [] | [b'n', ..] => FieldText::Null,
             _ => FieldText::Misfit,
         }
     }

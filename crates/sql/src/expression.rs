@@ -186,6 +186,10 @@ impl Names {
             B::LtEq => Operator::Lte,
             B::Gt => Operator::Gt,
             B::GtEq => Operator::Gte,
+            B::Arrow | B::LongArrow => {
+                let function = if *op == B::Arrow { Function::JsonGet } else { Function::JsonText };
+                return Ok(Expr::Call(function, vec![self.convert(left)?, self.convert(right)?]));
+            }
             B::And | B::Or => return self.chain(expr, op),
             other => return Err(unsupported(&format!("operator {other}"), expr)),
         };

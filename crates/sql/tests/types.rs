@@ -1,4 +1,4 @@
-//! Decimals and enums in SQL, from text to rows, whatever the encoding.
+//! Decimals, enums and JSON in SQL, from text to rows, whatever the encoding.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
@@ -219,5 +219,58 @@ fn labels_are_text_where_text_is_wanted() {
         ),
         ("SELECT CASE WHEN size > 'medium' THEN size ELSE other END FROM t LIMIT 2", "b\nlarge"),
         ("SELECT typeof(size), size IS NULL FROM t LIMIT 1", "enum false"),
+    ]);
+}
+
+fn documents() -> Table {
+    Table::new(
+        &[("id", "i64"), ("doc", "json")],
+        &[
+            &["1", r#"{"name": "Ada", "age": 36, "tags": ["x", "y"], "at": {"lat": 1.50}}"#],
+            &["2", r#"{"name": "Bob", "age": 7, "tags": []}"#],
+            &["3", r#"[1, 10, 2.0]"#],
+            &["4", " null"],
+            &["5", r#"{"name": null, "age": 100}"#],
+        ],
+    )
+}
+
+#[test]
+fn parts_of_json_are_values() {
+    documents().check(&[
+        (
+            "SELECT doc FROM t WHERE id = 1",
+            r#"{"age":36,"at":{"lat":1.50},"name":"Ada","tags":["x","y"]}"#,
+        ),
+        ("SELECT doc -> 'name', doc ->> 'name' FROM t WHERE id < 3", "\"Ada\" Ada\n\"Bob\" Bob"),
+        ("SELECT doc -> 'at' -> 'lat', doc -> 'tags' ->> 1 FROM t WHERE id = 1", "1.50 y"),
+        ("SELECT doc -> 1, doc ->> -1, doc -> 9 FROM t WHERE id = 3", "10 2.0 null"),
+        (
+            "SELECT json_get(doc, 'tags', 0), json_extract(doc, 'at', 'lat') FROM t WHERE id = 1",
+            "\"x\" 1.50",
+        ),
+        ("SELECT doc ->> 'name', (doc -> 'name') IS NULL FROM t WHERE id = 5", "null false"),
+        ("SELECT id FROM t WHERE doc ->> 'name' = 'Bob'", "2"),
+        ("SELECT id FROM t WHERE CAST(doc ->> 'age' AS i64) > 10", "1\n5"),
+        ("SELECT id FROM t WHERE doc -> 'age' = '7'", "2"),
+        ("SELECT id FROM t WHERE doc = 'null' OR doc = '[1,10, 2.0]'", "3\n4"),
+        ("SELECT id FROM t ORDER BY doc -> 'age' DESC NULLS LAST, id", "5\n1\n2\n3\n4"),
+        (
+            "SELECT doc ->> 'name' AS n, count(*) FROM t GROUP BY n ORDER BY n",
+            "null 3\nAda 1\nBob 1",
+        ),
+        ("SELECT max(doc -> 'age'), count(DISTINCT doc -> 'age') FROM t", "100 3"),
+        ("SELECT CAST('{\"b\":1, \"a\":2}' AS json) FROM t LIMIT 1", "{\"a\":2,\"b\":1}"),
+        ("SELECT CAST(doc AS text) FROM t WHERE id = 4", "null"),
+        ("SELECT id -> 'a' FROM t", "SELECT: json_get(id, 'a'): expected json, found i64"),
+        (
+            "SELECT doc -> 1.5 FROM t",
+            "SELECT: json_get(doc, 1.5): expected a name or a place, found decimal(2,1) '1.5'",
+        ),
+        (
+            "SELECT id FROM t WHERE doc = '{a}'",
+            "WHERE: doc = '{a}': expected json: line 1, character 2: expected a name in quotes, \
+          found \"a}\"",
+        ),
     ]);
 }

@@ -186,6 +186,16 @@ impl Checked<'_> {
                 Err(self.error_at(row, format_args!(": expected {expected}, found another value")))
             });
         }
+        if self.field.data_type == DataType::Json {
+            let documents = (0..values.len()).filter(|row| !self.column.is_null(*row));
+            let mut checked =
+                documents.map(|row| (row, esker_format::json::check(values.get(row))));
+            return checked
+                .find_map(|(row, checked)| Some((row, checked.err()?)))
+                .map_or(Ok(()), |(row, e)| {
+                    Err(self.error_at(row, format_args!(": expected json: {e}")))
+                });
+        }
         // Nothing has more characters than bytes.
         let most = self.field.length_max.map_or(usize::MAX, |most| most as usize);
         if !sixteen && values.longest() <= most {

@@ -232,6 +232,7 @@ fn literal_type(value: &Value) -> Option<DataType> {
         Value::Ipv6(_) => DataType::Ipv6,
         Value::Decimal(v) => DataType::Decimal { precision: v.precision(), scale: v.scale() },
         Value::Enum(_) => DataType::Enum,
+        Value::Json(_) => DataType::Json,
         Value::Date(_) => DataType::Date,
         Value::Timestamp(_) => DataType::Timestamp,
     })

@@ -91,6 +91,7 @@ fn by_table(entry: &FunctionEntry, operands: Vec<Bound>) -> Result<Bound> {
         Outcome::Text => DataType::Text,
         Outcome::Date => DataType::Date,
         Outcome::Timestamp => DataType::Timestamp,
+        Outcome::Json => DataType::Json,
     };
     if entry.function == Function::DateAdd {
         let moment = typed.remove(0);
@@ -138,6 +139,20 @@ fn fit(kind: OperandKind, operand: Bound) -> Result<Bound> {
         OperandKind::MomentOrTime => {
             expect(&operand, "a date, timestamp or time", |t| is_moment(t) || t == Time)?;
             Ok(typed(operand, Timestamp))
+        }
+        OperandKind::Json => {
+            let constant = operand.as_literal().is_some() && operand.data_type == Some(Text);
+            let operand = if constant { convert(operand, DataType::Json)? } else { operand };
+            expect(&operand, "json", |t| t == DataType::Json)?;
+            Ok(typed(operand, DataType::Json))
+        }
+        OperandKind::Step if operand.data_type.is_some_and(DataType::is_integer) => {
+            convert(operand, I64)
+        }
+        OperandKind::Step => {
+            let operand = label_as_text(operand)?;
+            expect(&operand, "a name or a place", |t| t == Text)?;
+            Ok(typed(operand, Text))
         }
         OperandKind::Unit => match operand.as_literal() {
             Some(Value::Text(_)) => Ok(operand),

@@ -44,8 +44,8 @@ pub(crate) fn convert(bound: Bound, to: DataType) -> Result<Bound> {
 
 /// Types whose constants are written as text: beside one, a text constant is taken for one.
 pub(crate) fn is_written_as_text(data_type: DataType) -> bool {
-    use DataType::{Bytes, Date, Ipv4, Ipv6, Time, Timestamp, Uuid};
-    matches!(data_type, Bytes | Date | Timestamp | Time | Uuid | Ipv4 | Ipv6)
+    use DataType::{Bytes, Date, Ipv4, Ipv6, Json, Time, Timestamp, Uuid};
+    matches!(data_type, Bytes | Date | Timestamp | Time | Uuid | Ipv4 | Ipv6 | Json)
 }
 
 /// A constant as a value of `to`, where that says the same thing.

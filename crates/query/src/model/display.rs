@@ -166,6 +166,9 @@ fn literal(f: &mut Formatter<'_>, value: &Value) -> fmt::Result {
     match value {
         Value::Null => f.write_str("NULL"),
         Value::Text(text) => write!(f, "'{}'", text.replace('\'', "''")),
+        Value::Json(_) => {
+            write!(f, "CAST('{}' AS json)", value.to_string().replace('\'', "''"))
+        }
         Value::Enum(_) => write!(f, "'{}'", value.to_string().replace('\'', "''")),
         Value::Bytes(_) => write!(f, "X'{value}'"),
         Value::Date(_) => write!(f, "DATE '{value}'"),

@@ -22,6 +22,7 @@ pub(super) enum ValueForm {
     Ipv4(u32),
     Ipv6([u8; 16]),
     Enum(Vec<u8>),
+    Json(#[serde(with = "json_text")] Vec<u8>),
     Decimal(#[serde(with = "decimal_text")] Decimal),
 }
 
@@ -38,6 +39,22 @@ mod decimal_text {
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Decimal, D::Error> {
         let text = <std::borrow::Cow<'de, str>>::deserialize(from)?;
         text.parse().map_err(D::Error::custom)
+    }
+}
+
+/// JSON as its text.
+mod json_text {
+    use esker_format::json::{Json, parse};
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(v: &[u8], to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(&Json::document(v))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
+        let text = <std::borrow::Cow<'de, str>>::deserialize(from)?;
+        parse(&text).map_err(D::Error::custom)
     }
 }
 

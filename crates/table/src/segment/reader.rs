@@ -400,7 +400,7 @@ impl Segment {
             }
             T::F32 => Data::F32(self.typed(values, rows)?),
             T::F64 => Data::F64(self.typed(values, rows)?),
-            T::Text | T::Bytes | T::Uuid | T::Ipv6 | T::Enum => {
+            T::Text | T::Bytes | T::Uuid | T::Ipv6 | T::Enum | T::Json => {
                 return Err(Error::corrupt(format!("segment {}: plain {data_type}", self.id)));
             }
         })

@@ -48,6 +48,8 @@ pub enum Function {
     DateTrunc,
     DatePart,
     DateAdd,
+    JsonGet,
+    JsonText,
 }
 
 /// What an operand of a function may be.
@@ -73,6 +75,10 @@ pub enum OperandKind {
     MomentOrTime,
     /// The name of a part of a date or time, as a constant.
     Unit,
+    /// JSON, or a constant text that is JSON.
+    Json,
+    /// The name of a member, or the place of an element.
+    Step,
 }
 
 /// What comes out of a function.
@@ -94,6 +100,8 @@ pub enum Outcome {
     Date,
     /// A timestamp.
     Timestamp,
+    /// JSON.
+    Json,
 }
 
 /// What a function is about.
@@ -107,11 +115,13 @@ pub enum Family {
     Number,
     /// Dates and times.
     Time,
+    /// JSON.
+    Json,
 }
 
 impl Family {
     /// Every family, in the order of the reference.
-    pub const ALL: [Self; 4] = [Self::Choice, Self::Text, Self::Number, Self::Time];
+    pub const ALL: [Self; 5] = [Self::Choice, Self::Text, Self::Number, Self::Time, Self::Json];
 
     /// Its heading.
     #[must_use]
@@ -121,6 +131,7 @@ impl Family {
             Self::Text => "Text and bytes",
             Self::Number => "Numbers",
             Self::Time => "Dates and times",
+            Self::Json => "JSON",
         }
     }
 }

@@ -304,4 +304,29 @@ pub const FUNCTIONS: &[FunctionEntry] = &[
         "date_add(DATE '2024-01-31', 1, 0)",
         "2024-02-29 00:00:00",
     ),
+    line(F::JsonGet, "json_get", Family::Json, "json, step, …", &[P::Json, P::Step], Outcome::Json)
+        .or_more()
+        .also(&["json_extract"])
+        .says(
+            "The part of a document at the end of a path of names and places (0 is the first, -1 \
+             the last), NULL where there is none; `json -> step` is this with one step.",
+            "json_get('{\"a\": [1, {\"b\": 2.50}]}', 'a', -1, 'b')",
+            "2.50",
+        ),
+    line(
+        F::JsonText,
+        "json_get_text",
+        Family::Json,
+        "json, step, …",
+        &[P::Json, P::Step],
+        Outcome::Text,
+    )
+    .or_more()
+    .also(&["json_extract_text"])
+    .says(
+        "The same as text: a string without its quotes, NULL for `null`; `json ->> step` is this \
+         with one step.",
+        "json_get_text('{\"a\": [\"x\"]}', 'a', 0)",
+        "x",
+    ),
 ];

@@ -1,5 +1,6 @@
 //! Scalar functions over vectors. What each means is in the table of [`Function`]s.
 
+mod json;
 mod moment;
 mod number;
 mod text;
@@ -46,6 +47,7 @@ pub(super) fn call<'a>(
             None => Err(call.undefined()),
         },
         F::DateAdd => moment::add(&call),
+        F::JsonGet | F::JsonText => json::call(&call),
         _ => text::call(&call, selection.len()),
     }
 }

@@ -1,0 +1,438 @@
+//! JSON in a canonical binary form: a field or an element is read without decoding the rest.
+//!
+//! ```text
+//! null, false, true   tag
+//! number              tag, order (of a whole document only), the number as written
+//! string              tag, UTF-8
+//! array               tag, width, count, end of each element, elements
+//! object              tag, width, count, end of each name, end of each value, names, values
+//! ```
+//!
+//! Width (1, 2 or 4) is that of the little-endian count and ends, the least that they fit. Ends
+//! count from where what they bound begins. Names stand in the order of their bytes, none twice.
+//! What holds a value knows where it ends.
+//!
+//! Documents compare as bytes: null, false, true, numbers, strings, arrays, objects; strings by
+//! their bytes, numbers by their exact value and equal ones by their spelling. To that end a number
+//! that is a whole document has its value in front as bytes that sort as numbers do: a byte for the
+//! sign (1 below zero, 2 zero, 3 above), the power of ten above it in 4 bytes, most significant
+//! first, its sign flipped, each digit plus one, and 0; all but the first flipped below zero.
+//! Arrays and objects have an order too, which means nothing.
+
+mod parser;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+pub use parser::parse;
+
+use crate::codec::Reader;
+use crate::{Error, Result};
+
+/// The most levels of arrays and objects.
+pub const DEPTH_MAX: usize = 128;
+
+/// The largest power of ten in a number, either side of zero.
+pub const EXPONENT_MAX: i32 = 1_000_000;
+
+const NULL: u8 = 1;
+const FALSE: u8 = 2;
+const TRUE: u8 = 3;
+const NUMBER: u8 = 4;
+const STRING: u8 = 5;
+const ARRAY: u8 = 6;
+const OBJECT: u8 = 7;
+
+/// A JSON value within a document, or a whole one.
+#[derive(Clone, Copy, Debug)]
+pub struct Json<'a> {
+    bytes: &'a [u8],
+    is_document: bool,
+}
+
+/// A JSON value, one level of it.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind<'a> {
+    /// `null`.
+    Null,
+    /// `true` or `false`.
+    Bool(bool),
+    /// A number as it is written.
+    Number(&'a str),
+    /// A string, without quotes and escapes.
+    String(&'a str),
+    /// An array.
+    Array(Items<'a>),
+    /// An object, its members in the order of their names.
+    Object(Members<'a>),
+}
+
+/// The elements of an array.
+#[derive(Clone, Copy, Debug)]
+pub struct Items<'a> {
+    ends: Ends<'a>,
+    values: &'a [u8],
+}
+
+/// The members of an object.
+#[derive(Clone, Copy, Debug)]
+pub struct Members<'a> {
+    name_ends: Ends<'a>,
+    names: &'a [u8],
+    items: Items<'a>,
+}
+
+/// A table of ends.
+#[derive(Clone, Copy, Debug)]
+struct Ends<'a> {
+    bytes: &'a [u8],
+    width: usize,
+}
+
+impl<'a> Ends<'a> {
+    fn len(self) -> usize {
+        self.bytes.len() / self.width.max(1)
+    }
+
+    fn end(self, i: usize) -> usize {
+        let start = i.saturating_mul(self.width);
+        let bytes = self.bytes.get(start..start + self.width).unwrap_or_default();
+        bytes.iter().rev().fold(0, |n, byte| n << 8 | usize::from(*byte))
+    }
+
+    /// What lies in `of` between the end before and this one; empty where that is nothing.
+    fn part(self, i: usize, of: &'a [u8]) -> &'a [u8] {
+        let start = if i == 0 { 0 } else { self.end(i - 1) };
+        of.get(start..self.end(i)).unwrap_or_default()
+    }
+}
+
+impl<'a> Items<'a> {
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// True when there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The element at a place.
+    #[must_use]
+    pub fn get(&self, i: usize) -> Option<Json<'a>> {
+        let bytes = if i < self.len() { self.ends.part(i, self.values) } else { return None };
+        Some(Json { bytes, is_document: false })
+    }
+
+    /// All elements. None of them overlap, even in what has not been checked: it takes no longer
+    /// to read than it is long.
+    pub fn iter(self) -> impl Iterator<Item = Json<'a>> {
+        let mut start = 0;
+        (0..self.len()).map_while(move |i| {
+            let end = self.ends.end(i);
+            let bytes = self.values.get(start..end)?;
+            start = end;
+            Some(Json { bytes, is_document: false })
+        })
+    }
+}
+
+impl<'a> Members<'a> {
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.name_ends.len()
+    }
+
+    /// True when there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn name(&self, i: usize) -> &'a [u8] {
+        self.name_ends.part(i, self.names)
+    }
+
+    /// The value of a name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<Json<'a>> {
+        let (mut from, mut to) = (0, self.len());
+        while from < to {
+            let middle = from.midpoint(to);
+            match self.name(middle).cmp(name.as_bytes()) {
+                std::cmp::Ordering::Less => from = middle + 1,
+                std::cmp::Ordering::Greater => to = middle,
+                std::cmp::Ordering::Equal => return self.items.get(middle),
+            }
+        }
+        None
+    }
+
+    /// All names and values.
+    pub fn iter(self) -> impl Iterator<Item = (&'a str, Json<'a>)> {
+        let name = move |i| std::str::from_utf8(self.name(i)).unwrap_or_default();
+        self.items.iter().enumerate().map(move |(i, value)| (name(i), value))
+    }
+}
+
+impl<'a> Json<'a> {
+    /// A document in its stored form. What is none reads as null wherever it is not one.
+    #[must_use]
+    pub fn document(bytes: &'a [u8]) -> Self {
+        Self { bytes, is_document: true }
+    }
+
+    /// What it is.
+    #[must_use]
+    pub fn kind(self) -> Kind<'a> {
+        self.read().unwrap_or(Kind::Null)
+    }
+
+    fn read(self) -> Result<Kind<'a>> {
+        let mut input = Reader::new(self.bytes);
+        let text = |bytes| {
+            std::str::from_utf8(bytes).map_err(|e| Error::corrupt(format!("json text: {e}")))
+        };
+        Ok(match input.u8()? {
+            NULL => Kind::Null,
+            FALSE => Kind::Bool(false),
+            TRUE => Kind::Bool(true),
+            NUMBER => {
+                let written = self.bytes.get(1..).unwrap_or_default();
+                let order = if self.is_document { order_len(written) } else { 0 };
+                Kind::Number(text(written.get(order..).unwrap_or_default())?)
+            }
+            STRING => Kind::String(text(self.bytes.get(1..).unwrap_or_default())?),
+            tag @ (ARRAY | OBJECT) => {
+                let width = usize::from(input.u8()?);
+                if !matches!(width, 1 | 2 | 4) {
+                    return Err(Error::corrupt(format!("json offsets of {width} bytes")));
+                }
+                let count = Ends { bytes: input.raw(width)?, width }.end(0);
+                let table = |input: &mut Reader<'a>| {
+                    let len = count.saturating_mul(width);
+                    Ok::<_, Error>(Ends { bytes: input.raw(len)?, width })
+                };
+                let last = |ends: Ends<'_>| count.checked_sub(1).map_or(0, |last| ends.end(last));
+                if tag == ARRAY {
+                    let ends = table(&mut input)?;
+                    let values = input.raw(last(ends))?;
+                    input.finish()?;
+                    return Ok(Kind::Array(Items { ends, values }));
+                }
+                let (name_ends, ends) = (table(&mut input)?, table(&mut input)?);
+                let names = input.raw(last(name_ends))?;
+                let items = Items { ends, values: input.raw(last(ends))? };
+                input.finish()?;
+                Kind::Object(Members { name_ends, names, items })
+            }
+            other => return Err(Error::corrupt(format!("json tag {other}"))),
+        })
+    }
+
+    /// The value of a name, where it is an object that has it.
+    #[must_use]
+    pub fn get(self, name: &str) -> Option<Self> {
+        match self.kind() {
+            Kind::Object(members) => members.get(name),
+            _ => None,
+        }
+    }
+
+    /// The element at a place, -1 for the last, where it is an array that has it.
+    #[must_use]
+    pub fn index(self, place: i64) -> Option<Self> {
+        let Kind::Array(items) = self.kind() else { return None };
+        let len = i64::try_from(items.len()).ok()?;
+        items.get(usize::try_from(if place < 0 { len.checked_add(place)? } else { place }).ok()?)
+    }
+
+    /// The value as a document of its own.
+    #[must_use]
+    pub fn to_document(self) -> Vec<u8> {
+        match self.kind() {
+            Kind::Number(written) if !self.is_document => number_document(written),
+            _ => self.bytes.to_vec(),
+        }
+    }
+
+    /// The value as text: a string as it is, anything else as JSON; `None` for null.
+    #[must_use]
+    pub fn to_text(self) -> Option<String> {
+        match self.kind() {
+            Kind::Null => None,
+            Kind::String(text) => Some(text.to_owned()),
+            _ => Some(self.to_string()),
+        }
+    }
+}
+
+/// Checks the stored form of a document, all of it: what passes is the one form of what it says.
+///
+/// # Errors
+/// `Corrupt` saying what is wrong.
+pub fn check(document: &[u8]) -> Result<()> {
+    let mut pending = vec![(Json::document(document), 0usize)];
+    while let Some((json, depth)) = pending.pop() {
+        if depth > DEPTH_MAX {
+            return Err(Error::corrupt(format!("json of more than {DEPTH_MAX} levels")));
+        }
+        match json.read()? {
+            Kind::Null | Kind::Bool(_) => {
+                if json.bytes.len() != 1 {
+                    return Err(Error::corrupt("json constant of several bytes"));
+                }
+            }
+            Kind::String(_) => {}
+            Kind::Number(written) => {
+                let canonical = parser::is_number(written.as_bytes())
+                    && (!json.is_document || number_document(written) == json.bytes);
+                if !canonical {
+                    return Err(Error::corrupt(format!("json number {written:?}")));
+                }
+            }
+            Kind::Array(items) => {
+                check_ends(items.ends, items.values.len(), items.values.len())?;
+                pending.extend(items.iter().map(|item| (item, depth + 1)));
+            }
+            Kind::Object(members) => {
+                let longest = members.names.len().max(members.items.values.len());
+                check_ends(members.name_ends, members.names.len(), longest)?;
+                check_ends(members.items.ends, members.items.values.len(), longest)?;
+                for i in 0..members.len() {
+                    let name = members.name(i);
+                    let rises = i == 0 || members.name(i - 1) < name;
+                    if !rises || std::str::from_utf8(name).is_err() {
+                        return Err(Error::corrupt(format!("json name {i} of an object")));
+                    }
+                }
+                pending.extend(members.iter().map(|(_, value)| (value, depth + 1)));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Checks that ends rise up to `len`, and are as narrow as `longest` allows.
+fn check_ends(ends: Ends<'_>, len: usize, longest: usize) -> Result<()> {
+    let mut before = 0;
+    for i in 0..ends.len() {
+        let end = ends.end(i);
+        if end < before || end > len {
+            return Err(Error::corrupt(format!("json offset {end} after {before}, of {len}")));
+        }
+        before = end;
+    }
+    if ends.width == width_of(longest.max(ends.len())) {
+        Ok(())
+    } else {
+        Err(Error::corrupt(format!("json offsets of {} bytes", ends.width)))
+    }
+}
+
+fn width_of(greatest: usize) -> usize {
+    match greatest {
+        0..=0xff => 1,
+        0x100..=0xffff => 2,
+        _ => 4,
+    }
+}
+
+/// How many bytes of order stand before a number that is a document.
+fn order_len(bytes: &[u8]) -> usize {
+    let end = match bytes.first() {
+        Some(1) => 0xff,
+        Some(3) => 0,
+        _ => return 1,
+    };
+    bytes.iter().skip(5).position(|byte| *byte == end).map_or(bytes.len(), |at| at + 6)
+}
+
+/// A number, as it is written, as a document.
+fn number_document(written: &str) -> Vec<u8> {
+    let (negative, rest) = match written.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, written),
+    };
+    let (coefficient, exponent) = rest.split_once(['e', 'E']).unwrap_or((rest, "0"));
+    let (whole, fraction) = coefficient.split_once('.').unwrap_or((coefficient, ""));
+    let digits: Vec<u8> = whole.bytes().chain(fraction.bytes()).map(|b| b - b'0').collect();
+    let zeros = digits.iter().take_while(|digit| **digit == 0).count();
+    let significant = digits.iter().rposition(|digit| *digit != 0).map_or(0, |last| last + 1);
+    let mut document = vec![NUMBER];
+    if significant == 0 {
+        document.push(2);
+    } else {
+        let exponent: i32 = exponent.parse().unwrap_or(0);
+        let places = |n: usize| i32::try_from(n).unwrap_or(i32::MAX);
+        let power = exponent.saturating_add(places(whole.len())).saturating_sub(places(zeros));
+        let flip = if negative { 0xff } else { 0 };
+        document.push(if negative { 1 } else { 3 });
+        let ordered = (power.cast_unsigned() ^ 1 << 31).to_le_bytes();
+        document.extend(ordered.iter().rev().map(|byte| byte ^ flip));
+        let digits = digits.get(zeros..significant).unwrap_or_default();
+        document.extend(digits.iter().map(|digit| (digit + 1) ^ flip));
+        document.push(flip);
+    }
+    document.extend_from_slice(written.as_bytes());
+    document
+}
+
+impl fmt::Display for Json<'_> {
+    /// Compact, names in the order of their bytes.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f, 0)
+    }
+}
+
+impl Json<'_> {
+    fn write(self, f: &mut fmt::Formatter<'_>, depth: usize) -> fmt::Result {
+        // No document is deeper; what has not been checked may be.
+        match if depth > DEPTH_MAX { Kind::Null } else { self.kind() } {
+            Kind::Null => f.write_str("null"),
+            Kind::Bool(v) => write!(f, "{v}"),
+            Kind::Number(written) => f.write_str(written),
+            Kind::String(text) => write_string(f, text),
+            Kind::Array(items) => {
+                f.write_str("[")?;
+                for (i, item) in items.iter().enumerate() {
+                    f.write_str(if i > 0 { "," } else { "" })?;
+                    item.write(f, depth + 1)?;
+                }
+                f.write_str("]")
+            }
+            Kind::Object(members) => {
+                f.write_str("{")?;
+                for (i, (name, value)) in members.iter().enumerate() {
+                    f.write_str(if i > 0 { "," } else { "" })?;
+                    write_string(f, name)?;
+                    f.write_str(":")?;
+                    value.write(f, depth + 1)?;
+                }
+                f.write_str("}")
+            }
+        }
+    }
+}
+
+fn write_string(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+    use fmt::Write;
+    f.write_str("\"")?;
+    for c in text.chars() {
+        match c {
+            '"' => f.write_str("\\\"")?,
+            '\\' => f.write_str("\\\\")?,
+            '\n' => f.write_str("\\n")?,
+            '\r' => f.write_str("\\r")?,
+            '\t' => f.write_str("\\t")?,
+            c if u32::from(c) < 0x20 => write!(f, "\\u{:04x}", u32::from(c))?,
+            c => f.write_char(c)?,
+        }
+    }
+    f.write_str("\"")
+}
