@@ -33,6 +33,10 @@ pub(crate) enum Command {
     Delete(DeleteArguments),
     Info(InfoArguments),
     Check(CheckArguments),
+    Backup(BackupArguments),
+    Restore(RestoreArguments),
+    Compact(CompactArguments),
+    Recount(RecountArguments),
     Quickstart(QuickstartArguments),
     Completions(CompletionsArguments),
     /// Write the manual page, for man(1)
@@ -239,6 +243,66 @@ pub(crate) struct InfoArguments {
 pub(crate) struct CheckArguments {
     /// The directory of the database
     pub(crate) db: PathBuf,
+    /// Where each problem is written with what can be done about it, as lines of JSON; it must
+    /// not exist yet
+    #[arg(long, value_name = "FILE")]
+    pub(crate) repair_report: Option<PathBuf>,
+}
+
+/// Make a backup: a database of its own in another directory, as of one commit
+///
+/// Files that never change get a second name where that can be, which takes no time and no space;
+/// else they are verified and copied. A backup is opened like any database.
+#[derive(Debug, Args)]
+pub(crate) struct BackupArguments {
+    /// The directory of the database
+    pub(crate) db: PathBuf,
+    /// The directory of the backup; it must not exist, or be empty
+    pub(crate) dir: PathBuf,
+    /// An older backup of the same database: files that it has are linked from there
+    #[arg(long, value_name = "DIR")]
+    pub(crate) base: Option<PathBuf>,
+    /// Copy what the base does not have, so that no file is shared with the database
+    #[arg(long)]
+    pub(crate) copy: bool,
+    /// Only say what would be done
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+/// Make a database from a backup, which is checked first
+#[derive(Debug, Args)]
+pub(crate) struct RestoreArguments {
+    /// The directory of the backup
+    pub(crate) backup: PathBuf,
+    /// The directory of the database to be; it must not exist, or be empty
+    pub(crate) dir: PathBuf,
+    /// Copy files, so that none is shared with the backup
+    #[arg(long)]
+    pub(crate) copy: bool,
+    /// Only check the backup, and say what would be done
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+/// Give the space of removed and replaced rows back
+#[derive(Debug, Args)]
+pub(crate) struct CompactArguments {
+    /// The directory of the database
+    pub(crate) db: PathBuf,
+    /// Only say what would be rewritten
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+/// Count the rows of every table anew, and correct what was counted wrongly
+#[derive(Debug, Args)]
+pub(crate) struct RecountArguments {
+    /// The directory of the database
+    pub(crate) db: PathBuf,
+    /// Only say what is counted wrongly
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 /// Write what completes the program's commands in a shell

@@ -1,8 +1,10 @@
 //! `esker check DB`.
 
+use std::path::Path;
 use std::time::Duration;
 
-use esker_vfs::Environment;
+use esker::CheckReport;
+use esker_vfs::{Environment, OpenMode};
 
 use crate::arguments::CheckArguments;
 use crate::failure::Result;
@@ -31,11 +33,49 @@ pub(crate) fn run(arguments: &CheckArguments, console: &mut Console<'_>) -> Resu
         writeln!(console.out, "no problem found")?;
         return Ok(Status::Ok);
     }
+    write_problems(&report, console)?;
+    if let Some(path) = &arguments.repair_report {
+        write_repair_report(&report, path)?;
+        writeln!(console.out, "what can be done about them is in {}", path.display())?;
+    }
+    Ok(Status::Problem)
+}
+
+/// The problems, a line each, and how many there are.
+pub(crate) fn write_problems(report: &CheckReport, console: &mut Console<'_>) -> Result<()> {
     for problem in &report.problems {
         let message = output::printable(&problem.message);
         writeln!(console.out, "{}: {message}", output::printable(&problem.place))?;
     }
     let found = units::counted(report.problems.len() as u64, "problem");
     writeln!(console.out, "{found} found")?;
-    Ok(Status::Problem)
+    Ok(())
+}
+
+/// Each problem with a remedy, as a line of JSON.
+fn write_repair_report(report: &CheckReport, path: &Path) -> Result<()> {
+    let file = Environment::os().files.open(path, OpenMode::CreateNew)?;
+    let mut text = String::new();
+    for problem in &report.problems {
+        let line = serde_json::json!({
+            "place": problem.place,
+            "problem": problem.message,
+            "remedy": remedy(&problem.message),
+        });
+        text.push_str(&line.to_string());
+        text.push('\n');
+    }
+    file.write_all_at(text.as_bytes(), 0)?;
+    Ok(file.sync_data()?)
+}
+
+/// What can be done about a problem.
+fn remedy(problem: &str) -> &'static str {
+    if problem.contains("counted") {
+        "esker recount corrects the counter"
+    } else if problem.contains("checksum") || problem.contains("catalogue") {
+        "restore a backup with esker restore; no other copy of these bytes is known"
+    } else {
+        "restore a backup with esker restore, or export what can be read with esker export"
+    }
 }

@@ -15,7 +15,9 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod backup;
 mod check;
+mod compact;
 mod console;
 mod export;
 mod failure;
@@ -76,6 +78,10 @@ fn run_command(command: &Command, console: &mut Console<'_>) -> failure::Result<
         Command::Get(arguments) => get::run(arguments, console)?,
         Command::Info(arguments) => info::run(arguments, console)?,
         Command::Check(arguments) => return check::run(arguments, console),
+        Command::Backup(arguments) => backup::run(arguments, console)?,
+        Command::Restore(arguments) => return backup::restore(arguments, console),
+        Command::Compact(arguments) => compact::run(arguments, console)?,
+        Command::Recount(arguments) => compact::recount(arguments, console)?,
         Command::Completions(arguments) => manual::completions(arguments.shell, console)?,
         Command::Man => manual::page(console)?,
         Command::Quickstart(arguments) => quickstart::run(arguments, console)?,

@@ -1,0 +1,68 @@
+//! `esker backup DB DIR` and `esker restore BACKUP DIR`.
+
+use std::path::Path;
+
+use esker::{BackupOptions, BackupReport, Database};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::arguments::{BackupArguments, RestoreArguments};
+use crate::failure::Result;
+use crate::{Console, Status, check, sql, units};
+
+pub(crate) fn run(arguments: &BackupArguments, console: &mut Console<'_>) -> Result<()> {
+    let database = sql::open_to_read(&arguments.db)?;
+    let (base, copy) = (arguments.base.clone(), arguments.copy);
+    let options = BackupOptions { base, copy, dry_run: arguments.dry_run };
+    let report = backup(&database, &arguments.dir, &options)?;
+    let done = if arguments.dry_run { "would back up" } else { "backed up" };
+    writeln!(console.err, "{done} commit {} to {}", report.commit, arguments.dir.display())?;
+    writeln!(console.err, "{}", summary(&report))?;
+    Ok(())
+}
+
+pub(crate) fn restore(arguments: &RestoreArguments, console: &mut Console<'_>) -> Result<Status> {
+    let database = sql::open_to_read(&arguments.backup)?;
+    let report = database.check()?;
+    if !report.is_sound() {
+        check::write_problems(&report, console)?;
+        writeln!(console.err, "the backup is damaged; nothing was restored")?;
+        return Ok(Status::Problem);
+    }
+    let (base, copy) = (None, arguments.copy);
+    let options = BackupOptions { base, copy, dry_run: arguments.dry_run };
+    let report = backup(&database, &arguments.dir, &options)?;
+    let done = if arguments.dry_run { "would restore" } else { "restored" };
+    writeln!(console.err, "{done} commit {} to {}", report.commit, arguments.dir.display())?;
+    writeln!(console.err, "{}", summary(&report))?;
+    Ok(Status::Ok)
+}
+
+fn backup(database: &Database, dir: &Path, options: &BackupOptions) -> Result<BackupReport> {
+    let bar = byte_bar();
+    let report = database.backup(dir, options, &mut |done, total| {
+        bar.set_length(total);
+        bar.set_position(done);
+    });
+    bar.finish_and_clear();
+    Ok(report?)
+}
+
+/// A bar that shows itself on a terminal only.
+fn byte_bar() -> ProgressBar {
+    let bar = ProgressBar::new(0);
+    let style = ProgressStyle::with_template("{bar:40} {bytes}/{total_bytes}");
+    if let Ok(style) = style {
+        bar.set_style(style);
+    }
+    bar
+}
+
+fn summary(report: &BackupReport) -> String {
+    format!(
+        "{} linked ({}), {} copied ({})",
+        units::counted(report.linked, "file"),
+        units::bytes(report.linked_bytes),
+        units::counted(report.copied, "file"),
+        units::bytes(report.copied_bytes),
+    )
+}
