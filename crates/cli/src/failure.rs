@@ -74,6 +74,16 @@ impl Failure {
         self
     }
 
+    /// The same failure of a row, `row N: …`, with its place in a file in front instead.
+    pub(crate) fn in_row(mut self, place: impl Fn(u64) -> Option<(String, u64)>) -> Self {
+        let row = self.message.strip_prefix("row ").and_then(|rest| rest.split_once(": "));
+        let row = row.and_then(|(row, rest)| Some((place(row.parse().ok()?)?, rest)));
+        if let Some(((file, line), rest)) = row {
+            self.message = format!("{file}:{line}: {rest}");
+        }
+        self
+    }
+
     /// The same failure of a statement, with the place in it that it is about.
     pub(crate) fn in_statement(self, statement: &str) -> Self {
         match esker_sql::place(statement, &self.message) {

@@ -154,3 +154,25 @@ fn the_place_in_json_is_underlined() {
     assert!(error.contains("b.json:1: expected a row, an object"), "{error}");
     assert!(error.contains("--format ndjson"), "{error}");
 }
+
+/// The message named the row, counted from 0 and without the header.
+#[test]
+fn a_key_that_comes_again_is_named_by_its_line() {
+    let sandbox = Sandbox::new("repeated");
+    let load = |file: &str| {
+        let (code, error) = sandbox.fails(&["load", "db", "t", file, "--key", "id"]);
+        assert_eq!(code, 2, "{error}");
+        error
+    };
+    sandbox.write("a.csv", "id,name\n1,\"x\ny\"\n\n2,z\n1,w\n");
+    let error = load("a.csv");
+    assert!(error.starts_with("error: a.csv:6: key id = 1 "), "{error}");
+    sandbox.write("b.json", "[\n{\"id\": 1},\n{\n\"id\": 2},\n\n{\"id\": 1}]");
+    let error = load("b.json");
+    assert!(error.starts_with("error: b.json:6: key id = 1 "), "{error}");
+    // So many rows are segments, not a commit.
+    let rows: Vec<String> = (0..70_000).map(|i| format!("{i},x")).collect();
+    sandbox.write("c.csv", format!("id,name\n{}\n69000,y\n", rows.join("\n")));
+    let error = load("c.csv");
+    assert!(error.starts_with("error: c.csv:70002: key id = 69000 comes twice"), "{error}");
+}

@@ -15,6 +15,7 @@ use crate::fault::fault_error;
 use crate::fields::{CsvFields, FieldReader, FieldText, JsonFields};
 use crate::json::{self, Names};
 use crate::nulls::Nulls;
+use crate::places::Lines;
 use crate::splitter::Chunk;
 use crate::tokenizer::{self, Fault, Span};
 use crate::{Error, Result};
@@ -52,6 +53,8 @@ pub(crate) struct Rows {
     pub(crate) batch: Batch,
     /// How many lines they stand on.
     pub(crate) lines: u64,
+    /// How many lines stand before each of them.
+    pub(crate) places: Lines,
     /// Those left out.
     pub(crate) rejects: Vec<Reject>,
 }
@@ -126,16 +129,17 @@ fn parse_rows(layout: &Layout, chunk: &Chunk, skips: bool) -> Result<Rows> {
     let columns = layout.columns.len();
     let mut batch = Batch::empty(&layout.schema);
     let mut tokenizer = Tokenizer::new(layout, chunk);
-    let (mut spans, mut rejects) = (Vec::new(), Vec::new());
+    let (mut spans, mut rejects, mut starts) = (Vec::new(), Vec::new(), Vec::new());
     loop {
         let first = batch.is_empty();
         let fault = tokenizer.next_block(&mut spans).err();
         let has_quotes = chunk.has_quotes;
         let block = Block { layout, bytes, has_quotes, valid_text, spans: &spans, columns };
         if skips {
-            block.salvage_into(&mut batch, &mut rejects);
+            block.salvage_into(&mut batch, &mut starts, &mut rejects);
         } else {
             block.read_into(&mut batch)?;
+            starts.extend(spans.chunks(columns.max(1)).map(|row| block.start_of(row)));
         }
         if let Some(fault) = fault {
             let error = fault_error(layout, bytes, fault);
@@ -144,7 +148,10 @@ fn parse_rows(layout: &Layout, chunk: &Chunk, skips: bool) -> Result<Rows> {
                 None => return Err(error),
             }
         } else if spans.is_empty() {
-            return Ok(Rows { batch, lines: tokenizer.lines(), rejects });
+            let lines = tokenizer.lines();
+            let wanted = if rejects.is_empty() { lines } else { u64::MAX };
+            let places = Lines::of(bytes, &starts, wanted);
+            return Ok(Rows { batch, lines, places, rejects });
         }
         if first {
             reserve(&mut batch, tokenizer.position(), bytes.len());
@@ -217,12 +224,13 @@ impl Block<'_> {
     }
 
     /// Reads the rows that fit; the others are told of.
-    fn salvage_into(&self, batch: &mut Batch, rejects: &mut Vec<Reject>) {
+    fn salvage_into(&self, batch: &mut Batch, starts: &mut Vec<u32>, rejects: &mut Vec<Reject>) {
         let rows = batch.len();
         let truncate = |batch: &mut Batch, rows| {
             batch.columns.iter_mut().for_each(|column| column.truncate(rows));
         };
         if self.read_into(batch).is_ok() {
+            starts.extend(self.spans.chunks(self.columns.max(1)).map(|row| self.start_of(row)));
             return;
         }
         truncate(batch, rows);
@@ -231,8 +239,19 @@ impl Block<'_> {
             if let Err(error) = (Block { spans, ..*self }).read_into(batch) {
                 truncate(batch, rows);
                 rejects.push(Reject { error, text: self.text_of(spans) });
+            } else {
+                starts.push(self.start_of(spans));
             }
         }
+    }
+
+    /// Where a row starts: the first of its fields, which in JSON may be any.
+    fn start_of(&self, row: &[Span]) -> u32 {
+        let start = match self.layout.dialect {
+            Dialect::Csv(_) | Dialect::Lines => row.first().map(|span| span.start()),
+            _ => row.iter().map(|span| span.start()).min(),
+        };
+        u32::try_from(start.unwrap_or_default()).unwrap_or(u32::MAX)
     }
 
     /// A row as it stands in the file.

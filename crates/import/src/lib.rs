@@ -22,6 +22,7 @@
 //! | [`row_text`](parse_json_row) | one row, as people write it |
 //! | `inference` | which types a file holds |
 //! | [`export`](RowWriter) | rows as files have them, the other way |
+//! | [`places`](Places) | the lines of rows, asked afterwards |
 //! | [`pipeline`](Pipeline) | jobs in parallel, answers in order |
 #![forbid(unsafe_code)]
 
@@ -37,6 +38,7 @@ mod nulls;
 mod opening;
 mod options;
 mod pipeline;
+mod places;
 mod reader;
 mod row_text;
 pub mod schema_text;
@@ -51,6 +53,7 @@ pub use export::RowWriter;
 pub use inference::Inference;
 pub use options::{Format, ImportOptions};
 pub use pipeline::Pipeline;
+pub use places::Places;
 pub use reader::{ImportReader, ImportReport, Progress};
 pub use row_text::parse_json_row;
 pub use value_text::parse_value;

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use esker_format::{Batch, Schema};
 use esker_vfs::Environment;
@@ -12,6 +13,7 @@ use crate::inference::Inference;
 use crate::opening::Opened;
 use crate::options::CHUNK_FACTOR;
 use crate::pipeline::{Pipeline, depth};
+use crate::places::Places;
 use crate::source::Source;
 use crate::splitter::Chunk;
 use crate::{Error, ErrorKind, ImportOptions, Result};
@@ -71,6 +73,7 @@ pub struct ImportReader {
     others: VecDeque<PathBuf>,
     /// Bytes of all files, when known.
     file_bytes: Option<u64>,
+    places: Places,
 }
 
 impl ImportReader {
@@ -130,6 +133,12 @@ impl ImportReader {
         &self.first.layout.schema
     }
 
+    /// Where the rows stand that [`ImportReader::read`] will have handed over.
+    #[must_use]
+    pub fn places(&self) -> Places {
+        self.places.clone()
+    }
+
     /// How the schema was inferred; `None` when it was given.
     #[must_use]
     pub fn inference(&self) -> Option<Inference> {
@@ -159,7 +168,8 @@ impl ImportReader {
         let first = Opened::new(environment, &file, source, options.clone(), is_one_of_many)?;
         let options = options.schema(first.layout.schema.clone());
         let (environment, others) = (environment.clone(), VecDeque::new());
-        Ok(Self { environment, options, first, others, file_bytes })
+        let places = Places::default();
+        Ok(Self { environment, options, first, others, file_bytes, places })
     }
 
     /// Reads all rows. `consume` gets them in file order, in batches of a few MiB, and may stop
@@ -194,9 +204,9 @@ impl ImportReader {
         consume: Taker<'_, Batch, E>,
         mut reject: Option<Taker<'_, Reject, E>>,
     ) -> std::result::Result<ImportReport, E> {
-        let Self { environment, options, first, others, file_bytes } = self;
+        let Self { environment, options, first, others, file_bytes, places } = self;
         let note = first.layout.note.clone();
-        let mut run = Run { environment, file_bytes, report: ImportReport::default() };
+        let mut run = Run { environment, file_bytes, places, report: ImportReport::default() };
         run.read_file(first, consume, &mut reject)?;
         for path in others {
             let file = path.display().to_string();
@@ -213,6 +223,7 @@ impl ImportReader {
 struct Run {
     environment: Environment,
     file_bytes: Option<u64>,
+    places: Places,
     /// What has been read so far.
     report: ImportReport,
 }
@@ -225,7 +236,7 @@ impl Run {
         reject: &mut Option<Taker<'_, Reject, E>>,
     ) -> std::result::Result<(), E> {
         let Opened { file, mut splitter, layout, mut kept, mut lines, .. } = opened;
-        let skips = reject.is_some();
+        let (skips, name) = (reject.is_some(), Arc::from(file.as_str()));
         let bytes_before = self.report.file_bytes;
         let mut pipeline: Pipeline<Result<Chunk>, Result<Parsed>> =
             Pipeline::new(&self.environment.tasks, "import", move |chunk: Result<Chunk>| {
@@ -262,6 +273,7 @@ impl Run {
                 let rejected = Reject { error: place(rejected.error), ..rejected };
                 reject.as_mut().map_or(Ok(()), |reject| reject(rejected, progress))?;
             }
+            self.places.add(&name, lines, rows.batch.len() as u64, rows.places);
             lines += rows.lines;
             consume(rows.batch, progress)?;
         }

@@ -151,6 +151,7 @@ fn load_new(
 fn load_rows(table: &Table, reader: ImportReader, policy: Policy) -> Result<Loaded> {
     let Policy { on_duplicate, mut rejects } = policy;
     let mut sink = Sink::new(table, on_duplicate, reader.memory_bytes())?;
+    let places = reader.places();
     let bar = progress_bar();
     let consume = |batch, progress| {
         sink.push(batch)?;
@@ -167,7 +168,12 @@ fn load_rows(table: &Table, reader: ImportReader, policy: Policy) -> Result<Load
         Ok((sink.finish()?, report))
     });
     bar.finish_and_clear();
-    let (rows, report) = finished.map_err(|failure| failure.note_what_is_loaded(committed))?;
+    let (rows, report) = finished.map_err(|failure| {
+        // With replace the rows are those of one commit.
+        let is_whole = on_duplicate != OnDuplicate::Replace;
+        let failure = failure.in_row(|row| places.find(row).filter(|_| is_whole));
+        failure.note_what_is_loaded(committed)
+    })?;
     let rejects = rejects.map(Rejects::finish).transpose()?.flatten();
     let skipped = report.rows.saturating_sub(rows);
     Ok(Loaded { rows, skipped, rejected: report.rejects, rejects })

@@ -29,15 +29,20 @@ fn batch_shift(entries: usize) -> u32 {
     64 - bits
 }
 
-/// Indexes the rows of segment `id`, which `batch` holds.
-pub(super) fn index_segment(shared: &Shared, batch: &Batch, id: u64) -> Result<()> {
+/// Indexes the rows of segment `id`, which `batch` holds; `first_row` rows of the load came before.
+pub(super) fn index_segment(shared: &Shared, batch: &Batch, id: u64, first_row: u64) -> Result<()> {
     let core = &shared.core;
     let engine = &shared.table.engine;
     let keys = BatchKeys::new(shared, batch);
     let mut entries: Vec<(u64, u64)> =
         (0..batch.len()).map(|row| (keys.hash(row), Location::new(id, row).word())).collect();
     entries.sort_unstable();
-    keys.refuse_repeated(&entries)?;
+    // Rows that were left out before these are not counted, so that none is named then.
+    let at = |e: Error, row: usize| match shared.skips {
+        true => e,
+        false => e.at(format_args!("row {}", first_row + row as u64)),
+    };
+    keys.refuse_repeated(&entries).map_err(|(e, row)| at(e, row))?;
     // A young index splits its partitions by how much it holds, too coarsely for small ranges:
     // it takes all entries at once.
     let is_young = core.index().len() < entries.len();
@@ -52,7 +57,8 @@ pub(super) fn index_segment(shared: &Shared, batch: &Batch, id: u64) -> Result<(
             let blind = esker_log::sabotage::planted("load_without_conflict_check");
             if !core.index().is_empty() && !blind {
                 for (hash, word) in chunk {
-                    keys.check_free(&view, &own, *hash, row_of(*word), id)?;
+                    let row = row_of(*word);
+                    keys.check_free(&view, &own, *hash, row, id).map_err(|e| at(e, row))?;
                 }
             }
             core.index().insert_many(chunk)?;
@@ -152,15 +158,16 @@ impl<'a> BatchKeys<'a> {
         }
     }
 
-    /// Refuses a key that stands twice among entries sorted by hash.
-    fn refuse_repeated(&self, entries: &[(u64, u64)]) -> Result<()> {
+    /// Refuses a key that stands twice among entries sorted by hash; tells the row, too.
+    fn refuse_repeated(&self, entries: &[(u64, u64)]) -> std::result::Result<(), (Error, usize)> {
         for pair in entries.windows(2) {
             if let [(a, first), (b, second)] = pair
                 && a == b
                 && self.key(row_of(*first)) == self.key(row_of(*second))
             {
                 let key = describe_key(&self.shared.schema, &self.key(row_of(*first)));
-                return Err(refused(ErrorKind::AlreadyExists, &key, "comes twice in the load"));
+                let e = refused(ErrorKind::AlreadyExists, &key, "comes twice in the load");
+                return Err((e, row_of(*second)));
             }
         }
         Ok(())

@@ -253,12 +253,13 @@ impl Load {
         if let Some(checks) = &self.shared.checks {
             checks.test(&self.gathered.batch, self.tested)?;
         }
+        let first_row = self.tested;
         self.tested += self.gathered.batch.len() as u64;
         let empty = self.shared.empty_batch();
         let mut full = std::mem::replace(&mut self.gathered, empty);
         full.settle(&self.budget);
         self.started += 1;
-        self.shared.start(full, self.budget.workers)
+        self.shared.start(full, first_row, self.budget.workers)
     }
 
     /// Makes every row visible, durably.

@@ -125,7 +125,7 @@ impl Shared {
     }
 
     /// Starts writing a segment, once fewer than `most` are being written.
-    pub fn start(self: &Arc<Self>, gathered: Gathered, most: usize) -> Result<()> {
+    pub fn start(self: &Arc<Self>, gathered: Gathered, first_row: u64, most: usize) -> Result<()> {
         self.wait_below(most)?;
         let rows = gathered.batch.len() as u64;
         let first_row_id = {
@@ -133,7 +133,7 @@ impl Shared {
             entry(&mut catalogue, self.core.id())?.writer.reserve_row_ids(rows)
         };
         let running = Some(Running::start(self));
-        let task = Worker { running, gathered: Some(gathered), first_row_id };
+        let task = Worker { running, gathered: Some(gathered), first_row_id, first_row };
         // The handle is not needed: `wait_below` knows when the worker is done.
         drop(self.engine().environment.tasks.spawn("load", Box::new(task)));
         Ok(())
@@ -154,16 +154,16 @@ impl Shared {
     }
 
     /// Writes the rows that are wanted.
-    fn write_wanted(&self, batch: &mut Batch, first_row_id: u64) -> Result<()> {
+    fn write_wanted(&self, batch: &mut Batch, first_row_id: u64, first_row: u64) -> Result<()> {
         if self.skips {
             let left_out = indexing::leave_out_known(self, batch)?;
             self.state().left_out += left_out;
         }
-        if batch.is_empty() { Ok(()) } else { self.write(batch, first_row_id) }
+        if batch.is_empty() { Ok(()) } else { self.write(batch, first_row_id, first_row) }
     }
 
     /// Writes a segment, registers it invisibly and indexes its keys.
-    fn write(&self, batch: &Batch, first_row_id: u64) -> Result<()> {
+    fn write(&self, batch: &Batch, first_row_id: u64, first_row: u64) -> Result<()> {
         let engine = self.engine();
         let id = engine.new_unit();
         let segment = Arc::new(self.encode(batch, id, first_row_id)?);
@@ -183,7 +183,7 @@ impl Shared {
         if self.schema.key_positions().is_empty() {
             return Ok(());
         }
-        indexing::index_segment(self, batch, id)
+        indexing::index_segment(self, batch, id, first_row)
     }
 
     fn encode(&self, batch: &Batch, id: u64, first_row_id: u64) -> Result<Segment> {
@@ -253,6 +253,8 @@ struct Worker {
     running: Option<Running>,
     gathered: Option<Gathered>,
     first_row_id: u64,
+    /// How many rows of the load came before.
+    first_row: u64,
 }
 
 impl Task for Worker {
@@ -260,7 +262,8 @@ impl Task for Worker {
         // Both go when this panics: first the rows, then the count.
         let Some(running) = self.running.take() else { return Step::Done };
         let Some(mut gathered) = self.gathered.take() else { return Step::Done };
-        let result = running.shared.write_wanted(&mut gathered.batch, self.first_row_id);
+        let result =
+            running.shared.write_wanted(&mut gathered.batch, self.first_row_id, self.first_row);
         running.end(result, gathered.into_spare());
         Step::Done
     }
