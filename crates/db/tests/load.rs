@@ -88,13 +88,13 @@ fn keys_that_are_taken_stop_a_load() {
     let mut load = t.load().unwrap();
     let e = load.push(batch(0..2_000)).and_then(|()| load.wait()).unwrap_err();
     assert_eq!(e.kind(), ErrorKind::AlreadyExists);
-    assert_eq!(e.to_string(), "key name = key 1500 exists already");
+    assert_eq!(e.to_string(), "row 1500: key name = key 1500 exists already");
     drop(load);
     let mut load = t.load().unwrap();
     load.push(batch(0..1_000)).unwrap();
     load.push(batch(999..1_400)).unwrap();
     let e = load.finish().unwrap_err();
-    assert_eq!(e.to_string(), "key name = key 999 comes twice in the load");
+    assert_eq!(e.to_string(), "row 1000: key name = key 999 comes twice in the load");
     assert_eq!(t.count().unwrap(), 1);
 }
 
@@ -192,7 +192,7 @@ fn a_load_that_has_failed_cannot_be_finished() {
     load.push(batch(0..1_000)).unwrap();
     assert_eq!(load.wait().unwrap_err().kind(), ErrorKind::AlreadyExists);
     let e = load.finish().unwrap_err();
-    assert_eq!(e.to_string(), "key name = key 3 exists already");
+    assert_eq!(e.to_string(), "row 3: key name = key 3 exists already");
     assert_eq!(t.count().unwrap(), 1);
     assert_eq!(db.check().unwrap().problems, []);
 }
