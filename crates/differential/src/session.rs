@@ -96,6 +96,9 @@ impl Session {
         counts: &mut Counts,
     ) -> Result<(), Finding> {
         let compared = match eskers.run(statement) {
+            _ if !is_shown_as_itself(&statement.esker) => {
+                Err("shown as text, it is another query".into())
+            }
             [Ok(open), Ok(sealed)] if !same(&open, &sealed, statement.rows) => {
                 Err(format!("open and sealed rows differ: {open:?}, {sealed:?}"))
             }
@@ -111,6 +114,12 @@ impl Session {
             Finding { at, what }
         })
     }
+}
+
+/// Whether a query is the same once it has been written out and read again.
+fn is_shown_as_itself(text: &str) -> bool {
+    let Ok(query) = esker_sql::parse(text) else { return true };
+    esker_sql::parse(&query.to_string()).is_ok_and(|again| again == query)
 }
 
 /// Compares a statement that Esker refused; says how the two differ.

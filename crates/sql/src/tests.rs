@@ -23,6 +23,8 @@ fn what_is_supported_keeps_its_meaning() {
         "SELECT a FROM t WHERE a BETWEEN 1 AND 2 AND b NOT BETWEEN 3 AND 4",
         "SELECT a FROM t WHERE a LIKE 'x%' AND b NOT LIKE '_' ESCAPE '!' AND c ILIKE 'Y'",
         "SELECT a FROM t WHERE a IS NULL OR b IS NOT NULL",
+        "SELECT -(-9), -(1), 1e-3, a - -9, -a FROM t",
+        "SELECT a FROM t WHERE (a AND b) AND c OR (d OR e) OR (a LIKE 'x') = b",
         "SELECT CASE WHEN a > 1 THEN 'x' ELSE 'y' END FROM t",
         "SELECT CAST(a AS f64), round(a, 2), coalesce(a, b, 0), lower(c) FROM t",
         "SELECT a, count(*) AS n FROM t GROUP BY a HAVING n > 1 ORDER BY n DESC",

@@ -93,11 +93,14 @@ fn apply(f: &mut Formatter<'_>, operator: Operator, operands: &[Expr]) -> fmt::R
     let entry = operator.entry();
     match entry.form {
         Form::Infix(binds) => {
+            // Only arithmetic nests to the left: a chain of AND or OR has its operands side by
+            // side, and comparisons are no chain.
+            let first = if binds <= PREDICATE { binds + 1 } else { binds };
             for (i, operand) in operands.iter().enumerate() {
                 if i > 0 {
                     write!(f, " {} ", entry.symbol)?;
                 }
-                within(f, operand, if i > 0 { binds + 1 } else { binds })?;
+                within(f, operand, if i > 0 { binds + 1 } else { first })?;
             }
             Ok(())
         }
@@ -106,7 +109,16 @@ fn apply(f: &mut Formatter<'_>, operator: Operator, operands: &[Expr]) -> fmt::R
             if entry.symbol.ends_with(char::is_alphabetic) {
                 f.write_str(" ")?;
             }
-            operands.iter().try_for_each(|operand| within(f, operand, binds + 1))
+            operands.iter().try_for_each(|operand| {
+                // Two minus signs were a comment, and one before digits is part of the number.
+                let text = Shown(operand, binds + 1).to_string();
+                let joins = |c: char| c == '-' || c.is_ascii_digit();
+                if entry.symbol == "-" && text.starts_with(joins) {
+                    write!(f, "({text})")
+                } else {
+                    f.write_str(&text)
+                }
+            })
         }
         Form::Case => case(f, operands),
         Form::Predicate => predicate(f, operator, operands),
@@ -149,6 +161,15 @@ fn case(f: &mut Formatter<'_>, operands: &[Expr]) -> fmt::Result {
     f.write_str(" END")
 }
 
+/// An operand as [`within`] writes it.
+struct Shown<'a>(&'a Expr, u8);
+
+impl Display for Shown<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        within(f, self.0, self.1)
+    }
+}
+
 /// Writes an operand, in parentheses when it binds less tightly than `least`.
 fn within(f: &mut Formatter<'_>, operand: &Expr, least: u8) -> fmt::Result {
     let binds = match operand {
@@ -165,6 +186,8 @@ fn within(f: &mut Formatter<'_>, operand: &Expr, least: u8) -> fmt::Result {
 fn literal(f: &mut Formatter<'_>, value: &Value) -> fmt::Result {
     match value {
         Value::Null => f.write_str("NULL"),
+        // With an exponent it is a float, without one a decimal.
+        Value::Float(v) if v.is_finite() => write!(f, "{v:e}"),
         Value::Text(text) => write!(f, "'{}'", text.replace('\'', "''")),
         Value::Json(_) => {
             write!(f, "CAST('{}' AS json)", value.to_string().replace('\'', "''"))
