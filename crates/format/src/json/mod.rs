@@ -361,7 +361,9 @@ fn number_document(written: &str) -> Vec<u8> {
     };
     let (coefficient, exponent) = rest.split_once(['e', 'E']).unwrap_or((rest, "0"));
     let (whole, fraction) = coefficient.split_once('.').unwrap_or((coefficient, ""));
-    let digits: Vec<u8> = whole.bytes().chain(fraction.bytes()).map(|b| b - b'0').collect();
+    // What has not been checked may have others than digits.
+    let digits = whole.bytes().chain(fraction.bytes()).filter(u8::is_ascii_digit);
+    let digits: Vec<u8> = digits.map(|b| b - b'0').collect();
     let zeros = digits.iter().take_while(|digit| **digit == 0).count();
     let significant = digits.iter().rposition(|digit| *digit != 0).map_or(0, |last| last + 1);
     let mut document = vec![NUMBER];

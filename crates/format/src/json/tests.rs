@@ -84,6 +84,14 @@ fn parts_are_found() {
     assert_eq!(a.index(0).unwrap().to_string(), "10");
 }
 
+/// Met by the fuzz target: a part that says it is a number and is none.
+#[test]
+fn what_is_no_number_is_taken_out_without_a_panic() {
+    let forged = [ARRAY, 1, 1, 3, NUMBER, b' ', b'~'];
+    let part = Json::document(&forged).index(0).unwrap();
+    assert!(check(&forged).is_err() && check(&part.to_document()).is_err());
+}
+
 fn any_json() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         Just("null".to_owned()),
