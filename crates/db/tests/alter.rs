@@ -208,6 +208,43 @@ fn widened_fields_answer_as_if_they_had_always_been_wide() {
     }
 }
 
+/// Likewise rows that lie in memory, and rows that were rewritten wide, for an older reader.
+#[test]
+fn widened_fields_are_selected_from_groups_and_by_older_snapshots() {
+    use DataType as T;
+    let pairs = T::ALL.iter().flat_map(|from| T::ALL.iter().map(move |to| (*from, *to)));
+    for (from, to) in pairs.filter(|(from, to)| from != to && from.widens_to(*to)) {
+        let dir = Directory::new("alter-widen-groups");
+        let db = Options::new().background(false).group_limit(8, 1 << 30).open(&dir.0).unwrap();
+        let fields = Schema::builder().field("id", T::I64).field("n", from).primary_key(["id"]);
+        let t = db.create_table("t", fields.build().unwrap()).unwrap();
+        let n =
+            |i: i64| if from == T::F32 { Value::Float32(i as f32 / 4.0) } else { Value::Int(i) };
+        for id in 0..20 {
+            t.insert(&[Value::Int(id), n(id * 5)]).unwrap();
+        }
+        let mut query = Query::table("t");
+        query.select(Expr::field("n"));
+        query.select(Expr::field("n").binary(Operator::Add, Expr::field("n")));
+        let answer = |rows: Vec<Vec<Value>>| {
+            let rows = rows.into_iter().map(|row| row.iter().map(Value::to_string).collect());
+            let mut rows: Vec<Vec<String>> = rows.collect();
+            rows.sort();
+            rows
+        };
+        let expected = answer(db.query(&query).unwrap().to_rows());
+        let before = db.snapshot().unwrap();
+        db.alter_table("t", &[widen("n", to)]).unwrap();
+        for stage in ["groups", "segments"] {
+            let found = db.query(&query).unwrap().to_rows();
+            assert_eq!(answer(found), expected, "{from} to {to}, {stage}");
+            let found = before.query(&query).unwrap().to_rows();
+            assert_eq!(answer(found), expected, "{from} to {to}, {stage}, before");
+            db.wait_idle().unwrap();
+        }
+    }
+}
+
 #[test]
 fn a_truncated_table_is_empty_for_newer_readers_only() {
     let dir = Directory::new("alter-truncate");

@@ -76,7 +76,15 @@ fn codes<U: Default>(codes: Codes<'_>, s: Selection<'_>, make: impl Fn(u32) -> U
 
 fn lanes<'a>(column: &ColumnSlice<'a>, s: Selection<'_>) -> Lanes<'a> {
     let ints = |v: Vec<i64>| Lanes::Ints(Cow::Owned(v));
+    let uints = |v: Vec<u64>| Lanes::Uints(Cow::Owned(v));
+    // A field that was widened is read from what is narrower, or by an older reader from what is
+    // wider: the lanes are those of the reader's type.
+    let is_u64 = column.data_type == DataType::U64;
     match column.data {
+        Data::U8(v) if is_u64 => uints(pick(v, s, u64::from)),
+        Data::U16(v) if is_u64 => uints(pick(v, s, u64::from)),
+        Data::U32(v) if is_u64 => uints(pick(v, s, u64::from)),
+        Data::U64(v) if !is_u64 => ints(pick(v, s, u64::cast_signed)),
         Data::U8(v) if column.data_type == DataType::Bool => Lanes::Bools(pick(v, s, |v| v != 0)),
         Data::U8(v) => ints(pick(v, s, i64::from)),
         Data::U16(v) => ints(pick(v, s, i64::from)),
@@ -89,8 +97,8 @@ fn lanes<'a>(column: &ColumnSlice<'a>, s: Selection<'_>) -> Lanes<'a> {
         Data::U64(v) => Lanes::Uints(same(v, s)),
         Data::F32(v) => Lanes::Floats(Cow::Owned(pick(v, s, f64::from))),
         Data::F64(v) => Lanes::Floats(same(v, s)),
-        Data::Narrowed { base, codes: narrow } if column.data_type == DataType::U64 => {
-            Lanes::Uints(Cow::Owned(codes(narrow, s, |c| base.wrapping_add(c.into()))))
+        Data::Narrowed { base, codes: narrow } if is_u64 => {
+            uints(codes(narrow, s, |c| base.wrapping_add(c.into())))
         }
         Data::Narrowed { base, codes: narrow } if column.data_type == DataType::Bool => {
             Lanes::Bools(codes(narrow, s, |c| base.wrapping_add(c.into()) != 0))
