@@ -209,6 +209,9 @@ impl Backup<'_> {
             at += bytes as u64;
             self.engine.environment.tasks.pause();
         }
+        if esker_log::sabotage::planted("backup_copy_not_synced") {
+            return Ok(());
+        }
         Ok(target.sync_data()?)
     }
 }

@@ -37,7 +37,9 @@ impl Snapshot {
     pub(crate) fn take(engine: &Arc<Engine>) -> Result<Self> {
         let guard = engine.registry.register(|| engine.visible())?;
         let commit = guard.commit();
-        let names = Arc::clone(engine.names.load().at(commit));
+        let newest = esker_log::sabotage::planted("snapshot_sees_new_names");
+        let names = engine.names.load();
+        let names = Arc::clone(if newest { names.newest() } else { names.at(commit) });
         let engine = Arc::clone(engine);
         let inner = Registered { engine, guard: Some(guard), commit, names };
         Ok(Self { inner: Arc::new(inner) })

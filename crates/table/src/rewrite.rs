@@ -325,7 +325,8 @@ impl Rewritten {
         let mut view: View = (*table.view()).clone();
         view.remove(&self.input_ids());
         // The outputs have no columns for fields that only older readers would ask for.
-        view.forget_schemas(self.plan.oldest);
+        let early = esker_log::sabotage::planted("schemas_forgotten_too_early");
+        view.forget_schemas(if early { commit } else { self.plan.oldest });
         for segment in &self.segments {
             view.insert(Unit::Segment(Arc::clone(segment)));
         }

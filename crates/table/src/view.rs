@@ -231,6 +231,9 @@ impl View {
         if at < self.schemas_since {
             return None;
         }
+        if esker_log::sabotage::planted("snapshot_sees_new_schema") {
+            return Some(&self.schema);
+        }
         Some(self.past.iter().find(|past| at < past.until).map_or(&self.schema, |p| &p.schema))
     }
 
@@ -244,7 +247,8 @@ impl View {
     #[must_use]
     pub fn fields_since(&self, oldest: u64) -> Vec<Field> {
         let mut fields = self.schema.fields().to_vec();
-        for past in self.past.iter().rev().filter(|past| past.until > oldest) {
+        let forgetful = esker_log::sabotage::planted("merge_forgets_dropped_fields");
+        for past in self.past.iter().rev().filter(|past| past.until > oldest && !forgetful) {
             for field in past.schema.fields() {
                 if fields.iter().all(|known| known.id != field.id) {
                     fields.push(field.clone());

@@ -6,11 +6,14 @@
 //! belongs, whatever ran before its caller was told. Events are judged in that order once no
 //! operation is under way.
 
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use esker::{ErrorKind, Value};
 
-use crate::model::{ModelRow, NewRow, State, TableKind, TableState};
+use crate::model::{NewRow, State, TableKind, TableState};
+use crate::schema::{FieldChange, TableSchema};
+use crate::statement::Statement;
 
 /// A change that a client asked for.
 #[derive(Clone, Debug)]
@@ -50,7 +53,7 @@ pub enum Action {
         /// The key.
         ident: u64,
         /// The fields.
-        changes: Vec<(&'static str, Value)>,
+        changes: Vec<(String, Value)>,
     },
     /// A row goes.
     Delete {
@@ -59,11 +62,51 @@ pub enum Action {
         /// The key.
         ident: u64,
     },
-    /// Something that does not fit.
-    BadInput {
+    /// A statement.
+    Statement {
         /// The table.
         table: String,
+        /// What it does.
+        statement: Statement,
+        /// The schema that its rows were drawn for.
+        drawn: Arc<TableSchema>,
     },
+    /// The fields of a table change.
+    Alter {
+        /// The table.
+        table: String,
+        /// How.
+        changes: Vec<FieldChange>,
+    },
+    /// A table has another name.
+    Rename {
+        /// Its name.
+        from: String,
+        /// Its new name.
+        to: String,
+    },
+    /// All rows of a table go.
+    Truncate {
+        /// The table.
+        table: String,
+        /// Tells what is then there from what was.
+        incarnation: u64,
+    },
+}
+
+impl Action {
+    /// The table whose rows it changes.
+    #[must_use]
+    pub fn changes_rows_of(&self) -> Option<&str> {
+        match self {
+            Self::Insert { table, .. }
+            | Self::Upsert { table, .. }
+            | Self::Update { table, .. }
+            | Self::Delete { table, .. }
+            | Self::Statement { table, .. } => Some(table),
+            _ => None,
+        }
+    }
 }
 
 /// What the client was told.
@@ -104,13 +147,25 @@ pub struct Event {
     pub outcome: Outcome,
     /// Whether a conflict with a load was possible.
     pub held: Held,
-    /// The incarnation of the table that a long operation began with.
-    pub incarnation: Option<u64>,
+    /// The table that a long operation began with.
+    pub origin: Option<Origin>,
+    /// How many rows it is said to have changed, where that is said.
+    pub rows: Option<u64>,
+}
+
+/// A table as a long operation found it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// Which table.
+    pub incarnation: u64,
+    /// The version of its schema.
+    pub version: u64,
 }
 
 /// What a change must lead to.
 enum Verdict {
-    Change(Box<State>),
+    /// So many rows change, of tables that are known.
+    Change(Box<State>, Option<u64>),
     Same,
     Refuse(ErrorKind),
 }
@@ -232,25 +287,50 @@ impl History {
         }
     }
 
-    /// Judges what happened while no other operation was under way.
+    /// Judges what happened while no other operation was under way. Returns the commit numbers
+    /// that were taken for those of changes which in truth began again, and got later ones.
     ///
     /// # Errors
     /// What was answered and cannot be right.
-    pub fn judge(&mut self, mut events: Vec<Event>) -> Result<(), String> {
-        events.sort_by_key(|e| match e.commit {
+    pub fn judge(&mut self, mut events: Vec<Event>) -> Result<BTreeSet<u64>, String> {
+        let place = |event: &Event| match event.commit {
             Some(commit) => (commit, 0),
-            None => (e.until, 1),
-        });
-        for event in &events {
-            self.judge_one(event).map_err(|why| format!("{why}\n  {event:?}"))?;
+            None => (event.until, 1),
+        };
+        events.sort_by_key(place);
+        let is_of_table =
+            |e: &&Event| matches!(e.action, Action::Alter { .. } | Action::Truncate { .. });
+        let tables_changed: Vec<u64> =
+            events.iter().filter(is_of_table).filter_map(|e| e.commit).collect();
+        let mut renumbered = BTreeSet::new();
+        let mut queue = VecDeque::from(events);
+        while let Some(mut event) = queue.pop_front() {
+            if self.began_again(&event, &tables_changed) {
+                renumbered.extend(event.commit.take());
+                let at = queue.partition_point(|other| place(other) <= place(&event));
+                queue.insert(at, event);
+                continue;
+            }
+            self.judge_one(&event).map_err(|why| format!("{why}\n  {event:?}"))?;
         }
-        Ok(())
+        Ok(renumbered)
+    }
+
+    /// A change that is refused waits until what it was refused for is durable, and begins again
+    /// when its table was altered or truncated meanwhile: its number is not simply the next one.
+    fn began_again(&self, event: &Event, tables_changed: &[u64]) -> bool {
+        let waits = event.origin.is_none() && event.action.changes_rows_of().is_some();
+        let (Outcome::Done, Some(commit), true) = (&event.outcome, event.commit, waits) else {
+            return false;
+        };
+        tables_changed.iter().any(|c| (event.from + 1..=event.until).contains(c))
+            && matches!(self.verdict(self.at(commit - 1), event), Verdict::Refuse(_))
     }
 
     fn judge_one(&mut self, event: &Event) -> Result<(), String> {
         match (&event.outcome, event.commit) {
             (Outcome::Done, Some(commit)) => self.committed(event, commit),
-            (Outcome::Done, None) => Ok(()),
+            (Outcome::Done, None) => self.committed_somewhere(event),
             (Outcome::Unchanged, _) => match self.verdict(self.at(event.from), event) {
                 Verdict::Same => Ok(()),
                 _ => Err("answered that there was nothing to do".to_owned()),
@@ -270,7 +350,10 @@ impl History {
             return Err("changed a key that a load holds".to_owned());
         }
         match self.verdict(self.at(commit.saturating_sub(1)), event) {
-            Verdict::Change(state) => {
+            Verdict::Change(_, rows) if event.rows.is_some_and(|said| Some(said) != rows) => {
+                Err(format!("{:?} rows were changed, expected {rows:?}", event.rows))
+            }
+            Verdict::Change(state, _) => {
                 self.states.push((commit, Arc::new(*state)));
                 Ok(())
             }
@@ -282,13 +365,13 @@ impl History {
     fn committed_somewhere(&mut self, event: &Event) -> Result<(), String> {
         let (from, until) = (event.from + 1, event.until.max(event.from + 1));
         match self.verdict(self.at(until), event) {
-            Verdict::Change(state) => {
+            Verdict::Change(state, _) => {
                 let state = Arc::new(*state);
                 self.alternatives.push(Alternative { from, until, state: Arc::clone(&state) });
                 self.states.push((until, state));
                 Ok(())
             }
-            _ => Err("its outcome is called unknown, though it must have been refused".to_owned()),
+            _ => Err("it must have been refused, whatever its number".to_owned()),
         }
     }
 
@@ -301,10 +384,13 @@ impl History {
         if kind == K::Conflict && event.held != Held::No {
             return Ok(());
         }
-        // A long operation may have been refused for what came meanwhile.
-        let loading = event.incarnation.is_some();
+        // A long operation may have been refused for what came meanwhile, and any that was refused
+        // once, which waits, begins again when the table was changed under it.
+        let loading = event.origin.is_some();
+        let waited = matches!(self.verdict(self.at(event.from), event), Verdict::Refuse(_));
         let commits = self.states.iter().map(|(commit, _)| *commit);
-        let meanwhile = commits.filter(|c| loading && *c > event.from && *c <= event.until);
+        let meanwhile =
+            commits.filter(|c| (loading || waited) && *c > event.from && *c <= event.until);
         for commit in std::iter::once(event.from).chain(meanwhile) {
             match self.verdict(self.at(commit), event) {
                 Verdict::Refuse(expected) if expected == kind => return Ok(()),
@@ -321,74 +407,91 @@ impl History {
     /// What an action on a state must lead to.
     fn verdict(&self, state: &State, event: &Event) -> Verdict {
         let mut after = state.clone();
-        let refuse = Verdict::Refuse;
-        match &event.action {
-            Action::BadInput { table } if state.tables.contains_key(table) => {
-                refuse(ErrorKind::InvalidInput)
+        let outcome = match (&event.action, event.origin) {
+            (action, Some(origin)) => finish_load(&mut after, action, origin).map(Some),
+            (action, None) if action.changes_rows_of().is_some() => {
+                change_rows(&mut after, action).map(Some)
             }
-            Action::BadInput { .. } => refuse(ErrorKind::NotFound),
-            Action::Create { name, .. } if state.tables.contains_key(name) => {
-                refuse(ErrorKind::AlreadyExists)
-            }
-            Action::Create { name, kind, incarnation } => {
-                let (kind, incarnation) = (*kind, *incarnation);
-                let table = TableState { kind, incarnation, rows: Default::default() };
-                after.tables.insert(name.clone(), Arc::new(table));
-                Verdict::Change(Box::new(after))
-            }
-            Action::Drop { name } => match after.tables.remove(name) {
-                Some(_) => Verdict::Change(Box::new(after)),
-                None => refuse(ErrorKind::NotFound),
-            },
-            Action::Insert { table, .. }
-            | Action::Upsert { table, .. }
-            | Action::Update { table, .. }
-            | Action::Delete { table, .. } => match after.table_mut(table) {
-                None => refuse(ErrorKind::NotFound),
-                Some(t) if event.incarnation.is_some_and(|i| i != t.incarnation) => {
-                    refuse(ErrorKind::NotFound)
-                }
-                Some(table) => match change_rows(table, &event.action) {
-                    Ok(true) => Verdict::Change(Box::new(after)),
-                    Ok(false) => Verdict::Same,
-                    Err(kind) => refuse(kind),
-                },
-            },
+            (action, None) => change_tables(&mut after, action).map(|()| None),
+        };
+        match outcome {
+            Ok(Some(0)) => Verdict::Same,
+            Ok(rows) => Verdict::Change(Box::new(after), rows),
+            Err(kind) => Verdict::Refuse(kind),
         }
     }
 }
 
-/// Changes the rows of a table; false when there is nothing to do.
-fn change_rows(table: &mut TableState, action: &Action) -> Result<bool, ErrorKind> {
+/// Changes tables as a whole.
+fn change_tables(state: &mut State, action: &Action) -> Result<(), ErrorKind> {
+    match action {
+        Action::Create { name, kind, incarnation } => {
+            refuse_taken(state, name)?;
+            let table = TableState::new(*kind, *incarnation);
+            state.tables.insert(name.clone(), Arc::new(table));
+        }
+        Action::Drop { name } => {
+            state.tables.remove(name).ok_or(ErrorKind::NotFound)?;
+        }
+        Action::Alter { table, changes } => {
+            state.table_mut(table).ok_or(ErrorKind::NotFound)?.alter(changes)?;
+        }
+        Action::Rename { from, to } => {
+            let table = state.tables.get(from).cloned().ok_or(ErrorKind::NotFound)?;
+            refuse_taken(state, to)?;
+            state.tables.remove(from);
+            state.tables.insert(to.clone(), table);
+        }
+        Action::Truncate { table, incarnation } => {
+            let table = state.table_mut(table).ok_or(ErrorKind::NotFound)?;
+            table.incarnation = *incarnation;
+            table.rows.clear();
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+fn refuse_taken(state: &State, name: &str) -> Result<(), ErrorKind> {
+    if state.tables.contains_key(name) { Err(ErrorKind::AlreadyExists) } else { Ok(()) }
+}
+
+/// A load began with a table: it finds that very table again, whatever its name is now.
+fn finish_load(state: &mut State, action: &Action, origin: Origin) -> Result<u64, ErrorKind> {
+    let tables = state.tables.values_mut();
+    let mut tables = tables.filter(|table| table.incarnation == origin.incarnation);
+    let table = Arc::make_mut(tables.next().ok_or(ErrorKind::NotFound)?);
+    if table.schema.version != origin.version {
+        return Err(ErrorKind::Conflict);
+    }
+    change_rows_of(table, action)
+}
+
+/// Changes rows; how many.
+fn change_rows(state: &mut State, action: &Action) -> Result<u64, ErrorKind> {
+    let name = action.changes_rows_of().ok_or(ErrorKind::NotFound)?;
+    change_rows_of(state.table_mut(name).ok_or(ErrorKind::NotFound)?, action)
+}
+
+fn change_rows_of(table: &mut TableState, action: &Action) -> Result<u64, ErrorKind> {
     match action {
         Action::Insert { rows, .. } => {
+            rows.iter().try_for_each(|row| table.schema.fit(&row.values).map(drop))?;
             for row in rows {
                 if table.rows.contains_key(&row.ident) {
                     return Err(ErrorKind::AlreadyExists);
                 }
-                table.put(row);
+                table.put(row)?;
             }
-            Ok(!rows.is_empty())
+            Ok(rows.len() as u64)
         }
         Action::Upsert { rows, .. } => {
-            rows.iter().for_each(|row| table.put(row));
-            Ok(!rows.is_empty())
+            rows.iter().try_for_each(|row| table.put(row))?;
+            Ok(rows.len() as u64)
         }
-        Action::Update { ident, changes, .. } => {
-            let kind = table.kind;
-            let Some(row) = table.rows.get_mut(ident) else { return Ok(false) };
-            change_fields(row, kind, changes);
-            Ok(true)
-        }
-        Action::Delete { ident, .. } => Ok(table.rows.remove(ident).is_some()),
-        Action::Create { .. } | Action::Drop { .. } | Action::BadInput { .. } => Ok(false),
-    }
-}
-
-fn change_fields(row: &mut ModelRow, kind: TableKind, changes: &[(&'static str, Value)]) {
-    for (field, value) in changes {
-        if let Some(slot) = row.values.get_mut(kind.position(field)) {
-            *slot = value.clone();
-        }
+        Action::Update { ident, changes, .. } => Ok(u64::from(table.update(*ident, changes)?)),
+        Action::Delete { ident, .. } => Ok(u64::from(table.rows.remove(ident).is_some())),
+        Action::Statement { statement, drawn, .. } => statement.apply(table, drawn),
+        _ => Ok(0),
     }
 }

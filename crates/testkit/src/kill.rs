@@ -53,7 +53,7 @@ fn apply(n: u64, rows: &mut Rows) {
         }
         Operation::Update(key) => {
             if let Some(row) = rows.get_mut(&key)
-                && let Some(serial) = row.get_mut(TableKind::Integer.position("serial"))
+                && let Some(serial) = row.get_mut(TableKind::Integer.serial_position())
             {
                 *serial = Value::Uint(n);
             }

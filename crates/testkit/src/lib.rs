@@ -2,7 +2,7 @@
 //!
 //! | to | see |
 //! |---|---|
-//! | know what a database must hold | [`model`], [`history`] |
+//! | know what a database must hold | [`model`], [`schema`], [`statement`], [`history`] |
 //! | hold an open database against it | [`oracle`] |
 //! | work on a database in a simulated machine | [`workload`] |
 //! | crash, fault, rot and sabotage it | [`campaign`] |
@@ -14,4 +14,6 @@ pub mod history;
 pub mod kill;
 pub mod model;
 pub mod oracle;
+pub mod schema;
+pub mod statement;
 pub mod workload;

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use esker::{DataType, Schema, Value, ValueRef};
+use esker::{DataType, ErrorKind, Schema, Value, ValueRef};
 use esker_vfs::sim::Generator;
+
+use crate::schema::{FieldChange, ModelField, TableSchema};
 
 /// How the rows of a table are identified: one of each kind of key that the engine knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +48,8 @@ pub struct TableState {
     pub kind: TableKind,
     /// Tells tables of one name apart.
     pub incarnation: u64,
+    /// The fields and checks.
+    pub schema: Arc<TableSchema>,
     /// The rows, by key.
     pub rows: BTreeMap<u64, ModelRow>,
 }
@@ -57,8 +61,8 @@ pub struct State {
     pub tables: BTreeMap<String, Arc<TableState>>,
 }
 
-/// Where the serial number stands in a row of any kind.
-const SERIAL: &str = "serial";
+/// The field with the serial number, in a row of any kind.
+pub(crate) const SERIAL: &str = "serial";
 
 impl TableKind {
     /// All of them.
@@ -125,15 +129,38 @@ impl TableKind {
         }
     }
 
-    /// A row with this key, its other values drawn. A generated key has `ident == serial`.
+    /// The fields of a table that has just been created.
+    #[must_use]
+    pub fn first_schema(self) -> TableSchema {
+        use DataType as T;
+        let fields = match self {
+            Self::Text => vec![("k", T::Text), (SERIAL, T::U64)],
+            Self::Composite => vec![(SERIAL, T::U64), ("a", T::Text), ("b", T::I16)],
+            Self::Integer => vec![("id", T::I64), (SERIAL, T::U64)],
+            Self::Generated => vec![("origin", T::U64), (SERIAL, T::U64)],
+        };
+        let fields = fields.into_iter().map(|(name, t)| ModelField::new(name, t, false));
+        let other = [("note", T::Text), ("amount", T::I32)];
+        let other = other.map(|(name, t)| ModelField::new(name, t, true));
+        TableSchema { version: 0, fields: fields.chain(other).collect(), checks: Vec::new() }
+    }
+
+    /// A row of a new table with this key, its other values drawn.
     #[must_use]
     pub fn row(self, ident: u64, serial: u64, generator: &mut Generator) -> NewRow {
-        let note = note(generator);
-        let amount = match generator.below(5) {
-            0 => Value::Null,
-            1 => Value::Int(7),
-            _ => Value::Int(i64::try_from(generator.below(100_000)).unwrap_or_default() - 50_000),
-        };
+        self.row_of(&self.first_schema(), ident, serial, generator)
+    }
+
+    /// A row with this key, its other values drawn so that they fit and meet the checks. A
+    /// generated key has `ident == serial`.
+    #[must_use]
+    pub fn row_of(
+        self,
+        schema: &TableSchema,
+        ident: u64,
+        serial: u64,
+        generator: &mut Generator,
+    ) -> NewRow {
         let mut key = self.key(ident).into_iter();
         let mut next = || key.next().unwrap_or(Value::Null);
         let mut values = match self {
@@ -141,36 +168,57 @@ impl TableKind {
             Self::Composite => vec![Value::Uint(serial), next(), next()],
             Self::Generated => vec![Value::Uint(ident), Value::Uint(serial)],
         };
-        values.extend([note, amount]);
+        let others = schema.fields.iter().skip(self.fixed_fields());
+        values.extend(others.map(|field| field.draw(generator)));
+        // Some rows are refused.
+        if !generator.chance(30_000) {
+            schema.meet_checks(&mut values);
+        }
         NewRow { ident, serial, values }
     }
 
-    /// Changes for an update: the serial number always, the others sometimes.
+    /// Changes for an update: the serial number always, another field sometimes.
     #[must_use]
-    pub fn changes(serial: u64, generator: &mut Generator) -> Vec<(&'static str, Value)> {
-        let mut changes = vec![(SERIAL, Value::Uint(serial))];
-        if generator.chance(500_000) {
-            changes.push(("note", note(generator)));
-        }
-        if generator.chance(300_000) {
-            changes.push(("amount", Value::Null));
+    pub fn changes(
+        self,
+        schema: &TableSchema,
+        serial: u64,
+        generator: &mut Generator,
+    ) -> Vec<(String, Value)> {
+        let mut changes = vec![(SERIAL.to_owned(), Value::Uint(serial))];
+        let others = schema.fields.iter().skip(self.fixed_fields());
+        for field in others {
+            if generator.chance(350_000) {
+                changes.push((field.name.clone(), field.draw(generator)));
+            }
         }
         changes
     }
 
-    /// Where a field stands.
+    /// Where the serial number stands.
     #[must_use]
-    pub fn position(self, field: &str) -> usize {
-        let wide = usize::from(self == Self::Composite);
-        match field {
-            SERIAL => usize::from(self != Self::Composite),
-            "note" => 2 + wide,
-            _ => 3 + wide,
+    pub fn serial_position(self) -> usize {
+        usize::from(self != Self::Composite)
+    }
+
+    /// The fields of the key and the serial number: they stand first, and stay.
+    #[must_use]
+    pub fn fixed_fields(self) -> usize {
+        2 + usize::from(self == Self::Composite)
+    }
+
+    /// Whether a field of the key stands there.
+    #[must_use]
+    pub fn is_key(self, position: usize) -> bool {
+        match self {
+            Self::Text | Self::Integer => position == 0,
+            Self::Composite => position == 1 || position == 2,
+            Self::Generated => false,
         }
     }
 }
 
-fn note(generator: &mut Generator) -> Value {
+pub(crate) fn draw_note(generator: &mut Generator) -> Value {
     let len = match generator.below(20) {
         0..4 => return Value::Null,
         4..9 => return Value::Text(generator.pick(["", "red", "green", "blue"]).to_owned()),
@@ -200,15 +248,67 @@ impl State {
 }
 
 impl TableState {
+    /// An empty table.
+    #[must_use]
+    pub fn new(kind: TableKind, incarnation: u64) -> Self {
+        let (schema, rows) = (Arc::new(kind.first_schema()), BTreeMap::new());
+        Self { kind, incarnation, schema, rows }
+    }
+
     /// Writes a row: a living row keeps the time of its birth.
-    pub(crate) fn put(&mut self, row: &NewRow) {
-        let values = row.values.clone();
+    ///
+    /// # Errors
+    /// `InvalidInput` when it does not fit.
+    pub fn put(&mut self, row: &NewRow) -> Result<(), ErrorKind> {
+        let values = self.schema.fit(&row.values)?;
+        self.put_fitted(row, values);
+        Ok(())
+    }
+
+    pub(crate) fn put_fitted(&mut self, row: &NewRow, values: Vec<Value>) {
         match self.rows.get_mut(&row.ident) {
             Some(existing) => existing.values = values,
             None => {
                 self.rows.insert(row.ident, ModelRow { born: row.serial, values });
             }
         }
+    }
+
+    /// Changes some fields of a row; false when there is none.
+    ///
+    /// # Errors
+    /// `InvalidInput` for an unknown field or one of the key, or a value that does not fit.
+    pub fn update(&mut self, ident: u64, changes: &[(String, Value)]) -> Result<bool, ErrorKind> {
+        let mut fitted = Vec::new();
+        for (name, value) in changes {
+            let position = self.schema.position(name)?;
+            let field = self.schema.fields.get(position).ok_or(ErrorKind::InvalidInput)?;
+            if self.kind.is_key(position) {
+                return Err(ErrorKind::InvalidInput);
+            }
+            fitted.push((position, field.fit(value)?));
+        }
+        let Some(row) = self.rows.get_mut(&ident) else { return Ok(false) };
+        let mut values = row.values.clone();
+        for (position, value) in fitted {
+            if let Some(slot) = values.get_mut(position) {
+                *slot = value;
+            }
+        }
+        self.schema.test(&values)?;
+        row.values = values;
+        Ok(true)
+    }
+
+    /// Changes the fields.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a change that cannot be made: nothing has changed then.
+    pub fn alter(&mut self, changes: &[FieldChange]) -> Result<(), ErrorKind> {
+        let (mut schema, mut rows) = ((*self.schema).clone(), self.rows.clone());
+        schema.alter(self.kind, changes, rows.values_mut().map(|row| &mut row.values))?;
+        (self.schema, self.rows) = (Arc::new(schema), rows);
+        Ok(())
     }
 }
 
@@ -224,8 +324,9 @@ mod tests {
                 let row = kind.row(ident, ident, &mut generator);
                 let values: Vec<_> = row.values.iter().map(Value::as_ref).collect();
                 assert_eq!(kind.ident(&values), Some(ident), "{kind:?}");
-                assert_eq!(values.get(kind.position(SERIAL)), Some(&ValueRef::Uint(ident)));
+                assert_eq!(values.get(kind.serial_position()), Some(&ValueRef::Uint(ident)));
                 assert_eq!(values.len(), kind.schema().unwrap().fields().len());
+                kind.first_schema().compare(&kind.schema().unwrap()).unwrap();
             }
         }
     }

@@ -14,7 +14,8 @@ use esker_format::checkpoint::{Checkpoint, GroupState, SegmentState, TableState}
 use esker_format::codec::Writer;
 use esker_format::edit::{Edit, RowChange};
 use esker_format::row::encode_row;
-use esker_format::{Schema, TableId, ValueRef};
+use esker_format::schema::Alteration;
+use esker_format::{Field, Schema, TableId, ValueRef};
 use esker_table::Table as TableCore;
 use esker_table::group::Group;
 use esker_table::view::{Unit, View};
@@ -107,7 +108,9 @@ impl Engine {
             catalogue.checkpoint_number += 1;
             (pinned, commit, catalogue.checkpoint_number, catalogue.next_table, guard)
         };
-        self.sync()?;
+        if !esker_log::sabotage::planted("backup_before_durable") {
+            self.sync()?;
+        }
         let late = esker_log::sabotage::planted("checkpoint_ahead_of_log");
         let commit = if late { self.watermarks.published() } else { commit };
         let tables = pinned.iter().map(|p| p.state(commit)).collect::<Result<_>>()?;
@@ -200,12 +203,21 @@ fn pin(entry: &mut crate::engine::TableEntry) -> Pinned {
     }
 }
 
+/// A bug to plant.
+fn without_defaults(schema: &Schema) -> Result<Schema> {
+    let forget =
+        |field: &Field| Alteration::SetDefault { field: field.name.clone(), default: None };
+    let all: Vec<_> = schema.fields().iter().map(forget).collect();
+    Ok(schema.alter(&all)?)
+}
+
 impl Pinned {
     fn state(&self, commit: u64) -> Result<TableState> {
         let mut segments = Vec::new();
         for segment in self.view.segments() {
             // A load that had not committed is not part of the table yet.
-            if segment.newest_commit() > commit {
+            let early = esker_log::sabotage::planted("backup_takes_unfinished_loads");
+            if segment.newest_commit() > commit && !early {
                 continue;
             }
             let dead = (0..segment.row_count())
@@ -220,7 +232,10 @@ impl Pinned {
         Ok(TableState {
             table: self.table.id(),
             name: self.name.clone(),
-            schema: (*self.schema).clone(),
+            schema: match esker_log::sabotage::planted("defaults_lost_in_checkpoint") {
+                true => without_defaults(&self.schema)?,
+                false => (*self.schema).clone(),
+            },
             next_row_id: match esker_log::sabotage::planted("row_ids_reused") {
                 true => 1,
                 false => self.next_row_id,

@@ -13,22 +13,24 @@ use crate::workload::{self, Config, Life, Plan, Tiny};
 const SUBSET_BITS: usize = 10;
 
 /// How many workloads there are.
-pub const WORKLOADS: u64 = 12 + 12 * 12 + 12 * 12 * 12;
+pub const WORKLOADS: u64 = KINDS + KINDS * KINDS + KINDS * KINDS * KINDS;
+
+const KINDS: u64 = Tiny::ALL.len() as u64;
 
 /// The operations of a workload.
 fn script(mut number: u64) -> Vec<Tiny> {
     let mut len = 1;
-    let mut count = 12;
+    let mut count = KINDS;
     while number >= count {
         number -= count;
-        count *= 12;
+        count *= KINDS;
         len += 1;
     }
     let mut script = Vec::new();
     for _ in 0..len {
-        let at = usize::try_from(number % 12).unwrap_or_default();
+        let at = usize::try_from(number % KINDS).unwrap_or_default();
         script.extend(Tiny::ALL.get(at));
-        number /= 12;
+        number /= KINDS;
     }
     script.reverse();
     script
@@ -83,7 +85,7 @@ fn exhaust_position(
     report: &mut Report,
 ) -> Result<(), String> {
     let promised = life.promised(cursor.position());
-    let expected = Expected { history: &life.history, promised };
+    let expected = Expected { history: &life.history, ..Expected::after(life, cursor.position()) };
     let pending = cursor.pending_count().min(64);
     let older = pending.saturating_sub(SUBSET_BITS);
     let subsets = (0..1u64 << (pending - older)).map(|subset| {

@@ -1,13 +1,14 @@
 //! Recovers crash images, and crashes again while that goes on.
 
-use std::sync::Arc;
-
 use esker_vfs::sim::{CrashChoice, CrashImage, Generator, Options as SimOptions, Simulation};
 
 use super::report::{DEPTH_MAX, Report};
 use crate::history::History;
 use crate::oracle::{self, Depth};
-use crate::workload::{self, Config, Failure, Life, Plan};
+use crate::workload::{self, BackupMade, Config, Failure, Life, Plan};
+
+/// How often a backup is opened that was not just being made, in a million.
+const OTHER_BACKUPS: u32 = 60_000;
 
 /// How to check images.
 #[derive(Clone, Debug)]
@@ -27,6 +28,19 @@ pub struct Expected<'a> {
     pub history: &'a History,
     /// The newest commit that must be there.
     pub promised: u64,
+    /// The backups there may be.
+    pub backups: &'a [BackupMade],
+    /// The I/Os that had been done.
+    pub ios: u64,
+}
+
+impl<'a> Expected<'a> {
+    /// What a crash after so many I/Os of a life must leave.
+    #[must_use]
+    pub fn after(life: &'a Life, ios: u64) -> Self {
+        let history = life.history.as_of(ios);
+        Self { history, promised: life.promised(ios), backups: &life.backups, ios }
+    }
 }
 
 impl Checker {
@@ -78,6 +92,7 @@ impl Checker {
             }
             Err(why) => return Err(why),
         };
+        self.check_backups(image, expected, commit, &mut generator)?;
         // What recovery has answered is durable, and a second open changes nothing.
         let left = machine.crash_image(CrashChoice::Random(generator.next_u64()));
         drop(db);
@@ -90,6 +105,24 @@ impl Checker {
             .map_err(|why| format!("second open, first at commit {commit}: {why}"))?;
         if read_only && machine.io_count() > 0 {
             return Err("a read-only open wrote".to_owned());
+        }
+        Ok(())
+    }
+
+    /// Looks at the backups that are being made, and sometimes at others.
+    fn check_backups(
+        &self,
+        image: &CrashImage,
+        expected: Expected<'_>,
+        commit: u64,
+        generator: &mut Generator,
+    ) -> Result<(), String> {
+        let Expected { history, backups, ios, .. } = expected;
+        let chosen = backups.iter().filter(|backup| {
+            backup.is_near(ios) || (backup.from < ios && generator.chance(OTHER_BACKUPS))
+        });
+        for backup in chosen.filter(|_| !self.lied) {
+            backup.check(&self.config, image, ios, history, commit)?;
         }
         Ok(())
     }
@@ -130,8 +163,7 @@ impl Checker {
             }
             let next = generator.next_u64();
             // No crash of a recovery can bring back what the recovery did not find.
-            let promised = life.promised(position);
-            let expected = Expected { history: life.history.as_of(position), promised };
+            let expected = Expected::after(&life, position);
             self.check(&image, expected, next, depth + 1, report).map_err(|why| {
                 format!("crash again at depth {}, {}: {why}", depth + 1, cursor.describe())
             })?;
@@ -171,15 +203,12 @@ pub fn crash_everywhere(
     let Some(journal) = &life.journal else { return Ok(()) };
     let mut generator = Generator::new(seed, 52);
     let mut cursor = journal.cursor();
-    let history: Arc<History> = Arc::clone(&life.history);
     loop {
         if cursor.changed() {
             for _ in 0..each {
                 let choice = choose(&mut generator);
                 let image = cursor.crash_image(choice);
-                let promised = life.promised(cursor.position());
-                let history = history.as_of(cursor.position());
-                let expected = Expected { history, promised };
+                let expected = Expected::after(life, cursor.position());
                 let next = generator.next_u64();
                 checker.check(&image, expected, next, 0, report).map_err(|why| {
                     let why = format!("crash after {} ({choice:?}): {why}", cursor.describe());

@@ -49,6 +49,21 @@ pub const BUGS: &[(&str, &str)] = &[
     ("refusal_before_durable", "a refusal tells of commits that may yet be lost"),
     ("row_ids_reused", "a checkpoint forgets how many row ids have been given out"),
     ("reads_see_unacknowledged", "reads see commits that are not durable"),
+    ("rows_replayed_by_newest_schema", "replay reads rows by a schema that is younger than they"),
+    ("alter_keeps_group_open", "rows of two schemas go to one group"),
+    ("old_schema_accepted", "rows that were prepared for an older schema are written"),
+    ("snapshot_sees_new_schema", "a snapshot has the fields of now"),
+    ("merge_forgets_dropped_fields", "a merge leaves out fields that a snapshot still has"),
+    ("schemas_forgotten_too_early", "a merge forgets the schemas of older snapshots"),
+    ("snapshot_sees_new_names", "a snapshot knows names that are not durable"),
+    ("truncation_not_replayed", "replay does not empty a truncated table"),
+    ("truncate_before_durable", "the files of a truncated table go before that is durable"),
+    ("defaults_lost_in_checkpoint", "a checkpoint forgets the defaults of fields"),
+    ("upsert_without_checks", "a row that replaces another is not tested"),
+    ("check_added_untested", "a new check is not tested on the rows there are"),
+    ("backup_before_durable", "a backup holds commits that are not durable"),
+    ("backup_takes_unfinished_loads", "a backup has rows of a load that has not committed"),
+    ("backup_copy_not_synced", "a backup is done before its files are durable"),
 ];
 
 /// A child that prints nothing for so long hangs.

@@ -65,8 +65,7 @@ fn fail_call(seed: u64, number: u64, failure: CallFailure, repeat: Repeat, repor
         for life in &lives {
             report.add_faults(&life.faults);
             operations = life.operations_until(u64::MAX);
-            let promised = life.promised(u64::MAX);
-            let expected = Expected { history: &life.history, promised };
+            let expected = Expected { history: &life.history, ..Expected::after(life, u64::MAX) };
             checker.check(&life.end, expected, seed, 0, report)?;
             if let Some(journal) = &life.journal {
                 let mut cursor = journal.cursor();

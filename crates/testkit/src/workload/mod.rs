@@ -4,8 +4,13 @@
 //! whenever the scheduler lets them, and background work runs; then the machine crashes, and the
 //! next life begins with what the crash left. While a life goes on every answer is judged.
 
+mod backups;
 mod client;
 mod config;
+mod loading;
+mod snapshots;
+mod tables;
+mod tiny;
 mod world;
 
 use std::collections::BTreeMap;
@@ -23,9 +28,10 @@ use esker_vfs::sim::{
 use crate::history::History;
 use crate::model::TableKind;
 use crate::oracle::{self, Depth};
-pub use client::Tiny;
+pub use backups::BackupMade;
 use client::{Client, ClientTask};
 pub use config::{Config, DIRECTORY};
+pub use tiny::Tiny;
 use world::World;
 
 /// Faults after which a program can keep its promises: nothing lies.
@@ -96,6 +102,8 @@ pub struct Life {
     pub promised_before: u64,
     /// What the database holds after each commit.
     pub history: Arc<History>,
+    /// The backups made so far, those of earlier lives included.
+    pub backups: Vec<BackupMade>,
     /// I/Os of opening the database.
     pub open_ios: u64,
     /// Calls of the file system.
@@ -163,6 +171,7 @@ pub fn run(seed: u64, config: &Config, plan: &Plan) -> Result<Vec<Life>, Failure
         let seed = seed.wrapping_mul(31).wrapping_add(number);
         let machine = Simulation::from_image(&image, seed, options);
         let mut driver = Driver::new(machine, seed, config, plan, history.clone(), serial);
+        driver.backups = lives.last().map_or_else(Vec::new, BackupMade::left_by);
         driver.is_last = number + 1 == plan.lives;
         let outcome = driver.live(promised);
         let life = driver.end(promised);
@@ -214,6 +223,7 @@ struct Driver<'a> {
     config: &'a Config,
     plan: &'a Plan,
     client: Client,
+    backups: Vec<BackupMade>,
     tasks: Vec<(Arc<dyn TaskHandle>, Arc<AtomicU32>)>,
     stopping: Arc<AtomicBool>,
     seed: u64,
@@ -242,6 +252,7 @@ impl<'a> Driver<'a> {
             config,
             plan,
             client,
+            backups: Vec::new(),
             tasks: Vec::new(),
             stopping: Arc::default(),
             seed,
@@ -298,6 +309,7 @@ impl<'a> Driver<'a> {
             }
             self.operate()?;
             self.world.judge()?;
+            self.verify_backup()?;
             if self.world.lock().over {
                 return self.after_the_end();
             }
@@ -341,10 +353,12 @@ impl<'a> Driver<'a> {
             match operation {
                 Tiny::Checkpoint => self.whole("checkpoint", Database::checkpoint)?,
                 Tiny::Seal => self.whole("wait until idle", Database::wait_idle)?,
+                Tiny::Backup => self.back_up()?,
                 Tiny::Reopen => self.reopen()?,
                 change => self.client.tiny(*change),
             }
             self.world.judge()?;
+            self.verify_backup()?;
         }
         Ok(())
     }
@@ -421,6 +435,9 @@ impl<'a> Driver<'a> {
             5..13 => self.whole("wait until idle", Database::wait_idle),
             13..18 => self.sync(),
             18..20 => self.reopen(),
+            20..23 => self.back_up(),
+            23..25 => self.whole("compact", |db| db.compact(false, &mut |_, _| {}).map(drop)),
+            25 => self.recount(),
             _ => {
                 self.client.act();
                 Ok(())
@@ -447,6 +464,13 @@ impl<'a> Driver<'a> {
             }
             Err(e) => Err(format!("{what}: {:?}: {e}", e.kind())),
         }
+    }
+
+    /// No counter was wrong.
+    fn recount(&mut self) -> Result<(), String> {
+        let dry_run = self.generator.chance(500_000);
+        let wrong = self.db()?.recount(dry_run).map_err(|e| format!("recount: {e}"))?;
+        if wrong.is_empty() { Ok(()) } else { Err(format!("recount: {wrong:?} were wrong")) }
     }
 
     /// Everything committed before is durable, in every mode.
@@ -558,6 +582,7 @@ impl<'a> Driver<'a> {
             promises,
             promised_before,
             history,
+            backups: std::mem::take(&mut self.backups),
             open_ios,
             calls: machine.call_count() - self.verifying_calls,
             end,

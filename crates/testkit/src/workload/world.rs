@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use esker::{Database, ErrorKind, Value};
+use esker::{Database, ErrorKind, Schema, Value};
 use esker_vfs::sim::Simulation;
 
-use crate::history::{Action, Event, Held, History, Outcome};
+use crate::history::{Action, Event, Held, History, Origin, Outcome};
 use crate::model::{State, TableState};
 
 /// How many operations are kept in words.
@@ -32,16 +32,23 @@ pub(crate) enum Saw {
     Row(u64, Option<Vec<Value>>),
     /// The number of rows.
     Count(u64),
+    /// All rows, without row ids.
+    Answer(Vec<Vec<Value>>),
+    /// The fields and checks.
+    Schema(Box<Schema>),
+    /// That there is no such table.
+    Nothing,
 }
 
 /// The keys that a load holds, or may hold.
 #[derive(Debug, Default)]
 pub(crate) struct Holding {
-    pub table: String,
+    /// What its table is called, or was.
+    pub tables: BTreeSet<String>,
     pub perhaps: BTreeSet<u64>,
     pub surely: BTreeSet<u64>,
-    /// Its table was dropped: another of that name knows nothing of it.
-    pub dropped: bool,
+    /// Its table was dropped, truncated or renamed: another of that name knows nothing of it.
+    pub unsure: bool,
 }
 
 /// What the mutex guards. Nobody keeps it locked while the engine works.
@@ -53,8 +60,10 @@ pub(crate) struct Inner {
     /// Row ids that were returned: commit, table, key, row id.
     pub row_ids: Vec<(u64, String, u64, u64)>,
     pub loads: BTreeMap<u64, Holding>,
-    /// Tables that may be of another kind now than the model knows.
+    /// Tables that may be others now than the model knows.
     pub remade: BTreeSet<String>,
+    /// Tables that may have other fields now than the model knows.
+    pub altered: BTreeSet<String>,
     pub next_serial: u64,
     pub operations: VecDeque<(u64, String)>,
     pub problem: Option<String>,
@@ -87,6 +96,7 @@ impl World {
             row_ids: Vec::new(),
             loads: BTreeMap::new(),
             remade: BTreeSet::new(),
+            altered: BTreeSet::new(),
             next_serial,
             operations: VecDeque::new(),
             problem: None,
@@ -131,16 +141,7 @@ impl World {
     pub fn begin(&self, action: Option<&Action>, own_load: Option<u64>) -> Option<Begun> {
         let mut inner = self.lock();
         let db = inner.db.clone()?;
-        if let Some(Action::Drop { name }) = action {
-            for load in inner.loads.values_mut().filter(|load| load.table == *name) {
-                let surely = std::mem::take(&mut load.surely);
-                load.perhaps.extend(surely);
-                load.dropped = true;
-            }
-        }
-        if let Some(Action::Create { name, .. }) = action {
-            inner.remade.insert(name.clone());
-        }
+        inner.expect(action);
         let held = action.map_or(Held::No, |action| inner.held(action, own_load));
         drop(inner);
         let from = db.info().published_commit;
@@ -153,16 +154,18 @@ impl World {
         begun: &Begun,
         action: Action,
         result: Result<Done, esker::Error>,
-        incarnation: Option<u64>,
+        origin: Option<Origin>,
     ) {
         let until = begun.db.info().published_commit;
         let (outcome, commit) = match &result {
             Ok(Done::Changed { commit, .. }) => {
                 (Outcome::Done, Some(commit.unwrap_or(begun.from + 1)))
             }
+            Ok(Done::Rows(1..)) => (Outcome::Done, Some(begun.from + 1)),
+            Ok(Done::Rows(0)) => (Outcome::Unchanged, None),
             Ok(Done::Unchanged) => (Outcome::Unchanged, None),
             Err(e) => {
-                let unknown = e.kind() == ErrorKind::OutcomeUnknown && incarnation.is_none();
+                let unknown = e.kind() == ErrorKind::OutcomeUnknown && origin.is_none();
                 let outcome = Outcome::Refused(e.kind(), e.to_string());
                 (outcome, unknown.then_some(begun.from + 1))
             }
@@ -188,7 +191,11 @@ impl World {
             inner.row_ids.push((commit, table, ident, *row_id));
         }
         let (from, held) = (begun.from, begun.held);
-        inner.events.push(Event { from, until, commit, action, outcome, held, incarnation });
+        let rows = match &result {
+            Ok(Done::Rows(rows)) => Some(*rows),
+            _ => None,
+        };
+        inner.events.push(Event { from, until, commit, action, outcome, held, origin, rows });
     }
 
     /// Notes what a read saw.
@@ -207,9 +214,13 @@ impl World {
             return Err(problem);
         }
         let events = std::mem::take(&mut inner.events);
-        inner.history.judge(events)?;
+        let renumbered = inner.history.judge(events)?;
         inner.remade.clear();
+        inner.altered.clear();
         for (commit, table, ident, row_id) in std::mem::take(&mut inner.row_ids) {
+            if renumbered.contains(&commit) {
+                continue;
+            }
             let state = Arc::clone(inner.history.at(commit));
             let row = state.table(&table).and_then(|table| table.rows.get(&ident));
             let born = row.ok_or("a row id was returned for a row that is not there")?.born;
@@ -227,32 +238,57 @@ impl World {
 pub(crate) enum Done {
     /// It changed something; the commit, where it is not simply the next one.
     Changed { row_id: Option<u64>, commit: Option<u64> },
+    /// A statement changed so many rows.
+    Rows(u64),
     /// There was nothing to do.
     Unchanged,
 }
 
 impl Inner {
-    fn held(&self, action: &Action, own_load: Option<u64>) -> Held {
-        let (table, idents): (&String, Vec<u64>) = match action {
-            Action::Insert { table, rows } | Action::Upsert { table, rows } => {
-                (table, rows.iter().map(|row| row.ident).collect())
+    /// Notes what a change that begins may make of tables, before anybody knows.
+    fn expect(&mut self, action: Option<&Action>) {
+        let (gone, new) = match action {
+            Some(Action::Create { name, .. }) => (None, Some(name)),
+            Some(Action::Drop { name }) => (Some(name), None),
+            Some(Action::Truncate { table, .. }) => (Some(table), Some(table)),
+            Some(Action::Rename { from, to }) => (Some(from), Some(to)),
+            Some(Action::Alter { table, .. }) => {
+                self.altered.insert(table.clone());
+                return;
             }
-            Action::Update { table, ident, .. } | Action::Delete { table, ident } => {
-                (table, vec![*ident])
-            }
-            _ => return Held::No,
+            _ => return,
         };
-        let others =
-            self.loads.iter().filter(|(id, l)| Some(**id) != own_load && l.table == *table);
-        let held = |load: &Holding, ident: &u64| match load {
-            load if load.surely.contains(ident) => Held::Surely,
-            load if load.perhaps.contains(ident) => Held::Perhaps,
+        let is_gone = |load: &&mut Holding| gone.is_some_and(|name| load.tables.contains(name));
+        for load in self.loads.values_mut().filter(is_gone) {
+            let surely = std::mem::take(&mut load.surely);
+            load.perhaps.extend(surely);
+            load.unsure = true;
+            load.tables.extend(new.cloned());
+        }
+        self.remade.extend(new.cloned());
+    }
+
+    fn held(&self, action: &Action, own_load: Option<u64>) -> Held {
+        let Some(table) = action.changes_rows_of() else { return Held::No };
+        let idents = match action {
+            Action::Insert { rows, .. } | Action::Upsert { rows, .. } => {
+                Some(rows.iter().map(|row| row.ident).collect())
+            }
+            Action::Update { ident, .. } | Action::Delete { ident, .. } => Some(vec![*ident]),
+            Action::Statement { statement, .. } => statement.idents(),
+            _ => None,
+        };
+        let others = self.loads.iter().filter(|(id, _)| Some(**id) != own_load);
+        let others = others.map(|(_, load)| load).filter(|load| load.tables.contains(table));
+        let held = |load: &Holding| match &idents {
+            None => Held::Perhaps,
+            Some(idents) if idents.iter().any(|i| load.surely.contains(i)) => Held::Surely,
+            Some(idents) if idents.iter().any(|i| load.perhaps.contains(i)) => Held::Perhaps,
             _ => Held::No,
         };
-        others
-            .flat_map(|(_, load)| idents.iter().map(move |ident| held(load, ident)))
-            .max()
-            .unwrap_or_default()
+        let most = others.map(held).max().unwrap_or_default();
+        // A row that is left out touches no key.
+        if matches!(action, Action::Statement { .. }) { most.min(Held::Perhaps) } else { most }
     }
 }
 
@@ -287,6 +323,19 @@ fn judge_read(history: &mut History, read: &Read) -> Result<(), String> {
     // A snapshot has the tables of its commit, whatever became of them since.
     let state = Arc::clone(history.at(read.at));
     match (&read.saw, state.table(&read.table)) {
+        (Saw::Nothing, None) => Ok(()),
+        (Saw::Nothing, Some(_)) => Err("there was no such table".to_owned()),
+        (Saw::Schema(schema), Some(table)) => table.schema.compare(schema),
+        (Saw::Answer(rows), Some(table)) => {
+            let ident = |row: &Vec<Value>| {
+                let refs: Vec<_> = row.iter().map(Value::as_ref).collect();
+                table.kind.ident(&refs)
+            };
+            let mut found: Vec<_> = rows.iter().map(|row| (ident(row), row)).collect();
+            found.sort_by_key(|(ident, _)| *ident);
+            let expected = table.rows.iter().map(|(ident, row)| (Some(*ident), &row.values));
+            if found.into_iter().eq(expected) { Ok(()) } else { Err(format!("answered {rows:?}")) }
+        }
         (saw, None) => Err(format!("{saw:?} in a table that did not exist then")),
         (Saw::Count(count), Some(table)) => {
             let want = table.rows.len() as u64;
