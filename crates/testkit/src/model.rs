@@ -172,7 +172,7 @@ impl TableKind {
         values.extend(others.map(|field| field.draw(generator)));
         // Some rows are refused.
         if !generator.chance(30_000) {
-            schema.meet_checks(&mut values);
+            schema.meet_checks(&mut values, self.fixed_fields());
         }
         NewRow { ident, serial, values }
     }

@@ -302,11 +302,12 @@ impl TableSchema {
         Ok(())
     }
 
-    /// Raises values to what the checks ask for.
-    pub fn meet_checks(&self, row: &mut [Value]) {
+    /// Raises values to what the checks ask for, but those of the first `fixed` fields.
+    pub fn meet_checks(&self, row: &mut [Value], fixed: usize) {
         for check in &self.checks {
             let position = self.position(&check.field).unwrap_or(usize::MAX);
             if let Some(value) = row.get_mut(position)
+                && position >= fixed
                 && !check.holds(value)
             {
                 *value = match value {

@@ -5,11 +5,11 @@ use esker_vfs::sim::{
     CallKind, CrashChoice, CrashImage, FaultKind, Options as SimOptions, Repeat, Script, Simulation,
 };
 
-use super::{Report, quietly};
+use super::{Report, quietly, table_changes};
 
-type Outcome = Result<(), String>;
+pub(super) type Outcome = Result<(), String>;
 
-type Scenario = (&'static str, fn() -> Outcome);
+pub(super) type Scenario = (&'static str, fn() -> Outcome);
 
 const SCENARIOS: [Scenario; 3] = [
     ("blocks of a segment that change places", swapped_blocks),
@@ -21,7 +21,7 @@ const SCENARIOS: [Scenario; 3] = [
 #[must_use]
 pub fn directed(seed: u64) -> Report {
     let mut report = Report { workloads: 1, ..Report::default() };
-    for (name, scenario) in SCENARIOS {
+    for (name, scenario) in SCENARIOS.into_iter().chain(table_changes::SCENARIOS) {
         report.images += 1;
         if let Err(why) = quietly(scenario) {
             report.fail(format!("{name}: {why}"), format!("--directed {seed}"), Vec::new());
@@ -33,19 +33,24 @@ pub fn directed(seed: u64) -> Report {
 /// As many as go to a segment of their own.
 const LOADED_ROWS: u64 = 70_000;
 
-fn machine() -> Simulation {
+pub(super) fn machine() -> Simulation {
     Simulation::new(7, SimOptions::default())
 }
 
-fn revived(image: &CrashImage) -> Simulation {
+/// A machine that lets others run whenever it can.
+pub(super) fn busy_machine() -> Simulation {
+    Simulation::new(7, SimOptions { pause_probability: 1_000_000, ..SimOptions::default() })
+}
+
+pub(super) fn revived(image: &CrashImage) -> Simulation {
     Simulation::from_image(image, 8, SimOptions::default())
 }
 
-fn open(options: Options, machine: &Simulation) -> Result<Database, String> {
+pub(super) fn open(options: Options, machine: &Simulation) -> Result<Database, String> {
     options.environment(machine.environment()).open("db").map_err(said)
 }
 
-fn said(error: esker::Error) -> String {
+pub(super) fn said(error: esker::Error) -> String {
     format!("{:?}: {error}", error.kind())
 }
 
@@ -54,11 +59,11 @@ fn schema() -> Result<Schema, String> {
     fields.primary_key(["id"]).build().map_err(|e| e.to_string())
 }
 
-fn row(id: u64) -> Vec<Value> {
+pub(super) fn row(id: u64) -> Vec<Value> {
     vec![Value::Uint(id), Value::Text(format!("{id:0200}"))]
 }
 
-fn insert(db: &Database, name: &str, rows: u64) -> Outcome {
+pub(super) fn insert(db: &Database, name: &str, rows: u64) -> Outcome {
     let table = match db.table(name) {
         Ok(table) => table,
         Err(_) => db.create_table(name, schema()?).map_err(said)?,
@@ -76,11 +81,11 @@ fn load(db: &Database, name: &str) -> Outcome {
     load.finish().map(drop).map_err(said)
 }
 
-fn count(db: &Database, name: &str) -> Result<u64, String> {
+pub(super) fn count(db: &Database, name: &str) -> Result<u64, String> {
     db.table(name).and_then(|table| table.count()).map_err(said)
 }
 
-fn expect(what: &str, found: u64, expected: u64) -> Outcome {
+pub(super) fn expect(what: &str, found: u64, expected: u64) -> Outcome {
     if found == expected { Ok(()) } else { Err(format!("{what}: {found}, expected {expected}")) }
 }
 

@@ -8,6 +8,7 @@ mod images;
 mod report;
 pub mod sabotage;
 mod sweep;
+mod table_changes;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
