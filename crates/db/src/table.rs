@@ -163,19 +163,8 @@ impl Table {
         key: &[Value],
         changes: &[(&str, Value)],
     ) -> Result<bool> {
-        let schema = &current.schema;
-        let key = fit_key(schema, key)?;
-        let mut fitted = Vec::with_capacity(changes.len());
-        for (name, value) in changes {
-            let position = schema.expect_position(name)?;
-            if schema.key_positions().contains(&position) {
-                let message = format!("field {name:?} is part of the key and cannot be updated");
-                return Err(Error::invalid(message));
-            }
-            let field = schema.fields().get(position);
-            let field = field.ok_or_else(|| Error::invalid("unknown field"))?;
-            fitted.push((position, fit_value(field, value)?));
-        }
+        let key = fit_key(&current.schema, key)?;
+        let fitted = self.fit_changes(current, changes)?;
         self.change(current, |writer, staged| {
             let hash = current.hash(&key);
             let Some(existing) = writer.existing(&key, hash)?.filter(|e| e.deleted == 0) else {
@@ -192,6 +181,27 @@ impl Table {
             staged.put(row, PreparedPut { hash, existing: Some(existing), row_id });
             Ok(true)
         })
+    }
+
+    /// Values for fields by position, as the fields take them; none of the key.
+    pub(crate) fn fit_changes(
+        &self,
+        current: &Current,
+        changes: &[(&str, Value)],
+    ) -> Result<Vec<(usize, Value)>> {
+        let schema = &current.schema;
+        let mut fitted = Vec::with_capacity(changes.len());
+        for (name, value) in changes {
+            let position = schema.expect_position(name)?;
+            if schema.key_positions().contains(&position) {
+                let message = format!("field {name:?} is part of the key and cannot be updated");
+                return Err(Error::invalid(message));
+            }
+            let field = schema.fields().get(position);
+            let field = field.ok_or_else(|| Error::invalid("unknown field"))?;
+            fitted.push((position, fit_value(field, value)?));
+        }
+        Ok(fitted)
     }
 
     /// Removes the row with a key; false when there is none.

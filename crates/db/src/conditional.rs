@@ -1,0 +1,154 @@
+//! Writes of one row that depend on what the row is, decided and done as one.
+
+use std::sync::Arc;
+
+use esker_format::Value;
+use esker_query::model::Expr;
+use esker_query::{Computed, Inputs};
+use esker_table::table::PreparedPut;
+
+use crate::engine::{fit_key, fit_row};
+use crate::table::Current;
+use crate::{Error, ErrorKind, Result, Row, Table};
+
+/// What came of a conditional write.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Modified {
+    /// There is no row with the key.
+    Absent,
+    /// The condition is not true for this row, which stays.
+    Kept(Row),
+    /// The row was this one and is now that one, or gone.
+    Changed {
+        /// The row before.
+        old: Row,
+        /// The row now; `None` when it was removed.
+        new: Option<Row>,
+    },
+}
+
+impl Table {
+    /// Adds a row unless its key exists; returns the row that is in the way.
+    ///
+    /// ```
+    /// use esker::{DataType, Options, Schema};
+    ///
+    /// let db = Options::new().memory()?;
+    /// let schema = Schema::builder().field("id", DataType::I64).field("n", DataType::I64);
+    /// let table = db.create_table("t", schema.primary_key(["id"]).build()?)?;
+    /// assert!(table.insert_if_absent(&[1i64.into(), 10i64.into()])?.is_none());
+    /// let there = table.insert_if_absent(&[1i64.into(), 20i64.into()])?.expect("key 1 exists");
+    /// assert_eq!(there.get("n"), Some(&10i64.into()));
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `InvalidInput` when a value does not fit its field; `Conflict` as for [`Table::insert`].
+    pub fn insert_if_absent(&self, row: &[Value]) -> Result<Option<Row>> {
+        self.attempt(|current| {
+            let schema = &current.schema;
+            let row = fit_row(schema, row)?;
+            self.engine.test_rows(current, std::slice::from_ref(&row))?;
+            let key = schema.key_positions().iter().filter_map(|p| row.get(*p));
+            let key: Vec<_> = key.map(Value::as_ref).collect();
+            self.change(current, |writer, staged| {
+                if !key.is_empty() {
+                    let existing = writer.existing(&key, current.hash(&key))?;
+                    if let Some(existing) = existing.filter(|e| e.deleted == 0) {
+                        let there = current.core.row_at(existing.location)?;
+                        return Ok(Some(Row::new(Arc::clone(schema), there)));
+                    }
+                }
+                let prepared = writer.prepare_put(&row, true)?;
+                staged.put(row.clone(), prepared);
+                Ok(None)
+            })
+        })
+    }
+
+    /// Changes some fields of the row with a key if a condition is true for it.
+    ///
+    /// ```
+    /// use esker::{DataType, Modified, Options, Schema};
+    /// use esker_query::model::{Expr, Operator};
+    ///
+    /// let db = Options::new().memory()?;
+    /// let schema = Schema::builder().field("id", DataType::I64).field("n", DataType::I64);
+    /// let table = db.create_table("t", schema.primary_key(["id"]).build()?)?;
+    /// table.insert(&[1i64.into(), 10i64.into()])?;
+    /// let is_ten = Expr::field("n").binary(Operator::Eq, Expr::literal(10i64));
+    /// let first = table.update_if(&[1i64.into()], &[("n", 11i64.into())], &is_ten)?;
+    /// assert!(matches!(first, Modified::Changed { .. }));
+    /// let second = table.update_if(&[1i64.into()], &[("n", 12i64.into())], &is_ten)?;
+    /// assert!(matches!(second, Modified::Kept(row) if row.get("n") == Some(&11i64.into())));
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`Table::update`]; `InvalidInput` when the condition does not fit the schema or is
+    /// none.
+    pub fn update_if(
+        &self,
+        key: &[Value],
+        changes: &[(&str, Value)],
+        condition: &Expr,
+    ) -> Result<Modified> {
+        self.modify(key, condition, |current, row| {
+            let mut row = row.to_vec();
+            for (position, value) in self.fit_changes(current, changes)? {
+                if let Some(slot) = row.get_mut(position) {
+                    *slot = value;
+                }
+            }
+            Ok(Some(row))
+        })
+    }
+
+    /// Removes the row with a key if a condition is true for it.
+    ///
+    /// # Errors
+    /// As for [`Table::update_if`].
+    pub fn delete_if(&self, key: &[Value], condition: &Expr) -> Result<Modified> {
+        self.modify(key, condition, |_, _| Ok(None))
+    }
+
+    fn modify(
+        &self,
+        key: &[Value],
+        condition: &Expr,
+        make: impl Fn(&Current, &[Value]) -> Result<Option<Vec<Value>>>,
+    ) -> Result<Modified> {
+        self.attempt(|current| {
+            let schema = &current.schema;
+            let key = fit_key(schema, key)?;
+            let inputs = Inputs::default();
+            let computed = Computed::new(std::slice::from_ref(condition), schema, &inputs)?;
+            self.change(current, |writer, staged| {
+                let hash = current.hash(&key);
+                let existing = writer.existing(&key, hash)?.filter(|e| e.deleted == 0);
+                let Some(existing) = existing else { return Ok(Modified::Absent) };
+                let values = current.core.row_at(existing.location)?;
+                let row = |values| Row::new(Arc::clone(schema), values);
+                match computed.of(&values)?.as_slice() {
+                    [Value::Bool(true)] => {}
+                    [Value::Bool(false) | Value::Null] => return Ok(Modified::Kept(row(values))),
+                    _ => {
+                        let message = format!("{condition}: expected a condition");
+                        return Err(Error::new(ErrorKind::InvalidInput, message));
+                    }
+                }
+                let new = make(current, &values)?;
+                match &new {
+                    None => staged.delete(existing),
+                    Some(new) => {
+                        self.engine.test_rows(current, std::slice::from_ref(new))?;
+                        let row_id = existing.row_id;
+                        let put = PreparedPut { hash, existing: Some(existing), row_id };
+                        staged.put(new.clone(), put);
+                    }
+                }
+                Ok(Modified::Changed { old: row(values), new: new.map(row) })
+            })
+        })
+    }
+}
