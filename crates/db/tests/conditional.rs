@@ -1,6 +1,11 @@
 //! Conditional writes: decided and done as one, also beside others.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops where it fails")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a test stops where it fails, and has threads of its own"
+)]
 
 use esker::{DataType, ErrorKind, Modified, Options, Schema, Table, Value};
 use esker_query::model::{Expr, Operator};
