@@ -60,7 +60,8 @@ impl Database {
         Err(Error::new(ErrorKind::Conflict, message))
     }
 
-    /// Nothing when rows were written since the snapshot that a new check was tested on.
+    /// Nothing when rows were written since the snapshot that a new check was tested on, or it was
+    /// tested on another table or schema: what is published may not be visible yet.
     fn alter_unless_changed(
         &self,
         name: &str,
@@ -71,7 +72,7 @@ impl Database {
         let (mut catalogue, core) = self.lock_table(name)?;
         let entry = entry(&mut catalogue, core.id())?;
         let has_check = alterations.iter().any(|a| matches!(a, Alteration::AddCheck(_)));
-        if has_check && entry.changed_at > snapshot.commit() {
+        if has_check && (entry.changed_at > snapshot.commit() || !snapshot.is_of(name, &core)) {
             return Ok(None);
         }
         let schema = checks::follow_names(engine, &core.schema(), alterations)?;

@@ -37,9 +37,7 @@ impl Snapshot {
     pub(crate) fn take(engine: &Arc<Engine>) -> Result<Self> {
         let guard = engine.registry.register(|| engine.visible())?;
         let commit = guard.commit();
-        let newest = esker_log::sabotage::planted("snapshot_sees_new_names");
-        let names = engine.names.load();
-        let names = Arc::clone(if newest { names.newest() } else { names.at(commit) });
+        let names = Arc::clone(engine.names.load().at(commit));
         let engine = Arc::clone(engine);
         let inner = Registered { engine, guard: Some(guard), commit, names };
         Ok(Self { inner: Arc::new(inner) })
@@ -64,6 +62,14 @@ impl Snapshot {
                 Err(no_table(name, names))
             }
         }
+    }
+
+    /// True when a name is that of a table here, with the schema that it has now.
+    pub(crate) fn is_of(&self, name: &str, core: &Arc<TableCore>) -> bool {
+        self.inner.names.get(name).is_some_and(|seen| {
+            let rows = seen.snapshot(self.commit());
+            seen.id() == core.id() && rows.schema().version() == core.schema().version()
+        })
     }
 
     pub(crate) fn table_core(&self, core: &Arc<TableCore>) -> Result<SnapshotTable> {

@@ -113,9 +113,7 @@ impl Table {
         must_be_new: bool,
     ) -> Result<u64> {
         let row = fit_row(&current.schema, row)?;
-        if must_be_new || !esker_log::sabotage::planted("upsert_without_checks") {
-            self.engine.test_rows(current, std::slice::from_ref(&row))?;
-        }
+        self.engine.test_rows(current, std::slice::from_ref(&row))?;
         self.change(current, |writer, staged| {
             let prepared = writer.prepare_put(&row, must_be_new)?;
             let row_id = prepared.row_id;
