@@ -5,18 +5,18 @@
 
 use std::sync::Arc;
 
-use esker_format::TableId;
 use esker_format::edit::Edit;
 use esker_format::schema::{Alteration, validate_name};
+use esker_format::{Schema, TableId};
 use esker_log::sabotage::planted;
 use esker_table::Table as TableCore;
 use esker_table::view::View;
 use esker_vfs::sync::MutexGuard;
 
-use crate::checks::{self, Checks};
+use crate::checks;
 use crate::engine::{Catalogue, Engine, Ticket, entry, no_table};
 use crate::maintenance::index_path;
-use crate::{Database, Error, ErrorKind, Result, Snapshot};
+use crate::{Database, Error, ErrorKind, Result, SnapshotTable};
 
 /// How often a change with a new check begins anew when rows are written meanwhile.
 const ATTEMPTS_MAX: usize = 64;
@@ -46,11 +46,11 @@ impl Database {
     pub fn alter_table(&self, name: &str, alterations: &[Alteration]) -> Result<()> {
         let engine = self.engine();
         for _ in 0..ATTEMPTS_MAX {
-            let snapshot = self.snapshot()?;
-            if !planted("check_added_untested") {
-                checks::test_rows(&snapshot, name, alterations)?;
-            }
-            if let Some(ticket) = self.alter_unless_changed(name, alterations, &snapshot)? {
+            let snapshot = self.table(name)?.snapshot()?;
+            let schema = checks::alter(engine, snapshot.schema(), alterations)?;
+            checks::test_rows(engine, &snapshot, &schema, alterations)?;
+            let altered = self.alter_unless_changed(name, &schema, alterations, &snapshot)?;
+            if let Some(ticket) = altered {
                 return engine.acknowledge(ticket);
             }
             // What is not durable yet is not visible yet: test it when it is.
@@ -60,27 +60,26 @@ impl Database {
         Err(Error::new(ErrorKind::Conflict, message))
     }
 
-    /// Nothing when rows were written since the snapshot that a new check was tested on, or it was
-    /// tested on another table or schema: what is published may not be visible yet.
+    /// Nothing when rows were written since the snapshot that a new check was tested on, or that is
+    /// of another table or schema: what is published may not be visible yet.
     fn alter_unless_changed(
         &self,
         name: &str,
+        schema: &Arc<Schema>,
         alterations: &[Alteration],
-        snapshot: &Snapshot,
+        snapshot: &SnapshotTable,
     ) -> Result<Option<Ticket>> {
         let engine = self.engine();
         let (mut catalogue, core) = self.lock_table(name)?;
         let entry = entry(&mut catalogue, core.id())?;
         let has_check = alterations.iter().any(|a| matches!(a, Alteration::AddCheck(_)));
-        if has_check && (entry.changed_at > snapshot.commit() || !snapshot.is_of(name, &core)) {
+        if !snapshot.is_of(&core) || has_check && entry.changed_at > snapshot.commit() {
             return Ok(None);
         }
-        let schema = checks::follow_names(engine, &core.schema(), alterations)?;
-        Checks::of(&schema)?;
         let (table, name) = (core.id(), name.to_owned());
-        let edit = Edit::AlterTable { table, name, schema: schema.clone() };
+        let edit = Edit::AlterTable { table, name, schema: (**schema).clone() };
         let ticket = engine.append_edit(&edit)?;
-        entry.writer.alter(Arc::new(schema), ticket.commit());
+        entry.writer.alter(Arc::clone(schema), ticket.commit());
         Ok(Some(self.publish(&catalogue, ticket)))
     }
 

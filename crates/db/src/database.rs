@@ -10,7 +10,7 @@ use esker_format::edit::Edit;
 use esker_format::schema::validate_name;
 use esker_query::{Query, QueryResult};
 
-use crate::checks::Checks;
+use crate::checks::{self, Checks};
 use crate::engine::{Engine, Journal, no_table};
 use crate::{Error, ErrorKind, Options, Result, Snapshot, Table};
 
@@ -66,6 +66,7 @@ impl Database {
     pub fn create_table(&self, name: &str, schema: Schema) -> Result<Table> {
         validate_name("table", name)?;
         Checks::of(&schema)?;
+        let schema = checks::with_exact_names(schema)?;
         let engine = self.engine();
         let (core, ticket) = {
             let mut catalogue = engine.lock_for_change()?;

@@ -116,7 +116,10 @@ impl Table {
     /// # Errors
     /// As for [`Table::insert`]; `InvalidInput` for a field that is unknown or named twice.
     pub fn insert_fields(&self, values: &[(&str, Value)]) -> Result<u64> {
-        self.insert(&self.row_of_fields(values)?)
+        self.attempt(|current| {
+            let row = self.fill_fields(&current.schema, values)?;
+            self.put_once(current, &row, true)
+        })
     }
 
     /// A row from values for some fields, by name; the others have their defaults.
@@ -124,7 +127,10 @@ impl Table {
     /// # Errors
     /// `InvalidInput` for a field that is unknown or named twice.
     pub fn row_of_fields(&self, values: &[(&str, Value)]) -> Result<Vec<Value>> {
-        let schema = self.schema();
+        self.fill_fields(&self.schema(), values)
+    }
+
+    fn fill_fields(&self, schema: &Schema, values: &[(&str, Value)]) -> Result<Vec<Value>> {
         let mut placed = Vec::with_capacity(values.len());
         for (name, value) in values {
             let position = schema.expect_position(name)?;
@@ -133,7 +139,7 @@ impl Table {
             }
             placed.push((position, value.clone()));
         }
-        Ok(self.engine.fill_row(&schema, placed))
+        Ok(self.engine.fill_row(schema, placed))
     }
 
     /// What a field gets in a row that is written without a value for it, now: what

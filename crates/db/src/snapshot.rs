@@ -64,14 +64,6 @@ impl Snapshot {
         }
     }
 
-    /// True when a name is that of a table here, with the schema that it has now.
-    pub(crate) fn is_of(&self, name: &str, core: &Arc<TableCore>) -> bool {
-        self.inner.names.get(name).is_some_and(|seen| {
-            let rows = seen.snapshot(self.commit());
-            seen.id() == core.id() && rows.schema().version() == core.schema().version()
-        })
-    }
-
     pub(crate) fn table_core(&self, core: &Arc<TableCore>) -> Result<SnapshotTable> {
         let rows = core.snapshot(self.commit());
         Ok(SnapshotTable { snapshot: self.clone(), rows })
@@ -151,13 +143,19 @@ pub struct SnapshotTable {
 impl SnapshotTable {
     /// The fields and the key.
     #[must_use]
-    pub fn schema(&self) -> &Schema {
+    pub fn schema(&self) -> &Arc<Schema> {
         self.rows.schema()
     }
 
     /// The commit it reads at.
     pub(crate) fn commit(&self) -> u64 {
         self.snapshot.commit()
+    }
+
+    /// True when a table is the one here, with the schema that it has here.
+    pub(crate) fn is_of(&self, core: &TableCore) -> bool {
+        let seen = self.rows.table();
+        seen.id() == core.id() && self.rows.schema().version() == core.schema().version()
     }
 
     pub(crate) fn rows_as_of(&self) -> &TableSnapshot {

@@ -105,6 +105,17 @@ impl Table {
         self.attempt(|current| self.put_once(current, row, must_be_new))
     }
 
+    /// Adds a row that was put together for a schema; `Conflict` when that is not the newest one.
+    #[doc(hidden)]
+    pub fn put_for(&self, schema: &Arc<Schema>, row: &[Value], must_be_new: bool) -> Result<u64> {
+        let current = self.current();
+        if !Arc::ptr_eq(&current.schema, schema) {
+            let message = "the schema has changed meanwhile";
+            return Err(Error::new(ErrorKind::Conflict, message));
+        }
+        self.put_once(&current, row, must_be_new)
+    }
+
     /// Likewise, for a row of one schema.
     pub(crate) fn put_once(
         &self,

@@ -245,6 +245,55 @@ fn widened_fields_are_selected_from_groups_and_by_older_snapshots() {
     }
 }
 
+/// Replay gave every open row a copy of it, and the database could not be opened again.
+#[test]
+fn an_initial_value_is_stored_once_also_after_a_crash() {
+    let dir = Directory::new("alter-initial");
+    let options = || Options::new().memory_limit(64 << 20).background(false);
+    let db = options().open(&dir.0).unwrap();
+    let t = db.create_table("t", schema()).unwrap();
+    t.insert_many(&(0..1_000).map(row).collect::<Vec<_>>()).unwrap();
+    let field = Field::new(FieldId(0), "long".into(), DataType::Text, true);
+    let long = Value::from("x".repeat(1 << 20));
+    let add = Alteration::AddField(Field { initial: long.clone(), ..field });
+    db.alter_table("t", &[add]).unwrap();
+    t.insert(&[Value::Int(5_000), Value::Int(1), Value::Null, Value::Null]).unwrap();
+    t.update(&[Value::Int(3)], &[("small", Value::Int(9))]).unwrap();
+    drop((t, db));
+    let db = options().open(&dir.0).unwrap();
+    let t = db.table("t").unwrap();
+    assert_eq!(t.count().unwrap(), 1_001);
+    assert_eq!(t.get(&[Value::Int(999)]).unwrap().unwrap().values()[3], long);
+    assert_eq!(t.get(&[Value::Int(3)]).unwrap().unwrap().values()[1], Value::Int(9));
+    assert_eq!(t.get(&[Value::Int(5_000)]).unwrap().unwrap().values()[3], Value::Null);
+}
+
+/// Values went to fields that had taken the place of others meanwhile.
+#[test]
+fn values_go_to_the_fields_that_are_named_whatever_others_do_to_the_table() {
+    let db = Options::new().memory().unwrap();
+    let fields = Schema::builder().field("id", DataType::I64);
+    let fields = fields.nullable("a", DataType::I64).nullable("b", DataType::I64);
+    let t = db.create_table("t", fields.primary_key(["id"]).build().unwrap()).unwrap();
+    let new = |name: &str| Field::new(FieldId(0), name.into(), DataType::I64, true);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for i in 0..2_000i64 {
+                let values = [("id", Value::Int(i)), ("a", Value::Int(1)), ("b", Value::Int(2))];
+                t.insert_fields(&values).unwrap();
+                let row = t.get(&[Value::Int(i)]).unwrap().unwrap();
+                assert!(row.get("a") != Some(&Value::Int(2)), "{row:?}");
+                assert!(row.get("b") != Some(&Value::Int(1)), "{row:?}");
+            }
+        });
+        for i in 0..200 {
+            let name = ["a", "b"][i % 2];
+            let steps = [drop_field(name), Alteration::AddField(new(name))];
+            db.alter_table("t", &steps).unwrap();
+        }
+    });
+}
+
 #[test]
 fn a_truncated_table_is_empty_for_newer_readers_only() {
     let dir = Directory::new("alter-truncate");

@@ -90,7 +90,7 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
         );
         refused(&[Value::Null, Value::Int(3), Value::Null], "field \"name\" must not be null");
         let e = t.update(&key("Ada"), &[("agee", Value::Null)]).unwrap_err();
-        assert_eq!(e.to_string(), "unknown field \"agee\"; fields: name, age, note");
+        assert_eq!(e.to_string(), "unknown field \"agee\"; did you mean \"age\"?");
         let e = t.update(&key("Ada"), &[("name", "x".into())]).unwrap_err();
         assert_eq!(e.to_string(), "field \"name\" is part of the key and cannot be updated");
         let rows = vec![person("a", 1), person("b", 2), person("a", 3)];
@@ -221,11 +221,11 @@ fn a_closed_database_can_be_opened_while_handles_are_left() {
 
 #[test]
 fn an_overlong_value_is_refused_by_every_way_in() {
-    let db = Options::new().memory().unwrap();
+    let db = Options::new().memory_limit(16 << 30).memory().unwrap();
     let schema = Schema::builder().field("text", DataType::Text).build().unwrap();
     let t = db.create_table("texts", schema).unwrap();
-    let row = [Value::Text("x".repeat((8 << 20) + 1))];
-    let expected = "field \"text\": 8388609 bytes, at most 8388608";
+    let row = [Value::Text("x".repeat((1 << 30) + 1))];
+    let expected = "field \"text\": 1073741825 bytes, at most 1073741824";
     assert_eq!(t.insert(&row).unwrap_err().to_string(), expected);
     assert_eq!(t.appender().append(&row).unwrap_err().to_string(), expected);
     assert_eq!(t.load().unwrap().push_row(&row).unwrap_err().to_string(), expected);
@@ -261,8 +261,8 @@ fn an_appender_commits_what_it_has_before_a_row_that_needs_its_own_commit() {
     let mut appender = t.appender();
     appender.append(&row(400 << 10)).unwrap();
     appender.append(&row(8_300_000)).unwrap();
-    assert!(appender.append(&row(8 << 20)).is_err(), "too large for any commit");
+    appender.append(&row(20 << 20)).unwrap();
     appender.append(&row(1)).unwrap();
     appender.finish().unwrap();
-    assert_eq!(t.count().unwrap(), 3);
+    assert_eq!(t.count().unwrap(), 4);
 }

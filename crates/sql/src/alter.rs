@@ -85,6 +85,9 @@ fn convert_column(
         }
         C::SetDataType { data_type, using: None, .. } => {
             let data_type_of = type_name::convert(data_type)?;
+            if data_type_of == esker_format::DataType::Enum {
+                return Err(unsupported("changing the labels of an enum", operation));
+            }
             let length_max = type_name::length(data_type, data_type_of)?;
             Ok(Alteration::Widen { field, data_type: data_type_of, length_max })
         }

@@ -112,17 +112,23 @@ impl Prepared {
     /// `InvalidInput` when the values do not fit the parameters; else as [`crate::Sql::sql`].
     pub fn run(&self, parameters: &[Value]) -> Result<Outcome> {
         self.expect(parameters)?;
-        if let Some((table, step)) = self.ready()? {
-            match step.as_ref() {
+        if let Some((table, plan)) = self.ready()? {
+            match &plan.step {
                 Step::Insert { values, replace } => {
-                    self.insert(&table, values, *replace, parameters)?;
-                    let changed = esker::Changed { rows: 1, returning: None };
-                    return Ok(Outcome::Added(changed));
+                    match self.insert(&table, &plan.schema, values, *replace, parameters) {
+                        // The general way begins anew by the newest schema.
+                        Err(e) if e.kind() == ErrorKind::Conflict => {}
+                        done => {
+                            done?;
+                            let changed = esker::Changed { rows: 1, returning: None };
+                            return Ok(Outcome::Added(changed));
+                        }
+                    }
                 }
                 Step::Get { key, shown } => {
-                    if let Some(row) = self.get(&table, key, parameters)? {
+                    if let Some(row) = self.get(&table, &plan.schema, key, parameters)? {
                         return Ok(Outcome::Rows(self.answer(
-                            &table.schema(),
+                            &plan.schema,
                             shown,
                             row.as_ref(),
                         )?));
@@ -156,9 +162,9 @@ impl Prepared {
     /// As [`Prepared::run`].
     pub fn first(&self, parameters: &[Value]) -> Result<Option<Vec<Value>>> {
         self.expect(parameters)?;
-        if let Some((table, step)) = self.ready()?
-            && let Step::Get { key, shown } = step.as_ref()
-            && let Some(row) = self.get(&table, key, parameters)?
+        if let Some((table, plan)) = self.ready()?
+            && let Step::Get { key, shown } = &plan.step
+            && let Some(row) = self.get(&table, &plan.schema, key, parameters)?
         {
             return Ok(row.map(|row| pick(row.into_values(), shown)));
         }
@@ -190,15 +196,15 @@ impl Prepared {
     }
 
     /// The table and what to do with it, where the statement goes straight there.
-    fn ready(&self) -> Result<Option<(Table, std::borrow::Cow<'_, Step>)>> {
+    fn ready(&self) -> Result<Option<(Table, std::borrow::Cow<'_, Plan>)>> {
         use std::borrow::Cow;
         let Some(plan) = &self.plan else { return Ok(None) };
         let Some(table) = self.table_name() else { return Ok(None) };
         let table = self.database.table(table)?;
         if Arc::ptr_eq(&table.schema(), &plan.schema) {
-            return Ok(Some((table, Cow::Borrowed(&plan.step))));
+            return Ok(Some((table, Cow::Borrowed(plan))));
         }
-        Ok(self.plan_for(&table).map(|plan| (table, Cow::Owned(plan.step))))
+        Ok(self.plan_for(&table).map(|plan| (table, Cow::Owned(plan))))
     }
 
     fn plan_for(&self, table: &Table) -> Option<Plan> {
@@ -235,23 +241,23 @@ impl Prepared {
     fn insert(
         &self,
         table: &Table,
+        schema: &Arc<Schema>,
         values: &[Source],
         replace: bool,
         parameters: &[Value],
     ) -> Result<()> {
-        let schema = table.schema();
         let mut row = Vec::with_capacity(values.len());
         for (field, source) in schema.fields().iter().zip(values) {
             let value = source.value(parameters);
-            let is_text = matches!(value, Value::Text(_));
-            row.push(match is_text && field.data_type != esker::DataType::Text {
-                true => esker_query::assign(value, field.data_type)
+            let fits = esker_format::batch::check_value(field, value.as_ref()).is_ok();
+            row.push(match fits || value.is_null() {
+                true => value,
+                false => esker_query::assign(value, field.data_type)
                     .map_err(|e| self.naming(source, &field.name, &e.into()))?,
-                false => value,
             });
         }
-        let done = if replace { table.upsert(&row) } else { table.insert(&row) };
-        done.map(drop).map_err(|e| self.blame(&schema, values, &row, e))
+        let done = table.put_for(schema, &row, !replace);
+        done.map(drop).map_err(|e| self.blame(schema, values, &row, e))
     }
 
     /// The error of a row, naming the parameter that does not fit its field.
@@ -280,15 +286,15 @@ impl Prepared {
     }
 
     /// The row of a key; `None` where the values are not such as the key fields hold, so that
-    /// only a query can tell what they equal.
+    /// only a query can tell what they equal, or the row is of another schema.
     #[allow(clippy::option_option, reason = "no answer, or the answer that there is no row")]
     fn get(
         &self,
         table: &Table,
+        schema: &Arc<Schema>,
         key: &[Source],
         parameters: &[Value],
     ) -> Result<Option<Option<Row>>> {
-        let schema = table.schema();
         let mut values = Vec::with_capacity(key.len());
         for (source, position) in key.iter().zip(schema.key_positions()) {
             let Some(field) = schema.fields().get(*position) else { return Ok(None) };
@@ -299,7 +305,10 @@ impl Prepared {
             }
             values.push(value);
         }
-        table.get(&values).map(Some)
+        // A row of a schema that is not the plan's, as of a commit before or after: a query places
+        // its values.
+        let row = table.get(&values)?;
+        Ok(row.as_ref().is_none_or(|row| std::ptr::eq(row.schema(), &**schema)).then_some(row))
     }
 
     fn answer(&self, schema: &Schema, shown: &[usize], row: Option<&Row>) -> Result<QueryResult> {

@@ -1,6 +1,12 @@
 //! `CREATE TABLE` with defaults and checks, and `ALTER TABLE`.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test stops where it fails")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a test stops where it fails"
+)]
 
 use esker::{Database, Options, Value};
 use esker_sql::{Outcome, Sql};
@@ -69,6 +75,79 @@ fn checks_are_tested_and_named() {
     refused(&db, "CREATE TABLE u (n timestamp CHECK (n < now()))", "what changes");
     refused(&db, "CREATE TABLE u (n i64 CHECK (n + 1))", "expected a condition");
     assert_eq!(text(&db, "SELECT count(*) FROM t"), "2");
+}
+
+/// A new check was tested on the fields as they had been.
+#[test]
+fn a_new_check_is_tested_on_the_fields_of_the_same_statement() {
+    let db = memory(&["CREATE TABLE t (id i64 PRIMARY KEY, a i64)", "INSERT INTO t VALUES (1, 5)"]);
+    let again = "ALTER TABLE t DROP COLUMN a, ADD COLUMN a i64 DEFAULT -1, \
+                 ADD CONSTRAINT pos CHECK (a > 0)";
+    refused(&db, again, "check \"pos\": a > 0 is false for a row");
+    db.sql("ALTER TABLE t ADD COLUMN n i64 DEFAULT 7 CHECK (n > 0)").unwrap();
+    refused(&db, "INSERT INTO t (id, n) VALUES (2, 0)", "n > 0 is false");
+    refused(&db, "ALTER TABLE t ADD m i64 DEFAULT -7 CHECK (m > 0)", "is false for a row");
+    assert_eq!(text(&db, "SELECT * FROM t"), "1 5 7");
+}
+
+/// A check read another field once that had a name which differs in case only.
+#[test]
+fn a_check_reads_the_field_that_it_was_made_for() {
+    let db = memory(&[
+        "CREATE TABLE t (id i64 PRIMARY KEY, n i64, \"N\" i64, CONSTRAINT c CHECK (n > 0))",
+        "ALTER TABLE t RENAME COLUMN \"N\" TO m",
+        "CREATE TABLE u (id i64 PRIMARY KEY, n i64, CHECK (N > 0))",
+        "ALTER TABLE u ADD COLUMN \"N\" i64 DEFAULT -5",
+        "INSERT INTO u (id, n) VALUES (1, 1)",
+    ]);
+    refused(&db, "INSERT INTO t VALUES (2, -5, 5)", "n > 0 is false");
+    db.sql("INSERT INTO t VALUES (3, 5, -5)").unwrap();
+    refused(&db, "INSERT INTO u (id, n) VALUES (2, -5)", "n > 0 is false");
+    refused(&db, "ALTER TABLE t ALTER COLUMN n TYPE enum('a', 'b')", "not supported");
+}
+
+/// Rows by the schema of a reader were taken apart by the schema of a plan.
+#[test]
+fn prepared_statements_beside_changes_of_the_table() {
+    let db = memory(&[
+        "CREATE TABLE t (id i64 PRIMARY KEY, a i64 DEFAULT 1, b i64 DEFAULT 2)",
+        "INSERT INTO t VALUES (1, 1, 2)",
+    ]);
+    let select = db.prepare("SELECT a FROM t WHERE id = 1").unwrap();
+    let insert = db.prepare("INSERT INTO t (id, a, b) VALUES (?, 1, 2)").unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for i in 10..3_000i64 {
+                match select.first(&[]) {
+                    Ok(row) => assert_eq!(row, Some(vec![Value::Int(1)])),
+                    Err(e) => assert!(e.to_string().contains("unknown field"), "{e}"),
+                }
+                if let Err(e) = insert.execute(&[i.into()]) {
+                    assert!(e.to_string().contains("unknown field"), "{e}");
+                }
+            }
+        });
+        for i in 0..200 {
+            let (name, value) = [("a", 1), ("b", 2)][i % 2];
+            db.sql(&format!("ALTER TABLE t DROP COLUMN {name}")).unwrap();
+            db.sql(&format!("ALTER TABLE t ADD COLUMN {name} i64 DEFAULT {value}")).unwrap();
+        }
+    });
+    assert_eq!(text(&db, "SELECT count(*) FROM t WHERE a <> 1 OR b <> 2"), "0");
+}
+
+#[test]
+fn checks_are_tested_by_upserts_too() {
+    let db = memory(&[
+        "CREATE TABLE t (id i64 PRIMARY KEY, n i64 CHECK (n > 0))",
+        "INSERT INTO t VALUES (1, 1)",
+    ]);
+    refused(&db, "INSERT OR REPLACE INTO t VALUES (1, 0)", "n > 0 is false");
+    let upsert = "INSERT INTO t VALUES (1, 5) ON CONFLICT (id) DO UPDATE SET n = t.n - 1";
+    refused(&db, upsert, "n > 0 is false");
+    let twice = "INSERT INTO t VALUES (2, 1), (2, 1) ON CONFLICT (id) DO UPDATE SET n = t.n - 1";
+    refused(&db, twice, "n > 0 is false");
+    assert_eq!(text(&db, "SELECT * FROM t"), "1 1");
 }
 
 #[test]

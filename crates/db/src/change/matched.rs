@@ -10,7 +10,7 @@ use super::row_ids::RowIdSource;
 use super::{Changed, Run, fit_assigned, naming_parameter, set_positions};
 use crate::engine::fit_key;
 use crate::table::Current;
-use crate::{Error, ErrorKind, Result, Table};
+use crate::{Error, ErrorKind, Result, SnapshotTable, Table};
 
 /// How often a statement begins anew when others change its rows under it.
 const ATTEMPTS_MAX: usize = 64;
@@ -21,7 +21,9 @@ type MakeRow<'a> = dyn Fn(&Schema, Vec<Value>, &[Value]) -> Result<Option<Vec<Va
 
 /// Rows that a statement found: by row id, with the values of some expressions.
 struct Matched {
-    commit: u64,
+    /// Held until they are changed: else a seal would make a version that came meanwhile look as
+    /// old as the one that was found.
+    snapshot: SnapshotTable,
     schema_version: u32,
     /// The row id, the key fields, then the values.
     rows: Vec<Vec<Value>>,
@@ -120,8 +122,9 @@ impl Run<'_> {
         query.order_by = wanted.order_by.to_vec();
         query.limit = wanted.limit;
         let rows = esker_query::execute(&query, &source, &self.options)?.to_rows();
-        let (commit, schema_version) = (snapshot.commit(), schema.version());
-        Ok(Matched { commit, schema_version, rows })
+        let schema_version = schema.version();
+        drop(source);
+        Ok(Matched { snapshot, schema_version, rows })
     }
 
     /// Changes rows that a snapshot found, in one commit.
@@ -148,7 +151,7 @@ impl Run<'_> {
                 let is_same = |e: &Existing| {
                     e.deleted == 0
                         && Value::Uint(e.row_id) == *row_id
-                        && e.created <= matched.commit
+                        && e.created <= matched.snapshot.commit()
                 };
                 let Some(existing) = existing.filter(is_same) else {
                     return Err(Error::new(ErrorKind::Conflict, "a row has changed meanwhile"));
@@ -178,3 +181,6 @@ impl Run<'_> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -124,8 +124,10 @@ impl Engine {
                 return result;
             }
             if spill::is_large(&staged.puts, self.options.commit_bytes_max) {
+                // So that it can be told which versions came since.
+                let guard = self.registry.register(|| self.watermarks.published())?;
                 drop(catalogue);
-                self.spill(current, staged)?;
+                self.spill(current, staged, &guard)?;
                 return result;
             }
             (result, self.apply(&mut catalogue, table, &staged)?)

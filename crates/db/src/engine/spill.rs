@@ -7,12 +7,15 @@
 //!   kill what is replaced ─► publish ─► unlock
 //! ```
 //!
+//! From staging to publishing the commit is registered like a snapshot: else a seal would make a
+//! version that came meanwhile look as old as the one that was staged.
+//!
 //! Rows keep the row ids that they were staged with. When somebody was quicker nothing is done and
 //! the writer gets a `Conflict`, to try again; the files go.
 
 use std::sync::Arc;
 
-use esker_arena::{Category, Reservation};
+use esker_arena::{Category, ReaderGuard, Reservation};
 use esker_format::edit::{Edit, SegmentEntry};
 use esker_format::segment::encode_column;
 use esker_format::{Batch, Schema, Value, ValueRef};
@@ -62,8 +65,14 @@ fn row_bytes(row: &[Value]) -> usize {
 }
 
 impl Engine {
-    /// Commits what has been staged for a table by way of segments.
-    pub(super) fn spill(self: &Arc<Self>, current: &Current, staged: Staged) -> Result<()> {
+    /// Commits what has been staged for a table by way of segments; `staged_at` has been held since
+    /// it was staged.
+    pub(super) fn spill(
+        self: &Arc<Self>,
+        current: &Current,
+        staged: Staged,
+        staged_at: &ReaderGuard,
+    ) -> Result<()> {
         let (puts, deletes) = staged.into_parts();
         let bytes: usize = puts.iter().map(|(row, _)| row_bytes(row)).sum();
         let mut held = Reservation::new(&self.arena, Category::Load);
@@ -75,7 +84,7 @@ impl Engine {
         let written = self.write_segments(current, puts, &mut sink)?;
         drop(held);
         self.sync_segment_dir()?;
-        let ticket = self.install_spilled(current, written, &deletes, &mut sink)?;
+        let ticket = self.install_spilled(current, written, &deletes, staged_at, &mut sink)?;
         self.wake_maintenance();
         self.acknowledge(ticket)
     }
@@ -137,6 +146,7 @@ impl Engine {
         current: &Current,
         mut written: Vec<Written>,
         deletes: &[Existing],
+        staged_at: &ReaderGuard,
         sink: &mut FileSink<'_>,
     ) -> Result<Ticket> {
         let table = current.core.id();
@@ -149,7 +159,8 @@ impl Engine {
             replaced.push(existing.row_id);
         }
         for (row, put) in written.iter_mut().flat_map(|w| &mut w.puts) {
-            put.existing = expect_same(&entry.writer, &current.schema, row, put)?;
+            put.existing =
+                expect_same(&entry.writer, &current.schema, row, put, staged_at.commit())?;
             if put.is_update() {
                 replaced.push(put.row_id);
             }
@@ -189,6 +200,7 @@ fn expect_same(
     schema: &Schema,
     row: &[Value],
     put: &PreparedPut,
+    staged_at: u64,
 ) -> Result<Option<Existing>> {
     let key: Vec<ValueRef<'_>> = match schema.key_positions() {
         [] if put.existing.is_none() => return Ok(None),
@@ -196,10 +208,12 @@ fn expect_same(
         positions => positions.iter().filter_map(|p| row.get(*p)).map(Value::as_ref).collect(),
     };
     let now = writer.existing(&key, put.hash)?;
-    let version = |e: Option<Existing>| e.map(|e| (e.row_id, e.created, e.deleted));
-    // A dead version may have been dropped since.
-    let alive = |e: Option<Existing>| e.filter(|e| e.deleted == 0);
-    if version(alive(now)) == version(alive(put.existing)) { Ok(now) } else { Err(changed()) }
+    // One that came since has a commit above: the reader held keeps it known.
+    let is_same = match now.filter(|e| e.deleted == 0) {
+        Some(now) => put.is_update() && now.row_id == put.row_id && now.created <= staged_at,
+        None => !put.is_update(),
+    };
+    if is_same { Ok(now) } else { Err(changed()) }
 }
 
 fn apply(

@@ -60,7 +60,7 @@ impl Recovered {
 struct Table {
     state: TableState,
     /// The schemas that the log changed, each with the commit that did, by rising commit.
-    past_schemas: Vec<(u64, Schema)>,
+    past_schemas: Vec<(u64, Arc<Schema>)>,
     /// Where the open version of a row is.
     open: BTreeMap<u64, Location>,
 }
@@ -70,20 +70,17 @@ impl Table {
         Self { state, past_schemas: Vec::new(), open: BTreeMap::new() }
     }
 
-    /// The row of a commit, in the form of the newest schema.
-    fn row_of(&self, bytes: &[u8], commit: u64) -> Result<Vec<Value>> {
+    /// The row of a commit, and its schema when that is not the newest.
+    fn row_of(&self, bytes: &[u8], commit: u64) -> Result<(Vec<Value>, Option<&Arc<Schema>>)> {
         let newest = &self.state.schema;
         let by_newest = esker_log::sabotage::planted("rows_replayed_by_newest_schema");
         let past = self.past_schemas.iter().find(|(until, _)| commit < *until && !by_newest);
-        let schema = past.map_or(newest, |(_, schema)| schema);
+        let past = past.map(|(_, schema)| schema);
         let mut values: Vec<ValueRef<'_>> = Vec::new();
         let mut input = Reader::new(bytes);
-        decode_row(&mut input, schema, &mut values)?;
+        decode_row(&mut input, past.map_or(newest, |schema| schema), &mut values)?;
         input.finish()?;
-        if past.is_some() {
-            return Ok(newest.row_from(schema, &values)?);
-        }
-        Ok(values.into_iter().map(ValueRef::to_owned).collect())
+        Ok((values.into_iter().map(ValueRef::to_owned).collect(), past))
     }
 }
 
@@ -136,7 +133,8 @@ pub(super) fn replay(
             }
         }
     }
-    for entry in recovered.catalogue.tables.values() {
+    for entry in recovered.catalogue.tables.values_mut() {
+        entry.writer.restore_as(None);
         count_live(entry.writer.table());
     }
     Ok(recovered)
@@ -156,7 +154,7 @@ fn apply_edit(
         Edit::AlterTable { table, name, schema } => {
             if let Some(table) = tables.get_mut(&table) {
                 let past = std::mem::replace(&mut table.state.schema, schema);
-                table.past_schemas.push((commit, past));
+                table.past_schemas.push((commit, Arc::new(past)));
                 table.state.name = name;
             }
         }
@@ -257,7 +255,8 @@ fn assemble(environment: &Environment, recovered: &mut Recovered, table: &mut Ta
         for change in RowChange::decode_all(&group.rows)? {
             if let RowChange::Put { row_id, row, .. } = change {
                 // A checkpoint is older than all changes that the log makes.
-                let row = table.row_of(row, 0)?;
+                let (row, past) = table.row_of(row, 0)?;
+                writer.restore_as(past);
                 let new_unit = &mut recovered.next_unit;
                 let created = group.newest_commit;
                 let location = restore(&mut writer, &row, row_id, None, created, new_unit)?;
@@ -300,7 +299,7 @@ fn restore(
     let fresh = older.is_none();
     let (location, fresh) = writer.restore(row, row_id, fresh, commit, &mut new_unit)?;
     let table = writer.table();
-    let schema = table.schema();
+    let schema = writer.restores_as();
     let positions = schema.key_positions();
     let hash = if positions.is_empty() {
         table.hasher().hash_row_id(row_id)
@@ -337,7 +336,8 @@ fn apply_change(
             entry.writer.note_row_id(row_id);
             return Ok(());
         }
-        let row = table.row_of(row, commit)?;
+        let (row, past) = table.row_of(row, commit)?;
+        entry.writer.restore_as(past);
         let next_unit = &mut recovered.next_unit;
         let location = restore(&mut entry.writer, &row, row_id, older, commit, next_unit)?;
         table.open.insert(row_id, location);

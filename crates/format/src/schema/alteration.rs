@@ -11,7 +11,7 @@
 //! The fields of the key stay: they may be renamed, no more.
 
 use super::{Check, DefaultValue, FIELD_IDS_MAX, Field, FieldId, Schema};
-use crate::{DataType, Error, Result, Value, ValueRef};
+use crate::{DataType, Error, Result, Value};
 
 /// One change of a schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,27 +82,17 @@ impl Schema {
         Ok(schema)
     }
 
-    /// A row of an older version of this schema as a row of this one.
-    ///
-    /// # Errors
-    /// `Corrupt` when a value does not fit: the other is no older version.
-    pub fn row_from(&self, older: &Self, row: &[ValueRef<'_>]) -> Result<Vec<Value>> {
-        let convert = |field: &Field| {
-            let position = older.fields.iter().position(|f| f.id == field.id);
-            let Some(position) = position else { return Ok(field.initial.clone()) };
-            let value = row.get(position).copied().unwrap_or_default();
-            let fitted = value.coerce(field.data_type);
-            let name = &field.name;
-            let fitted = fitted.map_err(|e| Error::corrupt(format!("field {name:?}: {e}")))?;
-            Ok(fitted.to_owned())
-        };
-        self.fields.iter().map(convert).collect()
-    }
-
     /// The same, as the version after another.
     #[must_use]
     pub fn with_version_after(mut self, other: &Self) -> Self {
         self.version = other.version.saturating_add(1);
+        self
+    }
+
+    /// The same, as another version.
+    #[must_use]
+    pub fn with_version(mut self, version: u32) -> Self {
+        self.version = version;
         self
     }
 

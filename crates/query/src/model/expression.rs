@@ -137,7 +137,7 @@ impl Expr {
     #[must_use]
     pub fn reads_field(&self, name: &str) -> bool {
         match self {
-            Self::Field(field) => field.eq_ignore_ascii_case(name),
+            Self::Field(field) => field == name,
             _ => self.operands().into_iter().any(|operand| operand.reads_field(name)),
         }
     }
@@ -145,7 +145,7 @@ impl Expr {
     /// Makes it read another field instead of one.
     pub fn rename_field(&mut self, from: &str, to: &str) {
         match self {
-            Self::Field(field) if field.eq_ignore_ascii_case(from) => to.clone_into(field),
+            Self::Field(field) if field == from => to.clone_into(field),
             _ => self.operands_mut().into_iter().for_each(|o| o.rename_field(from, to)),
         }
     }

@@ -56,6 +56,18 @@ impl TableSnapshot {
         &self.schema
     }
 
+    /// The same rows, as a schema that is made of this one by an alteration shows them.
+    #[must_use]
+    pub fn with_schema(&self, schema: &Arc<Schema>) -> Self {
+        let part = |part: &SnapshotPart| SnapshotPart {
+            unit: part.unit.clone(),
+            schema: Arc::clone(schema),
+            ..*part
+        };
+        let parts = self.parts.iter().map(part).collect();
+        Self { table: Arc::clone(&self.table), schema: Arc::clone(schema), at: self.at, parts }
+    }
+
     /// The commit.
     #[must_use]
     pub fn at(&self) -> u64 {

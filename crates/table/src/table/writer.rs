@@ -53,6 +53,8 @@ impl PreparedPut {
 pub struct TableWriter {
     table: Arc<Table>,
     group: Option<GroupWriter>,
+    /// At recovery: the schema that rows are of, when it is not the newest.
+    group_schema: Option<Arc<Schema>>,
     next_row_id: u64,
 }
 
@@ -60,7 +62,7 @@ impl TableWriter {
     /// The writer of a table whose next row id is known.
     #[must_use]
     pub fn new(table: Arc<Table>, next_row_id: u64) -> Self {
-        Self { table, group: None, next_row_id }
+        Self { table, group: None, group_schema: None, next_row_id }
     }
 
     /// The table.
@@ -306,7 +308,8 @@ impl TableWriter {
     fn group(&mut self, new_unit: &mut dyn FnMut() -> u64) -> Result<&mut GroupWriter> {
         if self.group.is_none() {
             let mut view = (*self.table.view()).clone();
-            let group = GroupWriter::create(&self.table.arena, new_unit(), &view.schema)?;
+            let schema = self.group_schema.as_ref().unwrap_or(&view.schema);
+            let group = GroupWriter::create(&self.table.arena, new_unit(), schema)?;
             view.insert(Unit::Group(Arc::clone(group.group())));
             self.table.set_view(view);
             self.group = Some(group);
@@ -323,6 +326,26 @@ impl TableWriter {
         let mut view = (*self.table.view()).clone();
         view.alter(schema, commit);
         self.table.set_view(view);
+    }
+
+    /// At recovery: the rows that are restored from here on are of an older schema, or (`None`) of
+    /// the newest.
+    pub fn restore_as(&mut self, schema: Option<&Arc<Schema>>) {
+        let same = match (&self.group_schema, schema) {
+            (None, None) => true,
+            (Some(now), Some(next)) => Arc::ptr_eq(now, next),
+            _ => false,
+        };
+        if !same {
+            self.freeze();
+            self.group_schema = schema.cloned();
+        }
+    }
+
+    /// The schema of the rows that are restored now.
+    #[must_use]
+    pub fn restores_as(&self) -> Arc<Schema> {
+        self.group_schema.clone().unwrap_or_else(|| self.table.schema())
     }
 
     /// Ends the open group: it stays in the view, and the next row opens another.
