@@ -59,7 +59,7 @@ impl Client {
             Err(e) => return self.read_failed(&e),
         };
         self.world.note(|| format!("read {name} at {at}"));
-        self.world.saw(at, name, Saw::Schema(Box::new(table.schema().clone())));
+        self.world.saw(at, name, Saw::Schema(Box::new((**table.schema()).clone())));
         let saw = match self.generator.chance(300_000) {
             true => snapshot.query(&Query::table(name)).map(|a| Saw::Answer(a.to_rows())),
             false => table.rows().map(Saw::Rows),
