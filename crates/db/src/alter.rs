@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
+use esker_format::TableId;
 use esker_format::edit::Edit;
 use esker_format::schema::{Alteration, validate_name};
-use esker_format::{Schema, TableId};
 use esker_log::sabotage::planted;
 use esker_table::Table as TableCore;
 use esker_table::view::View;
@@ -45,12 +45,13 @@ impl Database {
     /// `NotFound` for an unknown table, `InvalidInput` for a change that cannot be made.
     pub fn alter_table(&self, name: &str, alterations: &[Alteration]) -> Result<()> {
         let engine = self.engine();
+        let has_check = alterations.iter().any(|a| matches!(a, Alteration::AddCheck(_)));
         for _ in 0..ATTEMPTS_MAX {
-            let snapshot = self.table(name)?.snapshot()?;
-            let schema = checks::alter(engine, snapshot.schema(), alterations)?;
-            checks::test_rows(engine, &snapshot, &schema, alterations)?;
-            let altered = self.alter_unless_changed(name, &schema, alterations, &snapshot)?;
-            if let Some(ticket) = altered {
+            let tested = match has_check {
+                true => Some(self.test_checks(name, alterations)?),
+                false => None,
+            };
+            if let Some(ticket) = self.alter_unless_changed(name, alterations, tested.as_ref())? {
                 return engine.acknowledge(ticket);
             }
             // What is not durable yet is not visible yet: test it when it is.
@@ -60,26 +61,35 @@ impl Database {
         Err(Error::new(ErrorKind::Conflict, message))
     }
 
-    /// Nothing when rows were written since the snapshot that a new check was tested on, or that is
+    /// Tests new checks on the rows there are; returns what it tested.
+    fn test_checks(&self, name: &str, alterations: &[Alteration]) -> Result<SnapshotTable> {
+        let (engine, snapshot) = (self.engine(), self.table(name)?.snapshot()?);
+        let schema = checks::alter(engine, snapshot.schema(), alterations)?;
+        checks::test_rows(engine, &snapshot, &schema, alterations)?;
+        Ok(snapshot)
+    }
+
+    /// Nothing when rows were written since the snapshot that new checks were tested on, or that is
     /// of another table or schema: what is published may not be visible yet.
     fn alter_unless_changed(
         &self,
         name: &str,
-        schema: &Arc<Schema>,
         alterations: &[Alteration],
-        snapshot: &SnapshotTable,
+        tested: Option<&SnapshotTable>,
     ) -> Result<Option<Ticket>> {
         let engine = self.engine();
         let (mut catalogue, core) = self.lock_table(name)?;
         let entry = entry(&mut catalogue, core.id())?;
-        let has_check = alterations.iter().any(|a| matches!(a, Alteration::AddCheck(_)));
-        if !snapshot.is_of(&core) || has_check && entry.changed_at > snapshot.commit() {
+        if let Some(tested) = tested
+            && (!tested.is_of(&core) || entry.changed_at > tested.commit())
+        {
             return Ok(None);
         }
+        let schema = checks::alter(engine, &core.schema(), alterations)?;
         let (table, name) = (core.id(), name.to_owned());
-        let edit = Edit::AlterTable { table, name, schema: (**schema).clone() };
+        let edit = Edit::AlterTable { table, name, schema: (*schema).clone() };
         let ticket = engine.append_edit(&edit)?;
-        entry.writer.alter(Arc::clone(schema), ticket.commit());
+        entry.writer.alter(schema, ticket.commit());
         Ok(Some(self.publish(&catalogue, ticket)))
     }
 

@@ -301,6 +301,8 @@ impl Subject {
                 assert_eq!(self.db().recount(true).unwrap(), []);
             }
             Operation::Backup(seed) if !self.configuration.memory => self.back_up(*seed),
+            // The numbers of rows go on as where there is one.
+            Operation::Backup(_) => self.serial += 1,
             Operation::Reopen if !self.configuration.memory => {
                 self.snapshots.clear();
                 self.db.take().unwrap().close().unwrap();

@@ -62,7 +62,7 @@ fn names_may_differ_in_case_when_one_is_meant() {
     assert_eq!(types(&select(field("NAME"))), [DataType::Text]);
     let mut query = select(field("nmae"));
     assert!(
-        error(&query).contains("unknown field \"nmae\"; fields: Name, age"),
+        error(&query).contains("unknown field \"nmae\"; did you mean \"Name\"?"),
         "{}",
         error(&query)
     );
