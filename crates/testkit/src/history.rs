@@ -398,6 +398,10 @@ impl History {
                 Verdict::Refuse(K::AlreadyExists) if loading && kind == K::Conflict => {
                     return Ok(());
                 }
+                // A load of an older schema may meet such a key before it hears of the newer one.
+                Verdict::Refuse(K::Conflict) if loading && kind == K::AlreadyExists => {
+                    return Ok(());
+                }
                 _ => {}
             }
         }
