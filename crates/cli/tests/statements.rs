@@ -257,7 +257,7 @@ fn enums_and_decimals_are_declared_and_have_defaults() {
             "expected decimal(9,2), found decimal 1.234",
         ),
         ("INSERT INTO t (id, price) VALUES (3, 1.5e0)", "found floating-point number 1.5"),
-        ("UPDATE t SET price = price / 3", "found floating-point number 0.66"),
+        ("UPDATE t SET price = price / 3", "found floating-point number"),
         ("INSERT INTO t (id, price) VALUES (3, 100)", "check"),
     ] {
         let message = refused(&db, text);
