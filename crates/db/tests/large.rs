@@ -87,6 +87,25 @@ fn a_value_of_any_size_is_written_replaced_and_removed() {
     }
 }
 
+/// After replay the index led to the version before, which is dead, and nothing was found.
+#[test]
+fn a_row_without_a_declared_key_that_grew_large_can_be_changed_after_a_restart() {
+    let dir = Directory::new("large-generated");
+    let db = Options::new().background(false).open(&dir.0).unwrap();
+    let t = db.create_table("t", documents(false)).unwrap();
+    let key = [Value::Uint(t.insert(&row(1, "a", 1)).unwrap())];
+    assert!(t.update(&key, &[("body", "b".into())]).unwrap());
+    assert!(t.update(&key, &[("body", "c".repeat(20 << 20).into())]).unwrap());
+    drop((t, db));
+    let db = open(&dir);
+    let t = db.table("t").unwrap();
+    assert!(t.update(&key, &[("body", "d".into())]).unwrap());
+    assert_eq!(t.get(&key).unwrap().unwrap().values()[1], "d".into());
+    assert!(t.delete(&key).unwrap());
+    assert_eq!(t.count().unwrap(), 0);
+    is_sound(&db);
+}
+
 #[test]
 fn many_rows_of_one_commit_are_all_there_or_none() {
     let dir = Directory::new("large-commit");

@@ -114,12 +114,13 @@ impl TableWriter {
             Some(id) => Ok(unit.row_id(row)? == id),
             None => unit.key_equals(row, &view.schema, key),
         };
-        if let Some(found) = self.existing_in_index(view, hash, &is_wanted)? {
-            return Ok(Some(found));
-        }
+        let indexed = self.existing_in_index(view, hash, &is_wanted)?;
         match row_id {
-            Some(id) => self.existing_by_row_id(view, id),
-            None => Ok(None),
+            // A commit that spilled, replayed, leaves the entry of the version that it replaced.
+            Some(id) if indexed.is_none_or(|found| found.deleted != 0) => {
+                Ok(self.existing_by_row_id(view, id)?.or(indexed))
+            }
+            _ => Ok(indexed),
         }
     }
 
