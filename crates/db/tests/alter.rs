@@ -13,7 +13,7 @@ use esker::{
     Alteration, DataType, Database, DefaultValue, ErrorKind, Field, FieldId, Options, Query,
     Schema, Value,
 };
-use esker_query::model::{Aggregate, Expr, Operator};
+use esker_query::model::{Aggregate, Change, Delete, Expr, Operator};
 use fixture::Directory;
 
 fn schema() -> Schema {
@@ -242,6 +242,52 @@ fn widened_fields_are_selected_from_groups_and_by_older_snapshots() {
             assert_eq!(answer(found), expected, "{from} to {to}, {stage}, before");
             db.wait_idle().unwrap();
         }
+    }
+}
+
+#[test]
+fn an_older_snapshot_reads_rewritten_columns_by_its_own_type() {
+    use DataType as T;
+    let pairs = T::ALL.iter().flat_map(|from| T::ALL.iter().map(move |to| (*from, *to)));
+    for (from, to) in pairs.filter(|(from, to)| from != to && from.widens_to(*to)) {
+        let dir = Directory::new("alter-widen-older");
+        let db = Options::new().background(false).group_limit(1_000, 1 << 30).open(&dir.0).unwrap();
+        let fields = Schema::builder().field("id", T::I64).field("n", from).primary_key(["id"]);
+        let t = db.create_table("t", fields.build().unwrap()).unwrap();
+        let n =
+            |i: i64| if from == T::F32 { Value::Float32(i as f32 / 4.0) } else { Value::Int(i) };
+        for part in 0..2i64 {
+            let mut load = t.load().unwrap();
+            for i in 0..1_000 {
+                load.push_row(&[Value::Int(part * 1_000 + i), n(i % 50 * part)]).unwrap();
+            }
+            load.finish().unwrap();
+        }
+        db.wait_idle().unwrap();
+        let gone = Expr::field("id").binary(Operator::Gte, Expr::literal(500));
+        let gone = gone.and(Expr::field("id").binary(Operator::Lt, Expr::literal(1_500)));
+        let gone = Delete { table: "t".into(), filter: Some(gone), ..Delete::default() };
+        db.change(&Change::Delete(gone)).unwrap();
+        let before = db.snapshot().unwrap();
+        let ask = || {
+            let table = before.table("t").unwrap();
+            let mut rows: Vec<_> = table.rows().unwrap().into_iter().map(|(_, row)| row).collect();
+            rows.sort();
+            let mut query = Query::table("t");
+            query.select(Expr::field("n"));
+            query.select(Expr::aggregate(Aggregate::Sum, Expr::field("n")));
+            query.filter = Some(Expr::field("n").binary(Operator::Lt, Expr::literal(20)));
+            query.group_by.push(Expr::field("n"));
+            let mut groups = before.query(&query).unwrap().to_rows();
+            groups.sort();
+            let get = table.get(&[Value::Int(1_507)]).unwrap().unwrap();
+            // Equal values of two types compare equal.
+            (format!("{rows:?}"), format!("{groups:?}"), format!("{get:?}"))
+        };
+        let expected = ask();
+        db.alter_table("t", &[widen("n", to)]).unwrap();
+        assert!(db.compact(false, &mut |_, _| ()).unwrap().rewritten > 0);
+        assert_eq!(ask(), expected, "{from} to {to}");
     }
 }
 

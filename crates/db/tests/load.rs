@@ -92,6 +92,8 @@ fn keys_that_are_taken_stop_a_load() {
     drop(load);
     let mut load = t.load().unwrap();
     load.push(batch(0..1_000)).unwrap();
+    // Which of two rows is called the second depends on who indexes first.
+    load.wait().unwrap();
     load.push(batch(999..1_400)).unwrap();
     let e = load.finish().unwrap_err();
     assert_eq!(e.to_string(), "row 1000: key name = key 999 comes twice in the load");

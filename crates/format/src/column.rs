@@ -256,6 +256,8 @@ impl<'a> ColumnSlice<'a> {
             }
             Data::I128(v) => at(v, i, |x| ValueRef::from_mantissa(self.data_type, x)),
             Data::F32(v) => at(v, i, ValueRef::Float32),
+            // The same column, read by a snapshot from before it was widened: its rows are older too.
+            Data::F64(v) if self.data_type == DataType::F32 => at(v, i, narrowed),
             Data::F64(v) => at(v, i, ValueRef::Float),
             Data::Narrowed { base, codes } => {
                 self.word(base.wrapping_add(codes.get(i).into()).cast_signed())
@@ -267,6 +269,11 @@ impl<'a> ColumnSlice<'a> {
     fn word(&self, word: i64) -> ValueRef<'a> {
         ValueRef::from_word(self.data_type, word)
     }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "a float32 that was widened: exact")]
+fn narrowed<'a>(x: f64) -> ValueRef<'a> {
+    ValueRef::Float32(x as f32)
 }
 
 fn at<'a, T: Copy>(values: &[T], i: usize, make: impl FnOnce(T) -> ValueRef<'a>) -> ValueRef<'a> {

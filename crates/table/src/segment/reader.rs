@@ -346,6 +346,7 @@ impl Segment {
             }
         };
         let data = match &layout.encoding {
+            Encoding::Constant(value) if stored == data_type => Data::Constant(value.as_ref()),
             // One that does not fit is of rows that this reader cannot see.
             Encoding::Constant(value) => {
                 Data::Constant(value.as_ref().coerce(data_type).unwrap_or(ValueRef::Null))
