@@ -8,7 +8,7 @@ use esker_format::edit::{Edit, RowChange, SegmentEntry};
 use esker_format::frame::{FrameHeader, append_frame};
 use esker_format::row::encode_row;
 use esker_format::segment::{ColumnLayout, Encoding, Extent, Footer, RowIds, ZoneEntry};
-use esker_format::{DataType, Field, FieldId, Schema, TableId, Value};
+use esker_format::{DataType, Field, FieldId, Schema, Sequence, TableId, Value};
 use std::path::Path;
 
 const SQL: &str = "SELECT origin AS o, count(*), avg(delay) / 2 FROM flights WHERE carrier IN \
@@ -195,6 +195,7 @@ fn checkpoint() -> Vec<u8> {
         next_table: 2,
         next_segment: 4,
         tables: vec![table],
+        sequences: vec![("orders".to_owned(), Sequence { start: 1, increment: 2, given: 33 })],
     };
     let mut bytes = 5u64.to_le_bytes().to_vec();
     bytes.extend(state.encode());

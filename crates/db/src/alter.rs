@@ -86,6 +86,7 @@ impl Database {
             return Ok(None);
         }
         let schema = checks::alter(engine, &core.schema(), alterations)?;
+        engine.expect_sequences(&schema)?;
         let (table, name) = (core.id(), name.to_owned());
         let edit = Edit::AlterTable { table, name, schema: (*schema).clone() };
         let ticket = engine.append_edit(&edit)?;

@@ -76,6 +76,7 @@ impl Database {
                 let message = format!("table {name:?} exists already");
                 return Err(Error::new(ErrorKind::AlreadyExists, message));
             }
+            engine.expect_sequences(&schema)?;
             let id = TableId(catalogue.next_table);
             let edit =
                 Edit::CreateTable { table: id, name: name.to_owned(), schema: schema.clone() };
@@ -237,6 +238,7 @@ impl Engine {
             if catalogue.closed {
                 return Ok(());
             }
+            self.return_values(&mut catalogue);
             catalogue.closed = true;
         }
         let result = match &self.journal {

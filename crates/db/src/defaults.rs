@@ -14,8 +14,8 @@ const COUNTER_BITS: u32 = 12;
 
 impl Engine {
     /// The value of a field in a new row that has none.
-    pub fn default_of(&self, field: &Field) -> Value {
-        match &field.default {
+    pub fn default_of(&self, field: &Field) -> Result<Value> {
+        Ok(match &field.default {
             None => Value::Null,
             Some(DefaultValue::Literal(value)) => value.clone(),
             Some(DefaultValue::Now) => {
@@ -29,7 +29,11 @@ impl Engine {
                 }
             }
             Some(DefaultValue::Uuid) => Value::Uuid(self.new_uuid()),
-        }
+            Some(DefaultValue::NextValue(sequence)) => {
+                let value = self.next_for_row(sequence);
+                Value::Int(value.map_err(|e| e.at(format_args!("field {:?}", field.name)))?)
+            }
+        })
     }
 
     /// A UUID, version 7 (RFC 9562): milliseconds, a counter in place of the 12 random bits after
@@ -55,9 +59,12 @@ impl Engine {
         Ok(match alteration {
             Alteration::AddField(field) => {
                 let mut field = field.clone();
-                let is_one = !matches!(field.default, None | Some(DefaultValue::Uuid));
+                let is_one = match field.default {
+                    None | Some(DefaultValue::Uuid | DefaultValue::NextValue(_)) => false,
+                    Some(DefaultValue::Literal(_) | DefaultValue::Now) => true,
+                };
                 if field.initial.is_null() && is_one {
-                    field.initial = self.default_of(&field);
+                    field.initial = self.default_of(&field)?;
                 }
                 Alteration::AddField(field)
             }
@@ -80,7 +87,7 @@ impl Engine {
         &self,
         schema: &Schema,
         values: impl IntoIterator<Item = (usize, Value)>,
-    ) -> Vec<Value> {
+    ) -> Result<Vec<Value>> {
         let mut given: Vec<Option<Value>> = vec![None; schema.fields().len()];
         for (position, value) in values {
             if let Some(slot) = given.get_mut(position) {
@@ -88,7 +95,7 @@ impl Engine {
             }
         }
         let fields = schema.fields().iter().zip(given);
-        fields.map(|(field, value)| value.unwrap_or_else(|| self.default_of(field))).collect()
+        fields.map(|(field, value)| value.map_or_else(|| self.default_of(field), Ok)).collect()
     }
 }
 
@@ -139,14 +146,16 @@ impl Table {
             }
             placed.push((position, value.clone()));
         }
-        Ok(self.engine.fill_row(schema, placed))
+        self.engine.fill_row(schema, placed)
     }
 
     /// What a field gets in a row that is written without a value for it, now: what
     /// [`Load`](crate::Load) and [`Appender`](crate::Appender), which take whole rows, leave to
-    /// the caller.
-    #[must_use]
-    pub fn default_of(&self, field: &Field) -> Value {
+    /// the caller. The value of a sequence is only for a row: see [`crate::Database::next_value`].
+    ///
+    /// # Errors
+    /// As for [`crate::Database::next_value`].
+    pub fn default_of(&self, field: &Field) -> Result<Value> {
         self.engine.default_of(field)
     }
 }

@@ -9,12 +9,13 @@
 use crate::checksum::{Place, checksum};
 use crate::codec::{Reader, Writer};
 use crate::edit::SegmentEntry;
-use crate::{Error, ErrorKind, Result, Schema, TableId};
+use crate::sequence::SEQUENCES_MAX;
+use crate::{Error, ErrorKind, Result, Schema, Sequence, TableId};
 
 /// The first bytes of every checkpoint file.
 pub const MAGIC: [u8; 8] = *b"ESKERCKP";
 /// The version of the layout.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 /// Bytes of the header.
 pub const HEADER_BYTES: usize = 64;
 /// Bytes of the body under one checksum.
@@ -40,6 +41,8 @@ pub struct Checkpoint {
     pub next_segment: u64,
     /// The tables, by rising number.
     pub tables: Vec<TableState>,
+    /// The sequences, by name.
+    pub sequences: Vec<(String, Sequence)>,
 }
 
 /// One table in a checkpoint.
@@ -92,6 +95,11 @@ impl Checkpoint {
         body.u64(self.next_segment);
         body.count(self.tables.len());
         self.tables.iter().for_each(|table| table.encode(&mut body));
+        body.count(self.sequences.len());
+        for (name, sequence) in &self.sequences {
+            body.text(name);
+            sequence.encode(&mut body);
+        }
         let body = body.into_bytes();
         let mut out = Writer::new();
         out.raw(&MAGIC);
@@ -171,6 +179,10 @@ impl Checkpoint {
         let count = input.count(TABLES_MAX)?;
         for _ in 0..count {
             self.tables.push(TableState::decode(&mut input)?);
+        }
+        for _ in 0..input.count(SEQUENCES_MAX)? {
+            let name = input.text()?.to_owned();
+            self.sequences.push((name, Sequence::decode(&mut input)?));
         }
         input.finish()
     }
@@ -260,6 +272,7 @@ mod tests {
                 index_file: 0,
                 groups: vec![GroupState { newest_commit: 8, rows: vec![7; 100] }],
             }],
+            sequences: vec![("orders".into(), Sequence { start: 1, increment: 2, given: 33 })],
         };
         let mut bytes = state.encode();
         assert_eq!(Checkpoint::decode(&bytes, 5).unwrap(), state);

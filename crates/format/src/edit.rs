@@ -4,7 +4,7 @@
 //! segment and row, and never "increment".
 
 use crate::codec::{Reader, Writer};
-use crate::{Error, Result, Schema, TableId};
+use crate::{Error, Result, Schema, Sequence, TableId};
 
 /// The frame kind of row changes.
 pub const ROWS_FRAME: u16 = 0;
@@ -140,6 +140,10 @@ pub enum Edit {
     AlterTable { table: TableId, name: String, schema: Schema },
     /// A table is gone, with all it held; an empty one takes its name and its schema.
     TruncateTable { table: TableId, replacement: TableId },
+    /// A sequence is like this: it is new, or more of its values may be given out from now on.
+    SetSequence { name: String, sequence: Sequence },
+    /// A sequence is gone.
+    DropSequence { name: String },
 }
 
 const CREATE_TABLE: u16 = 16;
@@ -150,6 +154,8 @@ const MERGE: u16 = 20;
 const CHECKPOINT: u16 = 21;
 const ALTER_TABLE: u16 = 22;
 const TRUNCATE_TABLE: u16 = 23;
+const SET_SEQUENCE: u16 = 24;
+const DROP_SEQUENCE: u16 = 25;
 const SEGMENTS_MAX: usize = 1 << 20;
 const REPLACED_MAX: usize = 1 << 26;
 
@@ -166,13 +172,15 @@ impl Edit {
             Self::Checkpoint { .. } => CHECKPOINT,
             Self::AlterTable { .. } => ALTER_TABLE,
             Self::TruncateTable { .. } => TRUNCATE_TABLE,
+            Self::SetSequence { .. } => SET_SEQUENCE,
+            Self::DropSequence { .. } => DROP_SEQUENCE,
         }
     }
 
     /// True for the kinds of frames that carry an edit.
     #[must_use]
     pub fn is_edit(frame_kind: u16) -> bool {
-        (CREATE_TABLE..=TRUNCATE_TABLE).contains(&frame_kind)
+        (CREATE_TABLE..=DROP_SEQUENCE).contains(&frame_kind)
     }
 
     /// The stored form.
@@ -213,6 +221,11 @@ impl Edit {
                 out.varint(table.0.into());
                 out.varint(replacement.0.into());
             }
+            Self::SetSequence { name, sequence } => {
+                out.text(name);
+                sequence.encode(&mut out);
+            }
+            Self::DropSequence { name } => out.text(name),
         }
         out.into_bytes()
     }
@@ -264,6 +277,11 @@ impl Edit {
                 table: table_id(&mut input)?,
                 replacement: table_id(&mut input)?,
             },
+            SET_SEQUENCE => Self::SetSequence {
+                name: input.text()?.to_owned(),
+                sequence: Sequence::decode(&mut input)?,
+            },
+            DROP_SEQUENCE => Self::DropSequence { name: input.text()?.to_owned() },
             other => return Err(Error::corrupt(format!("unknown edit {other}"))),
         };
         input.finish()?;

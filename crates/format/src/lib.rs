@@ -5,6 +5,7 @@
 //! | [`data_type`], [`value`] | field types, owned and borrowed values, their one order |
 //! | [`mod@decimal`], [`labels`], [`json`] | decimal numbers; the labels of enums; JSON |
 //! | [`schema`] | fields, primary keys, schema versions |
+//! | [`mod@sequence`] | named sequences |
 //! | [`batch`] | owned columns, for loading |
 //! | [`mod@column`] | borrowed encoded columns, for reading |
 //! | [`calendar`] | dates and timestamps as text |
@@ -36,6 +37,7 @@ pub mod labels;
 pub mod row;
 pub mod schema;
 pub mod segment;
+pub mod sequence;
 pub mod suggest;
 pub mod text;
 pub mod value;
@@ -49,4 +51,5 @@ pub use excerpt::Excerpt;
 pub use key_table::KeyTable;
 pub use labels::Labels;
 pub use schema::{Field, FieldId, PrimaryKey, Schema, TableId};
+pub use sequence::Sequence;
 pub use value::{Value, ValueRef};

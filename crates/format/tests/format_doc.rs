@@ -14,7 +14,7 @@ use esker_format::edit::{Edit, ROWS_FRAME};
 use esker_format::frame::{self, EpochStart, FileHeader, FrameHeader, kind};
 use esker_format::index_file::{self, IndexHeader};
 use esker_format::segment::{self, Trailer};
-use esker_format::{DataType, Schema, TableId, row, schema};
+use esker_format::{DataType, Schema, Sequence, TableId, row, schema};
 
 const DOCUMENT: &str = include_str!("../../../docs/internals/format.md");
 
@@ -112,6 +112,8 @@ fn frame_kinds_are_those_of_the_code() {
         Edit::Checkpoint { number: 1, commit: 1 },
         Edit::AlterTable { table: table_id, name: "t".into(), schema },
         Edit::TruncateTable { table: table_id, replacement: TableId(2) },
+        Edit::SetSequence { name: "s".into(), sequence: Sequence::new(1, 1).unwrap() },
+        Edit::DropSequence { name: "s".into() },
     ];
     let names = [
         "create table",
@@ -122,6 +124,8 @@ fn frame_kinds_are_those_of_the_code() {
         "checkpoint",
         "alter table",
         "truncate table",
+        "set sequence",
+        "drop sequence",
     ];
     let mut code =
         vec![(kind::ROWS, "rows"), (kind::EPOCH_START, "epoch start"), (kind::CLOSE, "close")];

@@ -41,7 +41,7 @@ impl Run<'_> {
                     InsertRows::Query(_) => &[],
                 };
                 let given = fit_all(schema, &positions, values, exprs);
-                let row = given.map(|given| engine.fill_row(schema, given));
+                let row = given.and_then(|given| engine.fill_row(schema, given));
                 let row = row.and_then(|row| fit_row(schema, &row));
                 row.map_err(|e| e.at(format_args!("row {i}")))
             });

@@ -38,6 +38,7 @@ use esker_vfs::sync::{ArcSwap, AtomicBool, AtomicU64, Mutex, MutexGuard};
 use esker_vfs::{Environment, Event, FileLock, TaskHandle};
 
 use crate::checks::CheckCache;
+use crate::sequence::Sequences;
 use crate::{Durability, Error, ErrorKind, Options, Result};
 pub(crate) use commit::{
     Staged, entry, fit_key, fit_row, fit_value, key_bytes, refuse_long_key, refuse_other_schema,
@@ -89,6 +90,8 @@ pub(crate) struct Engine {
     pub segment_files: Arc<SegmentFiles>,
     pub next_unit: AtomicU64,
     pub names: ArcSwap<NameHistory>,
+    /// Changed under the commit lock only.
+    pub sequences: ArcSwap<Sequences>,
     /// The check constraints in use.
     pub checks: ArcSwap<CheckCache>,
     /// Milliseconds and counter of the newest UUID.

@@ -95,7 +95,7 @@ impl Engine {
 
     /// Everything as of the newest commit, once that is durable.
     pub(crate) fn pin_state(&self) -> Result<PinnedState> {
-        let (pinned, commit, number, next_table, guard) = {
+        let (pinned, sequences, commit, number, next_table, guard) = {
             let mut catalogue = self.lock();
             if !self.options.read_only {
                 drop(catalogue);
@@ -105,8 +105,10 @@ impl Engine {
             let guard = self.registry.register(|| commit)?;
             let tables = catalogue.tables.iter_mut();
             let pinned: Vec<Pinned> = tables.map(|(_, entry)| pin(entry)).collect();
+            let sequences = self.sequences.load();
+            let logged = sequences.iter().map(|(name, s)| (name.clone(), s.logged())).collect();
             catalogue.checkpoint_number += 1;
-            (pinned, commit, catalogue.checkpoint_number, catalogue.next_table, guard)
+            (pinned, logged, commit, catalogue.checkpoint_number, catalogue.next_table, guard)
         };
         if !esker_log::sabotage::planted("backup_before_durable") {
             self.sync()?;
@@ -123,6 +125,7 @@ impl Engine {
             next_table,
             next_segment: self.next_unit.load(Ordering::Relaxed),
             tables,
+            sequences,
         };
         Ok(PinnedState { checkpoint, views: pinned.into_iter().map(|p| p.view).collect() })
     }

@@ -11,10 +11,12 @@ mod create;
 mod index;
 mod replay;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use esker_arena::{Arena, ArenaOptions, ReaderRegistry};
+use esker_format::Sequence;
 use esker_format::checkpoint::Checkpoint;
 use esker_format::edit::Edit;
 use esker_log::sabotage::planted;
@@ -25,6 +27,7 @@ use esker_vfs::{Environment, Event, FileLock, LockMode, OpenMode};
 
 use crate::engine::{Engine, Journal, NameHistory, Watermarks};
 use crate::maintenance::{checkpoint_path, frozen_groups, parse_number};
+use crate::sequence::{Sequences, SharedSequence};
 use crate::{Error, ErrorKind, Options, Result};
 use replay::Recovered;
 
@@ -117,6 +120,7 @@ impl Engine {
             database: recovered.files.database(),
             segment_files: recovered.files,
             names: ArcSwap::from_pointee(NameHistory::new(recovered.names)),
+            sequences: ArcSwap::from_pointee(shared(recovered.sequences)),
             checks: ArcSwap::default(),
             last_uuid: AtomicU64::new(0),
             hash_key: recovered.hash_key,
@@ -137,6 +141,11 @@ impl Engine {
             lock_file: Mutex::new(lock),
         }))
     }
+}
+
+/// Sequences that everybody takes values from.
+fn shared(sequences: BTreeMap<String, Sequence>) -> Sequences {
+    sequences.into_iter().map(|(name, logged)| (name, SharedSequence::new(logged))).collect()
 }
 
 /// Address space per byte of memory, so that either part of the arena can take most of the limit.

@@ -16,7 +16,7 @@ use esker_format::checkpoint::{Checkpoint, TableState};
 use esker_format::codec::Reader;
 use esker_format::edit::{Edit, ROWS_FRAME, RowChange, SegmentEntry};
 use esker_format::row::decode_row;
-use esker_format::{Schema, TableId, Value, ValueRef};
+use esker_format::{Schema, Sequence, TableId, Value, ValueRef};
 use esker_log::Scan;
 use esker_table::segment::{Segment, SegmentFiles};
 use esker_table::view::Unit;
@@ -32,6 +32,7 @@ pub(crate) struct Recovered {
     pub hash_key: [u64; 2],
     pub catalogue: Catalogue,
     pub names: Names,
+    pub sequences: BTreeMap<String, Sequence>,
     pub next_unit: u64,
     pub segment_files: BTreeSet<u64>,
     pub files: Arc<SegmentFiles>,
@@ -52,7 +53,8 @@ impl Recovered {
         };
         let segment_files = BTreeSet::new();
         let names = Names::new();
-        Self { arena, hash_key, catalogue, names, next_unit: 1, segment_files, files }
+        let (sequences, next_unit) = (BTreeMap::new(), 1);
+        Self { arena, hash_key, catalogue, names, sequences, next_unit, segment_files, files }
     }
 }
 
@@ -97,6 +99,7 @@ pub(super) fn replay(
     recovered.catalogue.next_table = checkpoint.next_table;
     recovered.catalogue.checkpoint_number = checkpoint.number;
     recovered.catalogue.checkpoint_commit = checkpoint.commit;
+    recovered.sequences = checkpoint.sequences.into_iter().collect();
     let number = checkpoint.number;
     let tables = checkpoint.tables.into_iter();
     let mut tables: BTreeMap<TableId, Table> =
@@ -165,6 +168,8 @@ fn apply_edit(
             }
         }
         Edit::DropTable { table } => drop(tables.remove(&table)),
+        Edit::SetSequence { name, sequence } => drop(recovered.sequences.insert(name, sequence)),
+        Edit::DropSequence { name } => drop(recovered.sequences.remove(&name)),
         Edit::Load { table, segments, next_row_id, .. } => {
             if let Some(table) = tables.get_mut(&table) {
                 let stamped = |s: SegmentEntry| SegmentEntry { holds_through: commit, ..s };

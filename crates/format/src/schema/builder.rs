@@ -108,6 +108,22 @@ impl SchemaBuilder {
         self
     }
 
+    /// Gives the field added last, an integer, the next value of a named sequence as its default.
+    ///
+    /// ```
+    /// use esker_format::schema::DefaultValue;
+    /// use esker_format::{DataType, Schema};
+    ///
+    /// let schema = Schema::builder().field("id", DataType::I64).default_next("orders").build()?;
+    /// let wanted = DefaultValue::NextValue("orders".to_owned());
+    /// assert_eq!(schema.fields()[0].default, Some(wanted));
+    /// # Ok::<(), esker_format::Error>(())
+    /// ```
+    #[must_use]
+    pub fn default_next(self, sequence: impl Into<String>) -> Self {
+        self.default_value(DefaultValue::NextValue(sequence.into()))
+    }
+
     /// Adds a condition that every row must meet, in its stored form.
     #[must_use]
     pub fn check(mut self, name: impl Into<String>, condition: impl Into<String>) -> Self {

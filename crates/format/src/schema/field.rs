@@ -39,6 +39,8 @@ pub enum DefaultValue {
     Now,
     /// A new UUID, version 7: they rise with time.
     Uuid,
+    /// The next value of the sequence of this name.
+    NextValue(String),
 }
 
 /// What a stored field has beside its number, type, name and whether it may be NULL.
@@ -54,6 +56,7 @@ const LABELS: u8 = 5;
 
 const NOW: u8 = 1;
 const UUID: u8 = 2;
+const NEXT_VALUE: u8 = 3;
 
 impl Field {
     /// A field without limits and without a default.
@@ -73,6 +76,15 @@ impl Field {
             (ValueRef::Text(text), Some(labels)) => labels.expect(text),
             (ValueRef::Enum(value), Some(labels)) => labels.expect(label(value)),
             _ => value.coerce(self.data_type),
+        }
+    }
+
+    /// The sequence whose values are the field's default.
+    #[must_use]
+    pub fn default_sequence(&self) -> Option<&str> {
+        match &self.default {
+            Some(DefaultValue::NextValue(sequence)) => Some(sequence),
+            _ => None,
         }
     }
 
@@ -161,6 +173,12 @@ impl Field {
             }
             Some(DefaultValue::Now) => properties.push((DEFAULT_COMPUTED, vec![NOW])),
             Some(DefaultValue::Uuid) => properties.push((DEFAULT_COMPUTED, vec![UUID])),
+            Some(DefaultValue::NextValue(sequence)) => {
+                let mut out = Writer::new();
+                out.u8(NEXT_VALUE);
+                out.text(sequence);
+                properties.push((DEFAULT_COMPUTED, out.into_bytes()));
+            }
         }
         if !self.initial.is_null() {
             properties.push((INITIAL, value(&self.initial)));
@@ -180,6 +198,7 @@ impl Field {
                 self.default = Some(match input.u8()? {
                     NOW => DefaultValue::Now,
                     UUID => DefaultValue::Uuid,
+                    NEXT_VALUE => DefaultValue::NextValue(input.text()?.to_owned()),
                     other => return Err(Error::corrupt(format!("computed default {other}"))),
                 });
             }
@@ -261,6 +280,8 @@ impl Field {
             }
             Some(DefaultValue::Now) if !of_time => "a timestamp, date or time",
             Some(DefaultValue::Uuid) if self.data_type != DataType::Uuid => "a uuid",
+            Some(DefaultValue::NextValue(_)) if !self.data_type.is_integer() => "an integer",
+            Some(DefaultValue::NextValue(sequence)) => return validate_name("sequence", sequence),
             _ => return Ok(()),
         };
         let (name, found) = (&self.name, self.data_type);
