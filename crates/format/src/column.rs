@@ -256,7 +256,7 @@ impl<'a> ColumnSlice<'a> {
             }
             Data::I128(v) => at(v, i, |x| ValueRef::from_mantissa(self.data_type, x)),
             Data::F32(v) => at(v, i, ValueRef::Float32),
-            // The same column, read by a snapshot from before it was widened: its rows are older too.
+            // The same, read by a snapshot from before it was widened: its rows are older too.
             Data::F64(v) if self.data_type == DataType::F32 => at(v, i, narrowed),
             Data::F64(v) => at(v, i, ValueRef::Float),
             Data::Narrowed { base, codes } => {
