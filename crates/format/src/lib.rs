@@ -6,6 +6,7 @@
 //! | [`mod@decimal`], [`labels`], [`json`] | decimal numbers; the labels of enums; JSON |
 //! | [`schema`] | fields, primary keys, schema versions |
 //! | [`mod@sequence`] | named sequences |
+//! | [`order_key`] | values of fixed width as numbers in the same order |
 //! | [`batch`] | owned columns, for loading |
 //! | [`mod@column`] | borrowed encoded columns, for reading |
 //! | [`calendar`] | dates and timestamps as text |
@@ -34,6 +35,7 @@ pub mod json;
 pub mod key;
 mod key_table;
 pub mod labels;
+pub mod order_key;
 pub mod row;
 pub mod schema;
 pub mod segment;

@@ -50,4 +50,4 @@ pub use model::Query;
 pub use options::{Inputs, Options};
 pub use result::{QueryResult, ResultColumn, Statistics};
 pub use run::{assign, check, constant, execute, explain, scan, stream};
-pub use source::{Part, Source, ZONE_ROWS, Zone};
+pub use source::{Entries, KeyRange, Part, Run, Source, ZONE_ROWS, Zone};

@@ -3,8 +3,10 @@
 //! The executor knows tables only through these two traits, and nothing in them assumes a local
 //! file.
 
-use std::ops::Range;
+use std::borrow::Cow;
+use std::ops::{Bound, Range};
 
+use esker_format::order_key::Key;
 use esker_format::{ColumnSlice, Schema, ValueRef};
 
 use crate::Result;
@@ -50,6 +52,87 @@ pub trait Part: Sync {
     /// What is known of a field within zone `zone` (rows `zone * ZONE_ROWS ..`), the dead rows
     /// included; `None` when nothing is.
     fn zone(&self, position: usize, zone: usize) -> Option<Zone<'_>>;
+
+    /// How many sorted runs the part has: one for each index that is built for it.
+    fn run_count(&self) -> usize {
+        0
+    }
+
+    /// One run. `index` is below [`Part::run_count`].
+    fn run(&self, index: usize) -> Option<&dyn Run> {
+        let _ = index;
+        None
+    }
+}
+
+/// The rows of a part in the order of some fields: *entries*, each with its row.
+///
+/// ```text
+/// entry   0     1     2     3     4     5
+/// key     7     7     9    12    12   NULL     NULL comes last, whatever the direction
+/// row     4     0     1     2     5     3
+/// ```
+///
+/// Invisible and dead rows have entries, too.
+pub trait Run: Sync {
+    /// The index's name.
+    fn name(&self) -> &str;
+
+    /// The fields that order it: positions in the schema, and whether the greatest comes first.
+    fn fields(&self) -> &[(usize, bool)];
+
+    /// How many entries there are: as many as rows.
+    fn len(&self) -> usize;
+
+    /// True when there are no entries.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// False when values were cut, so that entries of different values may come in any order.
+    fn is_sorted_exactly(&self) -> bool;
+
+    /// The entries, within some that are equal in all fields before `field`, whose value of field
+    /// number `field` of the run lies in a range. Where `exact` is false, there are others among
+    /// them, which have to be tested; none is missing.
+    ///
+    /// # Errors
+    /// When the bytes behind it are damaged or cannot be read.
+    fn find(&self, within: Range<usize>, field: usize, range: &KeyRange<'_>) -> Result<Entries>;
+
+    /// The rows of some entries.
+    ///
+    /// # Errors
+    /// As for [`Run::find`].
+    fn rows(&self, entries: Range<usize>) -> Result<Cow<'_, [u32]>>;
+
+    /// How many rows of some entries are visible.
+    ///
+    /// # Errors
+    /// As for [`Run::find`].
+    fn count_visible(&self, entries: Range<usize>) -> Result<usize>;
+}
+
+/// A range of values of one field.
+#[derive(Clone, Copy, Debug)]
+pub enum KeyRange<'a> {
+    /// NULL.
+    Null,
+    /// Any value but NULL.
+    NotNull,
+    /// A type of fixed width: keys of this range, ends included.
+    Keys(Key, Key),
+    /// A type of variable length: bytes between these ends.
+    Bytes(Bound<&'a [u8]>, Bound<&'a [u8]>),
+}
+
+/// What was found in a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entries {
+    /// The entries.
+    pub range: Range<usize>,
+    /// True when each of them lies in the range that was asked for.
+    pub exact: bool,
 }
 
 /// Bounds on the values of one field within one zone.

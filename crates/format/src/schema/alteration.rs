@@ -6,11 +6,12 @@
 //! | drop a field | nobody asks for the column of its number any more |
 //! | rename a field | rows know fields by number |
 //! | widen a field | every stored value has the same meaning in the wider type |
+//! | an index | its runs are derived, and lie beside the segments |
 //! | a default, a check | these are about rows that are written later (a check is tested first) |
 //!
 //! The fields of the key stay: they may be renamed, no more.
 
-use super::{Check, DefaultValue, FIELD_IDS_MAX, Field, FieldId, Schema};
+use super::{Check, DefaultValue, FIELD_IDS_MAX, Field, FieldId, NewIndex, Schema};
 use crate::{DataType, Error, Result, Value};
 
 /// One change of a schema.
@@ -50,6 +51,10 @@ pub enum Alteration {
     AddCheck(Check),
     /// A condition less.
     DropCheck(String),
+    /// One more index; its number is given out.
+    AddIndex(NewIndex),
+    /// An index less.
+    DropIndex(String),
 }
 
 impl Schema {
@@ -138,6 +143,8 @@ impl Schema {
                 self.checks.remove(at);
                 Ok(())
             }
+            Alteration::AddIndex(new) => self.add_index(new),
+            Alteration::DropIndex(name) => self.drop_index(name),
         }
     }
 
@@ -188,7 +195,8 @@ impl Schema {
             let message = format!("field {name:?} is the last one; a table has at least one");
             return Err(Error::invalid(message));
         }
-        self.fields.remove(position);
+        let field = self.fields.remove(position);
+        self.drop_indexes_of(field.id);
         if let super::PrimaryKey::Fields(positions) = &mut self.primary_key {
             positions.iter_mut().filter(|p| **p > position).for_each(|p| *p -= 1);
         }

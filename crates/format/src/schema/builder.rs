@@ -158,7 +158,7 @@ impl SchemaBuilder {
         };
         let next_field = u16::try_from(self.fields.len() + 1).unwrap_or(u16::MAX);
         let (fields, checks) = (self.fields, self.checks);
-        let schema = Schema { version: 1, fields, primary_key, checks, next_field };
+        let schema = Schema::new(fields, primary_key, checks, next_field);
         schema.validate()?;
         Ok(schema)
     }

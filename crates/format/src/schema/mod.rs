@@ -3,6 +3,7 @@
 mod alteration;
 mod builder;
 mod field;
+mod index;
 
 use crate::codec::{Reader, Writer};
 use crate::suggest::near_or_all;
@@ -10,6 +11,7 @@ use crate::{DataType, Error, Result};
 pub use alteration::Alteration;
 pub use builder::SchemaBuilder;
 pub use field::{DefaultValue, Field};
+pub use index::{INDEX_FIELDS_MAX, INDEXES_MAX, Index, IndexField, IndexId, NewIndex};
 
 /// The number of a table within its database; never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -61,6 +63,9 @@ pub struct Schema {
     pub(crate) checks: Vec<Check>,
     /// The number of the next field that is added: those of dropped ones are not used again.
     pub(crate) next_field: u16,
+    pub(crate) indexes: Vec<Index>,
+    /// The number of the next index.
+    pub(crate) next_index: u32,
 }
 
 impl Schema {
@@ -79,8 +84,17 @@ impl Schema {
             Field::new(id, format!("column {i}"), *data_type, true)
         };
         let fields = types.iter().enumerate().map(field).collect();
-        let (primary_key, checks, next_field) = (PrimaryKey::Generated, Vec::new(), u16::MAX);
-        Self { version: 1, fields, primary_key, checks, next_field }
+        Self::new(fields, PrimaryKey::Generated, Vec::new(), u16::MAX)
+    }
+
+    pub(crate) fn new(
+        fields: Vec<Field>,
+        primary_key: PrimaryKey,
+        checks: Vec<Check>,
+        next_field: u16,
+    ) -> Self {
+        let (version, indexes, next_index) = (1, Vec::new(), 1);
+        Self { version, fields, primary_key, checks, next_field, indexes, next_index }
     }
 
     /// Counts changes; 1 for a new table.
@@ -212,6 +226,9 @@ impl Schema {
             out.text(&check.condition);
         }
         out.u16(self.next_field);
+        out.count(self.indexes.len());
+        self.indexes.iter().for_each(|index| index.encode(out));
+        out.u32(self.next_index);
     }
 
     /// Reads the stored form.
@@ -241,7 +258,11 @@ impl Schema {
             checks.push(Check { name, condition });
         }
         let next_field = input.u16()?;
-        let schema = Self { version, fields, primary_key, checks, next_field };
+        let mut schema = Self { version, ..Self::new(fields, primary_key, checks, next_field) };
+        for _ in 0..input.count(INDEXES_MAX)? {
+            schema.indexes.push(Index::decode(input)?);
+        }
+        schema.next_index = input.u32()?;
         schema.validate().map_err(|e| Error::corrupt(e.to_string()))?;
         Ok(schema)
     }
@@ -289,7 +310,7 @@ impl Schema {
             let count = self.checks.len();
             return Err(Error::invalid(format!("at most {CHECKS_MAX} checks, found {count}")));
         }
-        Ok(())
+        self.validate_indexes()
     }
 }
 

@@ -1,4 +1,4 @@
-use super::{Alteration, Check, DefaultValue, Field, FieldId, Schema};
+use super::{Alteration, Check, DefaultValue, Field, FieldId, IndexId, NewIndex, Schema};
 use crate::codec::{Reader, Writer};
 use crate::{DataType, Value};
 
@@ -100,4 +100,39 @@ fn one_field_is_left() {
     let schema = Schema::builder().field("only", DataType::I64).build().unwrap();
     let e = schema.alter(&[Alteration::DropField("only".into())]).unwrap_err();
     assert!(e.to_string().contains("at least one"), "{e}");
+}
+
+#[test]
+fn indexes_are_named_numbered_and_go_with_their_fields() {
+    let schema = Schema::builder()
+        .field("id", DataType::I64)
+        .field("city", DataType::Text)
+        .field("doc", DataType::Json)
+        .build()
+        .unwrap();
+    let add = |name: &str, fields: &[&str]| {
+        Alteration::AddIndex(NewIndex::new(name, fields.iter().copied()))
+    };
+    let one = schema.alter(&[add("by_city", &["city", "ID"]), add("by_id", &["id"])]).unwrap();
+    assert_eq!(one.indexes()[0].fields.len(), 2);
+    let mut out = Writer::new();
+    one.encode(&mut out);
+    let bytes = out.into_bytes();
+    assert_eq!(Schema::decode(&mut Reader::new(&bytes)).unwrap(), one);
+    for (alteration, expected) in [
+        (add("by_city", &["id"]), "index \"by_city\" exists already"),
+        (add("x", &[]), "index \"x\": 1 to 16 fields, found 0"),
+        (add("x", &["id", "Id"]), "index \"x\": field \"id\" is named twice"),
+        (add("x", &["doc"]), "index \"x\": field \"doc\" is json, which has no order"),
+        (
+            Alteration::DropIndex("by_cty".into()),
+            "unknown index \"by_cty\"; did you mean \"by_city\"?",
+        ),
+    ] {
+        assert_eq!(one.alter(&[alteration]).unwrap_err().to_string(), expected);
+    }
+    let two = one.alter(&[Alteration::DropField("city".into())]).unwrap();
+    assert_eq!(two.indexes().len(), 1);
+    let three = two.alter(&[Alteration::DropIndex("by_id".into()), add("by_id", &["id"])]).unwrap();
+    assert_eq!(three.indexes()[0].id, IndexId(3));
 }

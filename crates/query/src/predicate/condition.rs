@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use esker_format::{DataType, Value, ValueRef};
 
-use super::order_key::{Key, around, bounds, key};
 use super::{Pattern, Verdict};
 use crate::bind::Comparison;
 use crate::source::Zone;
+use esker_format::order_key::{Key, around, bounds, key};
 
 /// A condition on the values of one type.
 #[derive(Clone, Debug, PartialEq)]

@@ -10,7 +10,6 @@
 //! encodings or zone maps. Before them, cheap tests come first.
 
 mod condition;
-mod order_key;
 mod pattern;
 #[cfg(test)]
 mod tests;
@@ -22,7 +21,7 @@ use crate::bind::{Bound, Node};
 use crate::source::Part;
 
 pub(crate) use condition::Condition;
-pub(crate) use order_key::{Key, float_at_most, float_key, float_of};
+pub(crate) use esker_format::order_key::{Key, float_at_most, float_key, float_of};
 pub(crate) use pattern::Pattern;
 
 /// A filter.

@@ -5,15 +5,16 @@
 //! float's key is its bits, flipped so that they sort as the floats do; `-0.0` has the key of `0.0`
 //! and every NaN the greatest.
 
-use esker_format::calendar::DAY_US;
-use esker_format::decimal::limit;
-use esker_format::{DataType, Decimal, ValueRef};
+use crate::calendar::DAY_US;
+use crate::decimal::limit;
+use crate::{DataType, Decimal, ValueRef};
 
 /// A key. Wide enough for `i64`, `u64` and the mantissas of decimals.
-pub(crate) type Key = i128;
+pub type Key = i128;
 
 /// The least and the greatest key of a type.
-pub(crate) fn bounds(data_type: DataType) -> (Key, Key) {
+#[must_use]
+pub fn bounds(data_type: DataType) -> (Key, Key) {
     use DataType as T;
     match data_type {
         T::Bool => (0, 1),
@@ -33,7 +34,8 @@ pub(crate) fn bounds(data_type: DataType) -> (Key, Key) {
 }
 
 /// The key of a value that is not NULL and has the type of its field.
-pub(crate) fn key(value: ValueRef<'_>) -> Key {
+#[must_use]
+pub fn key(value: ValueRef<'_>) -> Key {
     match value {
         ValueRef::Uint(v) => v.into(),
         ValueRef::Float32(v) => float_key(v.into()),
@@ -44,7 +46,8 @@ pub(crate) fn key(value: ValueRef<'_>) -> Key {
 }
 
 /// The key of a float.
-pub(crate) fn float_key(v: f64) -> Key {
+#[must_use]
+pub fn float_key(v: f64) -> Key {
     let v = if v.is_nan() { f64::NAN.abs() } else { v + 0.0 };
     let bits = v.to_bits().cast_signed();
     let flipped = if bits < 0 { bits ^ i64::MAX } else { bits };
@@ -53,13 +56,15 @@ pub(crate) fn float_key(v: f64) -> Key {
 
 /// The float of a key. The key between the negative floats and zero, which would be `-0.0`'s, is
 /// taken for the negative float next to it: what is at most that key is below zero.
-pub(crate) fn float_at_most(key: Key) -> f64 {
+#[must_use]
+pub fn float_at_most(key: Key) -> f64 {
     let key = if key == -1 { -2 } else { key };
     float_of(key)
 }
 
 /// The float of a key.
-pub(crate) fn float_of(key: Key) -> f64 {
+#[must_use]
+pub fn float_of(key: Key) -> f64 {
     let key = i64::try_from(key).unwrap_or(if key < 0 { i64::MIN } else { i64::MAX });
     let bits = if key < 0 { key ^ i64::MAX } else { key };
     f64::from_bits(bits.cast_unsigned())
@@ -68,7 +73,8 @@ pub(crate) fn float_of(key: Key) -> f64 {
 /// The greatest key of type `data_type` whose value is at most `value`, and the least whose value
 /// is at least `value`: equal when the type has this value, else next to each other. They may lie
 /// one outside the type's bounds. `None` when the two do not compare.
-pub(crate) fn around(data_type: DataType, value: ValueRef<'_>) -> Option<(Key, Key)> {
+#[must_use]
+pub fn around(data_type: DataType, value: ValueRef<'_>) -> Option<(Key, Key)> {
     let exact = |k: Key| Some((k, k));
     match (data_type, value) {
         (DataType::Bool, ValueRef::Bool(_))

@@ -1,0 +1,182 @@
+//! Secondary indexes, as a schema declares them.
+//!
+//! An index is part of the schema, so that creating and dropping one is a change of the schema: one
+//! commit, logged, recovered, and seen by snapshots as of their commit. What makes it fast, the
+//! sorted runs beside each segment, is derived from the segments: a run that is missing is built
+//! again, and a reader that finds none scans.
+
+use super::{Field, FieldId, Schema, validate_name};
+use crate::codec::{Reader, Writer};
+use crate::suggest::near_or_all;
+use crate::{DataType, Error, Result};
+
+/// The most indexes of a table.
+pub const INDEXES_MAX: usize = 256;
+
+/// The most fields of an index.
+pub const INDEX_FIELDS_MAX: usize = 16;
+
+/// The number of an index within its table; never reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct IndexId(pub u32);
+
+/// A field of an index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IndexField {
+    /// The field.
+    pub field: FieldId,
+    /// The greatest value comes first.
+    pub descending: bool,
+}
+
+/// An ordered index: the rows of a table in the order of some fields, NULL after every value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Index {
+    /// Its number; given out.
+    pub id: IndexId,
+    /// Its name, unique in the table.
+    pub name: String,
+    /// By what rows are ordered: 1 to [`INDEX_FIELDS_MAX`] fields.
+    pub fields: Vec<IndexField>,
+}
+
+/// An index to be: fields by their names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewIndex {
+    /// Its name.
+    pub name: String,
+    /// By what rows are ordered: names, and whether the greatest value comes first.
+    pub fields: Vec<(String, bool)>,
+}
+
+impl NewIndex {
+    /// An index on some fields, the least value first.
+    ///
+    /// ```
+    /// let by_city = esker_format::schema::NewIndex::new("by_city", ["city", "name"]);
+    /// assert_eq!(by_city.fields[1], ("name".to_owned(), false));
+    /// ```
+    #[must_use]
+    pub fn new<S: Into<String>>(
+        name: impl Into<String>,
+        fields: impl IntoIterator<Item = S>,
+    ) -> Self {
+        let fields = fields.into_iter().map(|field| (field.into(), false)).collect();
+        Self { name: name.into(), fields }
+    }
+}
+
+impl Index {
+    pub(super) fn encode(&self, out: &mut Writer) {
+        out.u32(self.id.0);
+        out.text(&self.name);
+        out.count(self.fields.len());
+        for field in &self.fields {
+            out.u16(field.field.0);
+            out.u8(field.descending.into());
+        }
+    }
+
+    pub(super) fn decode(input: &mut Reader<'_>) -> Result<Self> {
+        let (id, name) = (IndexId(input.u32()?), input.text()?.to_owned());
+        let mut fields = Vec::new();
+        for _ in 0..input.count(INDEX_FIELDS_MAX)? {
+            let (field, descending) = (FieldId(input.u16()?), input.u8()? != 0);
+            fields.push(IndexField { field, descending });
+        }
+        Ok(Self { id, name, fields })
+    }
+}
+
+impl Schema {
+    /// The indexes, in the order in which they were created.
+    #[must_use]
+    pub fn indexes(&self) -> &[Index] {
+        &self.indexes
+    }
+
+    /// The index of a name.
+    ///
+    /// # Errors
+    /// `InvalidInput` naming the indexes there are.
+    pub fn index(&self, name: &str) -> Result<&Index> {
+        self.indexes.iter().find(|index| index.name == name).ok_or_else(|| {
+            let names = self.indexes.iter().map(|index| index.name.as_str());
+            let near = near_or_all(name, "indexes", names);
+            Error::invalid(format!("unknown index {name:?}{near}"))
+        })
+    }
+
+    pub(super) fn add_index(&mut self, new: &NewIndex) -> Result<()> {
+        let mut fields = Vec::new();
+        for (name, descending) in &new.fields {
+            let position = self.resolve(name)?;
+            let Some(field) = self.fields.get(position) else { continue };
+            fields.push(IndexField { field: field.id, descending: *descending });
+        }
+        let id = IndexId(self.next_index);
+        self.next_index = self.next_index.saturating_add(1);
+        self.indexes.push(Index { id, name: new.name.clone(), fields });
+        Ok(())
+    }
+
+    pub(super) fn drop_index(&mut self, name: &str) -> Result<()> {
+        let id = self.index(name)?.id;
+        self.indexes.retain(|index| index.id != id);
+        Ok(())
+    }
+
+    /// Indexes go with their fields.
+    pub(super) fn drop_indexes_of(&mut self, field: FieldId) {
+        self.indexes.retain(|index| index.fields.iter().all(|f| f.field != field));
+    }
+
+    pub(super) fn validate_indexes(&self) -> Result<()> {
+        let count = self.indexes.len();
+        if count > INDEXES_MAX {
+            return Err(Error::invalid(format!("at most {INDEXES_MAX} indexes, found {count}")));
+        }
+        let mut names = std::collections::BTreeSet::new();
+        for index in &self.indexes {
+            let name = &index.name;
+            validate_name("index", name)?;
+            if !names.insert(name) {
+                return Err(Error::invalid(format!("index {name:?} exists already")));
+            }
+            let count = index.fields.len();
+            if !(1..=INDEX_FIELDS_MAX).contains(&count) {
+                let most = INDEX_FIELDS_MAX;
+                let message = format!("index {name:?}: 1 to {most} fields, found {count}");
+                return Err(Error::invalid(message));
+            }
+            let mut used = std::collections::BTreeSet::new();
+            for field in &index.fields {
+                let Some(found) = self.field_of(field.field) else {
+                    let id = field.field.0;
+                    return Err(Error::invalid(format!("index {name:?}: no field number {id}")));
+                };
+                if !used.insert(field.field) {
+                    let field = &found.name;
+                    let message = format!("index {name:?}: field {field:?} is named twice");
+                    return Err(Error::invalid(message));
+                }
+                refuse_unordered(name, found)?;
+            }
+            if index.id.0 >= self.next_index {
+                let (id, next) = (index.id.0, self.next_index);
+                return Err(Error::invalid(format!("index number {id}, the next is {next}")));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// JSON has no order that a question could use.
+fn refuse_unordered(index: &str, field: &Field) -> Result<()> {
+    if field.data_type == DataType::Json {
+        let name = &field.name;
+        let message = format!("index {index:?}: field {name:?} is json, which has no order");
+        return Err(Error::invalid(message));
+    }
+    Ok(())
+}
