@@ -27,6 +27,7 @@
 //! | open or create a database | [`Database`], [`Options`], [`Durability`] |
 //! | define, read and change tables | [`Schema`], [`Alteration`], [`Table`], [`Row`] |
 //! | read as of one commit | [`Snapshot`] |
+//! | have rows as structs | [`Record`], [`TypedTable`], [`Database::query_as`] |
 //! | put in many rows | [`Appender`], [`Load`] |
 //! | ask questions | [`Database::query`] |
 //! | look after it | [`Database::check`], [`Database::info`] |
@@ -48,6 +49,7 @@ mod load;
 mod maintenance;
 mod open;
 mod options;
+pub mod record;
 mod row;
 mod sequence;
 mod snapshot;
@@ -62,6 +64,7 @@ pub use checks::check;
 pub use conditional::Modified;
 pub use database::Database;
 pub use error::{Error, ErrorKind, Result};
+pub use esker_derive::{FieldType, Record};
 pub use esker_format::json;
 pub use esker_format::schema::{Alteration, Check, DefaultValue};
 pub use esker_format::{
@@ -72,7 +75,13 @@ pub use info::{Info, MemoryInfo, TableInfo};
 pub use load::{Load, LoadReport};
 pub use maintenance::CompactReport;
 pub use options::{Durability, Options};
+pub use record::{FieldType, Record, ToKey, TypedTable};
 pub use row::Row;
 pub use sequence::SequenceInfo;
 pub use snapshot::{Snapshot, SnapshotTable};
 pub use table::Table;
+
+/// The code of the guide is run with the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/start.md")]
+struct Guide;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use esker_format::{Schema, Value};
+use esker_format::{Schema, Value, ValueRef};
 
 /// The values of one row.
 #[derive(Clone, Debug)]
@@ -32,6 +32,14 @@ impl Row {
     #[must_use]
     pub fn schema(&self) -> &Schema {
         &self.schema
+    }
+
+    pub(crate) fn shared_schema(&self) -> &Arc<Schema> {
+        &self.schema
+    }
+
+    pub(crate) fn references(&self) -> Vec<ValueRef<'_>> {
+        self.values.iter().map(Value::as_ref).collect()
     }
 
     /// Gives up the values.

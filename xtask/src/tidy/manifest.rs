@@ -8,6 +8,7 @@ pub const LAYERS: &[&str] = &[
     "esker-vfs",
     "esker-arena",
     "esker-format",
+    "esker-derive",
     "esker-log",
     "esker-table",
     "esker-query",

@@ -1,0 +1,184 @@
+//! Rows as structs.
+//!
+//! [`Record`] is what the derive macro of the same name implements: the struct's fields as fields
+//! of a table, and a value for each. It knows no table. [`TypedTable`] brings the two together: it
+//! finds each field of the struct in the table by its name, and refuses at once what does not
+//! agree. From there on a row goes the way of every other row: the values of the struct are the
+//! [`Value`](crate::Value)s that the table fits to its fields.
+//!
+//! ```text
+//! struct ──write──► RecordWriter ──Binding──► values in the table's order ──► Table
+//! struct ◄──read─── RecordReader ◄──Binding── values of a row, or of an answer
+//! ```
+//!
+//! 1. What a table holds, the struct can hold: a field of the struct is as wide as the table's, and
+//!    an `Option` where that may be NULL. So reading fails for damage alone.
+//! 2. What the struct holds is fitted value by value, as ever.
+
+mod binding;
+mod field_type;
+mod query;
+mod reader;
+mod record_field;
+mod to_key;
+mod typed_table;
+mod writer;
+
+use esker_format::schema::DefaultValue;
+use esker_format::{DataType, Labels, Schema, text};
+
+pub(crate) use binding::Binding;
+pub use field_type::{FieldType, label_of};
+pub use query::records;
+pub use reader::RecordReader;
+pub use record_field::{RecordDefault, RecordField};
+pub use to_key::ToKey;
+pub use typed_table::TypedTable;
+pub use writer::RecordWriter;
+
+use crate::Result;
+
+/// A struct that is a row: derived, never written by hand.
+///
+/// ```
+/// use esker::{Decimal, Options, Record};
+///
+/// #[derive(Clone, Debug, PartialEq, Record)]
+/// struct Product {
+///     #[esker(key)]
+///     id: u32,
+///     #[esker(max = 40)]
+///     name: String,
+///     #[esker(type = "decimal(10,2)")]
+///     price: Decimal,
+///     #[esker(rename = "colour", labels(red, green, "dark red"))]
+///     color: Option<String>,
+///     #[esker(json)]
+///     tags: Vec<String>,
+/// }
+///
+/// let db = Options::new().memory()?;
+/// let products = db.create_table_of::<Product>("products")?;
+/// let lamp = Product {
+///     id: 1,
+///     name: "Lamp".into(),
+///     price: Decimal::new(1995, 2).expect("19.95"),
+///     color: Some("dark red".into()),
+///     tags: vec!["home".into()],
+/// };
+/// products.insert(&lamp)?;
+/// assert_eq!(products.get(1)?, Some(lamp));
+/// # Ok::<(), esker::Error>(())
+/// ```
+///
+/// | type in Rust | type of the field |
+/// |---|---|
+/// | `bool`, `i8` to `i64`, `u8` to `u64`, `f32`, `f64` | the same |
+/// | `String`, `Vec<u8>` | `text`, `bytes` |
+/// | `[u8; 16]` | `uuid` |
+/// | `std::net::Ipv4Addr`, `Ipv6Addr` | `ipv4`, `ipv6` |
+/// | [`Decimal`](crate::Decimal) | the decimal that `type` names |
+/// | `serde_json::Value` | `json` |
+/// | an enum that derives [`FieldType`] | `enum`, its variants the labels |
+/// | `Option<T>` | that of `T`, and it may be NULL |
+///
+/// What `#[esker(…)]` says at a field:
+///
+/// - `key`: part of the primary key; of several the order is that of the struct. Without one the
+///   key is the row id.
+/// - `rename = "name"`: the name in the table.
+/// - `type = "timestamp"`: another type that the Rust type can hold: a narrower number;
+///   `timestamp` or `time` in microseconds for `i64`; `date` in days for `i32` and `i64`; `json`
+///   for `String`.
+/// - `max = 40`: the most characters of a text, or bytes.
+/// - `labels(a, "b c")`: an enum with these labels, for `String`.
+/// - `json`: any type that serde can write and read, as JSON.
+/// - `default = 3`, `default = "text"`, `default = now`, `default = uuid`,
+///   `default = sequence("name")`: what a row gets that is written without the field. With an
+///   `Option`, `None` is written as the default, and the field is never NULL.
+/// - `skip`: no field of the table; read as `Default::default()`.
+///
+/// What cannot be is refused by the compiler, where it stands:
+///
+/// ```compile_fail
+/// #[derive(esker::Record)]
+/// struct Price {
+///     #[esker(typ = "decimal(10,2)")] // there is no attribute `typ`
+///     amount: esker::Decimal,
+/// }
+/// ```
+///
+/// ```compile_fail
+/// #[derive(esker::Record)]
+/// struct Price {
+///     amount: esker::Decimal, // how many digits?
+/// }
+/// ```
+///
+/// ```compile_fail
+/// #[derive(esker::Record)]
+/// struct Price {
+///     #[esker(type = "text")]
+///     amount: i64, // no text
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no row",
+    note = "derive `esker::Record` for it: a struct with named fields"
+)]
+pub trait Record: Sized {
+    /// The name of the struct, for errors.
+    const NAME: &'static str;
+
+    /// The fields, in the order of the struct.
+    const FIELDS: &'static [RecordField];
+
+    /// Hands over the value of each field, in their order.
+    ///
+    /// # Errors
+    /// `InvalidInput` naming the field whose value cannot be stored.
+    fn write(&self, values: &mut RecordWriter) -> Result<()>;
+
+    /// Takes the value of each field, in their order.
+    ///
+    /// # Errors
+    /// `InvalidInput` naming the field whose value the struct cannot hold.
+    fn read(values: &mut RecordReader<'_>) -> Result<Self>;
+
+    /// The schema of a table for such rows.
+    ///
+    /// # Errors
+    /// `InvalidInput` for what the compiler cannot see: a name twice, a default that does not fit.
+    fn schema() -> Result<Schema> {
+        schema_of(Self::FIELDS)
+    }
+}
+
+fn schema_of(fields: &[RecordField]) -> Result<Schema> {
+    let mut builder = Schema::builder();
+    for field in fields {
+        builder = match field.is_nullable() {
+            true => builder.nullable(field.name, field.data_type),
+            false => builder.field(field.name, field.data_type),
+        };
+        if let Some(length) = field.length_max {
+            builder = builder.max_length(length);
+        }
+        if field.data_type == DataType::Enum {
+            builder = builder.labels(Labels::new(field.labels)?);
+        }
+        builder = match field.default {
+            None => builder,
+            Some(RecordDefault::Now) => builder.default_value(DefaultValue::Now),
+            Some(RecordDefault::Uuid) => builder.default_value(DefaultValue::Uuid),
+            Some(RecordDefault::Sequence(name)) => builder.default_next(name),
+            Some(RecordDefault::Literal(written)) => {
+                let value = text::parse_value(written, field.data_type);
+                let value = value.map_err(|e| e.at(format_args!("default of {:?}", field.name)))?;
+                builder.default_value(DefaultValue::Literal(value))
+            }
+        };
+    }
+    let key = fields.iter().filter(|field| field.is_key).map(|field| field.name);
+    Ok(builder.primary_key(key).build()?)
+}

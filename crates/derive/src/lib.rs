@@ -1,0 +1,32 @@
+//! The derive macros of Esker. What they understand is documented at the traits that they
+//! implement: `esker::Record` and `esker::FieldType`.
+//!
+//! | module | what it defines |
+//! |---|---|
+//! | `record` | the code of a struct that is a row |
+//! | `attributes` | what `#[esker(…)]` says of one field |
+//! | `labels` | the code of an enum that is a field |
+#![forbid(unsafe_code)]
+
+mod attributes;
+mod labels;
+mod record;
+#[cfg(test)]
+mod tests;
+
+use proc_macro::TokenStream;
+use syn::{DeriveInput, parse_macro_input};
+
+/// Makes a struct with named fields a row: see the trait of the same name.
+#[proc_macro_derive(Record, attributes(esker))]
+pub fn derive_record(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    record::expand(&input).unwrap_or_else(|e| e.to_compile_error()).into()
+}
+
+/// Makes an enum without fields a field of labels: see the trait of the same name.
+#[proc_macro_derive(FieldType, attributes(esker))]
+pub fn derive_field_type(input: TokenStream) -> TokenStream {
+    let input = parse_macro_input!(input as DeriveInput);
+    labels::expand(&input).unwrap_or_else(|e| e.to_compile_error()).into()
+}

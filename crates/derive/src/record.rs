@@ -1,0 +1,161 @@
+//! The code of a struct that is a row.
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote, quote_spanned};
+use syn::ext::IdentExt;
+use syn::spanned::Spanned;
+use syn::{Data, DeriveInput, Error, Fields, Result, Type};
+
+use crate::attributes::{Attributes, Default};
+
+/// One field of the struct.
+struct Member<'a> {
+    field: &'a syn::Field,
+    attributes: Attributes,
+}
+
+pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
+    Attributes::parse(&input.attrs)?.allow(&[])?;
+    let members = members(input)?;
+    let (name, text) = (&input.ident, input.ident.unraw().to_string());
+    let kept = || members.iter().filter(|member| !member.attributes.is_skipped);
+    let fields = kept().map(declaration).collect::<Result<Vec<_>>>()?;
+    let writes = kept().map(write);
+    let reads = members.iter().map(read);
+    Ok(quote! {
+        const _: () = {
+            const FIELDS: &[::esker::record::RecordField] = &[#(#fields),*];
+
+            #[automatically_derived]
+            impl ::esker::Record for #name {
+                const NAME: &'static str = #text;
+                const FIELDS: &'static [::esker::record::RecordField] = FIELDS;
+
+                fn write(
+                    &self,
+                    values: &mut ::esker::record::RecordWriter,
+                ) -> ::esker::Result<()> {
+                    #(#writes)*
+                    ::core::result::Result::Ok(())
+                }
+
+                fn read(
+                    values: &mut ::esker::record::RecordReader<'_>,
+                ) -> ::esker::Result<Self> {
+                    ::core::result::Result::Ok(Self { #(#reads),* })
+                }
+            }
+        };
+    })
+}
+
+fn members(input: &DeriveInput) -> Result<Vec<Member<'_>>> {
+    let refused = |message: &str| Err(Error::new(input.ident.span(), message));
+    let Data::Struct(data) = &input.data else {
+        return refused(
+            "a row is a struct with named fields; for an enum without fields derive \
+             `esker::FieldType`",
+        );
+    };
+    let Fields::Named(fields) = &data.fields else {
+        return refused("a row is a struct with named fields: their names are those of the table");
+    };
+    if let Some(parameter) = input.generics.params.first() {
+        let message = "a row owns its values and has no parameters";
+        return Err(Error::new(parameter.span(), message));
+    }
+    let member = |field| Ok(Member { field, attributes: attributes_of(field)? });
+    let members = fields.named.iter().map(member).collect::<Result<Vec<_>>>()?;
+    if members.iter().all(|member| member.attributes.is_skipped) {
+        return refused("a row has at least one field");
+    }
+    Ok(members)
+}
+
+fn attributes_of(field: &syn::Field) -> Result<Attributes> {
+    Attributes::parse(&field.attrs)
+}
+
+impl Member<'_> {
+    fn name(&self) -> String {
+        match (&self.attributes.name, &self.field.ident) {
+            (Some(name), _) => name.value(),
+            (None, Some(name)) => name.unraw().to_string(),
+            (None, None) => String::new(),
+        }
+    }
+}
+
+/// The declaration of a field, whose checks the compiler runs.
+fn declaration(member: &Member<'_>) -> Result<TokenStream> {
+    let (attributes, rust_type, name) = (&member.attributes, &member.field.ty, member.name());
+    esker_format::schema::validate_name("field", &name).map_err(|e| {
+        let span = attributes.name.as_ref().map_or(member.field.ident.span(), |n| n.span());
+        Error::new(span, e)
+    })?;
+    let labels = &attributes.labels;
+    let declared =
+        if labels.is_empty() { attributes.data_type } else { Some(esker_format::DataType::Enum) };
+    let declared = match declared {
+        Some(declared) => {
+            let declared: TokenStream = format!("{declared:?}").parse()?;
+            quote!(::core::option::Option::Some(::esker::DataType::#declared))
+        }
+        None => quote!(::core::option::Option::None),
+    };
+    let span = rust_type.span();
+    let mut field = if attributes.is_json {
+        let takes_null = is_option(rust_type);
+        quote_spanned!(span=> ::esker::record::RecordField::json(#name, #takes_null))
+    } else {
+        quote_spanned!(span=>
+            ::esker::record::RecordField::new::<#rust_type>(#name, #declared))
+    };
+    if !labels.is_empty() {
+        field = quote_spanned!(span=> #field.labels(&[#(#labels),*]));
+    }
+    if let Some(length) = attributes.length_max {
+        field = quote_spanned!(span=> #field.max(#length));
+    }
+    if let Some(default) = &attributes.default {
+        let default = match default {
+            Default::Literal(text) => quote!(Literal(#text)),
+            Default::Sequence(name) => quote!(Sequence(#name)),
+            Default::Computed("now") => quote!(Now),
+            Default::Computed(_) => quote!(Uuid),
+        };
+        field = quote_spanned!(span=>
+            #field.default_value(::esker::record::RecordDefault::#default));
+    }
+    if attributes.is_key {
+        field = quote_spanned!(span=> #field.key());
+    }
+    Ok(field)
+}
+
+/// True where a type is written as an `Option`: serde decides what JSON says for it, so that it
+/// cannot be asked.
+fn is_option(rust_type: &Type) -> bool {
+    let Type::Path(path) = rust_type else { return false };
+    path.path.segments.last().is_some_and(|segment| segment.ident == "Option")
+}
+
+fn write(member: &Member<'_>) -> TokenStream {
+    let (name, span) = (&member.field.ident, member.field.ty.span());
+    if member.attributes.is_json {
+        quote_spanned!(span=> values.json(&self.#name)?;)
+    } else {
+        quote_spanned!(span=> values.field(&self.#name)?;)
+    }
+}
+
+fn read(member: &Member<'_>) -> TokenStream {
+    let (name, span) = (member.field.ident.to_token_stream(), member.field.ty.span());
+    if member.attributes.is_skipped {
+        quote_spanned!(span=> #name: ::core::default::Default::default())
+    } else if member.attributes.is_json {
+        quote_spanned!(span=> #name: values.json()?)
+    } else {
+        quote_spanned!(span=> #name: values.field()?)
+    }
+}
