@@ -32,6 +32,9 @@ pub const COLUMN_BYTES_MAX: u64 = 2 << 30;
 /// Index entries repointed per hold of the commit lock.
 pub const REPOINT_BATCH: usize = 1_024;
 
+/// Rows read of one unit before its pages are let go: a system call each.
+const RELEASE_ROWS: usize = 4_096;
+
 /// One version that is kept.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Kept {
@@ -198,6 +201,7 @@ impl RewritePlan {
             writer.column(&encode_column(field.id, &column))?;
             sink.pause();
         }
+        self.inputs.iter().for_each(Unit::release);
         let row_ids: Vec<u64> = rows.iter().map(|kept| kept.row_id).collect();
         let dead = self.dead_bits(rows);
         let (file_bytes, target) = writer.finish(&row_ids, dead.as_deref())?;
@@ -227,9 +231,11 @@ impl RewritePlan {
         self.inputs.get(kept.unit as usize)
     }
 
-    /// Copies one column, in runs of consecutive rows of one unit.
+    /// Copies one column, in runs of consecutive rows of one unit. What has been read of a unit
+    /// leaves the memory again, or all of the inputs would be there at the same time.
     fn gather(&self, field: &Field, rows: &[Kept], column: &mut Column) -> Result<()> {
         let mut at = 0;
+        let mut read = vec![0; self.inputs.len()];
         while let Some(first) = rows.get(at) {
             let Some(unit) = self.unit(first) else { break };
             let start = first.row as usize;
@@ -249,6 +255,14 @@ impl RewritePlan {
                 .count();
             column.append(&unit.column(field, start..start + run)?)?;
             at += run.max(1);
+            let next = rows.get(at).map(|kept| kept.unit);
+            if let Some(read) = read.get_mut(first.unit as usize) {
+                *read += run;
+                if *read >= RELEASE_ROWS.min(unit.row_count()) && next != Some(first.unit) {
+                    unit.release();
+                    *read = 0;
+                }
+            }
         }
         Ok(())
     }
@@ -401,6 +415,7 @@ impl Repoint {
         let view = self.table.view();
         while let Some((unit, forwarding)) = self.inputs.get(self.unit) {
             if self.row >= unit.row_count() {
+                unit.release();
                 self.unit += 1;
                 self.row = 0;
                 continue;

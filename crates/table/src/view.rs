@@ -198,6 +198,13 @@ impl Unit {
         }
     }
 
+    /// Takes the pages of a segment's file out of memory; they come back at the next touch.
+    pub fn release(&self) {
+        if let Self::Segment(segment) = self {
+            segment.release();
+        }
+    }
+
     /// True when the row's key fields equal `key`.
     pub fn key_equals(&self, row: usize, schema: &Schema, key: &[ValueRef<'_>]) -> Result<bool> {
         for (field, expected) in schema.key_fields().zip(key) {

@@ -14,6 +14,9 @@ pub struct Mapping(Arc<dyn MappedBytes>);
 pub trait MappedBytes: Send + Sync {
     /// All bytes.
     fn bytes(&self) -> &[u8];
+
+    /// Lets go of what of the memory can be had again from the file. The bytes stay the same.
+    fn release(&self) {}
 }
 
 impl Mapping {
@@ -21,6 +24,12 @@ impl Mapping {
     #[must_use]
     pub fn new(bytes: Arc<dyn MappedBytes>) -> Self {
         Self(bytes)
+    }
+
+    /// Takes the pages read so far out of the process's memory, for whoever reads much more than
+    /// there is memory for. They come back at the next touch, from the page cache mostly.
+    pub fn release(&self) {
+        self.0.release();
     }
 }
 

@@ -278,6 +278,11 @@ impl Segment {
         self.doomed.store(true, Ordering::Relaxed);
     }
 
+    /// Takes the pages of the file out of memory; they come back at the next touch.
+    pub fn release(&self) {
+        self.mapping.release();
+    }
+
     /// Reads and verifies every block of the file.
     ///
     /// # Errors
@@ -416,6 +421,8 @@ impl Segment {
         if self.decoded.get().is_none() {
             let all = self.footer.columns.iter().map(|layout| self.count_decoded(layout));
             let _ = self.decoded.set(all.collect::<Result<_>>()?);
+            // Whoever merges asks this of all segments of a table.
+            self.release();
         }
         let Some(column) = self.column_map.get(field.id) else {
             let each = field.initial.as_ref().as_bytes().map_or(0, <[u8]>::len) as u64;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::map::FileMap;
+use super::writeback;
 use crate::{Error, ErrorKind, File, Mapping, OpenMode, Result};
 
 /// A file of the operating system.
@@ -65,9 +66,8 @@ impl File for OsFile {
         self.file.sync_data().map_err(|e| self.error(e, "sync"))
     }
 
-    fn start_writeback(&self, _offset: u64, _len: u64) {
-        // A hint: the safe system call layer has no sync_file_range, and the kernel starts
-        // writing back by itself soon enough.
+    fn start_writeback(&self, offset: u64, len: u64) {
+        writeback::start(&self.file, offset, len);
     }
 
     fn map(&self, len: u64) -> Result<Mapping> {

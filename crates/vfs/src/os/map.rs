@@ -51,6 +51,14 @@ impl MappedBytes for FileMap {
         // the condition under which `File::map` may be called.
         unsafe { slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
+
+    fn release(&self) {
+        if self.len > 0 {
+            // SAFETY: the range is mapped while `self` lives, shared and never written, so that a
+            // page taken out of it comes back with the same bytes, those being read now included.
+            let _ = unsafe { madvise(self.start.as_ptr().cast(), self.len, Advice::LinuxDontNeed) };
+        }
+    }
 }
 
 impl Drop for FileMap {

@@ -14,6 +14,7 @@ mod lock;
 mod map;
 mod parallel;
 mod pool;
+mod writeback;
 
 #[cfg(test)]
 mod tests;

@@ -62,6 +62,22 @@ fn a_mapping_is_unmapped_with_its_last_clone() {
 }
 
 #[test]
+fn a_mapping_that_was_released_reads_the_same() {
+    let scratch = Scratch::new("released");
+    let file = Environment::os().files.open(&scratch.0.join("f"), OpenMode::CreateNew).unwrap();
+    let bytes: Vec<u8> = (0..=250).cycle().take(300_000).collect();
+    file.write_all_at(&bytes, 0).unwrap();
+    file.start_writeback(0, 300_000);
+    let map = file.map(300_000).unwrap();
+    let before = map.get(100_000..200_000).unwrap();
+    assert_eq!(before, &bytes[100_000..200_000]);
+    map.release();
+    assert_eq!(before, &bytes[100_000..200_000]);
+    assert_eq!(&*map, bytes.as_slice());
+    file.map(0).unwrap().release();
+}
+
+#[test]
 fn a_mapping_is_read_by_many_threads() {
     let scratch = Scratch::new("threads");
     let file = Environment::os().files.open(&scratch.0.join("f"), OpenMode::CreateNew).unwrap();
