@@ -3,8 +3,6 @@
 //! Days and civil dates convert by the era method of Howard Hinnant's *chrono-compatible
 //! low-level date algorithms*: 400-year eras of 146,097 days, years starting in March.
 
-use std::fmt;
-
 use crate::{Error, Result};
 
 /// Microseconds in a day.
@@ -36,28 +34,6 @@ pub fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     let day_of_year = (153 * month_from_march + 2) / 5 + day - 1;
     let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
     era * 146_097 + day_of_era - 719_468
-}
-
-/// Writes a day number as `year-month-day`.
-pub(crate) fn write_date(f: &mut fmt::Formatter<'_>, days: i64) -> fmt::Result {
-    let (year, month, day) = civil_from_days(days);
-    let sign = if year < 0 { "-" } else { "" };
-    write!(f, "{sign}{:04}-{month:02}-{day:02}", year.abs())
-}
-
-/// Writes microseconds as date and time, with a fraction only when there is one.
-pub(crate) fn write_timestamp(f: &mut fmt::Formatter<'_>, us: i64) -> fmt::Result {
-    write_date(f, us.div_euclid(DAY_US))?;
-    f.write_str(" ")?;
-    write_time(f, us.rem_euclid(DAY_US))
-}
-
-/// Writes microseconds of a day as time, with a fraction only when there is one.
-pub(crate) fn write_time(f: &mut fmt::Formatter<'_>, of_day: i64) -> fmt::Result {
-    let (seconds, fraction) = (of_day / 1_000_000, of_day % 1_000_000);
-    let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-    write!(f, "{hour:02}:{minute:02}:{second:02}")?;
-    if fraction == 0 { Ok(()) } else { write!(f, ".{fraction:06}") }
 }
 
 /// Reads `year-month-day`.

@@ -14,6 +14,7 @@
 //! | [`codec`] | the little-endian reader and writer that everything else is built on |
 //! | [`Excerpt`], [`suggest`] | a place in a text underlined; names near to an unknown one |
 //! | [`frame`] | the log |
+//! | [`ShortText`] | numbers, dates and times as text, fast |
 //! | [`row`], [`key`] | one row; an order-preserving key |
 #![forbid(unsafe_code)]
 
@@ -40,6 +41,7 @@ pub mod row;
 pub mod schema;
 pub mod segment;
 pub mod sequence;
+mod short_text;
 pub mod suggest;
 pub mod text;
 pub mod value;
@@ -54,4 +56,5 @@ pub use key_table::KeyTable;
 pub use labels::Labels;
 pub use schema::{Field, FieldId, PrimaryKey, Schema, TableId};
 pub use sequence::Sequence;
+pub use short_text::ShortText;
 pub use value::{Value, ValueRef};

@@ -11,7 +11,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use crate::{DataType, Decimal, Error, Result, calendar, decimal, json, labels};
+use crate::{DataType, Decimal, Error, Result, ShortText, calendar, decimal, json, labels};
 
 /// An owned value.
 #[derive(Clone, Debug, Default)]
@@ -561,9 +561,9 @@ impl fmt::Display for ValueRef<'_> {
             Self::Float(v) => write!(f, "{v:?}"),
             Self::Text(v) => f.write_str(v),
             Self::Bytes(v) => v.iter().try_for_each(|b| write!(f, "{b:02x}")),
-            Self::Date(v) => calendar::write_date(f, i64::from(*v)),
-            Self::Timestamp(v) => calendar::write_timestamp(f, *v),
-            Self::Time(v) => calendar::write_time(f, *v),
+            Self::Date(_) | Self::Timestamp(_) | Self::Time(_) => {
+                ShortText::of(*self).map_or(Ok(()), |text| f.write_str(text.as_str()))
+            }
             Self::Uuid(v) => write_uuid(f, v),
             Self::Ipv4(v) => Ipv4Addr::from_bits(*v).fmt(f),
             Self::Ipv6(v) => Ipv6Addr::from(**v).fmt(f),

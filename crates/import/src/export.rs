@@ -3,7 +3,10 @@
 use std::borrow::Cow;
 use std::io::Write;
 
-use esker_format::{Batch, ColumnSlice, ValueRef};
+use esker_format::{
+    Batch, Column, ColumnSlice, DataType, ShortText, ValueRef, Values, VariableValues,
+};
+use memchr::{memchr, memchr2, memchr3};
 
 use crate::Format;
 
@@ -62,9 +65,12 @@ impl RowWriter {
 
     /// Appends the rows of a batch.
     pub fn write(&self, out: &mut Vec<u8>, batch: &Batch) {
-        let columns: Vec<ColumnSlice<'_>> = batch.columns.iter().map(ColumnSlice::from).collect();
+        let columns: Vec<Cells<'_>> = batch.columns.iter().map(|c| self.cells(c)).collect();
+        let names: usize = self.names.iter().map(|name| name.len() + 1).sum();
+        let values: usize = batch.columns.iter().map(Column::byte_count).sum();
+        out.reserve(values + batch.len() * (names + 2));
         for row in 0..batch.len() {
-            self.write_row(out, row > 0, columns.iter().map(|column| column.value(row)));
+            self.write_cells(out, row > 0, columns.iter().map(|column| column.get(row)));
         }
     }
 
@@ -75,12 +81,48 @@ impl RowWriter {
         follows: bool,
         values: impl Iterator<Item = ValueRef<'v>>,
     ) {
+        self.write_cells(out, follows, values.map(Cell::Value));
+    }
+
+    /// A column, looked at as a whole.
+    fn cells<'a>(&self, column: &'a Column) -> Cells<'a> {
+        match &column.values {
+            Values::Variable(values)
+                if column.data_type == DataType::Text && self.needs_no_marks(&values.heap) =>
+            {
+                Cells::Plain { values, nulls: column.nulls.as_deref() }
+            }
+            _ => Cells::Any(ColumnSlice::from(column)),
+        }
+    }
+
+    /// Whether any part of a text stands for itself.
+    fn needs_no_marks(&self, text: &[u8]) -> bool {
+        let special = match self.format {
+            Format::Csv => memchr3(b'"', b'\n', b'\r', text).or(memchr(self.delimiter, text)),
+            _ if text.iter().fold(false, |any, byte| any | (*byte < b' ')) => return false,
+            _ => memchr2(b'"', b'\\', text),
+        };
+        special.is_none() && text.is_ascii()
+    }
+
+    #[inline]
+    fn write_cells<'v>(
+        &self,
+        out: &mut Vec<u8>,
+        follows: bool,
+        cells: impl Iterator<Item = Cell<'v>>,
+    ) {
         if self.format == Format::Csv {
-            for (position, value) in values.enumerate() {
+            for (position, cell) in cells.enumerate() {
                 if position > 0 {
                     out.push(self.delimiter);
                 }
-                csv_value(out, value, self.delimiter);
+                match cell {
+                    Cell::Plain([]) => out.extend_from_slice(b"\"\""),
+                    Cell::Plain(text) => out.extend_from_slice(text),
+                    Cell::Value(value) => csv_value(out, value, self.delimiter),
+                }
             }
             out.push(b'\n');
             return;
@@ -89,12 +131,19 @@ impl RowWriter {
             out.extend_from_slice(self.between());
         }
         out.push(b'{');
-        for (position, (name, value)) in self.names.iter().zip(values).enumerate() {
+        for (position, (name, cell)) in self.names.iter().zip(cells).enumerate() {
             if position > 0 {
                 out.push(b',');
             }
             out.extend_from_slice(name);
-            json_value(out, value);
+            match cell {
+                Cell::Plain(text) => {
+                    out.push(b'"');
+                    out.extend_from_slice(text);
+                    out.push(b'"');
+                }
+                Cell::Value(value) => json_value(out, value),
+            }
         }
         out.push(b'}');
         if self.format == Format::Ndjson {
@@ -103,34 +152,44 @@ impl RowWriter {
     }
 }
 
-/// Writes what cannot fail, since it goes to memory.
-fn write_plain(out: &mut Vec<u8>, value: ValueRef<'_>) {
-    match value {
-        ValueRef::Uint(v) => write_digits(out, v),
-        ValueRef::Int(v) => {
-            if v < 0 {
-                out.push(b'-');
+/// The values of a column on their way out.
+enum Cells<'a> {
+    /// Texts that stand for themselves.
+    Plain {
+        values: &'a VariableValues,
+        nulls: Option<&'a [u8]>,
+    },
+    Any(ColumnSlice<'a>),
+}
+
+/// One of them.
+enum Cell<'a> {
+    Plain(&'a [u8]),
+    Value(ValueRef<'a>),
+}
+
+impl Cells<'_> {
+    #[inline]
+    fn get(&self, row: usize) -> Cell<'_> {
+        match self {
+            Self::Plain { nulls: Some(nulls), .. } if nulls.get(row) != Some(&0) => {
+                Cell::Value(ValueRef::Null)
             }
-            write_digits(out, v.unsigned_abs());
-        }
-        other => {
-            let _ = write!(out, "{other}");
+            Self::Plain { values, .. } => Cell::Plain(values.get(row)),
+            Self::Any(column) => Cell::Value(column.value(row)),
         }
     }
 }
 
-fn write_digits(out: &mut Vec<u8>, mut value: u64) {
-    let mut digits = [0u8; 20];
-    let mut count = 0;
-    for slot in digits.iter_mut().rev() {
-        *slot = b'0' + u8::try_from(value % 10).unwrap_or_default();
-        value /= 10;
-        count += 1;
-        if value == 0 {
-            break;
+/// Writes what cannot fail, since it goes to memory.
+fn write_plain(out: &mut Vec<u8>, value: ValueRef<'_>) {
+    match (ShortText::of(value), value) {
+        (Some(text), _) => out.extend_from_slice(text.as_bytes()),
+        (None, ValueRef::Bool(v)) => out.extend_from_slice(if v { b"true" } else { b"false" }),
+        (None, other) => {
+            let _ = write!(out, "{other}");
         }
     }
-    out.extend_from_slice(digits.get(20 - count..).unwrap_or_default());
 }
 
 fn csv_value(out: &mut Vec<u8>, value: ValueRef<'_>, delimiter: u8) {

@@ -150,3 +150,16 @@ fn one_column_of_nulls_keeps_its_rows() {
         assert_eq!(read(&schema, written(&schema, &rows, format, b','), format, b','), rows);
     }
 }
+
+#[test]
+fn one_text_that_needs_quotes_does_not_hide_among_others() {
+    let schema = schema_text::parse("a text, b text").unwrap();
+    for odd in ["x,y", "\"", "\n", "\r", "\u{e9}", "\\", "\t", ""] {
+        let row = |i: usize| vec![if i == 500 { odd.into() } else { "plain".into() }, "b".into()];
+        let rows: Vec<Vec<Value>> = (0..1000).map(row).collect();
+        for format in [Format::Csv, Format::Ndjson, Format::Json] {
+            let text = written(&schema, &rows, format, b',');
+            assert_eq!(read(&schema, text, format, b','), rows, "{odd:?} in {format:?}");
+        }
+    }
+}
