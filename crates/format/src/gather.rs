@@ -29,6 +29,26 @@ impl Column {
         Ok(())
     }
 
+    /// Appends NULLs.
+    pub fn append_nulls(&mut self, rows: usize) {
+        // Marks come only with NULLs.
+        if rows == 0 {
+            return;
+        }
+        let before = self.len();
+        with_values!(
+            &mut self.values,
+            values => values.resize(before + rows, Default::default()),
+            values => {
+                let end = values.offsets.last().copied().unwrap_or_default();
+                values.offsets.resize(before + rows + 1, end);
+            }
+        );
+        let nulls = self.nulls.get_or_insert_with(Vec::new);
+        nulls.resize(before, 0);
+        nulls.resize(before + rows, 1);
+    }
+
     /// Copies the values of plain data; false (and nothing copied) for other encodings.
     fn append_bulk(&mut self, slice: &ColumnSlice<'_>) -> bool {
         match (&mut self.values, slice.data) {

@@ -275,6 +275,10 @@ impl Block<'_> {
     ) -> std::result::Result<(), Misfit> {
         let (nullable, labels) = (field.nullable, field.labels.as_deref());
         let data_type = column.data_type;
+        if nullable && reader.empty_is_null() && self.is_blank(source) {
+            column.append_nulls(self.spans.len() / self.columns.max(1));
+            return Ok(());
+        }
         let nulls = &mut column.nulls;
         let fixed = Fixed { block: self, reader, source, nullable, nulls };
         match &mut column.values {
@@ -344,6 +348,12 @@ impl Block<'_> {
                 || field.length_max.is_some() && field.check_length(column.value(*row)).is_err()
         };
         (first..column.len()).find(too_long).map_or(Ok(()), |row| Err(misfit(row)))
+    }
+
+    /// Whether a field is empty in all rows, as many of wide tables are.
+    fn is_blank(&self, source: usize) -> bool {
+        let mut fields = self.spans.iter().skip(source).step_by(self.columns);
+        fields.all(|span| span.is_empty())
     }
 
     /// A field as it stands in the file, row after row.

@@ -20,6 +20,9 @@ pub(crate) enum FieldText<'a> {
 /// Understands the fields of one column.
 pub(crate) trait FieldReader {
     fn read<'a>(&self, raw: &'a [u8]) -> FieldText<'a>;
+
+    /// Whether an empty field is NULL.
+    fn empty_is_null(&self) -> bool;
 }
 
 /// Fields of CSV.
@@ -39,6 +42,10 @@ impl FieldReader for CsvFields<'_> {
         } else {
             FieldText::Text(Cow::Borrowed(raw))
         }
+    }
+
+    fn empty_is_null(&self) -> bool {
+        self.nulls.has_empty()
     }
 }
 
@@ -72,5 +79,9 @@ impl FieldReader for JsonFields {
             [b't' | b'f', ..] if self.takes_bools => FieldText::Text(Cow::Borrowed(raw)),
             _ => FieldText::Misfit,
         }
+    }
+
+    fn empty_is_null(&self) -> bool {
+        true
     }
 }

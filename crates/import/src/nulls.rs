@@ -30,6 +30,11 @@ impl Nulls {
         nulls
     }
 
+    /// True when an empty field is NULL.
+    pub(crate) fn has_empty(&self) -> bool {
+        self.has_empty
+    }
+
     /// True when a field (as it stands in the file) is NULL.
     #[inline]
     pub(crate) fn contains(&self, field: &[u8]) -> bool {

@@ -17,8 +17,17 @@ use memchr::{memchr2, memrchr};
 
 use crate::dialect::Csv;
 
-/// Rows in a block.
+/// Fields in a block, about: as many positions as stay in the cache.
+const BLOCK_FIELDS: usize = 16 << 10;
+/// Rows in a block of few columns.
 pub(crate) const BLOCK_ROWS: usize = 1024;
+/// Rows in a block of many columns.
+const BLOCK_ROWS_MIN: usize = 64;
+
+/// How many rows of so many columns make a block.
+pub(crate) fn block_rows(columns: usize) -> usize {
+    (BLOCK_FIELDS / columns.max(1)).clamp(BLOCK_ROWS_MIN, BLOCK_ROWS)
+}
 
 /// From here on, the rest of a field is searched by `memchr`, which pays once it is this long.
 const LONG_FIELD_BYTES: usize = 32;
@@ -107,11 +116,11 @@ impl<'a> Tokenizer<'a> {
         if self.has_quotes { lines_before(self.bytes, self.position) } else { self.plain_lines }
     }
 
-    /// Finds the next rows, at most [`BLOCK_ROWS`]: `spans` gets their fields, row by row. No row
+    /// Finds the next rows, at most [`block_rows`]: `spans` gets their fields, row by row. No row
     /// at the end. With a fault come the rows before it.
     pub(crate) fn next_block(&mut self, spans: &mut Vec<Span>) -> Result<(), Fault> {
         spans.clear();
-        spans.reserve(BLOCK_ROWS * self.columns);
+        spans.reserve(block_rows(self.columns) * self.columns);
         if self.has_quotes { self.quoted_block(spans) } else { self.plain_block(spans) }
     }
 
@@ -131,6 +140,7 @@ impl<'a> Tokenizer<'a> {
     fn plain_block(&mut self, spans: &mut Vec<Span>) -> Result<(), Fault> {
         let bytes = self.bytes;
         let (delimiters, line_ends) = (repeat(self.csv.delimiter), repeat(b'\n'));
+        let rows_wanted = block_rows(self.columns);
         let (mut start, mut columns_found, mut rows) = (self.position, 0, 0);
         let mut at = start;
         while at < bytes.len() {
@@ -165,7 +175,7 @@ impl<'a> Tokenizer<'a> {
                 start = end + 1;
                 columns_found = 0;
                 rows += usize::from(kept);
-                if rows == BLOCK_ROWS {
+                if rows == rows_wanted {
                     return Ok(());
                 }
             }
@@ -214,8 +224,8 @@ impl<'a> Tokenizer<'a> {
     }
 
     fn quoted_block(&mut self, spans: &mut Vec<Span>) -> Result<(), Fault> {
-        let mut rows = 0;
-        while rows < BLOCK_ROWS && self.position < self.bytes.len() {
+        let (mut rows, rows_wanted) = (0, block_rows(self.columns));
+        while rows < rows_wanted && self.position < self.bytes.len() {
             let before = spans.len();
             let next = read_record(self.bytes, self.position, self.csv, spans);
             let next = next.inspect_err(|_| spans.truncate(before))?;

@@ -9,8 +9,10 @@
 //! | other text or bytes | variable |
 //! | other numbers | plain |
 
+use std::ops::Range;
+
 use super::ZoneEntry;
-use super::zone::least_and_greatest;
+use super::zone::{kept, least_and_greatest};
 use crate::{Column, DataType, FieldId, KeyTable, Value, Values, VariableValues};
 
 /// The most distinct values of a dictionary.
@@ -74,12 +76,21 @@ pub struct EncodedColumn<'a> {
 /// Encodes a column.
 #[must_use]
 pub fn encode_column(field: FieldId, column: &Column) -> EncodedColumn<'_> {
-    let zones = ZoneEntry::of_column(column);
     let data_type = column.data_type;
+    let dictionary = match &column.values {
+        Values::Variable(values) if !is_null_throughout(column) => Dictionary::new(values),
+        _ => None,
+    };
+    // Bounds of numbers are found faster than those of texts.
+    let zones = match &dictionary {
+        Some(dictionary) => ZoneEntry::of_ranks(column, &dictionary.ranks, &dictionary.entries),
+        None => ZoneEntry::of_column(column),
+    };
     let null_count: u64 = zones.iter().map(|z| u64::from(z.null_count)).sum();
-    let values = match constant(column, &zones, null_count) {
-        Some(value) => Encoded::Constant(value),
-        None => encode_values(column),
+    let values = match (constant(column, &zones, null_count), dictionary) {
+        (Some(value), _) => Encoded::Constant(value),
+        (None, Some(dictionary)) => dictionary.into_encoded(),
+        (None, None) => encode_values(column),
     };
     let constant = matches!(values, Encoded::Constant(_));
     let validity = match &column.nulls {
@@ -87,6 +98,10 @@ pub fn encode_column(field: FieldId, column: &Column) -> EncodedColumn<'_> {
         _ => None,
     };
     EncodedColumn { field, data_type, values, validity, zones }
+}
+
+fn is_null_throughout(column: &Column) -> bool {
+    column.nulls.as_ref().is_some_and(|nulls| nulls.iter().all(|null| *null != 0))
 }
 
 fn constant(column: &Column, zones: &[ZoneEntry], null_count: u64) -> Option<Value> {
@@ -162,10 +177,8 @@ fn narrowed<T: Base>(values: &[T], distance: impl Fn(T, T) -> u64) -> Encoded<'_
     }
 }
 
+/// Text or bytes without a dictionary.
 fn variable(values: &VariableValues) -> Encoded<'_> {
-    if let Some(encoded) = dictionary(values) {
-        return encoded;
-    }
     let heap = Buffer::Borrowed(&values.heap);
     let width = values.get(0).len();
     let fixed = values.offsets.windows(2).all(|w| match w {
@@ -181,55 +194,100 @@ fn variable(values: &VariableValues) -> Encoded<'_> {
     }
 }
 
-/// A dictionary, when the values repeat often enough to make it smaller.
-fn dictionary(values: &VariableValues) -> Option<Encoded<'_>> {
-    let rows = values.len();
-    let sample = rows.min(SAMPLE_ROWS);
-    let mut distinct = KeyTable::default();
-    for i in 0..sample {
-        distinct.number(values.get(i));
-    }
-    if rows < 16 || distinct.len() > sample / 4 {
-        return None;
-    }
-    let mut codes = Vec::with_capacity(rows);
-    let (mut last, mut last_code): (&[u8], u32) = (&[], u32::MAX);
-    for i in 0..rows {
-        let value = values.get(i);
-        // Values that repeat often come in runs.
-        if last_code == u32::MAX || value != last {
-            (last, last_code) = (value, distinct.number(value));
-        }
-        codes.push(last_code);
-        if distinct.len() > DICTIONARY_LEN_MAX.min(rows / 2) {
-            return None;
-        }
-    }
-    let mut sorted: Vec<u32> = (0..u32::try_from(distinct.len()).ok()?).collect();
-    sorted.sort_unstable_by_key(|code| distinct.key(*code as usize));
-    let mut rank = vec![0u32; sorted.len()];
-    let mut entries = VariableValues::default();
-    for (new, old) in sorted.iter().enumerate() {
-        *rank.get_mut(*old as usize)? = u32::try_from(new).ok()?;
-        if !entries.push(distinct.key(*old as usize)) {
-            return None;
-        }
-    }
-    let (width, codes) = ranked_codes(&codes, &rank)?;
-    let (offsets, heap) = (Buffer::U32(entries.offsets), Buffer::U8(entries.heap));
-    Some(Encoded::Dictionary { width, codes, offsets, heap })
+/// Distinct values in order, and which of them each row has.
+struct Dictionary {
+    entries: VariableValues,
+    ranks: Ranks,
 }
 
-#[allow(clippy::cast_possible_truncation, reason = "the dictionary's length bounds the codes")]
-fn ranked_codes(codes: &[u32], rank: &[u32]) -> Option<(u8, Buffer<'static>)> {
-    let ranked = codes.iter().map(|code| rank.get(*code as usize).copied());
-    Some(if rank.len() <= 1 << 8 {
-        (1, Buffer::U8(ranked.map(|r| r.map(|r| r as u8)).collect::<Option<_>>()?))
-    } else if rank.len() <= 1 << 16 {
-        (2, Buffer::U16(ranked.map(|r| r.map(|r| r as u16)).collect::<Option<_>>()?))
-    } else {
-        (4, Buffer::U32(ranked.collect::<Option<_>>()?))
-    })
+/// The positions of the values of rows in a dictionary, as wide as it needs.
+#[derive(Clone, Debug)]
+pub(super) enum Ranks {
+    U8(Vec<u8>),
+    U16(Vec<u16>),
+    U32(Vec<u32>),
+}
+
+impl Dictionary {
+    /// A dictionary, when the values repeat often enough to make it smaller.
+    fn new(values: &VariableValues) -> Option<Self> {
+        let rows = values.len();
+        let sample = rows.min(SAMPLE_ROWS);
+        let mut distinct = KeyTable::default();
+        for i in 0..sample {
+            distinct.number(values.get(i));
+        }
+        if rows < 16 || distinct.len() > sample / 4 {
+            return None;
+        }
+        let mut codes = Vec::with_capacity(rows);
+        let (mut last, mut last_code): (&[u8], u32) = (&[], u32::MAX);
+        for i in 0..rows {
+            let value = values.get(i);
+            // Values that repeat often come in runs.
+            if last_code == u32::MAX || value != last {
+                (last, last_code) = (value, distinct.number(value));
+            }
+            codes.push(last_code);
+            if distinct.len() > DICTIONARY_LEN_MAX.min(rows / 2) {
+                return None;
+            }
+        }
+        let mut sorted: Vec<u32> = (0..u32::try_from(distinct.len()).ok()?).collect();
+        sorted.sort_unstable_by_key(|code| distinct.key(*code as usize));
+        let mut rank = vec![0u32; sorted.len()];
+        let mut entries = VariableValues::default();
+        for (new, old) in sorted.iter().enumerate() {
+            *rank.get_mut(*old as usize)? = u32::try_from(new).ok()?;
+            if !entries.push(distinct.key(*old as usize)) {
+                return None;
+            }
+        }
+        Some(Self { entries, ranks: Ranks::new(&codes, &rank)? })
+    }
+
+    fn into_encoded(self) -> Encoded<'static> {
+        let (width, codes) = match self.ranks {
+            Ranks::U8(ranks) => (1, Buffer::U8(ranks)),
+            Ranks::U16(ranks) => (2, Buffer::U16(ranks)),
+            Ranks::U32(ranks) => (4, Buffer::U32(ranks)),
+        };
+        let (offsets, heap) = (Buffer::U32(self.entries.offsets), Buffer::U8(self.entries.heap));
+        Encoded::Dictionary { width, codes, offsets, heap }
+    }
+}
+
+impl Ranks {
+    #[allow(clippy::cast_possible_truncation, reason = "the dictionary's length bounds the ranks")]
+    fn new(codes: &[u32], rank: &[u32]) -> Option<Self> {
+        let ranked = codes.iter().map(|code| rank.get(*code as usize).copied());
+        Some(if rank.len() <= 1 << 8 {
+            Self::U8(ranked.map(|r| r.map(|r| r as u8)).collect::<Option<_>>()?)
+        } else if rank.len() <= 1 << 16 {
+            Self::U16(ranked.map(|r| r.map(|r| r as u16)).collect::<Option<_>>()?)
+        } else {
+            Self::U32(ranked.collect::<Option<_>>()?)
+        })
+    }
+
+    /// The least and the greatest of some rows, those apart that `nulls` marks.
+    pub(super) fn bounds(&self, rows: Range<usize>, nulls: Option<&[u8]>) -> Option<(u32, u32)> {
+        match self {
+            Self::U8(ranks) => rank_bounds(ranks, rows, nulls),
+            Self::U16(ranks) => rank_bounds(ranks, rows, nulls),
+            Self::U32(ranks) => rank_bounds(ranks, rows, nulls),
+        }
+    }
+}
+
+fn rank_bounds<T: Copy + Ord + Into<u32>>(
+    ranks: &[T],
+    rows: Range<usize>,
+    nulls: Option<&[u8]>,
+) -> Option<(u32, u32)> {
+    let nulls = nulls.and_then(|nulls| nulls.get(rows.clone()));
+    let (least, greatest) = least_and_greatest(&kept(ranks.get(rows)?, nulls))?;
+    Some((least.into(), greatest.into()))
 }
 
 /// Encodes rising row ids: `None` when they are dense, else the buffer and its width in bytes.

@@ -99,3 +99,37 @@ fn row_ids_are_dense_only_when_they_rise_by_one() {
     assert!(encode_row_ids(&[5, 5, 7]).is_some(), "two versions of a row");
     assert!(matches!(encode_row_ids(&[1, 1 << 40]), Some((8, _))));
 }
+
+#[test]
+fn bounds_are_those_of_the_values_whichever_way_they_are_found() {
+    let rows = 3 * ZONE_ROWS / 2;
+    // Dictionaries, numbers and floats each have their own way; NULLs are of no account.
+    let values = |i: usize| -> [Value; 5] {
+        let (small, sign) = (i * 7_919 % 1_000, if i.is_multiple_of(3) { -1.0 } else { 1.0 });
+        [
+            Value::Text(format!("value {:04}", small % 50)),
+            Value::Int(i64::try_from(small).unwrap() - 500),
+            Value::Float(sign * f64::from(u32::try_from(small).unwrap())),
+            Value::Float(if i == 77 { f64::NAN } else { sign }),
+            Value::Text(format!("{i:08}")),
+        ]
+    };
+    let types =
+        [DataType::Text, DataType::I32, DataType::F64, DataType::F64, DataType::Text].into_iter();
+    for (position, data_type) in types.enumerate() {
+        let value = |i: usize| {
+            let [a, b, c, d, e] = values(i);
+            let value = [a, b, c, d, e].into_iter().nth(position).unwrap();
+            if i % 11 == 5 { Value::Null } else { value }
+        };
+        let column = column(data_type, (0..rows).map(value));
+        let encoded = encode_column(FieldId(1), &column);
+        for (zone, entry) in encoded.zones.iter().enumerate() {
+            let in_zone = (zone * ZONE_ROWS..rows.min((zone + 1) * ZONE_ROWS)).map(value);
+            let (nulls, values): (Vec<_>, Vec<_>) = in_zone.partition(Value::is_null);
+            assert_eq!(Some(&entry.least), values.iter().min(), "column {position}");
+            assert_eq!(entry.greatest.as_ref(), values.iter().max(), "column {position}");
+            assert_eq!(entry.null_count as usize, nulls.len());
+        }
+    }
+}

@@ -1,8 +1,12 @@
 //! Zone maps: bounds on the values of a column within each run of [`ZONE_ROWS`] rows.
 
+use std::borrow::Cow;
+use std::ops::Range;
+
+use super::encode::Ranks;
 use crate::codec::{Reader, Writer};
 use crate::row::{decode_value, encode_value};
-use crate::{Column, DataType, Result, Value, ValueRef};
+use crate::{Column, DataType, Result, Value, ValueRef, VariableValues};
 
 /// Rows per zone.
 pub const ZONE_ROWS: usize = 8_192;
@@ -25,21 +29,43 @@ impl ZoneEntry {
     /// The zones of a whole column.
     #[must_use]
     pub fn of_column(column: &Column) -> Vec<Self> {
-        let starts = (0..column.len()).step_by(ZONE_ROWS);
-        starts
-            .map(|start| Self::of_rows(column, start, column.len().min(start + ZONE_ROWS)))
-            .collect()
+        Self::of_zones(column, |rows| {
+            fixed_bounds(column, rows.clone()).unwrap_or_else(|| value_bounds(column, rows))
+        })
     }
 
-    fn of_rows(column: &Column, start: usize, end: usize) -> Self {
-        let null_count = column.nulls.as_ref().map_or(0, |nulls| {
-            nulls.get(start..end).unwrap_or_default().iter().map(|b| u32::from(*b)).sum()
-        });
-        if end > start && u32::try_from(end - start) == Ok(null_count) {
-            return Self { least: Value::Null, greatest: Some(Value::Null), null_count };
-        }
-        let bounds = if null_count == 0 { fixed_bounds(column, start, end) } else { None };
-        let (least, greatest) = bounds.unwrap_or_else(|| value_bounds(column, start, end));
+    /// The same of a column of text or bytes whose values are ranks in a dictionary.
+    pub(super) fn of_ranks(column: &Column, ranks: &Ranks, entries: &VariableValues) -> Vec<Self> {
+        let entry = |rank| {
+            let rank = usize::try_from(rank).unwrap_or(usize::MAX);
+            ValueRef::from_bytes(column.data_type, entries.get(rank))
+        };
+        Self::of_zones(column, |rows| {
+            let bounds = ranks.bounds(rows, column.nulls.as_deref());
+            bounds.map_or((ValueRef::Null, ValueRef::Null), |(least, greatest)| {
+                (entry(least), entry(greatest))
+            })
+        })
+    }
+
+    fn of_zones<'a>(
+        column: &Column,
+        bounds: impl Fn(Range<usize>) -> (ValueRef<'a>, ValueRef<'a>),
+    ) -> Vec<Self> {
+        let zone = |start| {
+            let rows = start..column.len().min(start + ZONE_ROWS);
+            let nulls = column.nulls.as_ref().and_then(|nulls| nulls.get(rows.clone()));
+            let null_count = nulls.map_or(0, |nulls| nulls.iter().map(|b| u32::from(*b)).sum());
+            if !rows.is_empty() && u32::try_from(rows.len()) == Ok(null_count) {
+                return Self { least: Value::Null, greatest: Some(Value::Null), null_count };
+            }
+            let (least, greatest) = bounds(rows);
+            Self::between(least, greatest, null_count)
+        };
+        (0..column.len()).step_by(ZONE_ROWS).map(zone).collect()
+    }
+
+    fn between(least: ValueRef<'_>, greatest: ValueRef<'_>, null_count: u32) -> Self {
         let least = shorten_least(least);
         let long = greatest.as_bytes().is_some_and(|b| b.len() > BOUND_BYTES_MAX);
         let greatest = (!long).then(|| greatest.to_owned());
@@ -90,11 +116,11 @@ fn shorten_least(least: ValueRef<'_>) -> Value {
     }
 }
 
-fn value_bounds(column: &Column, start: usize, end: usize) -> (ValueRef<'_>, ValueRef<'_>) {
+fn value_bounds(column: &Column, rows: Range<usize>) -> (ValueRef<'_>, ValueRef<'_>) {
     if let crate::Values::Variable(values) = &column.values {
-        return variable_bounds(column, values, start, end);
+        return variable_bounds(column, values, rows);
     }
-    let mut values = (start..end).map(|i| column.value(i)).filter(|v| !v.is_null());
+    let mut values = rows.map(|i| column.value(i)).filter(|v| !v.is_null());
     let Some(first) = values.next() else { return (ValueRef::Null, ValueRef::Null) };
     values.fold((first, first), |(least, greatest), v| (least.min(v), greatest.max(v)))
 }
@@ -102,11 +128,10 @@ fn value_bounds(column: &Column, start: usize, end: usize) -> (ValueRef<'_>, Val
 /// Bounds of a run of texts or bytes: bytes are compared, and only the two bounds become values.
 fn variable_bounds<'a>(
     column: &'a Column,
-    values: &'a crate::VariableValues,
-    start: usize,
-    end: usize,
+    values: &'a VariableValues,
+    rows: Range<usize>,
 ) -> (ValueRef<'a>, ValueRef<'a>) {
-    let mut rows = (start..end).filter(|i| !column.is_null(*i));
+    let mut rows = rows.filter(|i| !column.is_null(*i));
     let Some(first) = rows.next() else { return (ValueRef::Null, ValueRef::Null) };
     let (mut least, mut greatest) = (first, first);
     let (mut least_bytes, mut greatest_bytes) = (values.get(first), values.get(first));
@@ -121,27 +146,47 @@ fn variable_bounds<'a>(
     (column.value(least), column.value(greatest))
 }
 
-/// Bounds of a run of integers without NULLs, at memory speed.
-fn fixed_bounds(column: &Column, start: usize, end: usize) -> Option<(ValueRef<'_>, ValueRef<'_>)> {
+/// Bounds of a run of numbers, at memory speed; `None` when some is none, or all are NULL.
+fn fixed_bounds(column: &Column, rows: Range<usize>) -> Option<(ValueRef<'_>, ValueRef<'_>)> {
     use crate::Values as V;
+    let nulls = column.nulls.as_ref().and_then(|nulls| nulls.get(rows.clone()));
     if let V::I128(v) = &column.values {
-        let (least, greatest) = least_and_greatest(v.get(start..end)?)?;
+        let (least, greatest) = least_and_greatest(&kept(v.get(rows)?, nulls))?;
         let value = |mantissa| ValueRef::from_mantissa(column.data_type, mantissa);
         return Some((value(least), value(greatest)));
     }
     let bounds = match &column.values {
-        V::I8(v) => signed(v.get(start..end)?),
-        V::I16(v) => signed(v.get(start..end)?),
-        V::I32(v) => signed(v.get(start..end)?),
-        V::I64(v) => signed(v.get(start..end)?),
-        V::U8(v) => unsigned(v.get(start..end)?),
-        V::U16(v) => unsigned(v.get(start..end)?),
-        V::U32(v) => unsigned(v.get(start..end)?),
-        V::U64(v) => unsigned(v.get(start..end)?),
-        V::I128(_) | V::F32(_) | V::F64(_) | V::Variable(_) => None,
+        V::I8(v) => signed(&kept(v.get(rows)?, nulls)),
+        V::I16(v) => signed(&kept(v.get(rows)?, nulls)),
+        V::I32(v) => signed(&kept(v.get(rows)?, nulls)),
+        V::I64(v) => signed(&kept(v.get(rows)?, nulls)),
+        V::U8(v) => unsigned(&kept(v.get(rows)?, nulls)),
+        V::U16(v) => unsigned(&kept(v.get(rows)?, nulls)),
+        V::U32(v) => unsigned(&kept(v.get(rows)?, nulls)),
+        V::U64(v) => unsigned(&kept(v.get(rows)?, nulls)),
+        V::F32(v) => {
+            let (least, greatest) = float_bounds(&kept(v.get(rows)?, nulls))?;
+            return Some((ValueRef::Float32(least), ValueRef::Float32(greatest)));
+        }
+        V::F64(v) => {
+            let (least, greatest) = float_bounds(&kept(v.get(rows)?, nulls))?;
+            return Some((ValueRef::Float(least), ValueRef::Float(greatest)));
+        }
+        V::I128(_) | V::Variable(_) => None,
     }?;
     let value = |bound| ValueRef::from_word(column.data_type, bound);
     Some((value(bounds.0), value(bounds.1)))
+}
+
+/// The values that are not NULL.
+pub(super) fn kept<'a, T: Copy>(values: &'a [T], nulls: Option<&[u8]>) -> Cow<'a, [T]> {
+    match nulls {
+        Some(nulls) if nulls.iter().any(|null| *null != 0) => {
+            let pairs = values.iter().zip(nulls).filter(|(_, null)| **null == 0);
+            pairs.map(|(value, _)| *value).collect()
+        }
+        _ => Cow::Borrowed(values),
+    }
 }
 
 fn signed<T: Copy + Ord + Into<i64>>(values: &[T]) -> Option<(i64, i64)> {
@@ -154,8 +199,14 @@ fn unsigned<T: Copy + Ord + Into<u64>>(values: &[T]) -> Option<(i64, i64)> {
     Some((least.into().cast_signed(), greatest.into().cast_signed()))
 }
 
+/// `None` when some value is no number: it is greater than all that are, and equal to itself.
+fn float_bounds<T: Copy + PartialOrd>(values: &[T]) -> Option<(T, T)> {
+    let is_number = |all: bool, v: &T| all & v.partial_cmp(v).is_some();
+    if values.iter().fold(true, is_number) { least_and_greatest(values) } else { None }
+}
+
 /// The least and the greatest of some values.
-pub(super) fn least_and_greatest<T: Copy + Ord>(values: &[T]) -> Option<(T, T)> {
+pub(super) fn least_and_greatest<T: Copy + PartialOrd>(values: &[T]) -> Option<(T, T)> {
     let first = *values.first()?;
     Some(values.iter().fold((first, first), |(least, greatest), v| {
         (if *v < least { *v } else { least }, if *v > greatest { *v } else { greatest })

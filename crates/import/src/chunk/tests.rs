@@ -111,3 +111,16 @@ fn columns_come_in_the_order_of_the_schema() {
     assert_eq!(batch.columns[0].value(1).to_string(), "y");
     assert_eq!(batch.columns[1].value(1).to_string(), "2");
 }
+
+#[test]
+fn a_column_may_be_empty_in_some_blocks() {
+    let line = |i: usize| format!("{i},,{}\n", if i > 2000 { "x" } else { "" });
+    let text: String = (0..3000).map(line).collect();
+    let parsed = |schema| parse(&layout(schema), Chunk::of(text.as_bytes()), false).rows;
+    let batch = parsed("a i64, b f64, c text").unwrap().batch;
+    assert!((0..3000).all(|i| batch.columns[1].is_null(i)));
+    assert!((0..3000).all(|i| batch.columns[2].is_null(i) == (i <= 2000)));
+    assert_eq!(batch.columns[2].value(2999).to_string(), "x");
+    let error = parsed("a i64, b f64 not null, c text").unwrap_err().to_string();
+    assert!(error.contains("column 2 \"b\": the field is declared not null"), "{error}");
+}

@@ -6,7 +6,7 @@ use super::Names;
 use super::scan::{Object, name, skip_space};
 use crate::dialect::Dialect;
 use crate::splitter::Chunk;
-use crate::tokenizer::{BLOCK_ROWS, Fault, FaultKind, Span, lines_before};
+use crate::tokenizer::{Fault, FaultKind, Span, block_rows, lines_before};
 
 type Result<T> = std::result::Result<T, Fault>;
 
@@ -174,12 +174,13 @@ impl<'a> Tokenizer<'a> {
         self.rows.lines()
     }
 
-    /// Finds the next rows, at most [`BLOCK_ROWS`]: `spans` gets their fields, row by row, an empty
+    /// Finds the next rows, at most [`block_rows`]: `spans` gets their fields, row by row, an empty
     /// one for a field that a row has not. No row at the end. With a fault come the rows before it.
     pub(crate) fn next_block(&mut self, spans: &mut Vec<Span>) -> Result<()> {
         spans.clear();
-        spans.reserve(BLOCK_ROWS * self.columns);
-        for _ in 0..BLOCK_ROWS {
+        let rows = block_rows(self.columns);
+        spans.reserve(rows * self.columns);
+        for _ in 0..rows {
             let Some(found) = self.rows.next_row()? else { break };
             let before = spans.len();
             if let Err(fault) = self.read_row(&found, spans) {
