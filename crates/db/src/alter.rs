@@ -52,7 +52,12 @@ impl Database {
                 false => None,
             };
             if let Some(ticket) = self.alter_unless_changed(name, alterations, tested.as_ref())? {
-                return engine.acknowledge(ticket);
+                engine.acknowledge(ticket)?;
+                let adds_index = |a: &Alteration| matches!(a, Alteration::AddIndex(_));
+                if alterations.iter().any(adds_index) {
+                    engine.build_runs(&self.table(name)?.current().core, &mut |_, _| ())?;
+                }
+                return Ok(());
             }
             // What is not durable yet is not visible yet: test it when it is.
             engine.acknowledge_published()?;
@@ -190,5 +195,6 @@ impl Engine {
         if index_file != 0 {
             self.segment_files.remove_other(&index_path(&self.dir, index_file));
         }
+        self.wake_maintenance();
     }
 }

@@ -5,7 +5,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use esker_format::{Value, ValueRef};
-use esker_table::segment::segment_file_id;
+use esker_table::run::run_of_file;
+use esker_table::segment::{run_file_number, segment_file_id};
 use esker_table::table::describe_key;
 use esker_table::view::{Resolved, Unit, View};
 use esker_table::{Location, Table as TableCore};
@@ -114,6 +115,9 @@ impl Database {
                 || parse_number(name, "checkpoint-") == Some(checkpoint)
                 || parse_number(name, "index-").is_some_and(|number| index_files.contains(&number))
                 || segment_file_id(name).is_some_and(is_segment)
+                || run_file_number(name)
+                    .and_then(run_of_file)
+                    .is_some_and(|(segment, _)| is_segment(segment))
         };
         for name in names.iter().filter(|name| !is_named(name)) {
             let message = "nothing names this file".to_owned();
@@ -128,6 +132,12 @@ fn check_segments(table: &Arc<TableCore>, report: &mut CheckReport) {
         report.bytes += segment.file_bytes();
         if let Err(e) = segment.verify_all() {
             report.add(&table.name(), e.to_string());
+        }
+        let schema = table.schema();
+        for run in segment.runs().iter() {
+            if let Err(e) = run.verify(segment, &schema) {
+                report.add(&table.name(), e.to_string());
+            }
         }
         let dead = (0..segment.row_count()).filter(|row| segment.deleted(*row) != 0).count();
         if dead as u64 > segment.dead_count() {

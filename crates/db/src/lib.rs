@@ -66,7 +66,7 @@ pub use database::Database;
 pub use error::{Error, ErrorKind, Result};
 pub use esker_derive::{FieldType, Record};
 pub use esker_format::json;
-pub use esker_format::schema::{Alteration, Check, DefaultValue};
+pub use esker_format::schema::{Alteration, Check, DefaultValue, NewIndex};
 pub use esker_format::{
     Batch, Column, DataType, Decimal, Field, FieldId, Labels, PrimaryKey, Schema, Value, ValueRef,
 };

@@ -1,11 +1,16 @@
 //! A table's snapshot, as queries read it.
 
+use std::borrow::Cow;
 use std::ops::Range;
+use std::sync::Arc;
 
-use esker_format::{ColumnSlice, Schema};
-use esker_query::{Part, Source, Zone};
+use esker_format::{ColumnSlice, FieldId, Schema};
+use esker_query::{Entries, KeyRange, Part, Source, Zone};
 use esker_table::TableSnapshot;
+use esker_table::run::Run;
+use esker_table::segment::Segment;
 use esker_table::table::SnapshotPart;
+use esker_table::view::Unit;
 
 /// A [`Source`] over a snapshot of a table.
 pub(crate) struct SnapshotSource<'a> {
@@ -14,16 +19,27 @@ pub(crate) struct SnapshotSource<'a> {
 }
 
 /// One part of a snapshot.
-pub(crate) struct SourcePart<'a>(&'a SnapshotPart);
+pub(crate) struct SourcePart<'a> {
+    part: &'a SnapshotPart,
+    runs: Vec<PartRun<'a>>,
+}
+
+/// A run of a part, for the reader's schema.
+struct PartRun<'a> {
+    part: &'a SnapshotPart,
+    segment: &'a Segment,
+    run: Arc<Run>,
+    fields: Vec<(usize, bool)>,
+}
 
 impl<'a> SourcePart<'a> {
     pub fn new(part: &'a SnapshotPart) -> Self {
-        Self(part)
+        Self { part, runs: runs(part) }
     }
 
     /// The row ids of some rows.
     pub fn row_ids(&self, rows: Range<usize>) -> esker_query::Result<Vec<u64>> {
-        let unit = self.0.unit();
+        let unit = self.part.unit();
         rows.map(|row| unit.row_id(row).map_err(|e| query_error(&e))).collect()
     }
 }
@@ -51,28 +67,92 @@ impl Source for SnapshotSource<'_> {
 
 impl Part for SourcePart<'_> {
     fn row_count(&self) -> usize {
-        self.0.row_count()
+        self.part.row_count()
     }
 
     fn visible_count(&self) -> Option<usize> {
-        self.0.known_count()
+        self.part.known_count()
     }
 
     fn batch_end(&self, start: usize, rows_max: usize) -> usize {
-        self.0.batch_end(start, rows_max)
+        self.part.batch_end(start, rows_max)
     }
 
     fn column(&self, position: usize, rows: Range<usize>) -> esker_query::Result<ColumnSlice<'_>> {
-        self.0.column(position, rows).map_err(|e| query_error(&e))
+        self.part.column(position, rows).map_err(|e| query_error(&e))
     }
 
     fn visible(&self, rows: Range<usize>) -> Option<Vec<u64>> {
-        self.0.visible(rows)
+        self.part.visible(rows)
     }
 
     fn zone(&self, position: usize, zone: usize) -> Option<Zone<'_>> {
-        let (least, greatest, null_count) = self.0.zone(position, zone)?;
+        let (least, greatest, null_count) = self.part.zone(position, zone)?;
         Some(Zone { least, greatest, null_count })
+    }
+
+    fn run_count(&self) -> usize {
+        self.runs.len()
+    }
+
+    fn run(&self, index: usize) -> Option<&dyn esker_query::Run> {
+        self.runs.get(index).map(|run| run as &dyn esker_query::Run)
+    }
+}
+
+/// The runs of a part whose indexes the reader's schema has.
+fn runs(part: &SnapshotPart) -> Vec<PartRun<'_>> {
+    let schema = part.schema();
+    let Unit::Segment(segment) = part.unit() else { return Vec::new() };
+    if schema.indexes().is_empty() {
+        return Vec::new();
+    }
+    let position = |field: FieldId| schema.fields().iter().position(|f| f.id == field);
+    let of = |run: &Arc<Run>| {
+        let index = run.index();
+        schema.indexes().iter().find(|known| known.id == index.id)?;
+        let fields = index.fields.iter().map(|f| Some((position(f.field)?, f.descending)));
+        let (run, fields) = (Arc::clone(run), fields.collect::<Option<_>>()?);
+        Some(PartRun { part, segment, run, fields })
+    };
+    segment.runs().iter().filter_map(of).collect()
+}
+
+impl esker_query::Run for PartRun<'_> {
+    fn name(&self) -> &str {
+        &self.run.index().name
+    }
+
+    fn fields(&self) -> &[(usize, bool)] {
+        &self.fields
+    }
+
+    fn len(&self) -> usize {
+        self.run.len()
+    }
+
+    fn is_sorted_exactly(&self) -> bool {
+        true
+    }
+
+    fn find(
+        &self,
+        within: Range<usize>,
+        field: usize,
+        range: &KeyRange<'_>,
+    ) -> esker_query::Result<Entries> {
+        let schema = self.part.schema();
+        let found = self.run.find(self.segment, schema, within, field, range);
+        found.map(|range| Entries { range, exact: true }).map_err(|e| query_error(&e))
+    }
+
+    fn rows(&self, entries: Range<usize>) -> esker_query::Result<Cow<'_, [u32]>> {
+        self.run.rows(entries).map_err(|e| query_error(&e))
+    }
+
+    fn count_visible(&self, entries: Range<usize>) -> esker_query::Result<usize> {
+        let count = self.run.count_visible(self.segment, entries, self.part.at());
+        count.map_err(|e| query_error(&e))
     }
 }
 

@@ -365,6 +365,32 @@ fn a_truncated_table_is_empty_for_newer_readers_only() {
     assert!(!dir.files().iter().any(|name| name.contains("segment")), "{:?}", dir.files());
 }
 
+/// They stayed until the next table was created, renamed or dropped.
+#[test]
+fn files_of_tables_that_are_gone_go_when_nobody_reads_them() {
+    let dir = Directory::new("alter-gone");
+    let db = table(&dir);
+    db.create_table("other", schema()).unwrap();
+    let segments = || dir.files().iter().filter(|name| name.starts_with("segment")).count();
+    assert!(segments() > 0);
+    let before = db.snapshot().unwrap();
+    db.truncate_table("t").unwrap();
+    db.wait_idle().unwrap();
+    assert_eq!(before.table("t").unwrap().count().unwrap(), 10);
+    assert!(segments() > 0);
+    drop(before);
+    db.wait_idle().unwrap();
+    assert_eq!(segments(), 0);
+    for id in 0..8 {
+        db.table("t").unwrap().insert(&row(id)).unwrap();
+    }
+    db.wait_idle().unwrap();
+    assert!(segments() > 0);
+    db.drop_table("t").unwrap();
+    db.wait_idle().unwrap();
+    assert_eq!(segments(), 0);
+}
+
 #[test]
 fn a_renamed_table_has_its_old_name_for_older_readers_only() {
     let dir = Directory::new("alter-rename");

@@ -5,12 +5,27 @@
 //! float's key is its bits, flipped so that they sort as the floats do; `-0.0` has the key of `0.0`
 //! and every NaN the greatest.
 
+use std::ops::Bound;
+
 use crate::calendar::DAY_US;
 use crate::decimal::limit;
 use crate::{DataType, Decimal, ValueRef};
 
 /// A key. Wide enough for `i64`, `u64` and the mantissas of decimals.
 pub type Key = i128;
+
+/// A range of values of one field.
+#[derive(Clone, Copy, Debug)]
+pub enum KeyRange<'a> {
+    /// NULL.
+    Null,
+    /// Any value but NULL.
+    NotNull,
+    /// A type of fixed width: keys of this range, ends included.
+    Keys(Key, Key),
+    /// A type of variable length: bytes between these ends.
+    Bytes(Bound<&'a [u8]>, Bound<&'a [u8]>),
+}
 
 /// The least and the greatest key of a type.
 #[must_use]

@@ -4,9 +4,9 @@
 //! file.
 
 use std::borrow::Cow;
-use std::ops::{Bound, Range};
+use std::ops::Range;
 
-use esker_format::order_key::Key;
+pub use esker_format::order_key::KeyRange;
 use esker_format::{ColumnSlice, Schema, ValueRef};
 
 use crate::Result;
@@ -111,19 +111,6 @@ pub trait Run: Sync {
     /// # Errors
     /// As for [`Run::find`].
     fn count_visible(&self, entries: Range<usize>) -> Result<usize>;
-}
-
-/// A range of values of one field.
-#[derive(Clone, Copy, Debug)]
-pub enum KeyRange<'a> {
-    /// NULL.
-    Null,
-    /// Any value but NULL.
-    NotNull,
-    /// A type of fixed width: keys of this range, ends included.
-    Keys(Key, Key),
-    /// A type of variable length: bytes between these ends.
-    Bytes(Bound<&'a [u8]>, Bound<&'a [u8]>),
 }
 
 /// What was found in a run.

@@ -8,6 +8,7 @@
 //! | [`table`] | what readers share, and the writer |
 //! | [`group`] | the mutable end: append-only columns |
 //! | [`segment`] | immutable files of columns |
+//! | [`run`] | the rows of a segment in the order of an index |
 //! | [`view`] | the units of a table at one moment |
 //! | [`rewrite`] | sealing and merging |
 //! | [`location`], [`hash`] | where a version stands; how keys are hashed |
@@ -19,6 +20,7 @@ pub mod group;
 pub mod hash;
 pub mod location;
 pub mod rewrite;
+pub mod run;
 pub mod segment;
 pub mod table;
 pub mod view;

@@ -32,13 +32,25 @@ impl NameHistory {
         past.map_or(&self.newest, |(_, names)| names)
     }
 
+    /// True when readers before some commit may see other tables.
+    pub fn has_past(&self) -> bool {
+        !self.past.is_empty()
+    }
+
+    /// The same without what only readers before `oldest` see; `None` when there is nothing of
+    /// that kind.
+    pub fn settled(&self, oldest: u64) -> Option<Self> {
+        let still = |(until, _): &&(u64, Arc<Names>)| *until > oldest;
+        let past: Vec<_> = self.past.iter().filter(still).cloned().collect();
+        (past.len() < self.past.len()).then(|| Self { newest: Arc::clone(&self.newest), past })
+    }
+
     /// The tables once `commit` has changed them. What only readers before `oldest` see is
     /// forgotten.
     pub fn changed(&self, commit: u64, oldest: u64, change: impl FnOnce(&mut Names)) -> Self {
         let mut names = (*self.newest).clone();
         change(&mut names);
-        let mut past: Vec<_> =
-            self.past.iter().filter(|(until, _)| *until > oldest).cloned().collect();
+        let mut past = self.settled(oldest).map_or_else(|| self.past.clone(), |kept| kept.past);
         past.push((commit, Arc::clone(&self.newest)));
         Self { newest: Arc::new(names), past }
     }

@@ -6,7 +6,8 @@
 //! 1. forget retired units that no snapshot needs;
 //! 2. seal frozen groups, oldest first;
 //! 3. make a checkpoint, when the log is too long;
-//! 4. merge segments that are a twentieth dead, or too many.
+//! 4. merge segments that are a twentieth dead, or too many;
+//! 5. build the runs of indexes that are missing.
 //!
 //! A job that fails is tried again a second later; what it wrote is named by no catalogue. A merge
 //! that fails is tried again later each time, and does not hold back those of other tables.
@@ -16,6 +17,7 @@ mod compact;
 mod flusher;
 mod index_file;
 mod merge;
+mod runs;
 mod seal;
 mod sink;
 
@@ -33,6 +35,7 @@ use crate::{Error, Result};
 pub(crate) use checkpoint::{PinnedState, checkpoint_path, index_path, parse_number};
 pub use compact::CompactReport;
 pub(crate) use index_file::IndexFile;
+
 pub(crate) use seal::frozen_groups;
 pub(crate) use sink::FileSink;
 
@@ -133,7 +136,7 @@ impl Engine {
             self.make_checkpoint()?;
             return Ok(true);
         }
-        if self.merge_one(patient)? {
+        if self.merge_one(patient)? || self.build_one_run()? {
             return Ok(true);
         }
         // Opening would have to read the keys of many rows.
@@ -196,13 +199,18 @@ impl Engine {
         for entry in catalogue.tables.values() {
             entry.writer.table().settle(oldest);
         }
+        // The files of dropped tables go with the last that knows of them.
+        if let Some(names) = self.names.load().settled(oldest) {
+            self.names.store(Arc::new(names));
+        }
         !done.is_empty()
     }
 
     /// A snapshot ended: retired units may be free to go, and dead rows that it saw.
     pub(crate) fn wake_for_reclaim(&self) {
         let state = self.maintenance_state();
-        if !state.reclaim.is_empty() || !state.judged.is_empty() {
+        let has_past = self.names.load().has_past();
+        if has_past || !state.reclaim.is_empty() || !state.judged.is_empty() {
             drop(state);
             self.wake_maintenance();
         }

@@ -10,6 +10,7 @@
 mod create;
 mod index;
 mod replay;
+mod runs;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,7 +22,7 @@ use esker_format::checkpoint::Checkpoint;
 use esker_format::edit::Edit;
 use esker_log::sabotage::planted;
 use esker_log::{Log, LogFiles, Scan};
-use esker_table::segment::SegmentFiles;
+use esker_table::segment::{SegmentFiles, run_file_number};
 use esker_vfs::sync::{ArcSwap, AtomicBool, AtomicU64, Mutex};
 use esker_vfs::{Environment, Event, FileLock, LockMode, OpenMode};
 
@@ -296,6 +297,7 @@ fn recover(
     let files = options.segment_files(&environment, dir, checkpoint.database);
     let mut recovered = replay::replay(&environment, files, arena, checkpoint, &scan)?;
     recovered.catalogue.checkpoint_number = last_number;
+    runs::attach(&environment, dir, &recovered)?;
     let last = scan.last_commit();
     let watermarks = Arc::new(Watermarks::new(last));
     let journal = if options.read_only {
@@ -329,13 +331,15 @@ fn remove_leftovers(
     checkpoint: u64,
     recovered: &Recovered,
 ) -> Result<()> {
+    let runs = runs::files(recovered);
     for name in environment.files.list(dir)? {
+        let stale_run = run_file_number(&name).is_some() && !runs.contains(&name);
         let stale_checkpoint = parse_number(&name, "checkpoint-").is_some_and(|n| n != checkpoint);
         let stale_segment = esker_table::segment::segment_file_id(&name)
             .is_some_and(|id| !recovered.segment_files.contains(&id));
         let stale_index = parse_number(&name, "index-")
             .is_some_and(|n| recovered.catalogue.tables.values().all(|t| t.index_file != n));
-        if stale_checkpoint || stale_segment || stale_index {
+        if stale_checkpoint || stale_segment || stale_index || stale_run {
             environment.files.remove(&dir.join(&name))?;
         }
     }

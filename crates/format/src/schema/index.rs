@@ -16,6 +16,9 @@ pub const INDEXES_MAX: usize = 256;
 /// The most fields of an index.
 pub const INDEX_FIELDS_MAX: usize = 16;
 
+/// The greatest number of an index: a table may have had so many, the dropped ones included.
+pub const INDEX_IDS_MAX: u32 = (1 << 15) - 1;
+
 /// The number of an index within its table; never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct IndexId(pub u32);
@@ -115,7 +118,12 @@ impl Schema {
             fields.push(IndexField { field: field.id, descending: *descending });
         }
         let id = IndexId(self.next_index);
-        self.next_index = self.next_index.saturating_add(1);
+        if self.next_index > INDEX_IDS_MAX {
+            let message =
+                format!("a table has had at most {INDEX_IDS_MAX} indexes, dropped ones too");
+            return Err(Error::invalid(message));
+        }
+        self.next_index += 1;
         self.indexes.push(Index { id, name: new.name.clone(), fields });
         Ok(())
     }
@@ -162,7 +170,7 @@ impl Schema {
                 }
                 refuse_unordered(name, found)?;
             }
-            if index.id.0 >= self.next_index {
+            if index.id.0 >= self.next_index || index.id.0 > INDEX_IDS_MAX {
                 let (id, next) = (index.id.0, self.next_index);
                 return Err(Error::invalid(format!("index number {id}, the next is {next}")));
             }

@@ -11,7 +11,9 @@ use crate::{DataType, Error, Result};
 pub use alteration::Alteration;
 pub use builder::SchemaBuilder;
 pub use field::{DefaultValue, Field};
-pub use index::{INDEX_FIELDS_MAX, INDEXES_MAX, Index, IndexField, IndexId, NewIndex};
+pub use index::{
+    INDEX_FIELDS_MAX, INDEX_IDS_MAX, INDEXES_MAX, Index, IndexField, IndexId, NewIndex,
+};
 
 /// The number of a table within its database; never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

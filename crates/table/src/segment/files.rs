@@ -91,6 +91,18 @@ impl SegmentFiles {
         })
     }
 
+    /// The length of a file that may be there.
+    ///
+    /// # Errors
+    /// What the machine says.
+    pub fn length(&self, id: u64) -> Result<Option<u64>> {
+        match self.environment.files.open(&self.path(id), OpenMode::Read) {
+            Ok(file) => Ok(Some(file.len()?)),
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(e.into()),
+        }
+    }
+
     /// Removes the file of a segment that nothing names. One that stays behind goes at the next
     /// open.
     pub fn remove(&self, id: u64) {

@@ -9,14 +9,32 @@ mod writer;
 
 use std::path::{Path, PathBuf};
 
+use esker_format::schema::{INDEX_IDS_MAX, IndexId};
+
+use crate::run::{run_file_id, run_of_file};
 pub use files::SegmentFiles;
 pub use reader::{Created, Segment};
 pub use writer::{SegmentSpec, SegmentWriter, SinkTarget};
 
-/// The file name of a segment.
+/// The file name of a segment, or of a run of one.
 #[must_use]
 pub fn segment_file_name(id: u64) -> String {
-    format!("segment-{id:016x}")
+    match run_of_file(id) {
+        None => format!("segment-{id:016x}"),
+        Some((segment, index)) => format!("run-{segment:016x}-{:04x}", index.0),
+    }
+}
+
+/// The number of a run's file, from its name.
+#[must_use]
+pub fn run_file_number(name: &str) -> Option<u64> {
+    let (segment, index) = name.strip_prefix("run-")?.split_once('-')?;
+    let number = |digits: &str, len: usize| {
+        (digits.len() == len).then(|| u64::from_str_radix(digits, 16).ok()).flatten()
+    };
+    let index = u32::try_from(number(index, 4)?).ok().filter(|index| *index <= INDEX_IDS_MAX)?;
+    let segment = number(segment, 16).filter(|segment| *segment < 1 << 40)?;
+    Some(run_file_id(segment, IndexId(index)))
 }
 
 /// The number in a segment's file name.

@@ -6,18 +6,21 @@ use std::sync::{Arc, OnceLock};
 
 use esker_arena::{Arena, Category, SparseWords};
 use esker_format::checksum::checksum;
+use esker_format::edit::SegmentEntry;
+use esker_format::schema::{Index, IndexId};
 use esker_format::segment::{
     BLOCK_BYTES, ColumnLayout, Encoding, Extent, Footer, RowIds, TRAILER_BYTES, Trailer, ZONE_ROWS,
 };
 use esker_format::{Codes, ColumnSlice, Data, Dictionary, Field, Validity, Value, ValueRef};
 use esker_vfs::Mapping;
-use esker_vfs::sync::{ArcSwapOption, AtomicBool, AtomicU64};
+use esker_vfs::sync::{ArcSwap, ArcSwapOption, AtomicBool, AtomicU64};
 
 use super::blocks::{Blocks, FOOTER_BLOCK, TRAILER_BLOCK, block_place};
 use super::files::SegmentFiles;
 use crate::column_map::{ColumnMap, initial_column, is_readable_as};
 use crate::location::{Location, row_word};
-use crate::{Error, Result};
+use crate::run::{Run, run_file_id};
+use crate::{Error, ErrorKind, Result};
 
 /// When the rows of a segment were created, while some snapshot may be older than that.
 pub enum Created {
@@ -42,6 +45,8 @@ pub struct Segment {
     dead: AtomicU64,
     created: ArcSwapOption<Created>,
     doomed: AtomicBool,
+    /// Its rows in the order of indexes, as far as they are built.
+    runs: ArcSwap<Vec<Arc<Run>>>,
     /// Bytes of each column when it is not encoded, once somebody has asked.
     decoded: OnceLock<Vec<u64>>,
 }
@@ -53,7 +58,7 @@ impl Segment {
     /// `Corrupt` naming the file, or what the machine says.
     pub fn open(
         files: &Arc<SegmentFiles>,
-        entry: &esker_format::edit::SegmentEntry,
+        entry: &SegmentEntry,
         arena: &Arc<Arena>,
     ) -> Result<Self> {
         let path = files.path(entry.id);
@@ -131,6 +136,7 @@ impl Segment {
             dead: AtomicU64::new(0),
             created: ArcSwapOption::empty(),
             doomed: AtomicBool::new(false),
+            runs: ArcSwap::default(),
             decoded: OnceLock::new(),
         })
     }
@@ -183,8 +189,8 @@ impl Segment {
 
     /// Its entry in the catalogue.
     #[must_use]
-    pub fn entry(&self) -> esker_format::edit::SegmentEntry {
-        esker_format::edit::SegmentEntry {
+    pub fn entry(&self) -> SegmentEntry {
+        SegmentEntry {
             id: self.id,
             rows: self.footer.rows,
             file_bytes: self.file_bytes,
@@ -275,7 +281,56 @@ impl Segment {
 
     /// Removes the file when the last user of this segment is gone.
     pub fn doom(&self) {
-        self.doomed.store(true, Ordering::Relaxed);
+        self.doomed.store(true, Ordering::SeqCst);
+        self.runs.load().iter().for_each(|run| run.entries().doom());
+    }
+
+    /// Its rows in the order of indexes, as far as they are built.
+    #[must_use]
+    pub fn runs(&self) -> Arc<Vec<Arc<Run>>> {
+        self.runs.load_full()
+    }
+
+    /// Adds a run; readers that begin later use it. Whoever adds and removes runs is one at a time.
+    pub fn add_run(&self, run: Arc<Run>) {
+        let mut runs = (*self.runs()).clone();
+        runs.push(Arc::clone(&run));
+        self.runs.store(Arc::new(runs));
+        if self.doomed.load(Ordering::SeqCst) {
+            run.entries().doom();
+        }
+    }
+
+    /// Forgets the runs of indexes that are gone, and their files.
+    pub fn retain_runs(&self, is_wanted: impl Fn(IndexId) -> bool) {
+        let (kept, gone): (Vec<_>, Vec<_>) =
+            self.runs().iter().cloned().partition(|run| is_wanted(run.index().id));
+        if !gone.is_empty() {
+            gone.iter().for_each(|run| run.entries().doom());
+            self.runs.store(Arc::new(kept));
+        }
+    }
+
+    /// Opens the run of an index that an earlier opening has built; `None` when there is none that
+    /// is whole, since it can be built again.
+    ///
+    /// # Errors
+    /// What the machine says.
+    pub fn open_run(
+        &self,
+        files: &Arc<SegmentFiles>,
+        index: &Index,
+        arena: &Arc<Arena>,
+    ) -> Result<Option<Run>> {
+        let id = run_file_id(self.id, index.id);
+        let Some(file_bytes) = files.length(id)? else { return Ok(None) };
+        let entry = SegmentEntry { id, rows: self.footer.rows, file_bytes, holds_through: 0 };
+        let run = Self::open(files, &entry, arena);
+        match run.and_then(|entries| Run::new(index.clone(), entries, self.row_count())) {
+            Ok(run) => Ok(Some(run)),
+            Err(e) if e.kind() == ErrorKind::Corrupt => Ok(None),
+            Err(e) => Err(e),
+        }
     }
 
     /// Takes the pages of the file out of memory; they come back at the next touch.

@@ -109,6 +109,18 @@ impl SnapshotPart {
         &self.unit
     }
 
+    /// The commit that it is read at.
+    #[must_use]
+    pub fn at(&self) -> u64 {
+        self.at
+    }
+
+    /// The schema that it is read by.
+    #[must_use]
+    pub fn schema(&self) -> &Arc<Schema> {
+        &self.schema
+    }
+
     /// How many rows are visible, when no row has to be looked at.
     #[must_use]
     pub fn known_count(&self) -> Option<usize> {

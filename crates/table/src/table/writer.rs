@@ -325,6 +325,8 @@ impl TableWriter {
             self.freeze();
         }
         let mut view = (*self.table.view()).clone();
+        let is_wanted = |id| schema.indexes().iter().any(|index| index.id == id);
+        view.segments().for_each(|segment| segment.retain_runs(is_wanted));
         view.alter(schema, commit);
         self.table.set_view(view);
     }

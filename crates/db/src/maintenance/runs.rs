@@ -1,0 +1,131 @@
+//! Building the sorted runs that are missing: after a seal, a merge or a load, when an index is
+//! created, and when a crash came before a run was whole.
+//!
+//! Runs are derived (see `esker_table::run`), so nothing is logged. A run is written, synced, and
+//! its directory synced, before a reader uses it: else it would be built once more after a crash,
+//! no worse. Readers scan the segments that have no run yet.
+
+use std::sync::Arc;
+
+use esker_format::schema::Index;
+use esker_format::{Schema, TableId};
+use esker_table::Table as TableCore;
+use esker_table::run::{Run, RunSource, write_run};
+use esker_table::segment::Segment;
+
+use super::FileSink;
+use crate::Result;
+use crate::engine::Engine;
+
+/// A run that a segment should have.
+struct Missing {
+    table: Arc<TableCore>,
+    schema: Arc<Schema>,
+    segment: Arc<Segment>,
+    index: Index,
+}
+
+/// How many runs there are, and how many there should be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RunCounts {
+    /// Segments that have theirs.
+    pub built: usize,
+    /// Segments.
+    pub of: usize,
+}
+
+impl Engine {
+    /// Builds a run that is missing in some table. False when none is.
+    pub(super) fn build_one_run(self: &Arc<Self>) -> Result<bool> {
+        let tables: Vec<Arc<TableCore>> = {
+            let catalogue = self.lock();
+            catalogue.tables.values().map(|entry| Arc::clone(entry.writer.table())).collect()
+        };
+        let Some(missing) = tables.iter().find_map(first_missing) else { return Ok(false) };
+        self.build_run(&missing)?;
+        Ok(true)
+    }
+
+    /// Builds all runs that a table's segments should have and do not; `progress` is told how many
+    /// runs there are, and how many there should be.
+    pub(crate) fn build_runs(
+        self: &Arc<Self>,
+        table: &Arc<TableCore>,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<()> {
+        loop {
+            let schema = table.schema();
+            let counts = schema.indexes().iter().map(|index| count_runs(table, index));
+            let (built, of) = counts.fold((0, 0), |(b, o), c| (b + c.built, o + c.of));
+            progress(built as u64, of as u64);
+            let missing = || first_missing(table);
+            let done = self.exclusively(|engine| match missing() {
+                None => Ok(true),
+                Some(missing) => engine.build_run(&missing).map(|()| false),
+            })?;
+            if done {
+                return Ok(());
+            }
+        }
+    }
+
+    fn build_run(self: &Arc<Self>, missing: &Missing) -> Result<()> {
+        let Missing { table, schema, segment, index } = missing;
+        let mut sink = FileSink::new(self).with_share(self.options.merge_share_percent);
+        let run =
+            self.write_run(table.id(), schema, index, (segment.id(), &**segment), &mut sink)?;
+        self.sync_segment_dir()?;
+        sink.keep();
+        self.environment.tasks.pause();
+        let _catalogue = self.lock();
+        if table.schema().indexes().iter().any(|there| there.id == index.id) {
+            segment.add_run(Arc::new(run));
+        } else {
+            run.entries().doom();
+        }
+        Ok(())
+    }
+
+    /// Writes the run of an index for a segment whose values `source` has.
+    pub(crate) fn write_run(
+        &self,
+        table: TableId,
+        schema: &Schema,
+        index: &Index,
+        (segment, source): (u64, &dyn RunSource),
+        sink: &mut FileSink<'_>,
+    ) -> Result<Run> {
+        let place = (self.database, table, segment);
+        Ok(write_run(place, schema, index, source, sink)?)
+    }
+}
+
+/// How many segments of a table have a run of an index.
+pub(crate) fn count_runs(table: &TableCore, index: &Index) -> RunCounts {
+    let view = table.view();
+    let mut counts = RunCounts::default();
+    for segment in view.segments().filter(|segment| !segment.is_loading()) {
+        counts.of += 1;
+        counts.built += usize::from(has_run(segment, index));
+    }
+    counts
+}
+
+fn has_run(segment: &Segment, index: &Index) -> bool {
+    segment.runs().iter().any(|run| run.index().id == index.id)
+}
+
+fn first_missing(table: &Arc<TableCore>) -> Option<Missing> {
+    let view = table.view();
+    let schema = Arc::clone(&view.schema);
+    for segment in view.segments().filter(|segment| !segment.is_loading()) {
+        for index in schema.indexes() {
+            if !has_run(segment, index) {
+                let (table, segment) = (Arc::clone(table), Arc::clone(segment));
+                let (schema, index) = (Arc::clone(&schema), index.clone());
+                return Some(Missing { table, schema, segment, index });
+            }
+        }
+    }
+    None
+}

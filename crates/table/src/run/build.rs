@@ -1,0 +1,77 @@
+//! Writing the run of an index for one segment.
+
+use esker_format::edit::SegmentEntry;
+use esker_format::schema::Index;
+use esker_format::segment::encode_column;
+use esker_format::{Column, ColumnSlice, DataType, Field, Schema, TableId};
+
+use super::sort::sorted_rows;
+use super::{ROW_FIELD, Run, cut, run_file_id};
+use crate::Result;
+use crate::rewrite::SegmentSink;
+use crate::segment::{Segment, SegmentSpec, SegmentWriter};
+
+/// Where the values of a segment come from.
+pub trait RunSource {
+    /// How many rows there are.
+    fn row_count(&self) -> usize;
+
+    /// The whole column of a field.
+    ///
+    /// # Errors
+    /// `Corrupt` when a block does not fit its checksum.
+    fn column<'a>(&'a self, field: &'a Field) -> Result<ColumnSlice<'a>>;
+}
+
+impl RunSource for Segment {
+    fn row_count(&self) -> usize {
+        Self::row_count(self)
+    }
+
+    fn column<'a>(&'a self, field: &'a Field) -> Result<ColumnSlice<'a>> {
+        Self::column(self, field, 0..Self::row_count(self))
+    }
+}
+
+/// Sorts the rows of segment `segment` by an index and writes the run. The sink syncs it; its name
+/// is durable once the directory is.
+///
+/// # Errors
+/// What the machine says, or `Corrupt` when a block of the source does not fit its checksum.
+pub fn write_run(
+    (database, table, segment): (u128, TableId, u64),
+    schema: &Schema,
+    index: &Index,
+    source: &dyn RunSource,
+    sink: &mut dyn SegmentSink,
+) -> Result<Run> {
+    let rows = source.row_count();
+    let mut columns = Vec::new();
+    for part in &index.fields {
+        if let Some(field) = schema.field_of(part.field) {
+            columns.push((field, source.column(field)?, part.descending));
+        }
+    }
+    let by: Vec<(ColumnSlice<'_>, bool)> = columns.iter().map(|(_, c, d)| (*c, *d)).collect();
+    let order = sorted_rows(rows, &by);
+    let id = run_file_id(segment, index.id);
+    let count = u32::try_from(rows).unwrap_or(u32::MAX);
+    let schema_version = schema.version();
+    let spec = SegmentSpec { database, table, segment: id, schema_version, rows: count };
+    let mut writer = SegmentWriter::new(spec, sink.create(id)?)?;
+    for (field, values, _) in &columns {
+        let mut column = Column::empty(field.data_type);
+        for row in &order {
+            column.push(cut(values.value(*row as usize)))?;
+        }
+        writer.column(&encode_column(field.id, &column))?;
+        sink.pause();
+    }
+    let mut column = Column::empty(DataType::U32);
+    column.values = esker_format::Values::U32(order);
+    writer.column(&encode_column(ROW_FIELD, &column))?;
+    let numbers: Vec<u64> = (0..u64::from(count)).collect();
+    let (file_bytes, target) = writer.finish(&numbers, None)?;
+    let entry = SegmentEntry { id, rows: count, file_bytes, holds_through: 0 };
+    Run::new(index.clone(), sink.finish(entry, target)?, rows)
+}

@@ -1,0 +1,53 @@
+//! The entries of a run whose rows are dead, so that a count need not look at every row.
+
+use std::ops::Range;
+
+use super::Run;
+use crate::Result;
+use crate::segment::Segment;
+
+/// Ranges of at most one entry in this many are counted row by row instead.
+pub(super) const TEST_SHARE: usize = 64;
+
+/// Dead entries in the order of the run, as of some number of deaths.
+pub(super) struct DeadEntries {
+    /// How many rows had died.
+    deaths: u64,
+    /// The newest commit among those that killed them.
+    newest: u64,
+    entries: Vec<u32>,
+    commits: Vec<u64>,
+}
+
+impl DeadEntries {
+    pub fn of(run: &Run, owner: &Segment) -> Result<Self> {
+        // Rows that die while this looks make the number larger: then it is done again.
+        let deaths = owner.dead_count();
+        let mut dead = Self { deaths, newest: 0, entries: Vec::new(), commits: Vec::new() };
+        for (entry, row) in (0u32..).zip(run.rows(0..run.len())?.iter()) {
+            let commit = owner.deleted(*row as usize);
+            if commit != 0 {
+                dead.newest = dead.newest.max(commit);
+                dead.entries.push(entry);
+                dead.commits.push(commit);
+            }
+        }
+        Ok(dead)
+    }
+
+    /// True when no row has died since.
+    pub fn is_of(&self, owner: &Segment) -> bool {
+        self.deaths == owner.dead_count()
+    }
+
+    /// How many of some entries are dead for a reader at commit `at`.
+    pub fn count(&self, entries: Range<usize>, at: u64) -> usize {
+        let start = self.entries.partition_point(|e| (*e as usize) < entries.start);
+        let end = self.entries.partition_point(|e| (*e as usize) < entries.end);
+        if self.newest <= at {
+            return end - start;
+        }
+        let commits = self.commits.get(start..end).unwrap_or_default();
+        commits.iter().filter(|commit| **commit <= at).count()
+    }
+}

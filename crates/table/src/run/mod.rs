@@ -1,0 +1,351 @@
+//! Sorted runs: the rows of one segment in the order of an index.
+//!
+//! A run is a small table beside its segment, stored as a segment of its own: the values of the
+//! index's fields in their order, and the row each is of. There is no tree; a look-up is a binary
+//! search, a range two.
+//!
+//! ```text
+//! segment-…2a      row   0  1  2  3  4          run-…2a-0001   entry  0  1  2  3  4
+//!                  age  31 27  -  27 40                        age   27 27 31 40  -
+//!                                                              row    1  3  0  4  2
+//! ```
+//!
+//! Invariants
+//! 1. Entries are sorted by the fields, each ascending or descending, NULL last; ties by row.
+//! 2. Every row of the segment has one entry, the dead and the invisible included.
+//! 3. A run is *derived*: segment and schema say what must be in it, so no catalogue names it and
+//!    no frame tells of it. One that is missing, or cut short by a crash, is built again, and
+//!    until then readers scan. It is bound to its segment, which never changes, and to the number
+//!    of its index, which is never used again, by its name and by its checksums.
+//!
+//! Long values are stored cut ([`KEY_BYTES_MAX`]); where that leaves a question open the segment's
+//! own value answers it.
+
+mod build;
+mod dead;
+mod sort;
+#[cfg(test)]
+mod tests;
+
+use std::cmp::Ordering;
+use std::ops::{Bound, Range};
+use std::sync::{Arc, PoisonError};
+
+use esker_format::order_key::{Key, KeyRange, key};
+use esker_format::schema::{INDEX_IDS_MAX, Index, IndexId};
+use esker_format::{Data, DataType, Field, FieldId, Schema, Value, ValueRef};
+use esker_vfs::sync::Mutex;
+
+use crate::segment::Segment;
+use crate::{Error, Result};
+pub use build::{RunSource, write_run};
+use dead::DeadEntries;
+
+/// The longest stored value of a text or byte string, in bytes; what is longer is cut.
+pub const KEY_BYTES_MAX: usize = 64;
+
+/// The field number under which a run stores rows.
+const ROW_FIELD: FieldId = FieldId(u16::MAX);
+
+/// The bit that tells the file number of a run from that of a segment.
+const RUN_TAG: u64 = 1 << 55;
+const INDEX_SHIFT: u32 = 40;
+
+/// The number of a run's file.
+#[must_use]
+pub fn run_file_id(segment: u64, index: IndexId) -> u64 {
+    debug_assert!(index.0 <= INDEX_IDS_MAX, "index number {} does not fit 15 bits", index.0);
+    RUN_TAG | u64::from(index.0) << INDEX_SHIFT | segment
+}
+
+/// The segment and the index of a run, by the number of its file; `None` for a segment's.
+#[must_use]
+pub fn run_of_file(id: u64) -> Option<(u64, IndexId)> {
+    let index = u32::try_from((id & (RUN_TAG - 1)) >> INDEX_SHIFT).ok()?;
+    (id & RUN_TAG != 0).then_some((id & ((1 << INDEX_SHIFT) - 1), IndexId(index)))
+}
+
+/// The rows of one segment in the order of one index.
+pub struct Run {
+    index: Index,
+    entries: Segment,
+    row_field: Field,
+    dead: Mutex<Option<Arc<DeadEntries>>>,
+}
+
+impl Run {
+    /// A run over what [`write_run`] wrote.
+    ///
+    /// # Errors
+    /// `Corrupt` when it has other entries than `rows` rows need.
+    pub fn new(index: Index, entries: Segment, rows: usize) -> Result<Self> {
+        if entries.row_count() != rows {
+            let (id, found) = (index.id.0, entries.row_count());
+            let message = format!("run of index {id}: {found} entries for {rows} rows");
+            return Err(Error::corrupt(message));
+        }
+        let row_field = Field::new(ROW_FIELD, "row".to_owned(), DataType::U32, false);
+        Ok(Self { index, entries, row_field, dead: Mutex::new(None) })
+    }
+
+    /// The index.
+    #[must_use]
+    pub fn index(&self) -> &Index {
+        &self.index
+    }
+
+    /// What it is stored as.
+    #[must_use]
+    pub fn entries(&self) -> &Segment {
+        &self.entries
+    }
+
+    /// How many entries there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries.row_count()
+    }
+
+    /// True when there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The rows of some entries.
+    ///
+    /// # Errors
+    /// `Corrupt` when a block does not fit its checksum; likewise below.
+    pub fn rows(&self, entries: Range<usize>) -> Result<std::borrow::Cow<'_, [u32]>> {
+        let column = self.entries.column(&self.row_field, entries)?;
+        Ok(match column.data {
+            Data::U32(rows) => rows.into(),
+            _ => (0..column.len).map(|i| row_number(column.value(i))).collect::<Vec<_>>().into(),
+        })
+    }
+
+    /// The entries, among some that are equal in all fields before number `number`, whose value of
+    /// that field lies in a range. `owner` is the segment, `schema` the reader's.
+    ///
+    /// # Errors
+    /// `Corrupt` when a block does not fit its checksum.
+    pub fn find(
+        &self,
+        owner: &Segment,
+        schema: &Schema,
+        within: Range<usize>,
+        number: usize,
+        range: &KeyRange<'_>,
+    ) -> Result<Range<usize>> {
+        let part = self.index.fields.get(number);
+        let Some((part, field)) = part.and_then(|p| Some((p, schema.field_of(p.field)?))) else {
+            let message = format!("index {:?} has no field {number}", self.index.name);
+            return Err(Error::corrupt(message));
+        };
+        let probe = Probe { run: self, owner, field };
+        let nulls = probe.first(within.clone(), |value, _| Ok(!value.is_null()))?;
+        let values = within.start..nulls;
+        let descending = part.descending;
+        match range {
+            KeyRange::Null => Ok(nulls..within.end),
+            KeyRange::NotNull => Ok(values),
+            KeyRange::Keys(least, greatest) => {
+                if least > greatest {
+                    return Ok(values.start..values.start);
+                }
+                let below = |k: Key| if descending { k > *greatest } else { k < *least };
+                let above = |k: Key| if descending { k < *least } else { k > *greatest };
+                let start = probe.first(values.clone(), |value, _| Ok(below(key(value))))?;
+                let end = probe.first(start..values.end, |value, _| Ok(!above(key(value))))?;
+                Ok(start..end)
+            }
+            KeyRange::Bytes(least, greatest) => {
+                let (below, above) = (
+                    |value: &[u8], entry| probe.is_below(value, entry, least),
+                    |value: &[u8], entry| probe.is_above(value, entry, greatest),
+                );
+                let bytes = |value: ValueRef<'_>| value.as_bytes().unwrap_or_default().to_vec();
+                let (mut start, mut end);
+                if descending {
+                    start = probe.first(values.clone(), |v, e| above(&bytes(v), e))?;
+                    end = probe.first(start..values.end, |v, e| Ok(!below(&bytes(v), e)?))?;
+                } else {
+                    start = probe.first(values.clone(), |v, e| below(&bytes(v), e))?;
+                    end = probe.first(start..values.end, |v, e| Ok(!above(&bytes(v), e)?))?;
+                }
+                // An empty range asked for the wrong way round.
+                end = end.max(start);
+                start = start.min(end);
+                Ok(start..end)
+            }
+        }
+    }
+
+    /// How many of some entries are of rows that a reader at commit `at` sees.
+    ///
+    /// # Errors
+    /// `Corrupt` when a block does not fit its checksum.
+    pub fn count_visible(&self, owner: &Segment, entries: Range<usize>, at: u64) -> Result<usize> {
+        let all_created = owner.newest_commit() <= at;
+        if all_created && owner.dead_count() == 0 {
+            return Ok(entries.len());
+        }
+        // A short range is looked at row by row, and so is what an older reader asks of rows that
+        // are not all there yet for it.
+        if !all_created || entries.len() <= self.len() / dead::TEST_SHARE {
+            let is_visible = |row: &&u32| {
+                let row = **row as usize;
+                let deleted = owner.deleted(row);
+                (deleted == 0 || deleted > at) && (all_created || owner.created(row) <= at)
+            };
+            return Ok(self.rows(entries)?.iter().filter(is_visible).count());
+        }
+        let dead = self.dead_entries(owner)?;
+        Ok(entries.len() - dead.count(entries, at))
+    }
+
+    fn dead_entries(&self, owner: &Segment) -> Result<Arc<DeadEntries>> {
+        let mut kept = self.dead.lock().unwrap_or_else(PoisonError::into_inner);
+        match kept.as_ref().filter(|dead| dead.is_of(owner)) {
+            Some(dead) => Ok(Arc::clone(dead)),
+            None => {
+                let dead = Arc::new(DeadEntries::of(self, owner)?);
+                *kept = Some(Arc::clone(&dead));
+                Ok(dead)
+            }
+        }
+    }
+
+    /// Compares every entry with the segment: whether each row is there once, with the values that
+    /// it has there, in order.
+    ///
+    /// # Errors
+    /// `Corrupt` saying what does not fit.
+    pub fn verify(&self, owner: &Segment, schema: &Schema) -> Result<()> {
+        self.entries.verify_all()?;
+        let wrong = |what: &str, entry: usize| {
+            let (name, segment) = (&self.index.name, owner.id());
+            let message = format!("index {name:?}, segment {segment}, entry {entry}: {what}");
+            Error::corrupt(message)
+        };
+        let mut seen = vec![false; owner.row_count()];
+        let mut fields = Vec::new();
+        for part in &self.index.fields {
+            fields.extend(schema.field_of(part.field).map(|field| (field, part.descending)));
+        }
+        let mut last: Option<(Vec<Value>, u32)> = None;
+        for (entry, row) in self.rows(0..self.len())?.iter().enumerate() {
+            match seen.get_mut(*row as usize) {
+                Some(seen) if !*seen => *seen = true,
+                _ => return Err(wrong("a row comes twice", entry)),
+            }
+            let mut values = Vec::new();
+            for (field, _) in &fields {
+                let value = owner.value(field, *row as usize)?;
+                if cut(value) != self.entries.value(field, entry)? {
+                    return Err(wrong("another value than the row has", entry));
+                }
+                values.push(value.to_owned());
+            }
+            if let Some((before, row_before)) = &last
+                && compare(before, &values, &fields).then(row_before.cmp(row)).is_ge()
+            {
+                return Err(wrong("not in order", entry));
+            }
+            last = Some((values, *row));
+        }
+        Ok(())
+    }
+}
+
+/// The order of two entries.
+fn compare(a: &[Value], b: &[Value], fields: &[(&Field, bool)]) -> Ordering {
+    for ((a, b), (_, descending)) in a.iter().zip(b).zip(fields) {
+        let order = match (a.is_null(), b.is_null()) {
+            (false, false) if *descending => b.as_ref().compare(a.as_ref()),
+            (false, false) => a.as_ref().compare(b.as_ref()),
+            (a, b) => a.cmp(&b),
+        };
+        if order.is_ne() {
+            return order;
+        }
+    }
+    Ordering::Equal
+}
+
+fn row_number(value: ValueRef<'_>) -> u32 {
+    match value {
+        ValueRef::Uint(row) => u32::try_from(row).unwrap_or(u32::MAX),
+        _ => u32::MAX,
+    }
+}
+
+/// A value as a run stores it.
+fn cut(value: ValueRef<'_>) -> ValueRef<'_> {
+    match value {
+        ValueRef::Text(text) => {
+            let end = text.floor_char_boundary(KEY_BYTES_MAX.min(text.len()));
+            ValueRef::Text(text.get(..end).unwrap_or(text))
+        }
+        ValueRef::Bytes(bytes) => {
+            ValueRef::Bytes(bytes.get(..KEY_BYTES_MAX.min(bytes.len())).unwrap_or(bytes))
+        }
+        other => other,
+    }
+}
+
+/// A search in one field of a run.
+struct Probe<'a> {
+    run: &'a Run,
+    owner: &'a Segment,
+    field: &'a Field,
+}
+
+impl Probe<'_> {
+    /// The first entry for which `is_before` is false: it is true of those before it only.
+    fn first(
+        &self,
+        entries: Range<usize>,
+        mut is_before: impl FnMut(ValueRef<'_>, usize) -> Result<bool>,
+    ) -> Result<usize> {
+        let (mut low, mut high) = (entries.start, entries.end);
+        while low < high {
+            let middle = low.midpoint(high);
+            let value = self.run.entries.value(self.field, middle)?;
+            if is_before(value, middle)? { low = middle + 1 } else { high = middle }
+        }
+        Ok(low)
+    }
+
+    /// How the value of an entry compares with some bytes.
+    fn compare(&self, stored: &[u8], entry: usize, bytes: &[u8]) -> Result<Ordering> {
+        // Text is cut where a character ends, at most three bytes before the limit.
+        if stored.len() + 3 < KEY_BYTES_MAX {
+            return Ok(stored.cmp(bytes));
+        }
+        match stored.cmp(bytes.get(..stored.len()).unwrap_or(bytes)) {
+            Ordering::Equal => {
+                let row = self.run.rows(entry..entry + 1)?.first().copied().unwrap_or(u32::MAX);
+                let value = self.owner.value(self.field, row as usize)?;
+                Ok(value.as_bytes().unwrap_or_default().cmp(bytes))
+            }
+            order => Ok(order),
+        }
+    }
+
+    fn is_below(&self, stored: &[u8], entry: usize, least: &Bound<&[u8]>) -> Result<bool> {
+        Ok(match least {
+            Bound::Unbounded => false,
+            Bound::Included(least) => self.compare(stored, entry, least)?.is_lt(),
+            Bound::Excluded(least) => self.compare(stored, entry, least)?.is_le(),
+        })
+    }
+
+    fn is_above(&self, stored: &[u8], entry: usize, greatest: &Bound<&[u8]>) -> Result<bool> {
+        Ok(match greatest {
+            Bound::Unbounded => false,
+            Bound::Included(greatest) => self.compare(stored, entry, greatest)?.is_gt(),
+            Bound::Excluded(greatest) => self.compare(stored, entry, greatest)?.is_ge(),
+        })
+    }
+}
