@@ -26,7 +26,7 @@ fn schema() -> Schema {
 
 fn row(id: i64) -> Vec<Value> {
     let mixed = (id as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
-    let age = if mixed % 10 == 0 { Value::Null } else { Value::Uint(mixed % 90) };
+    let age = if mixed.is_multiple_of(10) { Value::Null } else { Value::Uint(mixed % 90) };
     let name = match mixed % 7 {
         0 => Value::Null,
         1 => "".into(),
