@@ -6,6 +6,7 @@
 //! | `bind` | names to positions, types checked, clauses to steps |
 //! | [`Constraint`] | a condition that is tested on rows before they are stored |
 //! | `predicate` | filters as conditions that kernels and zone maps decide |
+//! | `plan` | which rows are looked at: all, or those that sorted runs name |
 //! | `exec` | scanning, filtering, grouping, ordering |
 //! | [`testing`] | a source in memory, in every encoding, for tests |
 //!
@@ -34,6 +35,7 @@ mod exec;
 mod explain;
 pub mod model;
 mod options;
+mod plan;
 mod predicate;
 mod result;
 mod run;
@@ -47,7 +49,7 @@ pub use computed::{Computed, select};
 pub use constraint::Constraint;
 pub use error::{Error, ErrorKind, Result};
 pub use model::Query;
-pub use options::{Inputs, Options};
+pub use options::{IndexUse, Inputs, Options};
 pub use result::{QueryResult, ResultColumn, Statistics};
 pub use run::{assign, check, constant, execute, explain, scan, stream};
 pub use source::{Entries, KeyRange, Part, Run, Source, ZONE_ROWS, Zone};

@@ -20,8 +20,22 @@ pub struct Options {
     pub memory_budget_bytes: usize,
     /// What the statement is given.
     pub inputs: Inputs,
+    /// Whether sorted runs are used. The answer is the same.
+    pub indexes: IndexUse,
     /// Ends the query with [`crate::ErrorKind::Cancelled`] soon after it is set.
     pub cancel: Arc<AtomicBool>,
+}
+
+/// When a query reads the sorted runs of indexes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IndexUse {
+    /// Where that is thought to take less time.
+    #[default]
+    WhenCheaper,
+    /// Wherever they say anything: to test them.
+    Always,
+    /// Not at all.
+    Never,
 }
 
 /// What a statement is given when it runs, apart from its text.
@@ -53,6 +67,7 @@ impl Options {
             clock: Arc::clone(&environment.clock),
             memory_budget_bytes: Self::MEMORY_BUDGET_BYTES,
             inputs: Inputs { now_us: environment.clock.wall_us(), parameters: Arc::default() },
+            indexes: IndexUse::default(),
             cancel: Arc::default(),
         }
     }

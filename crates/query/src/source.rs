@@ -70,10 +70,11 @@ pub trait Part: Sync {
 /// ```text
 /// entry   0     1     2     3     4     5
 /// key     7     7     9    12    12   NULL     NULL comes last, whatever the direction
-/// row     4     0     1     2     5     3
+/// row     0     4     1     2     5     3
 /// ```
 ///
-/// Invisible and dead rows have entries, too.
+/// Invisible and dead rows have entries, too. In a run that is sorted exactly, entries that are
+/// equal in all fields come in the order of their rows.
 pub trait Run: Sync {
     /// The index's name.
     fn name(&self) -> &str;

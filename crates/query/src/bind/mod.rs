@@ -59,10 +59,28 @@ pub(crate) struct OrderKey {
 }
 
 impl Stage {
+    /// True when it asks for nothing but the number of rows.
+    pub(crate) fn counts_rows(&self) -> bool {
+        self.keys.is_empty() && self.aggregates.iter().all(|a| a.operand.is_none())
+    }
+
     /// The types of the rows it makes.
     pub(crate) fn types(&self) -> Vec<DataType> {
         let keys = self.keys.iter().map(Bound::data_type);
         keys.chain(self.aggregates.iter().map(|a| a.data_type)).collect()
+    }
+}
+
+impl Projection {
+    /// How many rows, from the first, decide the answer.
+    pub(crate) fn rows_wanted(&self) -> usize {
+        let wanted = self.limit.map(|limit| limit.saturating_add(self.offset));
+        wanted.map_or(usize::MAX, |wanted| usize::try_from(wanted).unwrap_or(usize::MAX))
+    }
+
+    /// How many rows that pass the filter are read: all, unless a limit ends the scan.
+    pub(crate) fn rows_read(&self) -> usize {
+        if self.order.is_empty() { self.rows_wanted() } else { usize::MAX }
     }
 }
 

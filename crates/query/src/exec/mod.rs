@@ -18,6 +18,7 @@ mod materialised;
 mod output;
 mod profile;
 mod project;
+mod row_set;
 mod rows;
 mod scan;
 mod sorter;
@@ -36,6 +37,7 @@ pub(crate) use vector::{Lanes, Selection};
 use crate::Result;
 use crate::bind::Program;
 use crate::options::Options;
+use crate::plan::{Goal, ScanPlan};
 use crate::predicate::Predicate;
 use crate::source::Source;
 use budget::Budget;
@@ -57,8 +59,10 @@ pub(crate) fn run(
     for stage in &program.stages {
         let predicate = Predicate::compile(stage.filter.as_ref());
         let source: &dyn Source = previous.as_ref().map_or(source, |m| m as &dyn Source);
-        let scan = Scan { source, predicate: &predicate, tables: &tables };
         let started = clock.monotonic_ns();
+        let goal = Goal { is_count: stage.counts_rows(), ..Goal::ALL };
+        let plan = ScanPlan::new(&predicate, source, goal, options)?;
+        let scan = Scan::new(source, &predicate, &tables, &plan);
         let (groups, counts) = stage::run(&scan, stage, options, &budget)?;
         let rows_out = groups.row_count() as u64;
         profile.push(Step::group(stage, source, counts, rows_out, clock.monotonic_ns() - started));
@@ -69,8 +73,10 @@ pub(crate) fn run(
     let projection = &program.projection;
     let predicate = Predicate::compile(projection.filter.as_ref());
     let source: &dyn Source = previous.as_ref().map_or(source, |m| m as &dyn Source);
-    let scan = Scan { source, predicate: &predicate, tables: &tables };
     let started = clock.monotonic_ns();
+    let goal = Goal { rows_wanted: projection.rows_read(), ..Goal::ALL };
+    let plan = ScanPlan::new(&predicate, source, goal, options)?;
+    let scan = Scan::new(source, &predicate, &tables, &plan);
     let mut rows_out = 0u64;
     let counts: ScanCounts = project::run(&scan, projection, options, &budget, &mut |batch| {
         rows_out += batch.len() as u64;

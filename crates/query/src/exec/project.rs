@@ -41,12 +41,6 @@ pub(crate) fn run<'a>(
     }
 }
 
-/// How many rows, from the first, decide the answer.
-fn rows_wanted(projection: &Projection) -> usize {
-    let wanted = projection.limit.map(|limit| limit.saturating_add(projection.offset));
-    wanted.map_or(usize::MAX, |wanted| usize::try_from(wanted).unwrap_or(usize::MAX))
-}
-
 fn types(projection: &Projection) -> Vec<DataType> {
     projection.outputs.iter().map(Bound::data_type).collect()
 }
@@ -67,7 +61,7 @@ fn in_scan_order<'a>(
     budget: &Budget,
     sink: Sink<'_>,
 ) -> Result<ScanCounts> {
-    let wanted = rows_wanted(projection);
+    let wanted = projection.rows_wanted();
     let mut skip = usize::try_from(projection.offset).unwrap_or(usize::MAX);
     let mut left = wanted.saturating_sub(skip);
     let mut counts = ScanCounts::default();
@@ -157,7 +151,7 @@ fn in_key_order<'a>(
     budget: &Budget,
     sink: Sink<'_>,
 ) -> Result<ScanCounts> {
-    let wanted = rows_wanted(projection);
+    let wanted = projection.rows_wanted();
     let mut sorter = Sorter::new(wanted);
     let mut held = budget.charge();
     let mut counts = ScanCounts::default();

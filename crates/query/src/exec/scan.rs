@@ -10,10 +10,12 @@ use std::sync::{Mutex, PoisonError};
 
 use super::filter::{CodeTables, count, keep};
 use super::mask::Mask;
+use super::row_set::{RowSet, RowSets};
 use super::rows::Rows;
 use crate::options::Options;
+use crate::plan::{Access, ScanPlan};
 use crate::predicate::{Predicate, Verdict};
-use crate::source::{Part, Source};
+use crate::source::Source;
 use crate::{Result, ZONE_ROWS};
 
 /// The most rows of a morsel.
@@ -34,7 +36,7 @@ pub(crate) struct Morsel {
 pub(crate) struct ScanCounts {
     pub(crate) zones: u64,
     pub(crate) zones_pruned: u64,
-    /// Rows in zones that were not pruned.
+    /// Rows in zones that were not pruned, and candidates that runs named.
     pub(crate) rows_scanned: u64,
     /// Rows that are visible and pass.
     pub(crate) rows_passed: u64,
@@ -64,17 +66,43 @@ pub(crate) struct Scan<'a> {
     pub(crate) source: &'a dyn Source,
     pub(crate) predicate: &'a Predicate,
     pub(crate) tables: &'a CodeTables,
+    pub(crate) plan: &'a ScanPlan<'a>,
+    row_sets: RowSets,
+}
+
+/// What is known of the rows that are visited.
+#[derive(Clone, Copy)]
+struct Visit<'s> {
+    rows_max: usize,
+    verdict: Verdict,
+    /// The candidates; `None` where all rows are looked at.
+    candidates: Option<&'s RowSet>,
 }
 
 impl<'a> Scan<'a> {
-    /// The morsels of the parts that `wanted` says.
-    pub(crate) fn morsels(&self, wanted: impl Fn(&dyn Part) -> bool) -> Vec<Morsel> {
+    pub(crate) fn new(
+        source: &'a dyn Source,
+        predicate: &'a Predicate,
+        tables: &'a CodeTables,
+        plan: &'a ScanPlan<'a>,
+    ) -> Self {
+        let row_sets = RowSets::new(source.part_count());
+        Self { source, predicate, tables, plan, row_sets }
+    }
+
+    /// The morsels of the parts that `wanted` says and that may have rows. A part with few
+    /// candidates is one morsel.
+    pub(crate) fn morsels(&self, wanted: impl Fn(usize) -> bool) -> Vec<Morsel> {
         let mut morsels = Vec::new();
-        for part in 0..self.source.part_count() {
-            let found = self.source.part(part);
-            let row_count = if wanted(found) { found.row_count() } else { 0 };
-            for start in (0..row_count).step_by(MORSEL_ROWS) {
-                let rows = start..row_count.min(start + MORSEL_ROWS);
+        for part in (0..self.source.part_count()).filter(|part| wanted(*part)) {
+            let row_count = self.source.part(part).row_count();
+            let step = match &self.plan.part(part).access {
+                Access::Nothing => continue,
+                Access::Lookup(candidates) if candidates.count_max() <= ZONE_ROWS => row_count,
+                _ => MORSEL_ROWS,
+            };
+            for start in (0..row_count).step_by(step.max(1)) {
+                let rows = start..row_count.min(start + step);
                 morsels.push(Morsel { part, rows });
             }
         }
@@ -110,51 +138,93 @@ impl<'a> Scan<'a> {
         mut visit: impl FnMut(&Rows<'a>, Mask) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
         let part = self.source.part(morsel.part);
+        let plan: &'a _ = self.plan.part(morsel.part);
+        let predicate = plan.residual(self.predicate);
+        let candidates = match &plan.access {
+            Access::Nothing => return Ok(()),
+            Access::Scan => None,
+            Access::Lookup(found) => {
+                Some(self.row_sets.get(morsel.part, found, part.row_count())?)
+            }
+        };
+        let candidates = candidates.as_deref();
         let mut start = morsel.rows.start;
         while start < morsel.rows.end {
             let counts = &mut progress.counts;
             let zone = start / ZONE_ROWS;
             let zone_end = ((zone + 1) * ZONE_ROWS).min(morsel.rows.end);
-            let verdict = self.predicate.verdict(part, zone);
             counts.zones += 1;
+            let has_rows = candidates.is_none_or(|set| set.any_in(start..zone_end));
+            let verdict = if has_rows { predicate.verdict(part, zone) } else { Verdict::Never };
             if verdict == Verdict::Never {
                 counts.zones_pruned += 1;
                 start = zone_end;
                 continue;
             }
-            while start < zone_end {
-                progress.next = start;
-                let rows_max = rows_max.min(zone_end - start);
-                let end = part.batch_end(start, rows_max).clamp(start + 1, zone_end);
-                let rows = Rows::new(part, start..end);
-                let visible = part.visible(start..end);
-                if progress.counts_only
-                    && visible.is_none()
-                    && verdict == Verdict::Sometimes
-                    && let Some(passed) = count(self.predicate, &rows)?
-                {
-                    counts.rows_scanned += rows.len() as u64;
-                    counts.rows_passed += passed as u64;
-                    start = end;
-                    continue;
-                }
-                let mut mask = match visible {
-                    None => Mask::all(rows.len()),
-                    Some(bits) => Mask::from_words(&bits, rows.len()),
-                };
-                if verdict == Verdict::Sometimes {
-                    keep(self.predicate, &rows, &mut mask, self.tables)?;
-                }
-                counts.rows_scanned += rows.len() as u64;
-                let passed = mask.count() as u64;
-                counts.rows_passed += passed;
-                if passed > 0 && visit(&rows, mask)?.is_break() {
-                    return Ok(());
-                }
-                start = end;
+            let how = Visit { rows_max, verdict, candidates };
+            let flow = self.run_zone(morsel.part, start..zone_end, how, progress, &mut visit)?;
+            if flow.is_break() {
+                return Ok(());
             }
+            start = zone_end;
         }
         Ok(())
+    }
+
+    /// Visits the batches of some rows of one zone.
+    fn run_zone(
+        &self,
+        part_index: usize,
+        zone: Range<usize>,
+        how: Visit<'_>,
+        progress: &mut Progress,
+        visit: &mut impl FnMut(&Rows<'a>, Mask) -> Result<ControlFlow<()>>,
+    ) -> Result<ControlFlow<()>> {
+        let part = self.source.part(part_index);
+        let predicate = self.plan.part(part_index).residual(self.predicate);
+        let Visit { rows_max, verdict, candidates } = how;
+        let mut start = zone.start;
+        while start < zone.end {
+            progress.next = start;
+            let counts = &mut progress.counts;
+            let rows_max = rows_max.min(zone.end - start);
+            let end = part.batch_end(start, rows_max).clamp(start + 1, zone.end);
+            let batch = start..end;
+            start = end;
+            let rows = Rows::new(part, batch.clone());
+            let visible = part.visible(batch.clone());
+            if progress.counts_only
+                && visible.is_none()
+                && candidates.is_none()
+                && verdict == Verdict::Sometimes
+                && let Some(passed) = count(predicate, &rows)?
+            {
+                counts.rows_scanned += rows.len() as u64;
+                counts.rows_passed += passed as u64;
+                continue;
+            }
+            let mut mask = match visible {
+                None => Mask::all(rows.len()),
+                Some(bits) => Mask::from_words(&bits, rows.len()),
+            };
+            counts.rows_scanned += match candidates {
+                None => rows.len() as u64,
+                Some(set) => {
+                    let candidates = set.mask(batch);
+                    mask.and(&candidates);
+                    candidates.count() as u64
+                }
+            };
+            if verdict == Verdict::Sometimes {
+                keep(predicate, &rows, &mut mask, self.tables)?;
+            }
+            let passed = mask.count() as u64;
+            counts.rows_passed += passed;
+            if passed > 0 && visit(&rows, mask)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
     }
 }
 

@@ -9,7 +9,6 @@ use super::scan::{Scan, ScanCounts, WAVE_MAX, in_waves};
 use crate::Result;
 use crate::bind::Stage;
 use crate::options::Options;
-use crate::predicate::Predicate;
 
 /// Runs a grouping step.
 pub(crate) fn run<'a>(
@@ -21,16 +20,19 @@ pub(crate) fn run<'a>(
     let mut groups = Groups::new(stage);
     let mut held: Charge<'_> = budget.charge();
     let mut counts = ScanCounts::default();
-    let counts_rows = stage.keys.is_empty() && stage.aggregates.iter().all(|a| a.operand.is_none());
-    let counts_all = counts_rows && *scan.predicate == Predicate::Constant(true);
-    if counts_all {
-        for part in 0..scan.source.part_count() {
-            let visible = scan.source.part(part).visible_count().unwrap_or_default();
-            groups.add_rows(visible as u64);
-            counts.rows_passed += visible as u64;
+    let counts_rows = stage.counts_rows();
+    let mut is_counted = vec![false; scan.source.part_count()];
+    if counts_rows {
+        for (index, is_counted) in is_counted.iter_mut().enumerate() {
+            let part = scan.source.part(index);
+            if let Some(passed) = scan.plan.part(index).count(scan.predicate, part)? {
+                groups.add_rows(passed as u64);
+                counts.rows_passed += passed as u64;
+                *is_counted = true;
+            }
         }
     }
-    let morsels = scan.morsels(|part| !counts_all || part.visible_count().is_none());
+    let morsels = scan.morsels(|part| is_counted.get(part) != Some(&true));
     // Groups of a morsel may be as large as the morsel: hold few of them at once.
     let few = options.tasks.parallelism().max(1) * 4;
     let wave_max = if stage.keys.is_empty() { WAVE_MAX } else { few };

@@ -93,7 +93,11 @@ impl Predicate {
                 })
             }
             Self::All(all) => {
-                let verdicts = all.iter().map(|p| p.verdict(part, zone));
+                // What may fail is tested last, and must not keep others from being tested.
+                let verdicts = all.iter().map(|p| match p.verdict(part, zone) {
+                    Verdict::Never if p.may_fail() => Verdict::Sometimes,
+                    verdict => verdict,
+                });
                 verdicts.min().unwrap_or(Verdict::Always)
             }
             Self::Any(any) => {
@@ -101,6 +105,21 @@ impl Predicate {
                 verdicts.max().unwrap_or(Verdict::Never)
             }
         }
+    }
+
+    /// The rows that pass all of some filters.
+    pub(crate) fn all_of(members: Vec<Self>) -> Self {
+        one_or(members, true, Self::All)
+    }
+
+    /// Roughly how dear testing a row is: 1 for a range of numbers.
+    pub(crate) fn weight(&self) -> u32 {
+        self.cost().1
+    }
+
+    /// True when evaluating it may fail.
+    pub(crate) fn may_fail(&self) -> bool {
+        self.cost().0
     }
 
     /// Whether evaluating it may fail, and roughly how dear a row is.

@@ -2,16 +2,19 @@
 //! asked for, with NULLs, dead rows, chunks and zone maps as tables have them.
 
 mod encoded;
+mod run;
 
 use std::ops::Range;
 
 use esker_format::{Batch, ColumnSlice, Schema};
 
 pub use encoded::{Encoding, NullForm};
+pub use run::RunLayout;
 
-use crate::source::{Part, Source, Zone};
+use crate::source::{Part, Run, Source, Zone};
 use crate::{Error, Result, ZONE_ROWS};
 use encoded::EncodedColumn;
+use run::MemoryRun;
 
 /// A table in memory.
 #[derive(Debug)]
@@ -28,6 +31,7 @@ pub struct MemoryPart {
     chunk_rows: usize,
     visible: Option<Vec<bool>>,
     has_zones: bool,
+    runs: Vec<MemoryRun>,
 }
 
 /// How a part is laid out.
@@ -43,6 +47,8 @@ pub struct Layout {
     pub visible: Option<Vec<bool>>,
     /// Whether there are zone maps.
     pub has_zones: bool,
+    /// Its sorted runs.
+    pub runs: Vec<RunLayout>,
 }
 
 impl Default for Layout {
@@ -53,6 +59,7 @@ impl Default for Layout {
             chunk_rows: ZONE_ROWS,
             visible: None,
             has_zones: true,
+            runs: Vec::new(),
         }
     }
 }
@@ -75,6 +82,7 @@ impl MemorySource {
             chunk_rows: layout.chunk_rows.max(1),
             visible: layout.visible.clone(),
             has_zones: layout.has_zones,
+            runs: layout.runs.iter().map(|run| MemoryRun::new(run, batch, layout)).collect(),
         });
         self
     }
@@ -129,5 +137,13 @@ impl Part for MemoryPart {
             return None;
         }
         self.columns.get(position)?.zone(zone)
+    }
+
+    fn run_count(&self) -> usize {
+        self.runs.len()
+    }
+
+    fn run(&self, index: usize) -> Option<&dyn Run> {
+        self.runs.get(index).map(|run| run as &dyn Run)
     }
 }

@@ -1,0 +1,181 @@
+//! Rows of a part that may pass a filter, as sorted runs know them, and what is left to be tested.
+
+use super::cost;
+use super::lookup::{Answered, Lookup};
+use crate::Result;
+use crate::predicate::{Predicate, Test};
+use crate::source::Part;
+
+/// Rows of a part.
+#[derive(Clone)]
+pub(crate) enum Candidates<'a> {
+    /// The rows of some entries.
+    Lookup(Lookup<'a>),
+    /// Rows that are in each.
+    All(Vec<Self>),
+    /// Rows that are in any.
+    Any(Vec<Self>),
+}
+
+/// Candidates for a filter.
+pub(super) struct Found<'a> {
+    pub(super) candidates: Candidates<'a>,
+    /// What the candidates still have to pass.
+    pub(super) residual: Predicate,
+}
+
+impl Candidates<'_> {
+    /// How many entries are to be read.
+    pub(crate) fn entry_count(&self) -> usize {
+        match self {
+            Self::Lookup(lookup) => lookup.len(),
+            Self::All(members) | Self::Any(members) => members.iter().map(Self::entry_count).sum(),
+        }
+    }
+
+    /// About how many of `rows` rows are candidates, as if conditions had nothing to do with each
+    /// other; exact for a single lookup.
+    pub(crate) fn estimate(&self, rows: usize) -> f64 {
+        let rows_f = (rows as f64).max(1.0);
+        match self {
+            Self::Lookup(lookup) => lookup.len() as f64,
+            Self::All(members) => {
+                let shares = members.iter().map(|member| member.estimate(rows) / rows_f);
+                rows_f * shares.product::<f64>()
+            }
+            Self::Any(members) => {
+                let others = members.iter().map(|member| 1.0 - member.estimate(rows) / rows_f);
+                rows_f * (1.0 - others.product::<f64>())
+            }
+        }
+    }
+
+    /// The most rows that can be candidates.
+    pub(crate) fn count_max(&self) -> usize {
+        match self {
+            Self::Lookup(lookup) => lookup.len(),
+            Self::All(members) => members.iter().map(Self::count_max).min().unwrap_or(usize::MAX),
+            Self::Any(members) => members.iter().map(Self::count_max).sum(),
+        }
+    }
+}
+
+/// The candidates for a filter, the cheapest that the runs of a part give; `None` when they give
+/// none.
+pub(super) fn find<'a>(predicate: &Predicate, part: &'a dyn Part) -> Result<Option<Found<'a>>> {
+    match predicate {
+        Predicate::Constant(_) | Predicate::Value(..) => Ok(None),
+        Predicate::Test(_) => find_all(std::slice::from_ref(predicate), part),
+        Predicate::All(members) => find_all(members, part),
+        Predicate::Any(members) => find_any(predicate, members, part),
+    }
+}
+
+/// One way to find candidates for a conjunction.
+struct Way<'a> {
+    candidates: Candidates<'a>,
+    /// The members that every candidate passes.
+    exactly: Vec<usize>,
+}
+
+fn find_all<'a>(members: &[Predicate], part: &'a dyn Part) -> Result<Option<Found<'a>>> {
+    let mut ways = ways(members, part)?;
+    ways.sort_by_key(|way| way.candidates.count_max());
+    let rows = part.row_count();
+    let mut taken: Vec<Candidates<'a>> = Vec::new();
+    let mut left: Vec<usize> = (0..members.len()).collect();
+    let mut candidates = rows as f64;
+    for way in ways {
+        let weight = |left: &[usize]| {
+            let of = |i: &usize| members.get(*i).map_or(0, Predicate::weight);
+            left.iter().map(of).fold(0, u32::saturating_add)
+        };
+        let open: Vec<usize> = left.iter().copied().filter(|i| !way.exactly.contains(i)).collect();
+        if !taken.is_empty() {
+            let share = way.candidates.estimate(rows) / (rows as f64).max(1.0);
+            let without = cost::tests_ns(candidates, rows, weight(&left));
+            let entries = way.candidates.entry_count();
+            let with = cost::lookup_ns(entries, candidates * share, rows, weight(&open));
+            if open.len() == left.len() || with >= without {
+                continue;
+            }
+        }
+        candidates *= way.candidates.estimate(rows) / (rows as f64).max(1.0);
+        left = open;
+        taken.push(way.candidates);
+    }
+    let candidates = match <[Candidates<'a>; 1]>::try_from(taken) {
+        Ok([only]) => only,
+        Err(taken) if taken.is_empty() => return Ok(None),
+        Err(taken) => Candidates::All(taken),
+    };
+    let rest: Vec<_> = left.iter().filter_map(|i| members.get(*i).cloned()).collect();
+    Ok(Some(Found { candidates, residual: Predicate::all_of(rest) }))
+}
+
+/// What each run, and each disjunction, says of a conjunction. What may fail says nothing: others
+/// that may fail are tested on rows that do not pass it.
+fn ways<'a>(members: &[Predicate], part: &'a dyn Part) -> Result<Vec<Way<'a>>> {
+    let tests: Vec<(usize, &Test)> = members
+        .iter()
+        .enumerate()
+        .filter_map(|(i, member)| match member {
+            Predicate::Test(test) => Some((i, test)),
+            _ => None,
+        })
+        .collect();
+    let mut ways = Vec::new();
+    for index in 0..part.run_count() {
+        let Some(run) = part.run(index) else { continue };
+        if let Some(Answered { lookup, exactly }) = Lookup::find(run, &tests)? {
+            ways.push(Way { candidates: Candidates::Lookup(lookup), exactly });
+        }
+    }
+    for (i, member) in members.iter().enumerate() {
+        let Predicate::Any(any) = member else { continue };
+        if member.may_fail() {
+            continue;
+        }
+        if let Some(found) = find_any(member, any, part)? {
+            let is_exact = found.residual == Predicate::Constant(true);
+            let exactly = if is_exact { vec![i] } else { Vec::new() };
+            ways.push(Way { candidates: found.candidates, exactly });
+        }
+    }
+    Ok(ways)
+}
+
+/// The union, where every member has candidates.
+fn find_any<'a>(
+    whole: &Predicate,
+    members: &[Predicate],
+    part: &'a dyn Part,
+) -> Result<Option<Found<'a>>> {
+    let mut all: Vec<Candidates<'a>> = Vec::with_capacity(members.len());
+    let mut is_exact = true;
+    for member in members {
+        let Some(found) = find(member, part)? else { return Ok(None) };
+        is_exact &= found.residual == Predicate::Constant(true);
+        add_to_any(&mut all, found.candidates);
+    }
+    let candidates = match <[Candidates<'a>; 1]>::try_from(all) {
+        Ok([only]) => only,
+        Err(all) => Candidates::Any(all),
+    };
+    let residual = if is_exact { Predicate::Constant(true) } else { whole.clone() };
+    Ok(Some(Found { candidates, residual }))
+}
+
+/// Adds a member; lookups in one run become one.
+fn add_to_any<'a>(all: &mut Vec<Candidates<'a>>, member: Candidates<'a>) {
+    if let Candidates::Lookup(new) = &member {
+        for known in all.iter_mut() {
+            let Candidates::Lookup(known) = known else { continue };
+            if std::ptr::addr_eq(known.run, new.run) {
+                known.absorb(new.ranges.clone());
+                return;
+            }
+        }
+    }
+    all.push(member);
+}
