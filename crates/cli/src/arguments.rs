@@ -27,6 +27,7 @@ pub(crate) enum Command {
     Load(LoadArguments),
     Export(ExportArguments),
     Sql(SqlArguments),
+    Query(QueryArguments),
     Get(GetArguments),
     Insert(RowArguments),
     Put(RowArguments),
@@ -203,6 +204,24 @@ pub(crate) struct GetArguments {
     /// How to write the row: a table of names and values, unless given
     #[arg(long, value_enum)]
     pub(crate) format: Option<Format>,
+}
+
+/// Ask one table with a query as JSON: {"table": "t", "where": [{"field", "op", "value"}], …}
+#[derive(Debug, Args)]
+pub(crate) struct QueryArguments {
+    /// The directory of the database
+    pub(crate) db: PathBuf,
+    /// The query; - for standard input
+    pub(crate) query: String,
+    /// How to write the answer: a table on a terminal, else CSV, unless given
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<Format>,
+    /// Show the steps that answer the query, with rows and times, in place of the answer
+    #[arg(long)]
+    pub(crate) explain: bool,
+    /// Say how long it took and how many rows were looked at
+    #[arg(long)]
+    pub(crate) timing: bool,
 }
 
 /// Add a row: `insert` refuses one whose key exists, `put` replaces it

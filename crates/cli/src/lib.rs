@@ -5,6 +5,7 @@
 //! | `arguments` | what can be given on the command line |
 //! | `load`, `export` | `esker load DB TABLE FILE…`, `esker export DB TABLE` |
 //! | `sql`, `shell` | `esker sql DB "SELECT …"`, `esker sql DB` |
+//! | `query` | `esker query DB '{"table": …}'` |
 //! | `get` | `esker get DB TABLE KEY…` |
 //! | `rows` | `esker insert DB TABLE ROW`, `put`, and `delete DB TABLE KEY…` |
 //! | `info`, `check` | `esker info DB [TABLE]`, `esker check DB` |
@@ -26,6 +27,7 @@ mod info;
 mod load;
 mod manual;
 mod output;
+mod query;
 mod quickstart;
 mod rows;
 mod shell;
@@ -75,6 +77,7 @@ fn run_command(command: &Command, console: &mut Console<'_>) -> failure::Result<
         Command::Put(arguments) => rows::add(arguments, OnConflict::Replace, console)?,
         Command::Delete(arguments) => rows::delete(arguments, console)?,
         Command::Sql(arguments) => sql::run(arguments, console)?,
+        Command::Query(arguments) => query::run(arguments, console)?,
         Command::Get(arguments) => get::run(arguments, console)?,
         Command::Info(arguments) => info::run(arguments, console)?,
         Command::Check(arguments) => return check::run(arguments, console),

@@ -86,11 +86,23 @@ impl Settings {
         console: &mut Console<'_>,
     ) -> Result<()> {
         match statement {
-            Statement::Query(query) if self.explain => explain(database, query, console),
             Statement::Explain(query) => explain(database, query, console),
-            Statement::Query(query) => self.answer(database, query, console),
+            Statement::Query(query) => self.ask(database, query, console),
             _ if self.explain => Err(Failure::usage("--explain is for SELECT")),
             change => self.change(database, change, console),
+        }
+    }
+
+    /// Answers a query, or shows its steps.
+    pub(crate) fn ask(
+        &self,
+        database: &Database,
+        query: &Query,
+        console: &mut Console<'_>,
+    ) -> Result<()> {
+        match self.explain {
+            true => explain(database, query, console),
+            false => self.answer(database, query, console),
         }
     }
 

@@ -139,7 +139,13 @@ pub(crate) fn with_exact_names(schema: Schema) -> Result<Schema> {
 
 fn name_exactly(schema: &Schema, expr: &mut Expr) -> Result<()> {
     if let Expr::Field(name) = expr {
-        exact(schema, name)?.clone_into(name);
+        *name = match name.split_once('.') {
+            // A path into a field.
+            Some((field, path)) if schema.resolve(name).is_err() => {
+                format!("{}.{path}", exact(schema, field)?)
+            }
+            _ => exact(schema, name)?.to_owned(),
+        };
         return Ok(());
     }
     expr.operands_mut().into_iter().try_for_each(|operand| name_exactly(schema, operand))

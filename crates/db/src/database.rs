@@ -8,6 +8,7 @@ use esker_format::Schema;
 use esker_format::TableId;
 use esker_format::edit::Edit;
 use esker_format::schema::validate_name;
+use esker_query::json::JsonQuery;
 use esker_query::{Query, QueryResult};
 
 use crate::checks::{self, Checks};
@@ -156,6 +157,28 @@ impl Database {
     /// not fit, `OverBudget` when the answer needs more memory than it may take.
     pub fn query(&self, query: &Query) -> Result<QueryResult> {
         self.snapshot()?.query(query)
+    }
+
+    /// Answers a query written as JSON (`docs/reference/query-json.md`).
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// # let db = esker::Options::new().memory()?;
+    /// # let schema = esker::Schema::builder().field("age", esker::DataType::U8).build()?;
+    /// db.create_table("people", schema)?.insert(&[36u8.into()])?;
+    /// let query = r#"{"table": "people", "where": [{"field": "age", "op": "gt", "value": 30}]}"#;
+    /// assert_eq!(db.query_json(query)?.row_count(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`Database::query`]; messages name the place in the JSON.
+    pub fn query_json(&self, text: &str) -> Result<QueryResult> {
+        let query = JsonQuery::parse(text)?;
+        let snapshot = self.snapshot()?;
+        let schema = Arc::clone(snapshot.table(query.table())?.schema());
+        snapshot.query(&query.bind(&schema)?)
     }
 
     /// How a query would be answered.

@@ -3,6 +3,8 @@
 //! | module | what it defines |
 //! |---|---|
 //! | [`model`] | [`model::Query`] and its expressions, the operator table |
+//! | [`operator`] | the 38 operators that a field can be tested with |
+//! | [`json`] | queries as JSON |
 //! | `bind` | names to positions, types checked, clauses to steps |
 //! | [`Constraint`] | a condition that is tested on rows before they are stored |
 //! | `predicate` | filters as conditions that kernels and zone maps decide |
@@ -33,7 +35,9 @@ mod constraint;
 mod error;
 mod exec;
 mod explain;
+pub mod json;
 pub mod model;
+pub mod operator;
 mod options;
 mod plan;
 mod predicate;

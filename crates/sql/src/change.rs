@@ -95,7 +95,7 @@ fn conflict(
     let on_conflict = match &on.action {
         ast::OnConflictAction::DoNothing => OnConflict::Skip,
         ast::OnConflictAction::DoUpdate(update) => {
-            let names = Names::new(vec![table.to_owned()], parameters).with_excluded();
+            let names = Names::new(vec![table.to_owned()], parameters);
             let set = assignments(&update.assignments, &names)?;
             let filter = update.selection.as_ref().map(|e| names.convert(e)).transpose()?;
             OnConflict::Update(ConflictUpdate { set, filter })

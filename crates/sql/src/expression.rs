@@ -16,8 +16,6 @@ pub(crate) type Parameters = Arc<[String]>;
 #[derive(Debug)]
 pub(crate) struct Names {
     tables: Vec<String>,
-    /// Whether there is a new row beside the old one, called `excluded`.
-    has_excluded: bool,
     parameters: Parameters,
     /// How deep the expression at hand lies in others.
     depth: Cell<usize>,
@@ -25,17 +23,7 @@ pub(crate) struct Names {
 
 impl Names {
     pub(crate) fn new(tables: Vec<String>, parameters: &Parameters) -> Self {
-        Self {
-            tables,
-            has_excluded: false,
-            parameters: Arc::clone(parameters),
-            depth: Cell::new(0),
-        }
-    }
-
-    /// The same beside a new row.
-    pub(crate) fn with_excluded(self) -> Self {
-        Self { has_excluded: true, ..self }
+        Self { tables, parameters: Arc::clone(parameters), depth: Cell::new(0) }
     }
 
     /// Turns a parsed expression into the model's.
@@ -87,6 +75,10 @@ impl Names {
                 let operator = if *negated { Operator::NotIlike } else { Operator::Ilike };
                 self.like(operator, operand, pattern, escape_char.as_deref())
             }
+            E::RLike { negated, expr: operand, pattern, .. } => {
+                let found = self.regular(operand, pattern, false)?;
+                Ok(if *negated { not(found) } else { found })
+            }
             E::Case { operand, conditions, else_result, .. } => {
                 self.case(operand.as_deref(), conditions, else_result.as_deref())
             }
@@ -133,15 +125,21 @@ impl Names {
     }
 
     fn qualified(&self, names: &[ast::Ident], expr: &ast::Expr) -> Result<Expr> {
-        let [table, field] = names else { return Err(unsupported("a path", expr)) };
-        if self.tables.iter().any(|known| known.eq_ignore_ascii_case(&table.value)) {
-            return Ok(Expr::Field(field.value.clone()));
+        let joined = |names: &[ast::Ident]| {
+            names.iter().map(|name| name.value.as_str()).collect::<Vec<_>>().join(".")
+        };
+        match names {
+            [table, path @ ..] if !path.is_empty() && self.is_table(&table.value) => {
+                Ok(Expr::Field(joined(path)))
+            }
+            // A path into a field of JSON, or a field of the new row, `excluded`: binding knows.
+            [_, _, ..] => Ok(Expr::Field(joined(names))),
+            _ => Err(unsupported("a path", expr)),
         }
-        if self.has_excluded && table.value.eq_ignore_ascii_case("excluded") {
-            return Ok(Expr::Field(format!("excluded.{}", field.value)));
-        }
-        let known = self.tables.join(", ");
-        Err(Error::invalid(format!("{expr}: unknown table {:?}; there is {known}", table.value)))
+    }
+
+    fn is_table(&self, name: &str) -> bool {
+        self.tables.iter().any(|known| known.eq_ignore_ascii_case(name))
     }
 
     fn apply(&self, operator: Operator, operands: &[&ast::Expr]) -> Result<Expr> {
@@ -191,9 +189,20 @@ impl Names {
                 return Ok(Expr::Call(function, vec![self.convert(left)?, self.convert(right)?]));
             }
             B::And | B::Or => return self.chain(expr, op),
+            B::PGRegexMatch => return self.regular(left, right, false),
+            B::PGRegexIMatch => return self.regular(left, right, true),
+            B::PGRegexNotMatch => return self.regular(left, right, false).map(not),
+            B::PGRegexNotIMatch => return self.regular(left, right, true).map(not),
             other => return Err(unsupported(&format!("operator {other}"), expr)),
         };
         self.apply(operator, &[left, right])
+    }
+
+    /// Whether a regular expression is found in a text.
+    fn regular(&self, text: &ast::Expr, expression: &ast::Expr, any_case: bool) -> Result<Expr> {
+        let mut operands = vec![self.convert(text)?, self.convert(expression)?];
+        operands.extend(any_case.then(|| Expr::literal("i")));
+        Ok(Expr::Call(Function::RegexpLike, operands))
     }
 
     /// `a AND b AND c …` as one operator with all operands: chains may be long, and the parser

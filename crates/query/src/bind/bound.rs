@@ -30,7 +30,8 @@ pub(crate) enum Node {
     Not(Box<Bound>),
     /// The operand equals one of the values, none of which is NULL.
     In(Box<Bound>, Vec<Value>),
-    Like(Box<Bound>, Arc<Pattern>),
+    /// Text that a constant pattern decides on.
+    Match(Box<Bound>, Arc<Pattern>),
     IsNull(Box<Bound>),
     Negate(Box<Bound>),
     /// Text or bytes, one after another.
@@ -152,7 +153,7 @@ impl Bound {
             Node::Not(a)
             | Node::Negate(a)
             | Node::In(a, _)
-            | Node::Like(a, _)
+            | Node::Match(a, _)
             | Node::IsNull(a)
             | Node::Cast(a) => visit(a),
             Node::Case(branches, otherwise) => {
@@ -197,7 +198,7 @@ impl Bound {
     }
 
     fn has_call(&self) -> bool {
-        let mut any = matches!(self.node, Node::Call(..) | Node::Concat(..));
+        let mut any = matches!(self.node, Node::Call(..) | Node::Concat(..) | Node::Match(..));
         self.operands(&mut |operand| any |= operand.has_call());
         any
     }

@@ -302,9 +302,9 @@ fn pattern(operator: Operator, operands: Vec<Bound>) -> Result<Bound> {
     let any_case = matches!(operator, Operator::Ilike | Operator::NotIlike);
     let matches = match pattern.node {
         Node::Literal(Value::Text(pattern)) => {
-            let pattern = Arc::new(Pattern::new(&pattern, escape, any_case)?);
+            let pattern = Arc::new(Pattern::like(&pattern, escape, any_case)?);
             let text = typed(text, DataType::Text);
-            Bound::new(Node::Like(Box::new(text), pattern), DataType::Bool)
+            Bound::new(Node::Match(Box::new(text), pattern), DataType::Bool)
         }
         Node::Literal(Value::Null) => Bound::new(Node::Literal(Value::Null), DataType::Bool),
         _ => return Err(Error::invalid("a pattern must be a constant text")),

@@ -1,5 +1,7 @@
 //! Typing the operands of functions.
 
+use std::sync::Arc;
+
 use esker_format::calendar::DAY_US;
 use esker_format::{DataType, Value};
 
@@ -10,6 +12,7 @@ use super::typing::{convert, typed};
 use crate::exec::Unit;
 use crate::model::{Function, FunctionEntry, OperandKind, Operator, Outcome};
 use crate::options::Inputs;
+use crate::predicate::{Pattern, Place};
 use crate::{Error, Result};
 
 /// A call with operands of the right types.
@@ -49,8 +52,49 @@ pub(super) fn call(function: Function, operands: Vec<Bound>, inputs: &Inputs) ->
             let (operands, data_type) = to_common_type(operands)?;
             Ok(Bound::new(Node::Call(function, operands), data_type))
         }
-        _ => by_table(entry, operands),
+        _ => match by_table(entry, operands)? {
+            Bound { node: Node::Call(_, operands), data_type, labels } => {
+                let node = match_of(function, operands)?;
+                Ok(Bound { node, data_type, labels })
+            }
+            other => Ok(other),
+        },
     }
+}
+
+/// A test of a text by a constant, compiled; other calls as they are.
+fn match_of(function: Function, operands: Vec<Bound>) -> Result<Node> {
+    let constant = |at: usize| match operands.get(at).and_then(Bound::as_literal) {
+        Some(Value::Text(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    let part = |place, any_case| constant(1).map(|part| Pattern::part(place, part, any_case));
+    let pattern = match function {
+        Function::StartsWith => part(Place::Start, false),
+        Function::EndsWith => part(Place::End, false),
+        Function::Contains => part(Place::Anywhere, false),
+        Function::IstartsWith => part(Place::Start, true),
+        Function::IendsWith => part(Place::End, true),
+        Function::Icontains => part(Place::Anywhere, true),
+        Function::RegexpLike => match (constant(1), constant(2)) {
+            (Some(expression), flags) if operands.len() == 2 || flags.is_some() => {
+                let any_case = match flags.unwrap_or_default() {
+                    "" => false,
+                    "i" => true,
+                    other => {
+                        let message = format!("unknown flags '{other}'; flags: i");
+                        return Err(Error::invalid(message));
+                    }
+                };
+                Some(Pattern::regular(expression, any_case)?)
+            }
+            _ => return Ok(Node::Literal(Value::Null)),
+        },
+        _ => None,
+    };
+    let Some(pattern) = pattern else { return Ok(Node::Call(function, operands)) };
+    let text = operands.into_iter().next().unwrap_or_else(|| Bound::literal(Value::Null));
+    Ok(Node::Match(Box::new(text), Arc::new(pattern)))
 }
 
 fn operand_count(least: usize, most: usize) -> String {
@@ -154,6 +198,10 @@ fn fit(kind: OperandKind, operand: Bound) -> Result<Bound> {
             expect(&operand, "a name or a place", |t| t == Text)?;
             Ok(typed(operand, Text))
         }
+        OperandKind::Expression => match operand.as_literal() {
+            Some(Value::Text(_) | Value::Null) => Ok(typed(operand, Text)),
+            _ => Err(Error::invalid("expected a regular expression as a constant, like '^a'")),
+        },
         OperandKind::Unit => match operand.as_literal() {
             Some(Value::Text(_)) => Ok(operand),
             _ => Err(Error::invalid("expected the name of a unit as a constant, like 'month'")),

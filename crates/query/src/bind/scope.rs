@@ -1,12 +1,12 @@
 //! What names mean at a place in the query.
 
 use esker_format::decimal::DIGITS_MAX;
-use esker_format::{DataType, Field, Schema};
+use esker_format::{DataType, Field, Schema, Value};
 
 use super::bound::{Bound, BoundAggregate, Node};
 use super::expression::bind;
 use super::typing::typed;
-use crate::model::{Aggregate, Expr, SelectItem};
+use crate::model::{Aggregate, Expr, Function, SelectItem};
 use crate::options::Inputs;
 use crate::{Error, Result};
 
@@ -32,7 +32,9 @@ pub(crate) struct RowScope<'a> {
 impl Scope for RowScope<'_> {
     fn resolve(&mut self, expr: &Expr) -> Result<Option<Bound>> {
         let Expr::Field(name) = expr else { return Ok(None) };
-        let Some(position) = position(self.schema, name) else { return Ok(None) };
+        let Some(position) = position(self.schema, name) else {
+            return Ok(json_path(self.schema, name));
+        };
         let field = self.schema.fields().get(position);
         let bound = |field: &Field| {
             Bound::field(position, field.data_type).with_labels(field.labels.as_ref())
@@ -41,12 +43,35 @@ impl Scope for RowScope<'_> {
     }
 
     fn unknown_field(&self, name: &str) -> Error {
-        self.schema.unknown_field(name).into()
+        match name.split_once('.').map(|(first, _)| (first, self.schema.resolve(first))) {
+            Some((first, Ok(at))) => {
+                let found = self.schema.fields().get(at).map_or(DataType::Json, |f| f.data_type);
+                Error::invalid(format!(
+                    "{name}: a path leads into json, and field {first:?} is {found}"
+                ))
+            }
+            Some((first, Err(error))) => Error::invalid(format!(
+                "{name}: no table of this statement is {first:?}, and {error}"
+            )),
+            None => self.schema.unknown_field(name).into(),
+        }
     }
 
     fn inputs(&self) -> &Inputs {
         self.inputs
     }
+}
+
+/// The text at the end of a path of names into a field of JSON: `doc.customer.city`.
+fn json_path(schema: &Schema, name: &str) -> Option<Bound> {
+    let mut steps = name.split('.');
+    let position = position(schema, steps.next()?)?;
+    let field = schema.fields().get(position).filter(|field| field.data_type == DataType::Json)?;
+    let document = Bound::field(position, field.data_type);
+    let steps = steps.map(|step| Bound::literal(Value::Text(step.to_owned())));
+    let operands: Vec<_> = std::iter::once(document).chain(steps).collect();
+    let is_path = operands.len() > 1;
+    is_path.then(|| Bound::new(Node::Call(Function::JsonText, operands), DataType::Text))
 }
 
 /// No row at all: constants only.

@@ -7,6 +7,7 @@ use esker_format::{DataType, Labels, Value};
 use super::bound::{Bound, Node};
 use super::decimal;
 use super::expression::label_as_text;
+use crate::model::Function;
 use crate::{Error, Result};
 
 /// The type that values of both types can take, if there is one.
@@ -86,6 +87,8 @@ pub(crate) fn make_comparable(left: Bound, right: Bound) -> Result<(Bound, Bound
         return Ok((typed(left, known), typed(right, known)));
     };
     let constant = (left.as_literal().is_some(), right.as_literal().is_some());
+    let (left, right) = (part_beside(left, b), part_beside(right, a));
+    let (a, b) = (left.data_type(), right.data_type());
     match (a, b) {
         (DataType::Enum, _) | (_, DataType::Enum) => comparable_labels(left, right, constant),
         (a, b) if a.is_decimal() && b.is_float() && constant.0 => {
@@ -100,6 +103,16 @@ pub(crate) fn make_comparable(left: Bound, right: Bound) -> Result<(Bound, Bound
         (Date, Timestamp) => Ok((convert(left, b)?, right)),
         (Timestamp, Date) => Ok((left, convert(right, a)?)),
         _ => Err(Error::invalid(format!("cannot compare {a} with {b}"))),
+    }
+}
+
+/// The text of a part of JSON is the number that it is beside a number.
+fn part_beside(part: Bound, other: DataType) -> Bound {
+    match part.node {
+        Node::Call(Function::JsonText, operands) if other.is_numeric() => {
+            Bound::new(Node::Call(Function::JsonNumber, operands), DataType::F64)
+        }
+        _ => part,
     }
 }
 

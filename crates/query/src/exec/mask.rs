@@ -127,6 +127,15 @@ impl Mask {
         }
     }
 
+    /// Puts a row in.
+    pub(crate) fn insert(&mut self, row: usize) {
+        if row < self.len
+            && let Some(word) = self.words.get_mut(row / 64)
+        {
+            *word |= 1 << (row % 64);
+        }
+    }
+
     /// Calls `visit` with every row that is in.
     pub(crate) fn for_each(&self, mut visit: impl FnMut(usize)) {
         for (i, word) in self.words().iter().enumerate() {

@@ -133,11 +133,11 @@ impl Expr {
         }
     }
 
-    /// True when it reads a field of this name.
+    /// True when it reads a field of this name, or a path into it.
     #[must_use]
     pub fn reads_field(&self, name: &str) -> bool {
         match self {
-            Self::Field(field) => field == name,
+            Self::Field(field) => path_below(field, name).is_some(),
             _ => self.operands().into_iter().any(|operand| operand.reads_field(name)),
         }
     }
@@ -145,7 +145,11 @@ impl Expr {
     /// Makes it read another field instead of one.
     pub fn rename_field(&mut self, from: &str, to: &str) {
         match self {
-            Self::Field(field) if field == from => to.clone_into(field),
+            Self::Field(field) => {
+                if let Some(path) = path_below(field, from) {
+                    *field = format!("{to}{path}");
+                }
+            }
             _ => self.operands_mut().into_iter().for_each(|o| o.rename_field(from, to)),
         }
     }
@@ -156,4 +160,9 @@ impl Expr {
         matches!(self, Self::Aggregate { .. })
             || self.operands().into_iter().any(Self::has_aggregate)
     }
+}
+
+/// What follows a field's name in a path into it: nothing where the name is the field's.
+fn path_below<'a>(name: &'a str, field: &str) -> Option<&'a str> {
+    name.strip_prefix(field).filter(|path| path.is_empty() || path.starts_with('.'))
 }

@@ -26,7 +26,9 @@ pub(crate) enum Condition {
     /// One of these texts (sorted), or with `negated` none.
     TextSet { values: Vec<Vec<u8>>, negated: bool },
     /// Text like a pattern, or with `negated` unlike it.
-    Like { pattern: Arc<Pattern>, negated: bool },
+    Match { pattern: Arc<Pattern>, negated: bool },
+    /// As many characters (bytes of what is no text), or with `negated` fewer or more.
+    Length { least: Key, greatest: Key, negated: bool, in_characters: bool },
 }
 
 impl Condition {
@@ -53,6 +55,20 @@ impl Condition {
             Comparison::Gte => (ceiling, type_greatest),
         };
         Some(Self::range(data_type, least, greatest, negated))
+    }
+
+    /// The condition of a comparison of the length of a text or byte string with a constant.
+    pub(crate) fn length(
+        comparison: Comparison,
+        in_characters: bool,
+        constant: ValueRef<'_>,
+    ) -> Option<Self> {
+        Some(match Self::compare(comparison, DataType::I64, constant)? {
+            Self::Range { least, greatest, negated } => {
+                Self::Length { least, greatest, negated, in_characters }
+            }
+            other => other,
+        })
     }
 
     /// A range of keys, cut to the type's bounds.
@@ -104,13 +120,13 @@ impl Condition {
     }
 
     /// The condition of a pattern, as a range where the pattern is one.
-    pub(crate) fn like(pattern: &Arc<Pattern>, negated: bool) -> Self {
+    pub(crate) fn pattern(pattern: &Arc<Pattern>, negated: bool) -> Self {
         let (least, greatest) = if let Some(text) = pattern.as_exact() {
             (End::Included(text.to_vec()), End::Included(text.to_vec()))
         } else if let Some(prefix) = pattern.as_prefix() {
             (End::Included(prefix.to_vec()), after_prefix(prefix))
         } else {
-            return Self::Like { pattern: Arc::clone(pattern), negated };
+            return Self::Match { pattern: Arc::clone(pattern), negated };
         };
         Self::TextRange { least, greatest, negated }
     }
@@ -122,6 +138,15 @@ impl Condition {
                 Self::Range { least: a, greatest: b, negated: false },
                 Self::Range { least: c, greatest: d, negated: false },
             ) => Some(Self::Range { least: *a.max(c), greatest: *b.min(d), negated: false }),
+            (
+                Self::Length { least: a, greatest: b, negated: false, in_characters },
+                Self::Length { least: c, greatest: d, negated: false, in_characters: same },
+            ) if in_characters == same => Some(Self::Length {
+                least: *a.max(c),
+                greatest: *b.min(d),
+                negated: false,
+                in_characters: *same,
+            }),
             (
                 Self::TextRange { least: a, greatest: b, negated: false },
                 Self::TextRange { least: c, greatest: d, negated: false },
@@ -175,7 +200,11 @@ impl Condition {
             Self::TextSet { values, negated } => {
                 values.binary_search_by(|v| v.as_slice().cmp(text)).is_ok() != *negated
             }
-            Self::Like { pattern, negated } => pattern.matches(text) != *negated,
+            Self::Match { pattern, negated } => pattern.matches(text) != *negated,
+            Self::Length { least, greatest, negated, in_characters } => {
+                let length = if *in_characters { characters(text) } else { text.len() };
+                (*least..=*greatest).contains(&(length as Key)) != *negated
+            }
             Self::Null { negated } => *negated,
             _ => false,
         }
@@ -238,6 +267,11 @@ impl Condition {
             _ => Verdict::Sometimes,
         }
     }
+}
+
+/// How many characters a text has: each has one byte that is not a continuation byte.
+pub(crate) fn characters(text: &[u8]) -> usize {
+    text.iter().filter(|b| **b & 0xc0 != 0x80).count()
 }
 
 /// True when the text does not lie before the range's start.

@@ -9,6 +9,7 @@
 //! see only the rows that the others leave open. So whether a query fails does not depend on
 //! encodings or zone maps. Before them, cheap tests come first.
 
+mod case;
 mod condition;
 mod pattern;
 #[cfg(test)]
@@ -18,11 +19,13 @@ use esker_format::DataType;
 
 use crate::ZONE_ROWS;
 use crate::bind::{Bound, Node};
+use crate::model::Function;
 use crate::source::Part;
 
-pub(crate) use condition::Condition;
+pub(crate) use case::folded;
+pub(crate) use condition::{Condition, characters};
 pub(crate) use esker_format::order_key::{Key, float_at_most, float_key, float_of};
-pub(crate) use pattern::Pattern;
+pub(crate) use pattern::{Pattern, Place, Shape};
 
 /// A filter.
 #[derive(Clone, Debug, PartialEq)]
@@ -130,7 +133,8 @@ impl Predicate {
                 Condition::Null { .. } | Condition::Range { .. } => (false, 1),
                 Condition::Set { .. } => (false, 2),
                 Condition::TextRange { .. } | Condition::TextSet { .. } => (false, 8),
-                Condition::Like { .. } => (false, 32),
+                Condition::Length { .. } => (false, 4),
+                Condition::Match { .. } => (false, 32),
             },
             Self::Value(bound, _) => (bound.may_fail(), 16 * weight(bound)),
             Self::All(members) | Self::Any(members) => {
@@ -180,13 +184,21 @@ fn test(bound: &Bound, wanted: bool) -> Option<Predicate> {
                 return Some(Predicate::Constant(false));
             }
             let comparison = if wanted { *comparison } else { comparison.opposite() };
-            on_field(operand, &|t| Condition::compare(comparison, t, constant))
+            match &operand.node {
+                Node::Call(function @ (Function::Length | Function::OctetLength), of) => {
+                    let in_characters = |t| *function == Function::Length && t == DataType::Text;
+                    on_field(of.first()?, &|t| {
+                        Condition::length(comparison, in_characters(t), constant)
+                    })
+                }
+                _ => on_field(operand, &|t| Condition::compare(comparison, t, constant)),
+            }
         }
         Node::In(operand, values) => {
             on_field(operand, &|t| Some(Condition::one_of(t, values, !wanted)))
         }
-        Node::Like(operand, pattern) => {
-            on_field(operand, &|_| Some(Condition::like(pattern, !wanted)))
+        Node::Match(operand, pattern) => {
+            on_field(operand, &|_| Some(Condition::pattern(pattern, !wanted)))
         }
         Node::IsNull(operand) => on_field(operand, &|_| Some(Condition::Null { negated: !wanted })),
         _ => None,

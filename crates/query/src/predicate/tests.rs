@@ -12,7 +12,7 @@ use crate::bind::Comparison;
 use crate::source::Zone;
 
 fn matches(pattern: &str, text: &str) -> bool {
-    Pattern::new(pattern, Some('!'), false).unwrap().matches(text.as_bytes())
+    Pattern::like(pattern, Some('!'), false).unwrap().matches(text.as_bytes())
 }
 
 #[test]
@@ -39,9 +39,9 @@ fn patterns_match_whole_texts() {
     for (pattern, text) in no {
         assert!(!matches(pattern, text), "{pattern} {text}");
     }
-    let any_case = Pattern::new("É%", None, true).unwrap();
+    let any_case = Pattern::like("É%", None, true).unwrap();
     assert!(any_case.matches("éa".as_bytes()) && any_case.matches("Éa".as_bytes()));
-    let error = Pattern::new("a!", Some('!'), false).unwrap_err().to_string();
+    let error = Pattern::like("a!", Some('!'), false).unwrap_err().to_string();
     assert_eq!(error, "pattern 'a!': the escape '!' goes before %, _ or itself");
 }
 
@@ -49,7 +49,7 @@ fn patterns_match_whole_texts() {
 #[test]
 fn any_case_is_one_case_whatever_stands_beside_a_letter() {
     fn matches(pattern: &str, text: &str) -> bool {
-        Pattern::new(pattern, None, true).unwrap().matches(text.as_bytes())
+        Pattern::like(pattern, None, true).unwrap().matches(text.as_bytes())
     }
     for sigma in ["σ", "ς", "Σ"] {
         for other in ["σ", "ς", "Σ"] {
@@ -74,7 +74,7 @@ fn any_case_is_one_case_whatever_stands_beside_a_letter() {
 #[test]
 fn an_escape_in_upper_case_escapes_in_any_case() {
     let matches = |pattern, escape, text: &str| {
-        Pattern::new(pattern, Some(escape), true).unwrap().matches(text.as_bytes())
+        Pattern::like(pattern, Some(escape), true).unwrap().matches(text.as_bytes())
     };
     assert!(matches("50X%", 'X', "50%"));
     assert!(!matches("50X%", 'X', "50xabc"));
@@ -198,11 +198,11 @@ proptest! {
             greatest: stored.iter().max().map(Value::as_ref).filter(|_| knows_greatest),
             null_count: 0,
         };
-        let pattern = Arc::new(Pattern::new(&pattern, None, false).unwrap());
+        let pattern = Arc::new(Pattern::like(&pattern, None, false).unwrap());
         let conditions = [
             condition(operator, DataType::Text, &Value::from(constant.as_str())).unwrap(),
             Condition::one_of(DataType::Text, &[Value::from(constant.as_str())], negated),
-            Condition::like(&pattern, negated),
+            Condition::pattern(&pattern, negated),
         ];
         for condition in conditions {
             let passed = stored.iter().filter(|v| condition.matches(v.as_ref())).count();

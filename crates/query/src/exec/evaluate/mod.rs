@@ -53,7 +53,7 @@ pub(crate) fn evaluate<'a>(
         }
         Node::Not(operand) => Ok(logic::not(again(operand)?)),
         Node::In(operand, values) => Ok(compare::in_list(again(operand)?, values)),
-        Node::Like(operand, pattern) => Ok(compare::like(again(operand)?, pattern)),
+        Node::Match(operand, pattern) => Ok(compare::matches(again(operand)?, pattern)),
         Node::IsNull(operand) => {
             let operand = again(operand)?;
             let values = operand.nulls.unwrap_or_else(|| vec![false; selection.len()]);

@@ -1,7 +1,10 @@
 //! Filters over a batch: a mask goes in, the rows that fail leave it.
 
 mod code_tables;
+mod length;
+mod pair;
 mod range;
+mod search;
 mod set;
 mod text;
 
@@ -35,8 +38,18 @@ pub(crate) fn keep<'a>(
             }
         }
         Predicate::Value(bound, wanted) => {
+            if pair::keep(bound, *wanted, rows, mask)? {
+                return Ok(());
+            }
             let picked = Picked::of(mask);
             let vector = evaluate(bound, rows, picked.selection())?;
+            if let (Picked::All(_), Lanes::Bools(values), None) =
+                (&picked, &vector.lanes, &vector.nulls)
+            {
+                let wanted = *wanted;
+                mask.retain(values, |value| value == wanted);
+                return Ok(());
+            }
             let mut i = 0;
             mask.retain_rows(|_| {
                 let passes = match &vector.lanes {
@@ -115,6 +128,12 @@ fn keep_test(test: &Test, column: &ColumnSlice<'_>, mask: &mut Mask, tables: &Co
         (Condition::Set { keys, negated }, data) => set::keep(data, keys, *negated, mask),
         (_, Data::Dictionary { codes, dictionary }) => {
             text::keep_codes(test, codes, dictionary, mask, tables);
+        }
+        (Condition::Length { least, greatest, negated, in_characters }, _) => {
+            length::keep(column, (*least, *greatest), *negated, *in_characters, mask);
+        }
+        (Condition::Match { pattern, negated }, _) => {
+            search::keep(column, pattern, *negated, mask);
         }
         _ => mask.retain_rows(|row| condition.matches_text(column.bytes(row))),
     }

@@ -4,7 +4,7 @@
 
 use std::ops::Bound as End;
 
-use esker_format::{Codes, Dictionary};
+use esker_format::{Codes, Data, Dictionary};
 
 use super::{CodeTables, as_data, range, set};
 use crate::exec::mask::Mask;
@@ -36,6 +36,9 @@ pub(super) fn keep_codes(
         condition => {
             let table = tables.get(test, dictionary, |text| condition.matches_text(text));
             let table = table.as_slice();
+            if keep_runs(as_data(codes), table, mask) {
+                return;
+            }
             let passes = |code: usize| table.get(code).copied().unwrap_or_default();
             match codes {
                 Codes::U8(v) => mask.retain(v, |code| passes(code.into())),
@@ -44,6 +47,39 @@ pub(super) fn keep_codes(
             }
         }
     }
+}
+
+/// Removes the rows whose code fails, where the codes that pass, or those that do not, are few runs
+/// of neighbours: comparing with those takes less than a look at the table.
+fn keep_runs(codes: Data<'_>, table: &[bool], mask: &mut Mask) -> bool {
+    const RUNS_MAX: usize = 4;
+    let runs = |wanted: bool| {
+        let mut runs: Vec<(Key, Key)> = Vec::new();
+        let mut code = 0;
+        for same in table.chunk_by(|a, b| a == b) {
+            if same.first() == Some(&wanted) {
+                runs.push((code as Key, (code + same.len()) as Key - 1));
+            }
+            code += same.len();
+        }
+        runs
+    };
+    let (passing, failing) = (runs(true), runs(false));
+    if passing.len() <= failing.len() && passing.len() <= RUNS_MAX {
+        let mut kept = Mask::none(mask.len());
+        for run in passing {
+            let mut one = mask.clone();
+            range::keep(codes, run, false, &mut one);
+            kept.or(&one);
+        }
+        *mask = kept;
+        return true;
+    }
+    if failing.len() <= RUNS_MAX {
+        failing.into_iter().for_each(|run| range::keep(codes, run, true, mask));
+        return true;
+    }
+    false
 }
 
 /// The codes of the texts between two ends: from the first up to, not including, the second.

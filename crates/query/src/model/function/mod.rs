@@ -34,6 +34,11 @@ pub enum Function {
     Reverse,
     StartsWith,
     EndsWith,
+    Contains,
+    IstartsWith,
+    IendsWith,
+    Icontains,
+    RegexpLike,
     Strpos,
     Abs,
     Sign,
@@ -50,6 +55,7 @@ pub enum Function {
     DateAdd,
     JsonGet,
     JsonText,
+    JsonNumber,
 }
 
 /// What an operand of a function may be.
@@ -77,6 +83,8 @@ pub enum OperandKind {
     Unit,
     /// JSON, or a constant text that is JSON.
     Json,
+    /// A regular expression or its flags, as a constant text.
+    Expression,
     /// The name of a member, or the place of an element.
     Step,
 }

@@ -212,6 +212,41 @@ pub const FUNCTIONS: &[FunctionEntry] = &[
         "ends_with('esker', 'es')",
         "false",
     ),
+    text(F::Contains, "contains", "text, part", &[P::Text, P::Text], Outcome::Bool).says(
+        "Whether the part occurs in the text.",
+        "contains('esker', 'ske')",
+        "true",
+    ),
+    text(F::IstartsWith, "istarts_with", "text, part", &[P::Text, P::Text], Outcome::Bool).says(
+        "Whether the text begins with the part, whatever the case of letters.",
+        "istarts_with('esker', 'ES')",
+        "true",
+    ),
+    text(F::IendsWith, "iends_with", "text, part", &[P::Text, P::Text], Outcome::Bool).says(
+        "Whether the text ends with the part, whatever the case of letters.",
+        "iends_with('esker', 'KER')",
+        "true",
+    ),
+    text(F::Icontains, "icontains", "text, part", &[P::Text, P::Text], Outcome::Bool).says(
+        "Whether the part occurs in the text, whatever the case of letters.",
+        "icontains('Äßc', 'äSS')",
+        "false",
+    ),
+    text(
+        F::RegexpLike,
+        "regexp_like",
+        "text, expression [, flags]",
+        &[P::Text, P::Expression, P::Expression],
+        Outcome::Bool,
+    )
+    .at_least(2)
+    .says(
+        "Whether the regular expression, a constant, is found in the text; with the flags `'i'` \
+         whatever the case of letters. `text ~ expression` is this, `~*` with `'i'`, `!~` and \
+         `!~*` the opposites.",
+        "regexp_like('esker', '^e.*[kr]$')",
+        "true",
+    ),
     text(F::Strpos, "strpos", "text, part", &[P::Text, P::Text], Outcome::Integer)
         .also(&["instr"])
         .says(
@@ -328,5 +363,20 @@ pub const FUNCTIONS: &[FunctionEntry] = &[
          with one step.",
         "json_get_text('{\"a\": [\"x\"]}', 'a', 0)",
         "x",
+    ),
+    line(
+        F::JsonNumber,
+        "json_get_number",
+        Family::Json,
+        "json, step, …",
+        &[P::Json, P::Step],
+        Outcome::Float,
+    )
+    .or_more()
+    .says(
+        "The same as a 64-bit float, NULL for what is no number; `json ->> step` and `json.step` \
+         are this beside a number.",
+        "json_get_number('{\"a\": [1, 2.5]}', 'a', 1)",
+        "2.5",
     ),
 ];

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use esker_format::json::Json;
+use esker_format::json::{Json, Kind};
 
 use super::Call;
 use crate::Result;
@@ -12,7 +12,7 @@ use crate::model::Function as F;
 pub(super) fn call<'a>(call: &Call<'a>) -> Result<Vector<'a>> {
     let documents = call.texts(0)?;
     let steps = call.vectors.get(1..).unwrap_or_default();
-    let one = |row: usize| {
+    let part = |row: usize| {
         let mut part = documents.get(row).map(|document| Json::document(document));
         for step in steps {
             part = match &step.lanes {
@@ -28,7 +28,19 @@ pub(super) fn call<'a>(call: &Call<'a>) -> Result<Vector<'a>> {
                 _ => return Err(call.undefined()),
             };
         }
-        Ok(part.and_then(|part| match call.function {
+        Ok::<_, crate::Error>(part)
+    };
+    if call.function == F::JsonNumber {
+        let number = |row| {
+            Ok(part(row)?.and_then(|part| match part.kind() {
+                Kind::Number(written) => written.parse().ok(),
+                _ => None,
+            }))
+        };
+        return call.map(documents.len(), |v: Vec<f64>| Lanes::Floats(v.into()), number);
+    }
+    let one = |row: usize| {
+        Ok(part(row)?.and_then(|part| match call.function {
             F::JsonText => part.to_text().map(String::into_bytes),
             _ => Some(part.to_document()),
         }))

@@ -47,7 +47,7 @@ pub(super) fn call<'a>(
             None => Err(call.undefined()),
         },
         F::DateAdd => moment::add(&call),
-        F::JsonGet | F::JsonText => json::call(&call),
+        F::JsonGet | F::JsonText | F::JsonNumber => json::call(&call),
         _ => text::call(&call, selection.len()),
     }
 }

@@ -9,6 +9,7 @@ use super::Call;
 use crate::Result;
 use crate::exec::vector::{Lanes, Vector, either_null};
 use crate::model::Function as F;
+use crate::predicate::{characters, folded};
 
 type Bytes<'a> = Cow<'a, [u8]>;
 
@@ -36,6 +37,15 @@ pub(super) fn call<'a>(call: &Call<'a>, len: usize) -> Result<Vector<'a>> {
         }),
         F::StartsWith => call.map(len, Lanes::Bools, |i| Ok(Some(text(i).starts_with(second(i)?)))),
         F::EndsWith => call.map(len, Lanes::Bools, |i| Ok(Some(text(i).ends_with(second(i)?)))),
+        F::Contains => call.map(len, Lanes::Bools, |i| Ok(Some(text(i).contains(second(i)?)))),
+        F::IstartsWith | F::IendsWith | F::Icontains => call.map(len, Lanes::Bools, |i| {
+            let (text, part) = (folded(text(i)), folded(second(i)?));
+            Ok(Some(match call.function {
+                F::IstartsWith => text.starts_with(&*part),
+                F::IendsWith => text.ends_with(&*part),
+                _ => text.contains(&*part),
+            }))
+        }),
         _ => call.map(len, Lanes::Bytes, |i| {
             let whole = first.get(i).map_or(Cow::Borrowed(&[][..]), Clone::clone);
             derived(call, whole, i).map(Some)
@@ -153,11 +163,6 @@ pub(in super::super) fn concat_pair<'a>(left: &Vector<'a>, right: &Vector<'a>) -
 
 fn as_text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap_or_default()
-}
-
-/// Every character has one byte that is not a continuation byte.
-fn characters(bytes: &[u8]) -> usize {
-    bytes.iter().filter(|b| **b & 0xc0 != 0x80).count()
 }
 
 fn count(size: usize) -> i64 {

@@ -1,0 +1,30 @@
+//! `esker query DB '{"table": …}'`: queries as JSON.
+
+use std::io::Read;
+
+use esker_query::json::JsonQuery;
+
+use crate::Console;
+use crate::arguments::QueryArguments;
+use crate::failure::{Failure, Result};
+use crate::sql::{Settings, open_to_read};
+
+pub(crate) fn run(arguments: &QueryArguments, console: &mut Console<'_>) -> Result<()> {
+    let mut text = arguments.query.clone();
+    if text == "-" {
+        text.clear();
+        std::io::stdin().read_to_string(&mut text).map_err(|e| {
+            Failure::usage(format!("standard input: expected a query in UTF-8: {e}"))
+        })?;
+    }
+    let query = JsonQuery::parse(&text).map_err(esker::Error::from)?;
+    let explain = arguments.explain || query.is_explain().map_err(esker::Error::from)?;
+    let settings =
+        Settings { format: arguments.format, timing: arguments.timing, explain, dry_run: false };
+    let database = open_to_read(&arguments.db)?;
+    let schema = database.table(query.table())?.schema();
+    let query = query.bind(&schema).map_err(esker::Error::from)?;
+    settings.ask(&database, &query, console)?;
+    database.close()?;
+    Ok(())
+}

@@ -1,0 +1,181 @@
+//! Conditions: leaves of a field, an operator and its values, and groups of them.
+
+use esker_format::{DataType, Schema};
+use serde_json::{Map, Value as Json};
+
+use super::member::{Place, array, object, refuse_others, text};
+use super::value;
+use crate::Result;
+use crate::bind::bind_condition;
+use crate::model::{Aggregate, Expr, Operator, SelectItem};
+use crate::operator::{FilterOperator, Operands};
+
+/// How deep groups may nest.
+pub(super) const DEPTH_MAX: usize = 64;
+
+/// What the names in conditions mean.
+#[derive(Clone, Copy)]
+pub(super) struct Criteria<'a> {
+    schema: &'a Schema,
+    /// What a condition on groups may name as well.
+    select: Option<&'a [SelectItem]>,
+}
+
+impl<'a> Criteria<'a> {
+    pub(super) fn of_rows(schema: &'a Schema) -> Self {
+        Self { schema, select: None }
+    }
+
+    pub(super) fn of_groups(schema: &'a Schema, select: &'a [SelectItem]) -> Self {
+        Self { schema, select: Some(select) }
+    }
+
+    /// All conditions of an array, or one alone; none is no condition.
+    pub(super) fn all(self, json: &Json, place: &Place<'_>) -> Result<Option<Expr>> {
+        let Json::Array(items) = json else { return self.one(json, place).map(Some) };
+        let conditions = self.each(items, place)?;
+        Ok((!conditions.is_empty()).then(|| joined(Operator::And, conditions)))
+    }
+
+    fn each(self, items: &[Json], place: &Place<'_>) -> Result<Vec<Expr>> {
+        items.iter().enumerate().map(|(i, json)| self.one(json, &place.item(i))).collect()
+    }
+
+    fn one(self, json: &Json, place: &Place<'_>) -> Result<Expr> {
+        if place.depth() > DEPTH_MAX {
+            return Err(
+                place.error(format!("conditions nest too deep: at most {DEPTH_MAX} levels"))
+            );
+        }
+        let members = object(json, place)?;
+        for (name, operator) in [("and", Operator::And), ("or", Operator::Or)] {
+            let Some(group) = members.get(name) else { continue };
+            refuse_others(members, &[name], place)?;
+            let place = place.member(name);
+            let conditions = self.each(array(group, &place)?, &place)?;
+            if conditions.is_empty() {
+                return Err(place.expected("at least one condition", group));
+            }
+            return Ok(joined(operator, conditions));
+        }
+        if let Some(negated) = members.get("not") {
+            refuse_others(members, &["not"], place)?;
+            let place = place.member("not");
+            return match self.all(negated, &place)? {
+                Some(condition) => Ok(condition.negated()),
+                None => Err(place.expected("at least one condition", negated)),
+            };
+        }
+        self.leaf(members, place)
+    }
+
+    fn leaf(self, members: &Map<String, Json>, place: &Place<'_>) -> Result<Expr> {
+        refuse_others(members, &["field", "op", "value", "value2", "escape"], place)?;
+        let field = place.text_of(members, "field")?;
+        let data_type = self.type_of(field).map_err(|e| e.at(place.member("field")))?;
+        let op = FilterOperator::expect(place.text_of(members, "op")?)
+            .map_err(|e| e.at(place.member("op")))?;
+        if let Some(data_type) = data_type
+            && !op.subjects.has(data_type)
+        {
+            let (name, subjects) = (op.name, op.subjects.title());
+            return Err(place.error(format!("{name} is for {subjects}; {field:?} is {data_type}")));
+        }
+        let operands = self.operands(op, data_type, members, place)?;
+        let condition = op.apply(Expr::field(field), operands).map_err(|e| e.at(place))?;
+        // Conditions on groups are checked with the whole query.
+        if self.select.is_none() {
+            bind_condition(&place.to_string(), &condition, self.schema)?;
+        }
+        Ok(condition)
+    }
+
+    /// The type of a field; `None` when it depends on what stands beside it.
+    fn type_of(self, name: &str) -> Result<Option<DataType>> {
+        let aliased = |item: &&SelectItem| item.alias.as_deref() == Some(name);
+        let item = self.select.and_then(|items| items.iter().find(aliased));
+        match item.map(|item| &item.expr) {
+            Some(Expr::Aggregate { function, operand, .. }) => match (function, operand.as_deref())
+            {
+                (Aggregate::Count, _) => Ok(Some(DataType::I64)),
+                (Aggregate::Min | Aggregate::Max, Some(Expr::Field(name))) => self.type_of(name),
+                _ => Ok(Some(DataType::F64)),
+            },
+            _ => match self.schema.resolve(name) {
+                Ok(at) => Ok(self.schema.fields().get(at).map(|field| field.data_type)),
+                // A path, or nothing: binding says which.
+                Err(_) => bind_condition("", &Expr::field(name).exists(), self.schema)
+                    .map(|_| None)
+                    .map_err(|_| self.unknown(name)),
+            },
+        }
+    }
+
+    fn unknown(self, name: &str) -> crate::Error {
+        let aliases = self.select.into_iter().flatten().filter_map(|item| item.alias.as_deref());
+        let near = esker_format::suggest::did_you_mean(name, aliases);
+        if near.is_empty() {
+            return self.schema.unknown_field(name).into();
+        }
+        crate::Error::invalid(format!("unknown field {name:?}{near}"))
+    }
+
+    fn operands(
+        self,
+        op: &FilterOperator,
+        data_type: Option<DataType>,
+        members: &Map<String, Json>,
+        place: &Place<'_>,
+    ) -> Result<Vec<Expr>> {
+        let data_type = if op.takes_lengths() { Some(DataType::I64) } else { data_type };
+        let (at, second_at) = (place.member("value"), place.member("value2"));
+        let one = |json, place: &Place<'_>| value::read(json, data_type, place).map(Expr::Literal);
+        let (first, second) = (members.get("value"), members.get("value2"));
+        let missing =
+            || place.error(format!("{} takes {} in \"value\"", op.name, op.operands.expected()));
+        if let Some(found) = second.filter(|_| op.operands != Operands::Two) {
+            return Err(second_at.expected("nothing beside this operator", found));
+        }
+        let mut operands = match (op.operands, first) {
+            (Operands::None, None) => Vec::new(),
+            (Operands::None, Some(found)) => return Err(at.expected(op.operands.expected(), found)),
+            (_, None) => return Err(missing()),
+            (Operands::One, Some(json)) => vec![one(json, &at)?],
+            (Operands::Field, Some(json)) => {
+                let name = text(json, &at)?;
+                self.type_of(name).map_err(|e| e.at(at))?;
+                vec![Expr::field(name)]
+            }
+            (Operands::Many, Some(json)) => {
+                let items = array(json, &at)?.iter().enumerate();
+                items.map(|(i, json)| one(json, &at.item(i))).collect::<Result<_>>()?
+            }
+            (Operands::Two, Some(least)) => match (least, second) {
+                (Json::Array(both), None) => match both.as_slice() {
+                    [least, greatest] => {
+                        vec![one(least, &at.item(0))?, one(greatest, &at.item(1))?]
+                    }
+                    _ => return Err(at.expected(op.operands.expected(), least)),
+                },
+                (least, Some(greatest)) => vec![one(least, &at)?, one(greatest, &second_at)?],
+                (_, None) => return Err(missing()),
+            },
+        };
+        if let Some(escape) = members.get("escape") {
+            let escape_at = place.member("escape");
+            if !op.takes_escape() {
+                return Err(escape_at.error(format!("{} takes no escape", op.name)));
+            }
+            operands.push(Expr::literal(text(escape, &escape_at)?));
+        }
+        Ok(operands)
+    }
+}
+
+/// Several conditions as one.
+fn joined(operator: Operator, mut conditions: Vec<Expr>) -> Expr {
+    match conditions.len() {
+        1 => conditions.remove(0),
+        _ => Expr::Apply(operator, conditions),
+    }
+}

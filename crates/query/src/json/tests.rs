@@ -1,0 +1,146 @@
+//! Queries as JSON: what they become, and what is said of wrong ones.
+
+use esker_format::{DataType, Schema};
+
+use super::JsonQuery;
+
+fn schema() -> Schema {
+    Schema::builder()
+        .field("name", DataType::Text)
+        .field("age", DataType::I16)
+        .field("price", DataType::Decimal { precision: 10, scale: 2 })
+        .field("since", DataType::Date)
+        .field("is_on", DataType::Bool)
+        .nullable("doc", DataType::Json)
+        .build()
+        .unwrap()
+}
+
+fn bound(text: &str) -> Result<String, String> {
+    let query = JsonQuery::parse(text).and_then(|query| query.bind(&schema()));
+    query.map(|query| query.to_string()).map_err(|e| e.to_string())
+}
+
+#[test]
+fn queries_become_what_they_say() {
+    let cases = [
+        (r#"{"table": "t"}"#, "SELECT * FROM t"),
+        (
+            r#"{"table": "t", "select": ["name", {"field": "age", "as": "years"}],
+                "where": {"field": "age", "op": "in", "value": ["3", 4]},
+                "order": ["name", {"field": "age", "descending": true, "nulls": "last"}],
+                "limit": 5, "offset": 2, "distinct": true}"#,
+            "SELECT DISTINCT name, age AS years FROM t WHERE age IN (3, 4) \
+             ORDER BY name, age DESC NULLS LAST LIMIT 5 OFFSET 2",
+        ),
+        (
+            r#"{"table": "t", "where": [
+                {"or": [{"field": "name", "op": "like", "value": "a!%", "escape": "!"},
+                        {"not": {"field": "is_on", "op": "eq", "value": "true"}}]},
+                {"field": "price", "op": "between", "value": 1.10, "value2": "12345678.90"},
+                {"field": "since", "op": "gte", "value": "2024-01-31"}]}"#,
+            "SELECT * FROM t WHERE (name LIKE 'a!%' ESCAPE '!' OR NOT is_on = true) \
+             AND price BETWEEN 1.1 AND 12345678.90 AND since >= '2024-01-31'",
+        ),
+        (
+            r#"{"table": "t", "where": [
+                {"field": "doc.customer.city", "op": "istarts", "value": "B"},
+                {"field": "doc.amount", "op": "gt", "value": 5}]}"#,
+            "SELECT * FROM t WHERE istarts_with(\"doc.customer.city\", 'B') AND \"doc.amount\" > 5",
+        ),
+        (
+            r#"{"table": "t", "group_by": "name", "aggregates": [{"fn": "count", "as": "n"},
+                {"fn": "sum", "field": "price"}, {"fn": "count", "field": "age", "distinct": true}],
+                "having": {"field": "n", "op": "gt", "value": "3"}, "order": [{"field": "n"}]}"#,
+            "SELECT name, count(*) AS n, sum(price) AS sum_price, count(DISTINCT age) AS count_age \
+             FROM t GROUP BY name HAVING n > 3 ORDER BY n",
+        ),
+    ];
+    for (text, wanted) in cases {
+        assert_eq!(bound(text).unwrap(), wanted);
+    }
+}
+
+#[test]
+fn wrong_queries_are_told_where_they_are_wrong() {
+    let leaf = |leaf: &str| format!(r#"{{"table": "t", "where": [{leaf}]}}"#);
+    let cases = [
+        ("[]".to_owned(), "expected an object, found []"),
+        ("{}".to_owned(), "expected a member \"table\", the name of the table to ask"),
+        (r#"{"table": 5}"#.to_owned(), "table: expected a text, found 5"),
+        (
+            r#"{"table": "t", "limt": 3}"#.to_owned(),
+            "unknown member \"limt\"; did you mean \"limit\"?",
+        ),
+        (r#"{"table": "t", "limit": -1}"#.to_owned(), "limit: expected a number of rows, found -1"),
+        (
+            leaf(r#"{"field": "agee", "op": "eq", "value": 3}"#),
+            "where[0].field: unknown field \"agee\"; did you mean \"age\"?",
+        ),
+        (
+            leaf(r#"{"field": "age", "op": "eqq", "value": 3}"#),
+            "where[0].op: unknown operator \"eqq\"; did you mean \"eq\"?",
+        ),
+        (
+            leaf(r#"{"or": [{"field": "age", "op": "contains", "value": "3"}]}"#),
+            "where[0].or[0]: contains is for text, enum, a path into json; \"age\" is i16",
+        ),
+        (
+            leaf(r#"{"field": "age", "op": "eq", "value": "three"}"#),
+            "where[0].value: expected i16, found \"three\"",
+        ),
+        (
+            leaf(r#"{"field": "age", "op": "eq", "value": null}"#),
+            "where[0].value: null compares with nothing; \"exists\" and \"not_exists\" ask whether \
+             there is a value",
+        ),
+        (
+            leaf(r#"{"field": "age", "op": "between", "value": [1]}"#),
+            "where[0].value: expected two values, the least and the greatest, found [1]",
+        ),
+        (
+            leaf(r#"{"field": "age", "op": "lt_field", "value": "rnak"}"#),
+            "where[0].value: unknown field \"rnak\"; fields: name, age, price, since, is_on, doc",
+        ),
+        (
+            leaf(r#"{"field": "since", "op": "eq", "value": "yesterday"}"#),
+            "where[0]: since = 'yesterday': ",
+        ),
+        (
+            leaf(r#"{"field": "name", "op": "regex", "value": "("}"#),
+            "where[0]: regexp_like(name, '('): regular expression '(': unclosed group",
+        ),
+        (leaf(r#"{"or": []}"#), "where[0].or: expected at least one condition, found []"),
+        (
+            leaf(r#"{"field": "age", "op": "exists", "value": 1}"#),
+            "where[0].value: expected no value, found 1",
+        ),
+        (
+            leaf(r#"{"field": "age", "op": "eq", "value": 1, "escape": "!"}"#),
+            "where[0].escape: eq takes no escape",
+        ),
+        (
+            r#"{"table": "t", "aggregates": [{"fn": "summ", "field": "age"}]}"#.to_owned(),
+            "aggregates[0].fn: unknown aggregate \"summ\"; did you mean \"sum\"?",
+        ),
+    ];
+    for (text, wanted) in cases {
+        let error = bound(&text).unwrap_err();
+        assert!(error.starts_with(wanted), "{text}\n{error}\n{wanted}");
+    }
+}
+
+#[test]
+fn groups_nest_64_deep_and_no_deeper() {
+    let nested = |levels: usize| {
+        let leaf = r#"{"field": "age", "op": "eq", "value": 1}"#;
+        let open = r#"{"and": ["#.repeat(levels - 1);
+        format!(r#"{{"table": "t", "where": [{open}{leaf}{}]}}"#, "]}".repeat(levels - 1))
+    };
+    assert_eq!(bound(&nested(64)).unwrap(), "SELECT * FROM t WHERE age = 1");
+    let error = bound(&nested(65)).unwrap_err();
+    assert!(error.ends_with(": conditions nest too deep: at most 64 levels"), "{error}");
+    assert!(error.starts_with("where[0].and[0].and[0]"), "{error}");
+    let error = bound(&"[".repeat(100_000)).unwrap_err();
+    assert_eq!(error, "a query nests too deep: 100000 levels, at most 136");
+}
