@@ -5,9 +5,10 @@ use std::sync::{Arc, PoisonError};
 use esker_arena::Reservation;
 use esker_format::edit::SegmentEntry;
 use esker_format::segment::encode_column;
-use esker_format::{Batch, Schema};
+use esker_format::{Batch, ColumnSlice, Field, Schema};
 use esker_table::Table as TableCore;
 use esker_table::rewrite::SegmentSink;
+use esker_table::run::RunSource;
 use esker_table::segment::{Created, Segment, SegmentSpec, SegmentWriter};
 use esker_table::view::Unit;
 use esker_vfs::sync::{AtomicU64, Mutex, MutexGuard};
@@ -175,6 +176,9 @@ impl Shared {
             entry(&mut catalogue, self.core.id())?;
             let mut view = (*self.core.view()).clone();
             view.insert(Unit::Segment(Arc::clone(&segment)));
+            // An index may have been dropped meanwhile.
+            let indexes = view.schema.indexes();
+            segment.retain_runs(|id| indexes.iter().any(|index| index.id == id));
             self.core.set_view(view);
             // From here on an abort takes it away again.
             self.state().segments.push(Arc::clone(&segment));
@@ -204,8 +208,33 @@ impl Shared {
         let (file_bytes, target) = writer.finish(&row_ids, None)?;
         let entry = SegmentEntry { id, rows: spec.rows, file_bytes, holds_through: 0 };
         let segment = sink.finish(entry, target)?;
+        let source = Gathering { schema: &self.schema, batch };
+        for index in self.schema.indexes() {
+            let place = (id, &source as &dyn RunSource);
+            let run = engine.write_run(self.core.id(), &self.schema, index, place, &mut sink)?;
+            segment.add_run(Arc::new(run));
+        }
         sink.keep();
         Ok(segment)
+    }
+}
+
+/// The rows of a segment while they are in memory.
+struct Gathering<'a> {
+    schema: &'a Schema,
+    batch: &'a Batch,
+}
+
+impl RunSource for Gathering<'_> {
+    fn row_count(&self) -> usize {
+        self.batch.len()
+    }
+
+    fn column<'a>(&'a self, field: &'a Field) -> esker_table::Result<ColumnSlice<'a>> {
+        let position = self.schema.fields().iter().position(|f| f.id == field.id);
+        let column = position.and_then(|position| self.batch.columns.get(position));
+        let missing = || esker_table::Error::corrupt(format!("no field {}", field.name));
+        column.map(ColumnSlice::from).ok_or_else(missing)
     }
 }
 
