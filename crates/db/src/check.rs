@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use esker_format::{Value, ValueRef};
 use esker_table::run::run_of_file;
-use esker_table::segment::{run_file_number, segment_file_id};
+use esker_table::segment::{is_unnamed_run, run_file_number, segment_file_id};
 use esker_table::table::describe_key;
 use esker_table::view::{Resolved, Unit, View};
 use esker_table::{Location, Table as TableCore};
@@ -115,6 +115,7 @@ impl Database {
                 || parse_number(name, "checkpoint-") == Some(checkpoint)
                 || parse_number(name, "index-").is_some_and(|number| index_files.contains(&number))
                 || segment_file_id(name).is_some_and(is_segment)
+                || is_unnamed_run(name)
                 || run_file_number(name)
                     .and_then(run_of_file)
                     .is_some_and(|(segment, _)| is_segment(segment))

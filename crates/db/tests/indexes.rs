@@ -86,6 +86,7 @@ fn runs_are_built_beside_segments_and_survive_reopening() {
     let bytes = std::fs::read(&torn).unwrap();
     std::fs::write(&torn, &bytes[..bytes.len() - 10]).unwrap();
     std::fs::write(dir.0.join("run-0000000000000099-0001"), b"?").unwrap();
+    std::fs::write(dir.0.join(format!("{}.new", files[0])), b"?").unwrap();
     let db = open();
     db.wait_idle().unwrap();
     assert_eq!(run_files(&dir), files);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use esker_format::edit::SegmentEntry;
 use esker_table::rewrite::SegmentSink;
+use esker_table::run::run_of_file;
 use esker_table::segment::{Segment, SinkTarget};
 use esker_vfs::{MappedBytes, Mapping};
 
@@ -101,10 +102,15 @@ impl SegmentSink for FileSink<'_> {
     }
 
     fn finish(&mut self, entry: SegmentEntry, target: SinkTarget) -> esker_table::Result<Segment> {
-        if let SinkTarget::File(file) = &target
-            && !esker_log::sabotage::planted("skip_segment_fsync")
-        {
-            file.sync_data()?;
+        if let SinkTarget::File(file) = &target {
+            let is_run = run_of_file(entry.id).is_some();
+            let skip = if is_run { "run_named_before_synced" } else { "skip_segment_fsync" };
+            if !esker_log::sabotage::planted(skip) {
+                file.sync_data()?;
+            }
+            if is_run {
+                self.engine.segment_files.name_run(entry.id)?;
+            }
         }
         self.open_unsynced(entry, target)
     }

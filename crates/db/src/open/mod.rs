@@ -22,7 +22,7 @@ use esker_format::checkpoint::Checkpoint;
 use esker_format::edit::Edit;
 use esker_log::sabotage::planted;
 use esker_log::{Log, LogFiles, Scan};
-use esker_table::segment::{SegmentFiles, run_file_number};
+use esker_table::segment::{SegmentFiles, is_unnamed_run, run_file_number};
 use esker_vfs::sync::{ArcSwap, AtomicBool, AtomicU64, Mutex};
 use esker_vfs::{Environment, Event, FileLock, LockMode, OpenMode};
 
@@ -333,7 +333,8 @@ fn remove_leftovers(
 ) -> Result<()> {
     let runs = runs::files(recovered);
     for name in environment.files.list(dir)? {
-        let stale_run = run_file_number(&name).is_some() && !runs.contains(&name);
+        let is_run = run_file_number(&name).is_some() || is_unnamed_run(&name);
+        let stale_run = is_run && !runs.contains(&name);
         let stale_checkpoint = parse_number(&name, "checkpoint-").is_some_and(|n| n != checkpoint);
         let stale_segment = esker_table::segment::segment_file_id(&name)
             .is_some_and(|id| !recovered.segment_files.contains(&id));

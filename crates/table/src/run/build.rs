@@ -4,6 +4,7 @@ use esker_format::edit::SegmentEntry;
 use esker_format::schema::Index;
 use esker_format::segment::encode_column;
 use esker_format::{Column, ColumnSlice, DataType, Field, Schema, TableId};
+use esker_log::sabotage::planted;
 
 use super::sort::sorted_rows;
 use super::{ROW_FIELD, Run, cut, run_file_id};
@@ -53,7 +54,14 @@ pub fn write_run(
         }
     }
     let by: Vec<(ColumnSlice<'_>, bool)> = columns.iter().map(|(_, c, d)| (*c, *d)).collect();
-    let order = sorted_rows(rows, &by);
+    let by: Vec<_> = match planted("run_ignores_descending") {
+        true => by.iter().map(|(column, _)| (*column, false)).collect(),
+        false => by,
+    };
+    let mut order = sorted_rows(rows, &by);
+    if planted("run_not_sorted") {
+        order.sort_unstable();
+    }
     let id = run_file_id(segment, index.id);
     let count = u32::try_from(rows).unwrap_or(u32::MAX);
     let schema_version = schema.version();

@@ -10,8 +10,12 @@ use std::sync::{Arc, PoisonError};
 use esker_vfs::sync::Mutex;
 use esker_vfs::{Environment, ErrorKind, File, OpenMode};
 
-use super::segment_path;
+use super::{segment_file_name, segment_path};
+use crate::run::run_of_file;
 use crate::{Error, Result};
+
+/// What the name of a run ends with while it is written.
+pub(super) const UNNAMED: &str = ".new";
 
 /// Creates, opens and removes the segment files of a database.
 #[derive(Debug)]
@@ -67,7 +71,8 @@ impl SegmentFiles {
         *self.owned.lock().unwrap_or_else(PoisonError::into_inner) = false;
     }
 
-    /// Creates the file of a new segment.
+    /// Creates the file of a new segment. That of a run has a name of its own until it is whole:
+    /// see [`SegmentFiles::name_run`].
     ///
     /// # Errors
     /// `InvalidInput` once the directory has been given up, or what the machine says.
@@ -76,7 +81,8 @@ impl SegmentFiles {
         if !*owned {
             return Err(Error::new(crate::ErrorKind::InvalidInput, "the database is closed"));
         }
-        Ok(self.environment.files.open(&self.path(id), OpenMode::CreateNew)?)
+        let path = if run_of_file(id).is_some() { self.unnamed_run(id) } else { self.path(id) };
+        Ok(self.environment.files.open(&path, OpenMode::CreateNew)?)
     }
 
     /// Opens the file of a segment that the catalogue names.
@@ -89,6 +95,24 @@ impl SegmentFiles {
             ErrorKind::NotFound => Error::corrupt(format!("{e}, though the catalogue names it")),
             _ => e.into(),
         })
+    }
+
+    /// Where a run is written.
+    fn unnamed_run(&self, id: u64) -> PathBuf {
+        self.dir.join(format!("{}{UNNAMED}", segment_file_name(id)))
+    }
+
+    /// Gives a run that has been synced its name. No catalogue says whether a run is whole; its
+    /// name does.
+    ///
+    /// # Errors
+    /// `InvalidInput` once the directory has been given up, or what the machine says.
+    pub fn name_run(&self, id: u64) -> Result<()> {
+        let owned = self.owned.lock().unwrap_or_else(PoisonError::into_inner);
+        if !*owned {
+            return Err(Error::new(crate::ErrorKind::InvalidInput, "the database is closed"));
+        }
+        Ok(self.environment.files.rename(&self.unnamed_run(id), &self.path(id))?)
     }
 
     /// The length of a file that may be there.
@@ -106,6 +130,9 @@ impl SegmentFiles {
     /// Removes the file of a segment that nothing names. One that stays behind goes at the next
     /// open.
     pub fn remove(&self, id: u64) {
+        if run_of_file(id).is_some() {
+            self.remove_other(&self.unnamed_run(id));
+        }
         self.remove_other(&self.path(id));
     }
 

@@ -25,6 +25,12 @@ pub fn segment_file_name(id: u64) -> String {
     }
 }
 
+/// True for the name of a run that is being written.
+#[must_use]
+pub fn is_unnamed_run(name: &str) -> bool {
+    name.strip_suffix(files::UNNAMED).is_some_and(|name| run_file_number(name).is_some())
+}
+
 /// The number of a run's file, from its name.
 #[must_use]
 pub fn run_file_number(name: &str) -> Option<u64> {
