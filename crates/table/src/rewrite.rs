@@ -341,7 +341,10 @@ impl Rewritten {
         // The outputs have no columns for fields that only older readers would ask for.
         let early = esker_log::sabotage::planted("schemas_forgotten_too_early");
         view.forget_schemas(if early { commit } else { self.plan.oldest });
+        let indexes = Arc::clone(&view.schema);
         for segment in &self.segments {
+            // An index may have been dropped since its run was written.
+            segment.retain_runs(|id| indexes.indexes().iter().any(|index| index.id == id));
             view.insert(Unit::Segment(Arc::clone(segment)));
         }
         let mut inputs = Vec::new();

@@ -131,6 +131,7 @@ impl Engine {
         let share = self.options.merge_share_percent;
         let mut sink = FileSink::new(self).with_share(share);
         let rewritten = plan.build(&mut sink)?;
+        self.build_first_runs(table, &rewritten.segments, &mut sink)?;
         sink.keep();
         let segments = rewritten.entries();
         let edit = Edit::Merge { table: table.id(), inputs: ids, segments };

@@ -86,6 +86,24 @@ impl Engine {
         Ok(())
     }
 
+    /// Gives segments that readers do not know yet their runs.
+    pub(super) fn build_first_runs(
+        self: &Arc<Self>,
+        table: &TableCore,
+        segments: &[Arc<Segment>],
+        sink: &mut FileSink<'_>,
+    ) -> Result<()> {
+        let schema = table.schema();
+        for segment in segments {
+            for index in schema.indexes() {
+                let place = (segment.id(), &**segment as &dyn RunSource);
+                let run = self.write_run(table.id(), &schema, index, place, sink)?;
+                segment.add_run(Arc::new(run));
+            }
+        }
+        Ok(())
+    }
+
     /// Writes the run of an index for a segment whose values `source` has.
     pub(crate) fn write_run(
         &self,

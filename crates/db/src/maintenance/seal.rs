@@ -45,6 +45,7 @@ impl Engine {
         };
         let mut sink = FileSink::new(self);
         let rewritten = plan.build(&mut sink)?;
+        self.build_first_runs(&table, &rewritten.segments, &mut sink)?;
         sink.keep();
         let segments = rewritten.entries();
         let edit = Edit::Seal { table: table.id(), through, segments };
