@@ -11,6 +11,7 @@ use crate::Result;
 use crate::arguments::Arguments;
 use crate::data::{Texts, key, mix, write_csv};
 use crate::machine::Machine;
+use crate::queries::Users;
 use crate::workloads::scan::Flat;
 
 /// The name of the large table.
@@ -24,6 +25,7 @@ pub(crate) struct Bench {
     pub(crate) flights: PathBuf,
     pub(crate) texts: Texts,
     pub(crate) flat: Option<Flat>,
+    pub(crate) users: Option<Users>,
     dir: PathBuf,
     csv: Option<PathBuf>,
     big: Option<Big>,
@@ -48,6 +50,7 @@ impl Bench {
             flights: arguments.flights.clone(),
             texts: Texts::new(),
             flat: None,
+            users: None,
             dir,
             csv: None,
             big: None,
@@ -58,6 +61,7 @@ impl Bench {
     pub(crate) fn finish(mut self) -> Result<()> {
         self.close_big()?;
         self.flat = None;
+        self.users = None;
         std::fs::remove_dir_all(&self.dir)?;
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! `esker-bench engine` and `esker-bench load`: every speed and size that is asked of the engine,
+//! `esker-bench engine`, `load` and `queries`: every speed and size that is asked of the engine,
 //! and of what brings rows into it and out of it, measured beside what the machine can do at best,
 //! with answers checked first.
 //!
@@ -10,6 +10,7 @@
 //! | `bench` | what the workloads share: directory, limits, the large database |
 //! | `workloads` | one file a workload |
 //! | `loading` | the rows and workloads of `esker-bench load` |
+//! | `queries` | the queries of `esker-bench queries` |
 //! | `data`, `environment`, `process` | keys and texts; one core; memory and children |
 //! | `outcome`, `report` | what a run gave; the table at the end |
 #![forbid(unsafe_code)]
@@ -28,6 +29,7 @@ mod loading;
 mod machine;
 mod outcome;
 mod process;
+mod queries;
 mod report;
 mod rows;
 mod workloads;
@@ -55,6 +57,9 @@ fn run(arguments: &[String]) -> Result<()> {
         }
         Some((name, rest)) if name == "load" => {
             measure(&arguments::Arguments::parse(loading::ROWS, 1_000_000, rest)?)
+        }
+        Some((name, rest)) if name == "queries" => {
+            measure(&arguments::Arguments::parse(queries::ROWS, 1_000_000, rest)?)
         }
         Some((name, rest)) if name == "child" => child::run(rest),
         _ => Err(arguments::USAGE.into()),

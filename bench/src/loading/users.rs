@@ -1,36 +1,8 @@
 //! Users: a key and 13 fields, some 340 bytes of JSON.
 
-use super::table::{Member, Rows, Values};
+use esker_query::testing::users;
 
-const FIRST: [&str; 30] = [
-    "alice", "bob", "carol", "dave", "eve", "frank", "grace", "hank", "iris", "jack", "kate",
-    "leo", "mia", "nick", "olga", "paul", "quinn", "rose", "sam", "tina", "uma", "vic", "wendy",
-    "xena", "yuri", "zara", "omar", "layla", "hassan", "fatima",
-];
-const LAST: [&str; 30] = [
-    "smith", "jones", "brown", "wilson", "taylor", "clark", "hall", "lewis", "young", "king",
-    "wright", "adams", "baker", "green", "hill", "moore", "white", "allen", "scott", "davis",
-    "evans", "thomas", "roberts", "walker", "lee", "khan", "ali", "ahmed", "chen", "park",
-];
-const DOMAIN: [&str; 7] =
-    ["gmail.com", "yahoo.com", "outlook.com", "company.org", "dev.io", "mail.co", "example.com"];
-const BIO: [&str; 15] = [
-    "Software engineer with a passion for open source",
-    "Data scientist exploring ML frontiers",
-    "Full-stack developer and coffee enthusiast",
-    "DevOps engineer automating everything",
-    "Product manager building user-centric tools",
-    "Designer who codes on the side",
-    "Student learning distributed systems",
-    "Freelancer specializing in backend APIs",
-    "Tech lead at a growing startup",
-    "Retired professor turned hobbyist coder",
-    "Cloud architect with AWS and GCP experience",
-    "Mobile developer building cross-platform apps",
-    "Security researcher and CTF player",
-    "Database engineer optimizing queries",
-    "Frontend developer obsessed with performance",
-];
+use super::table::{Member, Rows, Values};
 
 pub(super) const USERS: Rows = Rows {
     name: "users",
@@ -45,7 +17,8 @@ pub(super) const USERS: Rows = Rows {
 };
 
 fn values(i: u64) -> Values {
-    let at = |texts: &'static [&str]| pick(texts, i);
+    let user = users::row(i64::try_from(i).unwrap_or_default());
+    let at = |field: usize| user.get(field).map_or_else(String::new, ToString::to_string);
     let mix = i.wrapping_mul(2_654_435_761) & 0xffff_ffff;
     let cents = |cents: i64| format!("{:?}", cents as f64 / 100.0);
     let balance = i64::try_from((mix >> 8) % 5_050_000).unwrap_or(0) - 50_000;
@@ -53,9 +26,9 @@ fn values(i: u64) -> Values {
     let (month, day) = (i % 12 + 1, i % 28 + 1);
     vec![
         Member::text("key", format!("{:016x}{:016x}", crate::data::mix(i), crate::data::mix(!i))),
-        Member::text("username", format!("{}.{}{i}", at(&FIRST), at(&LAST))),
-        Member::text("email", format!("{}{i}@{}", at(&FIRST), at(&DOMAIN))),
-        Member::text("bio", at(&BIO).to_owned()),
+        Member::text("username", at(0)),
+        Member::text("email", at(1)),
+        Member::text("bio", at(2)),
         Member::bare("age", (18 + i % 60).to_string()),
         Member::bare("user_id", (100_000 + i).to_string()),
         Member::bare("rank", (i % 100 + 1).to_string()),

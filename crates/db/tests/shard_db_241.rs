@@ -13,17 +13,15 @@
 use esker::{Batch, Database, Options, Value};
 use esker_query::json::JsonQuery;
 use esker_query::model::{Expr, Query};
+use esker_query::testing::users;
 use serde_json::Value as Json;
-
-#[path = "shard_db_241/users.rs"]
-mod users;
 
 const USERS: i64 = 100_000;
 const QUERIES: &str = include_str!("shard_db_241/queries.ndjson");
 
 fn database() -> Database {
     let database = Options::new().memory().unwrap();
-    let table = database.create_table("users", users::schema()).unwrap();
+    let table = database.create_table("users", users::schema().unwrap()).unwrap();
     let mut load = table.load().unwrap();
     for first in (0..USERS).step_by(10_000) {
         let mut batch = Batch::empty(&table.schema());

@@ -3,6 +3,7 @@
 
 mod encoded;
 mod run;
+pub mod users;
 
 use std::ops::Range;
 

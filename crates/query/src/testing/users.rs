@@ -1,6 +1,8 @@
-//! Users: 13 fields, all made of the row's number.
+//! Users for tests and measurements: 13 fields, all made of the row's number.
 
-use esker::{DataType, Decimal, Schema, Value};
+use esker_format::{DataType, Decimal, Schema, Value};
+
+use crate::Result;
 
 const FIRST: [&str; 30] = [
     "alice", "bob", "carol", "dave", "eve", "frank", "grace", "hank", "iris", "jack", "kate",
@@ -32,7 +34,11 @@ const BIO: [&str; 15] = [
     "Frontend developer obsessed with performance",
 ];
 
-pub(crate) fn schema() -> Schema {
+/// The fields.
+///
+/// # Errors
+/// Never, while names and types are right.
+pub fn schema() -> Result<Schema> {
     use DataType as T;
     let fields = [
         ("username", T::Text),
@@ -50,15 +56,24 @@ pub(crate) fn schema() -> Schema {
         ("hourly_rate", T::Decimal { precision: 19, scale: 4 }),
     ];
     let builder = fields.into_iter().fold(Schema::builder(), |b, (name, t)| b.field(name, t));
-    builder.build().unwrap()
+    Ok(builder.build()?)
 }
 
-pub(crate) fn row(i: i64) -> Vec<Value> {
-    let pick = |texts: &[&'static str]| texts[usize::try_from(i).unwrap() % texts.len()];
+/// One of some texts, in turn.
+fn pick(texts: &'static [&'static str], i: i64) -> &'static str {
+    let at = usize::try_from(i).unwrap_or_default() % texts.len();
+    texts.get(at).copied().unwrap_or_default()
+}
+
+/// The user of a number from 0 on, one value a field.
+#[must_use]
+pub fn row(i: i64) -> Vec<Value> {
+    let pick = |texts| pick(texts, i);
     let mix = (i * 2_654_435_761) & 0xffff_ffff;
     let (year, month, day) = (1960 + i % 46, i % 12 + 1, i % 28 + 1);
     let seconds = days(2024, month, day) * 86_400 + i % 24 * 3_600 + i % 60 * 60 + i * 7 % 60;
-    let decimal = |mantissa, scale| Value::Decimal(Decimal::new(mantissa, scale).unwrap());
+    let decimal =
+        |mantissa, scale| Decimal::new(mantissa, scale).map_or(Value::Null, Value::Decimal);
     vec![
         format!("{}.{}{i}", pick(&FIRST), pick(&LAST)).into(),
         format!("{}{i}@{}", pick(&FIRST), pick(&DOMAIN)).into(),
@@ -69,7 +84,7 @@ pub(crate) fn row(i: i64) -> Vec<Value> {
         Value::Float((mix % 1_000_000) as f64 / 10_000.0),
         Value::Bool(i % 7 != 0),
         Value::Uint((i % 256).unsigned_abs()),
-        Value::Date(i32::try_from(days(year, month, day)).unwrap()),
+        Value::Date(i32::try_from(days(year, month, day)).unwrap_or_default()),
         Value::Timestamp(seconds * 1_000_000),
         decimal(i128::from((mix >> 8) % 5_050_000 - 50_000), 2),
         decimal(i128::from((mix >> 16) % 49_000 + 1_000) * 100, 4),
