@@ -277,19 +277,18 @@ fn fault(result: &QueryResult, check: &Check, rows: u64) -> Result<Option<String
     let first = found.first().and_then(|row| row.first()).cloned().unwrap_or_default();
     let is_wrong = match check {
         Check::Count(is_it) => {
-            let count = all().filter(|user| is_it(user)).count();
+            let count = all().filter(is_it).count();
             first.to_string() != count.to_string()
         }
         Check::Sum(is_it, field) => {
-            let sum: i128 = all().filter(|user| is_it(user)).map(|user| user.whole(*field)).sum();
+            let sum: i128 = all().filter(is_it).map(|user| user.whole(*field)).sum();
             match &first {
                 Value::Decimal(found) => found.mantissa() != sum,
                 found => found.to_string() != sum.to_string(),
             }
         }
         Check::Mean(is_it, field) => {
-            let values: Vec<f64> =
-                all().filter(|user| is_it(user)).map(|user| user.number(*field)).collect();
+            let values: Vec<f64> = all().filter(is_it).map(|user| user.number(*field)).collect();
             let mean = values.iter().sum::<f64>() / values.len() as f64;
             !matches!(first, Value::Float(found) if (found - mean).abs() <= mean.abs() * 1e-9)
         }

@@ -119,6 +119,24 @@ fn groups_come_in_the_order_they_are_met() {
 }
 
 #[test]
+fn spread_and_quantiles() {
+    let delay = |function| Expr::aggregate(function, field("delay"));
+    let mut query = Query::table("flights");
+    query.select(delay(Aggregate::MEDIAN)).select(delay(Aggregate::quantile(0.9).unwrap()));
+    assert_eq!(text(&run(&query)), "5.0 20.5");
+    assert_eq!(query.select[1].expr.to_string(), "quantile(delay, 0.9)");
+    let mut query = Query::table("flights");
+    query.select(field("carrier"));
+    for function in Aggregate::ALL.into_iter().skip(5) {
+        query.select(delay(function));
+    }
+    query.group_by = vec![field("carrier")];
+    let expected = "AA 10.606601717798213 7.5 112.5 56.25 2.5\nUA null 0.0 null 0.0 25.0\n\
+                    DL null 0.0 null 0.0 0.0";
+    assert_eq!(text(&run(&query)), expected);
+}
+
+#[test]
 fn aggregates_without_groups() {
     let mut query = Query::table("flights");
     query.select(Expr::count()).select(Expr::aggregate(Aggregate::Sum, field("month")));

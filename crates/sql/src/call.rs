@@ -1,5 +1,6 @@
 //! Calls of functions, and the words that the standard has for some of them.
 
+use esker_format::Value;
 use esker_query::model::{Aggregate, Expr, Function};
 use sqlparser::ast;
 
@@ -117,7 +118,7 @@ impl Names {
     fn aggregate(
         &self,
         call: &ast::Function,
-        function: Aggregate,
+        mut function: Aggregate,
         arguments: &[ast::FunctionArg],
         distinct: bool,
     ) -> Result<Expr> {
@@ -130,12 +131,32 @@ impl Names {
             [ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr))] => {
                 Some(Box::new(self.convert(expr)?))
             }
+            [
+                ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)),
+                ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(part)),
+            ] if matches!(function, Aggregate::Quantile { .. }) => {
+                function = self.part(part)?;
+                Some(Box::new(self.convert(expr)?))
+            }
             _ => {
                 let name = function.name();
                 return Err(Error::invalid(format!("{name} takes one operand, found `{call}`")));
             }
         };
         Ok(Expr::Aggregate { function, operand, distinct })
+    }
+
+    /// The quantile of a constant part, from 0 to 1.
+    fn part(&self, part: &ast::Expr) -> Result<Aggregate> {
+        let value = match self.convert(part)? {
+            Expr::Literal(Value::Int(v)) => Some(v as f64),
+            Expr::Literal(Value::Decimal(v)) => Some(v.to_f64()),
+            Expr::Literal(Value::Float(v)) => Some(v),
+            _ => None,
+        };
+        value.and_then(Aggregate::quantile).ok_or_else(|| {
+            Error::invalid(format!("quantile: expected a part from 0 to 1, found `{part}`"))
+        })
     }
 }
 

@@ -191,13 +191,13 @@ fn aggregate_type(function: Aggregate, operand: Option<&Bound>) -> Result<DataTy
             let name = function.name();
             Err(Error::invalid(format!("{name} expects numbers, found {data_type}")))
         }
-        Aggregate::Avg => Ok(F64),
         Aggregate::Sum => Ok(match data_type {
             U8 | U16 | U32 | U64 => U64,
             t if t.is_float() => F64,
             DataType::Decimal { scale, .. } => DataType::Decimal { precision: DIGITS_MAX, scale },
             _ => I64,
         }),
+        _ => Ok(F64),
     }
 }
 

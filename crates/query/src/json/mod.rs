@@ -214,14 +214,21 @@ fn aggregate(json: &Json, place: &Place<'_>) -> Result<SelectItem> {
         place.member("fn").error(format!("unknown aggregate {name:?}{near}"))
     })?;
     let field = place.optional_text_of(members, "field")?;
+    let function = match members.get("quantile") {
+        None => function,
+        Some(part) => match (function, part.as_f64().and_then(Aggregate::quantile)) {
+            (Aggregate::Quantile { .. }, Some(quantile)) => quantile,
+            _ => return Err(place.member("quantile").expected("a part from 0 to 1", part)),
+        },
+    };
     let distinct = match members.get("distinct") {
         None => false,
         Some(Json::Bool(distinct)) => *distinct,
         Some(other) => return Err(place.member("distinct").expected("true or false", other)),
     };
     let alias = place.optional_text_of(members, "as")?.unwrap_or_else(|| match &field {
-        Some(field) => format!("{}_{field}", function.name()),
-        None => function.name().to_owned(),
+        Some(field) => format!("{name}_{field}"),
+        None => name.to_owned(),
     });
     let operand = field.map(|field| Box::new(Expr::field(field)));
     let expr = Expr::Aggregate { function, operand, distinct };

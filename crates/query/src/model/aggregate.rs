@@ -19,27 +19,80 @@ pub enum Aggregate {
     Min,
     /// The greatest value.
     Max,
+    /// The standard deviation of a sample, as a 64-bit float; NULL of one value.
+    StddevSamp,
+    /// The standard deviation of all there is, as a 64-bit float.
+    StddevPop,
+    /// The variance of a sample, as a 64-bit float; NULL of one value.
+    VarSamp,
+    /// The variance of all there is, as a 64-bit float.
+    VarPop,
+    /// The number below which a part of the numbers lies, as a 64-bit float; between two of them,
+    /// in proportion.
+    Quantile {
+        /// That part, in millionths: 500,000 for the median.
+        millionths: u32,
+    },
 }
 
 impl Aggregate {
-    /// Every aggregate function.
-    pub const ALL: [Self; 5] = [Self::Count, Self::Sum, Self::Avg, Self::Min, Self::Max];
+    /// Every aggregate function by its name and other names.
+    const NAMES: [(&'static str, Self, &'static [&'static str]); 10] = [
+        ("count", Self::Count, &[]),
+        ("sum", Self::Sum, &[]),
+        ("avg", Self::Avg, &["mean"]),
+        ("min", Self::Min, &[]),
+        ("max", Self::Max, &[]),
+        ("stddev_samp", Self::StddevSamp, &["stddev"]),
+        ("stddev_pop", Self::StddevPop, &[]),
+        ("var_samp", Self::VarSamp, &["variance"]),
+        ("var_pop", Self::VarPop, &[]),
+        ("quantile", Self::MEDIAN, &["median"]),
+    ];
+
+    /// The number in the middle.
+    pub const MEDIAN: Self = Self::Quantile { millionths: 500_000 };
+
+    /// Every aggregate function; of the quantiles, the median.
+    pub const ALL: [Self; 10] = [
+        Self::Count,
+        Self::Sum,
+        Self::Avg,
+        Self::Min,
+        Self::Max,
+        Self::StddevSamp,
+        Self::StddevPop,
+        Self::VarSamp,
+        Self::VarPop,
+        Self::MEDIAN,
+    ];
+
+    /// A quantile: `part` of the numbers, from 0 to 1, lie below it. `None` for another part.
+    #[must_use]
+    #[allow(clippy::cast_possible_truncation, reason = "the range is checked")]
+    #[allow(clippy::cast_sign_loss, reason = "the range is checked")]
+    pub fn quantile(part: f64) -> Option<Self> {
+        let is_part = (0.0..=1.0).contains(&part);
+        is_part.then(|| Self::Quantile { millionths: (part * 1e6).round() as u32 })
+    }
 
     /// The name.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Count => "count",
-            Self::Sum => "sum",
-            Self::Avg => "avg",
-            Self::Min => "min",
-            Self::Max => "max",
-        }
+    pub fn name(self) -> &'static str {
+        let is_it = |known: Self| match (known, self) {
+            (Self::Quantile { .. }, Self::Quantile { .. }) => true,
+            _ => known == self,
+        };
+        let named = Self::NAMES.iter().find(|(_, known, _)| is_it(*known));
+        named.map_or("aggregate", |(name, ..)| name)
     }
 
-    /// The aggregate of a name (in any case), if there is one.
+    /// The aggregate of a name (in any case), if there is one; of `quantile`, the median.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|a| a.name().eq_ignore_ascii_case(name))
+        let is_it = |known: &str| known.eq_ignore_ascii_case(name);
+        let named =
+            Self::NAMES.iter().find(|(n, _, also)| is_it(n) || also.iter().any(|n| is_it(n)));
+        named.map(|(_, aggregate, _)| *aggregate)
     }
 }

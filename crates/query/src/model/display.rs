@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Formatter};
 
 use esker_format::Value;
 
-use super::{Expr, Form, Operator, OrderBy, Query, SelectItem};
+use super::{Aggregate, Expr, Form, Operator, OrderBy, Query, SelectItem};
 
 /// How tightly a comparison binds (see the operator table).
 const PREDICATE: u8 = 4;
@@ -74,7 +74,13 @@ impl Display for Expr {
                 let distinct = if *distinct { "DISTINCT " } else { "" };
                 match operand {
                     None => write!(f, "{}(*)", function.name()),
-                    Some(operand) => write!(f, "{}({distinct}{operand})", function.name()),
+                    Some(operand) => {
+                        write!(f, "{}({distinct}{operand}", function.name())?;
+                        if let Aggregate::Quantile { millionths } = function {
+                            write!(f, ", {}", f64::from(*millionths) / 1e6)?;
+                        }
+                        f.write_str(")")
+                    }
                 }
             }
             Self::Apply(operator, operands) => apply(f, *operator, operands),

@@ -241,7 +241,7 @@ pub fn condition(dice: &mut Dice, depth: u64) -> Expr {
 }
 
 fn aggregate(dice: &mut Dice) -> Expr {
-    let function = *dice.pick(&Aggregate::ALL);
+    let function = *dice.pick(&Aggregate::ALL[..5]);
     match function {
         Aggregate::Count if dice.chance(50) => Expr::count(),
         Aggregate::Count => Expr::Aggregate {

@@ -4,6 +4,7 @@ mod extremes;
 mod float_sum;
 mod grouped;
 mod kernels;
+mod spread;
 mod update;
 
 use esker_format::decimal::{DIGITS_MAX, limit};
@@ -15,6 +16,7 @@ use crate::model::Aggregate;
 use crate::{Error, Result};
 use extremes::Extremes;
 use float_sum::{FloatLanes, FloatSum};
+use spread::Moments;
 
 /// One aggregate, for every group of a part of the rows.
 #[derive(Clone, Debug)]
@@ -53,6 +55,10 @@ enum State {
         lanes: Option<Box<FloatLanes>>,
     },
     Extremes(Extremes),
+    /// What variances are made of.
+    Moments(Vec<Moments>),
+    /// Every value, for quantiles.
+    Numbers(Vec<Vec<f64>>),
 }
 
 impl Accumulator {
@@ -73,6 +79,8 @@ impl Accumulator {
             }
             (Aggregate::Min, Some(t)) => State::Extremes(Extremes::new(t, false)),
             (Aggregate::Max, Some(t)) => State::Extremes(Extremes::new(t, true)),
+            (Aggregate::Quantile { .. }, _) => State::Numbers(Vec::new()),
+            (_, Some(_)) => State::Moments(Vec::new()),
         };
         let unit = match operand {
             Some(DataType::Decimal { scale, .. }) => limit(scale) as f64,
@@ -100,6 +108,8 @@ impl Accumulator {
                 counts.resize(groups, 0);
             }
             State::Extremes(extremes) => extremes.resize(groups),
+            State::Moments(all) => all.resize(groups, Moments::default()),
+            State::Numbers(all) => all.resize(groups, Vec::new()),
         }
     }
 
@@ -146,6 +156,16 @@ impl Accumulator {
                 add_counts(counts, &c, numbers);
             }
             (State::Extremes(a), State::Extremes(b)) => a.merge(&b, numbers),
+            (State::Moments(a), State::Moments(b)) => {
+                for (moments, number) in b.into_iter().zip(numbers) {
+                    a.get_mut(*number as usize).into_iter().for_each(|a| a.merge(moments));
+                }
+            }
+            (State::Numbers(a), State::Numbers(b)) => {
+                for (mut values, number) in b.into_iter().zip(numbers) {
+                    a.get_mut(*number as usize).into_iter().for_each(|a| a.append(&mut values));
+                }
+            }
             _ => {}
         }
     }
@@ -182,6 +202,22 @@ impl Accumulator {
             }
             State::Extremes(extremes) => {
                 Ok((0..groups).map(|g| extremes.value(g, self.data_type)).collect())
+            }
+            State::Moments(all) => {
+                let of_sample = matches!(self.function, Aggregate::VarSamp | Aggregate::StddevSamp);
+                let is_root = matches!(self.function, Aggregate::StddevPop | Aggregate::StddevSamp);
+                let value = |moments: &Moments| {
+                    let variance = moments.variance(of_sample);
+                    variance.map(|v| if is_root { v.sqrt() } else { v }).into()
+                };
+                Ok(all.iter().take(groups).map(value).collect())
+            }
+            State::Numbers(all) => {
+                let Aggregate::Quantile { millionths } = self.function else {
+                    return Ok(Vec::new());
+                };
+                let value = |values: &Vec<f64>| spread::quantile(values, millionths).into();
+                Ok(all.iter().take(groups).map(value).collect())
             }
         }
     }
@@ -236,6 +272,11 @@ impl Accumulator {
             State::Wides { high, .. } => high.capacity() * 40,
             State::Floats { sums, .. } => sums.capacity() * 24,
             State::Extremes(extremes) => extremes.bytes(),
+            State::Moments(all) => all.capacity() * size_of::<Moments>(),
+            State::Numbers(all) => {
+                let values = all.iter().map(|values| values.capacity() * 8).sum::<usize>();
+                all.capacity() * size_of::<Vec<f64>>() + values
+            }
         }
     }
 }

@@ -81,3 +81,37 @@ proptest! {
         prop_assert_eq!(whole.to_bits(), parts.to_bits());
     }
 }
+
+#[test]
+fn variances_do_not_depend_on_how_values_are_cut() {
+    let values: Vec<f64> = (0..1_000).map(|i| 1e9 + f64::from(i % 7)).collect();
+    let of = |values: &[f64]| {
+        let mut moments = super::Moments::default();
+        values.iter().for_each(|v| moments.add(*v));
+        moments
+    };
+    let mut merged = of(&values[..13]);
+    merged.merge(of(&values[13..600]));
+    merged.merge(of(&[]));
+    merged.merge(of(&values[600..]));
+    let mean = values.iter().map(|v| v - 1e9).sum::<f64>() / 1_000.0;
+    let wanted = values.iter().map(|v| (v - 1e9 - mean).powi(2)).sum::<f64>() / 1_000.0;
+    for moments in [of(&values), merged] {
+        let found = moments.variance(false).unwrap();
+        assert!((found - wanted).abs() < 1e-6, "{found} {wanted}");
+    }
+    assert_eq!(of(&[5.0]).variance(true), None);
+    assert_eq!(of(&[5.0, 7.0]).variance(true), Some(2.0));
+}
+
+#[test]
+fn quantiles_lie_between_values_in_proportion() {
+    use super::spread::quantile;
+    let values = [3.0, 1.0, f64::INFINITY, 2.0, f64::INFINITY];
+    assert_eq!(quantile(&values, 500_000), Some(3.0));
+    assert_eq!(quantile(&values, 125_000), Some(1.5));
+    assert_eq!(quantile(&values, 900_000), Some(f64::INFINITY));
+    assert_eq!(quantile(&values, 0), Some(1.0));
+    assert_eq!(quantile(&values, 1_000_000), Some(f64::INFINITY));
+    assert_eq!(quantile(&[], 0), None);
+}

@@ -1,6 +1,6 @@
 //! Feeding rows to accumulators: with a group per row, or all to the only group.
 
-use super::{Accumulator, Extremes, FloatLanes, State, grouped, kernels};
+use super::{Accumulator, Extremes, FloatLanes, State, grouped, kernels, spread};
 use esker_format::ValueRef;
 
 use crate::Result;
@@ -60,6 +60,24 @@ impl Accumulator {
             (State::Extremes(extremes), Some(vector)) => {
                 extremes.update(groups.numbers(), vector);
             }
+            (State::Moments(all), Some(vector)) => {
+                for (i, group) in groups.numbers().iter().enumerate() {
+                    if let (Some(moments), Some(value)) =
+                        (all.get_mut(*group as usize), spread::number(vector, self.unit, i))
+                    {
+                        moments.add(value);
+                    }
+                }
+            }
+            (State::Numbers(all), Some(vector)) => {
+                for (i, group) in groups.numbers().iter().enumerate() {
+                    if let (Some(values), Some(value)) =
+                        (all.get_mut(*group as usize), spread::number(vector, self.unit, i))
+                    {
+                        values.push(value);
+                    }
+                }
+            }
         }
     }
 
@@ -118,7 +136,7 @@ impl Accumulator {
         rows: &Rows<'_>,
         mask: &Mask,
     ) -> Result<bool> {
-        if matches!(self.state, State::Distinct(_) | State::Floats { .. } | State::Wides { .. }) {
+        if !matches!(self.state, State::Values(_) | State::Integers { .. } | State::Extremes(_)) {
             return Ok(false);
         }
         let column = rows.column(position)?;
