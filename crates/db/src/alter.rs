@@ -106,28 +106,31 @@ impl Database {
     /// `InvalidInput` for a bad name.
     pub fn rename_table(&self, from: &str, to: &str) -> Result<()> {
         validate_name("table", to)?;
+        let ticket = self.rename_published(from, to)?;
+        self.engine().acknowledge(ticket)
+    }
+
+    /// Renames a table; that is not durable yet.
+    fn rename_published(&self, from: &str, to: &str) -> Result<Ticket> {
         let engine = self.engine();
-        let ticket = {
-            let (mut catalogue, core) = self.lock_table(from)?;
-            if engine.names.load().newest().contains_key(to) {
-                drop(catalogue);
-                engine.acknowledge_published()?;
-                let message = format!("table {to:?} exists already");
-                return Err(Error::new(ErrorKind::AlreadyExists, message));
-            }
-            let (table, schema) = (core.id(), (*core.schema()).clone());
-            let edit = Edit::AlterTable { table, name: to.to_owned(), schema };
-            let entry = entry(&mut catalogue, table)?;
-            let ticket = engine.append_edit(&edit)?;
-            to.clone_into(&mut entry.name);
-            core.rename(to);
-            engine.change_names(ticket.commit(), |names| {
-                names.remove(from);
-                names.insert(to.to_owned(), core);
-            });
-            self.publish(&catalogue, ticket)
-        };
-        engine.acknowledge(ticket)
+        let (mut catalogue, core) = self.lock_table(from)?;
+        if engine.names.load().newest().contains_key(to) {
+            drop(catalogue);
+            engine.acknowledge_published()?;
+            let message = format!("table {to:?} exists already");
+            return Err(Error::new(ErrorKind::AlreadyExists, message));
+        }
+        let (table, schema) = (core.id(), (*core.schema()).clone());
+        let edit = Edit::AlterTable { table, name: to.to_owned(), schema };
+        let entry = entry(&mut catalogue, table)?;
+        let ticket = engine.append_edit(&edit)?;
+        to.clone_into(&mut entry.name);
+        core.rename(to);
+        engine.change_names(ticket.commit(), |names| {
+            names.remove(from);
+            names.insert(to.to_owned(), core);
+        });
+        Ok(self.publish(&catalogue, ticket))
     }
 
     /// Removes all rows of a table at once, however many there are. Row ids begin again at 1.
@@ -188,7 +191,7 @@ impl Engine {
     /// Removes the files of a table that is gone, once that is durable: a crash before would bring
     /// the table back.
     pub(crate) fn remove_files_of(&self, core: &TableCore, index_file: u64) {
-        if self.sync().is_err() {
+        if !planted("removed_before_durable") && self.sync().is_err() {
             return;
         }
         core.view().segments().for_each(|segment| segment.doom());
@@ -196,5 +199,29 @@ impl Engine {
             self.segment_files.remove_other(&index_path(&self.dir, index_file));
         }
         self.wake_maintenance();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{DataType, Options, Schema};
+    use esker_vfs::sim::{Options as SimOptions, Simulation};
+
+    #[test]
+    fn a_name_is_not_seen_before_it_is_durable() {
+        let machine = Simulation::new(1, SimOptions::default());
+        let options = Options::new().environment(machine.environment()).background(false);
+        let db = options.open("db").unwrap();
+        let schema = Schema::builder().field("n", DataType::I64).build().unwrap();
+        db.create_table("old", schema).unwrap();
+        let ticket = db.rename_published("old", "new").unwrap();
+        let meanwhile = db.snapshot().unwrap();
+        assert!(meanwhile.commit() < ticket.commit());
+        db.engine().acknowledge(ticket).unwrap();
+        let after = db.snapshot().unwrap();
+        for (snapshot, there, not_there) in [(meanwhile, "old", "new"), (after, "new", "old")] {
+            snapshot.table(there).unwrap();
+            snapshot.table(not_there).err().expect("another name");
+        }
     }
 }

@@ -28,6 +28,7 @@
 //! | define, read and change tables | [`Schema`], [`Alteration`], [`Table`], [`Row`] |
 //! | read as of one commit | [`Snapshot`] |
 //! | have rows as structs | [`Record`], [`TypedTable`], [`Database::query_as`] |
+//! | have rows as JSON, or as what serde knows | [`Table::insert_object`], [`Row::to_object`] |
 //! | put in many rows | [`Appender`], [`Load`] |
 //! | ask questions | [`Database::query`] |
 //! | look after it | [`Database::check`], [`Database::info`] |
@@ -47,6 +48,7 @@ mod error;
 mod info;
 mod load;
 mod maintenance;
+mod object;
 mod open;
 mod options;
 pub mod record;

@@ -153,3 +153,18 @@ fn what_is_left_out_has_its_default() {
     let e = t.insert_fields(&[("note", "a".into()), ("note", "b".into())]).unwrap_err();
     assert!(e.to_string().contains("named twice"), "{e}");
 }
+
+/// Rows of generated keys are committed by columns, without a row for each.
+#[test]
+fn an_appender_of_generated_keys_tests_its_rows() {
+    let check = check("positive", &positive()).unwrap();
+    let schema = Schema::builder().nullable("n", DataType::I32).check(check.name, check.condition);
+    let db = Options::new().memory().unwrap();
+    let table = db.create_table("t", schema.build().unwrap()).unwrap();
+    let mut appender = table.appender();
+    for n in [Value::Int(1), Value::Null, Value::Int(0)] {
+        appender.append(&[n]).unwrap();
+    }
+    refused(appender.finish());
+    assert_eq!(table.count().unwrap(), 0);
+}

@@ -2,145 +2,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a test stops where it fails")]
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+mod every_type;
 
 use esker::{
-    Alteration, DataType, Database, Decimal, DefaultValue, ErrorKind, Field, FieldId, FieldType,
-    Options, Query, Record, Schema, Value,
+    Alteration, DataType, Database, DefaultValue, ErrorKind, Field, FieldId, Options, Query,
+    Record, Schema, Value,
 };
+use every_type::{Everything, everything};
 use proptest::prelude::*;
-
-#[derive(Clone, Copy, Debug, PartialEq, FieldType)]
-enum Size {
-    Small,
-    #[esker(rename = "very large")]
-    VeryLarge,
-}
-
-#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-struct Detail {
-    tags: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    depth: Option<u64>,
-}
-
-/// A field of every type.
-#[derive(Clone, Debug, PartialEq, Record)]
-struct Everything {
-    #[esker(key)]
-    id: i64,
-    flag: bool,
-    tiny: i8,
-    short: i16,
-    int: i32,
-    #[esker(rename = "unsigned tiny")]
-    unsigned_tiny: u8,
-    unsigned_short: u16,
-    unsigned_int: u32,
-    unsigned_long: u64,
-    single: f32,
-    double: f64,
-    name: String,
-    #[esker(max = 8)]
-    code: Option<String>,
-    bytes: Vec<u8>,
-    uuid: [u8; 16],
-    v4: Ipv4Addr,
-    v6: Option<Ipv6Addr>,
-    #[esker(type = "decimal(18,4)")]
-    price: Decimal,
-    #[esker(type = "decimal(38,10)")]
-    exact: Option<Decimal>,
-    #[esker(type = "timestamp")]
-    at: i64,
-    #[esker(type = "date")]
-    day: Option<i32>,
-    #[esker(type = "time")]
-    time: i64,
-    size: Size,
-    #[esker(labels(red, "dark red"))]
-    color: Option<String>,
-    document: serde_json::Value,
-    #[esker(json)]
-    detail: Option<Detail>,
-    #[esker(skip)]
-    cached: Vec<u8>,
-    r#type: Option<bool>,
-}
-
-fn decimal(digits: u32, scale: u8) -> impl Strategy<Value = Decimal> {
-    let limit = 10i128.pow(digits);
-    let extremes = prop_oneof![Just(0), Just(limit - 1), Just(1 - limit), 1 - limit..limit];
-    extremes.prop_map(move |mantissa| Decimal::new(mantissa, scale).unwrap())
-}
-
-fn single() -> impl Strategy<Value = f32> {
-    prop_oneof![
-        Just(0.0),
-        Just(f32::MAX),
-        Just(f32::MIN_POSITIVE),
-        Just(f32::INFINITY),
-        any::<f32>().prop_filter("NaN equals nothing", |v| !v.is_nan())
-    ]
-}
-
-fn double() -> impl Strategy<Value = f64> {
-    prop_oneof![
-        Just(0.1),
-        Just(f64::MIN),
-        Just(f64::NEG_INFINITY),
-        any::<f64>().prop_filter("NaN equals nothing", |v| !v.is_nan())
-    ]
-}
-
-fn extreme<T: Copy + std::fmt::Debug + Arbitrary>(least: T, most: T) -> impl Strategy<Value = T> {
-    prop_oneof![Just(least), Just(most), any::<T>()]
-}
-
-prop_compose! {
-    fn numbers()(
-        tiny in extreme(i8::MIN, i8::MAX), short in extreme(i16::MIN, i16::MAX),
-        int in extreme(i32::MIN, i32::MAX), unsigned_tiny in any::<u8>(),
-        unsigned_short in any::<u16>(), unsigned_int in extreme(0, u32::MAX),
-        unsigned_long in extreme(0, u64::MAX), single in single(), double in double(),
-        price in decimal(18, 4), exact in proptest::option::of(decimal(38, 10)),
-        flag in any::<bool>()
-    ) -> Everything {
-        Everything {
-            id: 0, flag, tiny, short, int, unsigned_tiny, unsigned_short, unsigned_int,
-            unsigned_long, single, double, name: String::new(), code: None, bytes: Vec::new(),
-            uuid: [0; 16], v4: Ipv4Addr::LOCALHOST, v6: None, price, exact, at: 0, day: None,
-            time: 0, size: Size::Small, color: None, document: serde_json::Value::Null,
-            detail: None, cached: Vec::new(), r#type: None,
-        }
-    }
-}
-
-prop_compose! {
-    fn everything()(
-        numbers in numbers(), id in extreme(i64::MIN, i64::MAX), name in ".*",
-        code in proptest::option::of("\\PC{0,8}"), bytes in any::<Vec<u8>>(),
-        uuid in any::<[u8; 16]>(), v4 in any::<Ipv4Addr>(), v6 in any::<Option<Ipv6Addr>>(),
-        at in extreme(-62_135_596_800_000_000, 253_402_300_799_999_999),
-        day in any::<Option<i32>>(), time in 0..86_400_000_000i64
-    ) -> Everything {
-        Everything { id, name, code, bytes, uuid, v4, v6, at, day, time, ..numbers }
-    }
-}
-
-prop_compose! {
-    fn rest()(
-        row in everything(), size in prop_oneof![Just(Size::Small), Just(Size::VeryLarge)],
-        color in proptest::option::of(prop_oneof![Just("red"), Just("dark red")]),
-        tags in proptest::collection::vec(".*", 0..3), depth in any::<Option<u64>>(),
-        has_detail in any::<bool>(), number in any::<i64>(), text in ".*"
-    ) -> Everything {
-        let detail = has_detail.then_some(Detail { tags, depth });
-        let document = serde_json::json!({ "number": number, "text": text, "list": [null, true] });
-        let color = color.map(str::to_owned);
-        Everything { size, color, detail, document, r#type: Some(true), ..row }
-    }
-}
 
 fn memory() -> Database {
     Options::new().memory().unwrap()
@@ -150,7 +19,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn every_type_comes_back_as_it_was(rows in proptest::collection::vec(rest(), 1..8)) {
+    fn every_type_comes_back_as_it_was(rows in proptest::collection::vec(everything(), 1..8)) {
         let db = memory();
         let table = db.create_table_of::<Everything>("t").unwrap();
         for row in &rows {

@@ -121,3 +121,18 @@ impl Part for Whole<'_> {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Operator;
+
+    #[test]
+    fn a_float_in_a_condition_is_the_same_when_it_is_read_again() {
+        for number in [4.102478431849291e299, 0.1, 5e-324, f64::MAX] {
+            let condition = Expr::field("x").binary(Operator::Lt, Expr::literal(number));
+            let text = Constraint::encode(&condition).unwrap();
+            assert_eq!(Constraint::decode(&text).unwrap(), condition);
+        }
+    }
+}

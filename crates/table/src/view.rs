@@ -326,3 +326,30 @@ impl View {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use esker_format::DataType;
+
+    fn schema(name: &str) -> Arc<Schema> {
+        Arc::new(Schema::builder().field(name, DataType::I64).build().unwrap())
+    }
+
+    #[test]
+    fn a_forgotten_schema_is_not_taken_for_a_later_one() {
+        let mut view = View::empty(schema("a"));
+        view.alter(schema("b"), 5);
+        view.alter(schema("c"), 9);
+        let name = |view: &View, at| view.schema_at(at).map(|s| s.fields()[0].name.clone());
+        let names = |view: &View| [4, 5, 8, 9].map(|at| name(view, at).unwrap_or_default());
+        assert_eq!(names(&view), ["a", "b", "b", "c"]);
+        view.forget_schemas(5);
+        assert_eq!(names(&view), ["", "b", "b", "c"]);
+        view.forget_schemas(9);
+        assert_eq!(names(&view), ["", "", "", "c"]);
+        // What is forgotten stays so, when nothing more is.
+        view.forget_schemas(3);
+        assert_eq!(names(&view), ["", "", "", "c"]);
+    }
+}

@@ -55,3 +55,29 @@ impl NameHistory {
         Self { newest: Arc::new(names), past }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn readers_find_the_names_of_their_commit() {
+        let (mut history, mut versions) = (NameHistory::new(Names::new()), Vec::new());
+        for commit in [3, 5, 9] {
+            versions.push(Arc::clone(history.newest()));
+            history = history.changed(commit, 2, |_| ());
+        }
+        versions.push(Arc::clone(history.newest()));
+        let seen = |history: &NameHistory, commit: u64| {
+            versions.iter().position(|names| Arc::ptr_eq(names, history.at(commit)))
+        };
+        let expected = [(2, 0), (3, 1), (4, 1), (5, 2), (8, 2), (9, 3), (u64::MAX, 3)];
+        for (commit, version) in expected {
+            assert_eq!(seen(&history, commit), Some(version), "at commit {commit}");
+        }
+        // Nobody reads before 5 any more.
+        let history = history.changed(12, 5, |_| ());
+        assert_eq!([5, 8, 9, 11].map(|commit| seen(&history, commit)), [2, 2, 3, 3].map(Some));
+        assert_eq!(history.past.len(), 2);
+    }
+}

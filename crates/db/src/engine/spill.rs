@@ -241,3 +241,6 @@ fn apply(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -29,6 +29,7 @@ use esker_format::{DataType, Labels, Schema, text};
 
 pub(crate) use binding::Binding;
 pub use field_type::{FieldType, label_of};
+pub(crate) use field_type::{from_json, json_value};
 pub use query::records;
 pub use reader::RecordReader;
 pub use record_field::{RecordDefault, RecordField};

@@ -1,7 +1,7 @@
 //! Random tables and random queries, from a seed.
 #![allow(clippy::explicit_auto_deref, reason = "what it suggests does not compile")]
 
-use esker_format::{Batch, DataType, Decimal, Schema, Value};
+use esker_format::{Batch, DataType, Decimal, Labels, Schema, Value};
 use esker_query::model::{Aggregate, Expr, Function, Operator, OrderBy, Query};
 
 /// A stream of random numbers.
@@ -35,6 +35,15 @@ impl Dice {
     }
 }
 
+/// The labels of the field `size`, in another order than as texts.
+pub fn labels() -> Labels {
+    Labels::new(["small", "medium", "very large"]).unwrap()
+}
+
+/// Documents of the field `doc`, two of them equal numbers.
+const DOCUMENTS: [&str; 8] =
+    ["null", "true", "1.0", "1", "\"a\"", "[1,[]]", "{\"a\":{\"b\":1}}", "{\"a\":2}"];
+
 pub fn schema() -> Schema {
     Schema::builder()
         .nullable("flag", DataType::Bool)
@@ -55,6 +64,9 @@ pub fn schema() -> Schema {
         .nullable("v6", DataType::Ipv6)
         .nullable("price", DataType::Decimal { precision: 9, scale: 2 })
         .nullable("huge", DataType::Decimal { precision: 30, scale: 5 })
+        .nullable("size", DataType::Enum)
+        .labels(labels())
+        .nullable("doc", DataType::Json)
         .field("same", DataType::I16)
         .build()
         .unwrap()
@@ -101,6 +113,11 @@ fn value(dice: &mut Dice, field: &str, at: i64) -> Value {
             decimal(*dice.pick(&[most, -most, 1, -1, 1 << 64, 1 << 98]), 5)
         }
         "huge" => decimal(dice.int(-300, 300) * 5_000, 5),
+        "size" => {
+            let label = *dice.pick(&["small", "medium", "very large"]);
+            labels().find(label).unwrap().to_owned()
+        }
+        "doc" => Value::json(*dice.pick(&DOCUMENTS)).unwrap(),
         _ => Value::Int(42),
     }
 }
@@ -133,9 +150,9 @@ pub fn batch(schema: &Schema, rows: &[Vec<Value>]) -> Batch {
 const NUMBERS: [&str; 9] =
     ["big", "step", "tiny", "wide", "ratio", "part", "same", "price", "huge"];
 const SMALL: [&str; 3] = ["step", "tiny", "same"];
-const ALL: [&str; 19] = [
+const ALL: [&str; 21] = [
     "flag", "big", "step", "tiny", "wide", "ratio", "part", "code", "note", "day", "at", "raw",
-    "same", "clock", "id", "v4", "v6", "price", "huge",
+    "same", "clock", "id", "v4", "v6", "price", "huge", "size", "doc",
 ];
 
 fn field(name: &str) -> Expr {
@@ -158,7 +175,9 @@ fn constant(dice: &mut Dice, name: &str) -> Expr {
         | Value::Time(_)
         | Value::Uuid(_)
         | Value::Ipv4(_)
-        | Value::Ipv6(_))
+        | Value::Ipv6(_)
+        | Value::Enum(_)
+        | Value::Json(_))
             if dice.chance(50) =>
         {
             Expr::literal(value.to_string().as_str())

@@ -310,6 +310,10 @@ fn alike(value: &Value, other: &Value) -> Value {
         (Value::Text(text), Value::Time(_)) => parse_value(text, DataType::Time).unwrap(),
         (Value::Text(text), Value::Uuid(_)) => parse_value(text, DataType::Uuid).unwrap(),
         (Value::Text(text), Value::Ipv4(_)) => parse_value(text, DataType::Ipv4).unwrap(),
+        (Value::Text(text), Value::Enum(_)) => {
+            crate::generate::labels().find(text).unwrap().to_owned()
+        }
+        (Value::Text(text), Value::Json(_)) => Value::json(text).unwrap(),
         (Value::Text(text), Value::Ipv6(_)) => parse_value(text, DataType::Ipv6).unwrap(),
         (Value::Date(day), Value::Timestamp(_)) => Value::Timestamp(i64::from(*day) * DAY_US),
         _ => value.clone(),
