@@ -125,7 +125,7 @@ impl<'a> Tokenizer<'a> {
 
 fn parse_rows(layout: &Layout, chunk: &Chunk, skips: bool) -> Result<Rows> {
     let bytes = chunk.bytes();
-    let valid_text = std::str::from_utf8(bytes).is_ok();
+    let valid_text = bytes.is_ascii() || std::str::from_utf8(bytes).is_ok();
     let columns = layout.columns.len();
     let mut batch = Batch::empty(&layout.schema);
     let mut tokenizer = Tokenizer::new(layout, chunk);

@@ -13,6 +13,8 @@
     reason = "hot; positions come from scanning the same bytes, and chunks are below 4 GiB"
 )]
 
+use std::ops::Range;
+
 use memchr::{memchr2, memrchr};
 
 use crate::dialect::Csv;
@@ -119,8 +121,6 @@ impl<'a> Tokenizer<'a> {
     /// Finds the next rows, at most [`block_rows`]: `spans` gets their fields, row by row. No row
     /// at the end. With a fault come the rows before it.
     pub(crate) fn next_block(&mut self, spans: &mut Vec<Span>) -> Result<(), Fault> {
-        spans.clear();
-        spans.reserve(block_rows(self.columns) * self.columns);
         if self.has_quotes { self.quoted_block(spans) } else { self.plain_block(spans) }
     }
 
@@ -138,17 +138,28 @@ impl<'a> Tokenizer<'a> {
     }
 
     fn plain_block(&mut self, spans: &mut Vec<Span>) -> Result<(), Fault> {
+        // Room for all first: fields are then stored one behind the other, and nothing grows.
+        spans.resize(block_rows(self.columns) * self.columns, Span::new(0, 0));
+        let mut found = 0;
+        let is_whole = self.plain_fields(spans, &mut found);
+        spans.truncate(found);
+        if is_whole { Ok(()) } else { Err(self.count_fault()) }
+    }
+
+    /// Fills `spans` with fields from its start on, as many as `found` says afterwards. False at a
+    /// row of too few or too many, none of which is kept.
+    fn plain_fields(&mut self, spans: &mut [Span], found: &mut usize) -> bool {
         let bytes = self.bytes;
         let (delimiters, line_ends) = (repeat(self.csv.delimiter), repeat(b'\n'));
-        let rows_wanted = block_rows(self.columns);
-        let (mut start, mut columns_found, mut rows) = (self.position, 0, 0);
+        let (mut start, mut row, mut next) = (self.position, 0, 0);
         let mut at = start;
         while at < bytes.len() {
             let word = match bytes[at..].first_chunk::<8>() {
                 Some(word) => u64::from_le_bytes(*word),
                 None => last_word(&bytes[at..]),
             };
-            let mut hits = matches(word, delimiters) | matches(word, line_ends);
+            let ends = matches(word, line_ends);
+            let mut hits = matches(word, delimiters) | ends;
             if hits == 0 {
                 at += 8;
                 if at - start > LONG_FIELD_BYTES && at < bytes.len() {
@@ -159,60 +170,57 @@ impl<'a> Tokenizer<'a> {
             }
             while hits != 0 {
                 let end = at + (hits.trailing_zeros() / 8) as usize;
+                let is_line_end = ends & hits & hits.wrapping_neg() != 0;
                 hits &= hits - 1;
-                if bytes[end] != b'\n' {
-                    spans.push(Span::new(start, end));
-                    columns_found += 1;
+                if !is_line_end {
+                    spans[next] = Span::new(start, end);
+                    next += 1;
                     start = end + 1;
-                    if columns_found >= self.columns {
-                        return Err(self.count_fault(spans, columns_found));
+                    if next - row >= self.columns {
+                        *found = row;
+                        return false;
                     }
                     continue;
                 }
-                let kept = self.end_row(spans, start, end, columns_found)?;
+                *found = row;
+                let Some(after) = self.end_row(spans, row..next, start..end) else { return false };
                 self.position = end + 1;
                 self.plain_lines += 1;
                 start = end + 1;
-                columns_found = 0;
-                rows += usize::from(kept);
-                if rows == rows_wanted {
-                    return Ok(());
+                (row, next, *found) = (after, after, after);
+                if after == spans.len() {
+                    return true;
                 }
             }
             at += 8;
         }
         if self.position < bytes.len() {
-            self.end_row(spans, start, bytes.len(), columns_found)?;
+            *found = row;
+            let Some(after) = self.end_row(spans, row..next, start..bytes.len()) else {
+                return false;
+            };
+            *found = after;
             self.position = bytes.len();
         }
-        Ok(())
+        true
     }
 
-    /// Ends a row with its last field, `start..end`, after `columns_found` others; false when the
-    /// line is empty and no row.
+    /// Ends a row, whose fields so far are in `row`, with its last one; where the next row's are to
+    /// be. `None` when there are too few. An empty line is no row.
     #[inline]
-    fn end_row(
-        &self,
-        spans: &mut Vec<Span>,
-        start: usize,
-        end: usize,
-        columns_found: usize,
-    ) -> Result<bool, Fault> {
-        let end = if end > start && self.bytes[end - 1] == b'\r' { end - 1 } else { end };
-        if columns_found + 1 != self.columns {
-            if columns_found == 0 && start == end {
-                return Ok(false);
-            }
-            return Err(self.count_fault(spans, columns_found));
+    fn end_row(&self, spans: &mut [Span], row: Range<usize>, last: Range<usize>) -> Option<usize> {
+        let cut = !last.is_empty() && self.bytes[last.end - 1] == b'\r';
+        let end = last.end - usize::from(cut);
+        if row.len() + 1 == self.columns {
+            spans[row.end] = Span::new(last.start, end);
+            return Some(row.end + 1);
         }
-        spans.push(Span::new(start, end));
-        Ok(true)
+        (row.is_empty() && last.start == end).then_some(row.start)
     }
 
-    /// The fault of the record that starts at the current position; takes its fields out again.
+    /// The fault of the record that starts at the current position.
     #[cold]
-    fn count_fault(&self, spans: &mut Vec<Span>, columns_found: usize) -> Fault {
-        spans.truncate(spans.len() - columns_found);
+    fn count_fault(&self) -> Fault {
         let mut record = Vec::new();
         match read_record(self.bytes, self.position, self.csv, &mut record) {
             Err(fault) => fault,
@@ -224,6 +232,7 @@ impl<'a> Tokenizer<'a> {
     }
 
     fn quoted_block(&mut self, spans: &mut Vec<Span>) -> Result<(), Fault> {
+        spans.clear();
         let (mut rows, rows_wanted) = (0, block_rows(self.columns));
         while rows < rows_wanted && self.position < self.bytes.len() {
             let before = spans.len();
@@ -232,8 +241,8 @@ impl<'a> Tokenizer<'a> {
             match &spans[before..] {
                 [only] if self.columns > 1 && only.start == only.end => spans.truncate(before),
                 fields if fields.len() != self.columns => {
-                    let found = fields.len();
-                    return Err(self.count_fault(spans, found));
+                    spans.truncate(before);
+                    return Err(self.count_fault());
                 }
                 _ => rows += 1,
             }
