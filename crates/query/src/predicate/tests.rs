@@ -218,3 +218,24 @@ proptest! {
         }
     }
 }
+
+/// The folding is Unicode's simple one, which regular expressions go by as well.
+#[test]
+fn letters_fold_as_unicode_says() {
+    use regex_syntax::hir::{ClassUnicode, ClassUnicodeRange};
+
+    // What letters there are differs between versions of Unicode: those that both know.
+    let known = regex::Regex::new(r"^\P{Cn}$").unwrap();
+    for c in ('\u{0}'..=char::MAX).filter(|c| c.is_alphabetic() || super::case::fold(*c) != *c) {
+        if !known.is_match(c.encode_utf8(&mut [0; 4])) {
+            continue;
+        }
+        let mut same = ClassUnicode::new([ClassUnicodeRange::new(c, c)]);
+        same.try_case_fold_simple().unwrap();
+        let folded = super::case::fold(c);
+        let all = same.iter().flat_map(|range| range.start()..=range.end());
+        let all: Vec<char> = all.collect();
+        assert!(all.contains(&folded), "{c:?} folds to {folded:?}, not among {all:?}");
+        assert!(all.iter().all(|other| super::case::fold(*other) == folded), "{c:?}: {all:?}");
+    }
+}
