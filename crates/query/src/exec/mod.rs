@@ -9,6 +9,7 @@
 
 mod aggregate;
 mod budget;
+mod edges;
 mod evaluate;
 mod filter;
 mod gather;
@@ -24,6 +25,7 @@ mod scan;
 mod sorter;
 mod stage;
 mod vector;
+mod walk;
 
 use esker_vfs::Clock;
 

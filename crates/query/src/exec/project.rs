@@ -16,6 +16,7 @@ use super::rows::Rows;
 use super::scan::{MORSEL_ROWS, Morsel, Progress, Scan, ScanCounts, WAVE_MAX, in_waves};
 use super::sorter::{Location, Sorter, encode};
 use super::vector::{Picked, Selection, Vector};
+use super::walk::Walk;
 use crate::bind::{Bound, Projection};
 use crate::options::Options;
 use crate::{Error, ErrorKind, Result, ZONE_ROWS};
@@ -155,9 +156,19 @@ fn in_key_order<'a>(
     let mut sorter = Sorter::new(wanted);
     let mut held = budget.charge();
     let mut counts = ScanCounts::default();
-    let job = |morsel: &_| {
+    let part_count = scan.source.part_count();
+    let walks = (0..part_count).map(|part| Walk::choose(scan, projection, part, options));
+    let walks = walks.collect::<Result<Vec<_>>>()?;
+    let walk_of = |part: usize| walks.get(part).and_then(Option::as_ref);
+    let job = |morsel: &Morsel| {
         let (mut sorter, mut charge) = (Sorter::new(wanted), budget.charge());
         let part = location_part(morsel)?;
+        if let Some(walk) = walk_of(morsel.part)
+            && let Some(walked) = walk.rows(scan, projection)?
+        {
+            charge.set(walked.sorter.bytes())?;
+            return Ok((walked.sorter, walked.counts, charge));
+        }
         let counts = scan.run(morsel, |rows, mask| {
             add_keys(&mut sorter, projection, rows, &mask.rows(), part)?;
             charge.set(sorter.bytes())?;
@@ -167,7 +178,14 @@ fn in_key_order<'a>(
         Ok((sorter, counts, charge))
     };
     let wave_max = if wanted <= ZONE_ROWS { WAVE_MAX } else { options.tasks.parallelism() * 4 };
-    in_waves(options, &scan.morsels(|_| true), wave_max, job, |(other, more, _charge)| {
+    let mut morsels = Vec::new();
+    for part in 0..part_count {
+        match walk_of(part) {
+            Some(_) => morsels.push(Morsel { part, rows: 0..scan.source.part(part).row_count() }),
+            None => morsels.extend(scan.morsels(|of| of == part)),
+        }
+    }
+    in_waves(options, &morsels, wave_max, job, |(other, more, _charge)| {
         counts += more;
         sorter.merge(&other);
         held.set(sorter.bytes())?;
@@ -189,7 +207,7 @@ fn location_part(morsel: &Morsel) -> Result<u32> {
 }
 
 #[allow(clippy::cast_possible_truncation, reason = "location_part has checked the row numbers")]
-fn add_keys<'a>(
+pub(super) fn add_keys<'a>(
     sorter: &mut Sorter,
     projection: &'a Projection,
     rows: &Rows<'a>,

@@ -3,9 +3,10 @@
 use std::ops::ControlFlow;
 
 use super::budget::{Budget, Charge};
+use super::edges;
 use super::group::Groups;
 use super::materialised::Materialised;
-use super::scan::{Scan, ScanCounts, WAVE_MAX, in_waves};
+use super::scan::{Morsel, Scan, ScanCounts, WAVE_MAX, in_waves};
 use crate::Result;
 use crate::bind::Stage;
 use crate::options::Options;
@@ -21,41 +22,51 @@ pub(crate) fn run<'a>(
     let mut held: Charge<'_> = budget.charge();
     let mut counts = ScanCounts::default();
     let counts_rows = stage.counts_rows();
-    let mut is_counted = vec![false; scan.source.part_count()];
-    if counts_rows {
-        for (index, is_counted) in is_counted.iter_mut().enumerate() {
-            let part = scan.source.part(index);
-            if let Some(passed) = scan.plan.part(index).count(scan.predicate, part)? {
-                groups.add_rows(passed as u64);
-                counts.rows_passed += passed as u64;
-                *is_counted = true;
-            }
+    // Parts that need no scan.
+    let mut known: Vec<Option<Groups<'_>>> = Vec::with_capacity(scan.source.part_count());
+    for index in 0..scan.source.part_count() {
+        if !counts_rows {
+            known.push(edges::known(scan, stage, index, options)?);
+            continue;
         }
+        let counted = scan.plan.part(index).count(scan.predicate, scan.source.part(index))?;
+        counts.rows_passed += counted.unwrap_or_default() as u64;
+        known.push(counted.map(|passed| {
+            let mut groups = Groups::new(stage);
+            groups.add_rows(passed as u64);
+            groups
+        }));
     }
-    let morsels = scan.morsels(|part| is_counted.get(part) != Some(&true));
+    let morsels = scan.morsels(|part| known.get(part).is_none_or(Option::is_none));
+    // Groups are met in the order of the rows.
+    let mut known = known.into_iter().enumerate().peekable();
     // Groups of a morsel may be as large as the morsel: hold few of them at once.
     let few = options.tasks.parallelism().max(1) * 4;
     let wave_max = if stage.keys.is_empty() { WAVE_MAX } else { few };
-    let job = |morsel: &_| {
+    let job = |morsel: &Morsel| {
         let (mut groups, mut charge) = (Groups::new(stage), budget.charge());
         if counts_rows {
             let counts = scan.count(morsel)?;
             groups.add_rows(counts.rows_passed);
-            return Ok((groups, counts, charge));
+            return Ok((morsel.part, groups, counts, charge));
         }
         let counts = scan.run(morsel, |rows, mask| {
             groups.update(rows, &mask)?;
             charge.set(groups.bytes())?;
             Ok(ControlFlow::Continue(()))
         })?;
-        Ok((groups, counts, charge))
+        Ok((morsel.part, groups, counts, charge))
     };
-    in_waves(options, &morsels, wave_max, job, |(other, more, _charge)| {
+    in_waves(options, &morsels, wave_max, job, |(part, other, more, _charge)| {
+        while let Some((_, earlier)) = known.next_if(|(index, _)| *index < part) {
+            earlier.into_iter().for_each(|earlier| groups.merge(earlier));
+        }
         counts += more;
         groups.merge(other);
         held.set(groups.bytes())?;
         Ok(ControlFlow::Continue(()))
     })?;
+    known.filter_map(|(_, later)| later).for_each(|later| groups.merge(later));
     let batches = groups.finish()?;
     Ok((Materialised::new(&stage.types(), batches)?, counts))
 }

@@ -1,9 +1,9 @@
 //! Rows of a part that may pass a filter, as sorted runs know them, and what is left to be tested.
 
 use super::cost;
-use super::lookup::{Answered, Lookup};
+use super::lookup::{Answered, Lookup, tests_of};
 use crate::Result;
-use crate::predicate::{Predicate, Test};
+use crate::predicate::Predicate;
 use crate::source::Part;
 
 /// Rows of a part.
@@ -116,18 +116,11 @@ fn find_all<'a>(members: &[Predicate], part: &'a dyn Part) -> Result<Option<Foun
 /// What each run, and each disjunction, says of a conjunction. What may fail says nothing: others
 /// that may fail are tested on rows that do not pass it.
 fn ways<'a>(members: &[Predicate], part: &'a dyn Part) -> Result<Vec<Way<'a>>> {
-    let tests: Vec<(usize, &Test)> = members
-        .iter()
-        .enumerate()
-        .filter_map(|(i, member)| match member {
-            Predicate::Test(test) => Some((i, test)),
-            _ => None,
-        })
-        .collect();
+    let tests = tests_of(members);
     let mut ways = Vec::new();
     for index in 0..part.run_count() {
         let Some(run) = part.run(index) else { continue };
-        if let Some(Answered { lookup, exactly }) = Lookup::find(run, &tests)? {
+        if let Some(Answered { lookup, exactly, .. }) = Lookup::find(run, &tests)? {
             ways.push(Way { candidates: Candidates::Lookup(lookup), exactly });
         }
     }

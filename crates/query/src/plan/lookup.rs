@@ -13,7 +13,7 @@ use std::ops::Range;
 
 use super::ranges::{is_point, ranges_of};
 use crate::Result;
-use crate::predicate::Test;
+use crate::predicate::{Predicate, Test};
 use crate::source::{Entries, KeyRange, Run};
 
 /// The most ranges of entries: past it, narrowing further would cost more than it saves.
@@ -27,10 +27,12 @@ pub(crate) struct Lookup<'a> {
 }
 
 /// A lookup, and which of the tests it has answered.
-pub(super) struct Answered<'a> {
-    pub(super) lookup: Lookup<'a>,
+pub(crate) struct Answered<'a> {
+    pub(crate) lookup: Lookup<'a>,
     /// The tests that every entry meets.
-    pub(super) exactly: Vec<usize>,
+    pub(crate) exactly: Vec<usize>,
+    /// In how many leading fields all entries are equal.
+    pub(crate) equal_fields: usize,
 }
 
 impl<'a> Lookup<'a> {
@@ -51,10 +53,21 @@ impl<'a> Lookup<'a> {
         self.ranges = disjoint(std::mem::take(&mut self.ranges));
     }
 
+    /// What a run answers of a filter; `None` when that is nothing.
+    ///
+    /// # Errors
+    /// When the run cannot be read.
+    pub(crate) fn answer(run: &'a dyn Run, predicate: &Predicate) -> Result<Option<Answered<'a>>> {
+        match predicate {
+            Predicate::All(members) => Self::find(run, &tests_of(members)),
+            other => Self::find(run, &tests_of(std::slice::from_ref(other))),
+        }
+    }
+
     /// What a run answers of tests that all have to be met; `None` when that is nothing.
     pub(super) fn find(run: &'a dyn Run, tests: &[(usize, &Test)]) -> Result<Option<Answered<'a>>> {
         let mut ranges: Vec<_> = std::iter::once(0..run.len()).collect();
-        let mut exactly = Vec::new();
+        let (mut exactly, mut equal_fields) = (Vec::new(), 0);
         for (level, (field, _)) in run.fields().iter().enumerate() {
             let found = tests.iter().find_map(|(i, test)| {
                 let of_field = (test.field == *field).then_some(test)?;
@@ -77,10 +90,21 @@ impl<'a> Lookup<'a> {
             if !is_exact || !wanted.iter().all(is_point) {
                 break;
             }
+            equal_fields += usize::from(wanted.len() == 1 && equal_fields == level);
         }
         let lookup = Lookup { run, ranges: disjoint(ranges) };
-        Ok(Some(Answered { lookup, exactly }))
+        Ok(Some(Answered { lookup, exactly, equal_fields }))
     }
+}
+
+/// The members that test one field, with their places.
+pub(super) fn tests_of(members: &[Predicate]) -> Vec<(usize, &Test)> {
+    let members = members.iter().enumerate();
+    let tests = members.filter_map(|(i, member)| match member {
+        Predicate::Test(test) => Some((i, test)),
+        _ => None,
+    });
+    tests.collect()
 }
 
 /// The entries within ranges that lie in wanted ranges of a field, and whether those alone.

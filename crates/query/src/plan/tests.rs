@@ -4,7 +4,7 @@
 use esker_format::{Batch, DataType, Schema, Value};
 use esker_vfs::Environment;
 
-use crate::model::{Expr, Operator as O, Query};
+use crate::model::{Aggregate, Expr, Operator as O, OrderBy, Query};
 use crate::testing::{Layout, MemorySource, RunLayout};
 use crate::{IndexUse, Options, QueryResult, execute};
 
@@ -143,4 +143,61 @@ fn a_limit_reads_no_more_than_it_needs() {
     let with = run(&query, &source, IndexUse::WhenCheaper);
     assert_eq!(with.to_rows(), run(&query, &source, IndexUse::Never).to_rows());
     assert!(with.statistics.rows_scanned <= 8_192, "{:?}", with.statistics);
+}
+
+fn by(name: &str, descending: bool) -> OrderBy {
+    OrderBy { expr: field(name), descending, nulls_first: None }
+}
+
+/// The rows that the first rows of an order look at. They are those of a scan.
+fn rows_walked(query: &Query, source: &MemorySource) -> u64 {
+    let with = run(query, source, IndexUse::WhenCheaper);
+    let without = run(query, source, IndexUse::Never);
+    assert_eq!(with.to_rows(), without.to_rows(), "{query}");
+    with.statistics.rows_scanned
+}
+
+#[test]
+fn the_first_rows_of_an_order_are_walked_to() {
+    let source = source(&[&[0], &[1], &[2, 1]], None);
+    for descending in [false, true] {
+        let mut query = Query::table("t");
+        query.order_by = vec![by("age", descending), by("bio", !descending)];
+        query.limit = Some(40);
+        rows_walked(&query, &source);
+        for keys in [&["id"][..], &["age"], &["id", "bio"], &["city"], &["city", "age"]] {
+            let mut query = Query::table("t");
+            query.order_by = keys.iter().map(|name| by(name, descending)).collect();
+            query.limit = Some(7);
+            query.offset = 3;
+            assert!(rows_walked(&query, &source) <= 1_024, "{query}");
+            query.filter = Some(is("bio", O::Like, "%1%"));
+            assert!(rows_walked(&query, &source) <= 1_024, "{query}");
+            // Too few pass: the walk gives up, and all are scanned.
+            query.filter = Some(is("bio", O::Like, "%nobody%"));
+            assert!(rows_walked(&query, &source) >= u64::try_from(ROWS).unwrap(), "{query}");
+        }
+        let mut query = Query::table("t");
+        query.order_by = vec![by("age", descending)];
+        query.limit = Some(7);
+        query.filter = Some(is("age", O::Gt, 60i64));
+        assert!(rows_walked(&query, &source) <= 1_024, "{query}");
+        query.filter = Some(is("city", O::Eq, "Kiel"));
+        assert!(rows_walked(&query, &source) <= 1_024, "{query}");
+    }
+}
+
+#[test]
+fn the_ends_of_runs_are_the_least_and_the_greatest() {
+    let source = source(&[&[0], &[1], &[2, 1]], None);
+    let mut query = Query::table("t");
+    for name in ["id", "age", "city"] {
+        for function in [Aggregate::Min, Aggregate::Max, Aggregate::Count] {
+            query.select(Expr::aggregate(function, field(name)));
+        }
+    }
+    query.select(Expr::count());
+    assert_eq!(rows_walked(&query, &source), 0);
+    query.select(Expr::aggregate(Aggregate::Min, field("bio")));
+    assert_eq!(rows_walked(&query, &source), u64::try_from(ROWS).unwrap());
 }

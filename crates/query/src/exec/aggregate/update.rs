@@ -12,9 +12,9 @@ use crate::exec::rows::Rows;
 use crate::exec::vector::{Lanes, Picked, Vector};
 
 impl Accumulator {
-    /// Counts `rows` rows of group 0.
+    /// Counts `rows` rows of group 0, none of them NULL.
     pub(crate) fn add_rows(&mut self, rows: u64) {
-        if let State::Rows(counts) = &mut self.state {
+        if let State::Rows(counts) | State::Values(counts) = &mut self.state {
             counts.first_mut().into_iter().for_each(|first| *first += rows);
         }
     }

@@ -10,6 +10,9 @@ use super::{CodeTables, as_data, range, set};
 use crate::exec::mask::Mask;
 use crate::predicate::{Condition, Key, Test};
 
+/// With more distinct values than so many for each row, trying them all would not pay.
+const DICTIONARY_PER_ROW: usize = 16;
+
 /// Removes the rows whose code stands for a text that fails.
 pub(super) fn keep_codes(
     test: &Test,
@@ -32,6 +35,9 @@ pub(super) fn keep_codes(
             let mut keys: Vec<Key> = values.iter().filter_map(code).collect();
             keys.dedup();
             set::keep(as_data(codes), &keys, *negated, mask);
+        }
+        condition if dictionary.len() / DICTIONARY_PER_ROW > mask.count() => {
+            mask.retain_rows(|row| condition.matches_text(dictionary.get(codes.get(row) as usize)));
         }
         condition => {
             let table = tables.get(test, dictionary, |text| condition.matches_text(text));

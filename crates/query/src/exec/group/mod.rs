@@ -82,6 +82,11 @@ impl<'s> Groups<'s> {
         self.accumulators.iter_mut().for_each(|accumulator| accumulator.add_rows(rows));
     }
 
+    /// What is kept for each aggregate.
+    pub(crate) fn accumulators(&mut self) -> impl Iterator<Item = &mut Accumulator> {
+        self.accumulators.iter_mut()
+    }
+
     /// Adds the rows of a mask.
     pub(crate) fn update<'a>(&mut self, rows: &Rows<'a>, mask: &Mask) -> Result<()>
     where

@@ -1,0 +1,136 @@
+//! Aggregates of a part that its runs answer: the least and the greatest value stand at the ends of
+//! a run, and how many values there are is where its NULLs begin.
+
+use super::aggregate::Accumulator;
+use super::group::Groups;
+use super::mask::Mask;
+use super::rows::Rows;
+use super::scan::Scan;
+use super::walk::ties;
+use crate::Result;
+use crate::bind::{BoundAggregate, Node, Stage};
+use crate::model::Aggregate;
+use crate::options::{IndexUse, Options};
+use crate::predicate::Predicate;
+use crate::source::{KeyRange, Part, Run};
+
+/// After so many entries whose rows nobody sees, a part is scanned.
+const ENTRIES_MAX: usize = 1_024;
+
+/// How many entries are looked at together.
+const BLOCK_ENTRIES: usize = 16;
+
+/// What a run says of an aggregate.
+enum Answer {
+    Count(usize),
+    /// The row that has the value, if any has one.
+    Row(Option<usize>),
+}
+
+/// The only group of a part, where runs know all of its aggregates.
+///
+/// # Errors
+/// When a run or a column cannot be read.
+pub(super) fn known<'s>(
+    scan: &Scan<'s>,
+    stage: &'s Stage,
+    part_index: usize,
+    options: &Options,
+) -> Result<Option<Groups<'s>>> {
+    let part = scan.source.part(part_index);
+    let is_for_runs = stage.keys.is_empty()
+        && *scan.predicate == Predicate::Constant(true)
+        && options.indexes != IndexUse::Never
+        && part.run_count() > 0;
+    if !is_for_runs {
+        return Ok(None);
+    }
+    let mut answers = Vec::with_capacity(stage.aggregates.len());
+    for aggregate in &stage.aggregates {
+        match answer(aggregate, part)? {
+            Some(answer) => answers.push(answer),
+            None => return Ok(None),
+        }
+    }
+    let mut groups = Groups::new(stage);
+    let each = groups.accumulators().zip(&stage.aggregates).zip(answers);
+    for ((accumulator, aggregate), answer) in each {
+        apply(accumulator, aggregate, &answer, part)?;
+    }
+    Ok(Some(groups))
+}
+
+fn apply(
+    accumulator: &mut Accumulator,
+    aggregate: &BoundAggregate,
+    answer: &Answer,
+    part: &dyn Part,
+) -> Result<()> {
+    match answer {
+        Answer::Count(count) => accumulator.add_rows(*count as u64),
+        Answer::Row(None) => {}
+        Answer::Row(Some(row)) => {
+            let rows = Rows::new(part, *row..*row + 1);
+            accumulator.update_all(aggregate.operand.as_ref(), &rows, &Mask::all(1))?;
+        }
+    }
+    Ok(())
+}
+
+fn answer(aggregate: &BoundAggregate, part: &dyn Part) -> Result<Option<Answer>> {
+    let Some(operand) = &aggregate.operand else {
+        return Ok(part.visible_count().map(Answer::Count));
+    };
+    let Node::Field(field) = operand.node else { return Ok(None) };
+    let runs = (0..part.run_count()).filter_map(|i| part.run(i));
+    let leads = |run: &&dyn Run| run.fields().first().is_some_and(|(first, _)| *first == field);
+    let Some(run) = runs.filter(leads).max_by_key(|run| run.is_sorted_exactly()) else {
+        return Ok(None);
+    };
+    match aggregate.function {
+        Aggregate::Count if !aggregate.distinct => {
+            let values = run.find(0..run.len(), 0, &KeyRange::NotNull)?;
+            Ok(if values.exact { Some(run.count_visible(values.range)?) } else { None }
+                .map(Answer::Count))
+        }
+        Aggregate::Min if run.is_sorted_exactly() => edge(run, part, false),
+        Aggregate::Max if run.is_sorted_exactly() => edge(run, part, true),
+        _ => Ok(None),
+    }
+}
+
+/// The first row, in the order of rows, that has the least or greatest value of those visible.
+fn edge(run: &dyn Run, part: &dyn Part, greatest: bool) -> Result<Option<Answer>> {
+    let is_descending = run.fields().first().is_some_and(|(_, descending)| *descending);
+    let nulls = run.find(0..run.len(), 0, &KeyRange::Null)?.range;
+    let mut entries = 0..run.len() - nulls.len();
+    let mut left = ENTRIES_MAX;
+    while !entries.is_empty() {
+        let here = if greatest == is_descending {
+            entries.start..entries.end.min(entries.start + left.min(BLOCK_ENTRIES))
+        } else {
+            ties(part, run, &entries, entries.end - 1, 0)?
+        };
+        let seen = here.start..here.end.min(here.start + left);
+        if seen.is_empty() {
+            return Ok(None);
+        }
+        left -= seen.len();
+        let is_whole = seen.end == here.end;
+        for row in run.rows(seen)?.iter().map(|row| *row as usize) {
+            let visible = part.visible(row..row + 1);
+            if visible.is_none_or(|words| words.first().is_some_and(|word| word & 1 == 1)) {
+                return Ok(Some(Answer::Row(Some(row))));
+            }
+        }
+        if !is_whole {
+            return Ok(None);
+        }
+        entries = if greatest == is_descending {
+            here.end..entries.end
+        } else {
+            entries.start..here.start
+        };
+    }
+    Ok(Some(Answer::Row(None)))
+}

@@ -1,0 +1,364 @@
+//! The first rows of an order, out of a run that is in this order, or its reverse.
+//!
+//! ```text
+//! ORDER BY age, name LIMIT 3        run (age)     frames, the top one first
+//!   entry  0  1  2  3  4  5  6                    NULLs        ← NULL comes first in this order
+//!   age    5  5  5  7  8  9  NULL                 values: blocks of whole ties, 5 5 5 | 7 8 | 9
+//! ```
+//!
+//! A *block* is some entries next to each other whose leading keys all come before those of later
+//! blocks. Its rows are taken in the order of the rows, tested, and given to a sorter with the keys
+//! of the whole order; the walk ends after the block in which enough rows have passed. Where the
+//! run knows the whole order, a block of ties ends early, too: its rows are ascending, and rows
+//! that are equal keep the order of the rows.
+//!
+//! Whatever the run is in the order of, the sorter decides: a walk only leaves out rows.
+
+use std::ops::{Bound as End, Range};
+
+use esker_format::ValueRef;
+use esker_format::order_key::key;
+
+use super::filter::keep;
+use super::mask::Mask;
+use super::project::add_keys;
+use super::rows::Rows;
+use super::scan::{Scan, ScanCounts};
+use super::sorter::Sorter;
+use crate::bind::{Node, Projection};
+use crate::options::{IndexUse, Options};
+use crate::plan::{Access, Lookup};
+use crate::predicate::Predicate;
+use crate::source::{KeyRange, Part, Run};
+use crate::{Result, ZONE_ROWS};
+
+/// The fewest and the most entries of a block, but for ties.
+const BLOCK_ENTRIES: (usize, usize) = (16, 512);
+
+/// Rows that lie this near to each other are read together.
+const SPAN_ROWS: usize = 64;
+
+/// Reading, testing and sorting a row that lies anywhere, in nanoseconds.
+const ROW_NS: f64 = 300.0;
+
+/// The same of a row of a scan.
+const SCANNED_ROW_NS: f64 = 2.0;
+
+/// The same of a candidate: in the order of rows, so that some lie in one batch.
+const CANDIDATE_NS: f64 = 50.0;
+
+/// The share of rows that pass a filter of which nothing is known.
+const PASSING: f64 = 0.125;
+
+/// A way through a run of a part.
+pub(crate) struct Walk<'a> {
+    part: &'a dyn Part,
+    part_index: usize,
+    pub(crate) run: &'a dyn Run,
+    /// Entries outside of these do not pass.
+    entries: Range<usize>,
+    /// Which fields of the run are keys of the order, from its first.
+    levels: Range<usize>,
+    is_backward: bool,
+    /// The entries of a block, but for ties.
+    block_entries: usize,
+    /// After how many entries a scan would have been cheaper.
+    entries_max: f64,
+}
+
+/// Entries that are equal in all fields before `level`.
+struct Frame {
+    entries: Range<usize>,
+    level: usize,
+    /// True when none of them is NULL at this level.
+    has_values_only: bool,
+}
+
+/// What a walk found.
+pub(crate) struct Walked {
+    pub(crate) sorter: Sorter,
+    pub(crate) counts: ScanCounts,
+}
+
+impl<'a> Walk<'a> {
+    /// The walk through the run that knows most of an order; `None` when there is none, or a scan
+    /// is cheaper.
+    ///
+    /// # Errors
+    /// When a run cannot be read.
+    pub(crate) fn choose(
+        scan: &Scan<'a>,
+        projection: &'a Projection,
+        part_index: usize,
+        options: &Options,
+    ) -> Result<Option<Self>> {
+        let part = scan.source.part(part_index);
+        let access = &scan.plan.part(part_index).access;
+        // A scan meets rows that a walk does not: what may fail must fail in both.
+        let may_fail =
+            scan.predicate.may_fail() || projection.order.iter().any(|k| k.bound.may_fail());
+        let is_forced = options.indexes == IndexUse::Always;
+        let is_bounded = is_forced || projection.limit.is_some();
+        let has_runs = part.run_count() > 0 && options.indexes != IndexUse::Never;
+        if may_fail || !is_bounded || !has_runs || matches!(access, Access::Nothing) {
+            return Ok(None);
+        }
+        let mut best: Option<(Self, f64)> = None;
+        for run in (0..part.run_count()).filter_map(|i| part.run(i)) {
+            let Some(mut walk) = Self::through(run, scan, projection, part_index)? else {
+                continue;
+            };
+            let cost_ns = walk.cost_ns(scan, projection, access)?;
+            let other_ns = match access {
+                Access::Lookup(candidates) => candidates.estimate(part.row_count()) * CANDIDATE_NS,
+                _ => part.row_count() as f64 * SCANNED_ROW_NS,
+            };
+            if is_forced || cost_ns < other_ns {
+                if !is_forced {
+                    walk.entries_max = other_ns / ROW_NS;
+                }
+                if best.as_ref().is_none_or(|(_, best_ns)| cost_ns < *best_ns) {
+                    best = Some((walk, cost_ns));
+                }
+            }
+        }
+        Ok(best.map(|(walk, _)| walk))
+    }
+
+    /// The walk through a run, if it is in the order.
+    fn through(
+        run: &'a dyn Run,
+        scan: &Scan<'a>,
+        projection: &'a Projection,
+        part_index: usize,
+    ) -> Result<Option<Self>> {
+        if !run.is_sorted_exactly()
+            || levels(run, projection, 0).is_none() && run.fields().len() < 2
+        {
+            return Ok(None);
+        }
+        let (mut entries, mut equal_fields) = (0..run.len(), 0);
+        if let Some(answered) = Lookup::answer(run, scan.predicate)? {
+            match answered.lookup.ranges.as_slice() {
+                [] => entries = 0..0,
+                [only] => {
+                    entries = only.clone();
+                    equal_fields = answered.equal_fields;
+                }
+                _ => {}
+            }
+        }
+        let known = levels(run, projection, equal_fields).or_else(|| levels(run, projection, 0));
+        let (least, most) = BLOCK_ENTRIES;
+        Ok(known.map(|(levels, is_backward)| Self {
+            part: scan.source.part(part_index),
+            part_index,
+            run,
+            entries,
+            levels,
+            is_backward,
+            block_entries: projection.rows_wanted().clamp(least, most),
+            entries_max: f64::INFINITY,
+        }))
+    }
+
+    /// About how long it takes until enough rows have passed.
+    fn cost_ns(
+        &self,
+        scan: &Scan<'a>,
+        projection: &'a Projection,
+        access: &Access<'a>,
+    ) -> Result<f64> {
+        let entries = (self.entries.len() as f64).max(1.0);
+        let is_answered = Lookup::answer(self.run, scan.predicate)?.is_some_and(|answered| {
+            let members = match scan.predicate {
+                Predicate::All(members) => members.len(),
+                _ => 1,
+            };
+            answered.exactly.len() == members
+        });
+        let passing = match access {
+            _ if is_answered || *scan.predicate == Predicate::Constant(true) => entries,
+            Access::Lookup(candidates) => candidates.estimate(self.part.row_count()),
+            _ => entries * PASSING,
+        };
+        let per_passing = entries / passing.clamp(1.0, entries);
+        Ok((projection.rows_wanted() as f64 * per_passing).min(entries) * ROW_NS)
+    }
+
+    /// The first rows of the order that pass; `None` when too many entries did not.
+    ///
+    /// # Errors
+    /// When the run or a column cannot be read.
+    pub(crate) fn rows(
+        &self,
+        scan: &Scan<'a>,
+        projection: &'a Projection,
+    ) -> Result<Option<Walked>> {
+        let wanted = projection.rows_wanted();
+        let mut walked = Walked { sorter: Sorter::new(wanted), counts: ScanCounts::default() };
+        let (entries, level) = (self.entries.clone(), self.levels.start);
+        let whole = Frame { entries, level, has_values_only: false };
+        let mut frames = vec![whole];
+        let is_enough = |walked: &Walked| walked.counts.rows_passed >= wanted as u64;
+        while !is_enough(&walked)
+            && let Some(block) = self.next_block(&mut frames, projection)?
+        {
+            let is_whole_order = block.level - self.levels.start >= projection.order.len();
+            let step = if is_whole_order { self.block_entries } else { block.entries.len() };
+            let mut start = block.entries.start;
+            while start < block.entries.end && !(is_whole_order && is_enough(&walked)) {
+                let end = block.entries.end.min(start + step.max(1));
+                let scanned = walked.counts.rows_scanned + (end - start) as u64;
+                if scanned as f64 > self.entries_max {
+                    return Ok(None);
+                }
+                self.take(scan, projection, start..end, &mut walked)?;
+                start = end;
+            }
+        }
+        walked.sorter.prune();
+        Ok(Some(walked))
+    }
+
+    /// The next entries in the order of the walk, their level that up to which they are equal.
+    fn next_block(
+        &self,
+        frames: &mut Vec<Frame>,
+        projection: &Projection,
+    ) -> Result<Option<Frame>> {
+        while let Some(frame) = frames.pop() {
+            let Frame { entries, level, has_values_only } = frame;
+            if entries.is_empty() {
+                continue;
+            }
+            if level >= self.levels.end {
+                return Ok(Some(Frame { entries, level, has_values_only }));
+            }
+            if !has_values_only {
+                let nulls = self.run.find(entries.clone(), level, &KeyRange::Null)?.range;
+                let values = Frame {
+                    entries: entries.start..entries.end - nulls.len(),
+                    level,
+                    has_values_only: true,
+                };
+                let nulls = Frame { entries: nulls, level: level + 1, has_values_only: false };
+                let key = projection.order.get(level - self.levels.start);
+                let nulls_first = key.is_some_and(|key| key.nulls_first);
+                let (first, second) = if nulls_first { (nulls, values) } else { (values, nulls) };
+                frames.push(second);
+                frames.push(first);
+                continue;
+            }
+            let (block, rest) = self.split(entries, level)?;
+            frames.push(rest);
+            if block.level > level {
+                frames.push(block);
+            } else {
+                return Ok(Some(block));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Cuts the first block off some values: many values with all their ties, or, at the next
+    /// level, one value of many ties.
+    fn split(&self, entries: Range<usize>, level: usize) -> Result<(Frame, Frame)> {
+        let len = entries.len().min(self.block_entries);
+        let last = if self.is_backward { entries.end - len } else { entries.start + len - 1 };
+        let ties = ties(self.part, self.run, &entries, last, level)?;
+        let is_one_value =
+            if self.is_backward { ties.end >= entries.end } else { ties.start <= entries.start };
+        let has_many_ties = ties.len() > self.block_entries;
+        let (block, rest) = match (self.is_backward, has_many_ties && !is_one_value) {
+            (false, false) => (entries.start..ties.end, ties.end..entries.end),
+            (false, true) => (entries.start..ties.start, ties.start..entries.end),
+            (true, false) => (ties.start..entries.end, entries.start..ties.start),
+            (true, true) => (ties.end..entries.end, entries.start..ties.end),
+        };
+        let level_after = if is_one_value { level + 1 } else { level };
+        Ok((
+            Frame { entries: block, level: level_after, has_values_only: !is_one_value },
+            Frame { entries: rest, level, has_values_only: true },
+        ))
+    }
+
+    /// Tests the rows of some entries and sorts those that pass.
+    fn take(
+        &self,
+        scan: &Scan<'a>,
+        projection: &'a Projection,
+        entries: Range<usize>,
+        walked: &mut Walked,
+    ) -> Result<()> {
+        walked.counts.rows_scanned += entries.len() as u64;
+        let mut rows = self.run.rows(entries)?.into_owned();
+        rows.sort_unstable();
+        let mut rest = rows.as_slice();
+        while let Some(first) = rest.first() {
+            let start = *first as usize;
+            let zone_end = ((start / ZONE_ROWS + 1) * ZONE_ROWS).min(self.part.row_count());
+            let span = SPAN_ROWS.min(zone_end - start).max(1);
+            let end = self.part.batch_end(start, span).clamp(start + 1, start + span);
+            let here = rest.partition_point(|row| (*row as usize) < end).max(1);
+            let (now, later) = rest.split_at_checked(here).unwrap_or((rest, &[]));
+            rest = later;
+            let end = now.last().map_or(end, |last| *last as usize + 1);
+            let bits = now.iter().fold(0u64, |bits, row| bits | 1 << (*row as usize - start));
+            let batch = Rows::new(self.part, start..end);
+            let mut mask = Mask::from_words(&[bits], batch.len());
+            if let Some(visible) = self.part.visible(start..end) {
+                mask.and(&Mask::from_words(&visible, batch.len()));
+            }
+            keep(scan.predicate, &batch, &mut mask, scan.tables)?;
+            let passed = mask.rows();
+            if !passed.is_empty() {
+                walked.counts.rows_passed += passed.len() as u64;
+                let part = u32::try_from(self.part_index).unwrap_or(u32::MAX);
+                add_keys(&mut walked.sorter, projection, &batch, &passed, part)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Which fields of a run, from field `first`, are the first keys of an order, and whether it has to
+/// be read from its end.
+fn levels(run: &dyn Run, projection: &Projection, first: usize) -> Option<(Range<usize>, bool)> {
+    let fields = run.fields().iter().skip(first).zip(&projection.order);
+    let mut directions = fields.map_while(|((field, descending), key)| {
+        (key.bound.node == Node::Field(*field)).then_some(*descending != key.descending)
+    });
+    let is_backward = directions.next()?;
+    let count = 1 + directions.take_while(|direction| *direction == is_backward).count();
+    Some((first..first + count, is_backward))
+}
+
+/// Those of some entries that are equal to one of them in field number `level` of a run.
+///
+/// # Errors
+/// When the run or the column cannot be read.
+pub(super) fn ties(
+    part: &dyn Part,
+    run: &dyn Run,
+    entries: &Range<usize>,
+    entry: usize,
+    level: usize,
+) -> Result<Range<usize>> {
+    let row = run.rows(entry..entry + 1)?.first().copied();
+    let (Some((field, _)), Some(row)) = (run.fields().get(level), row) else {
+        return Ok(entries.clone());
+    };
+    let row = row as usize;
+    let column = part.column(*field, row..row + 1)?;
+    Ok(run.find(entries.clone(), level, &point(column.value(0)))?.range)
+}
+
+/// The range of one value.
+fn point(value: ValueRef<'_>) -> KeyRange<'_> {
+    match value.as_bytes() {
+        _ if value.is_null() => KeyRange::Null,
+        Some(bytes) => KeyRange::Bytes(End::Included(bytes), End::Included(bytes)),
+        None => KeyRange::Keys(key(value), key(value)),
+    }
+}
