@@ -124,7 +124,8 @@ impl Snapshot {
     pub fn explain(&self, query: &Query) -> Result<String> {
         let table = self.table(&query.table)?;
         let source = SnapshotSource::new(&table.rows);
-        Ok(esker_query::explain(query, &source, &self.inner.engine.query_options())?)
+        let options = self.inner.engine.query_options();
+        Ok(esker_query::explain(query, &source, &options)?.to_string())
     }
 }
 

@@ -1,43 +1,187 @@
-//! A query's steps as text, with what they met.
+//! A query's steps, with how they read the table and what they met.
 
-use std::fmt::Write;
+use std::fmt::{self, Display, Formatter, Write};
+
+use serde::Serialize;
 
 use crate::bind::{Program, Stage};
-use crate::exec::Profile;
+use crate::exec::{Profile, projection_name, stage_name};
 use crate::model::Query;
 
+/// How a query is answered: its plan, and, when it has run, what it met. [`Display`] shows it to
+/// people, serde to programs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Explanation {
+    /// The table.
+    pub table: String,
+    /// What rows have to pass, as text.
+    pub filter: Option<String>,
+    /// How each part of the table is read, in order.
+    pub parts: Vec<ExplainedPart>,
+    /// The steps, the one that reads the table first.
+    pub steps: Vec<ExplainedStep>,
+    /// What reading the table met; `None` when the query did not run.
+    pub met: Option<Met>,
+}
+
+/// How a part of a table is read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ExplainedPart {
+    /// The way.
+    pub reading: Reading,
+    /// The indexes that are used.
+    pub indexes: Vec<String>,
+    /// How many rows the part has.
+    pub rows: usize,
+    /// About how many of them are candidates.
+    pub rows_estimated: u64,
+}
+
+/// A way to read a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reading {
+    /// Every row, but for what zone maps leave out.
+    Scan,
+    /// No row: none can pass.
+    Nothing,
+    /// The rows that indexes name.
+    Index,
+    /// No row: what is counted is known.
+    Counted,
+    /// No row but those at the ends of indexes.
+    Edges,
+    /// The first rows in the order of an index.
+    Ordered,
+}
+
+/// A step.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ExplainedStep {
+    /// What it does: `group`, `sort`, …
+    pub name: String,
+    /// To what.
+    pub what: String,
+    /// What it met; `None` when the query did not run.
+    pub ran: Option<Ran>,
+}
+
+/// What a step met.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Ran {
+    /// Rows it was given.
+    pub rows_in: u64,
+    /// Rows it made.
+    pub rows_out: u64,
+    /// How long it took, in milliseconds.
+    pub elapsed_ms: f64,
+}
+
+/// What reading a table met.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Met {
+    /// Zones of [`crate::ZONE_ROWS`] rows.
+    pub zones: u64,
+    /// Zones that zone maps or indexes left out.
+    pub zones_pruned: u64,
+    /// Rows that were looked at.
+    pub rows_read: u64,
+    /// Rows that passed.
+    pub rows_passed: u64,
+    /// How long the query took, in milliseconds.
+    pub elapsed_ms: f64,
+}
+
+/// The plan of a query, with what its steps met if it has run.
+pub(crate) fn explained(
+    query: &Query,
+    program: &Program,
+    parts: Vec<ExplainedPart>,
+    profile: Option<&Profile>,
+) -> Explanation {
+    let ran = |i: usize| {
+        let step = profile?.steps.get(i)?;
+        let elapsed_ms = step.elapsed_ns as f64 / 1e6;
+        Some(Ran { rows_in: step.counts.rows_passed, rows_out: step.rows_out, elapsed_ms })
+    };
+    let mut steps = Vec::with_capacity(program.stages.len() + 1);
+    for (i, stage) in program.stages.iter().enumerate() {
+        let (name, what) = (stage_name(stage).to_owned(), grouped(query, i, stage));
+        steps.push(ExplainedStep { name, what, ran: ran(i) });
+    }
+    let (name, i) = (projection_name(&program.projection).to_owned(), steps.len());
+    steps.push(ExplainedStep { name, what: shown(query), ran: ran(i) });
+    let met = profile.and_then(|profile| {
+        let counts = profile.steps.first()?.counts;
+        Some(Met {
+            zones: counts.zones,
+            zones_pruned: counts.zones_pruned,
+            rows_read: counts.rows_scanned,
+            rows_passed: counts.rows_passed,
+            elapsed_ms: profile.elapsed_ns as f64 / 1e6,
+        })
+    });
+    let filter = query.filter.as_ref().map(ToString::to_string);
+    Explanation { table: query.table.clone(), filter, parts, steps, met }
+}
+
 /// One line per step, the last step first, each indented below the step that reads its rows.
-pub(crate) fn explain(query: &Query, program: &Program, profile: &Profile) -> String {
-    let mut text = String::new();
-    let steps = profile.steps.iter().enumerate().rev();
-    for (depth, (i, step)) in steps.enumerate() {
-        let indent = "  ".repeat(depth);
-        let what = program.stages.get(i).map_or_else(|| shown(query), |s| grouped(query, i, s));
-        let time_ms = step.elapsed_ns as f64 / 1e6;
-        let (rows_in, rows_out) = (step.counts.rows_passed, step.rows_out);
-        let _ = writeln!(
-            text,
-            "{indent}{} {what}  (rows in {rows_in}, out {rows_out}, {time_ms:.3} ms)",
-            step.name
-        );
+impl Display for Explanation {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        for (depth, step) in self.steps.iter().rev().enumerate() {
+            write!(f, "{}{} {}", "  ".repeat(depth), step.name, step.what)?;
+            if let Some(Ran { rows_in, rows_out, elapsed_ms }) = step.ran {
+                write!(f, "  (rows in {rows_in}, out {rows_out}, {elapsed_ms:.3} ms)")?;
+            }
+            f.write_char('\n')?;
+        }
+        let indent = "  ".repeat(self.steps.len());
+        let filter = self.filter.as_ref().map_or(String::new(), |f| format!(" where {f}"));
+        write!(f, "{indent}scan {}{filter}  (parts {}", self.table, self.parts.len())?;
+        if let Some(met) = self.met {
+            let Met { zones, zones_pruned, rows_read, rows_passed, .. } = met;
+            write!(f, ", zones {zones}, pruned {zones_pruned}")?;
+            write!(f, ", rows read {rows_read}, passed {rows_passed}")?;
+        }
+        f.write_str(")\n")?;
+        // Parts that are read alike, on one line.
+        let mut told: Vec<(Reading, &[String])> = Vec::new();
+        for part in &self.parts {
+            let way = (part.reading, part.indexes.as_slice());
+            if told.contains(&way) {
+                continue;
+            }
+            told.push(way);
+            let alike = self.parts.iter().filter(|p| (p.reading, p.indexes.as_slice()) == way);
+            let (mut count, mut rows, mut estimated) = (0, 0, 0);
+            for part in alike {
+                (count, rows) = (count + 1, rows + part.rows);
+                estimated += part.rows_estimated;
+            }
+            let what = part.reading.told(&part.indexes);
+            let parts = if count == 1 { "part" } else { "parts" };
+            writeln!(f, "{indent}  {what}: {count} {parts}, about {estimated} of {rows} rows")?;
+        }
+        if let Some(met) = self.met {
+            writeln!(f, "total {:.3} ms", met.elapsed_ms)?;
+        }
+        Ok(())
     }
-    let indent = "  ".repeat(profile.steps.len());
-    if let Some(first) = profile.steps.first() {
-        let counts = first.counts;
-        let filter = query.filter.as_ref().map_or(String::new(), |f| format!(" where {f}"));
-        let _ = writeln!(
-            text,
-            "{indent}scan {}{filter}  (parts {}, zones {}, pruned {}, rows read {}, passed {})",
-            query.table,
-            first.parts,
-            counts.zones,
-            counts.zones_pruned,
-            counts.rows_scanned,
-            counts.rows_passed
-        );
+}
+
+impl Reading {
+    fn told(self, indexes: &[String]) -> String {
+        let names = indexes.join(", ");
+        match self {
+            Self::Scan => "every row".to_owned(),
+            Self::Nothing => "no row can pass".to_owned(),
+            Self::Index => format!("rows named by index {names}"),
+            Self::Counted if indexes.is_empty() => "counted without reading".to_owned(),
+            Self::Counted => format!("counted by index {names}"),
+            Self::Edges => "ends of indexes".to_owned(),
+            Self::Ordered => format!("in the order of index {names}"),
+        }
     }
-    let _ = writeln!(text, "total {:.3} ms", profile.elapsed_ns as f64 / 1e6);
-    text
 }
 
 fn list<T: ToString>(items: &[T]) -> String {

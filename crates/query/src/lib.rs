@@ -13,7 +13,7 @@
 //! | [`testing`] | a source in memory, in every encoding, for tests |
 //!
 //! A query reads a [`Source`] and runs with [`Options`]: see [`execute`], [`stream`], [`scan`] and
-//! [`explain`].
+//! [`explain`]; [`plan`] tells what they would do.
 //!
 //! What the languages leave open, here:
 //!
@@ -52,8 +52,9 @@ mod tests;
 pub use computed::{Computed, select};
 pub use constraint::Constraint;
 pub use error::{Error, ErrorKind, Result};
+pub use explain::{ExplainedPart, ExplainedStep, Explanation, Met, Ran, Reading};
 pub use model::Query;
 pub use options::{IndexUse, Inputs, Options};
 pub use result::{QueryResult, ResultColumn, Statistics};
-pub use run::{assign, check, constant, execute, explain, scan, stream};
+pub use run::{assign, check, constant, execute, explain, plan, scan, stream};
 pub use source::{Entries, KeyRange, Part, Run, Source, ZONE_ROWS, Zone};

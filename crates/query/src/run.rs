@@ -6,6 +6,7 @@ use esker_format::{Batch, DataType, Value};
 
 use crate::bind::{Bound, Program, assign_literal, bind_constant, bind_query};
 use crate::exec;
+use crate::explain::Explanation;
 use crate::model::{Expr, Query, SelectItem};
 use crate::options::{Inputs, Options};
 use crate::result::{QueryResult, ResultColumn, Statistics};
@@ -66,10 +67,21 @@ pub fn check(query: &Query, source: &dyn Source, inputs: &Inputs) -> Result<Vec<
 ///
 /// # Errors
 /// As [`execute`].
-pub fn explain(query: &Query, source: &dyn Source, options: &Options) -> Result<String> {
+pub fn explain(query: &Query, source: &dyn Source, options: &Options) -> Result<Explanation> {
     let program = bind_query(query, source.schema(), &options.inputs)?;
+    let parts = exec::describe(&program, source, options)?;
     let profile = exec::run(&program, source, options, &mut |_| Ok(ControlFlow::Continue(())))?;
-    Ok(crate::explain::explain(query, &program, &profile))
+    Ok(crate::explain::explained(query, &program, parts, Some(&profile)))
+}
+
+/// The steps of a query, and how it would read its table. It is not run: no row is read.
+///
+/// # Errors
+/// `InvalidQuery` as for [`check`], and what reading an index fails with.
+pub fn plan(query: &Query, source: &dyn Source, options: &Options) -> Result<Explanation> {
+    let program = bind_query(query, source.schema(), &options.inputs)?;
+    let parts = exec::describe(&program, source, options)?;
+    Ok(crate::explain::explained(query, &program, parts, None))
 }
 
 /// Hands the visible rows that pass `filter` to `sink`, batch by batch, with the values of

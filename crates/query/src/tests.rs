@@ -215,7 +215,7 @@ fn explain_names_every_step() {
     query.select(field("carrier")).select(Expr::count());
     query.filter = Some(field("month").binary(Operator::Gt, Expr::literal(100i64)));
     query.group_by = vec![field("carrier")];
-    let text = explain(&query, &flights(&Layout::default()), &options()).unwrap();
+    let text = explain(&query, &flights(&Layout::default()), &options()).unwrap().to_string();
     assert!(text.contains("group by carrier"), "{text}");
     assert!(text.contains("where month > 100"), "{text}");
     assert!(text.contains("pruned 1"), "{text}");

@@ -83,7 +83,13 @@ fn answer(aggregate: &BoundAggregate, part: &dyn Part) -> Result<Option<Answer>>
     };
     let Node::Field(field) = operand.node else { return Ok(None) };
     let runs = (0..part.run_count()).filter_map(|i| part.run(i));
-    let leads = |run: &&dyn Run| run.fields().first().is_some_and(|(first, _)| *first == field);
+    // Equal floats may be spelled differently: the first row of them counts, and it comes first in
+    // a run of no other field.
+    let fields_max = if operand.data_type().is_float() { 1 } else { usize::MAX };
+    let leads = |run: &&dyn Run| {
+        let fields = run.fields();
+        fields.len() <= fields_max && fields.first().is_some_and(|(first, _)| *first == field)
+    };
     let Some(run) = runs.filter(leads).max_by_key(|run| run.is_sorted_exactly()) else {
         return Ok(None);
     };

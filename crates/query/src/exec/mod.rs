@@ -9,6 +9,7 @@
 
 mod aggregate;
 mod budget;
+mod description;
 mod edges;
 mod evaluate;
 mod filter;
@@ -29,9 +30,10 @@ mod walk;
 
 use esker_vfs::Clock;
 
+pub(crate) use description::describe;
 pub(crate) use evaluate::{Unit, evaluate, fold};
 pub(crate) use materialised::{Materialised, slice};
-pub(crate) use profile::{Profile, Step};
+pub(crate) use profile::{Profile, Step, projection_name, stage_name};
 pub(crate) use project::Sink;
 pub(crate) use rows::Rows;
 pub(crate) use vector::{Lanes, Selection};
@@ -67,7 +69,8 @@ pub(crate) fn run(
         let scan = Scan::new(source, &predicate, &tables, &plan);
         let (groups, counts) = stage::run(&scan, stage, options, &budget)?;
         let rows_out = groups.row_count() as u64;
-        profile.push(Step::group(stage, source, counts, rows_out, clock.monotonic_ns() - started));
+        let elapsed_ns = clock.monotonic_ns() - started;
+        profile.push(Step { counts, rows_out, elapsed_ns });
         // Tables are kept by address, and the source they are of is about to go.
         tables.clear();
         previous = Some(groups);
@@ -84,8 +87,8 @@ pub(crate) fn run(
         rows_out += batch.len() as u64;
         sink(batch)
     })?;
-    let elapsed = clock.monotonic_ns() - started;
-    profile.push(Step::project(projection, source, counts, rows_out, elapsed));
+    let elapsed_ns = clock.monotonic_ns() - started;
+    profile.push(Step { counts, rows_out, elapsed_ns });
     profile.finish(clock);
     Ok(profile)
 }

@@ -5,7 +5,6 @@ use esker_vfs::Clock;
 use super::scan::ScanCounts;
 use crate::bind::{Projection, Stage};
 use crate::result::Statistics;
-use crate::source::Source;
 
 /// The steps of a query that has run.
 #[derive(Clone, Debug)]
@@ -18,8 +17,6 @@ pub(crate) struct Profile {
 /// One step.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
-    pub(crate) name: &'static str,
-    pub(crate) parts: usize,
     pub(crate) counts: ScanCounts,
     pub(crate) rows_out: u64,
     pub(crate) elapsed_ns: u64,
@@ -50,31 +47,17 @@ impl Profile {
     }
 }
 
-impl Step {
-    pub(super) fn group(
-        stage: &Stage,
-        source: &dyn Source,
-        counts: ScanCounts,
-        rows_out: u64,
-        elapsed_ns: u64,
-    ) -> Self {
-        let name = if stage.keys.is_empty() { "aggregate" } else { "group" };
-        Self { name, parts: source.part_count(), counts, rows_out, elapsed_ns }
-    }
+/// What a grouping step is called.
+pub(crate) fn stage_name(stage: &Stage) -> &'static str {
+    if stage.keys.is_empty() { "aggregate" } else { "group" }
+}
 
-    pub(super) fn project(
-        projection: &Projection,
-        source: &dyn Source,
-        counts: ScanCounts,
-        rows_out: u64,
-        elapsed_ns: u64,
-    ) -> Self {
-        let name = match (projection.order.is_empty(), projection.limit) {
-            (true, None) => "project",
-            (true, Some(_)) => "limit",
-            (false, None) => "sort",
-            (false, Some(_)) => "top",
-        };
-        Self { name, parts: source.part_count(), counts, rows_out, elapsed_ns }
+/// What the last step is called.
+pub(crate) fn projection_name(projection: &Projection) -> &'static str {
+    match (projection.order.is_empty(), projection.limit) {
+        (true, None) => "project",
+        (true, Some(_)) => "limit",
+        (false, None) => "sort",
+        (false, Some(_)) => "top",
     }
 }

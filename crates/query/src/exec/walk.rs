@@ -8,9 +8,9 @@
 //!
 //! A *block* is some entries next to each other whose leading keys all come before those of later
 //! blocks. Its rows are taken in the order of the rows, tested, and given to a sorter with the keys
-//! of the whole order; the walk ends after the block in which enough rows have passed. Where the
-//! run knows the whole order, a block of ties ends early, too: its rows are ascending, and rows
-//! that are equal keep the order of the rows.
+//! of the whole order; the walk ends after the block in which enough rows have passed. Where order
+//! and run end with the same field, a block of ties ends early, too: its rows are ascending, and
+//! rows that are equal keep the order of the rows.
 //!
 //! Whatever the run is in the order of, the sorter decides: a walk only leaves out rows.
 
@@ -204,7 +204,8 @@ impl<'a> Walk<'a> {
         while !is_enough(&walked)
             && let Some(block) = self.next_block(&mut frames, projection)?
         {
-            let is_whole_order = block.level - self.levels.start >= projection.order.len();
+            let is_whole_order = block.level - self.levels.start >= projection.order.len()
+                && block.level >= self.run.fields().len();
             let step = if is_whole_order { self.block_entries } else { block.entries.len() };
             let mut start = block.entries.start;
             while start < block.entries.end && !(is_whole_order && is_enough(&walked)) {

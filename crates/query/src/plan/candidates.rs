@@ -58,6 +58,16 @@ impl Candidates<'_> {
             Self::Any(members) => members.iter().map(Self::count_max).sum(),
         }
     }
+
+    /// Calls `visit` with the name of every run that is read.
+    pub(crate) fn names(&self, visit: &mut dyn FnMut(&str)) {
+        match self {
+            Self::Lookup(lookup) => visit(lookup.run.name()),
+            Self::All(members) | Self::Any(members) => {
+                members.iter().for_each(|member| member.names(visit));
+            }
+        }
+    }
 }
 
 /// The candidates for a filter, the cheapest that the runs of a part give; `None` when they give

@@ -6,7 +6,7 @@ use esker_vfs::Environment;
 
 use crate::model::{Aggregate, Expr, Operator as O, OrderBy, Query};
 use crate::testing::{Layout, MemorySource, RunLayout};
-use crate::{IndexUse, Options, QueryResult, execute};
+use crate::{IndexUse, Options, QueryResult, Reading, execute};
 
 const ROWS: i64 = 40_000;
 
@@ -165,7 +165,10 @@ fn the_first_rows_of_an_order_are_walked_to() {
         query.order_by = vec![by("age", descending), by("bio", !descending)];
         query.limit = Some(40);
         rows_walked(&query, &source);
-        for keys in [&["id"][..], &["age"], &["id", "bio"], &["city"], &["city", "age"]] {
+        // The run has ties in the order of another field.
+        query.order_by = vec![by("city", descending)];
+        rows_walked(&query, &source);
+        for keys in [&["id"][..], &["age"], &["id", "bio"], &["city", "age"]] {
             let mut query = Query::table("t");
             query.order_by = keys.iter().map(|name| by(name, descending)).collect();
             query.limit = Some(7);
@@ -200,4 +203,38 @@ fn the_ends_of_runs_are_the_least_and_the_greatest() {
     assert_eq!(rows_walked(&query, &source), 0);
     query.select(Expr::aggregate(Aggregate::Min, field("bio")));
     assert_eq!(rows_walked(&query, &source), u64::try_from(ROWS).unwrap());
+}
+
+#[test]
+fn a_plan_names_the_indexes_and_how_many_rows_it_expects() {
+    let source = source(&[&[0], &[1], &[2, 1]], None);
+    let options = Options::new(&Environment::os());
+    let mut query = Query::table("t");
+    query.select(field("id"));
+    query.filter = Some(is("age", O::Eq, 7i64).and(is("bio", O::Like, "%1%")));
+    let plan = crate::plan(&query, &source, &options).unwrap();
+    assert_eq!(plan.met, None);
+    assert_eq!((plan.parts[0].reading, plan.parts[0].rows_estimated), (Reading::Index, 400));
+    let text = plan.to_string();
+    assert!(text.contains("rows named by index by_[1]: 1 part, about 400 of 40000 rows"), "{text}");
+    let ran = crate::explain(&query, &source, &options).unwrap();
+    assert_eq!(ran.parts, plan.parts);
+    assert_eq!(ran.met.unwrap().rows_read, 400);
+    let json = serde_json::to_string(&plan).unwrap();
+    assert!(json.contains(r#""reading":"index","indexes":["by_[1]"],"rows":40000"#), "{json}");
+    let reading = |query: &Query| crate::plan(query, &source, &options).unwrap().parts[0].reading;
+    query.filter = Some(is("age", O::Gt, 1_000i64));
+    assert_eq!(reading(&query), Reading::Nothing);
+    query.filter = None;
+    assert_eq!(reading(&query), Reading::Scan);
+    query.order_by = vec![by("id", true)];
+    query.limit = Some(3);
+    assert_eq!(reading(&query), Reading::Ordered);
+    let mut query = Query::table("t");
+    query.select(Expr::count());
+    query.filter = Some(is("age", O::Neq, 7i64));
+    assert_eq!(reading(&query), Reading::Counted);
+    let mut query = Query::table("t");
+    query.select(Expr::aggregate(Aggregate::Max, field("age")));
+    assert_eq!(reading(&query), Reading::Edges);
 }
