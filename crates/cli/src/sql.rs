@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use esker::{ChangeOptions, Database, Options};
-use esker_query::{Query, QueryResult};
+use esker_query::{Explanation, Query, QueryResult};
 use esker_sql::{Outcome, Statement};
 
 use crate::arguments::{Format, SqlArguments};
@@ -61,8 +61,9 @@ fn open_for<'a>(
     cancel: Arc<AtomicBool>,
 ) -> Result<Database> {
     let creates = |statement: &Statement| matches!(statement, Statement::CreateTable { .. });
-    let reads =
-        |statement: &Statement| matches!(statement, Statement::Query(_) | Statement::Explain(_));
+    let reads = |statement: &Statement| {
+        matches!(statement, Statement::Query(_) | Statement::Explain(_) | Statement::Plan(_))
+    };
     let creates = statements.clone().any(creates) && !settings.dry_run;
     let read_only = statements.clone().all(reads);
     Ok(Options::new().create(creates).read_only(read_only).cancel(cancel).open(dir)?)
@@ -87,6 +88,7 @@ impl Settings {
     ) -> Result<()> {
         match statement {
             Statement::Explain(query) => explain(database, query, console),
+            Statement::Plan(query) => shown(&database.plan(query)?, console),
             Statement::Query(query) => self.ask(database, query, console),
             _ if self.explain => Err(Failure::usage("--explain is for SELECT")),
             change => self.change(database, change, console),
@@ -151,9 +153,11 @@ impl Settings {
 }
 
 fn explain(database: &Database, query: &Query, console: &mut Console<'_>) -> Result<()> {
-    let plan = database.explain(query)?;
-    writeln!(console.out, "{}", plan.trim_end())?;
-    Ok(())
+    shown(&database.explain(query)?, console)
+}
+
+fn shown(plan: &Explanation, console: &mut Console<'_>) -> Result<()> {
+    Ok(writeln!(console.out, "{}", plan.to_string().trim_end())?)
 }
 
 /// Opens a database that must exist, for reading.

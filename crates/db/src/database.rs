@@ -9,7 +9,7 @@ use esker_format::TableId;
 use esker_format::edit::Edit;
 use esker_format::schema::validate_name;
 use esker_query::json::JsonQuery;
-use esker_query::{Query, QueryResult};
+use esker_query::{Explanation, Query, QueryResult};
 
 use crate::checks::{self, Checks};
 use crate::engine::{Engine, Journal, no_table};
@@ -181,12 +181,20 @@ impl Database {
         snapshot.query(&query.bind(&schema)?)
     }
 
-    /// How a query would be answered.
+    /// How a query is answered, and what came of running it.
     ///
     /// # Errors
     /// As for [`Database::query`].
-    pub fn explain(&self, query: &Query) -> Result<String> {
+    pub fn explain(&self, query: &Query) -> Result<Explanation> {
         self.snapshot()?.explain(query)
+    }
+
+    /// How a query would be answered. It is not run.
+    ///
+    /// # Errors
+    /// As for [`Database::query`].
+    pub fn plan(&self, query: &Query) -> Result<Explanation> {
+        self.snapshot()?.plan(query)
     }
 
     /// Waits until everything committed so far is on the disk.

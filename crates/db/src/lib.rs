@@ -72,7 +72,7 @@ pub use esker_format::schema::{Alteration, Check, DefaultValue, NewIndex};
 pub use esker_format::{
     Batch, Column, DataType, Decimal, Field, FieldId, Labels, PrimaryKey, Schema, Value, ValueRef,
 };
-pub use esker_query::{Query, QueryResult};
+pub use esker_query::{Explanation, Query, QueryResult};
 pub use info::{Info, MemoryInfo, TableInfo};
 pub use load::{Load, LoadReport};
 pub use maintenance::CompactReport;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use esker_arena::ReaderGuard;
 use esker_format::{Batch, Schema, Value, ValueRef};
-use esker_query::{Query, QueryResult, ResultColumn, Statistics};
+use esker_query::{Explanation, Query, QueryResult, ResultColumn, Statistics};
 use esker_table::{Table as TableCore, TableSnapshot};
 
 use crate::engine::{Engine, Names, fit_key, no_table};
@@ -117,15 +117,24 @@ impl Snapshot {
         Ok(statistics)
     }
 
-    /// How a query would be answered, and what came of it.
+    /// How a query is answered, and what came of running it.
     ///
     /// # Errors
     /// As for [`crate::Database::query`].
-    pub fn explain(&self, query: &Query) -> Result<String> {
+    pub fn explain(&self, query: &Query) -> Result<Explanation> {
         let table = self.table(&query.table)?;
         let source = SnapshotSource::new(&table.rows);
-        let options = self.inner.engine.query_options();
-        Ok(esker_query::explain(query, &source, &options)?.to_string())
+        Ok(esker_query::explain(query, &source, &self.inner.engine.query_options())?)
+    }
+
+    /// How a query would be answered. It is not run.
+    ///
+    /// # Errors
+    /// As for [`crate::Database::query`].
+    pub fn plan(&self, query: &Query) -> Result<Explanation> {
+        let table = self.table(&query.table)?;
+        let source = SnapshotSource::new(&table.rows);
+        Ok(esker_query::plan(query, &source, &self.inner.engine.query_options())?)
     }
 }
 

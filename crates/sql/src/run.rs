@@ -103,7 +103,8 @@ pub fn run(db: &Database, statement: &Statement, options: &ChangeOptions) -> Res
         Statement::Query(query) => {
             Ok(Outcome::Rows(db.snapshot()?.query_with(query, &options.parameters)?))
         }
-        Statement::Explain(query) => Ok(Outcome::Plan(db.explain(query)?)),
+        Statement::Explain(query) => Ok(Outcome::Plan(db.explain(query)?.to_string())),
+        Statement::Plan(query) => Ok(Outcome::Plan(db.plan(query)?.to_string())),
         Statement::Change(change) => {
             let changed = db.change_with(change, options)?;
             Ok(match change {

@@ -23,8 +23,10 @@ const WORDS_MAX: usize = 4_000;
 pub enum Statement {
     /// Run a query.
     Query(Query),
-    /// Run a query and show its steps.
+    /// Run a query and show its steps with what they met: `EXPLAIN ANALYZE`.
     Explain(Query),
+    /// Show the steps of a query without running it: `EXPLAIN`.
+    Plan(Query),
     /// Change rows.
     Change(Change),
     /// Create a table.
@@ -120,15 +122,16 @@ fn convert(statement: ast::Statement, parameters: &Parameters) -> Result<Stateme
         ast::Statement::Query(select) => Ok(Statement::Query(query(select)?)),
         ast::Statement::Explain {
             describe_alias: ast::DescribeAlias::Explain,
+            analyze,
             verbose: false,
             query_plan: false,
             estimate: false,
             statement,
             format: None,
             options: None,
-            ..
         } => match *statement {
-            ast::Statement::Query(select) => Ok(Statement::Explain(query(select)?)),
+            ast::Statement::Query(select) if analyze => Ok(Statement::Explain(query(select)?)),
+            ast::Statement::Query(select) => Ok(Statement::Plan(query(select)?)),
             other => Err(not_a_query(&other)),
         },
         ast::Statement::Insert(insert) => change::insert(insert, parameters).map(Statement::Change),

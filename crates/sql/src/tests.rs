@@ -126,6 +126,8 @@ fn what_is_not_supported_is_named() {
 #[test]
 fn explain_is_a_statement() {
     let statement = parse_statement("EXPLAIN SELECT a FROM t").unwrap();
+    assert!(matches!(statement, Statement::Plan(query) if query.table == "t"));
+    let statement = parse_statement("EXPLAIN ANALYZE SELECT a FROM t").unwrap();
     assert!(matches!(statement, Statement::Explain(query) if query.table == "t"));
     assert_eq!(refused("EXPLAIN SELECT a FROM t"), "expected SELECT, found EXPLAIN");
 }

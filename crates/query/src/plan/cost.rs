@@ -1,6 +1,7 @@
 //! What reading costs, in nanoseconds on one core, to choose between plans of equal answers.
 //!
-//! What matters is their ratio. A weight of 1 is a range of numbers; see `Predicate::weight`.
+//! These are rounded orders of magnitude, not yet measured side by side: what matters is their
+//! ratio. A weight of 1 is a range of numbers; see `Predicate::weight`.
 
 use crate::ZONE_ROWS;
 
