@@ -15,8 +15,8 @@
 //! 2. Every row of the segment has one entry, the dead and the invisible included.
 //! 3. A run is *derived*: segment and schema say what must be in it, so no catalogue names it and
 //!    no frame tells of it. It has its name only once it is synced. One that is missing is built
-//!    again, and until then readers scan. It is bound to its segment, which never changes, and to the number
-//!    of its index, which is never used again, by its name and by its checksums.
+//!    again, and until then readers scan. It is bound to its segment, which never changes, and
+//!    to the number of its index, which is never used again, by its name and by its checksums.
 //!
 //! Long values are stored cut ([`KEY_BYTES_MAX`]); where that leaves a question open the segment's
 //! own value answers it.
