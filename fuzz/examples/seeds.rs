@@ -7,7 +7,10 @@ use esker_format::codec::Writer;
 use esker_format::edit::{Edit, RowChange, SegmentEntry};
 use esker_format::frame::{FrameHeader, append_frame};
 use esker_format::row::encode_row;
-use esker_format::segment::{ColumnLayout, Encoding, Extent, Footer, RowIds, ZoneEntry};
+use esker_format::segment::{
+    ColumnLayout, Encoding, Extent, Footer, RowIds, ValueFileUse, ZoneEntry,
+};
+use esker_format::value_file::ValueFileHeader;
 use esker_format::{DataType, Field, FieldId, Schema, Sequence, TableId, Value};
 use std::path::Path;
 
@@ -34,6 +37,7 @@ fn main() -> std::io::Result<()> {
         ("schema", encoded(|out| schema().encode(out))),
         ("segment", segment()),
         ("sql", SQL.as_bytes().to_vec()),
+        ("values", values()),
         ("text", b"a text not null, \"b c\" i64, d timestamp, primary key (a)".to_vec()),
     ];
     let seeds = seeds.map(|(target, bytes)| (target, "valid", bytes));
@@ -168,6 +172,7 @@ fn segment() -> Vec<u8> {
             column(2, DataType::Text, text, vec![]),
             column(3, DataType::F64, Encoding::Constant(Value::Float(0.5)), vec![]),
         ],
+        value_files: vec![ValueFileUse { file: 4, bytes: 70_000 }],
         block_checksums: vec![77],
     };
     let mut bytes = 448u64.to_le_bytes().to_vec();
@@ -206,4 +211,11 @@ fn checkpoint() -> Vec<u8> {
 fn body() -> Vec<u8> {
     let file = checkpoint();
     file[8 + HEADER_BYTES..file.len() - 8].to_vec()
+}
+
+/// A number, and the header of the file with that number.
+fn values() -> Vec<u8> {
+    let number = 10u64;
+    let header = ValueFileHeader { database: 1, number, salt: 2 }.encode();
+    [number.to_le_bytes().as_slice(), &header].concat()
 }

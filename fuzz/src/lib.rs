@@ -9,6 +9,7 @@
 //! | [`frame`], [`edit`] | log files: frames, and what they say |
 //! | [`segment`] | footers and trailers of segments |
 //! | [`checkpoint`], [`index`] | checkpoint files, index files |
+//! | [`values`] | value files, and rows that refer to them |
 //! | [`csv`], [`json`], [`text`] | files of rows; values and schemas as people write them |
 //! | [`sql`] | statements |
 //! | [`database`] | a whole database, damaged, then used |
@@ -30,6 +31,7 @@ pub mod schema;
 pub mod segment;
 pub mod sql;
 pub mod text;
+pub mod values;
 
 /// The body of a target. It panics when something does not hold.
 pub type Body = fn(&[u8]);
@@ -53,4 +55,5 @@ pub const TARGETS: &[(&str, Body)] = &[
     ("segment", segment::run),
     ("sql", sql::run),
     ("text", text::run),
+    ("values", values::run),
 ];

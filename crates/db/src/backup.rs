@@ -14,7 +14,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use esker_format::segment::TRAILER_BYTES;
+use esker_format::value_file::HEADER_BYTES;
 use esker_table::segment::{Segment, segment_path};
+use esker_table::value_file::{ValueFile, value_file_path};
+use esker_table::view::{Unit, View};
 use esker_vfs::{File, FileLock, LockMode, OpenMode};
 
 use crate::engine::Engine;
@@ -43,11 +46,11 @@ pub struct BackupOptions {
 pub struct BackupReport {
     /// It holds exactly the commits up to this one.
     pub commit: u64,
-    /// Segments that became a second name of a file.
+    /// Segments and value files that became a second name of a file.
     pub linked: u64,
     /// Bytes of these.
     pub linked_bytes: u64,
-    /// Segments that were copied.
+    /// Segments and value files that were copied.
     pub copied: u64,
     /// Bytes of these.
     pub copied_bytes: u64,
@@ -92,6 +95,8 @@ impl Database {
                 engine.freeze_large_groups()?;
                 while engine.seal_frozen()? {}
             }
+            // A file that has a second name is never written again.
+            engine.segment_files.values().finish_current();
             engine.pin_state()
         })?;
         Backup { engine, dir, options, base: options.base.as_deref() }.run(state, progress)
@@ -112,24 +117,30 @@ impl Backup<'_> {
         let named: BTreeSet<u64> = named.map(|segment| segment.entry.id).collect();
         let segments = views.iter().flat_map(|view| view.segments());
         let segments: Vec<_> = segments.filter(|s| named.contains(&s.id())).collect();
-        let total: u64 = segments.iter().map(|s| s.file_bytes()).sum();
+        let value_files = self.value_files(&views, &segments, checkpoint.commit)?;
+        let values: u64 = value_files.iter().map(|file| file.byte_count()).sum();
+        let total: u64 = segments.iter().map(|s| s.file_bytes()).sum::<u64>() + values;
         let files = &self.engine.environment.files;
         let mut report = BackupReport { commit: checkpoint.commit, ..BackupReport::default() };
         let _lock = if self.options.dry_run { None } else { Some(self.own_directory()?) };
         let mut done = 0;
         progress(done, total);
-        for segment in segments {
-            let bytes = segment.file_bytes();
-            if self.take(segment)? {
-                report.linked += 1;
-                report.linked_bytes += bytes;
-            } else {
-                report.copied += 1;
-                report.copied_bytes += bytes;
-            }
+        let mut note = |is_linked: bool, bytes: u64| {
+            let (count, sum) = match is_linked {
+                true => (&mut report.linked, &mut report.linked_bytes),
+                false => (&mut report.copied, &mut report.copied_bytes),
+            };
+            *count += 1;
+            *sum += bytes;
             done += bytes;
             progress(done, total);
             self.engine.environment.tasks.pause();
+        };
+        for segment in segments {
+            note(self.take(segment)?, segment.file_bytes());
+        }
+        for file in &value_files {
+            note(self.take_values(file)?, file.byte_count());
         }
         if self.options.dry_run {
             return Ok(report);
@@ -155,20 +166,38 @@ impl Backup<'_> {
         Ok(lock)
     }
 
-    /// Brings a segment over; true when no byte had to be copied.
-    fn take(&self, segment: &Segment) -> Result<bool> {
-        let files = &self.engine.environment.files;
-        let (from, to) =
-            (self.engine.segment_files.path(segment.id()), segment_path(self.dir, segment.id()));
-        if let Some(base) = self.base {
-            let in_base = segment_path(base, segment.id());
-            if self.is_same(&from, &in_base)?
-                && (self.options.dry_run || files.link(&in_base, &to).is_ok())
-            {
-                return Ok(true);
+    /// The value files that the rows of the backup refer to.
+    fn value_files(
+        &self,
+        views: &[Arc<View>],
+        segments: &[&Arc<Segment>],
+        commit: u64,
+    ) -> Result<Vec<Arc<ValueFile>>> {
+        let of_segments = segments.iter().flat_map(|segment| segment.value_files());
+        let mut files: Vec<_> = of_segments.cloned().collect();
+        for view in views {
+            for unit in view.units.iter().filter(|unit| matches!(unit, Unit::Group(_))) {
+                files.extend(unit.value_files_at(view.schema.fields(), commit)?);
+                if self.options.copy {
+                    unit.verify_long(view.schema.fields())?;
+                }
             }
         }
-        if !self.options.copy && (self.options.dry_run || files.link(&from, &to).is_ok()) {
+        files.sort_by_key(|file| file.id());
+        files.dedup_by_key(|file| file.id());
+        Ok(files)
+    }
+
+    /// Brings a segment over; true when no byte had to be copied.
+    fn take(&self, segment: &Segment) -> Result<bool> {
+        let from = self.engine.segment_files.path(segment.id());
+        let to = segment_path(self.dir, segment.id());
+        let in_base = self.base.map(|base| segment_path(base, segment.id()));
+        let in_base = match in_base {
+            Some(path) if self.is_same(&from, &path)? => Some(path),
+            _ => None,
+        };
+        if self.link(in_base.as_deref(), &from, &to) {
             return Ok(true);
         }
         if !self.options.dry_run {
@@ -176,6 +205,46 @@ impl Backup<'_> {
             self.copy(&from, &to, segment.file_bytes())?;
         }
         Ok(false)
+    }
+
+    /// Brings a value file over; true when no byte had to be copied.
+    fn take_values(&self, file: &ValueFile) -> Result<bool> {
+        let to = value_file_path(self.dir, file.id());
+        let in_base = self.base.map(|base| value_file_path(base, file.id()));
+        let in_base = match in_base {
+            Some(path) if self.has_same_values(file, &path)? => Some(path),
+            _ => None,
+        };
+        if self.link(in_base.as_deref(), file.path(), &to) {
+            return Ok(true);
+        }
+        if !self.options.dry_run {
+            let len = self.engine.environment.files.open(file.path(), OpenMode::Read)?.len()?;
+            self.copy(file.path(), &to, len)?;
+        }
+        Ok(false)
+    }
+
+    /// Links a file, from the base where it has it; true when that was done, or would be.
+    fn link(&self, in_base: Option<&Path>, from: &Path, to: &Path) -> bool {
+        let files = &self.engine.environment.files;
+        let own = Some(from).filter(|_| !self.options.copy);
+        let mut places = in_base.into_iter().chain(own);
+        places.any(|place| self.options.dry_run || files.link(place, to).is_ok())
+    }
+
+    fn has_same_values(&self, file: &ValueFile, other: &Path) -> Result<bool> {
+        let files = &self.engine.environment.files;
+        if !files.exists(other)? {
+            return Ok(false);
+        }
+        let other = files.open(other, OpenMode::Read)?;
+        let (len, mut header) = (other.len()?, [0; HEADER_BYTES]);
+        if len < header.len() as u64 {
+            return Ok(false);
+        }
+        other.read_exact_at(&mut header, 0)?;
+        Ok(file.is_same(len, &header)?)
     }
 
     /// True when two segment files are of the same bytes: the trailer has a checksum over all of

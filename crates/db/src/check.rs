@@ -8,6 +8,7 @@ use esker_format::{Value, ValueRef};
 use esker_table::run::run_of_file;
 use esker_table::segment::{is_unnamed_run, run_file_number, segment_file_id};
 use esker_table::table::describe_key;
+use esker_table::value_file::{value_file_id, value_file_name};
 use esker_table::view::{Resolved, Unit, View};
 use esker_table::{Location, Table as TableCore};
 
@@ -87,7 +88,16 @@ impl Database {
         let engine = self.engine();
         // Before the names are listed: what a view has had is there for as long as the view.
         let views: Vec<_> = tables.iter().map(|table| table.view()).collect();
+        let value_files = engine.segment_files.values();
+        let held = value_files.files();
         let names = engine.environment.files.list(&engine.dir)?;
+        for file in held.iter().filter(|file| value_files.contains(file.id())) {
+            let name = value_file_name(file.id());
+            if !names.contains(&name) {
+                report.add(&name, "the file is missing");
+            }
+        }
+        drop(held);
         for view in &views {
             for segment in view.segments() {
                 let name = esker_table::segment::segment_file_name(segment.id());
@@ -109,6 +119,7 @@ impl Database {
         };
         engine.add_old_index_files(&mut index_files);
         let is_segment = |id| views.iter().any(|view| view.segments().any(|s| s.id() == id));
+        let is_value_file = |id| engine.segment_files.values().contains(id);
         let is_named = |name: &str| {
             name == LOCK_FILE
                 || parse_number(name, "log-").is_some()
@@ -119,6 +130,7 @@ impl Database {
                 || run_file_number(name)
                     .and_then(run_of_file)
                     .is_some_and(|(segment, _)| is_segment(segment))
+                || value_file_id(name).is_some_and(is_value_file)
         };
         for name in names.iter().filter(|name| !is_named(name)) {
             let message = "nothing names this file".to_owned();
@@ -128,6 +140,12 @@ impl Database {
 }
 
 fn check_segments(table: &Arc<TableCore>, report: &mut CheckReport) {
+    let view = table.view();
+    for unit in view.units.iter().filter(|unit| matches!(unit, Unit::Group(_))) {
+        if let Err(e) = unit.verify_long(view.schema.fields()) {
+            report.add(&table.name(), e.to_string());
+        }
+    }
     for segment in table.view().segments() {
         report.segments += 1;
         report.bytes += segment.file_bytes();

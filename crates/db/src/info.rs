@@ -56,6 +56,10 @@ pub struct Info {
     pub memory: MemoryInfo,
     /// Bytes of log files.
     pub log_bytes: u64,
+    /// Files of long values.
+    pub value_files: usize,
+    /// Bytes of them, those included that nothing refers to any more.
+    pub value_bytes: u64,
     /// The newest commit that is applied; reads see it once it is acknowledged.
     pub published_commit: u64,
     /// The newest commit that reads see.
@@ -67,6 +71,11 @@ pub struct Info {
 }
 
 impl Engine {
+    /// Bytes of value files.
+    pub(crate) fn value_bytes(&self) -> u64 {
+        self.segment_files.values().files().iter().map(|file| file.byte_count()).sum()
+    }
+
     /// Bytes of log files. Opened for reading there is no log to ask, but files that stay as they
     /// are; those that cannot be looked at count nothing.
     fn log_bytes(&self) -> u64 {
@@ -120,6 +129,8 @@ impl Database {
                 limit: engine.options.memory_limit_bytes,
             },
             log_bytes: engine.log_bytes(),
+            value_files: engine.segment_files.values().files().len(),
+            value_bytes: engine.value_bytes(),
             published_commit: engine.watermarks.published(),
             visible_commit: engine.visible(),
             checkpoint_commit: catalogue.checkpoint_commit,

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use esker_table::segment::SegmentFiles;
+use esker_table::value_file::ValueLimits;
 use esker_vfs::Environment;
 
 use crate::{Database, Result};
@@ -45,6 +46,7 @@ pub struct Options {
     pub(crate) background: bool,
     pub(crate) column_bytes_max: u64,
     pub(crate) commit_bytes_max: usize,
+    pub(crate) values: ValueLimits,
     pub(crate) paranoid: bool,
     pub(crate) cancel: Arc<AtomicBool>,
 }
@@ -67,6 +69,7 @@ impl Default for Options {
             background: true,
             column_bytes_max: esker_table::rewrite::COLUMN_BYTES_MAX,
             commit_bytes_max: COMMIT_BYTES_MAX,
+            values: ValueLimits::default(),
             paranoid: false,
             cancel: Arc::default(),
         }
@@ -146,6 +149,16 @@ impl Options {
         self
     }
 
+    /// The most bytes of a text, bytes or JSON that is stored with its row: longer ones go to value
+    /// files, which take no more values past `file_bytes`. For tests.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn value_file_limits(mut self, long_bytes: usize, file_bytes: u64) -> Self {
+        let long_bytes = long_bytes.clamp(16, ValueLimits::default().long_bytes);
+        self.values = ValueLimits { long_bytes, file_bytes_max: file_bytes };
+        self
+    }
+
     /// The most bytes that the texts of one column of a merged segment take when they are not
     /// encoded. For tests.
     #[must_use]
@@ -197,7 +210,6 @@ impl Options {
         self
     }
 
-    /// The segment files of a database opened so.
     /// While `flag` is set, queries of the database end with `Cancelled`, soon after they notice;
     /// writes do not. Whoever sets it clears it before the next query.
     #[must_use]
@@ -206,14 +218,15 @@ impl Options {
         self
     }
 
+    /// The segment files of a database opened so.
     pub(crate) fn segment_files(
         &self,
         environment: &Environment,
         dir: &Path,
         database: u128,
     ) -> Arc<SegmentFiles> {
-        let make = if self.paranoid { SegmentFiles::copying } else { SegmentFiles::new };
-        make(environment.clone(), dir.to_owned(), database)
+        let (environment, dir) = (environment.clone(), dir.to_owned());
+        SegmentFiles::new(environment, dir, database, self.paranoid, self.values)
     }
 
     /// Opens the database in a directory.

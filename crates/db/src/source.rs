@@ -78,6 +78,10 @@ impl Part for SourcePart<'_> {
         self.part.batch_end(start, rows_max)
     }
 
+    fn rows_at_once(&self) -> usize {
+        self.part.rows_at_once()
+    }
+
     fn column(&self, position: usize, rows: Range<usize>) -> esker_query::Result<ColumnSlice<'_>> {
         self.part.column(position, rows).map_err(|e| query_error(&e))
     }

@@ -11,6 +11,9 @@ use esker_table::table::PreparedPut;
 use crate::engine::{Engine, Staged, entry, fit_key, fit_row, fit_value};
 use crate::{Appender, Error, ErrorKind, Load, Result, Row, SnapshotTable};
 
+/// How often a change of a row with long values begins anew when somebody else changes it.
+const ATTEMPTS_MAX: usize = 16;
+
 /// A table of a database. Cheap to clone; usable from any number of threads.
 #[derive(Clone)]
 pub struct Table {
@@ -69,12 +72,17 @@ impl Table {
         Current { schema: core.schema(), core }
     }
 
-    /// Runs a change, again when the schema was changed meanwhile.
+    /// Runs a change, again when the schema was changed meanwhile, or somebody was quicker while
+    /// long values were written.
     pub(crate) fn attempt<R>(&self, mut run: impl FnMut(&Current) -> Result<R>) -> Result<R> {
+        let mut attempts = 0;
         loop {
             let current = self.current();
             match run(&current) {
                 Err(e) if e.kind() != ErrorKind::OutcomeUnknown && current.is_outdated() => {}
+                Err(e) if e.kind() == ErrorKind::Conflict && attempts < ATTEMPTS_MAX => {
+                    attempts += 1;
+                }
                 result => return result,
             }
         }
@@ -96,8 +104,8 @@ impl Table {
     ///
     /// # Errors
     /// `AlreadyExists` when the key does, `InvalidInput` when a value does not fit its field,
-    /// `Conflict` when somebody was quicker while a row of more than 4 MiB was written. Nothing is
-    /// changed then; likewise below.
+    /// `Conflict` when others kept changing the row while values of more than 64 KiB were written.
+    /// Nothing is changed then; likewise below.
     pub fn insert(&self, row: &[Value]) -> Result<u64> {
         self.put(row, true)
     }

@@ -213,6 +213,13 @@ impl DataType {
         self.width().is_none()
     }
 
+    /// True where a value may be so long that it lies in a value file (see
+    /// [`crate::value_file`]).
+    #[must_use]
+    pub const fn may_be_long(self) -> bool {
+        matches!(self, Self::Text | Self::Bytes | Self::Json)
+    }
+
     /// True where values are stored as unsigned numbers.
     #[must_use]
     pub const fn is_unsigned(self) -> bool {

@@ -16,6 +16,7 @@
 //! | [`frame`] | the log |
 //! | [`ShortText`] | numbers, dates and times as text, fast |
 //! | [`row`], [`key`] | one row; an order-preserving key |
+//! | [`value_file`] | long values, each in a file of values |
 #![forbid(unsafe_code)]
 
 pub mod batch;
@@ -45,6 +46,7 @@ mod short_text;
 pub mod suggest;
 pub mod text;
 pub mod value;
+pub mod value_file;
 
 pub use batch::{Batch, Column, Values, VariableValues};
 pub use column::{Codes, ColumnSlice, Data, Dictionary, Validity};
@@ -58,3 +60,4 @@ pub use schema::{Field, FieldId, PrimaryKey, Schema, TableId};
 pub use sequence::Sequence;
 pub use short_text::ShortText;
 pub use value::{Value, ValueRef};
+pub use value_file::ValueReference;

@@ -1,8 +1,10 @@
 //! The stored form of one row, as log frames hold it: a NULL bitmap, then the values that are not
-//! NULL, in the order of the fields.
+//! NULL, in the order of the fields. A long value is a reference into a value file.
 
 use crate::codec::{Reader, Writer};
-use crate::{DataType, Error, Result, Schema, ValueRef, calendar, decimal, json, labels};
+use crate::{
+    DataType, Error, Result, Schema, ValueRef, ValueReference, calendar, decimal, json, labels,
+};
 
 /// The most bytes of one text or bytes value.
 pub const VALUE_BYTES_MAX: usize = 1 << 30;
@@ -94,45 +96,115 @@ pub fn decode_value<'a>(input: &mut Reader<'a>, data_type: DataType) -> Result<V
     })
 }
 
+/// The count that says that a reference follows, not the bytes of a value.
+const LONG_COUNT: u64 = 1 << 32;
+
+/// What a row has for a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cell<'a> {
+    /// A value, or NULL.
+    Value(ValueRef<'a>),
+    /// A value that lies in a value file.
+    Long(ValueReference),
+}
+
 /// Appends a row whose values have the types of their fields.
 pub fn encode_row<'a>(
     out: &mut Writer,
     schema: &Schema,
     mut value: impl FnMut(usize) -> ValueRef<'a>,
 ) {
+    encode_cells(out, schema, |i| Cell::Value(value(i)));
+}
+
+/// The same, where some values lie in value files.
+pub fn encode_cells<'a>(
+    out: &mut Writer,
+    schema: &Schema,
+    mut cell: impl FnMut(usize) -> Cell<'a>,
+) {
     let fields = schema.fields();
     for first in (0..fields.len()).step_by(8) {
-        let bits = (first..fields.len().min(first + 8))
-            .fold(0u8, |bits, i| bits | u8::from(value(i).is_null()) << (i - first));
+        let bits = (first..fields.len().min(first + 8)).fold(0u8, |bits, i| {
+            let null = matches!(cell(i), Cell::Value(value) if value.is_null());
+            bits | u8::from(null) << (i - first)
+        });
         out.u8(bits);
     }
     for (i, field) in fields.iter().enumerate() {
-        encode_value(out, field.data_type, value(i));
+        match cell(i) {
+            Cell::Value(value) => encode_value(out, field.data_type, value),
+            Cell::Long(reference) => {
+                out.varint(LONG_COUNT);
+                reference.encode(out);
+            }
+        }
     }
 }
 
 /// Reads a row into `values`, which is cleared first.
 ///
 /// # Errors
-/// `Corrupt` when the bytes are not a row of this schema.
+/// `Corrupt` when the bytes are not a row of this schema, or a value lies in a value file.
 pub fn decode_row<'a>(
     input: &mut Reader<'a>,
     schema: &Schema,
     values: &mut Vec<ValueRef<'a>>,
 ) -> Result<()> {
+    let mut cells = Vec::new();
+    decode_cells(input, schema, &mut cells)?;
+    values.clear();
+    for cell in cells {
+        match cell {
+            Cell::Value(value) => values.push(value),
+            Cell::Long(reference) => {
+                return Err(Error::corrupt(format!("expected a value, found {reference}")));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Reads a row, some of whose values may lie in value files, into `cells`, which is cleared first.
+///
+/// # Errors
+/// `Corrupt` when the bytes are not a row of this schema.
+pub fn decode_cells<'a>(
+    input: &mut Reader<'a>,
+    schema: &Schema,
+    cells: &mut Vec<Cell<'a>>,
+) -> Result<()> {
     let fields = schema.fields();
     let nulls = input.raw(fields.len().div_ceil(8))?;
-    values.clear();
+    cells.clear();
     for (i, field) in fields.iter().enumerate() {
         let null = nulls.get(i / 8).is_some_and(|b| b >> (i % 8) & 1 == 1);
         if null && !field.nullable {
             return Err(Error::corrupt(format!("field {:?} must not be null", field.name)));
         }
+        if !null && let Some(reference) = decode_reference(input, field.data_type)? {
+            cells.push(Cell::Long(reference));
+            continue;
+        }
         let value = if null { ValueRef::Null } else { decode_value(input, field.data_type)? };
         field.check_label(value)?;
         let too_long = |e: Error| Error::corrupt(format!("field {:?}: {e}", field.name));
         field.check_length(value).map_err(too_long)?;
-        values.push(value);
+        cells.push(Cell::Value(value));
     }
     Ok(())
+}
+
+/// A reference, if that is what comes next.
+fn decode_reference(input: &mut Reader<'_>, data_type: DataType) -> Result<Option<ValueReference>> {
+    if !data_type.may_be_long() {
+        return Ok(None);
+    }
+    let mut ahead = input.clone();
+    if !matches!(ahead.varint(), Ok(LONG_COUNT)) {
+        return Ok(None);
+    }
+    let reference = ValueReference::decode(&mut ahead)?;
+    *input = ahead;
+    Ok(Some(reference))
 }

@@ -14,6 +14,7 @@ use esker_format::edit::{Edit, ROWS_FRAME};
 use esker_format::frame::{self, EpochStart, FileHeader, FrameHeader, kind};
 use esker_format::index_file::{self, IndexHeader};
 use esker_format::segment::{self, Trailer};
+use esker_format::value_file::{self, ValueFileHeader};
 use esker_format::{DataType, Schema, Sequence, TableId, row, schema};
 
 const DOCUMENT: &str = include_str!("../../../docs/internals/format.md");
@@ -56,6 +57,10 @@ fn sizes_are_those_of_the_code() {
         ("index_file::HEADER_BYTES", index_file::HEADER_BYTES as u64),
         ("index_file::PIECE_ENTRIES", index_file::PIECE_ENTRIES as u64),
         ("index_file::SEGMENTS_MAX", index_file::SEGMENTS_MAX as u64),
+        ("value_file::HEADER_BYTES", value_file::HEADER_BYTES as u64),
+        ("value_file::ALIGN_BYTES", value_file::ALIGN_BYTES),
+        ("value_file::REFERENCE_BYTES", value_file::REFERENCE_BYTES as u64),
+        ("value_file::LONG_BYTES", value_file::LONG_BYTES as u64),
         ("row::KEY_BYTES_MAX", row::KEY_BYTES_MAX as u64),
         ("row::VALUE_BYTES_MAX", row::VALUE_BYTES_MAX as u64),
         ("schema::CHECKS_MAX", schema::CHECKS_MAX as u64),
@@ -81,6 +86,7 @@ fn magics_and_versions_are_those_of_the_code() {
         row("segment", &segment::MAGIC, segment::VERSION),
         row("checkpoint", &checkpoint::MAGIC, checkpoint::VERSION),
         row("index", &index_file::MAGIC, index_file::VERSION),
+        row("values", &value_file::MAGIC, value_file::VERSION),
     ];
     assert_eq!(table(DOCUMENT, &["file", "magic", "version"]), code);
 }
@@ -148,10 +154,12 @@ fn places_are_those_of_the_code() {
     let (table, segments) = (TableId(2), vec![4]);
     let index = IndexHeader { database, number, table, segments, entries: 5 };
     let checkpoint = Checkpoint { database, number, ..Checkpoint::default() };
+    let values = ValueFileHeader { database, number, salt: 9 };
     let headers = [
         (log.encode(), 0x676f_6c00_0000_0000, frame::FILE_HEADER_BYTES),
         (checkpoint.encode(), 2 << 56, checkpoint::HEADER_BYTES),
         (index.encode(), 4 << 56, index_file::HEADER_BYTES),
+        (values.encode(), 5 << 56, value_file::HEADER_BYTES),
     ];
     for (encoded, file, bytes) in headers {
         let (covered, sum) = encoded[..bytes].split_at(bytes - 8);
@@ -177,6 +185,7 @@ fn layouts_are_those_of_the_code() {
         ("Segment trailer", trailer.encode(place)),
         ("Checkpoint header", Checkpoint::default().encode()[..checkpoint::HEADER_BYTES].to_vec()),
         ("Index header", index.encode()[..index_file::HEADER_BYTES].to_vec()),
+        ("Value file header", ValueFileHeader { database, number: 3, salt: 4 }.encode()),
     ];
     for (heading, encoded) in layouts {
         let mut at = 0;

@@ -38,6 +38,11 @@ pub trait Part: Sync {
     /// within one zone, and whose columns are each contiguous.
     fn batch_end(&self, start: usize, rows_max: usize) -> usize;
 
+    /// How many rows are read at once, at the most: few where values are long.
+    fn rows_at_once(&self) -> usize {
+        usize::MAX
+    }
+
     /// A column of a batch. `position` is the field's position in the schema; `rows` lies within
     /// what [`Part::batch_end`] allows.
     ///

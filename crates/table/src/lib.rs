@@ -9,6 +9,7 @@
 //! | [`group`] | the mutable end: append-only columns |
 //! | [`segment`] | immutable files of columns |
 //! | [`run`] | the rows of a segment in the order of an index |
+//! | [`value_file`] | long values, in files of their own |
 //! | [`view`] | the units of a table at one moment |
 //! | [`rewrite`] | sealing and merging |
 //! | [`location`], [`hash`] | where a version stands; how keys are hashed |
@@ -23,6 +24,7 @@ pub mod rewrite;
 pub mod run;
 pub mod segment;
 pub mod table;
+pub mod value_file;
 pub mod view;
 
 pub use error::{Error, ErrorKind, Result};

@@ -185,7 +185,7 @@ impl Unit {
     /// One value.
     pub fn value<'a>(&'a self, field: &'a Field, row: usize) -> Result<ValueRef<'a>> {
         match self {
-            Self::Group(group) => Ok(group.value(field, row)),
+            Self::Group(group) => group.value(field, row),
             Self::Segment(segment) => segment.value(field, row),
         }
     }
@@ -193,7 +193,7 @@ impl Unit {
     /// Rows of a column; those of a group lie in one chunk.
     pub fn column<'a>(&'a self, field: &'a Field, rows: Range<usize>) -> Result<ColumnSlice<'a>> {
         match self {
-            Self::Group(group) => Ok(group.column(field, rows.start, rows.end)),
+            Self::Group(group) => group.column(field, rows.start, rows.end),
             Self::Segment(segment) => segment.column(field, rows),
         }
     }

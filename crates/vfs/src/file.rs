@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::{Error, ErrorKind, Mapping, Result};
+use crate::{Error, ErrorKind, GrowingMapping, Mapping, Result};
 
 /// How to open a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +103,14 @@ pub trait File: Send + Sync + Debug {
     /// Maps the first `len` bytes for reading. The file must be at least that long and is never
     /// written again while the mapping lives.
     fn map(&self, len: u64) -> Result<Mapping>;
+
+    /// Maps the first `len` bytes of a file that may still grow up to there. Whoever asks the
+    /// mapping for bytes has seen them written, and they are never written again. `None` where
+    /// files cannot be mapped so.
+    fn map_growing(&self, len: u64) -> Result<Option<GrowingMapping>> {
+        let _ = len;
+        Ok(None)
+    }
 
     /// Fills `buf` from `offset`, through short reads and interruptions.
     ///

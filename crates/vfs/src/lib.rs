@@ -35,6 +35,6 @@ pub use environment::Environment;
 pub use error::{Error, ErrorKind, Result};
 pub use event::Event;
 pub use file::{File, FileLock, FileSystem, LockMode, OpenMode};
-pub use mapping::{MappedBytes, Mapping};
+pub use mapping::{GrowingBytes, GrowingMapping, MappedBytes, Mapping};
 pub use random::Random;
 pub use tasks::{Step, Task, TaskHandle, Tasks};

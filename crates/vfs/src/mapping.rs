@@ -33,6 +33,39 @@ impl Mapping {
     }
 }
 
+/// A file that grows, mapped up to a length that it may not have yet.
+///
+/// Only bytes that have been written, and are never written again, may be asked for.
+#[derive(Clone)]
+pub struct GrowingMapping(Arc<dyn GrowingBytes>);
+
+/// What holds the bytes of a [`GrowingMapping`].
+pub trait GrowingBytes: Send + Sync {
+    /// Bytes from `start` on; `None` past the end of what is mapped.
+    fn get(&self, start: usize, len: usize) -> Option<&[u8]>;
+}
+
+impl GrowingMapping {
+    /// A mapping over `bytes`.
+    #[must_use]
+    pub fn new(bytes: Arc<dyn GrowingBytes>) -> Self {
+        Self(bytes)
+    }
+
+    /// `len` bytes from `start` on, which have been written and are never written again; `None`
+    /// past the end of what is mapped.
+    #[must_use]
+    pub fn get(&self, start: usize, len: usize) -> Option<&[u8]> {
+        self.0.get(start, len)
+    }
+}
+
+impl fmt::Debug for GrowingMapping {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("GrowingMapping")
+    }
+}
+
 impl Deref for Mapping {
     type Target = [u8];
 

@@ -84,6 +84,10 @@ impl Part for RowIdPart<'_> {
         self.inner.batch_end(start, rows_max)
     }
 
+    fn rows_at_once(&self) -> usize {
+        self.inner.rows_at_once()
+    }
+
     fn column(&self, position: usize, rows: Range<usize>) -> esker_query::Result<ColumnSlice<'_>> {
         if position == self.position {
             return self.row_ids(rows);

@@ -7,11 +7,13 @@ use std::sync::atomic::Ordering;
 use esker_format::codec::Writer;
 use esker_format::edit::{Edit, ROWS_FRAME, RowChange};
 use esker_format::frame::PAYLOAD_BYTES_MAX;
-use esker_format::row::{KEY_BYTES_MAX, encode_row};
+use esker_format::row::{Cell, KEY_BYTES_MAX, encode_cells, encode_row};
+use esker_format::value_file::REFERENCE_BYTES;
 use esker_format::{Batch, Schema, TableId, Value, ValueRef};
 use esker_log::sabotage::planted;
 use esker_table::TableWriter;
 use esker_table::table::{Existing, PreparedPut};
+use esker_table::value_file::StoredValue;
 
 use super::{Catalogue, Engine, Ticket, spill};
 use crate::table::Current;
@@ -21,14 +23,48 @@ use crate::{Error, ErrorKind, Result};
 const LARGE_FRAME_BYTES: usize = 1 << 20;
 /// Rows that die before maintenance looks whether a unit is worth rewriting.
 const KILLED_WAKE: u64 = 4_096;
+/// An open group is full when its long values take this many times what its other values may.
+const LONG_BYTES_FACTOR: u64 = 16;
+/// The same where the rows may have long values.
+const LONG_KILLED_WAKE: u64 = 64;
 /// Commits between two looks at the length of the log, which is a limit for its order of magnitude.
 const LOG_LENGTH_EVERY: u64 = 32;
+
+/// A row that is put.
+pub(super) struct Put {
+    pub row: Vec<Value>,
+    pub prepared: PreparedPut,
+    /// The values that lie in value files, by rising field.
+    pub long: Vec<(usize, StoredValue)>,
+}
+
+impl Put {
+    fn new(row: Vec<Value>, prepared: PreparedPut) -> Self {
+        Self { row, prepared, long: Vec::new() }
+    }
+
+    fn cell(&self, field: usize) -> Cell<'_> {
+        match self.long.iter().find(|(at, _)| *at == field) {
+            Some((_, stored)) => Cell::Long(stored.reference),
+            None => Cell::Value(self.row.get(field).map_or(ValueRef::Null, Value::as_ref)),
+        }
+    }
+
+    /// Bytes of the values that the log or a segment holds, about.
+    pub fn byte_count(&self) -> usize {
+        let bytes = |(field, value): (usize, &Value)| match self.cell(field) {
+            Cell::Long(_) => REFERENCE_BYTES,
+            Cell::Value(_) => value.as_ref().as_bytes().map_or(8, <[u8]>::len) + 4,
+        };
+        self.row.iter().enumerate().map(bytes).sum()
+    }
+}
 
 /// Validated changes of one table, waiting for their number.
 #[derive(Default)]
 pub(crate) struct Staged {
-    puts: Vec<(Vec<Value>, PreparedPut)>,
-    deletes: Vec<Existing>,
+    pub(super) puts: Vec<Put>,
+    pub(super) deletes: Vec<Existing>,
     /// Positions in `puts` by key, when there can be several.
     by_key: BTreeMap<Vec<u8>, usize>,
 }
@@ -36,19 +72,19 @@ pub(crate) struct Staged {
 impl Staged {
     /// Adds a put.
     pub fn put(&mut self, row: Vec<Value>, prepared: PreparedPut) {
-        self.puts.push((row, prepared));
+        self.puts.push(Put::new(row, prepared));
     }
 
     /// Adds a put of a key that may be staged already; then the last one wins.
     pub fn put_keyed(&mut self, key: Vec<u8>, row: Vec<Value>, prepared: PreparedPut) {
         self.by_key.insert(key, self.puts.len());
-        self.puts.push((row, prepared));
+        self.puts.push(Put::new(row, prepared));
     }
 
     /// The staged row of a key.
     pub fn staged_row(&mut self, key: &[u8]) -> Option<&mut Vec<Value>> {
         let at = *self.by_key.get(key)?;
-        self.puts.get_mut(at).map(|(row, _)| row)
+        self.puts.get_mut(at).map(|put| &mut put.row)
     }
 
     /// Forgets everything: nothing is to be changed.
@@ -57,7 +93,7 @@ impl Staged {
     }
 
     /// The puts and the deletes.
-    pub(super) fn into_parts(self) -> (Vec<(Vec<Value>, PreparedPut)>, Vec<Existing>) {
+    pub(super) fn into_parts(self) -> (Vec<Put>, Vec<Existing>) {
         (self.puts, self.deletes)
     }
 
@@ -75,9 +111,14 @@ impl Staged {
         for existing in &self.deletes {
             RowChange::encode_delete(out, table, existing.row_id);
         }
-        for (row, put) in &self.puts {
-            RowChange::encode_put(out, table, put.row_id, |out| {
-                encode_row(out, schema, |i| row.get(i).map_or(ValueRef::Null, Value::as_ref));
+        for put in &self.puts {
+            RowChange::encode_put(out, table, put.prepared.row_id, |out| {
+                if put.long.is_empty() {
+                    let value = |i| put.row.get(i).map_or(ValueRef::Null, Value::as_ref);
+                    encode_row(out, schema, value);
+                } else {
+                    encode_cells(out, schema, |i| put.cell(i));
+                }
             });
         }
     }
@@ -93,7 +134,8 @@ impl Staged {
         for existing in &self.deletes {
             writer.delete(existing, commit)?;
         }
-        self.puts.iter().try_for_each(|(row, put)| writer.put(row, put, commit, new_unit))
+        let put = |put: &Put| writer.put((&put.row, &put.long), &put.prepared, commit, new_unit);
+        self.puts.iter().try_for_each(put)
     }
 }
 
@@ -123,11 +165,12 @@ impl Engine {
                 self.acknowledge_published()?;
                 return result;
             }
-            if spill::is_large(&staged.puts, self.options.commit_bytes_max) {
+            let has_long = self.has_long(&current.schema, &staged);
+            if has_long || spill::is_large(&staged.puts, self.options.commit_bytes_max) {
                 // So that it can be told which versions came since.
                 let guard = self.registry.register(|| self.watermarks.published())?;
                 drop(catalogue);
-                self.spill(current, staged, &guard)?;
+                self.commit_large(current, staged, &guard)?;
                 return result;
             }
             (result, self.apply(&mut catalogue, table, &staged)?)
@@ -136,7 +179,12 @@ impl Engine {
         result
     }
 
-    fn apply(&self, catalogue: &mut Catalogue, id: TableId, staged: &Staged) -> Result<Ticket> {
+    pub(super) fn apply(
+        &self,
+        catalogue: &mut Catalogue,
+        id: TableId,
+        staged: &Staged,
+    ) -> Result<Ticket> {
         let mut scratch = std::mem::take(&mut catalogue.scratch);
         let entry = entry(catalogue, id)?;
         if self.is_durable() {
@@ -159,9 +207,12 @@ impl Engine {
         let after = self.freeze_if_full(entry, 0);
         catalogue.scratch = scratch;
         self.watermarks.publish(commit);
-        let killed = staged.deletes.len() + staged.puts.iter().filter(|p| p.1.is_update()).count();
+        let killed =
+            staged.deletes.len() + staged.puts.iter().filter(|p| p.prepared.is_update()).count();
         catalogue.killed += killed as u64;
-        let many_dead = catalogue.killed >= KILLED_WAKE;
+        let is_costly = self.segment_files.values().is_used();
+        let wake = if is_costly { LONG_KILLED_WAKE } else { KILLED_WAKE };
+        let many_dead = catalogue.killed >= wake;
         if many_dead {
             catalogue.killed = 0;
         }
@@ -188,6 +239,7 @@ impl Engine {
             checks.test(batch, 0)?;
         }
         self.wait_for_memory()?;
+        let long = self.store_long_columns(schema, batch)?;
         let ticket = {
             let mut catalogue = self.lock_for_change()?;
             refuse_other_schema(&mut catalogue, id, schema.version())?;
@@ -196,20 +248,16 @@ impl Engine {
             let first = entry.writer.reserve_row_ids(batch.len() as u64);
             if self.is_durable() {
                 scratch.clear();
-                for i in 0..batch.len() {
-                    RowChange::encode_put(&mut scratch, id, first + i as u64, |out| {
-                        encode_row(out, schema, |p| {
-                            batch.columns.get(p).map_or(ValueRef::Null, |c| c.value(i))
-                        });
-                    });
-                }
+                encode_batch(&mut scratch, (id, schema), first, batch, &long);
             }
             self.refuse_large_frame(scratch.len())?;
             let before = self.freeze_if_full(entry, batch.len());
             let ticket = self.journal.append(ROWS_FRAME, scratch.as_bytes())?;
             scratch.clear();
             let new_unit = &mut || self.new_unit();
-            if let Err(e) = entry.writer.push_batch(batch, first, ticket.commit(), new_unit) {
+            if let Err(e) =
+                entry.writer.push_batch((batch, &long), first, ticket.commit(), new_unit)
+            {
                 catalogue.broken = true;
                 return Err(half_applied(e));
             }
@@ -229,8 +277,11 @@ impl Engine {
     fn freeze_if_full(&self, entry: &mut super::TableEntry, rows: usize) -> bool {
         let Some(group) = entry.writer.open_group() else { return false };
         let bytes = group.group().byte_count();
-        let full =
-            group.rows() >= self.options.group_rows_max || bytes >= self.options.group_bytes_max;
+        // Versions that are dead give their value files back when the group is sealed only.
+        let long_bytes_max = self.options.group_bytes_max.saturating_mul(LONG_BYTES_FACTOR);
+        let full = group.rows() >= self.options.group_rows_max
+            || bytes >= self.options.group_bytes_max
+            || group.group().long_bytes() >= long_bytes_max;
         let writer = &mut entry.writer;
         if full {
             writer.freeze();
@@ -253,6 +304,35 @@ impl Engine {
     /// Appends a catalogue edit. Under the commit lock; the caller applies and publishes it.
     pub fn append_edit(&self, edit: &Edit) -> Result<Ticket> {
         self.journal.append(edit.frame_kind(), &edit.encode())
+    }
+}
+
+/// Appends the puts of a batch of inserted rows; `long` has the values of each column that lie in
+/// value files, by rising row.
+fn encode_batch(
+    out: &mut Writer,
+    (id, schema): (TableId, &Schema),
+    first: u64,
+    batch: &Batch,
+    long: &[Vec<(usize, StoredValue)>],
+) {
+    let value = |p: usize, i| batch.columns.get(p).map_or(ValueRef::Null, |c| c.value(i));
+    let has_long = long.iter().any(|column| !column.is_empty());
+    for i in 0..batch.len() {
+        RowChange::encode_put(out, id, first + i as u64, |out| {
+            if !has_long {
+                return encode_row(out, schema, |p| value(p, i));
+            }
+            encode_cells(out, schema, |p| {
+                let column = long.get(p).map(Vec::as_slice).unwrap_or_default();
+                match column.binary_search_by_key(&i, |(row, _)| *row) {
+                    Ok(at) => column.get(at).map_or(Cell::Value(ValueRef::Null), |(_, stored)| {
+                        Cell::Long(stored.reference)
+                    }),
+                    Err(_) => Cell::Value(value(p, i)),
+                }
+            });
+        });
     }
 }
 

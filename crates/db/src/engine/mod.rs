@@ -18,6 +18,7 @@
 
 mod commit;
 mod journal;
+mod long_values;
 mod memory;
 mod names;
 mod spill;

@@ -17,15 +17,15 @@ use std::sync::Arc;
 
 use esker_arena::{Category, ReaderGuard, Reservation};
 use esker_format::edit::{Edit, SegmentEntry};
-use esker_format::segment::encode_column;
 use esker_format::{Batch, Schema, Value, ValueRef};
 use esker_table::rewrite::SegmentSink;
 use esker_table::segment::{Created, Segment, SegmentSpec, SegmentWriter};
-use esker_table::table::{Existing, PreparedPut};
+use esker_table::table::Existing;
+use esker_table::value_file::StoredValue;
 use esker_table::view::{Resolved, Unit};
 use esker_table::{Location, Table as TableCore, TableWriter, UNIT_ROWS_MAX};
 
-use super::commit::{Staged, entry, half_applied, refuse_other_schema};
+use super::commit::{Put, Staged, entry, half_applied, refuse_other_schema};
 use super::{Engine, Ticket};
 use crate::maintenance::FileSink;
 use crate::table::Current;
@@ -36,9 +36,6 @@ const VALUE_BYTES: usize = 4 << 20;
 /// Bytes of values of one segment, about.
 const SEGMENT_BYTES: usize = 256 << 20;
 
-/// A put with the row it puts.
-type Put = (Vec<Value>, PreparedPut);
-
 /// Rows that were written as a segment, in the order of their row ids.
 struct Written {
     segment: Arc<Segment>,
@@ -47,21 +44,18 @@ struct Written {
 
 /// True when a commit of these rows is too large for the log, or a value for an open group.
 pub(super) fn is_large(puts: &[Put], commit_bytes_max: usize) -> bool {
+    let is_long = |put: &Put, field: usize| put.long.iter().any(|(at, _)| *at == field);
     let mut bytes = 0;
-    for (row, _) in puts {
-        for value in row {
+    for put in puts {
+        for (field, value) in put.row.iter().enumerate() {
             let len = value.as_ref().as_bytes().map_or(8, <[u8]>::len);
-            if len > VALUE_BYTES {
+            if len > VALUE_BYTES && !is_long(put, field) {
                 return true;
             }
-            bytes += len + 4;
         }
+        bytes += put.byte_count();
     }
     bytes > commit_bytes_max || puts.len() > UNIT_ROWS_MAX
-}
-
-fn row_bytes(row: &[Value]) -> usize {
-    row.iter().map(|value| value.as_ref().as_bytes().map_or(8, <[u8]>::len) + 4).sum()
 }
 
 impl Engine {
@@ -74,7 +68,7 @@ impl Engine {
         staged_at: &ReaderGuard,
     ) -> Result<()> {
         let (puts, deletes) = staged.into_parts();
-        let bytes: usize = puts.iter().map(|(row, _)| row_bytes(row)).sum();
+        let bytes: usize = puts.iter().map(Put::byte_count).sum();
         let mut held = Reservation::new(&self.arena, Category::Load);
         let needed = 2 * bytes.min(SEGMENT_BYTES) as u64;
         if !self.seal_for_load(&mut held, needed)? {
@@ -95,11 +89,11 @@ impl Engine {
         mut puts: Vec<Put>,
         sink: &mut FileSink<'_>,
     ) -> Result<Vec<Written>> {
-        puts.sort_by_key(|(_, put)| put.row_id);
+        puts.sort_by_key(|put| put.prepared.row_id);
         let rows_max = self.options.segment_rows_max.min(UNIT_ROWS_MAX);
         let (mut written, mut part, mut bytes) = (Vec::new(), Vec::new(), 0);
         for put in puts {
-            let more = row_bytes(&put.0);
+            let more = put.byte_count();
             if part.len() >= rows_max || (!part.is_empty() && bytes + more > SEGMENT_BYTES) {
                 written.push(self.write_segment(current, std::mem::take(&mut part), sink)?);
                 bytes = 0;
@@ -116,7 +110,7 @@ impl Engine {
     fn write_segment(
         &self,
         current: &Current,
-        puts: Vec<Put>,
+        mut puts: Vec<Put>,
         sink: &mut FileSink<'_>,
     ) -> Result<Written> {
         let schema = &current.schema;
@@ -130,15 +124,25 @@ impl Engine {
         };
         let mut writer = SegmentWriter::new(spec, sink.create(id)?)?;
         let mut batch = Batch::empty(schema);
-        puts.iter().try_for_each(|(row, _)| batch.push_row(schema, row))?;
-        for (field, column) in schema.fields().iter().zip(&batch.columns) {
-            writer.column(&encode_column(field.id, column))?;
+        let mut long: Vec<Vec<(usize, StoredValue)>> = vec![Vec::new(); schema.fields().len()];
+        for (row, put) in puts.iter_mut().enumerate() {
+            for (field, stored) in std::mem::take(&mut put.long) {
+                if let (Some(value), Some(long)) = (put.row.get_mut(field), long.get_mut(field)) {
+                    *value = empty_of(value);
+                    long.push((row, stored));
+                }
+            }
+            batch.push_row(schema, &put.row)?;
         }
-        let row_ids: Vec<u64> = puts.iter().map(|(_, put)| put.row_id).collect();
-        let (file_bytes, target) = writer.finish(&row_ids, None)?;
+        for ((field, column), long) in schema.fields().iter().zip(&batch.columns).zip(long) {
+            writer.field(field.id, column, long)?;
+        }
+        let row_ids: Vec<u64> = puts.iter().map(|put| put.prepared.row_id).collect();
+        let finished = writer.finish(&row_ids, None)?;
         // The frame that names it stamps it with its commit.
+        let file_bytes = finished.file_bytes;
         let entry = SegmentEntry { id, rows: spec.rows, file_bytes, holds_through: 0 };
-        Ok(Written { segment: Arc::new(sink.finish(entry, target)?), puts })
+        Ok(Written { segment: Arc::new(sink.finish(entry, finished.target)?), puts })
     }
 
     fn install_spilled(
@@ -158,11 +162,10 @@ impl Engine {
             expect_alive(&current.core, existing)?;
             replaced.push(existing.row_id);
         }
-        for (row, put) in written.iter_mut().flat_map(|w| &mut w.puts) {
-            put.existing =
-                expect_same(&entry.writer, &current.schema, row, put, staged_at.commit())?;
-            if put.is_update() {
-                replaced.push(put.row_id);
+        for put in written.iter_mut().flat_map(|w| &mut w.puts) {
+            expect_same(&entry.writer, &current.schema, put, staged_at.commit())?;
+            if put.prepared.is_update() {
+                replaced.push(put.prepared.row_id);
             }
         }
         let segments = written.iter().map(|w| w.segment.entry()).collect();
@@ -186,6 +189,28 @@ fn changed() -> Error {
     Error::new(ErrorKind::Conflict, "a row was changed while a large commit was written; try again")
 }
 
+/// Refuses what was staged when somebody was quicker, and finds anew where the versions are that
+/// it replaces.
+pub(super) fn expect_unchanged(
+    writer: &TableWriter,
+    current: &Current,
+    staged: &mut Staged,
+    staged_at: u64,
+) -> Result<()> {
+    staged.deletes.iter().try_for_each(|existing| expect_alive(&current.core, existing))?;
+    let puts = &mut staged.puts;
+    puts.iter_mut().try_for_each(|put| expect_same(writer, &current.schema, put, staged_at))
+}
+
+/// The empty value of the type of a long one.
+fn empty_of(value: &Value) -> Value {
+    match value {
+        Value::Text(_) => Value::Text(String::new()),
+        Value::Bytes(_) => Value::Bytes(Vec::new()),
+        other => other.clone(),
+    }
+}
+
 /// Refuses a version that died since it was staged.
 fn expect_alive(core: &TableCore, existing: &Existing) -> Result<()> {
     match core.view().resolve(existing.location) {
@@ -194,26 +219,24 @@ fn expect_alive(core: &TableCore, existing: &Existing) -> Result<()> {
     }
 }
 
-/// The version that a put replaces, wherever it is now; it has to be the one that was staged.
-fn expect_same(
-    writer: &TableWriter,
-    schema: &Schema,
-    row: &[Value],
-    put: &PreparedPut,
-    staged_at: u64,
-) -> Result<Option<Existing>> {
+/// Finds the version that a put replaces, wherever it is now; it has to be the one that was staged.
+fn expect_same(writer: &TableWriter, schema: &Schema, put: &mut Put, staged_at: u64) -> Result<()> {
+    let prepared = &mut put.prepared;
     let key: Vec<ValueRef<'_>> = match schema.key_positions() {
-        [] if put.existing.is_none() => return Ok(None),
-        [] => vec![ValueRef::Uint(put.row_id)],
-        positions => positions.iter().filter_map(|p| row.get(*p)).map(Value::as_ref).collect(),
+        [] if prepared.existing.is_none() => return Ok(()),
+        [] => vec![ValueRef::Uint(prepared.row_id)],
+        positions => positions.iter().filter_map(|p| put.row.get(*p)).map(Value::as_ref).collect(),
     };
-    let now = writer.existing(&key, put.hash)?;
+    let now = writer.existing(&key, prepared.hash)?;
     // One that came since has a commit above: the reader held keeps it known.
     let is_same = match now.filter(|e| e.deleted == 0) {
-        Some(now) => put.is_update() && now.row_id == put.row_id && now.created <= staged_at,
-        None => !put.is_update(),
+        Some(now) => {
+            prepared.is_update() && now.row_id == prepared.row_id && now.created <= staged_at
+        }
+        None => !prepared.is_update(),
     };
-    if is_same { Ok(now) } else { Err(changed()) }
+    prepared.existing = now;
+    if is_same { Ok(()) } else { Err(changed()) }
 }
 
 fn apply(
@@ -224,8 +247,8 @@ fn apply(
 ) -> esker_table::Result<()> {
     for Written { segment, puts } in written {
         segment.set_created(Created::Runs(vec![(0, commit)]));
-        for (i, (_, put)) in puts.iter().enumerate() {
-            if let Some(older) = put.existing {
+        for (i, put) in puts.iter().enumerate() {
+            if let Some(older) = put.prepared.existing {
                 segment.set_replaced(i, older.location)?;
             }
         }
@@ -235,8 +258,8 @@ fn apply(
         writer.delete(existing, commit)?;
     }
     for Written { segment, puts } in written {
-        for (i, (_, put)) in puts.iter().enumerate() {
-            writer.link(put, Location::new(segment.id(), i), commit)?;
+        for (i, put) in puts.iter().enumerate() {
+            writer.link(&put.prepared, Location::new(segment.id(), i), commit)?;
         }
     }
     Ok(())

@@ -4,7 +4,6 @@ use std::sync::{Arc, PoisonError};
 
 use esker_arena::Reservation;
 use esker_format::edit::SegmentEntry;
-use esker_format::segment::encode_column;
 use esker_format::{Batch, ColumnSlice, Field, Schema};
 use esker_table::Table as TableCore;
 use esker_table::rewrite::SegmentSink;
@@ -201,13 +200,15 @@ impl Shared {
         };
         let mut sink = FileSink::new(engine);
         let mut writer = SegmentWriter::new(spec, sink.create(id)?)?;
-        for (field, column) in self.schema.fields().iter().zip(&batch.columns) {
-            writer.column(&encode_column(field.id, column))?;
+        let long = engine.store_long_columns(&self.schema, batch)?;
+        for ((field, column), long) in self.schema.fields().iter().zip(&batch.columns).zip(long) {
+            writer.field(field.id, column, long)?;
         }
         let row_ids: Vec<u64> = (first_row_id..first_row_id + batch.len() as u64).collect();
-        let (file_bytes, target) = writer.finish(&row_ids, None)?;
+        let finished = writer.finish(&row_ids, None)?;
+        let file_bytes = finished.file_bytes;
         let entry = SegmentEntry { id, rows: spec.rows, file_bytes, holds_through: 0 };
-        let segment = sink.finish(entry, target)?;
+        let segment = sink.finish(entry, finished.target)?;
         let source = Gathering { schema: &self.schema, batch };
         for index in self.schema.indexes() {
             let place = (id, &source as &dyn RunSource);

@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 use esker_format::checkpoint::{Checkpoint, GroupState, SegmentState, TableState};
 use esker_format::codec::Writer;
 use esker_format::edit::{Edit, RowChange};
-use esker_format::row::encode_row;
+use esker_format::row::{Cell, encode_cells};
 use esker_format::schema::Alteration;
 use esker_format::{Field, Schema, TableId, ValueRef};
 use esker_table::Table as TableCore;
@@ -246,24 +246,30 @@ impl Pinned {
             sealed_through: self.sealed_through,
             segments,
             index_file: self.index_file,
-            groups: self.view.groups().map(|g| self.open_rows(g, commit)).collect(),
+            groups: self.view.groups().map(|g| self.open_rows(g, commit)).collect::<Result<_>>()?,
         })
     }
 
     /// The rows of a group that are visible at the commit.
-    fn open_rows(&self, group: &Arc<Group>, commit: u64) -> GroupState {
-        let mut out = Writer::new();
+    fn open_rows(&self, group: &Arc<Group>, commit: u64) -> Result<GroupState> {
+        let (mut out, mut cells) = (Writer::new(), Vec::new());
         let unit = Unit::Group(Arc::clone(group));
         for row in 0..group.rows_at(commit) {
             if unit.is_visible(row, commit) {
-                RowChange::encode_put(&mut out, self.table.id(), group.row_id(row), |out| {
-                    encode_row(out, &self.schema, |p| match self.schema.fields().get(p) {
-                        Some(field) => group.value(field, row),
-                        None => ValueRef::Null,
+                cells.clear();
+                for field in self.schema.fields() {
+                    cells.push(match unit.long_value(field, row)? {
+                        Some(reference) => Cell::Long(reference),
+                        None => Cell::Value(group.value(field, row)?),
                     });
+                }
+                RowChange::encode_put(&mut out, self.table.id(), group.row_id(row), |out| {
+                    let null = Cell::Value(ValueRef::Null);
+                    encode_cells(out, &self.schema, |p| cells.get(p).copied().unwrap_or(null));
                 });
             }
         }
-        GroupState { newest_commit: group.newest_commit().min(commit), rows: out.into_bytes() }
+        let newest_commit = group.newest_commit().min(commit);
+        Ok(GroupState { newest_commit, rows: out.into_bytes() })
     }
 }

@@ -3,6 +3,7 @@
 //! Maintenance does the same by itself, but only once it pays; this does all of it, so that the
 //! database takes as little space as it can.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use esker_format::TableId;
@@ -10,6 +11,7 @@ use esker_format::segment::SEGMENT_ROWS_MAX;
 use esker_table::Table as TableCore;
 use esker_table::view::Unit;
 
+use super::value_files::Thrift;
 use crate::engine::Engine;
 use crate::{Database, Result};
 
@@ -18,9 +20,9 @@ use crate::{Database, Result};
 pub struct CompactReport {
     /// Segments that were rewritten.
     pub rewritten: u64,
-    /// Bytes of segments before.
+    /// Bytes of segments and value files before.
     pub bytes_before: u64,
-    /// Bytes of segments after. A dry run does not know: it says what was before.
+    /// Bytes of segments and value files after. A dry run does not know: it says what was before.
     pub bytes_after: u64,
 }
 
@@ -47,8 +49,12 @@ impl Database {
         }
         progress(ids.len() as u64, ids.len() as u64);
         if !dry_run {
+            // Each once only: what it is copied to has a higher number.
+            let thrift = Thrift::Compact { before: engine.new_unit() };
+            while engine.exclusively(|engine| engine.empty_value_file(thrift))? {}
             // The log still has what was sealed.
             engine.exclusively(|engine| engine.make_checkpoint())?;
+            engine.exclusively(|engine| engine.remove_unused_values())?;
         }
         report.bytes_after = engine.segment_bytes();
         Ok(report)
@@ -86,7 +92,9 @@ impl Engine {
     fn segment_bytes(&self) -> u64 {
         let catalogue = self.lock();
         let views = catalogue.tables.values().map(|entry| entry.writer.table().view());
-        views.map(|view| view.segments().map(|s| s.file_bytes()).sum::<u64>()).sum()
+        let segments: u64 =
+            views.map(|view| view.segments().map(|s| s.file_bytes()).sum::<u64>()).sum();
+        segments + self.value_bytes()
     }
 
     /// Returns how many segments were rewritten.
@@ -114,7 +122,7 @@ impl Engine {
         for inputs in batches(self.worth_rewriting(&table)) {
             rewritten += inputs.len() as u64;
             let oldest = self.oldest();
-            self.merge(&table, inputs, oldest)?;
+            self.merge(&table, inputs, oldest, BTreeSet::new())?;
         }
         Ok(rewritten)
     }

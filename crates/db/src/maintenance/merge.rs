@@ -6,6 +6,7 @@
 //!
 //! A table whose merge fails is left alone for a while, longer each time, and the others go on.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -81,17 +82,17 @@ impl Engine {
         if inputs.is_empty() {
             return Ok(false);
         }
-        self.merge(table, inputs, oldest)?;
+        self.merge(table, inputs, oldest, BTreeSet::new())?;
         Ok(true)
     }
 
-    fn is_backing_off(&self, table: TableId) -> bool {
+    pub(super) fn is_backing_off(&self, table: TableId) -> bool {
         let now = self.environment.clock.monotonic_ns();
         self.maintenance_state().back_off.get(&table).is_some_and(|(_, until)| *until > now)
     }
 
     /// A table whose merge failed is left alone for a second, then for two, and so on.
-    fn back_off(&self, table: TableId, failed: bool) {
+    pub(super) fn back_off(&self, table: TableId, failed: bool) {
         let now = self.environment.clock.monotonic_ns();
         let mut state = self.maintenance_state();
         if !failed {
@@ -117,6 +118,7 @@ impl Engine {
         table: &Arc<TableCore>,
         inputs: Vec<Unit>,
         oldest: u64,
+        emptied: BTreeSet<u64>,
     ) -> Result<()> {
         let through = self.watermarks.published();
         let ids = inputs.iter().map(Unit::id).collect();
@@ -127,6 +129,7 @@ impl Engine {
             through,
             database: self.database,
             column_bytes_max: self.options.column_bytes_max,
+            emptied,
         };
         let share = self.options.merge_share_percent;
         let mut sink = FileSink::new(self).with_share(share);

@@ -7,7 +7,9 @@
 //! 2. seal frozen groups, oldest first;
 //! 3. make a checkpoint, when the log is too long;
 //! 4. merge segments that are a twentieth dead, or too many;
-//! 5. build the runs of indexes that are missing.
+//! 5. build the runs of indexes that are missing;
+//! 6. remove value files that nobody holds, and rewrite what refers to those that are mostly
+//!    garbage.
 //!
 //! A job that fails is tried again a second later; what it wrote is named by no catalogue. A merge
 //! that fails is tried again later each time, and does not hold back those of other tables.
@@ -20,6 +22,7 @@ mod merge;
 mod runs;
 mod seal;
 mod sink;
+mod value_files;
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, Weak};
@@ -38,6 +41,7 @@ pub(crate) use index_file::IndexFile;
 
 pub(crate) use seal::frozen_groups;
 pub(crate) use sink::FileSink;
+use value_files::Thrift;
 
 /// A checkpoint is made for the sake of the index past this many times the rows that are worth an
 /// index file.
@@ -74,6 +78,8 @@ pub(crate) struct State {
     judged: std::collections::BTreeMap<u64, u64>,
     /// Tables whose last merges failed: how many, and until when they are left alone.
     back_off: std::collections::BTreeMap<TableId, (u32, u64)>,
+    /// What units refer to in value files.
+    counted: std::collections::BTreeMap<u64, value_files::Counted>,
     /// Index files that are not needed once the next checkpoint is durable.
     old_index_files: Vec<u64>,
     /// Why the last job failed.
@@ -137,6 +143,9 @@ impl Engine {
             return Ok(true);
         }
         if self.merge_one(patient)? || self.build_one_run()? {
+            return Ok(true);
+        }
+        if self.remove_unused_values()? || self.empty_value_file(Thrift::Usual)? {
             return Ok(true);
         }
         // Opening would have to read the keys of many rows.

@@ -1,5 +1,6 @@
 //! Sealing frozen groups, and what sealing and merging share: write, number, publish, repoint.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use esker_format::TableId;
@@ -42,6 +43,7 @@ impl Engine {
             through: holds_through,
             database: self.database,
             column_bytes_max: self.options.column_bytes_max,
+            emptied: BTreeSet::new(),
         };
         let mut sink = FileSink::new(self);
         let rewritten = plan.build(&mut sink)?;

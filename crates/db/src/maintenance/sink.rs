@@ -6,6 +6,7 @@ use esker_format::edit::SegmentEntry;
 use esker_table::rewrite::SegmentSink;
 use esker_table::run::run_of_file;
 use esker_table::segment::{Segment, SinkTarget};
+use esker_table::value_file::StoredValue;
 use esker_vfs::{MappedBytes, Mapping};
 
 use crate::engine::Engine;
@@ -99,6 +100,18 @@ impl SegmentSink for FileSink<'_> {
         let file = self.engine.segment_files.create(id)?;
         self.created.push(id);
         Ok(SinkTarget::File(file))
+    }
+
+    fn long_bytes(&self) -> usize {
+        match self.engine.is_durable() {
+            true => self.engine.options.values.long_bytes,
+            false => usize::MAX,
+        }
+    }
+
+    fn store(&mut self, value: &[u8]) -> esker_table::Result<StoredValue> {
+        let engine = self.engine;
+        engine.segment_files.values().store(value, &mut || engine.new_unit())
     }
 
     fn finish(&mut self, entry: SegmentEntry, target: SinkTarget) -> esker_table::Result<Segment> {

@@ -22,7 +22,8 @@ use esker_format::checkpoint::Checkpoint;
 use esker_format::edit::Edit;
 use esker_log::sabotage::planted;
 use esker_log::{Log, LogFiles, Scan};
-use esker_table::segment::{SegmentFiles, is_unnamed_run, run_file_number};
+use esker_table::segment::{is_unnamed_run, run_file_number};
+use esker_table::value_file::value_file_id;
 use esker_vfs::sync::{ArcSwap, AtomicBool, AtomicU64, Mutex};
 use esker_vfs::{Environment, Event, FileLock, LockMode, OpenMode};
 
@@ -96,7 +97,7 @@ impl Engine {
         let database = u128::from(random()) << 64 | u128::from(random());
         let hash_key = [random(), random()];
         let arena = new_arena(&options)?;
-        let files = SegmentFiles::new(environment.clone(), PathBuf::new(), database);
+        let files = options.segment_files(&environment, &PathBuf::new(), database);
         let recovered = Recovered::empty(files, arena, hash_key);
         let watermarks = Arc::new(Watermarks::new(0));
         let journal = Journal::Memory(Arc::clone(&watermarks), AtomicU64::new(1));
@@ -340,7 +341,9 @@ fn remove_leftovers(
             .is_some_and(|id| !recovered.segment_files.contains(&id));
         let stale_index = parse_number(&name, "index-")
             .is_some_and(|n| recovered.catalogue.tables.values().all(|t| t.index_file != n));
-        if stale_checkpoint || stale_segment || stale_index || stale_run {
+        let stale_values =
+            value_file_id(&name).is_some_and(|id| !recovered.files.values().contains(id));
+        if stale_checkpoint || stale_segment || stale_index || stale_run || stale_values {
             environment.files.remove(&dir.join(&name))?;
         }
     }

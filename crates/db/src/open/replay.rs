@@ -15,10 +15,11 @@ use esker_arena::Arena;
 use esker_format::checkpoint::{Checkpoint, TableState};
 use esker_format::codec::Reader;
 use esker_format::edit::{Edit, ROWS_FRAME, RowChange, SegmentEntry};
-use esker_format::row::decode_row;
-use esker_format::{Schema, Sequence, TableId, Value, ValueRef};
+use esker_format::row::{Cell, decode_cells};
+use esker_format::{Schema, Sequence, TableId, Value};
 use esker_log::Scan;
 use esker_table::segment::{Segment, SegmentFiles};
+use esker_table::value_file::{StoredValue, ValueFiles};
 use esker_table::view::Unit;
 use esker_table::{KeyHasher, Location, Table as TableCore, TableWriter};
 use esker_vfs::Environment;
@@ -58,6 +59,24 @@ impl Recovered {
     }
 }
 
+/// A row of the log or of a checkpoint.
+#[derive(Default)]
+struct StoredRow {
+    /// Its values, NULL where they lie in value files.
+    values: Vec<Value>,
+    /// Those that do, by rising field.
+    long: Vec<(usize, StoredValue)>,
+}
+
+impl StoredRow {
+    /// The value files that it refers to have had numbers.
+    fn note_files(&self, next_unit: &mut u64) {
+        for (_, stored) in &self.long {
+            *next_unit = (*next_unit).max(stored.reference.file + 1);
+        }
+    }
+}
+
 /// One table while it is being put together.
 struct Table {
     state: TableState,
@@ -73,16 +92,33 @@ impl Table {
     }
 
     /// The row of a commit, and its schema when that is not the newest.
-    fn row_of(&self, bytes: &[u8], commit: u64) -> Result<(Vec<Value>, Option<&Arc<Schema>>)> {
+    fn row_of(
+        &self,
+        values: &ValueFiles,
+        bytes: &[u8],
+        commit: u64,
+    ) -> Result<(StoredRow, Option<&Arc<Schema>>)> {
         let newest = &self.state.schema;
         let by_newest = esker_log::sabotage::planted("rows_replayed_by_newest_schema");
         let past = self.past_schemas.iter().find(|(until, _)| commit < *until && !by_newest);
         let past = past.map(|(_, schema)| schema);
-        let mut values: Vec<ValueRef<'_>> = Vec::new();
+        let mut cells: Vec<Cell<'_>> = Vec::new();
         let mut input = Reader::new(bytes);
-        decode_row(&mut input, past.map_or(newest, |schema| schema), &mut values)?;
+        decode_cells(&mut input, past.map_or(newest, |schema| schema), &mut cells)?;
         input.finish()?;
-        Ok((values.into_iter().map(ValueRef::to_owned).collect(), past))
+        let mut row = StoredRow::default();
+        for (field, cell) in cells.into_iter().enumerate() {
+            row.values.push(match cell {
+                Cell::Value(value) => value.to_owned(),
+                Cell::Long(reference) => {
+                    let file = values.open(reference.file)?;
+                    file.expect_inside(&reference)?;
+                    row.long.push((field, StoredValue::durable(reference, file)));
+                    Value::Null
+                }
+            });
+        }
+        Ok((row, past))
     }
 }
 
@@ -251,6 +287,9 @@ fn assemble(environment: &Environment, recovered: &mut Recovered, table: &mut Ta
             }
         }
         recovered.segment_files.insert(segment.entry.id);
+        for file in opened.value_files() {
+            recovered.next_unit = recovered.next_unit.max(file.id() + 1);
+        }
         view.insert(Unit::Segment(Arc::new(opened)));
     }
     core.set_view(view);
@@ -260,7 +299,7 @@ fn assemble(environment: &Environment, recovered: &mut Recovered, table: &mut Ta
         for change in RowChange::decode_all(&group.rows)? {
             if let RowChange::Put { row_id, row, .. } = change {
                 // A checkpoint is older than all changes that the log makes.
-                let (row, past) = table.row_of(row, 0)?;
+                let (row, past) = table.row_of(recovered.files.values(), row, 0)?;
                 writer.restore_as(past);
                 let new_unit = &mut recovered.next_unit;
                 let created = group.newest_commit;
@@ -290,26 +329,28 @@ fn assemble(environment: &Environment, recovered: &mut Recovered, table: &mut Ta
 /// Appends a version to the open rows and indexes it. `older` is where its predecessor was.
 fn restore(
     writer: &mut TableWriter,
-    row: &[Value],
+    row: &StoredRow,
     row_id: u64,
     older: Option<Location>,
     commit: u64,
     next_unit: &mut u64,
 ) -> Result<Location> {
     writer.note_row_id(row_id);
+    row.note_files(next_unit);
     let mut new_unit = || {
         *next_unit += 1;
         *next_unit - 1
     };
     let fresh = older.is_none();
-    let (location, fresh) = writer.restore(row, row_id, fresh, commit, &mut new_unit)?;
+    let cells = (row.values.as_slice(), row.long.as_slice());
+    let (location, fresh) = writer.restore(cells, row_id, fresh, commit, &mut new_unit)?;
     let table = writer.table();
     let schema = writer.restores_as();
     let positions = schema.key_positions();
     let hash = if positions.is_empty() {
         table.hasher().hash_row_id(row_id)
     } else {
-        let key = positions.iter().filter_map(|p| row.get(*p));
+        let key = positions.iter().filter_map(|p| row.values.get(*p));
         table.hasher().hash_key(key.map(Value::as_ref))
     };
     let moved = older.is_some_and(|old| table.index().replace(hash, old.word(), location.word()));
@@ -341,7 +382,7 @@ fn apply_change(
             entry.writer.note_row_id(row_id);
             return Ok(());
         }
-        let (row, past) = table.row_of(row, commit)?;
+        let (row, past) = table.row_of(recovered.files.values(), row, commit)?;
         entry.writer.restore_as(past);
         let next_unit = &mut recovered.next_unit;
         let location = restore(&mut entry.writer, &row, row_id, older, commit, next_unit)?;

@@ -37,6 +37,8 @@ pub const DEPTH_MAX: usize = 128;
 pub const EXPONENT_MAX: i32 = 1_000_000;
 
 const NULL: u8 = 1;
+/// The document that sorts before all others: null.
+pub(crate) const LEAST: &[u8] = &[NULL];
 const FALSE: u8 = 2;
 const TRUE: u8 = 3;
 const NUMBER: u8 = 4;

@@ -8,12 +8,17 @@
 //! | text or bytes of one length | fixed width |
 //! | other text or bytes | variable |
 //! | other numbers | plain |
+//! | text, bytes or JSON some of which lies in value files | scattered |
 
 use std::ops::Range;
 
 use super::ZoneEntry;
 use super::zone::{kept, least_and_greatest};
-use crate::{Column, DataType, FieldId, KeyTable, Value, Values, VariableValues};
+use crate::value_file::HeapWord;
+use crate::{
+    Column, DataType, Error, FieldId, KeyTable, Result, Value, ValueReference, Values,
+    VariableValues,
+};
 
 /// The most distinct values of a dictionary.
 const DICTIONARY_LEN_MAX: usize = 65_536;
@@ -56,6 +61,7 @@ pub enum Encoded<'a> {
     Dictionary { width: u8, codes: Buffer<'a>, offsets: Buffer<'a>, heap: Buffer<'a> },
     Variable { offsets: Buffer<'a>, heap: Buffer<'a> },
     FixedWidth { width: u32, heap: Buffer<'a> },
+    Scattered { words: Buffer<'a>, heap: Buffer<'a>, long: Buffer<'a> },
 }
 
 /// A column ready to be written.
@@ -98,6 +104,48 @@ pub fn encode_column(field: FieldId, column: &Column) -> EncodedColumn<'_> {
         _ => None,
     };
     EncodedColumn { field, data_type, values, validity, zones }
+}
+
+/// Encodes a column some of whose values lie in value files: by rising row, which and where. What
+/// the column has for these rows is not looked at.
+///
+/// # Errors
+/// `InvalidInput` for other values that are too long to lie in a segment beside such ones.
+pub fn encode_long_column(
+    field: FieldId,
+    column: &Column,
+    long: &[(usize, ValueReference)],
+) -> Result<EncodedColumn<'static>> {
+    let Values::Variable(values) = &column.values else {
+        return Err(Error::invalid(format!("long values in a column of {}", column.data_type)));
+    };
+    let (mut heap, mut words) = (Vec::new(), Vec::with_capacity(column.len()));
+    let mut rest = long.iter().zip(0u64..).peekable();
+    for row in 0..column.len() {
+        if let Some((_, index)) = rest.next_if(|((at, _), _)| *at == row) {
+            words.push(HeapWord::Long { index }.word());
+            continue;
+        }
+        let value = values.get(row);
+        let near = HeapWord::near(heap.len(), value.len())
+            .ok_or_else(|| Error::invalid(format!("a value of {} bytes", value.len())))?;
+        words.push(near.word());
+        heap.extend_from_slice(value);
+    }
+    let zones = ZoneEntry::of_long_column(column, long.iter().map(|(row, _)| *row));
+    let validity = column.nulls.as_ref().filter(|nulls| nulls.contains(&1));
+    let references = long.iter().flat_map(|(_, reference)| reference.words()).collect();
+    Ok(EncodedColumn {
+        field,
+        data_type: column.data_type,
+        values: Encoded::Scattered {
+            words: Buffer::U64(words),
+            heap: Buffer::U8(heap),
+            long: Buffer::U64(references),
+        },
+        validity: validity.map(|nulls| Buffer::U64(validity_bits(nulls))),
+        zones,
+    })
 }
 
 fn is_null_throughout(column: &Column) -> bool {

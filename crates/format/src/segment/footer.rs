@@ -5,12 +5,13 @@ use crate::checksum::{Place, checksum};
 use crate::codec::{Reader, Writer};
 use crate::row::{decode_value, encode_value};
 use crate::schema::FIELDS_MAX;
+use crate::value_file::REFERENCE_BYTES;
 use crate::{DataType, Error, ErrorKind, FieldId, Result, TableId, Value};
 
 /// The first bytes of every segment file.
 pub const MAGIC: [u8; 8] = *b"ESKERSEG";
 /// The version of the layout.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// Bytes of the header.
 pub const HEADER_BYTES: usize = 64;
 /// Bytes of the trailer.
@@ -47,6 +48,19 @@ pub enum Encoding {
     Variable { offsets: Extent, heap: Extent },
     /// Values of one length, end to end.
     FixedWidth { width: u32, heap: Extent },
+    /// A [`crate::value_file::HeapWord`] a row, the heap, and the references of long values, each
+    /// of [`crate::value_file::REFERENCE_BYTES`].
+    Scattered { words: Extent, heap: Extent, long: Extent },
+}
+
+/// What a segment has in a value file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ValueFileUse {
+    /// The number of the file.
+    pub file: u64,
+    /// Bytes of it that the values of rows, dead ones included, take: each up to where the next
+    /// may begin.
+    pub bytes: u64,
 }
 
 /// One column of a segment.
@@ -94,6 +108,8 @@ pub struct Footer {
     pub dead: Option<Extent>,
     /// The columns.
     pub columns: Vec<ColumnLayout>,
+    /// The value files that columns refer to, by rising number.
+    pub value_files: Vec<ValueFileUse>,
     /// One checksum per [`BLOCK_BYTES`] before the footer.
     pub block_checksums: Vec<u64>,
 }
@@ -174,6 +190,12 @@ impl Encoding {
                 out.u32(*width);
                 heap.encode(out);
             }
+            Self::Scattered { words, heap, long } => {
+                out.u8(7);
+                words.encode(out);
+                heap.encode(out);
+                long.encode(out);
+            }
         }
     }
 
@@ -195,6 +217,11 @@ impl Encoding {
             },
             5 => Self::Variable { offsets: Extent::decode(input)?, heap: Extent::decode(input)? },
             6 => Self::FixedWidth { width: input.u32()?, heap: Extent::decode(input)? },
+            7 => Self::Scattered {
+                words: Extent::decode(input)?,
+                heap: Extent::decode(input)?,
+                long: Extent::decode(input)?,
+            },
             other => return Err(Error::corrupt(format!("unknown encoding {other}"))),
         })
     }
@@ -235,7 +262,15 @@ impl Encoding {
             Self::FixedWidth { width, heap } if variable => {
                 heap.check("heap", rows * u64::from(*width), data_end)
             }
-            Self::Variable { .. } | Self::FixedWidth { .. } => {
+            Self::Scattered { words, heap, long } if data_type.may_be_long() => {
+                if !long.len.is_multiple_of(REFERENCE_BYTES as u64) {
+                    return Err(Error::corrupt(format!("references of {} bytes", long.len)));
+                }
+                words.check("words", rows * 8, data_end)?;
+                heap.check("heap", heap.len, data_end)?;
+                long.check("references", long.len, data_end)
+            }
+            Self::Variable { .. } | Self::FixedWidth { .. } | Self::Scattered { .. } => {
                 Err(Error::corrupt(format!("variable encoding of {data_type}")))
             }
         }
@@ -314,6 +349,11 @@ impl Footer {
             out.count(column.zones.len());
             column.zones.iter().for_each(|zone| zone.encode(&mut out, column.data_type));
         }
+        out.count(self.value_files.len());
+        for used in &self.value_files {
+            out.u64(used.file);
+            out.u64(used.bytes);
+        }
         out.count(self.block_checksums.len());
         self.block_checksums.iter().for_each(|sum| out.u64(*sum));
         out.into_bytes()
@@ -340,14 +380,27 @@ impl Footer {
         for _ in 0..column_count {
             columns.push(decode_column(&mut input, rows)?);
         }
+        let mut value_files = Vec::new();
+        for _ in 0..input.count(input.remaining() / 16)? {
+            value_files.push(ValueFileUse { file: input.u64()?, bytes: input.u64()? });
+        }
         let block_count = input.count(input.remaining() / 8)?;
         let mut block_checksums = Vec::with_capacity(block_count);
         for _ in 0..block_count {
             block_checksums.push(input.u64()?);
         }
         input.finish()?;
-        let footer =
-            Self { table, segment, schema_version, rows, row_ids, dead, columns, block_checksums };
+        let footer = Self {
+            table,
+            segment,
+            schema_version,
+            rows,
+            row_ids,
+            dead,
+            columns,
+            value_files,
+            block_checksums,
+        };
         footer.check(data_end)?;
         Ok(footer)
     }
@@ -368,6 +421,9 @@ impl Footer {
             if let Some(validity) = column.validity {
                 validity.check("validity", rows.div_ceil(64) * 8, data_end).map_err(at)?;
             }
+        }
+        if !self.value_files.is_sorted_by(|a, b| a.file < b.file) {
+            return Err(Error::corrupt("expected value files by rising number"));
         }
         let blocks = data_end.div_ceil(BLOCK_BYTES as u64);
         if self.block_checksums.len() as u64 != blocks {

@@ -19,10 +19,12 @@ mod encode;
 mod footer;
 mod zone;
 
-pub use encode::{Buffer, Encoded, EncodedColumn, encode_column, encode_row_ids};
+pub use encode::{
+    Buffer, Encoded, EncodedColumn, encode_column, encode_long_column, encode_row_ids,
+};
 pub use footer::{
     BLOCK_BYTES, ColumnLayout, Encoding, Extent, FOOTER_BYTES_MAX, Footer, HEADER_BYTES, MAGIC,
-    RowIds, SEGMENT_ROWS_MAX, TRAILER_BYTES, Trailer, VERSION, header,
+    RowIds, SEGMENT_ROWS_MAX, TRAILER_BYTES, Trailer, VERSION, ValueFileUse, header,
 };
 pub use zone::{ZONE_ROWS, ZoneEntry};
 

@@ -3,7 +3,8 @@
 use super::encode::Encoded;
 use super::*;
 use crate::checksum::Place;
-use crate::{Column, DataType, FieldId, TableId, Value};
+use crate::value_file::HeapWord;
+use crate::{Column, DataType, FieldId, TableId, Value, ValueReference};
 
 fn column(data_type: DataType, values: impl IntoIterator<Item = Value>) -> Column {
     let mut column = Column::empty(data_type);
@@ -24,6 +25,7 @@ fn encodings_follow_the_values() {
         Encoded::Dictionary { .. } => "dictionary",
         Encoded::Variable { .. } => "variable",
         Encoded::FixedWidth { .. } => "fixed width",
+        Encoded::Scattered { .. } => "scattered",
     };
     let ints = |f: fn(i64) -> i64| column(DataType::I64, (0..1000).map(|i| Value::Int(f(i))));
     assert_eq!(encode(&ints(|_| 7)), "constant");
@@ -77,6 +79,7 @@ fn footer_and_trailer_survive_a_round_trip_and_refuse_damage() {
             validity: None,
             zones: encoded.zones,
         }],
+        value_files: vec![ValueFileUse { file: 4, bytes: 70_000 }],
         block_checksums: vec![1],
     };
     let bytes = footer.encode();
@@ -132,4 +135,24 @@ fn bounds_are_those_of_the_values_whichever_way_they_are_found() {
             assert_eq!(entry.null_count as usize, nulls.len());
         }
     }
+}
+
+#[test]
+fn long_values_are_left_out_of_heap_and_bounds() {
+    let texts = (0..9000).map(|i| Value::Text(format!("{i}")));
+    let values = column(DataType::Text, texts);
+    let reference = ValueReference::new(1, 2, 512, b"value");
+    let encoded = encode_long_column(FieldId(3), &values, &[(8500, reference)]).unwrap();
+    let Encoded::Scattered { words, heap, long } = &encoded.values else { panic!("{encoded:?}") };
+    let Buffer::U64(words) = words else { panic!("{words:?}") };
+    assert_eq!(HeapWord::of(words[8500]), HeapWord::Long { index: 0 });
+    for (row, word) in words.iter().enumerate().filter(|(row, _)| *row != 8500) {
+        let HeapWord::Near { position, len } = HeapWord::of(*word) else { panic!("row {row}") };
+        let bytes = &heap.as_bytes()[position as usize..][..len as usize];
+        assert_eq!(bytes, format!("{row}").as_bytes());
+    }
+    assert_eq!(long.as_bytes().len(), 32);
+    let bounds = |zone: &ZoneEntry| (zone.least.clone(), zone.greatest.clone());
+    assert_eq!(bounds(&encoded.zones[0]), ("0".into(), Some("999".into())));
+    assert_eq!(bounds(&encoded.zones[1]), ("".into(), None));
 }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::encode::Ranks;
 use crate::codec::{Reader, Writer};
 use crate::row::{decode_value, encode_value};
-use crate::{Column, DataType, Result, Value, ValueRef, VariableValues};
+use crate::{Column, DataType, Result, Value, ValueRef, VariableValues, json};
 
 /// Rows per zone.
 pub const ZONE_ROWS: usize = 8_192;
@@ -32,6 +32,20 @@ impl ZoneEntry {
         Self::of_zones(column, |rows| {
             fixed_bounds(column, rows.clone()).unwrap_or_else(|| value_bounds(column, rows))
         })
+    }
+
+    /// The zones of a column some of whose values, by rising row, lie in value files: their bounds
+    /// are not known.
+    #[must_use]
+    pub fn of_long_column(column: &Column, long: impl Iterator<Item = usize>) -> Vec<Self> {
+        let mut zones = Self::of_column(column);
+        for row in long {
+            if let Some(zone) = zones.get_mut(row / ZONE_ROWS) {
+                zone.least = least_of_type(column.data_type);
+                zone.greatest = None;
+            }
+        }
+        zones
     }
 
     /// The same of a column of text or bytes whose values are ranks in a dictionary.
@@ -99,6 +113,15 @@ impl ZoneEntry {
         let greatest =
             if flags & 2 == 2 { Some(decode_value(input, data_type)?.to_owned()) } else { None };
         Ok(Self { least, greatest, null_count })
+    }
+}
+
+/// The least value of a type whose values may be long.
+fn least_of_type(data_type: DataType) -> Value {
+    match data_type {
+        DataType::Text => Value::Text(String::new()),
+        DataType::Json => Value::Json(json::LEAST.to_vec()),
+        _ => Value::Bytes(Vec::new()),
     }
 }
 

@@ -95,11 +95,15 @@ impl<'a> Scan<'a> {
     pub(crate) fn morsels(&self, wanted: impl Fn(usize) -> bool) -> Vec<Morsel> {
         let mut morsels = Vec::new();
         for part in (0..self.source.part_count()).filter(|part| wanted(*part)) {
-            let row_count = self.source.part(part).row_count();
+            let found = self.source.part(part);
+            let row_count = found.row_count();
+            let most = found.rows_at_once().clamp(1, MORSEL_ROWS);
             let step = match &self.plan.part(part).access {
                 Access::Nothing => continue,
-                Access::Lookup(candidates) if candidates.count_max() <= ZONE_ROWS => row_count,
-                _ => MORSEL_ROWS,
+                Access::Lookup(candidates) if candidates.count_max() <= ZONE_ROWS.min(most) => {
+                    row_count
+                }
+                _ => most,
             };
             for start in (0..row_count).step_by(step.max(1)) {
                 let rows = start..row_count.min(start + step);

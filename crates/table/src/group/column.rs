@@ -1,21 +1,97 @@
 //! One column of an open group: append-only, readable while it grows.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use esker_arena::Category;
 use esker_arena::{AppendReader, AppendVec, Appender, Arena, ByteHeap, ByteReader, ByteWriter};
 use esker_format::column::Heap;
-use esker_format::{Column, ColumnSlice, Data, DataType, Validity, Value, Values};
+use esker_format::value_file::HeapWord;
+use esker_format::{Column, ColumnSlice, Data, DataType, Validity, Value, ValueReference, Values};
 
 use crate::Result;
+use crate::value_file::{FileList, StoredValue};
 
-/// The heap of a column of text or bytes.
+/// Bytes that a long value takes in a group: its word and its reference.
+const LONG_COST: u64 = 40;
+
+/// The heap of a column of text or bytes, and where its long values lie.
 #[derive(Clone)]
-pub struct ColumnHeap(ByteReader);
+pub struct ColumnHeap {
+    near: ByteReader,
+    /// The references of long values, once there is one.
+    long: Arc<OnceLock<AppendReader<[u64; 4]>>>,
+    files: Arc<FileList>,
+}
+
+impl ColumnHeap {
+    /// Where a long value lies.
+    fn reference(&self, index: u64) -> Option<ValueReference> {
+        let words = self.long.get()?.get(usize::try_from(index).ok()?)?;
+        ValueReference::from_words(words).ok()
+    }
+
+    /// Verifies the long values among some.
+    fn ensure(&self, words: &[u64]) -> Result<()> {
+        if self.long.get().is_none() {
+            return Ok(());
+        }
+        for word in words {
+            if let HeapWord::Long { index } = HeapWord::of(*word)
+                && let Some(reference) = self.reference(index)
+                && let Some(file) = self.files.get(reference.file)
+            {
+                file.ensure(&reference)?;
+            }
+        }
+        Ok(())
+    }
+}
 
 impl Heap for ColumnHeap {
-    fn bytes(&self, reference: u64) -> &[u8] {
-        self.0.bytes(reference)
+    fn bytes(&self, word: u64) -> &[u8] {
+        let HeapWord::Long { index } = HeapWord::of(word) else { return self.near.bytes(word) };
+        let Some(reference) = self.reference(index) else { return &[] };
+        self.files.get(reference.file).map_or(&[], |file| file.bytes(&reference))
+    }
+}
+
+/// The writing end of a [`ColumnHeap`].
+pub struct ColumnHeapWriter {
+    near: ByteWriter,
+    arena: Arc<Arena>,
+    long: Option<Appender<[u64; 4]>>,
+    long_count: u64,
+    reader: ColumnHeap,
+}
+
+impl ColumnHeapWriter {
+    fn create(arena: &Arc<Arena>, files: &Arc<FileList>) -> Result<(Self, ColumnHeap)> {
+        let (near, near_reader) = ByteHeap::new(arena, Category::Group)?;
+        let (long, files) = (Arc::default(), Arc::clone(files));
+        let reader = ColumnHeap { near: near_reader, long, files };
+        let arena = Arc::clone(arena);
+        let writer = Self { near, arena, long: None, long_count: 0, reader: reader.clone() };
+        Ok((writer, reader))
+    }
+
+    fn push(&mut self, bytes: &[u8]) -> Result<u64> {
+        Ok(self.near.push(bytes)?)
+    }
+
+    /// Adds a value that lies in a value file.
+    fn push_long(&mut self, value: &StoredValue) -> Result<u64> {
+        self.reader.files.add(&value.file);
+        if self.long.is_none() {
+            let (writer, reader) = AppendVec::new(&self.arena, Category::Group)?;
+            let _ = self.reader.long.set(reader);
+            self.long = Some(writer);
+        }
+        if let Some(long) = &mut self.long {
+            long.push(value.reference.words())?;
+        }
+        let index = self.long_count;
+        self.long_count += 1;
+        Ok(HeapWord::Long { index }.word())
     }
 }
 
@@ -30,10 +106,14 @@ macro_rules! storage {
         /// The writing end of [`Storage`].
         enum StorageWriter {
             $($variant(Appender<$type>),)*
-            Variable(Appender<u64>, ByteWriter),
+            Variable(Appender<u64>, ColumnHeapWriter),
         }
 
-        fn create(arena: &Arc<Arena>, data_type: DataType) -> Result<(StorageWriter, Storage)> {
+        fn create(
+            arena: &Arc<Arena>,
+            data_type: DataType,
+            files: &Arc<FileList>,
+        ) -> Result<(StorageWriter, Storage)> {
             Ok(match Values::empty(data_type) {
                 $(Values::$variant(_) => {
                     let (writer, reader) = AppendVec::new(arena, Category::Group)?;
@@ -41,9 +121,8 @@ macro_rules! storage {
                 })*
                 Values::Variable(_) => {
                     let (writer, reader) = AppendVec::new(arena, Category::Group)?;
-                    let (heap_writer, heap) = ByteHeap::new(arena, Category::Group)?;
-                    (StorageWriter::Variable(writer, heap_writer),
-                        Storage::Variable(reader, ColumnHeap(heap)))
+                    let (heap_writer, heap) = ColumnHeapWriter::create(arena, files)?;
+                    (StorageWriter::Variable(writer, heap_writer), Storage::Variable(reader, heap))
                 }
             })
         }
@@ -67,8 +146,13 @@ macro_rules! storage {
         }
 
         impl StorageWriter {
-            /// Appends all values of a column; returns the bytes they take.
-            fn append_column(&mut self, column: &Values) -> Result<u64> {
+            /// Appends all values of a column, some of which, by rising row, lie in value files;
+            /// returns the bytes they take.
+            fn append_column(
+                &mut self,
+                column: &Values,
+                long: &[(usize, StoredValue)],
+            ) -> Result<u64> {
                 match (self, column) {
                     $((Self::$variant(to), Values::$variant(from)) => {
                         to.append(from)?;
@@ -76,11 +160,17 @@ macro_rules! storage {
                     })*
                     (Self::Variable(to, heap), Values::Variable(from)) => {
                         let mut references = Vec::with_capacity(from.len());
+                        let (mut rest, mut bytes) = (long.iter().peekable(), 0);
                         for i in 0..from.len() {
-                            references.push(heap.push(from.get(i))?);
+                            let (word, more) = match rest.next_if(|(row, _)| *row == i) {
+                                Some((_, value)) => (heap.push_long(value)?, LONG_COST),
+                                None => (heap.push(from.get(i))?, from.get(i).len() as u64 + 8),
+                            };
+                            references.push(word);
+                            bytes += more;
                         }
                         to.append(&references)?;
-                        Ok((from.heap.len() + 8 * from.len()) as u64)
+                        Ok(bytes)
                     }
                     _ => Err(crate::Error::new(
                         crate::ErrorKind::InvalidInput,
@@ -115,8 +205,9 @@ impl GroupColumn {
         arena: &Arc<Arena>,
         data_type: DataType,
         nullable: bool,
+        files: &Arc<FileList>,
     ) -> Result<(GroupColumnWriter, Self)> {
-        let (writer, storage) = create(arena, data_type)?;
+        let (writer, storage) = create(arena, data_type, files)?;
         let (null_writer, nulls) = if nullable {
             let (writer, reader) = AppendVec::new(arena, Category::Group)?;
             (Some(writer), Some(reader))
@@ -127,7 +218,36 @@ impl GroupColumn {
         Ok((writer, Self { data_type, storage, nulls }))
     }
 
-    /// The rows from `start` up to `end`, which lie in one chunk and are published.
+    /// Verifies the long values of some rows.
+    ///
+    /// # Errors
+    /// `Corrupt` naming the value file, or what the machine says.
+    pub fn ensure(&self, start: usize, end: usize) -> Result<()> {
+        match &self.storage {
+            Storage::Variable(words, heap) => heap.ensure(words.slice(start, end)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Has some row a long value?
+    #[must_use]
+    pub fn has_long(&self) -> bool {
+        matches!(&self.storage, Storage::Variable(_, heap) if heap.long.get().is_some())
+    }
+
+    /// Where the value of a row lies, when it is long.
+    #[must_use]
+    pub fn long_value(&self, row: usize) -> Option<ValueReference> {
+        let Storage::Variable(words, heap) = &self.storage else { return None };
+        heap.long.get()?;
+        match HeapWord::of(words.get(row)?) {
+            HeapWord::Long { index } => heap.reference(index),
+            HeapWord::Near { .. } => None,
+        }
+    }
+
+    /// The rows from `start` up to `end`, which lie in one chunk and are published. Their long
+    /// values have been verified, where somebody looks at them.
     #[must_use]
     pub fn slice(&self, start: usize, end: usize) -> ColumnSlice<'_> {
         let data = self.storage.slice(start, end);
@@ -147,10 +267,15 @@ impl GroupColumn {
 }
 
 impl GroupColumnWriter {
-    /// Appends a whole column of the same type; returns the bytes it takes.
-    pub(super) fn append_column(&mut self, column: &Column) -> Result<u64> {
+    /// Appends a whole column of the same type, some of whose values, by rising row, lie in value
+    /// files; returns the bytes it takes.
+    pub(super) fn append_column(
+        &mut self,
+        column: &Column,
+        long: &[(usize, StoredValue)],
+    ) -> Result<u64> {
         let rows = column.len();
-        let bytes = self.storage.append_column(&column.values)?;
+        let bytes = self.storage.append_column(&column.values, long)?;
         if let Some(nulls) = &mut self.nulls {
             match &column.nulls {
                 Some(marks) => nulls.append(marks)?,
@@ -158,6 +283,18 @@ impl GroupColumnWriter {
             }
         }
         Ok(bytes)
+    }
+
+    /// Appends a value that lies in a value file; returns the bytes it takes.
+    pub(super) fn push_long(&mut self, value: &StoredValue) -> Result<u64> {
+        let StorageWriter::Variable(to, heap) = &mut self.storage else {
+            return Err(crate::Error::corrupt("a long value in a column of numbers"));
+        };
+        to.push(heap.push_long(value)?)?;
+        if let Some(nulls) = &mut self.nulls {
+            nulls.push(0)?;
+        }
+        Ok(LONG_COST)
     }
 
     /// Appends one value that has the column's type; returns the bytes it takes.
@@ -204,7 +341,7 @@ fn one<T: bytemuck::Pod>(to: &mut Appender<T>, value: T) -> Result<u64> {
     Ok(size_of::<T>() as u64)
 }
 
-fn variable(to: &mut Appender<u64>, heap: &mut ByteWriter, bytes: &[u8]) -> Result<u64> {
+fn variable(to: &mut Appender<u64>, heap: &mut ColumnHeapWriter, bytes: &[u8]) -> Result<u64> {
     let reference = heap.push(bytes)?;
     to.push(reference)?;
     Ok(bytes.len() as u64 + 8)

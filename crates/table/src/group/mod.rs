@@ -19,14 +19,17 @@
 mod column;
 mod writer;
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use esker_arena::{AppendReader, SparseWords};
 use esker_format::{ColumnSlice, Field, ValueRef};
 use esker_vfs::sync::AtomicU64;
 
+use crate::Result;
 use crate::column_map::{ColumnMap, initial_column};
 use crate::location::{Location, row_word};
+use crate::value_file::FileList;
 pub use column::GroupColumn;
 pub use writer::GroupWriter;
 
@@ -35,6 +38,8 @@ pub struct Group {
     pub(crate) id: u64,
     pub(crate) columns: Vec<GroupColumn>,
     column_map: ColumnMap,
+    pub(crate) files: Arc<FileList>,
+    long_bytes: AtomicU64,
     created: AppendReader<[u64; 2]>,
     row_ids: AppendReader<[u64; 2]>,
     fresh: AppendReader<[u64; 2]>,
@@ -146,7 +151,7 @@ impl Group {
     ///
     /// # Errors
     /// `OverBudget` when the arena is full.
-    pub(crate) fn delete(&self, row: usize, commit: u64) -> crate::Result<()> {
+    pub(crate) fn delete(&self, row: usize, commit: u64) -> Result<()> {
         debug_assert!(
             self.deleted.get(row_word(row)) == 0,
             "row {row} of group {} died twice",
@@ -164,17 +169,35 @@ impl Group {
     }
 
     /// One value.
-    #[must_use]
-    pub fn value<'a>(&'a self, field: &'a Field, row: usize) -> ValueRef<'a> {
-        self.column(field, row, row + 1).value(0)
+    ///
+    /// # Errors
+    /// `Corrupt` when it is long and does not fit its checksum; likewise below.
+    pub fn value<'a>(&'a self, field: &'a Field, row: usize) -> Result<ValueRef<'a>> {
+        Ok(self.column(field, row, row + 1)?.value(0))
     }
 
     /// A column of rows that lie in one chunk.
+    pub fn column<'a>(
+        &'a self,
+        field: &'a Field,
+        start: usize,
+        end: usize,
+    ) -> Result<ColumnSlice<'a>> {
+        let Some(column) = self.column_of(field) else {
+            return Ok(initial_column(field, end - start));
+        };
+        column.ensure(start, end)?;
+        Ok(ColumnSlice { data_type: field.data_type, ..column.slice(start, end) })
+    }
+
+    pub(crate) fn column_of(&self, field: &Field) -> Option<&GroupColumn> {
+        self.columns.get(self.column_map.get(field.id)?)
+    }
+
+    /// Bytes of long values, dead ones included.
     #[must_use]
-    pub fn column<'a>(&'a self, field: &'a Field, start: usize, end: usize) -> ColumnSlice<'a> {
-        let column = self.column_map.get(field.id).and_then(|column| self.columns.get(column));
-        let Some(column) = column else { return initial_column(field, end - start) };
-        ColumnSlice { data_type: field.data_type, ..column.slice(start, end) }
+    pub fn long_bytes(&self) -> u64 {
+        self.long_bytes.load(Ordering::Relaxed)
     }
 
     /// The end of the chunk that holds `row`: columns are contiguous up to there.

@@ -24,7 +24,7 @@ fn rows_visible_at_a_commit_are_a_prefix() {
     let mut writer = writer();
     for commit in 10..60u64 {
         for i in 0..commit % 3 {
-            writer.push(&row(i as i64, None), commit * 10 + i, true, commit, None).unwrap();
+            writer.push((&row(i as i64, None), &[]), commit * 10 + i, true, commit, None).unwrap();
         }
     }
     let group = writer.group();
@@ -42,10 +42,10 @@ fn rows_visible_at_a_commit_are_a_prefix() {
 fn row_ids_survive_breaks_and_updates() {
     let mut writer = writer();
     for id in [1, 2, 3, 9, 10] {
-        writer.push(&row(0, None), id, true, 5, None).unwrap();
+        writer.push((&row(0, None), &[]), id, true, 5, None).unwrap();
     }
-    writer.push(&row(0, None), 2, false, 6, None).unwrap();
-    writer.push(&row(0, None), 11, true, 7, None).unwrap();
+    writer.push((&row(0, None), &[]), 2, false, 6, None).unwrap();
+    writer.push((&row(0, None), &[]), 11, true, 7, None).unwrap();
     let group = writer.group();
     let ids: Vec<u64> = (0..7).map(|r| group.row_id(r)).collect();
     assert_eq!(ids, [1, 2, 3, 9, 10, 2, 11]);
@@ -59,9 +59,9 @@ fn row_ids_survive_breaks_and_updates() {
 #[test]
 fn a_fresh_row_is_found_behind_an_update() {
     let mut writer = writer();
-    writer.push(&row(0, None), 1, true, 5, None).unwrap();
-    writer.push(&row(0, None), 1, false, 6, None).unwrap();
-    writer.push(&row(0, None), 2, true, 7, None).unwrap();
+    writer.push((&row(0, None), &[]), 1, true, 5, None).unwrap();
+    writer.push((&row(0, None), &[]), 1, false, 6, None).unwrap();
+    writer.push((&row(0, None), &[]), 2, true, 7, None).unwrap();
     assert_eq!(writer.group().fresh_row(1), Some(0));
     assert_eq!(writer.group().fresh_row(2), Some(2));
     assert!(!writer.takes_fresh(2) && writer.takes_fresh(3));
@@ -77,19 +77,19 @@ fn values_read_back_across_chunks() {
         let text = format!("text {i}");
         batch.push_row(&schema, &row(i, (i % 3 > 0).then_some(text.as_str()))).unwrap();
     }
-    writer.push_batch(&batch, 1, 3).unwrap();
+    writer.push_batch((&batch, &[]), 1, 3).unwrap();
     let group = writer.group();
     let mut start = 0;
     while start < 1000 {
         let end = group.chunk_end(start).min(1000);
-        let column = |p: usize| group.column(&schema.fields()[p], start, end);
+        let column = |p: usize| group.column(&schema.fields()[p], start, end).unwrap();
         let (a, b) = (column(0), column(1));
         for i in start..end {
             assert_eq!(a.value(i - start), ValueRef::Int(i as i64));
             let text = format!("text {i}");
             let expected = if i % 3 > 0 { ValueRef::Text(&text) } else { ValueRef::Null };
             assert_eq!(
-                (b.value(i - start), group.value(&schema.fields()[1], i)),
+                (b.value(i - start), group.value(&schema.fields()[1], i).unwrap()),
                 (expected, expected)
             );
         }

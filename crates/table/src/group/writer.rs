@@ -12,6 +12,7 @@ use super::{Group, GroupColumn};
 use crate::Result;
 use crate::column_map::ColumnMap;
 use crate::location::{Location, row_word};
+use crate::value_file::{FileList, StoredValue};
 
 /// Appends rows to a group.
 pub struct GroupWriter {
@@ -34,10 +35,12 @@ impl GroupWriter {
     /// # Errors
     /// `OverBudget` when the arena is full.
     pub fn create(arena: &Arc<Arena>, id: u64, schema: &Schema) -> Result<Self> {
+        let files = Arc::new(FileList::default());
         let mut columns = Vec::with_capacity(schema.fields().len());
         let mut writers = Vec::with_capacity(schema.fields().len());
         for field in schema.fields() {
-            let (writer, column) = GroupColumn::create(arena, field.data_type, field.nullable)?;
+            let (writer, column) =
+                GroupColumn::create(arena, field.data_type, field.nullable, &files)?;
             writers.push(writer);
             columns.push(column);
         }
@@ -47,6 +50,8 @@ impl GroupWriter {
         let group = Arc::new(Group {
             id,
             columns,
+            files,
+            long_bytes: AtomicU64::new(0),
             column_map: ColumnMap::new(schema.fields().iter().map(|field| field.id)),
             created,
             row_ids,
@@ -90,23 +95,27 @@ impl GroupWriter {
     }
 
     /// Appends one row and publishes it as created by `commit`; `fresh` for an inserted row,
-    /// false for a new version of an older one.
+    /// false for a new version of an older one. Some values, by rising field, lie in value files.
     ///
     /// # Errors
     /// `OverBudget` when the arena is full; the group must not be used any more then.
     pub fn push(
         &mut self,
-        row: &[Value],
+        (row, long): (&[Value], &[(usize, StoredValue)]),
         row_id: u64,
         fresh: bool,
         commit: u64,
         replaced: Option<Location>,
     ) -> Result<Location> {
         debug_assert_eq!(row.len(), self.columns.len(), "a row has a value for every field");
-        let mut bytes = 0;
-        for (column, value) in self.columns.iter_mut().zip(row) {
-            bytes += column.push(value)?;
+        let (mut bytes, mut rest) = (0, long.iter().peekable());
+        for (i, (column, value)) in self.columns.iter_mut().zip(row).enumerate() {
+            bytes += match rest.next_if(|(field, _)| *field == i) {
+                Some((_, stored)) => column.push_long(stored)?,
+                None => column.push(value)?,
+            };
         }
+        self.count_long(long.iter().map(|(_, stored)| stored));
         if let Some(location) = replaced {
             self.group.replaced.set(row_word(self.rows), location.word())?;
         }
@@ -115,16 +124,29 @@ impl GroupWriter {
         Ok(Location::new(self.group.id, first))
     }
 
-    /// Appends a batch of inserted rows with consecutive row ids.
+    fn count_long<'a>(&self, long: impl Iterator<Item = &'a StoredValue>) {
+        let bytes: u64 = long.map(|stored| stored.reference.len).sum();
+        self.group.long_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Appends a batch of inserted rows with consecutive row ids. Some values of each column, by
+    /// rising row, lie in value files.
     ///
     /// # Errors
     /// As for [`GroupWriter::push`].
-    pub fn push_batch(&mut self, batch: &Batch, first_row_id: u64, commit: u64) -> Result<usize> {
+    pub fn push_batch(
+        &mut self,
+        (batch, long): (&Batch, &[Vec<(usize, StoredValue)>]),
+        first_row_id: u64,
+        commit: u64,
+    ) -> Result<usize> {
         let first = self.rows;
         let mut bytes = 0;
-        for (column, values) in self.columns.iter_mut().zip(&batch.columns) {
-            bytes += column.append_column(values)?;
+        for (i, (column, values)) in self.columns.iter_mut().zip(&batch.columns).enumerate() {
+            let long = long.get(i).map(Vec::as_slice).unwrap_or_default();
+            bytes += column.append_column(values, long)?;
         }
+        self.count_long(long.iter().flatten().map(|(_, stored)| stored));
         self.publish(batch.len(), first_row_id, true, commit, bytes)?;
         Ok(first)
     }

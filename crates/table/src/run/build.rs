@@ -10,7 +10,7 @@ use super::sort::sorted_rows;
 use super::{ROW_FIELD, Run, cut, run_file_id};
 use crate::Result;
 use crate::rewrite::SegmentSink;
-use crate::segment::{Segment, SegmentSpec, SegmentWriter};
+use crate::segment::{FinishedSegment, Segment, SegmentSpec, SegmentWriter};
 
 /// Where the values of a segment come from.
 pub trait RunSource {
@@ -79,7 +79,7 @@ pub fn write_run(
     column.values = esker_format::Values::U32(order);
     writer.column(&encode_column(ROW_FIELD, &column))?;
     let numbers: Vec<u64> = (0..u64::from(count)).collect();
-    let (file_bytes, target) = writer.finish(&numbers, None)?;
+    let FinishedSegment { file_bytes, target, .. } = writer.finish(&numbers, None)?;
     let entry = SegmentEntry { id, rows: count, file_bytes, holds_through: 0 };
     Run::new(index.clone(), sink.finish(entry, target)?, rows)
 }

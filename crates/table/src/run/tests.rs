@@ -12,7 +12,8 @@ use proptest::prelude::*;
 
 use super::{Run, write_run};
 use crate::rewrite::SegmentSink;
-use crate::segment::{Segment, SegmentSpec, SegmentWriter, SinkTarget};
+use crate::segment::{FinishedSegment, Segment, SegmentSpec, SegmentWriter, SinkTarget};
+use crate::value_file::StoredValue;
 
 /// Segments in memory.
 struct Memory(Arc<Arena>);
@@ -32,6 +33,14 @@ impl SegmentSink for Memory {
 
     fn create(&mut self, _: u64) -> crate::Result<SinkTarget> {
         Ok(SinkTarget::Memory(Vec::new()))
+    }
+
+    fn long_bytes(&self) -> usize {
+        usize::MAX
+    }
+
+    fn store(&mut self, _: &[u8]) -> crate::Result<StoredValue> {
+        unreachable!("no value is long")
     }
 
     fn finish(&mut self, _: SegmentEntry, target: SinkTarget) -> crate::Result<Segment> {
@@ -106,7 +115,7 @@ fn build(rows: &[Vec<Value>], fields: &[(usize, bool)]) -> (Segment, Run, Schema
         writer.column(&encode_column(field.id, column)).unwrap();
     }
     let ids: Vec<u64> = (0..u64::from(count)).collect();
-    let (file_bytes, target) = writer.finish(&ids, None).unwrap();
+    let FinishedSegment { file_bytes, target, .. } = writer.finish(&ids, None).unwrap();
     let entry = SegmentEntry { id: 7, rows: count, file_bytes, holds_through: 0 };
     let segment = sink.finish(entry, target).unwrap();
     let index = &schema.indexes()[0];

@@ -35,7 +35,7 @@ pub struct Blocks {
     data_end: u64,
     checksums: Vec<u64>,
     verified: Vec<AtomicU64>,
-    copies: Option<BlockCopies>,
+    copies: Option<Arc<BlockCopies>>,
 }
 
 impl Blocks {
@@ -58,13 +58,13 @@ impl Blocks {
     #[must_use]
     pub fn with_copies(mut self) -> Self {
         let len = usize::try_from(self.data_end).unwrap_or_default();
-        self.copies = Some(BlockCopies::new(len, BLOCK_BYTES));
+        self.copies = Some(Arc::new(BlockCopies::new(len, BLOCK_BYTES)));
         self
     }
 
     /// The copies of verified blocks, when they are to be read.
     #[inline]
-    pub fn copies(&self) -> Option<&BlockCopies> {
+    pub fn copies(&self) -> Option<&Arc<BlockCopies>> {
         self.copies.as_ref()
     }
 

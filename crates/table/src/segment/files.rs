@@ -1,4 +1,4 @@
-//! The segment files of one database, for as long as it owns its directory.
+//! The segment files, and the value files, of one database, for as long as it owns its directory.
 //!
 //! Segments, loads and snapshots may outlive the database's being open: memory stays readable.
 //! From the moment the directory's lock is given up, though, another process may reuse file names,
@@ -12,6 +12,7 @@ use esker_vfs::{Environment, ErrorKind, File, OpenMode};
 
 use super::{segment_file_name, segment_path};
 use crate::run::run_of_file;
+use crate::value_file::{ValueFiles, ValueLimits};
 use crate::{Error, Result};
 
 /// What the name of a run ends with while it is written.
@@ -24,23 +25,33 @@ pub struct SegmentFiles {
     dir: PathBuf,
     database: u128,
     copies: bool,
+    values: ValueFiles,
     /// False once the directory may belong to somebody else. The lock is held while a name is made
     /// or removed, so that giving up waits for it.
-    owned: Mutex<bool>,
+    owned: Arc<Mutex<bool>>,
 }
 
 impl SegmentFiles {
-    /// The files in a directory whose lock the caller holds.
+    /// The files in a directory whose lock the caller holds. With `copies`, reading is from copies
+    /// in memory of what has been verified, rather than from mapped files.
     #[must_use]
-    pub fn new(environment: Environment, dir: PathBuf, database: u128) -> Arc<Self> {
-        Arc::new(Self { environment, dir, database, copies: false, owned: Mutex::new(true) })
+    pub fn new(
+        environment: Environment,
+        dir: PathBuf,
+        database: u128,
+        copies: bool,
+        limits: ValueLimits,
+    ) -> Arc<Self> {
+        let owned = Arc::new(Mutex::new(true));
+        let (files, at, own) = (environment.clone(), dir.clone(), Arc::clone(&owned));
+        let values = ValueFiles::new(files, at, database, copies, limits, own);
+        Arc::new(Self { environment, dir, database, copies, values, owned })
     }
 
-    /// The same, with segments read from copies in memory of the blocks that have been verified,
-    /// rather than from the mapped file.
+    /// The value files.
     #[must_use]
-    pub fn copying(environment: Environment, dir: PathBuf, database: u128) -> Arc<Self> {
-        Arc::new(Self { environment, dir, database, copies: true, owned: Mutex::new(true) })
+    pub fn values(&self) -> &ValueFiles {
+        &self.values
     }
 
     /// Are segments read from copies?

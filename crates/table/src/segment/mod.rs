@@ -4,6 +4,7 @@
 mod blocks;
 mod files;
 mod reader;
+mod scattered;
 mod touch;
 mod writer;
 
@@ -14,7 +15,7 @@ use esker_format::schema::{INDEX_IDS_MAX, IndexId};
 use crate::run::{run_file_id, run_of_file};
 pub use files::SegmentFiles;
 pub use reader::{Created, Segment};
-pub use writer::{SegmentSpec, SegmentWriter, SinkTarget};
+pub use writer::{FinishedSegment, SegmentSpec, SegmentWriter, SinkTarget};
 
 /// The file name of a segment, or of a run of one.
 #[must_use]

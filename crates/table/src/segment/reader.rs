@@ -1,5 +1,6 @@
 //! Reading a segment.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
@@ -17,9 +18,11 @@ use esker_vfs::sync::{ArcSwap, ArcSwapOption, AtomicBool, AtomicU64};
 
 use super::blocks::{Blocks, FOOTER_BLOCK, TRAILER_BLOCK, block_place};
 use super::files::SegmentFiles;
+use super::scattered::ScatteredHeap;
 use crate::column_map::{ColumnMap, initial_column, is_readable_as};
 use crate::location::{Location, row_word};
 use crate::run::{Run, run_file_id};
+use crate::value_file::ValueFile;
 use crate::{Error, ErrorKind, Result};
 
 /// When the rows of a segment were created, while some snapshot may be older than that.
@@ -36,7 +39,10 @@ pub struct Segment {
     pub(super) footer: Footer,
     pub(super) mapping: Mapping,
     pub(super) blocks: Option<Blocks>,
-    files: Option<Arc<SegmentFiles>>,
+    pub(super) files: Option<Arc<SegmentFiles>>,
+    pub(super) value_files: Arc<[Arc<ValueFile>]>,
+    /// Of the columns that have long values.
+    pub(super) heaps: BTreeMap<usize, ScatteredHeap>,
     file_bytes: u64,
     holds_through: u64,
     column_map: ColumnMap,
@@ -100,6 +106,7 @@ impl Segment {
         segment.files = Some(Arc::clone(files));
         segment.file_bytes = len;
         segment.holds_through = entry.holds_through;
+        segment.open_value_files().map_err(|e| e.at(path.display()))?;
         Ok(segment)
     }
 
@@ -128,6 +135,8 @@ impl Segment {
             mapping,
             blocks: None,
             files: None,
+            value_files: Arc::new([]),
+            heaps: BTreeMap::new(),
             file_bytes: 0,
             holds_through: 0,
             column_map,
@@ -338,16 +347,17 @@ impl Segment {
         self.mapping.release();
     }
 
-    /// Reads and verifies every block of the file.
+    /// Reads and verifies every block of the file, and every long value.
     ///
     /// # Errors
     /// `Corrupt` naming file and offset.
     pub fn verify_all(&self) -> Result<()> {
-        self.blocks.as_ref().map_or(Ok(()), Blocks::verify_all)
+        self.blocks.as_ref().map_or(Ok(()), Blocks::verify_all)?;
+        self.verify_long()
     }
 
     #[inline]
-    fn bytes(&self, extent: Extent, range: Range<usize>) -> Result<&[u8]> {
+    pub(super) fn bytes(&self, extent: Extent, range: Range<usize>) -> Result<&[u8]> {
         let (start, end) = (byte(extent.offset) + range.start, byte(extent.offset) + range.end);
         if let Some(blocks) = &self.blocks {
             blocks.ensure(start as u64, end as u64)?;
@@ -366,7 +376,11 @@ impl Segment {
         }
     }
 
-    fn typed<T: bytemuck::Pod>(&self, extent: Extent, rows: Range<usize>) -> Result<&[T]> {
+    pub(super) fn typed<T: bytemuck::Pod>(
+        &self,
+        extent: Extent,
+        rows: Range<usize>,
+    ) -> Result<&[T]> {
         let size = size_of::<T>();
         let bytes = self.bytes(extent, rows.start * size..rows.end * size)?;
         bytemuck::try_cast_slice(bytes)
@@ -381,8 +395,13 @@ impl Segment {
         })
     }
 
-    fn layout(&self, field: &Field) -> Option<&ColumnLayout> {
-        self.footer.columns.get(self.column_map.get(field.id)?)
+    pub(super) fn layout(&self, field: &Field) -> Option<&ColumnLayout> {
+        self.indexed_layout(field).map(|(_, layout)| layout)
+    }
+
+    fn indexed_layout(&self, field: &Field) -> Option<(usize, &ColumnLayout)> {
+        let index = self.column_map.get(field.id)?;
+        Some((index, self.footer.columns.get(index)?))
     }
 
     /// Rows of a column, as the field's type; its initial value where the field is younger.
@@ -390,7 +409,9 @@ impl Segment {
     /// # Errors
     /// `Corrupt` when a block does not fit its checksum.
     pub fn column<'a>(&'a self, field: &'a Field, rows: Range<usize>) -> Result<ColumnSlice<'a>> {
-        let Some(layout) = self.layout(field) else { return Ok(initial_column(field, rows.len())) };
+        let Some((index, layout)) = self.indexed_layout(field) else {
+            return Ok(initial_column(field, rows.len()));
+        };
         let (stored, data_type) = (layout.data_type, field.data_type);
         if !is_readable_as(stored, data_type) {
             let (id, name) = (self.id, &field.name);
@@ -427,6 +448,9 @@ impl Segment {
                 let width = *width as usize;
                 let heap = self.bytes(*heap, rows.start * width..rows.end * width)?;
                 Data::FixedWidth { width, heap }
+            }
+            Encoding::Scattered { words, heap, long } => {
+                self.scattered(index, (*words, *heap, *long), rows)?
             }
         };
         Ok(ColumnSlice { data_type, len, validity, data })
@@ -492,7 +516,9 @@ impl Segment {
             Encoding::Constant(value) => {
                 value.as_ref().as_bytes().map_or(0, |bytes| bytes.len() as u64 * rows)
             }
-            Encoding::Variable { heap, .. } | Encoding::FixedWidth { heap, .. } => heap.len,
+            Encoding::Variable { heap, .. }
+            | Encoding::FixedWidth { heap, .. }
+            | Encoding::Scattered { heap, .. } => heap.len,
             Encoding::Dictionary { width, codes, offsets, .. } => {
                 let offsets: &[u32] = self.typed(*offsets, 0..byte(offsets.len / 4))?;
                 let lengths: Vec<u64> = offsets
@@ -615,6 +641,6 @@ impl Drop for Segment {
     }
 }
 
-fn byte(offset: u64) -> usize {
+pub(super) fn byte(offset: u64) -> usize {
     usize::try_from(offset).unwrap_or(usize::MAX)
 }

@@ -26,6 +26,7 @@ impl Segment {
                 Encoding::Narrowed { width, codes, .. }
                 | Encoding::Dictionary { width, codes, .. } => (*codes, usize::from(*width)),
                 Encoding::Variable { offsets, .. } => (*offsets, 4),
+                Encoding::Scattered { words, .. } => (*words, 8),
                 Encoding::FixedWidth { width, heap } => (*heap, *width as usize),
             };
             sum = sum.wrapping_add(self.touch_bytes(extent, row * width, width));

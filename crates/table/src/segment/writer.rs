@@ -1,17 +1,19 @@
 //! Writing a segment: buffers end to end, a checksum per block as they pass, then the footer.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use esker_format::TableId;
 use esker_format::checksum::checksum;
 use esker_format::segment::{
     BLOCK_BYTES, Buffer, ColumnLayout, Encoded, EncodedColumn, Encoding, Extent, Footer, RowIds,
-    Trailer, encode_row_ids, header,
+    Trailer, ValueFileUse, encode_column, encode_long_column, encode_row_ids, header,
 };
+use esker_format::{Column, FieldId, TableId};
 use esker_vfs::File;
 
 use super::blocks::{FOOTER_BLOCK, TRAILER_BLOCK, block_place};
 use crate::Result;
+use crate::value_file::StoredValue;
 
 /// Bytes of one write, which begins at a multiple of them: the page cache then holds the file in
 /// huge pages, where the file system can.
@@ -53,6 +55,17 @@ pub struct SegmentWriter {
     block: Vec<u8>,
     block_checksums: Vec<u64>,
     columns: Vec<ColumnLayout>,
+    long: Vec<StoredValue>,
+}
+
+/// A segment that has been written, and not opened yet.
+pub struct FinishedSegment {
+    /// The length of the file.
+    pub file_bytes: u64,
+    /// Where the bytes went.
+    pub target: SinkTarget,
+    /// Its long values: to be held until it is open, so that their files stay.
+    pub long: Vec<StoredValue>,
 }
 
 impl SegmentWriter {
@@ -71,6 +84,7 @@ impl SegmentWriter {
             block: Vec::with_capacity(BLOCK_BYTES),
             block_checksums: Vec::new(),
             columns: Vec::new(),
+            long: Vec::new(),
         };
         writer.append(&header(spec.database, spec.table, spec.segment))?;
         Ok(writer)
@@ -169,6 +183,25 @@ impl SegmentWriter {
         self.append(zeros.get(..padding.unwrap_or_default()).unwrap_or_default())
     }
 
+    /// Encodes and appends a column, some of whose values, by rising row, lie in value files.
+    ///
+    /// # Errors
+    /// What the machine says.
+    pub fn field(
+        &mut self,
+        field: FieldId,
+        column: &Column,
+        long: Vec<(usize, StoredValue)>,
+    ) -> Result<()> {
+        if long.is_empty() {
+            return self.column(&encode_column(field, column));
+        }
+        let places: Vec<_> = long.iter().map(|(row, stored)| (*row, stored.reference)).collect();
+        self.column(&encode_long_column(field, column, &places)?)?;
+        self.long.extend(long.into_iter().map(|(_, stored)| stored));
+        Ok(())
+    }
+
     /// Appends a column.
     ///
     /// # Errors
@@ -192,6 +225,11 @@ impl SegmentWriter {
             Encoded::FixedWidth { width, heap } => {
                 Encoding::FixedWidth { width: *width, heap: self.buffer(heap)? }
             }
+            Encoded::Scattered { words, heap, long } => Encoding::Scattered {
+                words: self.buffer(words)?,
+                heap: self.buffer(heap)?,
+                long: self.buffer(long)?,
+            },
         };
         let validity = match &column.validity {
             Some(bits) => Some(self.buffer(bits)?),
@@ -207,12 +245,22 @@ impl SegmentWriter {
         Ok(())
     }
 
-    /// Appends row ids, dead rows, footer and trailer. Returns the length of the file, and the
-    /// bytes when they went to memory. Nothing is synced.
+    /// The value files that columns refer to.
+    fn value_files(&self) -> Vec<ValueFileUse> {
+        let mut uses = BTreeMap::<u64, u64>::new();
+        for stored in &self.long {
+            *uses.entry(stored.file.id()).or_default() += stored.reference.space();
+        }
+        uses.into_iter().map(|(file, bytes)| ValueFileUse { file, bytes }).collect()
+    }
+
+    /// Appends row ids, dead rows, footer and trailer. The long values are durable then; nothing
+    /// else is synced.
     ///
     /// # Errors
     /// What the machine says.
-    pub fn finish(mut self, row_ids: &[u64], dead: Option<&[u64]>) -> Result<(u64, SinkTarget)> {
+    pub fn finish(mut self, row_ids: &[u64], dead: Option<&[u64]>) -> Result<FinishedSegment> {
+        self.long.iter().try_for_each(StoredValue::sync)?;
         let first = row_ids.first().copied().unwrap_or_default();
         let last = row_ids.last().copied().unwrap_or_default();
         let row_ids = match encode_row_ids(row_ids) {
@@ -238,6 +286,7 @@ impl SegmentWriter {
             row_ids,
             dead,
             columns: std::mem::take(&mut self.columns),
+            value_files: self.value_files(),
             block_checksums: std::mem::take(&mut self.block_checksums),
         };
         let bytes = footer.encode();
@@ -251,6 +300,6 @@ impl SegmentWriter {
         self.write(&bytes)?;
         self.write(&trailer)?;
         self.flush()?;
-        Ok((self.position, self.target))
+        Ok(FinishedSegment { file_bytes: self.position, target: self.target, long: self.long })
     }
 }

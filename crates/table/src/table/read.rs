@@ -3,12 +3,13 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use esker_format::{Schema, Value, ValueRef};
+use esker_format::{Field, Schema, Value, ValueRef};
 
 use super::Table;
 use crate::Result;
 use crate::location::Location;
 use crate::view::{Resolved, Unit, View};
+use crate::{Error, ErrorKind};
 
 /// A visible row.
 pub struct Found<'v> {
@@ -18,20 +19,39 @@ pub struct Found<'v> {
     pub unit: &'v Unit,
     /// Its number in the unit.
     pub row: usize,
+    /// The most bytes that long values may take when they are copied.
+    limit: u64,
 }
 
 impl Found<'_> {
     /// Copies the values out.
     ///
     /// # Errors
-    /// `Corrupt` when a block does not fit its checksum.
+    /// `Corrupt` when a block does not fit its checksum, `OverBudget` with the number needed when
+    /// there cannot be as much memory.
     pub fn values(&self) -> Result<Vec<Value>> {
         let fields = self.schema.fields();
+        if self.unit.refers_to_files() {
+            self.refuse_large(fields)?;
+        }
         let mut values = Vec::with_capacity(fields.len());
         for field in fields {
             values.push(self.unit.value(field, self.row)?.to_owned());
         }
         Ok(values)
+    }
+
+    fn refuse_large(&self, fields: &[Field]) -> Result<()> {
+        let mut needed = 0;
+        for field in fields {
+            needed += self.unit.long_value(field, self.row)?.map_or(0, |r| r.len);
+        }
+        if needed <= self.limit {
+            return Ok(());
+        }
+        let limit = self.limit;
+        let message = format!("a row of {needed} bytes of memory, the limit is {limit}");
+        Err(Error::new(ErrorKind::OverBudget, message))
     }
 }
 
@@ -71,7 +91,8 @@ impl Table {
             match outcome {
                 Walk::Found(unit, row) => {
                     let schema = schema.unwrap_or(&view.schema);
-                    return take(Found { schema, unit, row }).map(Some);
+                    let limit = self.arena.limit_bytes();
+                    return take(Found { schema, unit, row, limit }).map(Some);
                 }
                 Walk::Absent => return Ok(None),
                 // What leads from newer versions back to commit `at` is gone: the caller, who has
@@ -183,9 +204,12 @@ impl Table {
     pub fn row_at(&self, location: Location) -> Result<Vec<Value>> {
         let view = self.view();
         match view.resolve(location) {
-            Resolved::Row(unit, row) => Found { schema: &view.schema, unit, row }.values(),
+            Resolved::Row(unit, row) => {
+                let limit = self.arena.limit_bytes();
+                Found { schema: &view.schema, unit, row, limit }.values()
+            }
             Resolved::Gone | Resolved::Unknown => {
-                Err(crate::Error::corrupt(format!("{location:?} leads nowhere")))
+                Err(Error::corrupt(format!("{location:?} leads nowhere")))
             }
         }
     }

@@ -11,6 +11,9 @@ use crate::Result;
 use crate::location::row_word;
 use crate::view::Unit;
 
+/// Bytes of long values that a query reads at once, about.
+const LONG_BYTES_AT_ONCE: u64 = 16 << 20;
+
 /// A table as of one commit. The caller keeps the commit registered for as long as this lives, so
 /// that no merge drops what it may see.
 pub struct TableSnapshot {
@@ -154,6 +157,17 @@ impl SnapshotPart {
             Unit::Group(group) => end.min(group.chunk_end(start)),
             Unit::Segment(_) => end,
         }
+    }
+
+    /// How many rows have a moderate amount of long values, on average.
+    #[must_use]
+    pub fn rows_at_once(&self) -> usize {
+        let bytes = match &self.unit {
+            Unit::Group(group) => group.long_bytes(),
+            Unit::Segment(segment) => segment.long_bytes(),
+        };
+        let rows = LONG_BYTES_AT_ONCE.saturating_mul(self.unit.row_count() as u64);
+        rows.checked_div(bytes).map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(usize::MAX))
     }
 
     /// Rows of a column, within what [`SnapshotPart::batch_end`] allows.

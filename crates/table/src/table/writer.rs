@@ -12,6 +12,7 @@ use super::Table;
 use super::read::row_id_of;
 use crate::group::GroupWriter;
 use crate::location::{Location, UNIT_ROWS_MAX};
+use crate::value_file::StoredValue;
 use crate::view::{Resolved, Unit, View};
 use crate::{Error, ErrorKind, Result};
 
@@ -199,14 +200,14 @@ impl TableWriter {
         Ok(PreparedPut { hash, existing, row_id })
     }
 
-    /// Applies a put as part of `commit`. `new_unit` gives a number for a group, when one must be
-    /// opened.
+    /// Applies a put as part of `commit`; some values, by rising field, lie in value files.
+    /// `new_unit` gives a number for a group, when one must be opened.
     ///
     /// # Errors
     /// `OverBudget` when the arena is full.
     pub fn put(
         &mut self,
-        row: &[Value],
+        row: (&[Value], &[(usize, StoredValue)]),
         put: &PreparedPut,
         commit: u64,
         new_unit: &mut dyn FnMut() -> u64,
@@ -259,21 +260,21 @@ impl TableWriter {
         Ok(())
     }
 
-    /// Applies a batch of inserted rows with a generated key, as part of `commit`. Returns the
-    /// first row id.
+    /// Applies a batch of inserted rows with a generated key, as part of `commit`. Some values of
+    /// each column, by rising row, lie in value files.
     ///
     /// # Errors
     /// `OverBudget` when the arena is full.
     pub fn push_batch(
         &mut self,
-        batch: &Batch,
+        (batch, long): (&Batch, &[Vec<(usize, StoredValue)>]),
         first_row_id: u64,
         commit: u64,
         new_unit: &mut dyn FnMut() -> u64,
     ) -> Result<()> {
         debug_assert!(self.table.has_generated_key(), "batches have no keys to index");
         let group = self.group(new_unit)?;
-        group.push_batch(batch, first_row_id, commit)?;
+        group.push_batch((batch, long), first_row_id, commit)?;
         self.table.add_live_rows(i64::try_from(batch.len()).unwrap_or_default());
         Ok(())
     }
@@ -286,7 +287,7 @@ impl TableWriter {
     /// `OverBudget` when the arena is full.
     pub fn restore(
         &mut self,
-        row: &[Value],
+        row: (&[Value], &[(usize, StoredValue)]),
         row_id: u64,
         fresh: bool,
         commit: u64,

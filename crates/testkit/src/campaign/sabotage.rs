@@ -62,6 +62,10 @@ pub const BUGS: &[(&str, &str)] = &[
     ("backup_before_durable", "a backup holds commits that are not durable"),
     ("backup_takes_unfinished_loads", "a backup has rows of a load that has not committed"),
     ("backup_copy_not_synced", "a backup is done before its files are durable"),
+    ("value_file_unsynced", "a frame names a value before the value is synced"),
+    ("value_file_name_unsynced", "a frame names a value before its file's name is durable"),
+    ("value_file_removed_too_early", "a value file goes while something refers to it"),
+    ("value_reference_not_repointed", "a value is moved, and its row still names the old place"),
 ];
 
 /// A child that prints nothing for so long hangs.

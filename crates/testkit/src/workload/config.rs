@@ -34,6 +34,10 @@ pub struct Config {
     pub pause_probability: u32,
     /// Bytes of values of a commit that goes through the log.
     pub commit_bytes: usize,
+    /// Longer values go to value files.
+    pub long_bytes: usize,
+    /// Bytes of a value file.
+    pub value_file_bytes: u64,
 }
 
 impl Config {
@@ -54,6 +58,8 @@ impl Config {
             clients: g.below(4),
             pause_probability: g.pick([50_000, 300_000, 700_000]),
             commit_bytes: g.pick([60, 200, 1 << 20, 1 << 20]),
+            long_bytes: g.pick([16, 40, 64 << 10]),
+            value_file_bytes: g.pick([1_024, 4_096, 64 << 10]),
         }
     }
 
@@ -72,6 +78,8 @@ impl Config {
             clients: 0,
             pause_probability: 0,
             commit_bytes: 1 << 20,
+            long_bytes: 16,
+            value_file_bytes: 4_096,
         }
     }
 
@@ -89,6 +97,7 @@ impl Config {
             .small_group_limit(self.small_group_bytes)
             .segment_limit(self.segment_rows)
             .commit_limit(self.commit_bytes)
+            .value_file_limits(self.long_bytes, self.value_file_bytes)
             .log_limit(self.log_limit)
             .merge_share(self.merge_share)
             .memory_limit(64 << 20)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::map::FileMap;
 use super::writeback;
-use crate::{Error, ErrorKind, File, Mapping, OpenMode, Result};
+use crate::{Error, ErrorKind, File, GrowingMapping, Mapping, OpenMode, Result};
 
 /// A file of the operating system.
 #[derive(Debug)]
@@ -31,6 +31,14 @@ impl OsFile {
         let operation = if mode == OpenMode::CreateNew { "create" } else { "open" };
         let file = options.open(path).map_err(|e| Error::from_io(e, operation, path))?;
         Ok(Self { file, path: path.to_owned() })
+    }
+
+    fn map_ahead(&self, len: u64) -> Result<FileMap> {
+        let len = usize::try_from(len).map_err(|_| {
+            let path = self.path.display();
+            Error::new(ErrorKind::Io, format!("map {path}: {len} bytes do not fit in memory"))
+        })?;
+        FileMap::new(&self.file, len).map_err(|e| self.error(e, "map"))
     }
 
     fn error(&self, source: std::io::Error, operation: &str) -> Error {
@@ -79,11 +87,10 @@ impl File for OsFile {
                 format!("map {path}: the file has {actual} bytes, {len} expected"),
             ));
         }
-        let len = usize::try_from(len).map_err(|_| {
-            let path = self.path.display();
-            Error::new(ErrorKind::Io, format!("map {path}: {len} bytes do not fit in memory"))
-        })?;
-        let map = FileMap::new(&self.file, len).map_err(|e| self.error(e, "map"))?;
-        Ok(Mapping::new(Arc::new(map)))
+        Ok(Mapping::new(Arc::new(self.map_ahead(len)?)))
+    }
+
+    fn map_growing(&self, len: u64) -> Result<Option<GrowingMapping>> {
+        Ok(Some(GrowingMapping::new(Arc::new(self.map_ahead(len)?))))
     }
 }

@@ -7,7 +7,7 @@ use std::slice;
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 
-use crate::MappedBytes;
+use crate::{GrowingBytes, MappedBytes};
 
 /// Mappings from here on ask for huge pages: random reads miss the TLB once instead of walking
 /// page tables that do not fit the cache.
@@ -25,7 +25,8 @@ unsafe impl Send for FileMap {}
 unsafe impl Sync for FileMap {}
 
 impl FileMap {
-    /// Maps `len` bytes, which the caller has checked the file to hold. Zero maps nothing.
+    /// Maps `len` bytes, which the caller has checked the file to hold, or asks for by
+    /// [`GrowingBytes`] only as far as it does. Zero maps nothing.
     pub(crate) fn new(file: &File, len: usize) -> std::io::Result<Self> {
         if len == 0 {
             return Ok(Self { start: NonNull::<u64>::dangling().cast(), len });
@@ -58,6 +59,18 @@ impl MappedBytes for FileMap {
             // page taken out of it comes back with the same bytes, those being read now included.
             let _ = unsafe { madvise(self.start.as_ptr().cast(), self.len, Advice::LinuxDontNeed) };
         }
+    }
+}
+
+impl GrowingBytes for FileMap {
+    fn get(&self, start: usize, len: usize) -> Option<&[u8]> {
+        if start.checked_add(len)? > self.len {
+            return None;
+        }
+        // SAFETY: the range lies within a live readable mapping, unmapped only in `drop`. Its bytes
+        // are in the file and are not written while they are seen: that is the condition under
+        // which `GrowingMapping::get` may be called.
+        Some(unsafe { slice::from_raw_parts(self.start.as_ptr().add(start), len) })
     }
 }
 

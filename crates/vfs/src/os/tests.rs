@@ -78,6 +78,18 @@ fn a_mapping_that_was_released_reads_the_same() {
 }
 
 #[test]
+fn a_growing_mapping_shows_what_was_written_since() {
+    let scratch = Scratch::new("growing");
+    let file = Environment::os().files.open(&scratch.0.join("f"), OpenMode::CreateNew).unwrap();
+    let map = file.map_growing(1 << 20).unwrap().unwrap();
+    for start in [0, 70_000, (1 << 20) - 3] {
+        file.write_all_at(&[7; 3], start as u64).unwrap();
+        assert_eq!(map.get(start, 3), Some(&[7; 3][..]));
+    }
+    assert_eq!((map.get((1 << 20) - 3, 4), map.get(usize::MAX, 2)), (None, None));
+}
+
+#[test]
 fn a_mapping_is_read_by_many_threads() {
     let scratch = Scratch::new("threads");
     let file = Environment::os().files.open(&scratch.0.join("f"), OpenMode::CreateNew).unwrap();

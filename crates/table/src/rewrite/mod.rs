@@ -12,17 +12,22 @@
 //! A version is dropped when it died at or before `oldest`, the oldest commit that any snapshot
 //! reads at. Snapshots taken later read at newer commits, so they do not see it either.
 
+mod gathering;
+
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use esker_format::edit::SegmentEntry;
-use esker_format::segment::{SEGMENT_ROWS_MAX, encode_column};
-use esker_format::{Column, Field, Schema};
+use esker_format::segment::SEGMENT_ROWS_MAX;
+use esker_format::{Field, Schema};
 
 use crate::location::Location;
 use crate::segment::{Created, Segment, SegmentSpec, SegmentWriter, SinkTarget};
 use crate::table::Table;
+use crate::value_file::StoredValue;
 use crate::view::{Forwarding, Unit, View};
 use crate::{ErrorKind, Result};
+use gathering::Gathering;
 
 /// Bytes of a merged segment, about, at the most.
 pub const SEGMENT_BYTES_MAX: u64 = 1 << 30;
@@ -57,6 +62,8 @@ pub struct RewritePlan {
     pub database: u128,
     /// Bytes of one column of an output, not encoded, at the most: [`COLUMN_BYTES_MAX`].
     pub column_bytes_max: u64,
+    /// The value files whose values are to be copied; others are referred to as before.
+    pub emptied: BTreeSet<u64>,
 }
 
 /// Outputs that are written but not part of the table yet.
@@ -77,6 +84,15 @@ pub trait SegmentSink {
     /// # Errors
     /// What the machine says.
     fn create(&mut self, id: u64) -> Result<SinkTarget>;
+
+    /// Longer values are to lie in value files.
+    fn long_bytes(&self) -> usize;
+
+    /// Writes a value into a value file.
+    ///
+    /// # Errors
+    /// What the machine says.
+    fn store(&mut self, value: &[u8]) -> Result<StoredValue>;
 
     /// Syncs and opens a finished segment.
     ///
@@ -159,7 +175,11 @@ impl RewritePlan {
         for (i, kept) in rows.iter().enumerate() {
             let Some(unit) = self.unit(kept) else { continue };
             for (sum, field) in sums.iter_mut().zip(texts) {
-                let value = unit.value(field, kept.row as usize)?;
+                let row = kept.row as usize;
+                if unit.long_value(field, row)?.is_some() {
+                    continue;
+                }
+                let value = unit.value(field, row)?;
                 *sum += value.as_bytes().map_or(0, |bytes| bytes.len() as u64);
                 if *sum > self.column_bytes_max {
                     return Ok(i);
@@ -196,17 +216,19 @@ impl RewritePlan {
         };
         let mut writer = SegmentWriter::new(spec, sink.create(id)?)?;
         for field in fields {
-            let mut column = Column::empty(field.data_type);
-            self.gather(field, rows, &mut column)?;
-            writer.column(&encode_column(field.id, &column))?;
+            let mut gathering = Gathering::new(self, field, sink);
+            gathering.rows(rows)?;
+            let (column, long) = gathering.finish();
+            writer.field(field.id, &column, long)?;
             sink.pause();
         }
         self.inputs.iter().for_each(Unit::release);
         let row_ids: Vec<u64> = rows.iter().map(|kept| kept.row_id).collect();
         let dead = self.dead_bits(rows);
-        let (file_bytes, target) = writer.finish(&row_ids, dead.as_deref())?;
-        let entry = SegmentEntry { id, rows: spec.rows, file_bytes, holds_through: self.through };
-        let segment = sink.finish(entry, target)?;
+        let finished = writer.finish(&row_ids, dead.as_deref())?;
+        let (file_bytes, holds_through) = (finished.file_bytes, self.through);
+        let entry = SegmentEntry { id, rows: spec.rows, file_bytes, holds_through };
+        let segment = sink.finish(entry, finished.target)?;
         self.carry_versions(&segment, rows)?;
         Ok(segment)
     }
@@ -229,42 +251,6 @@ impl RewritePlan {
 
     fn unit(&self, kept: &Kept) -> Option<&Unit> {
         self.inputs.get(kept.unit as usize)
-    }
-
-    /// Copies one column, in runs of consecutive rows of one unit. What has been read of a unit
-    /// leaves the memory again, or all of the inputs would be there at the same time.
-    fn gather(&self, field: &Field, rows: &[Kept], column: &mut Column) -> Result<()> {
-        let mut at = 0;
-        let mut read = vec![0; self.inputs.len()];
-        while let Some(first) = rows.get(at) {
-            let Some(unit) = self.unit(first) else { break };
-            let start = first.row as usize;
-            let limit = match unit {
-                Unit::Group(group) => group.chunk_end(start),
-                Unit::Segment(segment) => segment.zone_end(start),
-            };
-            let follows = |(i, kept): (usize, &Kept)| {
-                kept.unit == first.unit && kept.row as usize == start + i
-            };
-            let rest = rows.get(at..).unwrap_or_default();
-            let run = rest
-                .iter()
-                .take(limit - start)
-                .enumerate()
-                .take_while(|pair| follows(*pair))
-                .count();
-            column.append(&unit.column(field, start..start + run)?)?;
-            at += run.max(1);
-            let next = rows.get(at).map(|kept| kept.unit);
-            if let Some(read) = read.get_mut(first.unit as usize) {
-                *read += run;
-                if *read >= RELEASE_ROWS.min(unit.row_count()) && next != Some(first.unit) {
-                    unit.release();
-                    *read = 0;
-                }
-            }
-        }
-        Ok(())
     }
 
     /// While some snapshot is older than the newest row, the segment says when rows were created

@@ -1,0 +1,127 @@
+//! Commits of rows with long values: these go to value files before the frame that refers to them.
+//!
+//! ```text
+//! stage (commit lock) ─► some value is long ─► unlock ─► write the values, sync their files
+//!   ─► lock ─► still as staged? ─► number the frame, apply, publish ─► unlock
+//! ```
+//!
+//! Many writers share the current value file and a sync of it, as they share those of the log.
+//! When somebody changed one of the rows meanwhile nothing is done and the writer gets a
+//! `Conflict`; the values that it wrote are garbage.
+
+use std::sync::Arc;
+
+use esker_arena::ReaderGuard;
+use esker_format::{Batch, Column, Schema, Value, Values};
+use esker_table::value_file::StoredValue;
+
+use super::commit::{Put, Staged, entry, refuse_other_schema};
+use super::{Engine, spill};
+use crate::table::Current;
+use crate::{Error, ErrorKind, Result};
+
+impl Engine {
+    /// Has some row that is staged a value that is to go to a value file?
+    pub(super) fn has_long(&self, schema: &Schema, staged: &Staged) -> bool {
+        self.is_durable()
+            && staged.puts.iter().any(|put| self.long_fields(schema, put).next().is_some())
+    }
+
+    /// The fields of a row whose values are to go to value files.
+    fn long_fields<'a>(
+        &self,
+        schema: &'a Schema,
+        put: &'a Put,
+    ) -> impl Iterator<Item = (usize, &'a Value)> {
+        let most = self.options.values.long_bytes;
+        put.row.iter().enumerate().filter(move |(field, value)| {
+            value.as_ref().as_bytes().is_some_and(|bytes| bytes.len() > most)
+                && may_be_long(schema, *field)
+        })
+    }
+
+    /// Commits what has been staged for a table and cannot be numbered at once; `staged_at` has
+    /// been held since it was staged.
+    pub(super) fn commit_large(
+        self: &Arc<Self>,
+        current: &Current,
+        mut staged: Staged,
+        staged_at: &ReaderGuard,
+    ) -> Result<()> {
+        if self.is_durable() {
+            self.store_long(&current.schema, &mut staged.puts)?;
+        }
+        if spill::is_large(&staged.puts, self.options.commit_bytes_max) {
+            return self.spill(current, staged, staged_at);
+        }
+        let ticket = {
+            let id = current.core.id();
+            let mut catalogue = self.lock_for_change()?;
+            refuse_other_schema(&mut catalogue, id, current.schema.version())?;
+            let writer = &entry(&mut catalogue, id)?.writer;
+            spill::expect_unchanged(writer, current, &mut staged, staged_at.commit())?;
+            self.apply(&mut catalogue, id, &staged)?
+        };
+        self.acknowledge(ticket)
+    }
+
+    /// Writes the long values of rows, and makes them durable.
+    fn store_long(&self, schema: &Schema, puts: &mut [Put]) -> Result<()> {
+        for put in &mut *puts {
+            let mut long = Vec::new();
+            for (field, value) in self.long_fields(schema, put) {
+                let bytes = value.as_ref().as_bytes().unwrap_or_default();
+                long.push((field, self.store_value(bytes)?));
+            }
+            put.long = long;
+        }
+        puts.iter().flat_map(|put| &put.long).try_for_each(|(_, stored)| Ok(stored.sync()?))
+    }
+
+    /// Writes a value into a value file. It is not durable yet.
+    pub(crate) fn store_value(&self, value: &[u8]) -> Result<StoredValue> {
+        let (needed, limit) = (value.len() as u64, self.memory_limit_bytes);
+        if needed > limit {
+            let message = format!(
+                "a value of {needed} bytes: whoever reads it needs as many bytes of memory, the \
+                 limit is {limit}"
+            );
+            return Err(Error::new(ErrorKind::OverBudget, message));
+        }
+        Ok(self.segment_files.values().store(value, &mut || self.new_unit())?)
+    }
+
+    /// Writes the long values of a batch, and makes them durable: by column, by rising row.
+    pub(crate) fn store_long_columns(
+        &self,
+        schema: &Schema,
+        batch: &Batch,
+    ) -> Result<Vec<Vec<(usize, StoredValue)>>> {
+        let columns = batch.columns.iter().enumerate();
+        let stored: Vec<_> = columns
+            .map(|(field, column)| match may_be_long(schema, field) {
+                true => self.store_long_column(column),
+                false => Ok(Vec::new()),
+            })
+            .collect::<Result<_>>()?;
+        stored.iter().flatten().try_for_each(|(_, stored)| stored.sync())?;
+        Ok(stored)
+    }
+
+    fn store_long_column(&self, column: &Column) -> Result<Vec<(usize, StoredValue)>> {
+        let most = self.options.values.long_bytes;
+        match &column.values {
+            Values::Variable(values) if self.is_durable() && values.longest() > most => {
+                let rows = (0..values.len()).filter(|row| values.get(*row).len() > most);
+                rows.map(|row| Ok((row, self.store_value(values.get(row))?))).collect()
+            }
+            _ => Ok(Vec::new()),
+        }
+    }
+}
+
+/// May a field have values in value files? Those of the key never do.
+fn may_be_long(schema: &Schema, field: usize) -> bool {
+    schema.fields().get(field).is_some_and(|f| f.data_type.may_be_long())
+        && !schema.key_positions().contains(&field)
+}

@@ -1,0 +1,168 @@
+//! Giving back the space of long values that nothing refers to any more.
+//!
+//! * A file that is more than half garbage is *due*: the units whose rows refer to it are
+//!   rewritten, one after another, and their values go to the current file.
+//! * So are small files, once there are many: each opening begins a new one.
+//! * A file that nobody holds goes, once what let go of it is durable.
+//!
+//! Other rewriting copies no long value: it only drops what refers to them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use esker_format::Field;
+use esker_table::Table as TableCore;
+use esker_table::view::Unit;
+
+use crate::Result;
+use crate::engine::Engine;
+
+/// Files below one part in so many of a full one are small.
+const SMALL_SHARE: u64 = 16;
+/// Small files that there may be.
+const SMALL_MAX: usize = 8;
+
+/// Bytes of long values by file.
+type Bytes = BTreeMap<u64, u64>;
+
+/// What a unit referred to when it was last counted.
+#[derive(Default)]
+pub(super) struct Counted {
+    /// Rows, deaths and the oldest snapshot then.
+    as_of: (usize, u64, u64),
+    bytes: Bytes,
+}
+
+/// Which files are emptied.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Thrift {
+    /// Those that it pays to copy.
+    Usual,
+    /// All with a number below this one that have an eighth of garbage.
+    Compact { before: u64 },
+}
+
+impl Engine {
+    /// Removes the value files that nobody holds. False when there are none.
+    pub(super) fn remove_unused_values(&self) -> Result<bool> {
+        let values = self.segment_files.values();
+        let unused = values.unused();
+        if unused.is_empty() || self.lock().broken {
+            return Ok(false);
+        }
+        // What let go of them has been numbered, and recovery must see it, too.
+        self.sync()?;
+        values.remove(&unused);
+        Ok(true)
+    }
+
+    /// Rewrites a unit that refers to a value file which is due. False when there is none.
+    pub(super) fn empty_value_file(self: &Arc<Self>, thrift: Thrift) -> Result<bool> {
+        if !self.is_durable() || !self.segment_files.values().is_used() {
+            return Ok(false);
+        }
+        let oldest = self.oldest();
+        let tables: Vec<Arc<TableCore>> = {
+            let catalogue = self.lock();
+            catalogue.tables.values().map(|e| Arc::clone(e.writer.table())).collect()
+        };
+        let due = self.due_value_files(&tables, oldest, thrift)?;
+        if due.is_empty() {
+            return Ok(false);
+        }
+        let values = self.segment_files.values();
+        if values.current().is_some_and(|current| due.contains(&current)) {
+            values.finish_current();
+        }
+        for table in &tables {
+            if thrift == Thrift::Usual && self.is_backing_off(table.id()) {
+                continue;
+            }
+            let view = table.view();
+            let refers = |unit: &&Unit| {
+                !unit.is_loading() && unit.value_files().iter().any(|f| due.contains(&f.id()))
+            };
+            match view.units.iter().find(refers) {
+                None => {}
+                Some(Unit::Group(_)) => return self.freeze_for_values(table),
+                Some(unit) => {
+                    let merged = self.merge(table, vec![unit.clone()], oldest, due);
+                    self.back_off(table.id(), merged.is_err());
+                    return merged.map(|()| true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Has the groups of a table sealed: then they are segments, which can be rewritten.
+    fn freeze_for_values(self: &Arc<Self>, table: &Arc<TableCore>) -> Result<bool> {
+        {
+            let mut catalogue = self.lock_for_change()?;
+            if let Some(entry) = catalogue.tables.get_mut(&table.id()) {
+                entry.writer.freeze();
+            }
+            self.recount_frozen(&catalogue);
+        }
+        self.seal_frozen()
+    }
+
+    fn due_value_files(
+        &self,
+        tables: &[Arc<TableCore>],
+        oldest: u64,
+        thrift: Thrift,
+    ) -> Result<BTreeSet<u64>> {
+        let values = self.segment_files.values();
+        // Before the units are looked at: a value that comes now is in a file that has grown since.
+        let files: Vec<(u64, u64)> =
+            values.files().iter().map(|file| (file.id(), file.value_bytes())).collect();
+        let mut live = Bytes::new();
+        let mut counted = BTreeMap::new();
+        for table in tables {
+            let view = table.view();
+            let fields = view.fields_since(oldest);
+            for unit in view.units.iter().filter(|unit| unit.refers_to_files()) {
+                let count = self.count_long(unit, &fields, oldest)?;
+                count.bytes.iter().for_each(|(id, n)| *live.entry(*id).or_default() += n);
+                counted.insert(unit.id(), count);
+            }
+        }
+        self.maintenance_state().counted = counted;
+        let small_bytes = self.options.values.file_bytes_max / SMALL_SHARE;
+        let current = values.current();
+        let is_small = |(id, size): &&(u64, u64)| *size < small_bytes && Some(*id) != current;
+        let small = files.iter().filter(is_small).count();
+        let is_due = |file: &&(u64, u64)| {
+            let used = live.get(&file.0).copied().unwrap_or_default();
+            let garbage = file.1.saturating_sub(used);
+            match thrift {
+                Thrift::Compact { before } => file.0 < before && garbage.saturating_mul(8) > file.1,
+                Thrift::Usual => {
+                    let is_worth = garbage.saturating_mul(2) > file.1 && garbage >= small_bytes;
+                    is_worth || (small > SMALL_MAX && is_small(file))
+                }
+            }
+        };
+        Ok(files.iter().filter(is_due).map(|(id, _)| *id).collect())
+    }
+
+    /// What a unit refers to, but for rows that no snapshot sees.
+    fn count_long(&self, unit: &Unit, fields: &[Field], oldest: u64) -> Result<Counted> {
+        let dead = unit.dead_count();
+        let as_of = (unit.row_count(), dead, if dead == 0 { 0 } else { oldest });
+        if let Some(known) = self.maintenance_state().counted.remove(&unit.id())
+            && known.as_of == as_of
+        {
+            return Ok(known);
+        }
+        let bytes = match unit {
+            Unit::Segment(segment) if dead == 0 => {
+                let files = segment.value_files().iter();
+                files.map(|file| (file.id(), segment.bytes_in(file.id()))).collect()
+            }
+            _ => unit.long_bytes_since(fields, oldest)?,
+        };
+        Ok(Counted { as_of, bytes })
+    }
+}

@@ -1,0 +1,132 @@
+//! Copying one column of the rows that are kept; long values stay where they are.
+
+use esker_format::{Column, ColumnSlice, Data, Field, ValueRef};
+
+use super::{Kept, RELEASE_ROWS, RewritePlan, SegmentSink};
+use crate::Result;
+use crate::value_file::StoredValue;
+use crate::view::Unit;
+
+/// One column of an output on its way.
+pub(super) struct Gathering<'a> {
+    plan: &'a RewritePlan,
+    field: &'a Field,
+    sink: &'a mut dyn SegmentSink,
+    /// Longer values go to value files.
+    long_bytes: usize,
+    column: Column,
+    /// The long values, by row of the output.
+    long: Vec<(usize, StoredValue)>,
+    /// What rows without a value of their own have, when that is long.
+    constant: Option<StoredValue>,
+}
+
+impl<'a> Gathering<'a> {
+    pub fn new(plan: &'a RewritePlan, field: &'a Field, sink: &'a mut dyn SegmentSink) -> Self {
+        let column = Column::empty(field.data_type);
+        let schema = plan.table.schema();
+        let is_key = schema.key_fields().any(|key| key.id == field.id);
+        let may_be_long = field.data_type.may_be_long() && !is_key;
+        let long_bytes = if may_be_long { sink.long_bytes() } else { usize::MAX };
+        Self { plan, field, sink, long_bytes, column, long: Vec::new(), constant: None }
+    }
+
+    /// The column, which has an empty value in place of each long one.
+    pub fn finish(self) -> (Column, Vec<(usize, StoredValue)>) {
+        (self.column, self.long)
+    }
+
+    /// Copies rows, in runs of consecutive rows of one unit. What has been read of a unit leaves
+    /// the memory again, or all of the inputs would be there at the same time.
+    pub fn rows(&mut self, rows: &[Kept]) -> Result<()> {
+        let plan = self.plan;
+        let mut at = 0;
+        let mut read = vec![0; plan.inputs.len()];
+        while let Some(first) = rows.get(at) {
+            let Some(unit) = plan.unit(first) else { break };
+            let start = first.row as usize;
+            let limit = match unit {
+                Unit::Group(group) => group.chunk_end(start),
+                Unit::Segment(segment) => segment.zone_end(start),
+            };
+            let follows = |(i, kept): (usize, &Kept)| {
+                kept.unit == first.unit && kept.row as usize == start + i
+            };
+            let rest = rows.get(at..).unwrap_or_default();
+            let run = rest
+                .iter()
+                .take(limit - start)
+                .enumerate()
+                .take_while(|pair| follows(*pair))
+                .count()
+                .max(1);
+            if unit.has_long(self.field) {
+                (start..start + run).try_for_each(|row| self.row(unit, row))?;
+            } else {
+                self.near(&unit.column(self.field, start..start + run)?)?;
+            }
+            at += run;
+            let next = rows.get(at).map(|kept| kept.unit);
+            if let Some(read) = read.get_mut(first.unit as usize) {
+                *read += run;
+                if *read >= RELEASE_ROWS.min(unit.row_count()) && next != Some(first.unit) {
+                    unit.release();
+                    *read = 0;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// One row of a unit that has long values.
+    fn row(&mut self, unit: &Unit, row: usize) -> Result<()> {
+        let Some(stored) = unit.stored_value(self.field, row)? else {
+            return self.near(&unit.column(self.field, row..row + 1)?);
+        };
+        let stored = match self.plan.emptied.contains(&stored.reference.file) {
+            true => self.moved(&stored)?,
+            false => stored,
+        };
+        self.push_long(stored)
+    }
+
+    /// Copies a value into another file.
+    fn moved(&mut self, stored: &StoredValue) -> Result<StoredValue> {
+        stored.file.ensure(&stored.reference)?;
+        let copy = self.sink.store(stored.file.bytes(&stored.reference))?;
+        Ok(match esker_log::sabotage::planted("value_reference_not_repointed") {
+            true => StoredValue { reference: stored.reference, ..copy },
+            false => copy,
+        })
+    }
+
+    fn push_long(&mut self, stored: StoredValue) -> Result<()> {
+        self.long.push((self.column.len(), stored));
+        self.column.push(ValueRef::from_bytes(self.field.data_type, &[]))?;
+        Ok(())
+    }
+
+    /// Copies rows whose values lie in the unit; one that is too long for that goes to a value
+    /// file.
+    fn near(&mut self, slice: &ColumnSlice<'_>) -> Result<()> {
+        let is_long = |i| slice.bytes(i).len() > self.long_bytes;
+        if !(0..slice.len).any(is_long) {
+            return Ok(self.column.append(slice)?);
+        }
+        for i in 0..slice.len {
+            let bytes = slice.bytes(i);
+            if bytes.len() <= self.long_bytes || slice.is_null(i) {
+                self.column.push(slice.value(i))?;
+                continue;
+            }
+            let is_constant = matches!(slice.data, Data::Constant(_));
+            let stored = match self.constant.clone().filter(|_| is_constant) {
+                Some(stored) => stored,
+                None => self.sink.store(bytes)?,
+            };
+            self.constant = Some(stored.clone()).filter(|_| is_constant);
+            self.push_long(stored)?;
+        }
+        Ok(())
+    }
+}
