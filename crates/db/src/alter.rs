@@ -24,7 +24,7 @@ const ATTEMPTS_MAX: usize = 64;
 impl Database {
     /// Changes the fields of a table, in one commit: all the changes or none. Handles go on
     /// working, with the new fields; a [`Load`](crate::Load) or
-    /// [`Appender`](crate::Appender) that has begun before fails.
+    /// [`Appender`](crate::Appender) that has begun before fails, unless only indexes change.
     ///
     /// ```
     /// use esker::{Alteration, DataType, Field, FieldId, Options, Schema, Value};
@@ -51,11 +51,11 @@ impl Database {
                 true => Some(self.test_checks(name, alterations)?),
                 false => None,
             };
-            if let Some(ticket) = self.alter_unless_changed(name, alterations, tested.as_ref())? {
+            let altered = self.alter_unless_changed(name, alterations, tested.as_ref())?;
+            if let Some((ticket, core)) = altered {
                 engine.acknowledge(ticket)?;
-                let adds_index = |a: &Alteration| matches!(a, Alteration::AddIndex(_));
-                if alterations.iter().any(adds_index) {
-                    engine.build_runs(&self.table(name)?.current().core, &mut |_, _| ())?;
+                if alterations.iter().any(|a| matches!(a, Alteration::AddIndex(_))) {
+                    engine.build_runs(&core, &mut |_, _| ())?;
                 }
                 return Ok(());
             }
@@ -81,7 +81,7 @@ impl Database {
         name: &str,
         alterations: &[Alteration],
         tested: Option<&SnapshotTable>,
-    ) -> Result<Option<Ticket>> {
+    ) -> Result<Option<(Ticket, Arc<TableCore>)>> {
         let engine = self.engine();
         let (mut catalogue, core) = self.lock_table(name)?;
         let entry = entry(&mut catalogue, core.id())?;
@@ -96,7 +96,7 @@ impl Database {
         let edit = Edit::AlterTable { table, name, schema: (*schema).clone() };
         let ticket = engine.append_edit(&edit)?;
         entry.writer.alter(schema, ticket.commit());
-        Ok(Some(self.publish(&catalogue, ticket)))
+        Ok(Some((self.publish(&catalogue, ticket), core)))
     }
 
     /// Gives a table another name.

@@ -9,6 +9,7 @@ use esker_query::model::Expr;
 use esker_query::{Constraint, Query};
 
 use crate::engine::Engine;
+use crate::index;
 use crate::source::SnapshotSource;
 use crate::table::Current;
 use crate::{Error, Result, SnapshotTable};
@@ -86,6 +87,7 @@ pub(crate) fn alter(
 ) -> Result<Arc<Schema>> {
     let mut altered = schema.clone();
     for alteration in alterations {
+        index::refuse_names(&altered, alteration)?;
         let mut steps = vec![engine.with_values(&altered, alteration)?];
         for check in altered.checks() {
             let mut condition = Constraint::decode(&check.condition)?;

@@ -1,11 +1,26 @@
 //! Figures about a database.
 
 use esker_arena::Category;
+use esker_format::schema::Index;
+use esker_table::Table;
 use esker_vfs::OpenMode;
 
 use crate::Database;
 use crate::engine::Engine;
-use crate::maintenance::parse_number;
+use crate::maintenance::{RunCounts, count_runs, parse_number};
+
+/// An index, and how much of it is built. What is not built is scanned.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct IndexInfo {
+    /// Its name.
+    pub name: String,
+    /// Its fields, those with the greatest value first as `field desc`.
+    pub fields: Vec<String>,
+    /// The segments for which it is built.
+    pub built: usize,
+    /// The segments of the table.
+    pub of: usize,
+}
 
 /// Figures about one table.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -28,6 +43,8 @@ pub struct TableInfo {
     pub index_bytes: u64,
     /// Entries of the primary index.
     pub index_entries: u64,
+    /// The other indexes, in the order in which they were created.
+    pub indexes: Vec<IndexInfo>,
 }
 
 /// Bytes of memory, by what they are for.
@@ -68,6 +85,16 @@ pub struct Info {
     pub checkpoint_commit: u64,
     /// Why the last background job failed, if it did.
     pub last_error: Option<String>,
+}
+
+/// The indexes of a table.
+fn index_infos(table: &Table) -> Vec<IndexInfo> {
+    let schema = table.schema();
+    let info = |index: &Index| {
+        let RunCounts { built, of } = count_runs(table, index);
+        IndexInfo { name: index.name.clone(), fields: schema.index_fields(index), built, of }
+    };
+    schema.indexes().iter().map(info).collect()
 }
 
 impl Engine {
@@ -115,6 +142,7 @@ impl Database {
                 group_bytes: view.groups().map(|g| g.byte_count()).sum(),
                 index_bytes: table.index().memory_bytes(),
                 index_entries: table.index().len() as u64,
+                indexes: index_infos(table),
             })
         });
         let arena = &engine.arena;

@@ -26,6 +26,7 @@
 //! |---|---|
 //! | open or create a database | [`Database`], [`Options`], [`Durability`] |
 //! | define, read and change tables | [`Schema`], [`Alteration`], [`Table`], [`Row`] |
+//! | find rows by other fields than the key | [`Database::create_index`] |
 //! | read as of one commit | [`Snapshot`] |
 //! | have rows as structs | [`Record`], [`TypedTable`], [`Database::query_as`] |
 //! | have rows as JSON, or as what serde knows | [`Table::insert_object`], [`Row::to_object`] |
@@ -45,6 +46,7 @@ mod database;
 mod defaults;
 mod engine;
 mod error;
+mod index;
 mod info;
 mod load;
 mod maintenance;
@@ -68,12 +70,14 @@ pub use database::Database;
 pub use error::{Error, ErrorKind, Result};
 pub use esker_derive::{FieldType, Record};
 pub use esker_format::json;
-pub use esker_format::schema::{Alteration, Check, DefaultValue, NewIndex};
+pub use esker_format::schema::{
+    Alteration, Check, DefaultValue, INDEX_FIELDS_MAX, Index, IndexField, IndexId, NewIndex,
+};
 pub use esker_format::{
     Batch, Column, DataType, Decimal, Field, FieldId, Labels, PrimaryKey, Schema, Value, ValueRef,
 };
 pub use esker_query::{Explanation, Query, QueryResult};
-pub use info::{Info, MemoryInfo, TableInfo};
+pub use info::{IndexInfo, Info, MemoryInfo, TableInfo};
 pub use load::{Load, LoadReport};
 pub use maintenance::CompactReport;
 pub use options::{Durability, Options};

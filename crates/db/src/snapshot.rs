@@ -162,10 +162,10 @@ impl SnapshotTable {
         self.snapshot.commit()
     }
 
-    /// True when a table is the one here, with the schema that it has here.
+    /// True when a table is the one here, with rows as they are here.
     pub(crate) fn is_of(&self, core: &TableCore) -> bool {
         let seen = self.rows.table();
-        seen.id() == core.id() && self.rows.schema().version() == core.schema().version()
+        seen.id() == core.id() && self.rows.schema().has_same_rows_as(&core.schema())
     }
 
     pub(crate) fn rows_as_of(&self) -> &TableSnapshot {

@@ -32,7 +32,7 @@ pub(crate) struct Current {
 
 impl Current {
     fn is_outdated(&self) -> bool {
-        self.core.successor().is_some() || self.core.schema().version() != self.schema.version()
+        self.core.successor().is_some() || !self.core.schema().has_same_rows_as(&self.schema)
     }
 
     pub fn hash(&self, key: &[ValueRef<'_>]) -> u64 {
@@ -118,7 +118,7 @@ impl Table {
     #[doc(hidden)]
     pub fn put_for(&self, schema: &Arc<Schema>, row: &[Value], must_be_new: bool) -> Result<u64> {
         let current = self.current();
-        if !Arc::ptr_eq(&current.schema, schema) {
+        if !current.schema.has_same_rows_as(schema) {
             let message = "the schema has changed meanwhile";
             return Err(Error::new(ErrorKind::Conflict, message));
         }

@@ -24,7 +24,6 @@ struct Matched {
     /// Held until they are changed: else a seal would make a version that came meanwhile look as
     /// old as the one that was found.
     snapshot: SnapshotTable,
-    schema_version: u32,
     /// The row id, the key fields, then the values.
     rows: Vec<Vec<Value>>,
 }
@@ -86,7 +85,7 @@ impl Run<'_> {
         for _ in 0..ATTEMPTS_MAX {
             let matched = self.matched(&table, wanted)?;
             let current = table.current();
-            let found = if current.schema.version() == matched.schema_version {
+            let found = if current.schema.has_same_rows_as(matched.snapshot.schema()) {
                 self.change_found(&table, &current, &matched, wanted, make)
             } else {
                 Err(Error::new(ErrorKind::Conflict, "the schema has changed meanwhile"))
@@ -122,9 +121,8 @@ impl Run<'_> {
         query.order_by = wanted.order_by.to_vec();
         query.limit = wanted.limit;
         let rows = esker_query::execute(&query, &source, &self.options)?.to_rows();
-        let schema_version = schema.version();
         drop(source);
-        Ok(Matched { snapshot, schema_version, rows })
+        Ok(Matched { snapshot, rows })
     }
 
     /// Changes rows that a snapshot found, in one commit.

@@ -154,11 +154,11 @@ impl Engine {
         stage: impl FnOnce(&mut Catalogue, &mut Staged) -> Result<R>,
     ) -> Result<R> {
         self.wait_for_memory()?;
-        let (table, schema_version) = (current.core.id(), current.schema.version());
+        let table = current.core.id();
         let (result, ticket) = {
             let mut catalogue = self.lock_for_change()?;
             let mut staged = Staged::default();
-            let result = refuse_other_schema(&mut catalogue, table, schema_version)
+            let result = refuse_other_schema(&mut catalogue, table, &current.schema)
                 .and_then(|()| stage(&mut catalogue, &mut staged));
             if result.is_err() || staged.is_empty() {
                 drop(catalogue);
@@ -242,7 +242,7 @@ impl Engine {
         let long = self.store_long_columns(schema, batch)?;
         let ticket = {
             let mut catalogue = self.lock_for_change()?;
-            refuse_other_schema(&mut catalogue, id, schema.version())?;
+            refuse_other_schema(&mut catalogue, id, schema)?;
             let mut scratch = std::mem::take(&mut catalogue.scratch);
             let entry = entry(&mut catalogue, id)?;
             let first = entry.writer.reserve_row_ids(batch.len() as u64);
@@ -336,14 +336,15 @@ fn encode_batch(
     }
 }
 
-/// Refuses rows that were prepared for another version of a table's schema.
+/// Refuses rows that were prepared for another version of a table's schema, unless only indexes
+/// have changed since.
 pub(crate) fn refuse_other_schema(
     catalogue: &mut Catalogue,
     id: TableId,
-    version: u32,
+    schema: &Schema,
 ) -> Result<()> {
     let entry = entry(catalogue, id)?;
-    let is_newest = entry.writer.table().view().schema.version() == version;
+    let is_newest = entry.writer.table().view().schema.has_same_rows_as(schema);
     if is_newest || planted("old_schema_accepted") {
         return Ok(());
     }

@@ -57,7 +57,7 @@ impl Engine {
         let ticket = {
             let id = current.core.id();
             let mut catalogue = self.lock_for_change()?;
-            refuse_other_schema(&mut catalogue, id, current.schema.version())?;
+            refuse_other_schema(&mut catalogue, id, &current.schema)?;
             let writer = &entry(&mut catalogue, id)?.writer;
             spill::expect_unchanged(writer, current, &mut staged, staged_at.commit())?;
             self.apply(&mut catalogue, id, &staged)?

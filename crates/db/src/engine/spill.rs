@@ -155,7 +155,7 @@ impl Engine {
     ) -> Result<Ticket> {
         let table = current.core.id();
         let mut catalogue = self.lock_for_change()?;
-        refuse_other_schema(&mut catalogue, table, current.schema.version())?;
+        refuse_other_schema(&mut catalogue, table, &current.schema)?;
         let entry = entry(&mut catalogue, table)?;
         let mut replaced = Vec::new();
         for existing in deletes {

@@ -284,7 +284,7 @@ impl Load {
         let ticket = {
             let mut catalogue = engine.lock_for_change()?;
             let table = self.shared.core.id();
-            refuse_other_schema(&mut catalogue, table, self.schema().version())?;
+            refuse_other_schema(&mut catalogue, table, self.schema())?;
             let next_row_id = entry(&mut catalogue, table)?.writer.next_row_id();
             let entries = segments.iter().map(|s| s.entry()).collect();
             let edit = Edit::Load { table, segments: entries, next_row_id, replaced: Vec::new() };

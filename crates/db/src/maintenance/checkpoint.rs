@@ -206,6 +206,19 @@ fn pin(entry: &mut crate::engine::TableEntry) -> Pinned {
     }
 }
 
+/// The schema as it is, unless a bug is planted.
+fn stored(schema: &Schema) -> Result<Schema> {
+    if esker_log::sabotage::planted("defaults_lost_in_checkpoint") {
+        return without_defaults(schema);
+    }
+    if esker_log::sabotage::planted("indexes_lost_in_checkpoint") {
+        let names = schema.indexes().iter().map(|index| index.name.clone());
+        let drop: Vec<_> = names.map(Alteration::DropIndex).collect();
+        return Ok(schema.alter(&drop)?);
+    }
+    Ok(schema.clone())
+}
+
 /// A bug to plant.
 fn without_defaults(schema: &Schema) -> Result<Schema> {
     let forget =
@@ -235,10 +248,7 @@ impl Pinned {
         Ok(TableState {
             table: self.table.id(),
             name: self.name.clone(),
-            schema: match esker_log::sabotage::planted("defaults_lost_in_checkpoint") {
-                true => without_defaults(&self.schema)?,
-                false => (*self.schema).clone(),
-            },
+            schema: stored(&self.schema)?,
             next_row_id: match esker_log::sabotage::planted("row_ids_reused") {
                 true => 1,
                 false => self.next_row_id,

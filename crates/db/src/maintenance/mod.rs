@@ -38,7 +38,7 @@ use crate::{Error, Result};
 pub(crate) use checkpoint::{PinnedState, checkpoint_path, index_path, parse_number};
 pub use compact::CompactReport;
 pub(crate) use index_file::IndexFile;
-
+pub(crate) use runs::{RunCounts, count_runs};
 pub(crate) use seal::frozen_groups;
 pub(crate) use sink::FileSink;
 use value_files::Thrift;

@@ -57,6 +57,13 @@ pub enum Alteration {
     DropIndex(String),
 }
 
+impl Alteration {
+    /// True when rows stay what they are, and are checked and filled as before.
+    fn is_about_indexes(&self) -> bool {
+        matches!(self, Self::AddIndex(_) | Self::DropIndex(_))
+    }
+}
+
 impl Schema {
     /// The schema after some changes, in order; its version is one higher.
     ///
@@ -83,6 +90,9 @@ impl Schema {
             schema.apply(alteration)?;
         }
         schema.version = self.version.saturating_add(1);
+        if !alterations.iter().all(Alteration::is_about_indexes) {
+            schema.rows_since = schema.version;
+        }
         schema.validate()?;
         Ok(schema)
     }
@@ -91,6 +101,7 @@ impl Schema {
     #[must_use]
     pub fn with_version_after(mut self, other: &Self) -> Self {
         self.version = other.version.saturating_add(1);
+        self.rows_since = self.rows_since.min(self.version);
         self
     }
 
@@ -98,6 +109,7 @@ impl Schema {
     #[must_use]
     pub fn with_version(mut self, version: u32) -> Self {
         self.version = version;
+        self.rows_since = self.rows_since.min(version);
         self
     }
 

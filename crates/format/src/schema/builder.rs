@@ -1,6 +1,6 @@
 //! Building a schema.
 
-use super::{Check, DefaultValue, Field, FieldId, PrimaryKey, Schema};
+use super::{Check, DefaultValue, Field, FieldId, NewIndex, PrimaryKey, Schema};
 use crate::{DataType, Error, Labels, Result};
 
 /// Builds a [`Schema`].
@@ -9,6 +9,7 @@ pub struct SchemaBuilder {
     fields: Vec<Field>,
     key: Vec<String>,
     checks: Vec<Check>,
+    indexes: Vec<NewIndex>,
 }
 
 impl SchemaBuilder {
@@ -131,6 +132,31 @@ impl SchemaBuilder {
         self
     }
 
+    /// Adds an index on fields by their names, the least value first.
+    ///
+    /// ```
+    /// use esker_format::{DataType, Schema};
+    ///
+    /// let schema = Schema::builder().field("city", DataType::Text).index("by_city", ["city"]);
+    /// assert_eq!(schema.build()?.indexes()[0].name, "by_city");
+    /// # Ok::<(), esker_format::Error>(())
+    /// ```
+    #[must_use]
+    pub fn index<N: Into<String>>(
+        self,
+        name: impl Into<String>,
+        fields: impl IntoIterator<Item = N>,
+    ) -> Self {
+        self.add_index(NewIndex::new(name, fields))
+    }
+
+    /// Adds an index in any form.
+    #[must_use]
+    pub fn add_index(mut self, index: NewIndex) -> Self {
+        self.indexes.push(index);
+        self
+    }
+
     /// Declares the primary key: one or more fields, by name. Without this call, or with an
     /// empty list, the key is generated.
     #[must_use]
@@ -143,7 +169,7 @@ impl SchemaBuilder {
     ///
     /// # Errors
     /// `InvalidInput` for a bad or repeated name, no field, too many fields, a length of what has
-    /// none, or a key that names an unknown or nullable field.
+    /// none, a key that names an unknown or nullable field, or an index that cannot be.
     pub fn build(self) -> Result<Schema> {
         let mut positions = Vec::with_capacity(self.key.len());
         for name in &self.key {
@@ -158,7 +184,8 @@ impl SchemaBuilder {
         };
         let next_field = u16::try_from(self.fields.len() + 1).unwrap_or(u16::MAX);
         let (fields, checks) = (self.fields, self.checks);
-        let schema = Schema::new(fields, primary_key, checks, next_field);
+        let mut schema = Schema::new(fields, primary_key, checks, next_field);
+        self.indexes.iter().try_for_each(|index| schema.add_index(index))?;
         schema.validate()?;
         Ok(schema)
     }

@@ -69,6 +69,22 @@ impl NewIndex {
     }
 }
 
+impl NewIndex {
+    /// An index on some fields, named after them: `by_city_name`.
+    ///
+    /// ```
+    /// use esker_format::schema::NewIndex;
+    ///
+    /// let fields = vec![("city".to_owned(), false), ("age".to_owned(), true)];
+    /// assert_eq!(NewIndex::on(fields).name, "by_city_age");
+    /// ```
+    #[must_use]
+    pub fn on(fields: Vec<(String, bool)>) -> Self {
+        let names: Vec<&str> = fields.iter().map(|(name, _)| name.as_str()).collect();
+        Self { name: format!("by_{}", names.join("_")), fields }
+    }
+}
+
 impl Index {
     pub(super) fn encode(&self, out: &mut Writer) {
         out.u32(self.id.0);
@@ -108,6 +124,33 @@ impl Schema {
             let near = near_or_all(name, "indexes", names);
             Error::invalid(format!("unknown index {name:?}{near}"))
         })
+    }
+
+    /// The fields of an index as texts: `name`, or `name desc`.
+    #[must_use]
+    pub fn index_fields(&self, index: &Index) -> Vec<String> {
+        let text = |field: &IndexField| {
+            let name = self.field_of(field.field).map_or("?", |field| field.name.as_str());
+            format!("{name}{}", if field.descending { " desc" } else { "" })
+        };
+        index.fields.iter().map(text).collect()
+    }
+
+    /// True when only indexes were changed between two versions of a table's schema: a row of the
+    /// one is a row of the other.
+    ///
+    /// ```
+    /// use esker_format::schema::{Alteration, NewIndex};
+    /// use esker_format::{DataType, Schema};
+    ///
+    /// let schema = Schema::builder().field("n", DataType::I32).build()?;
+    /// let indexed = schema.alter(&[Alteration::AddIndex(NewIndex::new("by_n", ["n"]))])?;
+    /// assert!(indexed.has_same_rows_as(&schema));
+    /// # Ok::<(), esker_format::Error>(())
+    /// ```
+    #[must_use]
+    pub fn has_same_rows_as(&self, other: &Self) -> bool {
+        self.rows_since == other.rows_since
     }
 
     pub(super) fn add_index(&mut self, new: &NewIndex) -> Result<()> {
@@ -165,7 +208,7 @@ impl Schema {
                 };
                 if !used.insert(field.field) {
                     let field = &found.name;
-                    let message = format!("index {name:?}: field {field:?} is named twice");
+                    let message = format!("field {field:?} is named twice in index {name:?}");
                     return Err(Error::invalid(message));
                 }
                 refuse_unordered(name, found)?;
@@ -183,7 +226,7 @@ impl Schema {
 fn refuse_unordered(index: &str, field: &Field) -> Result<()> {
     if field.data_type == DataType::Json {
         let name = &field.name;
-        let message = format!("index {index:?}: field {name:?} is json, which has no order");
+        let message = format!("field {name:?} of index {index:?} is json, which has no order");
         return Err(Error::invalid(message));
     }
     Ok(())

@@ -68,6 +68,8 @@ pub struct Schema {
     pub(crate) indexes: Vec<Index>,
     /// The number of the next index.
     pub(crate) next_index: u32,
+    /// The version that last changed what a row is: not only indexes.
+    pub(crate) rows_since: u32,
 }
 
 impl Schema {
@@ -95,8 +97,8 @@ impl Schema {
         checks: Vec<Check>,
         next_field: u16,
     ) -> Self {
-        let (version, indexes, next_index) = (1, Vec::new(), 1);
-        Self { version, fields, primary_key, checks, next_field, indexes, next_index }
+        let (version, indexes, next_index, rows_since) = (1, Vec::new(), 1, 1);
+        Self { version, fields, primary_key, checks, next_field, indexes, next_index, rows_since }
     }
 
     /// Counts changes; 1 for a new table.
@@ -231,6 +233,7 @@ impl Schema {
         out.count(self.indexes.len());
         self.indexes.iter().for_each(|index| index.encode(out));
         out.u32(self.next_index);
+        out.u32(self.rows_since);
     }
 
     /// Reads the stored form.
@@ -265,6 +268,12 @@ impl Schema {
             schema.indexes.push(Index::decode(input)?);
         }
         schema.next_index = input.u32()?;
+        schema.rows_since = input.u32()?;
+        if schema.rows_since > version {
+            let since = schema.rows_since;
+            let message = format!("rows since version {since} of a schema of version {version}");
+            return Err(Error::corrupt(message));
+        }
         schema.validate().map_err(|e| Error::corrupt(e.to_string()))?;
         Ok(schema)
     }
@@ -323,8 +332,9 @@ impl Schema {
 pub fn validate_name(what: &str, name: &str) -> Result<()> {
     if name.is_empty() || name.len() > NAME_BYTES_MAX {
         let len = name.len();
+        let article = if what.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
         return Err(Error::invalid(format!(
-            "a {what} name has 1 to {NAME_BYTES_MAX} bytes, found {len}: {name:?}"
+            "{article} {what} name has 1 to {NAME_BYTES_MAX} bytes, found {len}: {name:?}"
         )));
     }
     if name.chars().any(char::is_control) {

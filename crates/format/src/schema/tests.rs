@@ -122,8 +122,8 @@ fn indexes_are_named_numbered_and_go_with_their_fields() {
     for (alteration, expected) in [
         (add("by_city", &["id"]), "index \"by_city\" exists already"),
         (add("x", &[]), "index \"x\": 1 to 16 fields, found 0"),
-        (add("x", &["id", "Id"]), "index \"x\": field \"id\" is named twice"),
-        (add("x", &["doc"]), "index \"x\": field \"doc\" is json, which has no order"),
+        (add("x", &["id", "Id"]), "field \"id\" is named twice in index \"x\""),
+        (add("x", &["doc"]), "field \"doc\" of index \"x\" is json, which has no order"),
         (
             Alteration::DropIndex("by_cty".into()),
             "unknown index \"by_cty\"; did you mean \"by_city\"?",
