@@ -5,7 +5,7 @@ use sqlparser::ast;
 
 use crate::change::{plain_name, refuse_lost};
 use crate::statement::{Statement, unsupported};
-use crate::{Error, Result, column, type_name};
+use crate::{Error, Result, column, index, type_name};
 
 pub(crate) fn convert(alter: &ast::AlterTable) -> Result<Statement> {
     let name = plain_name(&alter.name)?;
@@ -61,6 +61,10 @@ fn convert_operation(
             };
             out.push(Alteration::AddCheck(column::check(name.value.clone(), check)?));
         }
+        O::AddConstraint { constraint: ast::TableConstraint::Index(new), not_valid: false } => {
+            out.push(Alteration::AddIndex(index::declared(new)?));
+        }
+        O::DropIndex { name } => out.push(Alteration::DropIndex(name.value.clone())),
         O::DropConstraint { if_exists: false, name, drop_behavior: None } => {
             out.push(Alteration::DropCheck(name.value.clone()));
         }

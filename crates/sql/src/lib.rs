@@ -21,6 +21,7 @@ mod call;
 mod change;
 mod column;
 mod expression;
+mod index;
 mod interval;
 mod literal;
 mod parameter;

@@ -34,6 +34,16 @@ struct Plan {
     step: Step,
 }
 
+impl Plan {
+    /// The table's schema may have other indexes, and the table may be another one of this name.
+    fn fits(&self, schema: &Arc<Schema>) -> bool {
+        Arc::ptr_eq(schema, &self.schema)
+            || (schema.has_same_rows_as(&self.schema)
+                && schema.fields() == self.schema.fields()
+                && schema.primary_key() == self.schema.primary_key())
+    }
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     /// A row: where the value of each field comes from.
@@ -201,7 +211,7 @@ impl Prepared {
         let Some(plan) = &self.plan else { return Ok(None) };
         let Some(table) = self.table_name() else { return Ok(None) };
         let table = self.database.table(table)?;
-        if Arc::ptr_eq(&table.schema(), &plan.schema) {
+        if plan.fits(&table.schema()) {
             return Ok(Some((table, Cow::Borrowed(plan))));
         }
         Ok(self.plan_for(&table).map(|plan| (table, Cow::Owned(plan))))

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use esker::{ChangeOptions, Changed, Database, ErrorKind, QueryResult, Result, Value};
 use esker_query::model::Change;
 
+use crate::index;
 use crate::prepared::Prepared;
 use crate::statement::{Statement, parse_statement};
 
@@ -134,6 +135,12 @@ pub fn run(db: &Database, statement: &Statement, options: &ChangeOptions) -> Res
         }
         Statement::DropTable { name, if_exists } => {
             about_table(db, name, *if_exists, dry_run, ("drop", "dropped"), Database::drop_table)
+        }
+        Statement::CreateIndex { table, index, if_not_exists } => {
+            index::run_create(db, table, index, *if_not_exists, dry_run)
+        }
+        Statement::DropIndex { table, name, if_exists } => {
+            index::run_drop(db, table.as_deref(), name, *if_exists, dry_run)
         }
         Statement::Truncate { name, if_exists } => {
             let words = ("truncate", "truncated");

@@ -1,7 +1,7 @@
 //! Statements: one of them, and short enough to be safe.
 
 use esker_format::Schema;
-use esker_format::schema::Alteration;
+use esker_format::schema::{Alteration, NewIndex};
 use esker_query::model::{Change, Query};
 use sqlparser::ast;
 use sqlparser::dialect::GenericDialect;
@@ -9,7 +9,7 @@ use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
 use crate::expression::Parameters;
-use crate::{Error, Result, alter, change, parameter, select, table};
+use crate::{Error, Result, alter, change, index, parameter, select, table};
 
 /// The longest text, in bytes.
 const TEXT_BYTES_MAX: usize = 1 << 20;
@@ -63,6 +63,24 @@ pub enum Statement {
         /// Whether it is good that there is none.
         if_exists: bool,
     },
+    /// Create an index.
+    CreateIndex {
+        /// The table.
+        table: String,
+        /// The index.
+        index: NewIndex,
+        /// Whether an index of this name is good as it is.
+        if_not_exists: bool,
+    },
+    /// Remove an index.
+    DropIndex {
+        /// The table; the only one with such an index where none is named.
+        table: Option<String>,
+        /// The index.
+        name: String,
+        /// Whether it is good that there is none.
+        if_exists: bool,
+    },
     /// Remove all rows of a table.
     Truncate {
         /// Its name.
@@ -87,7 +105,7 @@ pub fn parse(text: &str) -> Result<Query> {
 }
 
 /// Reads one `SELECT`, `EXPLAIN SELECT`, `INSERT`, `UPDATE`, `DELETE`, `CREATE TABLE`,
-/// `ALTER TABLE`, `DROP TABLE` or `TRUNCATE TABLE`.
+/// `ALTER TABLE`, `DROP TABLE`, `TRUNCATE TABLE`, `CREATE INDEX` or `DROP INDEX`.
 ///
 /// # Errors
 /// As [`parse`].
@@ -139,6 +157,10 @@ fn convert(statement: ast::Statement, parameters: &Parameters) -> Result<Stateme
         ast::Statement::Delete(delete) => change::delete(delete, parameters).map(Statement::Change),
         ast::Statement::CreateTable(create) => table::create(create),
         ast::Statement::AlterTable(alter) => alter::convert(&alter),
+        ast::Statement::CreateIndex(create) => index::create(&create),
+        drop @ ast::Statement::Drop { object_type: ast::ObjectType::Index, .. } => {
+            index::drop(&drop)
+        }
         drop @ ast::Statement::Drop { .. } => table::drop(drop),
         ast::Statement::Truncate(truncate) => table::truncate(truncate),
         other => Err(not_a_query(&other)),

@@ -1,13 +1,13 @@
 //! `CREATE TABLE`, `DROP TABLE` and `TRUNCATE TABLE`.
 
 use esker_format::Schema;
-use esker_format::schema::Check;
+use esker_format::schema::{Check, NewIndex};
 use sqlparser::ast;
 
 use crate::change::{plain_name, refuse_lost};
 use crate::column::{self, Column};
 use crate::statement::{Statement, unsupported};
-use crate::{Error, Result};
+use crate::{Error, Result, index};
 
 pub(crate) fn create(create: ast::CreateTable) -> Result<Statement> {
     let text = create.to_string();
@@ -30,7 +30,7 @@ pub(crate) fn create(create: ast::CreateTable) -> Result<Statement> {
     if key.len() > 1 {
         return Err(Error::invalid("two fields say PRIMARY KEY: write `PRIMARY KEY (a, b)` once"));
     }
-    let mut checks = Vec::new();
+    let (mut checks, mut indexes) = (Vec::new(), Vec::new());
     for constraint in &create.constraints {
         let primary = match constraint {
             ast::TableConstraint::PrimaryKey(primary) => primary,
@@ -39,6 +39,10 @@ pub(crate) fn create(create: ast::CreateTable) -> Result<Statement> {
                 let name = constraint.name.as_ref();
                 let name = name.map_or_else(|| format!("check_{number}"), |n| n.value.clone());
                 checks.push(column::check(name, constraint)?);
+                continue;
+            }
+            ast::TableConstraint::Index(new) => {
+                indexes.push(index::declared(new)?);
                 continue;
             }
             _ => return Err(unsupported("this constraint", constraint)),
@@ -56,11 +60,16 @@ pub(crate) fn create(create: ast::CreateTable) -> Result<Statement> {
             key.push(name.value.clone());
         }
     }
-    let schema = schema(columns, key, checks)?;
+    let schema = schema(columns, key, checks, indexes)?;
     Ok(Statement::CreateTable { name, schema, if_not_exists: create.if_not_exists })
 }
 
-fn schema(columns: Vec<Column>, key: Vec<String>, checks: Vec<Check>) -> Result<Schema> {
+fn schema(
+    columns: Vec<Column>,
+    key: Vec<String>,
+    checks: Vec<Check>,
+    indexes: Vec<NewIndex>,
+) -> Result<Schema> {
     let mut builder = Schema::builder();
     for Column { mut field, checks, .. } in columns {
         field.nullable &= !key.contains(&field.name);
@@ -71,6 +80,9 @@ fn schema(columns: Vec<Column>, key: Vec<String>, checks: Vec<Check>) -> Result<
     }
     for check in checks {
         builder = builder.check(check.name, check.condition);
+    }
+    for index in indexes {
+        builder = builder.add_index(index);
     }
     Ok(builder.primary_key(key).build()?)
 }

@@ -1,0 +1,159 @@
+//! `CREATE INDEX` and `DROP INDEX`, and the indexes within `CREATE TABLE` and `ALTER TABLE`.
+
+use esker::{Database, ErrorKind};
+use esker_format::schema::NewIndex;
+use esker_format::suggest::near_or_all;
+use sqlparser::ast;
+
+use crate::change::{plain_name, refuse_lost};
+use crate::run::Outcome;
+use crate::statement::{Statement, unsupported};
+use crate::{Error, Result};
+
+pub(crate) fn create(create: &ast::CreateIndex) -> Result<Statement> {
+    if create.unique {
+        let message = "\"UNIQUE\" indexes are not built yet; the primary key is unique";
+        return Err(Error::invalid(message));
+    }
+    let name = create.name.as_ref().map(plain_name).transpose()?;
+    let table = plain_name(&create.table_name)?;
+    let fields = fields(&create.columns)?;
+    let if_not_exists = if create.if_not_exists { "IF NOT EXISTS " } else { "" };
+    let shown = create.name.as_ref().map_or(String::new(), |name| format!("{name} "));
+    let on = &create.table_name;
+    let columns = joined(&create.columns);
+    refuse_lost(
+        &create.to_string(),
+        &format!("CREATE INDEX {if_not_exists}{shown}ON {on}({columns})"),
+    )?;
+    let index = named(name, fields);
+    Ok(Statement::CreateIndex { table, index, if_not_exists: create.if_not_exists })
+}
+
+/// `INDEX name (field, …)` within another statement.
+pub(crate) fn declared(declared: &ast::IndexConstraint) -> Result<NewIndex> {
+    let fields = fields(&declared.columns)?;
+    let word = if declared.display_as_key { "KEY" } else { "INDEX" };
+    let shown = declared.name.as_ref().map_or(String::new(), |name| format!("{name} "));
+    let columns = joined(&declared.columns);
+    refuse_lost(&declared.to_string(), &format!("{word} {shown}({columns})"))?;
+    Ok(named(declared.name.as_ref().map(|name| name.value.clone()), fields))
+}
+
+fn named(name: Option<String>, fields: Vec<(String, bool)>) -> NewIndex {
+    match name {
+        Some(name) => NewIndex { name, fields },
+        None => NewIndex::on(fields),
+    }
+}
+
+fn joined(columns: &[ast::IndexColumn]) -> String {
+    columns.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn fields(columns: &[ast::IndexColumn]) -> Result<Vec<(String, bool)>> {
+    columns.iter().map(field).collect()
+}
+
+fn field(column: &ast::IndexColumn) -> Result<(String, bool)> {
+    let ast::Expr::Identifier(name) = &column.column.expr else {
+        return Err(unsupported("an index on what is not a field", column));
+    };
+    let (order, descending) = match column.column.options.sort {
+        Some(ast::OrderBySort::Asc) => (" ASC", false),
+        Some(ast::OrderBySort::Desc) => (" DESC", true),
+        _ => ("", false),
+    };
+    refuse_lost(&column.to_string(), &format!("{name}{order}"))?;
+    Ok((name.value.clone(), descending))
+}
+
+pub(crate) fn drop(drop: &ast::Statement) -> Result<Statement> {
+    let ast::Statement::Drop { if_exists, names, table, .. } = drop else {
+        return Err(unsupported("this DROP", drop));
+    };
+    let [name] = names.as_slice() else {
+        return Err(unsupported("dropping several indexes in one statement", drop));
+    };
+    let if_exists_text = if *if_exists { "IF EXISTS " } else { "" };
+    let on = table.as_ref().map_or(String::new(), |table| format!(" ON {table}"));
+    refuse_lost(&drop.to_string(), &format!("DROP INDEX {if_exists_text}{name}{on}"))?;
+    let table = table.as_ref().map(plain_name).transpose()?;
+    Ok(Statement::DropIndex { table, name: plain_name(name)?, if_exists: *if_exists })
+}
+
+pub(crate) fn run_create(
+    db: &Database,
+    table: &str,
+    index: &NewIndex,
+    if_not_exists: bool,
+    dry_run: bool,
+) -> esker::Result<Outcome> {
+    let name = &index.name;
+    let exists = db.table(table)?.schema().index(name).is_ok();
+    if exists && if_not_exists {
+        return Ok(Outcome::Done(format!("index {name} on {table} exists already")));
+    }
+    if dry_run && !exists {
+        return Ok(Outcome::Done(format!("would create index {name} on {table}")));
+    }
+    match db.create_index(table, index.clone()) {
+        // Somebody was quicker.
+        Err(e) if if_not_exists && e.kind() == ErrorKind::AlreadyExists => {
+            Ok(Outcome::Done(format!("index {name} on {table} exists already")))
+        }
+        done => done.map(|()| Outcome::Done(format!("created index {name} on {table}"))),
+    }
+}
+
+pub(crate) fn run_drop(
+    db: &Database,
+    table: Option<&str>,
+    name: &str,
+    if_exists: bool,
+    dry_run: bool,
+) -> esker::Result<Outcome> {
+    let dropped = find(db, table, name).and_then(|table| {
+        if dry_run {
+            return Ok(format!("would drop index {name} on {table}"));
+        }
+        db.drop_index(&table, name)?;
+        Ok(format!("dropped index {name} on {table}"))
+    });
+    match dropped {
+        Err(e) if if_exists && e.kind() == ErrorKind::NotFound => {
+            Ok(Outcome::Done(format!("no index {name}")))
+        }
+        done => done.map(Outcome::Done),
+    }
+}
+
+/// The table of an index.
+fn find(db: &Database, table: Option<&str>, name: &str) -> esker::Result<String> {
+    let not_found = |message: String| esker::Error::new(ErrorKind::NotFound, message);
+    if let Some(table) = table {
+        let schema = db.table(table)?.schema();
+        schema.index(name).map_err(|e| not_found(e.to_string()))?;
+        return Ok(table.to_owned());
+    }
+    let (mut tables, mut names) = (Vec::new(), Vec::new());
+    for table in db.tables() {
+        let indexes = db.table(&table).map(|t| t.schema().indexes().to_vec()).unwrap_or_default();
+        if indexes.iter().any(|index| index.name == name) {
+            tables.push(table);
+        }
+        names.extend(indexes.into_iter().map(|index| index.name));
+    }
+    match tables.as_slice() {
+        [only] => Ok(only.clone()),
+        [] => {
+            let near = near_or_all(name, "indexes", names.iter().map(String::as_str));
+            Err(not_found(format!("unknown index {name:?}{near}")))
+        }
+        _ => {
+            let on = tables.join(", ");
+            let message = format!("index {name:?} is on several tables, {on}; add ON and the one");
+            Err(esker::Error::new(ErrorKind::InvalidInput, message))
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! `CREATE INDEX` and `DROP INDEX`, and the places of what is wrong with them.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a test stops where it fails"
+)]
+
+use esker::{ChangeOptions, Database, ErrorKind, Options};
+use esker_sql::{Outcome, Sql, parse_statement, run};
+
+fn memory(statements: &[&str]) -> Database {
+    let db = Options::new().memory().unwrap();
+    for statement in statements {
+        db.sql(statement).unwrap_or_else(|e| panic!("{statement}: {e}"));
+    }
+    db
+}
+
+fn done(db: &Database, statement: &str) -> String {
+    match db.sql(statement) {
+        Ok(Outcome::Done(text)) => text,
+        other => panic!("{statement}: {other:?}"),
+    }
+}
+
+fn indexes(db: &Database, table: &str) -> Vec<String> {
+    let schema = db.table(table).unwrap().schema();
+    let text = |index| format!("{}: {}", index_name(index), schema.index_fields(index).join(", "));
+    schema.indexes().iter().map(text).collect()
+}
+
+fn index_name(index: &esker::Index) -> &str {
+    &index.name
+}
+
+#[test]
+fn indexes_are_created_and_dropped() {
+    let db = memory(&[
+        "CREATE TABLE t (a i64, b text, \"C d\" f64, INDEX first (b, a DESC), KEY (a))",
+        "CREATE TABLE u (a i64)",
+    ]);
+    assert_eq!(indexes(&db, "t"), ["first: b, a desc", "by_a: a"]);
+    let create = "CREATE INDEX IF NOT EXISTS second ON t (\"C d\" DESC, A ASC)";
+    assert_eq!(done(&db, create), "created index second on t");
+    assert_eq!(done(&db, create), "index second on t exists already");
+    assert_eq!(done(&db, "CREATE INDEX ON u (a)"), "created index by_a on u");
+    assert_eq!(indexes(&db, "t")[2], "second: C d desc, a");
+    assert_eq!(done(&db, "DROP INDEX second"), "dropped index second on t");
+    assert_eq!(done(&db, "DROP INDEX IF EXISTS second"), "no index second");
+    assert_eq!(done(&db, "DROP INDEX by_a ON u"), "dropped index by_a on u");
+    assert_eq!(done(&db, "DROP INDEX by_a"), "dropped index by_a on t");
+    db.sql("ALTER TABLE t ADD INDEX third (b), DROP INDEX first").unwrap();
+    assert_eq!(indexes(&db, "t"), ["third: b"]);
+    let options = ChangeOptions { dry_run: true, ..ChangeOptions::default() };
+    for (statement, would) in [
+        ("CREATE INDEX x ON t (a)", "would create index x on t"),
+        ("DROP INDEX third", "would drop index third on t"),
+    ] {
+        let outcome = run(&db, &parse_statement(statement).unwrap(), &options).unwrap();
+        assert_eq!(outcome, Outcome::Done(would.to_owned()));
+    }
+    assert_eq!(indexes(&db, "t"), ["third: b"]);
+}
+
+#[test]
+fn what_is_wrong_is_underlined() {
+    let db = memory(&[
+        "CREATE TABLE t (a i64, b text, doc json, INDEX both (a), INDEX one (b))",
+        "CREATE TABLE u (a i64, INDEX both (a))",
+    ]);
+    use ErrorKind as K;
+    for (statement, kind, message, underlined) in [
+        ("CREATE INDEX i ON no (a)", K::NotFound, "no table \"no\"", "no"),
+        ("CREATE INDEX i ON t (bb)", K::InvalidInput, "unknown field \"bb\"; did you mean", "bb"),
+        ("CREATE INDEX one ON t (a)", K::AlreadyExists, "index \"one\" exists already", "one"),
+        ("CREATE INDEX i ON t (a, doc)", K::InvalidInput, "field \"doc\" of index \"i\" is", "doc"),
+        ("CREATE INDEX i ON t (a, a)", K::InvalidInput, "field \"a\" is named twice", "a"),
+        ("CREATE UNIQUE INDEX i ON t (a)", K::InvalidInput, "\"UNIQUE\" indexes are", "UNIQUE"),
+        ("CREATE TABLE v (a i64, INDEX i (b))", K::InvalidInput, "unknown field \"b\"", "b"),
+        ("DROP INDEX ones", K::NotFound, "unknown index \"ones\"; did you mean \"one\"", "ones"),
+        ("DROP INDEX one ON u", K::NotFound, "unknown index \"one\"; indexes: both", "one"),
+        ("DROP INDEX both", K::InvalidInput, "index \"both\" is on several tables, t, u", "both"),
+    ] {
+        let e = db.sql(statement).unwrap_err();
+        assert_eq!(e.kind(), kind, "{e}");
+        assert!(e.to_string().starts_with(message), "{statement}: {e}");
+        let place = esker_sql::place(statement, &e.to_string()).unwrap().to_string();
+        assert_eq!(place.matches('^').count(), underlined.len(), "{place}");
+    }
+    for (statement, message) in [
+        ("CREATE INDEX i ON t (a + 1)", "an index on what is not a field is not supported yet"),
+        ("CREATE INDEX i ON t USING btree (a)", "not all of"),
+        ("CREATE INDEX i ON t (a) WHERE b = 'x'", "not all of"),
+        ("CREATE INDEX i ON t (a NULLS FIRST)", "not all of"),
+        ("CREATE INDEX CONCURRENTLY i ON t (a)", "not all of"),
+        ("DROP INDEX one CASCADE", "not all of"),
+        ("DROP INDEX one, both", "dropping several indexes in one statement"),
+        ("CREATE INDEX i ON t ()", "Expected"),
+    ] {
+        let e = db.sql(statement).unwrap_err();
+        assert_eq!(e.kind(), K::InvalidInput);
+        assert!(e.to_string().contains(message), "{statement}: {e}");
+    }
+    assert_eq!(indexes(&db, "t"), ["both: a", "one: b"]);
+}
+
+/// A prepared statement is as fast, and right, after an index was created.
+#[test]
+fn prepared_statements_go_on() {
+    let db = memory(&["CREATE TABLE t (a i64 PRIMARY KEY, b text)"]);
+    let insert = db.prepare("INSERT INTO t VALUES (?, ?)").unwrap();
+    let get = db.prepare("SELECT b FROM t WHERE a = ?").unwrap();
+    let update = db.prepare("UPDATE t SET b = ? WHERE b = ?").unwrap();
+    for i in 0..6i64 {
+        db.sql(&format!("CREATE INDEX i{i} ON t (b, a)")).unwrap();
+        assert_eq!(insert.execute(&[i.into(), "x".into()]).unwrap(), 1);
+        assert_eq!(update.execute(&[format!("v{i}").into(), "x".into()]).unwrap(), 1);
+        assert_eq!(get.first(&[i.into()]).unwrap().unwrap(), [format!("v{i}").into()]);
+        db.sql(&format!("DROP INDEX i{i}")).unwrap();
+    }
+    assert_eq!(db.table("t").unwrap().count().unwrap(), 6);
+}
