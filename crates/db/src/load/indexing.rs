@@ -49,7 +49,7 @@ pub(super) fn index_segment(shared: &Shared, batch: &Batch, id: u64, first_row: 
     let shift = if is_young { u64::BITS } else { batch_shift(entries.len()) };
     let batch_of = |entry: &(u64, u64)| entry.0.checked_shr(shift).unwrap_or(0);
     for chunk in entries.chunk_by(|a, b| batch_of(a) == batch_of(b)) {
-        {
+        let own = {
             let mut catalogue = engine.lock_for_change()?;
             entry(&mut catalogue, core.id())?;
             let view = core.view();
@@ -62,7 +62,11 @@ pub(super) fn index_segment(shared: &Shared, batch: &Batch, id: u64, first_row: 
                 }
             }
             core.index().insert_many(chunk)?;
-        }
+            own
+        };
+        // Keys that were compared lie all over what has been loaded: together with the pages around
+        // them, they would be all of it in the end.
+        own.iter().for_each(|segment| segment.release());
         engine.environment.tasks.pause();
     }
     Ok(())
@@ -248,5 +252,6 @@ pub(super) fn unindex_segment(
             table.index().remove(hash, word);
         }
     }
+    segment.release();
     Ok(())
 }

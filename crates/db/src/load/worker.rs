@@ -186,11 +186,7 @@ impl Shared {
         if self.schema.key_positions().is_empty() {
             return Ok(());
         }
-        let indexed = indexing::index_segment(self, batch, id, first_row);
-        // Keys that were compared lie all over what has been loaded: together with the pages around
-        // them, they would be all of it in the end.
-        self.segments().iter().for_each(|segment| segment.release());
-        indexed
+        indexing::index_segment(self, batch, id, first_row)
     }
 
     fn encode(&self, batch: &Batch, id: u64, first_row_id: u64) -> Result<Segment> {
