@@ -176,3 +176,34 @@ fn a_key_that_comes_again_is_named_by_its_line() {
     let error = load("c.csv");
     assert!(error.starts_with("error: c.csv:70002: key id = 69000 comes twice"), "{error}");
 }
+
+/// A field that a row or a file does not have gets its default, as in INSERT; an explicit NULL
+/// stays one, or is refused.
+#[test]
+fn fields_that_are_missing_get_their_defaults() {
+    let sandbox = Sandbox::new("defaults");
+    let create = "CREATE SEQUENCE ids START 10; CREATE TABLE t (id i64 PRIMARY KEY \
+                  DEFAULT nextval('ids'), name text DEFAULT 'nobody', n u8 NOT NULL DEFAULT 3, \
+                  note text)";
+    sandbox.ok(&["sql", "db", create]);
+    sandbox.write("a.ndjson", "{\"name\":\"Ada\"}\n{\"name\":null,\"n\":4}\n{\"id\":1}\n{}\n");
+    sandbox.write("b.csv", "name,note\nBo,\n,x\n");
+    sandbox.ok(&["load", "db", "t", "--append", "a.ndjson"]);
+    sandbox.ok(&["load", "db", "t", "--append", "b.csv"]);
+    let wanted =
+        "id,name,n,note\n1,nobody,3,\n10,Ada,3,\n11,,4,\n12,nobody,3,\n13,Bo,3,\n14,,3,x\n";
+    assert_eq!(sandbox.ok(&["sql", "db", SELECT]), wanted);
+    sandbox.write("c.ndjson", "{\"id\":1,\"note\":\"y\"}\n");
+    sandbox.ok(&["load", "db", "t", "--append", "--on-duplicate", "replace", "c.ndjson"]);
+    let one = "SELECT * FROM t WHERE id = 1";
+    assert_eq!(sandbox.ok(&["sql", "db", one]), "id,name,n,note\n1,nobody,3,y\n");
+    sandbox.write("d.ndjson", "{\"n\":null}\n");
+    let (code, error) = sandbox.fails(&["load", "db", "t", "--append", "d.ndjson"]);
+    assert_eq!(code, 2);
+    assert!(error.contains("field \"n\": the field is declared not null, found null"), "{error}");
+    sandbox.write("e.csv", "name\nCy\n");
+    sandbox.ok(&["sql", "db", "CREATE TABLE u (id i64 PRIMARY KEY, name text)"]);
+    let (code, error) = sandbox.fails(&["load", "db", "u", "--append", "e.csv"]);
+    assert_eq!(code, 2);
+    assert!(error.contains("no column for field \"id\", which must have a value"), "{error}");
+}

@@ -4,9 +4,9 @@ use std::sync::atomic::Ordering;
 
 use esker_format::calendar::DAY_US;
 use esker_format::schema::{Alteration, DefaultValue};
-use esker_format::{DataType, Field, Schema, Value};
+use esker_format::{Batch, Column, DataType, Field, Schema, Value};
 
-use crate::engine::Engine;
+use crate::engine::{Engine, fit_value};
 use crate::{Error, Result, Table};
 
 /// Bits of the counter below the milliseconds of a UUID.
@@ -82,6 +82,33 @@ impl Engine {
         })
     }
 
+    /// Gives rows of a batch that are marked so the defaults of their fields.
+    pub fn fill_batch(&self, schema: &Schema, batch: &mut Batch) -> Result<()> {
+        for (field, column) in schema.fields().iter().zip(&mut batch.columns) {
+            let marked = |marks: &Vec<u8>| marks.contains(&Column::DEFAULT_MARK);
+            // What is wrong with a batch is found by whoever takes it.
+            let fits = column.data_type == field.data_type && field.default.is_some();
+            if fits && column.nulls.as_ref().is_some_and(marked) {
+                *column = self.filled(field, column)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn filled(&self, field: &Field, column: &Column) -> Result<Column> {
+        let mut filled = Column::empty(field.data_type);
+        let marks = column.nulls.as_deref().unwrap_or_default();
+        for (row, mark) in marks.iter().enumerate() {
+            if *mark == Column::DEFAULT_MARK {
+                let value = fit_value(field, &self.default_of(field)?)?;
+                filled.push(value.as_ref())?;
+            } else {
+                filled.push(column.value(row))?;
+            }
+        }
+        Ok(filled)
+    }
+
     /// A row with values for some fields; the others have their defaults.
     pub fn fill_row(
         &self,
@@ -135,6 +162,16 @@ impl Table {
     /// `InvalidInput` for a field that is unknown or named twice.
     pub fn row_of_fields(&self, values: &[(&str, Value)]) -> Result<Vec<Value>> {
         self.fill_fields(&self.schema(), values)
+    }
+
+    /// Gives rows of a batch that say nothing about a field ([`Column::DEFAULT_MARK`]) its default;
+    /// [`Load::push`](crate::Load::push) does so itself.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a default that does not fit, such as the value of a sequence that has
+    /// come too far.
+    pub fn fill_defaults(&self, batch: &mut Batch) -> Result<()> {
+        self.engine.fill_batch(&self.schema(), batch)
     }
 
     fn fill_fields(&self, schema: &Schema, values: &[(&str, Value)]) -> Result<Vec<Value>> {

@@ -156,11 +156,19 @@ pub struct Column {
     pub data_type: DataType,
     /// The values.
     pub values: Values,
-    /// One byte per row, 1 where the row is NULL; `None` when no row is.
+    /// One byte per row, 1 where the row is NULL; `None` when no row is. On the way to a table it
+    /// may be 2: see [`Column::DEFAULT_MARK`].
     pub nulls: Option<Vec<u8>>,
 }
 
 impl Column {
+    /// The mark of a row that is NULL.
+    pub const NULL_MARK: u8 = 1;
+
+    /// The mark of a row that says nothing about the field: it gets the field's default, where the
+    /// table has it.
+    pub const DEFAULT_MARK: u8 = 2;
+
     /// A column without rows.
     #[must_use]
     pub fn empty(data_type: DataType) -> Self {

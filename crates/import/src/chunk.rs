@@ -30,8 +30,8 @@ pub(crate) struct Layout {
     /// The field that the names of rows are, in an object of rows.
     pub(crate) key: Option<usize>,
     pub(crate) schema: Schema,
-    /// For every field of the schema, the position of its column in the file.
-    pub(crate) sources: Vec<usize>,
+    /// For every field of the schema, the position of its column in the file, if it has one.
+    pub(crate) sources: Vec<Option<usize>>,
     /// The names of the columns of the file.
     pub(crate) columns: Vec<String>,
     /// What to add to errors about values, such as where the types come from.
@@ -202,6 +202,10 @@ impl Block<'_> {
         let mut first: Option<(usize, usize, Misfit)> = None;
         let fields = self.layout.schema.fields().iter().zip(&self.layout.sources);
         for ((position, (field, source)), column) in fields.enumerate().zip(&mut batch.columns) {
+            let Some(source) = source else {
+                self.leave_out(field, column);
+                continue;
+            };
             let read = match self.layout.dialect {
                 Dialect::Csv(csv) => {
                     let (has_quotes, nulls) = (self.has_quotes, &self.layout.nulls);
@@ -266,6 +270,18 @@ impl Block<'_> {
         row_text(rest.split(|byte| *byte == b'\n').next().unwrap_or_default())
     }
 
+    /// Adds rows without a value in a column that the file does not have.
+    fn leave_out(&self, field: &Field, column: &mut Column) {
+        let rows = column.len() + self.spans.len() / self.columns.max(1);
+        esker_format::with_values!(&mut column.values, v => v.resize(rows, Default::default()), v => {
+            while v.len() < rows {
+                v.push(&[]);
+            }
+        });
+        let marks = column.nulls.get_or_insert_with(Vec::new);
+        marks.resize(rows, missing_mark(field));
+    }
+
     fn read_column<R: FieldReader>(
         &self,
         reader: &R,
@@ -273,14 +289,14 @@ impl Block<'_> {
         field: &Field,
         column: &mut Column,
     ) -> std::result::Result<(), Misfit> {
-        let (nullable, labels) = (field.nullable, field.labels.as_deref());
+        let labels = field.labels.as_deref();
         let data_type = column.data_type;
         if nullable && reader.empty_is_null() && self.is_blank(source) {
             column.append_nulls(self.spans.len() / self.columns.max(1));
             return Ok(());
         }
         let nulls = &mut column.nulls;
-        let fixed = Fixed { block: self, reader, source, nullable, nulls };
+        let fixed = Fixed { block: self, reader, source, field, nulls };
         match &mut column.values {
             Values::U8(v) if data_type == DataType::Bool => fixed.read(v, text::parse_bool),
             Values::U8(v) => fixed.read(v, text::parse_unsigned),
@@ -414,7 +430,7 @@ impl Block<'_> {
             Dialect::Csv(_) => Some(Cow::Borrowed(raw)),
             _ => match JsonFields::of(data_type).read(raw) {
                 FieldText::Text(text) => Some(text),
-                FieldText::Null | FieldText::Misfit => None,
+                FieldText::Null | FieldText::Missing | FieldText::Misfit => None,
             },
         }
     }
@@ -437,7 +453,7 @@ struct Fixed<'a, R> {
     block: &'a Block<'a>,
     reader: &'a R,
     source: usize,
-    nullable: bool,
+    field: &'a Field,
     nulls: &'a mut Option<Vec<u8>>,
 }
 
@@ -449,12 +465,16 @@ impl<R: FieldReader> Fixed<'_, R> {
     ) -> std::result::Result<(), Misfit> {
         let (block, source) = (self.block, self.source);
         let base = values.len();
-        let mut nulls = NullMarks { marks: self.nulls, nullable: self.nullable };
+        let mut nulls = NullMarks { marks: self.nulls, field: self.field };
         for (row, raw) in block.raw_fields(source).enumerate() {
             let value = match self.reader.read(raw) {
                 FieldText::Text(text) => parse(&text),
                 FieldText::Null => {
                     nulls.mark(base, row)?;
+                    Some(T::default())
+                }
+                FieldText::Missing => {
+                    nulls.mark_missing(base, row)?;
                     Some(T::default())
                 }
                 FieldText::Misfit => None,
@@ -472,13 +492,17 @@ impl<R: FieldReader> Fixed<'_, R> {
     ) -> std::result::Result<(), Misfit> {
         let (block, source) = (self.block, self.source);
         let base = values.len();
-        let mut nulls = NullMarks { marks: self.nulls, nullable: self.nullable };
+        let mut nulls = NullMarks { marks: self.nulls, field: self.field };
         for (row, raw) in block.raw_fields(source).enumerate() {
             let misfit = Misfit { row, is_null: false };
             let fits = match self.reader.read(raw) {
                 FieldText::Text(text) => values.push(&parse(&text).ok_or(misfit)?),
                 FieldText::Null => {
                     nulls.mark(base, row)?;
+                    values.push(&[])
+                }
+                FieldText::Missing => {
+                    nulls.mark_missing(base, row)?;
                     values.push(&[])
                 }
                 FieldText::Misfit => return Err(misfit),
@@ -493,18 +517,35 @@ impl<R: FieldReader> Fixed<'_, R> {
 /// The null marks of a column: nothing until the first NULL, caught up at the end of a block.
 struct NullMarks<'a> {
     marks: &'a mut Option<Vec<u8>>,
-    nullable: bool,
+    field: &'a Field,
+}
+
+/// How a row is marked that has no value for a field at all.
+fn missing_mark(field: &Field) -> u8 {
+    if field.default.is_some() { Column::DEFAULT_MARK } else { Column::NULL_MARK }
 }
 
 impl NullMarks<'_> {
     fn mark(&mut self, base: usize, row: usize) -> std::result::Result<(), Misfit> {
-        if !self.nullable {
+        if !self.field.nullable {
             return Err(Misfit { row, is_null: true });
         }
-        let marks = self.marks.get_or_insert_with(Vec::new);
-        marks.resize(base + row, 0);
-        marks.push(1);
+        self.push(base + row, Column::NULL_MARK);
         Ok(())
+    }
+
+    fn mark_missing(&mut self, base: usize, row: usize) -> std::result::Result<(), Misfit> {
+        if self.field.default.is_none() {
+            return self.mark(base, row);
+        }
+        self.push(base + row, Column::DEFAULT_MARK);
+        Ok(())
+    }
+
+    fn push(&mut self, row: usize, mark: u8) {
+        let marks = self.marks.get_or_insert_with(Vec::new);
+        marks.resize(row, 0);
+        marks.push(mark);
     }
 
     fn finish(self, rows: usize) {

@@ -11,6 +11,8 @@ use crate::nulls::Nulls;
 /// A field as it stands in a file, understood.
 pub(crate) enum FieldText<'a> {
     Null,
+    /// There is no such field in the row.
+    Missing,
     /// A value as text.
     Text(Cow<'a, [u8]>),
     /// A value of a kind that the column does not take.
@@ -70,7 +72,8 @@ impl FieldReader for JsonFields {
     #[inline]
     fn read<'a>(&self, raw: &'a [u8]) -> FieldText<'a> {
         match raw {
-            [] | [b'n', ..] => FieldText::Null,
+            [] => FieldText::Missing,
+            [b'n', ..] => FieldText::Null,
             _ if self.takes_all => FieldText::Text(Cow::Borrowed(raw)),
             [b'"', inner @ .., b'"'] if !self.takes_bools => {
                 unescaped(inner).map_or(FieldText::Misfit, FieldText::Text)

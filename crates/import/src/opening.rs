@@ -97,7 +97,7 @@ impl Opening<'_> {
             names: Names::default(),
             key: None,
             schema: text_schema(&columns)?,
-            sources: (0..columns.len()).collect(),
+            sources: (0..columns.len()).map(Some).collect(),
             columns,
             note: String::new(),
         };
@@ -213,12 +213,15 @@ impl Opening<'_> {
             })?;
         }
         let sources = schema.fields().iter().map(|field| {
-            layout.columns.iter().position(|c| *c == field.name).ok_or_else(|| {
-                Error::data(format!(
-                    "no column for field {:?}; the columns are {names}",
-                    field.name
-                ))
-            })
+            let column = layout.columns.iter().position(|c| *c == field.name);
+            if column.is_none() && !field.nullable && field.default.is_none() {
+                let name = &field.name;
+                let message = format!(
+                    "no column for field {name:?}, which must have a value; the columns are {names}"
+                );
+                return Err(Error::data(message));
+            }
+            Ok(column)
         });
         Ok(Layout { sources: sources.collect::<Result<_>>()?, schema, ..layout })
     }
@@ -311,7 +314,13 @@ impl Opening<'_> {
             )
         };
         let columns = columns.clone();
-        Ok(Layout { sources: (0..columns.len()).collect(), schema, columns, note, ..layout })
+        Ok(Layout {
+            sources: (0..columns.len()).map(Some).collect(),
+            schema,
+            columns,
+            note,
+            ..layout
+        })
     }
 }
 

@@ -72,7 +72,7 @@ fn field<'a>(
 fn json_value(field: &Field, raw: &[u8]) -> std::result::Result<Value, String> {
     let data_type = field.data_type;
     match JsonFields::of(data_type).read(raw) {
-        FieldText::Null => Ok(Value::Null),
+        FieldText::Null | FieldText::Missing => Ok(Value::Null),
         FieldText::Text(value) => match std::str::from_utf8(&value) {
             Ok(value) => text::parse_value(value, data_type).map_err(|e| e.to_string()),
             Err(_) => Err(format!("expected text in UTF-8, found {}", shown(&value))),

@@ -33,10 +33,11 @@ impl Sink {
         Ok(Self::Load(load))
     }
 
-    pub(super) fn push(&mut self, batch: Batch) -> Result<()> {
+    pub(super) fn push(&mut self, mut batch: Batch) -> Result<()> {
         match self {
             Self::Load(load) => Ok(load.push(batch)?),
             Self::Replace { table, rows, bytes, added } => {
+                table.fill_defaults(&mut batch)?;
                 for row in 0..batch.len() {
                     let values = batch.columns.iter().map(|c| c.value(row).to_owned());
                     let values: Vec<Value> = values.collect();

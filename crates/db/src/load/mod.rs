@@ -121,7 +121,8 @@ impl Load {
         Err(engine.refuse_load(&self.input, bytes))
     }
 
-    /// Adds rows. The batch has the schema's columns, with values that fit them. When memory is
+    /// Adds rows. The batch has the schema's columns, with values that fit them; rows that are marked
+    /// so ([`Column::DEFAULT_MARK`](crate::Column::DEFAULT_MARK)) get defaults. When memory is
     /// short this waits for segments to be written and for groups to be sealed.
     ///
     /// # Errors
@@ -132,7 +133,8 @@ impl Load {
     /// call, so a later call, or `finish`, may tell); `Conflict` when another writer holds a key;
     /// `OverBudget` when memory is too small for a row. After an error the load can only be
     /// dropped.
-    pub fn push(&mut self, batch: Batch) -> Result<()> {
+    pub fn push(&mut self, mut batch: Batch) -> Result<()> {
+        self.shared.table.engine.fill_batch(self.schema(), &mut batch)?;
         check_batch(self.schema(), &batch, self.rows)?;
         self.rows += batch.len() as u64;
         let limit = self.shared.table.engine.options.segment_rows_max;

@@ -9,7 +9,7 @@ fn layout(schema: &str) -> Layout {
         names: Names::default(),
         key: None,
         nulls: Nulls::new(&[String::new(), "NA".to_owned()]),
-        sources: (0..schema.fields().len()).collect(),
+        sources: (0..schema.fields().len()).map(Some).collect(),
         columns: schema.fields().iter().map(|f| f.name.clone()).collect(),
         schema,
         note: String::new(),
@@ -106,7 +106,7 @@ fn long_values_are_cut_in_errors() {
 fn columns_come_in_the_order_of_the_schema() {
     let mut layout = layout("b text, a i64");
     layout.columns.reverse();
-    layout.sources = vec![1, 0];
+    layout.sources = vec![Some(1), Some(0)];
     let batch = parse(&layout, Chunk::of(b"1,x\n2,y\n"), false).rows.unwrap().batch;
     assert_eq!(batch.columns[0].value(1).to_string(), "y");
     assert_eq!(batch.columns[1].value(1).to_string(), "2");
