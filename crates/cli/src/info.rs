@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use comfy_table::CellAlignment;
-use esker::{Database, Info, TableInfo};
+use esker::{Database, DefaultValue, Info, Schema, TableInfo};
 use esker_import::schema_text;
+use esker_query::Constraint;
+use esker_query::model::{Expr, Function};
 use esker_vfs::{Environment, OpenMode};
 
 use crate::arguments::InfoArguments;
@@ -55,6 +57,16 @@ pub(crate) fn show_tables(info: &Info, console: &mut Console<'_>) -> Result<()> 
         table.column_iter_mut().skip(1).for_each(|c| c.set_cell_alignment(CellAlignment::Right));
         writeln!(console.out, "{table}")?;
     }
+    if !info.sequences.is_empty() {
+        let mut table = plain_table(["sequence", "next", "start", "increment"]);
+        for s in &info.sequences {
+            let next = s.next.map_or_else(|| "no more".to_owned(), |next| next.to_string());
+            let (start, increment) = (s.start.to_string(), s.increment.to_string());
+            table.add_row([printable(&s.name), next, start, increment]);
+        }
+        table.column_iter_mut().skip(1).for_each(|c| c.set_cell_alignment(CellAlignment::Right));
+        writeln!(console.out, "\n{table}")?;
+    }
     Ok(())
 }
 
@@ -86,6 +98,7 @@ pub(crate) fn show_table(
     let t: &TableInfo = found
         .ok_or_else(|| Failure::new(Status::NotFound, format!("no figures for table {name:?}")))?;
     writeln!(console.out, "  {}\n", schema_text::parts(&schema).join(",\n  "))?;
+    show_rules(&schema, console)?;
     let (segments, groups) = (t.segments as u64, t.groups as u64);
     let bytes = t.segment_bytes + t.group_bytes;
     let a_row = |bytes: u64| format!("{:.1} B a row", bytes as f64 / t.live_rows.max(1) as f64);
@@ -108,6 +121,31 @@ pub(crate) fn show_table(
     ];
     for (name, value) in parts {
         writeln!(console.out, "{name:22}{value}")?;
+    }
+    Ok(())
+}
+
+/// Defaults and checks, in SQL's spelling.
+fn show_rules(schema: &Schema, console: &mut Console<'_>) -> Result<()> {
+    let mut lines = Vec::new();
+    for field in schema.fields() {
+        let default = match &field.default {
+            None => continue,
+            Some(DefaultValue::Literal(value)) => Expr::Literal(value.clone()).to_string(),
+            Some(DefaultValue::Now) => "now()".to_owned(),
+            Some(DefaultValue::Uuid) => "uuid()".to_owned(),
+            Some(DefaultValue::NextValue(name)) => {
+                Expr::call(Function::Nextval, [Expr::literal(name.as_str())]).to_string()
+            }
+        };
+        lines.push(format!("default of {}: {default}", printable(&field.name)));
+    }
+    for check in schema.checks() {
+        let condition = Constraint::decode(&check.condition).map_err(esker::Error::from)?;
+        lines.push(format!("check {}: {condition}", printable(&check.name)));
+    }
+    if !lines.is_empty() {
+        writeln!(console.out, "  {}\n", lines.join("\n  "))?;
     }
     Ok(())
 }

@@ -60,12 +60,11 @@ fn open_for<'a>(
     settings: &Settings,
     cancel: Arc<AtomicBool>,
 ) -> Result<Database> {
-    let creates = |statement: &Statement| matches!(statement, Statement::CreateTable { .. });
-    let reads = |statement: &Statement| {
-        matches!(statement, Statement::Query(_) | Statement::Explain(_) | Statement::Plan(_))
+    let creates = |statement: &Statement| {
+        matches!(statement, Statement::CreateTable { .. } | Statement::CreateSequence { .. })
     };
     let creates = statements.clone().any(creates) && !settings.dry_run;
-    let read_only = statements.clone().all(reads);
+    let read_only = statements.clone().all(Statement::only_reads);
     Ok(Options::new().create(creates).read_only(read_only).cancel(cancel).open(dir)?)
 }
 

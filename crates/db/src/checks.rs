@@ -171,7 +171,7 @@ pub(crate) fn test_rows(
         let condition = Constraint::decode(&check.condition)?;
         let mut query = Query::table("");
         query.filter = Some(condition.clone().negated());
-        query.limit = Some(1);
+        query.limit = Some(1.into());
         let source = SnapshotSource::new(&rows);
         let options = engine.query_options();
         if esker_query::execute(&query, &source, &options)?.row_count() > 0 {

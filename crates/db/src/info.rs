@@ -5,9 +5,9 @@ use esker_format::schema::Index;
 use esker_table::Table;
 use esker_vfs::OpenMode;
 
-use crate::Database;
 use crate::engine::Engine;
 use crate::maintenance::{RunCounts, count_runs, parse_number};
+use crate::{Database, SequenceInfo};
 
 /// An index, and how much of it is built. What is not built is scanned.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -69,6 +69,8 @@ pub struct MemoryInfo {
 pub struct Info {
     /// The tables, by name.
     pub tables: Vec<TableInfo>,
+    /// The sequences, by name.
+    pub sequences: Vec<SequenceInfo>,
     /// Memory.
     pub memory: MemoryInfo,
     /// Bytes of log files.
@@ -148,6 +150,7 @@ impl Database {
         let arena = &engine.arena;
         Info {
             tables: tables.collect(),
+            sequences: self.sequences(),
             memory: MemoryInfo {
                 groups: arena.used_by(Category::Group),
                 indexes: arena.used_by(Category::Index),

@@ -228,6 +228,38 @@ impl Engine {
     }
 }
 
+/// The sequences of a database, for statements.
+struct StatementSequences(Arc<Engine>);
+
+impl std::fmt::Debug for StatementSequences {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StatementSequences").finish_non_exhaustive()
+    }
+}
+
+impl esker_query::Sequences for StatementSequences {
+    fn next_value(&self, name: &str) -> esker_query::Result<i64> {
+        self.0.next_value(name).map_err(|e| {
+            let kind = match e.kind() {
+                ErrorKind::Corrupt => esker_query::ErrorKind::Corrupt,
+                ErrorKind::Poisoned
+                | ErrorKind::OutcomeUnknown
+                | ErrorKind::NoSpace
+                | ErrorKind::Io => esker_query::ErrorKind::Io,
+                _ => esker_query::ErrorKind::InvalidQuery,
+            };
+            esker_query::Error::new(kind, e.to_string())
+        })
+    }
+}
+
+impl Engine {
+    /// The sequences, for a statement.
+    pub fn as_sequences(self: &Arc<Self>) -> Arc<dyn esker_query::Sequences> {
+        Arc::new(StatementSequences(Arc::clone(self)))
+    }
+}
+
 impl Database {
     /// Creates a sequence: `start`, `start + increment`, and so on. None of its values is ever
     /// given out twice, not even after a crash; some may never be given out, such as those of a

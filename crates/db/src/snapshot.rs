@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use esker_arena::ReaderGuard;
 use esker_format::{Batch, Schema, Value, ValueRef};
-use esker_query::{Explanation, Query, QueryResult, ResultColumn, Statistics};
+use esker_query::{Explanation, OneRow, Query, QueryResult, ResultColumn, Source, Statistics};
 use esker_table::{Table as TableCore, TableSnapshot};
 
 use crate::engine::{Engine, Names, fit_key, no_table};
 use crate::source::SnapshotSource;
-use crate::{Result, Row};
+use crate::{Error, Result, Row};
 
 /// The database as of one commit. While it lives, no merge drops what it sees.
 #[derive(Clone)]
@@ -82,11 +82,10 @@ impl Snapshot {
     /// # Errors
     /// As for [`crate::Database::query`].
     pub fn query_with(&self, query: &Query, parameters: &Arc<[Value]>) -> Result<QueryResult> {
-        let table = self.table(&query.table)?;
-        let source = SnapshotSource::new(&table.rows);
-        let mut options = self.inner.engine.query_options();
-        options.inputs.parameters = Arc::clone(parameters);
-        Ok(esker_query::execute(query, &source, &options)?)
+        self.read(query, |source, mut options| {
+            options.inputs.parameters = Arc::clone(parameters);
+            esker_query::execute(query, source, &options)
+        })
     }
 
     /// The columns that the answer to a query has.
@@ -94,9 +93,7 @@ impl Snapshot {
     /// # Errors
     /// As for [`crate::Database::query`].
     pub fn columns(&self, query: &Query) -> Result<Vec<ResultColumn>> {
-        let table = self.table(&query.table)?;
-        let source = SnapshotSource::new(&table.rows);
-        Ok(esker_query::check(query, &source, &self.inner.engine.query_options().inputs)?)
+        self.read(query, |source, options| esker_query::check(query, source, &options.inputs))
     }
 
     /// Answers a query some thousand rows at a time, until `sink` breaks. Rows without an order
@@ -109,12 +106,10 @@ impl Snapshot {
         query: &Query,
         mut sink: impl FnMut(Batch) -> ControlFlow<()>,
     ) -> Result<Statistics> {
-        let table = self.table(&query.table)?;
-        let source = SnapshotSource::new(&table.rows);
-        let options = self.inner.engine.query_options();
-        let (_, statistics) =
-            esker_query::stream(query, &source, &options, &mut |batch| Ok(sink(batch)))?;
-        Ok(statistics)
+        self.read(query, |source, options| {
+            let mut sink = |batch| Ok(sink(batch));
+            Ok(esker_query::stream(query, source, &options, &mut sink)?.1)
+        })
     }
 
     /// How a query is answered, and what came of running it.
@@ -122,9 +117,26 @@ impl Snapshot {
     /// # Errors
     /// As for [`crate::Database::query`].
     pub fn explain(&self, query: &Query) -> Result<Explanation> {
-        let table = self.table(&query.table)?;
-        let source = SnapshotSource::new(&table.rows);
-        Ok(esker_query::explain(query, &source, &self.inner.engine.query_options())?)
+        self.read(query, |source, options| esker_query::explain(query, source, &options))
+    }
+
+    /// Reads the rows that a query is about: of a table, or one without fields, which alone may
+    /// take values of sequences.
+    fn read<R>(
+        &self,
+        query: &Query,
+        read: impl FnOnce(&dyn Source, esker_query::Options) -> esker_query::Result<R>,
+    ) -> Result<R> {
+        let mut options = self.inner.engine.query_options();
+        if !query.table.is_empty() {
+            let table = self.table(&query.table)?;
+            return Ok(read(&SnapshotSource::new(&table.rows), options)?);
+        }
+        if query.select.is_empty() {
+            return Err(Error::invalid("SELECT * without a table: expected FROM"));
+        }
+        options.inputs.sequences = Some(self.inner.engine.as_sequences());
+        Ok(read(&OneRow::new(), options)?)
     }
 
     /// How a query would be answered. It is not run.
@@ -132,9 +144,7 @@ impl Snapshot {
     /// # Errors
     /// As for [`crate::Database::query`].
     pub fn plan(&self, query: &Query) -> Result<Explanation> {
-        let table = self.table(&query.table)?;
-        let source = SnapshotSource::new(&table.rows);
-        Ok(esker_query::plan(query, &source, &self.inner.engine.query_options())?)
+        self.read(query, |source, options| esker_query::plan(query, source, &options))
     }
 }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::bind::{Program, Stage};
 use crate::exec::{Profile, projection_name, stage_name};
-use crate::model::Query;
+use crate::model::{Query, RowCount};
 
 /// How a query is answered: its plan, and, when it has run, what it met. [`Display`] shows it to
 /// people, serde to programs.
@@ -137,7 +137,8 @@ impl Display for Explanation {
         }
         let indent = "  ".repeat(self.steps.len());
         let filter = self.filter.as_ref().map_or(String::new(), |f| format!(" where {f}"));
-        write!(f, "{indent}scan {}{filter}  (parts {}", self.table, self.parts.len())?;
+        let table = if self.table.is_empty() { "one row" } else { &self.table };
+        write!(f, "{indent}scan {table}{filter}  (parts {}", self.parts.len())?;
         if let Some(met) = self.met {
             let Met { zones, zones_pruned, rows_read, rows_passed, .. } = met;
             write!(f, ", zones {zones}, pruned {zones_pruned}")?;
@@ -167,20 +168,8 @@ impl Display for Explanation {
         }
         Ok(())
     }
-}
-
-impl Reading {
-    fn told(self, indexes: &[String]) -> String {
-        let names = indexes.join(", ");
-        match self {
-            Self::Scan => "every row".to_owned(),
-            Self::Nothing => "no row can pass".to_owned(),
-            Self::Index => format!("rows named by index {names}"),
-            Self::Counted if indexes.is_empty() => "counted without reading".to_owned(),
-            Self::Counted => format!("counted by index {names}"),
-            Self::Edges => "ends of indexes".to_owned(),
-            Self::Ordered => format!("in the order of index {names}"),
-        }
+use crate::exec::{Profile, projection_name, stage_name};
+use crate::model::{Query, RowCount};
     }
 }
 
@@ -196,10 +185,10 @@ fn shown(query: &Query) -> String {
     if !query.order_by.is_empty() {
         let _ = write!(text, " by {}", list(&query.order_by));
     }
-    if let Some(limit) = query.limit {
+    if let Some(limit) = &query.limit {
         let _ = write!(text, " limit {limit}");
     }
-    if query.offset > 0 {
+    if query.offset != RowCount::Number(0) {
         let _ = write!(text, " offset {}", query.offset);
     }
     text

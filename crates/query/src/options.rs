@@ -45,6 +45,18 @@ pub struct Inputs {
     pub now_us: i64,
     /// The values of its parameters, by position.
     pub parameters: Arc<[Value]>,
+    /// Where `nextval` gets its values; `None` where an expression is computed once for many rows,
+    /// or may be computed again.
+    pub sequences: Option<Arc<dyn Sequences>>,
+}
+
+/// Gives out the values of named sequences.
+pub trait Sequences: std::fmt::Debug + Send + Sync {
+    /// The next value of a sequence.
+    ///
+    /// # Errors
+    /// When there is no such sequence, or it has no more values.
+    fn next_value(&self, name: &str) -> Result<i64>;
 }
 
 impl Options {
@@ -66,7 +78,7 @@ impl Options {
             tasks: Arc::clone(&environment.tasks),
             clock: Arc::clone(&environment.clock),
             memory_budget_bytes: Self::MEMORY_BUDGET_BYTES,
-            inputs: Inputs { now_us: environment.clock.wall_us(), parameters: Arc::default() },
+            inputs: Inputs { now_us: environment.clock.wall_us(), ..Inputs::default() },
             indexes: IndexUse::default(),
             cancel: Arc::default(),
         }

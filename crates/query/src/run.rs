@@ -1,6 +1,7 @@
 //! Running queries.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use esker_format::{Batch, DataType, Value};
 
@@ -8,7 +9,7 @@ use crate::bind::{Bound, Program, assign_literal, bind_constant, bind_query};
 use crate::exec;
 use crate::explain::Explanation;
 use crate::model::{Expr, Query, SelectItem};
-use crate::options::{Inputs, Options};
+use crate::options::{Inputs, Options, Sequences};
 use crate::result::{QueryResult, ResultColumn, Statistics};
 use crate::source::Source;
 use crate::{Error, Result};
@@ -55,12 +56,28 @@ pub fn stream(
     Ok((columns(&program), profile.statistics()))
 }
 
+/// Sequences of nothing but zeros.
+#[derive(Debug)]
+struct NoValues;
+
+impl Sequences for NoValues {
+    fn next_value(&self, _: &str) -> Result<i64> {
+        Ok(0)
+    }
+}
+
+/// The same for a look only: no value of a sequence is given out.
+fn without_values(inputs: &Inputs) -> Inputs {
+    let sequences = inputs.sequences.as_ref().map(|_| Arc::new(NoValues) as Arc<dyn Sequences>);
+    Inputs { sequences, ..inputs.clone() }
+}
+
 /// Checks a query against a source and returns the columns of its answer, without running it.
 ///
 /// # Errors
 /// `InvalidQuery` naming the clause, the expression and what was expected there.
 pub fn check(query: &Query, source: &dyn Source, inputs: &Inputs) -> Result<Vec<ResultColumn>> {
-    bind_query(query, source.schema(), inputs).map(|program| columns(&program))
+    bind_query(query, source.schema(), &without_values(inputs)).map(|program| columns(&program))
 }
 
 /// Runs a query, drops its rows, and returns its steps with what they met and took.
@@ -68,7 +85,7 @@ pub fn check(query: &Query, source: &dyn Source, inputs: &Inputs) -> Result<Vec<
 /// # Errors
 /// As [`execute`].
 pub fn explain(query: &Query, source: &dyn Source, options: &Options) -> Result<Explanation> {
-    let program = bind_query(query, source.schema(), &options.inputs)?;
+    let program = bind_query(query, source.schema(), &without_values(&options.inputs))?;
     let parts = exec::describe(&program, source, options)?;
     let profile = exec::run(&program, source, options, &mut |_| Ok(ControlFlow::Continue(())))?;
     Ok(crate::explain::explained(query, &program, parts, Some(&profile)))

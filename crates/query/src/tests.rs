@@ -114,7 +114,7 @@ fn groups_come_in_the_order_they_are_met() {
         descending: true,
         nulls_first: None,
     }];
-    query.limit = Some(1);
+    query.limit = Some(1.into());
     assert_eq!(text(&run(&query)), "UA 2 1 25 130.25 2011-01-27 3");
 }
 
@@ -163,15 +163,15 @@ fn orders_limits_and_distinct() {
     query.order_by = vec![key(false, None)];
     assert_eq!(text(&run(&query)), "null\nnull\n-5\n0\n10\n25");
     query.order_by = vec![key(true, Some(true))];
-    query.limit = Some(3);
-    query.offset = 1;
+    query.limit = Some(3.into());
+    query.offset = 1.into();
     assert_eq!(text(&run(&query)), "null\n25\n10");
     let mut query = Query::table("flights");
     query.select(field("carrier"));
     query.distinct = true;
     assert_eq!(text(&run(&query)), "AA\nUA\nDL");
-    query.offset = 1;
-    query.limit = Some(1);
+    query.offset = 1.into();
+    query.limit = Some(1.into());
     assert_eq!(text(&run(&query)), "UA");
     let mut query = Query::table("flights");
     query.select(Expr::count());

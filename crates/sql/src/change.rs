@@ -152,7 +152,7 @@ pub(crate) fn update(update: ast::Update, parameters: &Parameters) -> Result<Cha
         set: assignments(&update.assignments, &names)?,
         filter: update.selection.as_ref().map(|e| names.convert(e)).transpose()?,
         order_by: select::order_keys(&update.order_by, &[], &names)?,
-        limit: limit.map(|e| select::count("LIMIT", e)).transpose()?,
+        limit: limit.map(|e| select::count("LIMIT", e, parameters)).transpose()?,
         returning: returning(asked, &names)?,
     }))
 }
@@ -170,7 +170,7 @@ pub(crate) fn delete(delete: ast::Delete, parameters: &Parameters) -> Result<Cha
         table,
         filter: delete.selection.as_ref().map(|e| names.convert(e)).transpose()?,
         order_by: select::order_keys(&delete.order_by, &[], &names)?,
-        limit: limit.map(|e| select::count("LIMIT", e)).transpose()?,
+        limit: limit.map(|e| select::count("LIMIT", e, parameters)).transpose()?,
         returning: returning(asked, &names)?,
     }))
 }

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use esker_format::schema::{Check, DefaultValue, FieldId};
-use esker_format::{DataType, Field};
+use esker_format::{DataType, Field, Value};
 use esker_query::model::{Expr, Function};
 use esker_query::{Constraint, Inputs};
 use sqlparser::ast;
 
 use crate::expression::{Names, Parameters};
 use crate::statement::unsupported;
-use crate::{Result, type_name};
+use crate::{Error, Result, type_name};
 
 /// Names under which others know a new UUID.
 const UUID_FUNCTIONS: [&str; 5] = ["uuid", "uuidv7", "uuid7", "gen_random_uuid", "generate_uuid"];
@@ -64,7 +64,7 @@ fn default(expr: &ast::Expr, data_type: DataType) -> Result<Option<DefaultValue>
     })
 }
 
-/// A default: a constant, the time, or a new UUID. NULL is none.
+/// A default: a constant, the time, a new UUID, or the next value of a sequence. NULL is none.
 pub(crate) fn default_of_any(expr: &ast::Expr) -> Result<Option<DefaultValue>> {
     if let ast::Expr::Function(function) = expr {
         let text = function.to_string().to_lowercase();
@@ -75,6 +75,12 @@ pub(crate) fn default_of_any(expr: &ast::Expr) -> Result<Option<DefaultValue>> {
     let expr = Names::new(Vec::new(), &Parameters::default()).convert(expr)?;
     if matches!(&expr, Expr::Call(Function::Now | Function::CurrentDate, _)) {
         return Ok(Some(DefaultValue::Now));
+    }
+    if let Expr::Call(Function::Nextval, operands) = &expr {
+        return match operands.as_slice() {
+            [Expr::Literal(Value::Text(name))] => Ok(Some(DefaultValue::NextValue(name.clone()))),
+            _ => Err(Error::invalid("nextval takes the name of a sequence, like 'orders'")),
+        };
     }
     let value = esker_query::constant(&expr, &Inputs::default())?;
     if value.is_null() {

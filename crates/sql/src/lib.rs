@@ -30,6 +30,7 @@ mod prepared;
 mod run;
 mod script;
 mod select;
+mod sequence;
 mod statement;
 mod table;
 #[cfg(test)]

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use esker::{
     Batch, Column, Database, Error, ErrorKind, QueryResult, Result, Row, Schema, Table, Value,
 };
-use esker_query::model::{Change, Expr, InsertRows, OnConflict, Operator, Query};
+use esker_query::model::{Change, Expr, InsertRows, OnConflict, Operator, Query, RowCount};
 use esker_query::{ResultColumn, Statistics};
 
 use crate::expression::Parameters;
@@ -197,6 +197,7 @@ impl Prepared {
 
     fn table_name(&self) -> Option<&str> {
         match &self.statement {
+            Statement::Query(query) if query.table.is_empty() => None,
             Statement::Query(query) => Some(&query.table),
             Statement::Change(Change::Insert(insert)) => Some(&insert.table),
             Statement::Change(Change::Update(update)) => Some(&update.table),
@@ -369,8 +370,8 @@ fn get_step(query: &Query, schema: &Schema) -> Option<Step> {
         && query.group_by.is_empty()
         && query.having.is_none()
         && query.order_by.is_empty()
-        && query.limit.is_none_or(|limit| limit > 0)
-        && query.offset == 0;
+        && matches!(query.limit, None | Some(RowCount::Number(1..)))
+        && query.offset == RowCount::Number(0);
     if !is_plain || schema.key_positions().is_empty() {
         return None;
     }

@@ -142,11 +142,36 @@ pub fn run(db: &Database, statement: &Statement, options: &ChangeOptions) -> Res
         Statement::DropIndex { table, name, if_exists } => {
             index::run_drop(db, table.as_deref(), name, *if_exists, dry_run)
         }
+        Statement::CreateSequence { name, start, increment, if_not_exists } => {
+            let exists = has_sequence(db, name);
+            if exists && *if_not_exists {
+                return Ok(Outcome::Done(format!("sequence {name} exists already")));
+            }
+            if dry_run && !exists {
+                return Ok(Outcome::Done(format!("would create sequence {name}")));
+            }
+            db.create_sequence(name, *start, *increment)?;
+            Ok(Outcome::Done(format!("created sequence {name}")))
+        }
+        Statement::DropSequence { name, if_exists } => {
+            if *if_exists && !has_sequence(db, name) {
+                return Ok(Outcome::Done(format!("no sequence {name}")));
+            }
+            if dry_run && has_sequence(db, name) {
+                return Ok(Outcome::Done(format!("would drop sequence {name}")));
+            }
+            db.drop_sequence(name)?;
+            Ok(Outcome::Done(format!("dropped sequence {name}")))
+        }
         Statement::Truncate { name, if_exists } => {
             let words = ("truncate", "truncated");
             about_table(db, name, *if_exists, dry_run, words, Database::truncate_table)
         }
     }
+}
+
+fn has_sequence(db: &Database, name: &str) -> bool {
+    db.sequences().iter().any(|sequence| sequence.name == name)
 }
 
 fn about_table(

@@ -1,7 +1,7 @@
 //! The clauses of a SELECT.
 
 use esker_format::Value;
-use esker_query::model::{Expr, OrderBy, Query, SelectItem};
+use esker_query::model::{Expr, OrderBy, Query, RowCount, SelectItem};
 use sqlparser::ast;
 
 use crate::expression::{Names, Parameters};
@@ -19,9 +19,15 @@ pub(crate) fn convert(query: ast::Query, parameters: &Parameters) -> Result<Quer
         other => return Err(unsupported("this kind of query", other)),
     };
     refuse_within(&select)?;
-    let (table, names) = from(&select.from, parameters)?;
+    let (table, names) = match select.from.is_empty() {
+        true => (String::new(), Names::new(Vec::new(), parameters)),
+        false => from(&select.from, parameters)?,
+    };
     let mut result = Query::table(table);
     result.select = items(&select.projection, &names)?;
+    if result.select.is_empty() && select.from.is_empty() {
+        return Err(Error::invalid("SELECT * without a table: expected FROM"));
+    }
     result.distinct = match &select.distinct {
         None | Some(ast::Distinct::All) => false,
         Some(ast::Distinct::Distinct) => true,
@@ -39,7 +45,7 @@ pub(crate) fn convert(query: ast::Query, parameters: &Parameters) -> Result<Quer
     if let Some(order_by) = &query.order_by {
         result.order_by = order(order_by, &result.select, &names)?;
     }
-    limit(query.limit_clause.as_ref(), &mut result)?;
+    limit(query.limit_clause.as_ref(), parameters, &mut result)?;
     Ok(result)
 }
 
@@ -128,6 +134,9 @@ pub(crate) fn from(
     let [ast::ObjectNamePart::Identifier(table_name)] = name.0.as_slice() else {
         return Err(unsupported("a qualified table name", name));
     };
+    if table_name.value.is_empty() {
+        return Err(Error::invalid("a table name has at least one character"));
+    }
     let mut known = vec![table_name.value.clone()];
     if let Some(alias) = alias {
         if !alias.columns.is_empty() || alias.at.is_some() {
@@ -208,7 +217,11 @@ fn position_or(
     })
 }
 
-fn limit(clause: Option<&ast::LimitClause>, query: &mut Query) -> Result<()> {
+fn limit(
+    clause: Option<&ast::LimitClause>,
+    parameters: &Parameters,
+    query: &mut Query,
+) -> Result<()> {
     let (limit, offset) = match clause {
         None => return Ok(()),
         Some(ast::LimitClause::LimitOffset { limit, offset, limit_by }) => {
@@ -220,18 +233,19 @@ fn limit(clause: Option<&ast::LimitClause>, query: &mut Query) -> Result<()> {
         }
         Some(ast::LimitClause::OffsetCommaLimit { offset, limit }) => (Some(limit), Some(offset)),
     };
-    query.limit = limit.map(|e| count("LIMIT", e)).transpose()?;
-    query.offset = offset.map(|e| count("OFFSET", e)).transpose()?.unwrap_or(0);
+    query.limit = limit.map(|e| count("LIMIT", e, parameters)).transpose()?;
+    query.offset = offset.map(|e| count("OFFSET", e, parameters)).transpose()?.unwrap_or_default();
     Ok(())
 }
 
-pub(crate) fn count(clause: &str, expr: &ast::Expr) -> Result<u64> {
-    let number = match Names::new(Vec::new(), &Parameters::default()).convert(expr) {
-        Ok(Expr::Literal(Value::Int(number))) => u64::try_from(number).ok(),
-        Ok(Expr::Literal(Value::Uint(number))) => Some(number),
+pub(crate) fn count(clause: &str, expr: &ast::Expr, parameters: &Parameters) -> Result<RowCount> {
+    let count = match Names::new(Vec::new(), parameters).convert(expr) {
+        Ok(Expr::Literal(Value::Int(number))) => u64::try_from(number).ok().map(RowCount::Number),
+        Ok(Expr::Literal(Value::Uint(number))) => Some(RowCount::Number(number)),
+        Ok(Expr::Parameter(parameter)) => Some(RowCount::Parameter(parameter)),
         _ => None,
     };
-    number.ok_or_else(|| {
+    count.ok_or_else(|| {
         let text = shorten(&expr.to_string());
         Error::invalid(format!("{clause}: expected a number of rows, found `{text}`"))
     })

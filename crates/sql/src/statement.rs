@@ -9,7 +9,7 @@ use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
 use crate::expression::Parameters;
-use crate::{Error, Result, alter, change, index, parameter, select, table};
+use crate::{Error, Result, alter, change, index, parameter, select, sequence, table};
 
 /// The longest text, in bytes.
 const TEXT_BYTES_MAX: usize = 1 << 20;
@@ -20,6 +20,7 @@ const WORDS_MAX: usize = 4_000;
 
 /// A statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Statement {
     /// Run a query.
     Query(Query),
@@ -81,6 +82,24 @@ pub enum Statement {
         /// Whether it is good that there is none.
         if_exists: bool,
     },
+    /// Create a sequence.
+    CreateSequence {
+        /// Its name.
+        name: String,
+        /// Its first value.
+        start: i64,
+        /// From one value to the next.
+        increment: i64,
+        /// Whether a sequence of this name is good as it is.
+        if_not_exists: bool,
+    },
+    /// Remove a sequence.
+    DropSequence {
+        /// Its name.
+        name: String,
+        /// Whether it is good that there is none.
+        if_exists: bool,
+    },
     /// Remove all rows of a table.
     Truncate {
         /// Its name.
@@ -88,6 +107,18 @@ pub enum Statement {
         /// Whether it is good that there is none.
         if_exists: bool,
     },
+}
+
+impl Statement {
+    /// True when it only reads.
+    #[must_use]
+    pub fn only_reads(&self) -> bool {
+        match self {
+            Self::Query(query) | Self::Explain(query) => !query.takes_values(),
+            Self::Plan(_) => true,
+            _ => false,
+        }
+    }
 }
 
 /// Reads one `SELECT`.
@@ -105,7 +136,8 @@ pub fn parse(text: &str) -> Result<Query> {
 }
 
 /// Reads one `SELECT`, `EXPLAIN SELECT`, `INSERT`, `UPDATE`, `DELETE`, `CREATE TABLE`,
-/// `ALTER TABLE`, `DROP TABLE`, `TRUNCATE TABLE`, `CREATE INDEX` or `DROP INDEX`.
+/// `ALTER TABLE`, `DROP TABLE`, `TRUNCATE TABLE`, `CREATE INDEX`, `DROP INDEX`, `CREATE SEQUENCE` or
+/// `DROP SEQUENCE`.
 ///
 /// # Errors
 /// As [`parse`].
@@ -117,6 +149,9 @@ pub fn parse_statement(text: &str) -> Result<Statement> {
 pub(crate) fn parse_with_parameters(text: &str) -> Result<(Statement, Parameters)> {
     let mut tokens = tokens(text)?;
     let parameters = parameter::name_all(&mut tokens)?;
+    if let Some(create) = sequence::create(&tokens)? {
+        return Ok((create, parameters));
+    }
     let statement = convert(parse_one(tokens)?, &parameters)?;
     Ok((statement, parameters))
 }
@@ -196,7 +231,7 @@ fn tokens(text: &str) -> Result<Vec<TokenWithSpan>> {
     Ok(tokens)
 }
 
-fn syntax(error: sqlparser::parser::ParserError) -> Error {
+pub(crate) fn syntax(error: sqlparser::parser::ParserError) -> Error {
     use sqlparser::parser::ParserError;
     match error {
         ParserError::TokenizerError(message) | ParserError::ParserError(message) => {
@@ -211,7 +246,7 @@ fn syntax(error: sqlparser::parser::ParserError) -> Error {
 fn not_a_query(statement: &ast::Statement) -> Error {
     let text = statement.to_string();
     let first = text.split_whitespace().next().unwrap_or_default();
-    let expected = "SELECT, INSERT, UPDATE, DELETE, CREATE TABLE or DROP TABLE";
+    let expected = "SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, DROP or TRUNCATE";
     Error::invalid(format!("expected {expected}, found {first}: `{}`", shorten(&text)))
 }
 

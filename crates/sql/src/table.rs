@@ -1,4 +1,4 @@
-//! `CREATE TABLE`, `DROP TABLE` and `TRUNCATE TABLE`.
+//! `CREATE TABLE`, `DROP TABLE` (or `SEQUENCE`) and `TRUNCATE TABLE`.
 
 use esker_format::Schema;
 use esker_format::schema::{Check, NewIndex};
@@ -89,17 +89,23 @@ fn schema(
 
 pub(crate) fn drop(drop: ast::Statement) -> Result<Statement> {
     let text = drop.to_string();
-    let ast::Statement::Drop { object_type: ast::ObjectType::Table, if_exists, names, .. } = drop
-    else {
+    let ast::Statement::Drop { object_type, if_exists, names, .. } = drop else {
         return Err(unsupported("this DROP", text));
     };
+    if !matches!(object_type, ast::ObjectType::Table | ast::ObjectType::Sequence) {
+        return Err(unsupported("this DROP", text));
+    }
     let parts: Vec<String> = names.iter().map(ToString::to_string).collect();
     let if_exists_text = if if_exists { "IF EXISTS " } else { "" };
-    refuse_lost(&text, &format!("DROP TABLE {if_exists_text}{}", parts.join(", ")))?;
+    refuse_lost(&text, &format!("DROP {object_type} {if_exists_text}{}", parts.join(", ")))?;
     let [name] = names.as_slice() else {
-        return Err(unsupported("dropping several tables in one statement", text));
+        return Err(unsupported("dropping several in one statement", text));
     };
-    Ok(Statement::DropTable { name: plain_name(name)?, if_exists })
+    let name = plain_name(name)?;
+    Ok(match object_type {
+        ast::ObjectType::Sequence => Statement::DropSequence { name, if_exists },
+        _ => Statement::DropTable { name, if_exists },
+    })
 }
 
 pub(crate) fn truncate(truncate: ast::Truncate) -> Result<Statement> {

@@ -1,6 +1,8 @@
 //! Functions: the examples of their table, and what the table cannot say.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests fail by panicking")]
 
+use std::sync::Arc;
+
 use esker_format::{Batch, DataType, Schema, Value};
 use esker_query::model::FUNCTIONS;
 use esker_query::testing::{Encoding, Layout, MemorySource};
@@ -38,10 +40,21 @@ fn source(encoding: Encoding) -> MemorySource {
     MemorySource::new(schema).with_part(&batch, &layout)
 }
 
+/// Sequences that begin again each time.
+#[derive(Debug)]
+struct Ones;
+
+impl esker_query::Sequences for Ones {
+    fn next_value(&self, _: &str) -> esker_query::Result<i64> {
+        Ok(1)
+    }
+}
+
 fn rows(text: &str) -> Result<String, String> {
     let of = |encoding| {
         let query = esker_sql::parse(text).map_err(|e| e.to_string())?;
-        let options = Options::new(&Environment::os());
+        let mut options = Options::new(&Environment::os());
+        options.inputs.sequences = Some(Arc::new(Ones));
         let result = execute(&query, &source(encoding), &options).map_err(|e| e.to_string())?;
         let row = |row: Vec<Value>| row.iter().map(Value::to_string).collect::<Vec<_>>().join("|");
         Ok(result.to_rows().into_iter().map(row).collect::<Vec<_>>().join("\n"))

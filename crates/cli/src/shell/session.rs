@@ -48,6 +48,7 @@ impl Session {
     /// Learns the names of tables and fields.
     pub(super) fn learn_words(&self) {
         let mut words = Words::default();
+        self.database.sequences().iter().for_each(|sequence| words.add(&sequence.name));
         for name in self.database.tables() {
             let table = self.database.table(&name);
             words.add(&name);

@@ -39,6 +39,12 @@ fn statements_and_commands() {
     assert!(out.contains("flights"), "{out}");
     let (out, ..) = take(&mut session, "\\d flights;");
     assert!(out.contains("id i64 not null"), "{out}");
+    take(&mut session, "CREATE SEQUENCE ids START 7;").2.unwrap();
+    take(&mut session, "ALTER TABLE flights ALTER id SET DEFAULT nextval('ids');").2.unwrap();
+    let (out, ..) = take(&mut session, "\\d");
+    assert!(out.contains("ids") && out.contains('7'), "{out}");
+    let (out, ..) = take(&mut session, "\\d flights");
+    assert!(out.contains("default of id: nextval('ids')"), "{out}");
     let (out, ..) = take(&mut session, "\\timing");
     assert_eq!(out, "timing is on\n");
     let (_, err, _) = take(&mut session, "SELECT * FROM flights;");

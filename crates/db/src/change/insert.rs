@@ -19,9 +19,11 @@ impl Run<'_> {
         let table = self.database.table(&insert.table)?;
         let rows: Vec<Values> = match &insert.rows {
             InsertRows::Values(rows) => {
+                let mut inputs = self.options.inputs.clone();
+                inputs.sequences = Some(self.database.engine().as_sequences());
                 let value = |expr: &Expr| match expr {
                     Expr::Default => Ok(None),
-                    expr => esker_query::constant(expr, &self.options.inputs).map(Some),
+                    expr => esker_query::constant(expr, &inputs).map(Some),
                 };
                 let row = |row: &Vec<Expr>| row.iter().map(value).collect();
                 rows.iter().map(row).collect::<esker_query::Result<_>>()?

@@ -3,7 +3,7 @@
 use esker_format::Schema;
 use esker_format::Value;
 use esker_format::schema::ROW_ID_NAME;
-use esker_query::model::{Delete, Expr, OrderBy, Query, SelectItem, Update};
+use esker_query::model::{Delete, Expr, OrderBy, Query, RowCount, SelectItem, Update};
 use esker_table::table::{Existing, PreparedPut};
 
 use super::row_ids::RowIdSource;
@@ -33,7 +33,7 @@ struct Wanted<'a> {
     table: &'a str,
     filter: Option<&'a Expr>,
     order_by: &'a [OrderBy],
-    limit: Option<u64>,
+    limit: Option<&'a RowCount>,
     exprs: Vec<Expr>,
     removes: bool,
     returning: Option<&'a [SelectItem]>,
@@ -45,7 +45,7 @@ impl Run<'_> {
             table: &update.table,
             filter: update.filter.as_ref(),
             order_by: &update.order_by,
-            limit: update.limit,
+            limit: update.limit.as_ref(),
             exprs: update.set.iter().map(|(_, expr)| expr.clone()).collect(),
             removes: false,
             returning: update.returning.as_deref(),
@@ -70,7 +70,7 @@ impl Run<'_> {
             table: &delete.table,
             filter: delete.filter.as_ref(),
             order_by: &delete.order_by,
-            limit: delete.limit,
+            limit: delete.limit.as_ref(),
             exprs: Vec::new(),
             removes: true,
             returning: delete.returning.as_deref(),
@@ -119,7 +119,7 @@ impl Run<'_> {
         query.select.extend(exprs);
         query.filter = wanted.filter.cloned();
         query.order_by = wanted.order_by.to_vec();
-        query.limit = wanted.limit;
+        query.limit = wanted.limit.cloned();
         let rows = esker_query::execute(&query, &source, &self.options)?.to_rows();
         drop(source);
         Ok(Matched { snapshot, rows })

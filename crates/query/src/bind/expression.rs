@@ -7,6 +7,7 @@ use esker_format::{DataType, Value};
 use super::bound::{Bound, Comparison, Node};
 use super::decimal;
 use super::function::call;
+use super::parameter::value_of;
 use super::scope::Scope;
 use super::typing::{common_type, convert, is_written_as_text, make_comparable, typed};
 use crate::exec::fold;
@@ -23,11 +24,7 @@ pub(crate) fn bind(expr: &Expr, scope: &mut dyn Scope) -> Result<Bound> {
         Expr::Field(name) => return Err(scope.unknown_field(name)),
         Expr::Literal(value) => return Ok(Bound::literal(value.clone())),
         Expr::Parameter(parameter) => {
-            let position = usize::try_from(parameter.position).unwrap_or(usize::MAX);
-            let value = scope.inputs().parameters.get(position).ok_or_else(|| {
-                Error::invalid(format!("parameter {} has no value", parameter.name))
-            })?;
-            return Ok(Bound::literal(value.clone()));
+            return Ok(Bound::literal(value_of(parameter, scope.inputs())?.clone()));
         }
         Expr::Default => {
             return Err(Error::invalid("DEFAULT stands only as a whole value in VALUES"));

@@ -38,6 +38,7 @@ pub(super) fn call(function: Function, operands: Vec<Bound>, inputs: &Inputs) ->
             let name = operands.first().and_then(|o| o.data_type);
             Ok(Bound::literal(Value::Text(name.map_or("null".into(), |t| t.to_string()))))
         }
+        Function::Nextval => next_value(operands, inputs),
         Function::Nullif => nullif(operands),
         Function::Mod => match <[Bound; 2]>::try_from(operands) {
             Ok([left, right]) => arithmetic(Operator::Remainder, (left, right)),
@@ -103,6 +104,22 @@ fn operand_count(least: usize, most: usize) -> String {
         _ if least == most => format!("{least} operands"),
         _ if most > 100 => format!("at least {least} operands"),
         _ => format!("{least} to {most} operands"),
+    }
+}
+
+/// The value is taken here, once: only where that is what is meant are there sequences.
+fn next_value(operands: Vec<Bound>, inputs: &Inputs) -> Result<Bound> {
+    match operands.first().and_then(Bound::as_literal) {
+        Some(Value::Null) => Ok(typed(Bound::literal(Value::Null), DataType::I64)),
+        Some(Value::Text(name)) => {
+            let sequences = inputs.sequences.as_ref().ok_or_else(|| {
+                Error::invalid(
+                    "not here: nextval stands in VALUES, in SELECT without FROM, or as a default",
+                )
+            })?;
+            Ok(Bound::literal(Value::Int(sequences.next_value(name)?)))
+        }
+        _ => Err(Error::invalid("expected the name of a sequence as a constant, like 'orders'")),
     }
 }
 

@@ -8,6 +8,7 @@ pub(crate) mod bound;
 mod decimal;
 mod expression;
 mod function;
+mod parameter;
 mod scope;
 #[cfg(test)]
 mod tests;
@@ -183,7 +184,10 @@ fn project(
         order.push(OrderKey { bound, descending: *descending, nulls_first });
     }
     let names = query.select.iter().map(SelectItem::name).collect();
-    Ok(Projection { filter, outputs, names, order, limit: query.limit, offset: query.offset })
+    let count = |clause, count| parameter::row_count(clause, count, scope.inputs());
+    let limit = query.limit.as_ref().map(|limit| count("LIMIT", limit)).transpose()?;
+    let offset = count("OFFSET", &query.offset)?;
+    Ok(Projection { filter, outputs, names, order, limit, offset })
 }
 
 /// Resolves a condition on rows.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Expr, OrderBy, Query, SelectItem};
+use super::{Expr, OrderBy, Query, RowCount, SelectItem};
 
 /// A change of the rows of one table: all of it, or nothing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -103,7 +103,7 @@ pub struct Update {
     /// Which rows come first, for the limit.
     pub order_by: Vec<OrderBy>,
     /// The most rows to change.
-    pub limit: Option<u64>,
+    pub limit: Option<RowCount>,
     /// What to answer of each row as it is then; an empty list for every field.
     pub returning: Option<Vec<SelectItem>>,
 }
@@ -119,7 +119,7 @@ pub struct Delete {
     /// Which rows come first, for the limit.
     pub order_by: Vec<OrderBy>,
     /// The most rows to remove.
-    pub limit: Option<u64>,
+    pub limit: Option<RowCount>,
     /// What to answer of each row as it was; an empty list for every field.
     pub returning: Option<Vec<SelectItem>>,
 }

@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Formatter};
 
 use esker_format::Value;
 
-use super::{Aggregate, Expr, Form, Operator, OrderBy, Query, SelectItem};
+use super::{Aggregate, Expr, Form, Operator, OrderBy, Query, RowCount, SelectItem};
 
 /// How tightly a comparison binds (see the operator table).
 const PREDICATE: u8 = 4;
@@ -16,7 +16,9 @@ impl Display for Query {
             f.write_str("*")?;
         }
         list(f, &self.select)?;
-        write!(f, " FROM {}", Name(&self.table))?;
+        if !self.table.is_empty() {
+            write!(f, " FROM {}", Name(&self.table))?;
+        }
         if let Some(filter) = &self.filter {
             write!(f, " WHERE {filter}")?;
         }
@@ -31,10 +33,10 @@ impl Display for Query {
             f.write_str(" ORDER BY ")?;
             list(f, &self.order_by)?;
         }
-        if let Some(limit) = self.limit {
+        if let Some(limit) = &self.limit {
             write!(f, " LIMIT {limit}")?;
         }
-        if self.offset > 0 {
+        if self.offset != RowCount::Number(0) {
             write!(f, " OFFSET {}", self.offset)?;
         }
         Ok(())

@@ -154,6 +154,13 @@ impl Expr {
         }
     }
 
+    /// True when a function is called anywhere within.
+    #[must_use]
+    pub fn calls(&self, wanted: Function) -> bool {
+        matches!(self, Self::Call(function, _) if *function == wanted)
+            || self.operands().into_iter().any(|operand| operand.calls(wanted))
+    }
+
     /// True when an aggregate occurs anywhere within.
     #[must_use]
     pub fn has_aggregate(&self) -> bool {

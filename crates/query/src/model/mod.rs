@@ -8,6 +8,7 @@ mod display;
 mod expression;
 mod function;
 mod operator;
+mod row_count;
 mod serial;
 
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,7 @@ pub use change::{Change, ConflictUpdate, Delete, Insert, InsertRows, OnConflict,
 pub use expression::{EXPR_DEPTH_MAX, Expr, Parameter};
 pub use function::{FUNCTIONS, Family, Function, FunctionEntry, OperandKind, Outcome};
 pub use operator::{Entry, Form, OPERATORS, Operator, Typing};
+pub use row_count::RowCount;
 
 /// One output column.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,7 +60,7 @@ pub struct OrderBy {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Query {
-    /// The table's name.
+    /// The table's name; empty for one row without fields.
     pub table: String,
     /// The output columns; empty for every field.
     pub select: Vec<SelectItem>,
@@ -73,9 +75,9 @@ pub struct Query {
     /// The order of the output; without it, the order in which rows or groups are met.
     pub order_by: Vec<OrderBy>,
     /// The most rows to give.
-    pub limit: Option<u64>,
+    pub limit: Option<RowCount>,
     /// How many rows to leave out first.
-    pub offset: u64,
+    pub offset: RowCount,
 }
 
 impl Query {
@@ -83,6 +85,12 @@ impl Query {
     #[must_use]
     pub fn table(name: impl Into<String>) -> Self {
         Self { table: name.into(), ..Self::default() }
+    }
+
+    /// One row without fields.
+    #[must_use]
+    pub fn one_row() -> Self {
+        Self::default()
     }
 
     /// Adds an output column.
@@ -102,6 +110,12 @@ impl Query {
         let items = self.select.iter().map(|item| &item.expr);
         let keys = self.order_by.iter().map(|key| &key.expr);
         items.chain(&self.filter).chain(&self.group_by).chain(&self.having).chain(keys)
+    }
+
+    /// True when it takes values of sequences.
+    #[must_use]
+    pub fn takes_values(&self) -> bool {
+        self.exprs().any(|expr| expr.calls(Function::Nextval))
     }
 
     /// True when the answer has one row per group rather than one per row.

@@ -337,7 +337,7 @@ fn finish(dice: &mut Dice, query: &mut Query, grouped: bool) {
         query.order_by.push(OrderBy { expr, descending: dice.chance(50), nulls_first });
     }
     if dice.chance(40) {
-        query.limit = Some(dice.below(20));
-        query.offset = dice.below(5);
+        query.limit = Some(dice.below(20).into());
+        query.offset = dice.below(5).into();
     }
 }

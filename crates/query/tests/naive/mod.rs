@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use esker_format::calendar::DAY_US;
 use esker_format::text::parse_value;
 use esker_format::{DataType, Decimal, Schema, Value};
-use esker_query::model::{Aggregate, Expr, Function, Operator, Query};
+use esker_query::model::{Aggregate, Expr, Function, Operator, Query, RowCount};
 
 /// A computation that overflowed; the engine must refuse too.
 #[derive(Debug, PartialEq, Eq)]
@@ -68,8 +68,8 @@ pub fn answer(query: &Query, schema: &Schema, rows: &[Vec<Value>]) -> Result<Vec
         shown = distinct;
     }
     shown.sort_by(|a, b| compare_keys(query, &a.0, &b.0));
-    let skip = usize::try_from(query.offset).unwrap();
-    let take = query.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap());
+    let skip = rows_of(&query.offset);
+    let take = query.limit.as_ref().map_or(usize::MAX, rows_of);
     Ok(shown.into_iter().map(|(_, row)| row).skip(skip).take(take).collect())
 }
 
@@ -415,5 +415,12 @@ fn arithmetic(operator: Operator, operands: &[Value]) -> Result<Value> {
                 _ => Value::Float(a % b),
             })
         }
+    }
+}
+
+fn rows_of(count: &RowCount) -> usize {
+    match count {
+        RowCount::Number(number) => usize::try_from(*number).unwrap(),
+        RowCount::Parameter(parameter) => panic!("{parameter:?}"),
     }
 }

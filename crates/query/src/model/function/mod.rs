@@ -56,6 +56,7 @@ pub enum Function {
     JsonGet,
     JsonText,
     JsonNumber,
+    Nextval,
 }
 
 /// What an operand of a function may be.
@@ -125,11 +126,14 @@ pub enum Family {
     Time,
     /// JSON.
     Json,
+    /// Named sequences.
+    Sequence,
 }
 
 impl Family {
     /// Every family, in the order of the reference.
-    pub const ALL: [Self; 5] = [Self::Choice, Self::Text, Self::Number, Self::Time, Self::Json];
+    pub const ALL: [Self; 6] =
+        [Self::Choice, Self::Text, Self::Number, Self::Time, Self::Json, Self::Sequence];
 
     /// Its heading.
     #[must_use]
@@ -140,6 +144,7 @@ impl Family {
             Self::Number => "Numbers",
             Self::Time => "Dates and times",
             Self::Json => "JSON",
+            Self::Sequence => "Sequences",
         }
     }
 }

@@ -379,4 +379,12 @@ pub const FUNCTIONS: &[FunctionEntry] = &[
         "json_get_number('{\"a\": [1, 2.5]}', 'a', 1)",
         "2.5",
     ),
+    line(F::Nextval, "nextval", Family::Sequence, "sequence", &[P::Text], Outcome::Integer)
+        .failing()
+        .says(
+            "The next value of a named sequence, given out once: in `VALUES`, in a `SELECT` \
+             without `FROM`, or as a default.",
+            "nextval('orders')",
+            "1",
+        ),
 ];
