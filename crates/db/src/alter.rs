@@ -45,9 +45,11 @@ impl Database {
     /// `NotFound` for an unknown table, `InvalidInput` for a change that cannot be made.
     pub fn alter_table(&self, name: &str, alterations: &[Alteration]) -> Result<()> {
         let engine = self.engine();
-        let has_check = alterations.iter().any(|a| matches!(a, Alteration::AddCheck(_)));
+        let tests =
+            |a: &Alteration| matches!(a, Alteration::AddCheck(_) | Alteration::SetNotNull(_));
+        let must_test = alterations.iter().any(tests);
         for _ in 0..ATTEMPTS_MAX {
-            let tested = match has_check {
+            let tested = match must_test {
                 true => Some(self.test_checks(name, alterations)?),
                 false => None,
             };
@@ -66,10 +68,12 @@ impl Database {
         Err(Error::new(ErrorKind::Conflict, message))
     }
 
-    /// Tests new checks on the rows there are; returns what it tested.
+    /// Tests the rows there are: by new checks, and for values where there must be some. Returns
+    /// what it tested.
     fn test_checks(&self, name: &str, alterations: &[Alteration]) -> Result<SnapshotTable> {
         let (engine, snapshot) = (self.engine(), self.table(name)?.snapshot()?);
         let schema = checks::alter(engine, snapshot.schema(), alterations)?;
+        checks::test_not_null(engine, &snapshot, &schema)?;
         checks::test_rows(engine, &snapshot, &schema, alterations)?;
         Ok(snapshot)
     }

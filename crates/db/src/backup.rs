@@ -3,6 +3,7 @@
 //! ```text
 //! seal what is large ─► pin every table at the newest commit, durable ─► link or copy segments
 //!   ─► write the checkpoint, which has the small rest ─► begin a log: from here on it is one
+//!   ─► remove the file that said that the backup is not finished
 //! ```
 //!
 //! Segments never change, so that a second name for the same file is as good as a copy, costs
@@ -24,6 +25,9 @@ use crate::engine::Engine;
 use crate::maintenance::PinnedState;
 use crate::open::LOCK_FILE;
 use crate::{Database, Error, ErrorKind, Result};
+
+/// The name of the file that a directory has while a backup is made in it.
+pub(crate) const UNFINISHED_FILE: &str = "BACKUP-UNFINISHED";
 
 /// How much is copied at a time.
 const PIECE_BYTES: usize = 1 << 20;
@@ -153,6 +157,8 @@ impl Backup<'_> {
         self.engine.write_checkpoint_to(self.dir, &checkpoint)?;
         let (environment, database) = (&self.engine.environment, self.engine.database);
         esker_log::create_after(environment, self.dir, database, checkpoint.commit)?;
+        files.remove(&self.dir.join(UNFINISHED_FILE))?;
+        files.sync_dir(self.dir)?;
         Ok(report)
     }
 
@@ -163,6 +169,9 @@ impl Backup<'_> {
         let holder = format!("process {}, a backup", std::process::id());
         let lock = files.lock(&self.dir.join(LOCK_FILE), LockMode::Exclusive, &holder)?;
         self.engine.refuse_used(self.dir)?;
+        // Durable before anything else is: what a crash leaves is no database.
+        files.open(&self.dir.join(UNFINISHED_FILE), OpenMode::CreateNew)?.sync_data()?;
+        files.sync_dir(self.dir)?;
         Ok(lock)
     }
 
@@ -285,6 +294,13 @@ impl Backup<'_> {
     }
 }
 
+/// What to do about a directory that is no backup yet.
+pub(crate) fn unfinished(dir: &std::path::Display<'_>) -> String {
+    format!(
+        "{dir}: a backup into this directory was not finished; remove it and make the backup again"
+    )
+}
+
 impl Engine {
     /// Refuses a directory that holds anything.
     fn refuse_used(&self, dir: &Path) -> Result<()> {
@@ -297,7 +313,10 @@ impl Engine {
             None => Ok(()),
             Some(name) => {
                 let dir = dir.display();
-                let message = format!("{dir}: expected an empty directory; it holds {name:?}");
+                let message = match names.iter().any(|name| name == UNFINISHED_FILE) {
+                    true => unfinished(&dir),
+                    false => format!("{dir}: expected an empty directory; it holds {name:?}"),
+                };
                 Err(Error::new(ErrorKind::InvalidInput, message))
             }
         }

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use esker_format::schema::{Alteration, Check};
+use esker_format::schema::{Alteration, Check, ROW_ID_NAME};
 use esker_format::{Batch, Schema, TableId, Value};
-use esker_query::model::Expr;
+use esker_query::model::{Expr, Operator};
 use esker_query::{Constraint, Query};
+use esker_table::table::describe_key;
 
+use crate::change::RowIdSource;
 use crate::engine::Engine;
 use crate::index;
 use crate::source::SnapshotSource;
@@ -151,6 +153,38 @@ fn name_exactly(schema: &Schema, expr: &mut Expr) -> Result<()> {
         return Ok(());
     }
     expr.operands_mut().into_iter().try_for_each(|operand| name_exactly(schema, operand))
+}
+
+/// Refuses that fields must have a value from now on of which a row of a snapshot has none.
+pub(crate) fn test_not_null(
+    engine: &Engine,
+    snapshot: &SnapshotTable,
+    altered: &Schema,
+) -> Result<()> {
+    let schema = snapshot.schema();
+    let source = RowIdSource::new(snapshot.rows_as_of());
+    for field in schema.fields().iter().filter(|field| field.nullable) {
+        if altered.field_of(field.id).is_none_or(|altered| altered.nullable) {
+            continue;
+        }
+        let mut query = Query::table("");
+        query.select(Expr::field(ROW_ID_NAME));
+        for key in schema.key_fields() {
+            query.select(Expr::field(&key.name));
+        }
+        query.filter = Some(Expr::Apply(Operator::IsNull, vec![Expr::field(&field.name)]));
+        query.limit = Some(1.into());
+        let found = esker_query::execute(&query, &source, &engine.query_options())?.to_rows();
+        let Some((row_id, key)) = found.first().and_then(|row| row.split_first()) else { continue };
+        let key: Vec<_> = key.iter().map(Value::as_ref).collect();
+        let row = match key.is_empty() {
+            true => format!("row {row_id}"),
+            false => format!("the row with {}", describe_key(schema, &key)),
+        };
+        let name = &field.name;
+        return Err(Error::invalid(format!("field {name:?} must not be null, but is in {row}")));
+    }
+    Ok(())
 }
 
 /// Refuses a new check that a row of a snapshot does not meet, read by the new schema.

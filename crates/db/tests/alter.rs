@@ -10,8 +10,8 @@
 mod fixture;
 
 use esker::{
-    Alteration, DataType, Database, DefaultValue, ErrorKind, Field, FieldId, Options, Query,
-    Schema, Value,
+    Alteration, DataType, Database, DefaultValue, ErrorKind, Field, FieldId, Labels, Options,
+    Query, Schema, Value,
 };
 use esker_query::model::{Aggregate, Change, Delete, Expr, Operator};
 use fixture::Directory;
@@ -441,4 +441,102 @@ fn a_change_that_cannot_be_made_changes_nothing() {
     assert_eq!(e.kind(), ErrorKind::InvalidInput);
     assert_eq!(*db.table("t").unwrap().schema(), schema());
     assert_eq!(db.alter_table("no", &[stars()]).unwrap_err().kind(), ErrorKind::NotFound);
+}
+
+#[test]
+fn a_field_must_have_a_value_once_every_row_has() {
+    let dir = Directory::new("not-null");
+    let db = Options::new().open(&dir.0).unwrap();
+    let table = db.create_table("t", schema()).unwrap();
+    table.insert(&row(1)).unwrap();
+    table.insert(&[2.into(), 2.into(), Value::Null]).unwrap();
+    db.compact(false, &mut |_, _| {}).unwrap();
+    table.insert(&[3.into(), 3.into(), Value::Null]).unwrap();
+    let not_null = || [Alteration::SetNotNull("text".into())];
+    let e = db.alter_table("t", &not_null()).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::InvalidInput);
+    let wanted = "field \"text\" must not be null, but is in the row with key id = 2";
+    assert_eq!(e.to_string(), wanted);
+    table.update(&[2.into()], &[("text", "two".into())]).unwrap();
+    assert!(db.alter_table("t", &not_null()).unwrap_err().to_string().ends_with("id = 3"));
+    let before = db.snapshot().unwrap();
+    table.update(&[3.into()], &[("text", "three".into())]).unwrap();
+    let load = table.load().unwrap();
+    db.alter_table("t", &not_null()).unwrap();
+    drop(load);
+    let e = table.insert(&[4.into(), 4.into(), Value::Null]).unwrap_err();
+    assert_eq!(e.to_string(), "field \"text\" must not be null");
+    table.insert(&row(4)).unwrap();
+    let read = |rows: Vec<(u64, Vec<Value>)>| -> Vec<String> {
+        rows.into_iter().map(|(_, row)| row[2].to_string()).collect()
+    };
+    for _ in 0..2 {
+        let old = read(before.table("t").unwrap().rows().unwrap());
+        assert_eq!(old, ["text 1", "two", "null"]);
+        let new = read(table.snapshot().unwrap().rows().unwrap());
+        assert_eq!(new, ["text 1", "two", "three", "text 4"]);
+        is_sound(&db);
+        db.compact(false, &mut |_, _| {}).unwrap();
+    }
+    drop((before, table, db));
+    let db = Database::open(&dir.0).unwrap();
+    assert_eq!(rows(&db, "t").len(), 4);
+    assert!(!db.table("t").unwrap().schema().fields()[2].nullable);
+    is_sound(&db);
+}
+
+#[test]
+fn rows_without_a_declared_key_are_named_by_their_number() {
+    let db = Options::new().memory().unwrap();
+    let schema = Schema::builder().nullable("n", DataType::I64).build().unwrap();
+    let table = db.create_table("t", schema).unwrap();
+    table.insert(&[1.into()]).unwrap();
+    table.insert(&[Value::Null]).unwrap();
+    let e = db.alter_table("t", &[Alteration::SetNotNull("n".into())]).unwrap_err();
+    assert_eq!(e.to_string(), "field \"n\" must not be null, but is in row 2");
+}
+
+#[test]
+fn an_enum_gets_labels_more() {
+    let dir = Directory::new("labels");
+    let db = Options::new().open(&dir.0).unwrap();
+    let labels = Labels::new(["small", "large"]).unwrap();
+    let schema = Schema::builder()
+        .field("id", DataType::I64)
+        .field("size", DataType::Enum)
+        .labels(labels)
+        .primary_key(["id"])
+        .build()
+        .unwrap();
+    let table = db.create_table("t", schema).unwrap();
+    table.insert(&[1.into(), "large".into()]).unwrap();
+    let add = |label: &str| {
+        let label = label.to_owned();
+        db.alter_table("t", &[Alteration::AddLabel { field: "size".into(), label }])
+    };
+    assert!(table.insert(&[2.into(), "huge".into()]).is_err());
+    let before = db.snapshot().unwrap();
+    add("huge").unwrap();
+    table.insert(&[2.into(), "huge".into()]).unwrap();
+    let e = add("small").unwrap_err();
+    assert_eq!(e.to_string(), "field \"size\": label \"small\" is declared twice");
+    let none = Alteration::AddLabel { field: "id".into(), label: "x".into() };
+    let e = db.alter_table("t", &[none]).unwrap_err();
+    assert_eq!(e.to_string(), "field \"id\": enums alone have labels, the field is i64");
+    let size = |rows: Vec<(u64, Vec<Value>)>| -> Vec<String> {
+        rows.into_iter().map(|(_, row)| row[1].to_string()).collect()
+    };
+    for _ in 0..2 {
+        let old = before.table("t").unwrap();
+        assert_eq!(size(old.rows().unwrap()), ["large"]);
+        assert_eq!(old.schema().fields()[1].type_text(), "enum(small, large)");
+        assert_eq!(size(table.snapshot().unwrap().rows().unwrap()), ["large", "huge"]);
+        db.compact(false, &mut |_, _| {}).unwrap();
+    }
+    drop((before, table));
+    db.close().unwrap();
+    let db = Database::open(&dir.0).unwrap();
+    let wider = count(&db, Expr::field("size").binary(Operator::Gt, Expr::literal("large")));
+    assert_eq!(wider, [[Value::Uint(1)]]);
+    is_sound(&db);
 }

@@ -13,6 +13,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use esker::{BackupOptions, BackupReport, Database, ErrorKind, Options, Value};
+use esker_vfs::sim::{CrashChoice, Options as SimOptions, Simulation};
 use fixture::{Directory, people, person};
 
 fn backup(db: &Database, dir: &Path, options: &BackupOptions) -> BackupReport {
@@ -178,4 +179,46 @@ fn compaction_gives_space_back_and_changes_no_answer() {
     assert_eq!(db.recount(false).unwrap(), []);
     assert_eq!(db.compact(false, &mut |_, _| {}).unwrap().rewritten, 0);
     assert_eq!(db.check().unwrap().problems, []);
+}
+
+/// A directory of a backup that died opened as an empty database.
+#[test]
+fn a_backup_that_was_cut_short_is_no_database() {
+    let machine = Simulation::new(3, SimOptions { record: true, ..SimOptions::default() });
+    let options = || Options::new().environment(machine.environment());
+    let db = options().open("db").unwrap();
+    let table = db.create_table("people", people()).unwrap();
+    let mut load = table.load().unwrap();
+    (0..66_000).for_each(|i| load.push_row(&person(&format!("{i}"), i % 100)).unwrap());
+    load.finish().unwrap();
+    let from = machine.io_count();
+    let copy = BackupOptions { copy: true, ..BackupOptions::default() };
+    db.backup("copy", &copy, &mut |_, _| {}).unwrap();
+    let until = machine.io_count();
+    let (mut refused, mut cursor) = (0, machine.journal().unwrap().cursor());
+    while cursor.advance() {
+        if cursor.position() <= from {
+            continue;
+        }
+        for choice in [CrashChoice::KeepNone, CrashChoice::Random(1), CrashChoice::Random(2)] {
+            let image = cursor.crash_image(choice);
+            let after = Simulation::from_image(&image, 4, SimOptions::default());
+            let environment = after.environment();
+            let names = environment.files.list(Path::new("copy")).unwrap_or_default();
+            match Options::new().environment(environment).open("copy") {
+                Ok(db) if names.iter().any(|name| name.starts_with("checkpoint-")) => {
+                    assert_eq!(db.table("people").unwrap().count().unwrap(), 66_000);
+                }
+                // Nothing but the lock file was there.
+                Ok(_) => assert!(names.len() <= 1, "{names:?}: {}", cursor.describe()),
+                Err(e) => {
+                    assert!(cursor.position() < until, "{e}");
+                    refused += u32::from(e.to_string().contains("remove it and make the backup"));
+                }
+            }
+        }
+    }
+    assert!(refused > 10, "{refused}");
+    let again = Options::new().environment(machine.environment());
+    assert!(again.read_only(true).open("copy").is_ok());
 }

@@ -273,11 +273,13 @@ impl Block<'_> {
     /// Adds rows without a value in a column that the file does not have.
     fn leave_out(&self, field: &Field, column: &mut Column) {
         let rows = column.len() + self.spans.len() / self.columns.max(1);
-        esker_format::with_values!(&mut column.values, v => v.resize(rows, Default::default()), v => {
-            while v.len() < rows {
+        esker_format::with_values!(
+            &mut column.values,
+            v => v.resize(rows, Default::default()),
+            v => while v.len() < rows {
                 v.push(&[]);
             }
-        });
+        );
         let marks = column.nulls.get_or_insert_with(Vec::new);
         marks.resize(rows, missing_mark(field));
     }

@@ -59,11 +59,20 @@ impl Constraint {
         Ok((0..batch.len()).find(|row| values.get(*row) == Some(&false) && !vector.is_null(*row)))
     }
 
+    /// The most levels of a condition: its stored form nests three times as deep.
+    pub const DEPTH_MAX: usize = 40;
+
     /// The stored form of a condition.
     ///
     /// # Errors
-    /// `InvalidQuery` when it has none: a number in it is not finite.
+    /// `InvalidQuery` when it has none: it nests too deep, or a number in it is not finite.
     pub fn encode(condition: &Expr) -> Result<String> {
+        let (depth, most) = (condition.depth(), Self::DEPTH_MAX);
+        if depth > most {
+            return Err(Error::invalid(format!(
+                "CHECK: the condition nests too deep: {depth} levels, at most {most}"
+            )));
+        }
         let text = serde_json::to_string(condition).map_err(|e| Error::invalid(e.to_string()))?;
         match Self::decode(&text) {
             Ok(decoded) if decoded == *condition => Ok(text),

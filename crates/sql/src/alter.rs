@@ -2,9 +2,13 @@
 
 use esker_format::schema::Alteration;
 use sqlparser::ast;
+use sqlparser::dialect::GenericDialect;
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::Parser;
+use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::change::{plain_name, refuse_lost};
-use crate::statement::{Statement, unsupported};
+use crate::statement::{Statement, syntax, unsupported};
 use crate::{Error, Result, column, index, type_name};
 
 pub(crate) fn convert(alter: &ast::AlterTable) -> Result<Statement> {
@@ -25,6 +29,33 @@ pub(crate) fn convert(alter: &ast::AlterTable) -> Result<Statement> {
         convert_operation(operation, &mut alterations)?;
     }
     Ok(Statement::AlterTable { name, alterations, if_exists: alter.if_exists })
+}
+
+/// Reads `ALTER TABLE [IF EXISTS] name ALTER [COLUMN] field ADD VALUE 'label'`, which the grammar
+/// does not know; nothing when it is another statement.
+pub(crate) fn add_value(tokens: &[TokenWithSpan]) -> Result<Option<Statement>> {
+    let dialect = GenericDialect {};
+    let mut parser = Parser::new(&dialect).with_tokens_with_locations(tokens.to_vec());
+    if !parser.parse_keywords(&[Keyword::ALTER, Keyword::TABLE]) {
+        return Ok(None);
+    }
+    let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
+    let Ok(name) = parser.parse_object_name(false) else { return Ok(None) };
+    if !parser.parse_keyword(Keyword::ALTER) {
+        return Ok(None);
+    }
+    let _ = parser.parse_keyword(Keyword::COLUMN);
+    let Ok(field) = parser.parse_identifier() else { return Ok(None) };
+    if !parser.parse_keywords(&[Keyword::ADD, Keyword::VALUE]) {
+        return Ok(None);
+    }
+    let label = parser.parse_literal_string().map_err(syntax)?;
+    while parser.consume_token(&Token::SemiColon) {}
+    if parser.peek_token().token != Token::EOF {
+        return parser.expected("the end", parser.peek_token()).map_err(syntax);
+    }
+    let alterations = vec![Alteration::AddLabel { field: field.value, label }];
+    Ok(Some(Statement::AlterTable { name: plain_name(&name)?, alterations, if_exists }))
 }
 
 fn convert_operation(
@@ -82,6 +113,7 @@ fn convert_column(
     let field = field.to_owned();
     match change {
         C::DropNotNull => Ok(Alteration::DropNotNull(field)),
+        C::SetNotNull => Ok(Alteration::SetNotNull(field)),
         C::DropDefault => Ok(Alteration::SetDefault { field, default: None }),
         C::SetDefault { value } => {
             let default = column::default_of_any(value).map_err(|e| e.at("DEFAULT"))?;
@@ -90,7 +122,10 @@ fn convert_column(
         C::SetDataType { data_type, using: None, .. } => {
             let data_type_of = type_name::convert(data_type)?;
             if data_type_of == esker_format::DataType::Enum {
-                return Err(unsupported("changing the labels of an enum", operation));
+                let message = format!(
+                    "{operation}: a label is added by ALTER COLUMN {field} ADD VALUE 'label'"
+                );
+                return Err(Error::invalid(message));
             }
             let length_max = type_name::length(data_type, data_type_of)?;
             Ok(Alteration::Widen { field, data_type: data_type_of, length_max })

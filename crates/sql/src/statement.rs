@@ -149,8 +149,11 @@ pub fn parse_statement(text: &str) -> Result<Statement> {
 pub(crate) fn parse_with_parameters(text: &str) -> Result<(Statement, Parameters)> {
     let mut tokens = tokens(text)?;
     let parameters = parameter::name_all(&mut tokens)?;
-    if let Some(create) = sequence::create(&tokens)? {
-        return Ok((create, parameters));
+    // What the grammar does not know.
+    for read in [sequence::create, alter::add_value] {
+        if let Some(statement) = read(&tokens)? {
+            return Ok((statement, parameters));
+        }
     }
     let statement = convert(parse_one(tokens)?, &parameters)?;
     Ok((statement, parameters))

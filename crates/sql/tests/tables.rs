@@ -186,3 +186,25 @@ fn tables_are_altered() {
     db.sql("TRUNCATE TABLE u").unwrap();
     assert_eq!(text(&db, "SELECT count(*) FROM u"), "0");
 }
+
+#[test]
+fn labels_are_added_and_checks_nest_so_deep() {
+    let db = Options::new().memory().unwrap();
+    db.sql("CREATE TABLE t (e enum(a, b), n i64)").unwrap();
+    db.sql("alter table if exists t alter e add value 'c d';").unwrap();
+    db.sql("INSERT INTO t VALUES ('c d', 1)").unwrap();
+    let error = |text: &str| db.sql(text).unwrap_err().to_string();
+    let found = error("ALTER TABLE t ALTER COLUMN e ADD VALUE 'a'");
+    assert_eq!(found, "field \"e\": label \"a\" is declared twice");
+    let found = error("ALTER TABLE t ALTER COLUMN e ADD VALUE 7");
+    assert!(found.contains("found: 7"), "{found}");
+    let found = error("ALTER TABLE t ALTER COLUMN e TYPE enum(a, b, c)");
+    assert!(found.contains("ADD VALUE 'label'"), "{found}");
+    let check = |depth: usize| {
+        let (open, close) = ("(".repeat(depth - 2), " + 1)".repeat(depth - 2));
+        format!("ALTER TABLE t ADD CONSTRAINT deep CHECK ({open}n{close} > 0)")
+    };
+    let found = error(&check(60));
+    assert!(found.contains("nests too deep: 60 levels, at most 40"), "{found}");
+    db.sql(&check(40)).unwrap();
+}

@@ -11,6 +11,7 @@ mod insert;
 mod matched;
 mod row_ids;
 
+pub(crate) use row_ids::RowIdSource;
 use std::sync::Arc;
 
 use esker_format::{Schema, Value, ValueRef};

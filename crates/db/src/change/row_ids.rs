@@ -10,7 +10,7 @@ use esker_table::TableSnapshot;
 use crate::source::SourcePart;
 
 /// A [`Source`] whose last field is the row id.
-pub(super) struct RowIdSource<'a> {
+pub(crate) struct RowIdSource<'a> {
     schema: Schema,
     parts: Vec<RowIdPart<'a>>,
 }
@@ -24,7 +24,7 @@ struct RowIdPart<'a> {
 }
 
 impl<'a> RowIdSource<'a> {
-    pub(super) fn new(snapshot: &'a TableSnapshot) -> Self {
+    pub(crate) fn new(snapshot: &'a TableSnapshot) -> Self {
         let position = snapshot.schema().fields().len();
         let part = |inner: SourcePart<'a>| {
             let zones = inner.row_count().div_ceil(ZONE_ROWS);

@@ -121,8 +121,8 @@ impl Load {
         Err(engine.refuse_load(&self.input, bytes))
     }
 
-    /// Adds rows. The batch has the schema's columns, with values that fit them; rows that are marked
-    /// so ([`Column::DEFAULT_MARK`](crate::Column::DEFAULT_MARK)) get defaults. When memory is
+    /// Adds rows. The batch has the schema's columns, with values that fit them; rows marked so
+    /// ([`Column::DEFAULT_MARK`](crate::Column::DEFAULT_MARK)) get defaults. When memory is
     /// short this waits for segments to be written and for groups to be sealed.
     ///
     /// # Errors

@@ -64,7 +64,7 @@ impl Database {
     /// Returns name, counted before, and counted now, of these.
     ///
     /// # Errors
-    /// `OverBudget` when too many snapshots are open.
+    /// None today.
     pub fn recount(&self, dry_run: bool) -> Result<Vec<(String, u64, u64)>> {
         let engine = self.engine();
         let mut wrong = Vec::new();

@@ -27,6 +27,7 @@ use esker_table::value_file::value_file_id;
 use esker_vfs::sync::{ArcSwap, AtomicBool, AtomicU64, Mutex};
 use esker_vfs::{Environment, Event, FileLock, LockMode, OpenMode};
 
+use crate::backup::{UNFINISHED_FILE, unfinished};
 use crate::engine::{Engine, Journal, NameHistory, Watermarks};
 use crate::maintenance::{checkpoint_path, frozen_groups, parse_number};
 use crate::sequence::{Sequences, SharedSequence};
@@ -175,6 +176,9 @@ fn check_ours(environment: &Environment, dir: &Path, options: &Options) -> Resul
         name == LOCK_FILE || ["log-", "checkpoint-"].iter().any(|p| parse_number(name, p).is_some())
     };
     match names.first() {
+        Some(_) if names.iter().any(|name| name == UNFINISHED_FILE) => {
+            Err(Error::corrupt(unfinished(&dir.display())))
+        }
         Some(first) if !names.iter().any(ours) => {
             let dir = dir.display();
             let message = format!("{dir}: not an Esker database; it holds {first:?}");

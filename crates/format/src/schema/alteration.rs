@@ -7,12 +7,16 @@
 //! | rename a field | rows know fields by number |
 //! | widen a field | every stored value has the same meaning in the wider type |
 //! | an index | its runs are derived, and lie beside the segments |
+//! | not null | the rows there are were tested: none of them is NULL |
+//! | a label more | it comes last: the places of the others stay |
 //! | a default, a check | these are about rows that are written later (a check is tested first) |
 //!
 //! The fields of the key stay: they may be renamed, no more.
 
+use std::sync::Arc;
+
 use super::{Check, DefaultValue, FIELD_IDS_MAX, Field, FieldId, NewIndex, Schema};
-use crate::{DataType, Error, Result, Value};
+use crate::{DataType, Error, Labels, Result, Value};
 
 /// One change of a schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +44,15 @@ pub enum Alteration {
     },
     /// The field may be NULL from now on.
     DropNotNull(String),
+    /// The field must have a value from now on. Whoever applies this has tested the rows there are.
+    SetNotNull(String),
+    /// A label more, the last one, for an enum.
+    AddLabel {
+        /// The field.
+        field: String,
+        /// The label.
+        label: String,
+    },
     /// The field's default, or none.
     SetDefault {
         /// The field.
@@ -133,6 +146,11 @@ impl Schema {
                 self.field_mut(name)?.nullable = true;
                 Ok(())
             }
+            Alteration::SetNotNull(name) => {
+                self.field_mut(name)?.nullable = false;
+                Ok(())
+            }
+            Alteration::AddLabel { field, label } => self.field_mut(field)?.add_label(label),
             Alteration::SetDefault { field, default } => {
                 let field = self.field_mut(field)?;
                 field.default = match default {
@@ -217,6 +235,17 @@ impl Schema {
 }
 
 impl Field {
+    fn add_label(&mut self, label: &str) -> Result<()> {
+        let Some(labels) = &self.labels else {
+            let (name, found) = (&self.name, self.data_type);
+            let message = format!("field {name:?}: enums alone have labels, the field is {found}");
+            return Err(Error::invalid(message));
+        };
+        let all = Labels::new(labels.iter().chain([label]));
+        self.labels = Some(Arc::new(all.map_err(|e| e.at(format_args!("field {:?}", self.name)))?));
+        Ok(())
+    }
+
     fn widen(&mut self, data_type: DataType, length_max: Option<u32>) -> Result<()> {
         let name = &self.name;
         if !self.data_type.widens_to(data_type) {
