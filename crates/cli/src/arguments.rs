@@ -88,8 +88,7 @@ pub(crate) struct LoadArguments {
     /// Add to a table that exists
     #[arg(long)]
     pub(crate) append: bool,
-    /// What happens to a row whose key exists, in the table or in an earlier row. With replace, a
-    /// load of more than 65,536 rows or 8 MiB into a table that exists is no longer one commit
+    /// What happens to a row whose key exists, in the table or in an earlier row
     #[arg(long, value_enum, default_value = "error")]
     pub(crate) on_duplicate: OnDuplicate,
     /// What happens at a row that does not fit

@@ -102,7 +102,8 @@ fn fault(database: &Database, line: &Json) -> Option<String> {
     if found != count.to_string() {
         return Some(format!("found {found}"));
     }
-    let most = shown.limit.unwrap_or(u64::MAX).min(count.saturating_sub(shown.offset));
+    let limit = shown.limit.as_ref().map_or(u64::MAX, |limit| limit.number().unwrap());
+    let most = limit.min(count.saturating_sub(shown.offset.number().unwrap()));
     (most != rows.len() as u64).then(|| format!("{} rows for {most}", rows.len()))
 }
 

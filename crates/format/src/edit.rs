@@ -128,8 +128,15 @@ pub enum Edit {
     /// A table is gone, with all it held.
     DropTable { table: TableId },
     /// A bulk load, or a commit too large for a frame: these segments are rows of the table from
-    /// this commit on, and older versions of some rows are dead.
-    Load { table: TableId, segments: Vec<SegmentEntry>, next_row_id: u64, replaced: Vec<u64> },
+    /// this commit on, and older versions of the rows `replaced` are dead. So are those of the
+    /// segments' own rows that later ones of them replace, `superseded`.
+    Load {
+        table: TableId,
+        segments: Vec<SegmentEntry>,
+        next_row_id: u64,
+        replaced: Vec<u64>,
+        superseded: Vec<u64>,
+    },
     /// Every version created up to `through` that is not in a segment yet is in these, or dead.
     Seal { table: TableId, through: u64, segments: Vec<SegmentEntry> },
     /// These segments take the place of `inputs`.
@@ -195,12 +202,12 @@ impl Edit {
                 schema.encode(&mut out);
             }
             Self::DropTable { table } => out.varint(table.0.into()),
-            Self::Load { table, segments, next_row_id, replaced } => {
+            Self::Load { table, segments, next_row_id, replaced, superseded } => {
                 out.varint(table.0.into());
                 encode_segments(&mut out, segments);
                 out.varint(*next_row_id);
-                out.count(replaced.len());
-                replaced.iter().for_each(|row_id| out.varint(*row_id));
+                encode_row_ids(&mut out, replaced);
+                encode_row_ids(&mut out, superseded);
             }
             Self::Seal { table, through, segments } => {
                 out.varint(table.0.into());
@@ -247,11 +254,9 @@ impl Edit {
                 let table = table_id(&mut input)?;
                 let segments = decode_segments(&mut input)?;
                 let next_row_id = input.varint()?;
-                let mut replaced = Vec::new();
-                for _ in 0..input.count(REPLACED_MAX)? {
-                    replaced.push(input.varint()?);
-                }
-                Self::Load { table, segments, next_row_id, replaced }
+                let replaced = decode_row_ids(&mut input)?;
+                let superseded = decode_row_ids(&mut input)?;
+                Self::Load { table, segments, next_row_id, replaced, superseded }
             }
             SEAL => Self::Seal {
                 table: table_id(&mut input)?,
@@ -287,6 +292,29 @@ impl Edit {
         input.finish()?;
         Ok(edit)
     }
+}
+
+/// Appends a count and that many row ids, rising, as distances.
+fn encode_row_ids(out: &mut Writer, row_ids: &[u64]) {
+    let mut sorted = row_ids.to_vec();
+    sorted.sort_unstable();
+    out.count(sorted.len());
+    let mut before = 0;
+    for row_id in sorted {
+        out.varint(row_id - before);
+        before = row_id;
+    }
+}
+
+fn decode_row_ids(input: &mut Reader<'_>) -> Result<Vec<u64>> {
+    let mut row_ids = Vec::new();
+    let mut before = 0u64;
+    for _ in 0..input.count(REPLACED_MAX)? {
+        let row_id = before.checked_add(input.varint()?);
+        before = row_id.ok_or_else(|| Error::corrupt("a row id past 64 bits"))?;
+        row_ids.push(before);
+    }
+    Ok(row_ids)
 }
 
 /// Appends a count and that many segment entries.

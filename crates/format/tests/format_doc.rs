@@ -112,7 +112,13 @@ fn frame_kinds_are_those_of_the_code() {
     let edits = [
         Edit::CreateTable { table: table_id, name: "t".into(), schema: schema.clone() },
         Edit::DropTable { table: table_id },
-        Edit::Load { table: table_id, segments: Vec::new(), next_row_id: 1, replaced: Vec::new() },
+        Edit::Load {
+            table: table_id,
+            segments: Vec::new(),
+            next_row_id: 1,
+            replaced: Vec::new(),
+            superseded: Vec::new(),
+        },
         Edit::Seal { table: table_id, through: 1, segments: Vec::new() },
         Edit::Merge { table: table_id, inputs: Vec::new(), segments: Vec::new() },
         Edit::Checkpoint { number: 1, commit: 1 },

@@ -272,16 +272,10 @@ impl Block<'_> {
 
     /// Adds rows without a value in a column that the file does not have.
     fn leave_out(&self, field: &Field, column: &mut Column) {
-        let rows = column.len() + self.spans.len() / self.columns.max(1);
-        esker_format::with_values!(
-            &mut column.values,
-            v => v.resize(rows, Default::default()),
-            v => while v.len() < rows {
-                v.push(&[]);
-            }
-        );
-        let marks = column.nulls.get_or_insert_with(Vec::new);
-        marks.resize(rows, missing_mark(field));
+        let before = column.len();
+        column.append_nulls(self.spans.len() / self.columns.max(1));
+        let marks = column.nulls.iter_mut().flatten();
+        marks.skip(before).for_each(|mark| *mark = missing_mark(field));
     }
 
     fn read_column<R: FieldReader>(
@@ -293,7 +287,8 @@ impl Block<'_> {
     ) -> std::result::Result<(), Misfit> {
         let labels = field.labels.as_deref();
         let data_type = column.data_type;
-        if nullable && reader.empty_is_null() && self.is_blank(source) {
+        let takes_nulls = field.nullable && field.default.is_none();
+        if takes_nulls && reader.empty_is_null() && self.is_blank(source) {
             column.append_nulls(self.spans.len() / self.columns.max(1));
             return Ok(());
         }

@@ -168,8 +168,20 @@ impl Display for Explanation {
         }
         Ok(())
     }
-use crate::exec::{Profile, projection_name, stage_name};
-use crate::model::{Query, RowCount};
+}
+
+impl Reading {
+    fn told(self, indexes: &[String]) -> String {
+        let names = indexes.join(", ");
+        match self {
+            Self::Scan => "every row".to_owned(),
+            Self::Nothing => "no row can pass".to_owned(),
+            Self::Index => format!("rows named by index {names}"),
+            Self::Counted if indexes.is_empty() => "counted without reading".to_owned(),
+            Self::Counted => format!("counted by index {names}"),
+            Self::Edges => "ends of indexes".to_owned(),
+            Self::Ordered => format!("in the order of index {names}"),
+        }
     }
 }
 

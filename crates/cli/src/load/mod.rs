@@ -23,7 +23,6 @@ use crate::failure::{Failure, Result, Status};
 use crate::{Console, units};
 pub(crate) use rejects::FileWriter;
 use rejects::Rejects;
-use sink::Sink;
 
 /// What becomes of rows that cannot be added.
 struct Policy {
@@ -150,11 +149,11 @@ fn load_new(
 /// Adds all rows of the files to a table that fit, or none.
 fn load_rows(table: &Table, reader: ImportReader, policy: Policy) -> Result<Loaded> {
     let Policy { on_duplicate, mut rejects } = policy;
-    let mut sink = Sink::new(table, on_duplicate, reader.memory_bytes())?;
+    let mut load = sink::start(table, on_duplicate, reader.memory_bytes())?;
     let places = reader.places();
     let bar = progress_bar();
     let consume = |batch, progress| {
-        sink.push(batch)?;
+        load.push(batch)?;
         show_progress(&bar, progress);
         Ok::<_, Failure>(())
     };
@@ -162,18 +161,13 @@ fn load_rows(table: &Table, reader: ImportReader, policy: Policy) -> Result<Load
         None => reader.read(consume),
         Some(rejects) => reader.read_or_reject(consume, |reject, _| rejects.add(&reject)),
     };
-    let committed = sink.has_committed();
     let finished = report.and_then(|report| {
         bar.set_message("making it durable");
-        Ok((sink.finish()?, report))
+        Ok((load.finish()?.rows, report))
     });
     bar.finish_and_clear();
-    let (rows, report) = finished.map_err(|failure| {
-        // With replace the rows are those of one commit.
-        let is_whole = on_duplicate != OnDuplicate::Replace;
-        let failure = failure.in_row(|row| places.find(row).filter(|_| is_whole));
-        failure.note_what_is_loaded(committed)
-    })?;
+    let (rows, report) =
+        finished.map_err(|failure| failure.in_row(|row| places.find(row)).note_what_is_loaded())?;
     let rejects = rejects.map(Rejects::finish).transpose()?.flatten();
     let skipped = report.rows.saturating_sub(rows);
     Ok(Loaded { rows, skipped, rejected: report.rejects, rejects })
@@ -216,12 +210,8 @@ impl Loaded {
 }
 
 impl Failure {
-    fn note_what_is_loaded(self, committed: bool) -> Self {
+    fn note_what_is_loaded(self) -> Self {
         let is_data = self.status() == Status::Usage;
-        match (committed, is_data) {
-            (true, _) => self.with_note("; rows before it, in whole commits, have been loaded"),
-            (false, true) => self.with_note("; nothing was loaded"),
-            (false, false) => self,
-        }
+        if is_data { self.with_note("; nothing was loaded") } else { self }
     }
 }

@@ -140,7 +140,7 @@ impl Staged {
 }
 
 /// The commit has a number, so recovery will apply it whole; this process no longer can.
-pub(super) fn half_applied(e: esker_table::Error) -> Error {
+pub(crate) fn half_applied(e: esker_table::Error) -> Error {
     let message = format!("the commit is in the log but could not be applied: {e}");
     Error::new(ErrorKind::OutcomeUnknown, message)
 }

@@ -170,7 +170,8 @@ impl Engine {
         }
         let segments = written.iter().map(|w| w.segment.entry()).collect();
         let next_row_id = entry.writer.next_row_id();
-        let edit = Edit::Load { table, segments, next_row_id, replaced };
+        let superseded = Vec::new();
+        let edit = Edit::Load { table, segments, next_row_id, replaced, superseded };
         self.refuse_large_frame(edit.encode().len())?;
         let ticket = self.append_edit(&edit)?;
         sink.keep();

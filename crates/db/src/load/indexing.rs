@@ -38,7 +38,7 @@ pub(super) fn index_segment(shared: &Shared, batch: &Batch, id: u64, first_row: 
         (0..batch.len()).map(|row| (keys.hash(row), Location::new(id, row).word())).collect();
     entries.sort_unstable();
     // Rows that were left out before these are not counted, so that none is named then.
-    let at = |e: Error, row: usize| match shared.skips {
+    let at = |e: Error, row: usize| match shared.skips || shared.replacing.is_some() {
         true => e,
         false => e.at(format_args!("row {}", first_row + row as u64)),
     };
@@ -76,14 +76,37 @@ pub(super) fn index_segment(shared: &Shared, batch: &Batch, id: u64, first_row: 
 /// returns how many. Who gets a key afterwards stands in the way of the load, as always.
 pub(super) fn leave_out_known(shared: &Shared, batch: &mut Batch) -> Result<u64> {
     let known = known_rows(shared, batch)?;
-    let left_out = known.iter().filter(|known| **known).count();
+    leave_out(batch, &known)
+}
+
+/// Takes the rows out of a batch that a later one of it replaces; returns how many.
+pub(super) fn leave_out_replaced(shared: &Shared, batch: &mut Batch) -> Result<u64> {
+    let keys = BatchKeys::new(shared, batch);
+    let mut replaced = vec![false; batch.len()];
+    let entries = keys.by_hash(batch.len());
+    for run in entries.chunk_by(|a, b| a.0 == b.0) {
+        for (position, (_, row)) in run.iter().enumerate() {
+            let later = run.get(position + 1..).unwrap_or_default();
+            if later.iter().any(|(_, other)| keys.key(*other) == keys.key(*row))
+                && let Some(replaced) = replaced.get_mut(*row)
+            {
+                *replaced = true;
+            }
+        }
+    }
+    leave_out(batch, &replaced)
+}
+
+/// Takes marked rows out; returns how many.
+fn leave_out(batch: &mut Batch, marked: &[bool]) -> Result<u64> {
+    let left_out = marked.iter().filter(|marked| **marked).count();
     if left_out == 0 {
         return Ok(0);
     }
     for column in &mut batch.columns {
         let mut kept = Column::empty(column.data_type);
         let mut row = 0;
-        for run in known.chunk_by(|a, b| a == b) {
+        for run in marked.chunk_by(|a, b| a == b) {
             if run.first() == Some(&false) {
                 kept.append(&ColumnSlice::from(&*column).rows(row, row + run.len()))?;
             }
@@ -97,9 +120,7 @@ pub(super) fn leave_out_known(shared: &Shared, batch: &mut Batch) -> Result<u64>
 fn known_rows(shared: &Shared, batch: &Batch) -> Result<Vec<bool>> {
     let engine = &shared.table.engine;
     let keys = BatchKeys::new(shared, batch);
-    let mut entries: Vec<(u64, usize)> =
-        (0..batch.len()).map(|row| (keys.hash(row), row)).collect();
-    entries.sort_unstable();
+    let entries = keys.by_hash(batch.len());
     let mut known = vec![false; batch.len()];
     let mut mark = |row: usize| known.get_mut(row).map_or((), |known| *known = true);
     for run in entries.chunk_by(|a, b| a.0 == b.0) {
@@ -150,6 +171,13 @@ impl<'a> BatchKeys<'a> {
         Self { shared, columns, single }
     }
 
+    /// Hashes and rows, by hash, then by row.
+    fn by_hash(&self, rows: usize) -> Vec<(u64, usize)> {
+        let mut entries: Vec<_> = (0..rows).map(|row| (self.hash(row), row)).collect();
+        entries.sort_unstable();
+        entries
+    }
+
     fn key(&self, row: usize) -> Vec<ValueRef<'a>> {
         self.columns.iter().map(|c| c.value(row)).collect()
     }
@@ -177,7 +205,7 @@ impl<'a> BatchKeys<'a> {
         Ok(())
     }
 
-    /// Refuses a key that somebody has already.
+    /// Refuses a key that somebody has already; where rows are replaced, notes who.
     fn check_free(
         &self,
         view: &View,
@@ -186,7 +214,6 @@ impl<'a> BatchKeys<'a> {
         row: usize,
         id: u64,
     ) -> Result<()> {
-        let started_at = self.shared.started_at;
         let mut outcome = Ok(());
         let _ = self.shared.core.index().candidates(hash, |word| {
             let Some(location) = Location::from_word(word).filter(|l| l.unit() != id) else {
@@ -195,8 +222,11 @@ impl<'a> BatchKeys<'a> {
             let key = self.key(row);
             outcome = match view.resolve(location) {
                 Resolved::Row(unit, row) => match unit.key_equals(row, &view.schema, &key) {
-                    Ok(true) => judge(unit, row, started_at, own).map_or(Ok(()), |(kind, why)| {
-                        Err(refused(kind, &describe_key(&view.schema, &key), why))
+                    Ok(true) => self.meet(unit, row, own).map_err(|e| match e {
+                        Met::InTheWay(kind, why) => {
+                            refused(kind, &describe_key(&view.schema, &key), why)
+                        }
+                        Met::Failed(e) => e,
                     }),
                     Ok(false) => Ok(()),
                     Err(e) => Err(e.into()),
@@ -208,28 +238,36 @@ impl<'a> BatchKeys<'a> {
         });
         outcome
     }
+
+    /// A version with the same key: in the way of the load, or replaced by it.
+    fn meet(&self, unit: &Unit, row: usize, own: &[Arc<Segment>]) -> std::result::Result<(), Met> {
+        let shared = self.shared;
+        let is_own = own.iter().any(|segment| segment.id() == unit.id());
+        if !is_own && unit.is_loading() {
+            let why = "is being loaded by somebody else; try again";
+            return Err(Met::InTheWay(ErrorKind::Conflict, why));
+        }
+        if !is_own && unit.deleted(row) != 0 {
+            return Ok(());
+        }
+        if !is_own && unit.created(row) > shared.started_at {
+            let why = "was added after the load began; try again";
+            return Err(Met::InTheWay(ErrorKind::Conflict, why));
+        }
+        if let Some(mut replacing) = shared.replacing() {
+            let row_id = unit.row_id(row).map_err(|e| Met::Failed(e.into()))?;
+            let found = (row_id, Location::new(unit.id(), row));
+            return replacing.note(&shared.table.engine, found, is_own).map_err(Met::Failed);
+        }
+        let why = if is_own { "comes twice in the load" } else { "exists already" };
+        Err(Met::InTheWay(ErrorKind::AlreadyExists, why))
+    }
 }
 
-/// Why a version with the same key stands in the way of a load, if it does.
-fn judge(
-    unit: &Unit,
-    row: usize,
-    started_at: u64,
-    own: &[Arc<Segment>],
-) -> Option<(ErrorKind, &'static str)> {
-    if own.iter().any(|segment| segment.id() == unit.id()) {
-        return Some((ErrorKind::AlreadyExists, "comes twice in the load"));
-    }
-    if unit.is_loading() {
-        return Some((ErrorKind::Conflict, "is being loaded by somebody else; try again"));
-    }
-    if unit.deleted(row) != 0 {
-        return None;
-    }
-    if unit.created(row) > started_at {
-        return Some((ErrorKind::Conflict, "was added after the load began; try again"));
-    }
-    Some((ErrorKind::AlreadyExists, "exists already"))
+/// Why a version that was met ends a load.
+enum Met {
+    InTheWay(ErrorKind, &'static str),
+    Failed(Error),
 }
 
 /// Takes the entries of a segment out again.

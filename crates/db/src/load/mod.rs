@@ -16,21 +16,25 @@
 mod batch_check;
 mod budget;
 mod indexing;
+mod replacing;
 mod worker;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use esker_arena::{Category, Reservation};
-use esker_format::edit::Edit;
+use esker_format::edit::{Edit, SegmentEntry};
+use esker_format::frame::PAYLOAD_BYTES_MAX;
 use esker_format::{Batch, ColumnSlice, Schema, Value};
 use esker_query::model::OnConflict;
 use esker_table::view::Forwarding;
+use esker_vfs::sync::Mutex;
 
-use crate::engine::{entry, refuse_long_key, refuse_other_schema};
+use crate::engine::{Ticket, entry, half_applied, refuse_long_key, refuse_other_schema};
 use crate::{Error, ErrorKind, Result, Table};
 pub(crate) use batch_check::check_batch;
 use budget::{Budget, Gathered, rows_that_fit};
+use replacing::Replacing;
 use worker::Shared;
 
 /// Loads below both go through the log.
@@ -42,7 +46,8 @@ const SMALL_ROWS_COST: u64 = 16 << 20;
 /// What a load did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct LoadReport {
-    /// Rows that were added: those of [`Load::rows`] that were not left out.
+    /// Rows that were added, or took the place of others: those of [`Load::rows`] that were not
+    /// left out.
     pub rows: u64,
     /// Segments that were written; 0 when the rows went through the log.
     pub segments: usize,
@@ -100,6 +105,44 @@ impl Load {
             shared.skips = true;
             self.budget.workers = 1;
         }
+    }
+
+    /// From now on replaces rows whose keys exist; of rows of the load with one key the last one
+    /// stays. To be called before the first row. The load is as atomic as without: when somebody
+    /// changes a row that it replaces, it fails with `Conflict`. A row that takes the place of
+    /// another has a row id of its own. One thread writes beside the load then.
+    ///
+    /// ```
+    /// use esker::{DataType, Options, Schema};
+    ///
+    /// let db = Options::new().memory()?;
+    /// let schema = Schema::builder().field("id", DataType::I64).field("n", DataType::I64);
+    /// let table = db.create_table("t", schema.primary_key(["id"]).build()?)?;
+    /// table.insert(&[1i64.into(), 1i64.into()])?;
+    /// let mut load = table.load()?;
+    /// load.replace_existing()?;
+    /// for n in 2..100_000i64 {
+    ///     load.push_row(&[(n % 70_000).into(), n.into()])?;
+    /// }
+    /// load.finish()?;
+    /// assert_eq!(table.count()?, 70_000);
+    /// let row = table.get(&[1i64.into()])?.expect("a row");
+    /// assert_eq!(row.get("n"), Some(&70_001i64.into()));
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `OverBudget` when too many snapshots are open.
+    pub fn replace_existing(&mut self) -> Result<()> {
+        if let Some(shared) = Arc::get_mut(&mut self.shared)
+            && !shared.schema.key_positions().is_empty()
+        {
+            let replacing = Replacing::start(&shared.table.engine)?;
+            shared.started_at = replacing.started.commit();
+            shared.replacing = Some(Mutex::new(replacing));
+            self.budget.workers = 1;
+        }
+        Ok(())
     }
 
     /// How many rows have been given so far.
@@ -279,29 +322,51 @@ impl Load {
         engine.sync_segment_dir()?;
         engine.environment.tasks.pause();
         let segments = self.shared.segments();
-        let rows = self.rows - self.shared.left_out();
+        let written = self.rows - self.shared.left_out();
         if segments.is_empty() {
             return Ok(LoadReport::default());
         }
-        let ticket = {
-            let mut catalogue = engine.lock_for_change()?;
-            let table = self.shared.core.id();
-            refuse_other_schema(&mut catalogue, table, self.schema())?;
-            let next_row_id = entry(&mut catalogue, table)?.writer.next_row_id();
-            let entries = segments.iter().map(|s| s.entry()).collect();
-            let edit = Edit::Load { table, segments: entries, next_row_id, replaced: Vec::new() };
-            let ticket = engine.append_edit(&edit)?;
-            entry(&mut catalogue, table)?.changed_at = ticket.commit();
-            self.shared.commit.store(ticket.commit(), Ordering::Release);
-            let live_rows = i64::try_from(rows).unwrap_or_default();
-            self.shared.core.add_live_rows(live_rows);
-            engine.watermarks.publish(ticket.commit());
-            ticket
-        };
-        self.finished = true;
+        let ticket = self.commit(segments.iter().map(|s| s.entry()).collect(), written)?;
         engine.wake_maintenance();
         engine.acknowledge(ticket)?;
+        // Those that a later one replaced count, too.
+        let rows = if self.shared.replacing.is_some() { self.rows } else { written };
         Ok(LoadReport { rows, segments: segments.len(), commit: ticket.commit() })
+    }
+
+    /// Numbers the frame that makes all rows real, and applies it.
+    fn commit(&mut self, segments: Vec<SegmentEntry>, rows: u64) -> Result<Ticket> {
+        let shared = Arc::clone(&self.shared);
+        let engine = &shared.table.engine;
+        let mut replacing = shared.replacing();
+        if let Some(replacing) = &mut replacing {
+            replacing.settle();
+        }
+        let mut catalogue = engine.lock_for_change()?;
+        let table = shared.core.id();
+        refuse_other_schema(&mut catalogue, table, &shared.schema)?;
+        let next_row_id = entry(&mut catalogue, table)?.writer.next_row_id();
+        let (replaced, superseded) = match &replacing {
+            None => Default::default(),
+            Some(replacing) => {
+                replacing.expect_alive(&shared.core.view())?;
+                replacing.row_ids()
+            }
+        };
+        let edit = Edit::Load { table, segments, next_row_id, replaced, superseded };
+        refuse_long(&edit)?;
+        let ticket = engine.append_edit(&edit)?;
+        self.finished = true;
+        entry(&mut catalogue, table)?.changed_at = ticket.commit();
+        shared.commit.store(ticket.commit(), Ordering::Release);
+        shared.core.add_live_rows(i64::try_from(rows).unwrap_or_default());
+        let killed = replacing.map_or(Ok(()), |r| r.kill(&shared.core, ticket.commit()));
+        if let Err(e) = killed {
+            catalogue.broken = true;
+            return Err(half_applied(e));
+        }
+        engine.watermarks.publish(ticket.commit());
+        Ok(ticket)
     }
 
     /// Do the gathered rows go through the log? Counts what they take then.
@@ -332,7 +397,11 @@ impl Load {
         }
         let row = |i| batch.columns.iter().map(|c| c.value(i).to_owned()).collect();
         let rows: Vec<Vec<Value>> = (0..batch.len()).map(row).collect();
-        let on_conflict = if self.shared.skips { OnConflict::Skip } else { OnConflict::Fail };
+        let on_conflict = match (self.shared.skips, &self.shared.replacing) {
+            (true, _) => OnConflict::Skip,
+            (false, Some(_)) => OnConflict::Replace,
+            (false, None) => OnConflict::Fail,
+        };
         let rows = table.put_batch(&self.shared.current(), &rows, &on_conflict)?;
         Ok(LoadReport { rows, ..LoadReport::default() })
     }
@@ -366,6 +435,21 @@ impl Load {
         }
         core.set_view(view);
     }
+}
+
+/// Refuses a load that replaces more rows than a frame can name.
+fn refuse_long(edit: &Edit) -> Result<()> {
+    let Edit::Load { replaced, superseded, .. } = edit else { return Ok(()) };
+    let count = replaced.len() + superseded.len();
+    // A number takes a byte at least.
+    if count == 0 || edit.encode().len() <= PAYLOAD_BYTES_MAX {
+        return Ok(());
+    }
+    let message = format!(
+        "the load replaces {count} rows, whose numbers take more than the {PAYLOAD_BYTES_MAX} \
+         bytes that a commit may have: load less at a time"
+    );
+    Err(Error::new(ErrorKind::OverBudget, message))
 }
 
 impl Drop for Load {

@@ -15,6 +15,7 @@ use esker_vfs::{Event, Step, Task};
 
 use super::budget::Gathered;
 use super::indexing;
+use super::replacing::Replacing;
 use crate::checks::Checks;
 use crate::engine::{Engine, entry};
 use crate::maintenance::FileSink;
@@ -34,6 +35,8 @@ pub(super) struct Shared {
     pub started_at: u64,
     /// Rows are left out whose keys exist.
     pub skips: bool,
+    /// Rows are replaced whose keys exist.
+    pub replacing: Option<Mutex<Replacing>>,
     state: Mutex<State>,
     /// Signalled when a worker has finished.
     progress: Event,
@@ -56,7 +59,7 @@ impl Shared {
         let checks = table.engine.checks(&current)?;
         let Current { core, schema } = current;
         let commit = Arc::new(AtomicU64::new(u64::MAX));
-        let (skips, state) = (false, Mutex::default());
+        let (skips, replacing, state) = (false, None, Mutex::default());
         let progress = Event::new();
         Ok(Arc::new(Self {
             table,
@@ -66,6 +69,7 @@ impl Shared {
             commit,
             started_at,
             skips,
+            replacing,
             state,
             progress,
         }))
@@ -78,6 +82,12 @@ impl Shared {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is replaced.
+    pub fn replacing(&self) -> Option<MutexGuard<'_, Replacing>> {
+        let replacing = self.replacing.as_ref()?;
+        Some(replacing.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn engine(&self) -> &Arc<Engine> {
@@ -155,10 +165,12 @@ impl Shared {
 
     /// Writes the rows that are wanted.
     fn write_wanted(&self, batch: &mut Batch, first_row_id: u64, first_row: u64) -> Result<()> {
-        if self.skips {
-            let left_out = indexing::leave_out_known(self, batch)?;
-            self.state().left_out += left_out;
-        }
+        let left_out = match &self.replacing {
+            Some(_) => indexing::leave_out_replaced(self, batch)?,
+            None if self.skips => indexing::leave_out_known(self, batch)?,
+            None => 0,
+        };
+        self.state().left_out += left_out;
         if batch.is_empty() { Ok(()) } else { self.write(batch, first_row_id, first_row) }
     }
 

@@ -164,8 +164,10 @@ pub(super) fn replay(
                 apply_change(&mut recovered, &mut tables, change, frame.commit).map_err(at)?;
             }
         } else if Edit::is_edit(frame.kind)
-            && let Edit::Load { table, replaced, .. } = Edit::decode(frame.kind, frame.payload)?
+            && let Edit::Load { table, segments, replaced, superseded, .. } =
+                Edit::decode(frame.kind, frame.payload)?
         {
+            kill_superseded(&recovered, table, &segments, &superseded, frame.commit)?;
             for row_id in replaced {
                 let gone = RowChange::Delete { table, row_id };
                 apply_change(&mut recovered, &mut tables, gone, frame.commit)?;
@@ -426,6 +428,30 @@ fn kill_older(
         }
     }
     Ok(older)
+}
+
+/// Marks rows of a load dead that later ones of it replaced. Once merged they are gone.
+fn kill_superseded(
+    recovered: &Recovered,
+    table: TableId,
+    segments: &[SegmentEntry],
+    row_ids: &[u64],
+    commit: u64,
+) -> Result<()> {
+    // A table that was dropped later.
+    let Some(entry) = recovered.catalogue.tables.get(&table) else { return Ok(()) };
+    let view = entry.writer.table().view();
+    let own = view.segments().filter(|s| segments.iter().any(|entry| entry.id == s.id()));
+    for segment in own {
+        for row_id in row_ids {
+            for row in segment.rows_with_id(*row_id)? {
+                if segment.deleted(row) == 0 {
+                    segment.kill(row, commit)?;
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 fn count_live(table: &Arc<TableCore>) {

@@ -23,7 +23,7 @@ use esker_format::Schema;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
 
-use crate::model::{Aggregate, Expr, OrderBy, Query, SelectItem};
+use crate::model::{Aggregate, Expr, OrderBy, Query, RowCount, SelectItem};
 use crate::{Error, Result};
 use criteria::Criteria;
 use member::{Place, array, object, refuse_others, text};
@@ -90,8 +90,8 @@ impl JsonQuery {
     pub fn bind(&self, schema: &Schema) -> Result<Query> {
         let mut query = Query::table(&self.table);
         query.distinct = self.flag("distinct")?;
-        query.limit = self.count("limit")?;
-        query.offset = self.count("offset")?.unwrap_or(0);
+        query.limit = self.count("limit")?.map(RowCount::Number);
+        query.offset = RowCount::Number(self.count("offset")?.unwrap_or(0));
         let root = Place::root();
         for (i, json) in self.items("group_by")?.iter().enumerate() {
             let field = text(json, &root.member("group_by").item(i))?;

@@ -16,6 +16,17 @@ pub enum RowCount {
     Parameter(Parameter),
 }
 
+impl RowCount {
+    /// The number, where the query says it itself.
+    #[must_use]
+    pub const fn number(&self) -> Option<u64> {
+        match self {
+            Self::Number(number) => Some(*number),
+            Self::Parameter(_) => None,
+        }
+    }
+}
+
 impl Default for RowCount {
     fn default() -> Self {
         Self::Number(0)

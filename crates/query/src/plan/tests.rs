@@ -139,7 +139,7 @@ fn a_limit_reads_no_more_than_it_needs() {
     let mut query = Query::table("t");
     query.select(field("id"));
     query.filter = Some(is("age", O::Gt, 3i64));
-    query.limit = Some(10);
+    query.limit = Some(10.into());
     let with = run(&query, &source, IndexUse::WhenCheaper);
     assert_eq!(with.to_rows(), run(&query, &source, IndexUse::Never).to_rows());
     assert!(with.statistics.rows_scanned <= 8_192, "{:?}", with.statistics);
@@ -163,7 +163,7 @@ fn the_first_rows_of_an_order_are_walked_to() {
     for descending in [false, true] {
         let mut query = Query::table("t");
         query.order_by = vec![by("age", descending), by("bio", !descending)];
-        query.limit = Some(40);
+        query.limit = Some(40.into());
         rows_walked(&query, &source);
         // The run has ties in the order of another field.
         query.order_by = vec![by("city", descending)];
@@ -171,8 +171,8 @@ fn the_first_rows_of_an_order_are_walked_to() {
         for keys in [&["id"][..], &["age"], &["id", "bio"], &["city", "age"]] {
             let mut query = Query::table("t");
             query.order_by = keys.iter().map(|name| by(name, descending)).collect();
-            query.limit = Some(7);
-            query.offset = 3;
+            query.limit = Some(7.into());
+            query.offset = 3.into();
             assert!(rows_walked(&query, &source) <= 1_024, "{query}");
             query.filter = Some(is("bio", O::Like, "%1%"));
             assert!(rows_walked(&query, &source) <= 1_024, "{query}");
@@ -182,7 +182,7 @@ fn the_first_rows_of_an_order_are_walked_to() {
         }
         let mut query = Query::table("t");
         query.order_by = vec![by("age", descending)];
-        query.limit = Some(7);
+        query.limit = Some(7.into());
         query.filter = Some(is("age", O::Gt, 60i64));
         assert!(rows_walked(&query, &source) <= 1_024, "{query}");
         query.filter = Some(is("city", O::Eq, "Kiel"));
@@ -228,7 +228,7 @@ fn a_plan_names_the_indexes_and_how_many_rows_it_expects() {
     query.filter = None;
     assert_eq!(reading(&query), Reading::Scan);
     query.order_by = vec![by("id", true)];
-    query.limit = Some(3);
+    query.limit = Some(3.into());
     assert_eq!(reading(&query), Reading::Ordered);
     let mut query = Query::table("t");
     query.select(Expr::count());
