@@ -3,7 +3,12 @@
 //! The engine leaves rows as they are and explains older ones by older schemas. The model does the
 //! plain thing: it rewrites every row, at once.
 
-use esker::{Alteration, Check, DataType, DefaultValue, ErrorKind, Field, FieldId, Schema, Value};
+use std::sync::Arc;
+
+use esker::{
+    Alteration, Check, DataType, Decimal, DefaultValue, ErrorKind, Field, FieldId, Labels, Schema,
+    Value, ValueRef,
+};
 use esker_query::model::{Expr, Operator};
 use esker_vfs::sim::Generator;
 
@@ -70,6 +75,12 @@ const NAMES: [&str; 6] = ["note", "amount", "tint", "size", "mark", "weight"];
 /// Fields that a table comes to have.
 const FIELDS_MAX: usize = 9;
 
+/// The labels of every enum.
+const LABELS: [&str; 3] = ["red", "green", "dark red"];
+/// Documents of every kind, some of them equal as numbers.
+const DOCUMENTS: [&str; 7] =
+    ["null", "true", "-1.50", "-1.5", r#""text""#, r#"[1,[],{"a":2}]"#, r#"{"a":{"b":"c"},"d":0}"#];
+
 type Refused = ErrorKind;
 
 impl ModelField {
@@ -82,10 +93,24 @@ impl ModelField {
     /// # Errors
     /// `InvalidInput` when it does not fit.
     pub fn fit(&self, value: &Value) -> Result<Value, Refused> {
-        match value.as_ref().coerce(self.data_type) {
+        match self.to_field().coerce(value.as_ref()) {
             Ok(fitted) if self.nullable || *value != Value::Null => Ok(fitted.to_owned()),
             _ => Err(ErrorKind::InvalidInput),
         }
+    }
+
+    /// The field as the engine has it.
+    #[must_use]
+    pub fn to_field(&self) -> Field {
+        let mut field = Field::new(FieldId(0), self.name.clone(), self.data_type, self.nullable);
+        field.labels = self.labels();
+        field.default = self.default.clone().map(DefaultValue::Literal);
+        field
+    }
+
+    fn labels(&self) -> Option<Arc<Labels>> {
+        let labels = (self.data_type == DataType::Enum).then(|| Labels::new(LABELS));
+        labels?.ok().map(Arc::new)
     }
 
     /// A value that fits.
@@ -96,6 +121,21 @@ impl ModelField {
         }
         let most = match self.data_type {
             DataType::Text => return self.draw_text(generator),
+            DataType::Enum => {
+                let label = generator.pick(LABELS);
+                let labels = self.labels();
+                let value = labels.as_deref().and_then(|labels| labels.find(label));
+                return value.map_or(Value::Null, ValueRef::to_owned);
+            }
+            DataType::Json => {
+                return Value::json(generator.pick(DOCUMENTS)).unwrap_or_default();
+            }
+            DataType::Decimal { precision, scale } => {
+                let limit = 10u64.pow(u32::from(precision.min(18)));
+                let below = generator.pick([2, 1_000, limit]);
+                let mantissa = i128::from(generator.below(below)) - i128::from(below / 2);
+                return Value::Decimal(Decimal::new(mantissa, scale).unwrap_or_default());
+            }
             DataType::F32 => {
                 let quarters = u16::try_from(generator.below(1_000)).unwrap_or_default();
                 return Value::Float32(f32::from(quarters) / 4.0);
@@ -126,9 +166,7 @@ impl ModelField {
     }
 
     fn is_integer(&self) -> bool {
-        let value = Value::Int(1);
-        value.as_ref().coerce(self.data_type).is_ok()
-            && !matches!(self.data_type, DataType::F32 | DataType::F64)
+        self.data_type.is_integer()
     }
 }
 
@@ -157,9 +195,7 @@ impl FieldChange {
         let literal = |value: &Value| DefaultValue::Literal(value.clone());
         Ok(match self.clone() {
             Self::Add(field, initial) => {
-                let new = Field::new(FieldId(0), field.name, field.data_type, field.nullable);
-                let default = field.default.as_ref().map(literal);
-                Alteration::AddField(Field { default, initial, ..new })
+                Alteration::AddField(Field { initial, ..field.to_field() })
             }
             Self::Drop(name) => Alteration::DropField(name),
             Self::Rename(from, to) => Alteration::RenameField { from, to },
@@ -226,7 +262,10 @@ impl FieldChange {
 
     fn draw_field(generator: &mut Generator) -> Self {
         use DataType as T;
-        let data_type = generator.pick([T::Text, T::I16, T::I32, T::U8, T::F32]);
+        let (short, long) =
+            (T::Decimal { precision: 6, scale: 2 }, T::Decimal { precision: 20, scale: 4 });
+        let types = [T::Text, T::I16, T::I32, T::U8, T::F32, T::Enum, T::Json, short, long];
+        let data_type = generator.pick(types);
         let mut field = ModelField::new(generator.pick(NAMES), data_type, true);
         let mut not_null = field.clone();
         not_null.nullable = false;
@@ -252,6 +291,9 @@ fn wider(data_type: Option<DataType>, generator: &mut Generator) -> DataType {
         Some(T::U8) => generator.pick([T::U16, T::U64, T::I32]),
         Some(T::U16) => generator.pick([T::U32, T::I64]),
         Some(T::F32) => T::F64,
+        Some(T::Decimal { precision, scale }) => {
+            T::Decimal { precision: (precision + generator.pick([1, 3, 12])).min(38), scale }
+        }
         Some(same) => generator.pick([same, T::I64]),
         None => T::I64,
     }
@@ -442,6 +484,11 @@ impl TableSchema {
                 ..ModelField::new(&field.name, field.data_type, field.nullable)
             })
             .collect();
+        for (field, found) in self.fields.iter().zip(found.fields()) {
+            if field.labels() != found.labels {
+                return Err(format!("labels {:?} of {:?}", found.labels, field.name));
+            }
+        }
         if self.fields != fields {
             return Err(format!("fields {fields:?}, expected {:?}", self.fields));
         }

@@ -61,6 +61,8 @@ pub const BUGS: &[(&str, &str)] = &[
     ("check_added_untested", "a new check is not tested on the rows there are"),
     ("backup_before_durable", "a backup holds commits that are not durable"),
     ("backup_takes_unfinished_loads", "a backup has rows of a load that has not committed"),
+    ("upsert_without_checks", "a row that replaces another is not tested by the checks"),
+    ("removed_before_durable", "files go when an Async drop or truncation returns"),
     ("backup_copy_not_synced", "a backup is done before its files are durable"),
     ("value_file_unsynced", "a frame names a value before the value is synced"),
     ("value_file_name_unsynced", "a frame names a value before its file's name is durable"),

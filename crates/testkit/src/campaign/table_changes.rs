@@ -6,16 +6,19 @@ use esker::{
     Alteration, BackupOptions, DataType, Database, Durability, ErrorKind, Field, FieldId, Options,
     Value,
 };
-use esker_vfs::sim::CrashChoice;
+use esker_query::model::{Expr, Operator};
+use esker_vfs::sim::{CallKind, CrashChoice, FaultKind, Repeat, Script};
 
 use super::directed::{
     Outcome, Scenario, count, expect, insert, machine, open, revived, row, said,
 };
 
-pub(super) const SCENARIOS: [Scenario; 8] = [
+pub(super) const SCENARIOS: [Scenario; 10] = [
     ("a change of fields between seal and checkpoint", alter_between_seal_and_checkpoint),
     ("a change of fields that a crash takes back", alter_lost),
     ("a table emptied before a crash", truncate_and_crash),
+    ("a table emptied before it is durable", truncate_without_sync),
+    ("rows that a check refuses", checks_refuse),
     ("a table renamed, and another of its old name", rename_and_create),
     ("a field dropped under a snapshot, then a merge", drop_field_under_snapshot),
     ("a load that began before a change of fields", load_before_alter),
@@ -97,6 +100,69 @@ fn truncate_and_crash() -> Outcome {
         expect("rows after a crash", count(&db, "rows")?, 2)?;
     }
     Ok(())
+}
+
+/// Until it is durable that the rows are gone, their files have to stay.
+fn truncate_without_sync() -> Outcome {
+    let machine = machine();
+    let at_most = Duration::from_secs(60);
+    let db = open(options().durability(Durability::Async { at_most }), &machine)?;
+    for name in ["rows", "others"] {
+        insert(&db, name, 6)?;
+    }
+    db.sync().map_err(said)?;
+    db.wait_idle().map_err(said)?;
+    let no_sync = FaultKind::SyncErrorXfs;
+    machine.add_script(Script::fault(CallKind::Sync, 0, no_sync, Repeat::ForEver));
+    // Neither may be known to be durable: the answer does not matter.
+    let _ = db.truncate_table("rows");
+    let _ = db.drop_table("others");
+    let db = open(options(), &revived(&machine.crash_image(CrashChoice::KeepAll)))?;
+    for name in ["rows", "others"] {
+        match count(&db, name) {
+            Ok(0) | Err(_) => {}
+            Ok(rows) => expect("rows after a crash", rows, 6)?,
+        }
+    }
+    expect("problems", db.check().map_err(said)?.problems.len() as u64, 0)
+}
+
+/// A row that a check refuses, by every way that rows come in.
+fn checks_refuse() -> Outcome {
+    let machine = machine();
+    let db = open(options(), &machine)?;
+    insert(&db, "rows", 3)?;
+    let condition = Expr::field("id").binary(Operator::Lt, Expr::literal(100i64));
+    let check = esker::check("small", &condition).map_err(said)?;
+    db.alter_table("rows", &[Alteration::AddCheck(check)]).map_err(said)?;
+    let table = db.table("rows").map_err(said)?;
+    let large = || vec![row(7), row(100)];
+    let append = || {
+        let mut appender = table.appender();
+        large().iter().try_for_each(|row| appender.append(row))?;
+        appender.finish().map(drop)
+    };
+    let load = || {
+        let mut load = table.load()?;
+        large().iter().try_for_each(|row| load.push_row(row))?;
+        load.finish().map(drop)
+    };
+    let outcomes = [
+        ("insert", table.insert(&row(100)).map(drop)),
+        ("upsert", table.upsert(&row(100)).map(drop)),
+        ("insert_if_absent", table.insert_if_absent(&row(100)).map(drop)),
+        ("insert_many", table.insert_many(&large())),
+        ("upsert_many", table.upsert_many(&large())),
+        ("append", append()),
+        ("load", load()),
+    ];
+    for (way, outcome) in outcomes {
+        match outcome {
+            Err(e) if e.kind() == ErrorKind::InvalidInput => {}
+            other => return Err(format!("{way}: {other:?}")),
+        }
+    }
+    expect("rows", count(&db, "rows")?, 3)
 }
 
 fn rename_and_create() -> Outcome {
