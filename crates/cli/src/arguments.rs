@@ -32,6 +32,7 @@ pub(crate) enum Command {
     Insert(RowArguments),
     Put(RowArguments),
     Delete(DeleteArguments),
+    Index(IndexArguments),
     Info(InfoArguments),
     Check(CheckArguments),
     Backup(BackupArguments),
@@ -69,6 +70,10 @@ pub(crate) struct LoadArguments {
     /// The fields of the primary key; without it, keys are generated
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub(crate) key: Vec<String>,
+    /// An index of the table that is made, such as 'city, age desc' or 'by_age (age)'; repeat it
+    /// for more
+    #[arg(long = "index", value_name = "FIELDS")]
+    pub(crate) indexes: Vec<String>,
     /// A spelling of NULL in CSV, in place of the empty field; repeat it for more
     #[arg(long = "null", value_name = "TEXT")]
     pub(crate) nulls: Vec<String>,
@@ -321,6 +326,46 @@ pub(crate) struct RecountArguments {
     /// Only say what is counted wrongly
     #[arg(long)]
     pub(crate) dry_run: bool,
+}
+
+/// Give a table an index, beside whoever reads and writes it, or take one away
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct IndexArguments {
+    #[command(subcommand)]
+    pub(crate) action: Option<IndexAction>,
+    #[command(flatten)]
+    pub(crate) create: Option<CreateIndexArguments>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CreateIndexArguments {
+    /// The directory of the database
+    pub(crate) db: PathBuf,
+    /// The table
+    pub(crate) table: String,
+    /// The fields, the most significant one first; 'age desc' has the greatest value first
+    #[arg(required = true)]
+    pub(crate) fields: Vec<String>,
+    /// Its name; after its fields unless given
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum IndexAction {
+    /// Take an index from a table
+    Drop(DropIndexArguments),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DropIndexArguments {
+    /// The directory of the database
+    pub(crate) db: PathBuf,
+    /// The table
+    pub(crate) table: String,
+    /// The name of the index
+    pub(crate) name: String,
 }
 
 /// Write what completes the program's commands in a shell

@@ -45,6 +45,6 @@ pub(crate) fn recount(arguments: &RecountArguments, console: &mut Console<'_>) -
     Ok(())
 }
 
-fn open_to_write(dir: &Path) -> Result<Database> {
+pub(crate) fn open_to_write(dir: &Path) -> Result<Database> {
     Ok(Options::new().create(false).open(dir)?)
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use comfy_table::CellAlignment;
-use esker::{Database, DefaultValue, Info, Schema, TableInfo};
+use esker::{Database, DefaultValue, IndexInfo, Info, Schema, TableInfo};
 use esker_import::schema_text;
 use esker_query::Constraint;
 use esker_query::model::{Expr, Function};
@@ -122,6 +122,12 @@ pub(crate) fn show_table(
     for (name, value) in parts {
         writeln!(console.out, "{name:22}{value}")?;
     }
+    for (i, index) in t.indexes.iter().enumerate() {
+        let label = if i == 0 { "indexes" } else { "" };
+        let (name, fields) = (printable(&index.name), printable(&index.fields.join(", ")));
+        let state = state_of(index);
+        writeln!(console.out, "{label:22}{name} ({fields}): {state}")?;
+    }
     Ok(())
 }
 
@@ -148,4 +154,14 @@ fn show_rules(schema: &Schema, console: &mut Console<'_>) -> Result<()> {
         writeln!(console.out, "  {}\n", lines.join("\n  "))?;
     }
     Ok(())
+}
+
+/// How much of an index is built.
+fn state_of(index: &IndexInfo) -> String {
+    let segments = units::counted(index.of as u64, "segment");
+    match (index.built, index.of) {
+        (_, 0) => "nothing to build yet".to_owned(),
+        (built, of) if built == of => format!("built for all of {segments}"),
+        (built, _) => format!("built for {} of {segments}", units::count(built as u64)),
+    }
 }

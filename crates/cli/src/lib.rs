@@ -23,6 +23,7 @@ mod console;
 mod export;
 mod failure;
 mod get;
+mod index;
 mod info;
 mod load;
 mod manual;
@@ -80,6 +81,7 @@ fn run_command(command: &Command, console: &mut Console<'_>) -> failure::Result<
         Command::Query(arguments) => query::run(arguments, console)?,
         Command::Get(arguments) => get::run(arguments, console)?,
         Command::Info(arguments) => info::run(arguments, console)?,
+        Command::Index(arguments) => index::run(arguments, console)?,
         Command::Check(arguments) => return check::run(arguments, console),
         Command::Backup(arguments) => backup::run(arguments, console)?,
         Command::Restore(arguments) => return backup::restore(arguments, console),

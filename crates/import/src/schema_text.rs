@@ -5,13 +5,16 @@
 //!
 //! Names that are not plain words stand in double quotes, a quote inside doubled. White space,
 //! line ends included, only separates. Fields may be NULL unless they say `not null` or belong to
-//! the primary key.
+//! the primary key. Indexes stand behind the fields, as `index by_hour (hour desc, origin)`.
+
+mod index;
 
 use std::fmt::Write;
 
 use esker_format::{DataType, Excerpt, Field, Labels, Schema};
 
 use crate::{Error, Result};
+pub use index::parse_index;
 
 /// Writes a schema in one line; [`parse`] reads it back.
 #[must_use]
@@ -19,7 +22,8 @@ pub fn write(schema: &Schema) -> String {
     parts(schema).join(", ")
 }
 
-/// The fields and the primary key, each as a text; with commas between them, [`parse`] reads them.
+/// The fields, the primary key and the indexes, each as a text; with commas between them,
+/// [`parse`] reads them.
 #[must_use]
 pub fn parts(schema: &Schema) -> Vec<String> {
     let fields = schema.fields();
@@ -29,6 +33,7 @@ pub fn parts(schema: &Schema) -> Vec<String> {
     if !key.is_empty() {
         parts.push(format!("primary key ({})", key.join(", ")));
     }
+    parts.extend(schema.indexes().iter().map(|index| index::text(schema, index)));
     parts
 }
 
@@ -56,8 +61,9 @@ fn is_word(c: char) -> bool {
 /// # Errors
 /// `InvalidOptions` with the place in the text and what was expected there.
 pub fn parse(text: &str) -> Result<Schema> {
-    let mut parser = Parser { text, position: 0 };
+    let mut parser = Parser { what: "schema", text, position: 0 };
     let (mut fields, mut key): (Vec<FieldText>, Vec<String>) = Default::default();
+    let mut indexes = Vec::new();
     loop {
         let start = parser.next_position();
         let name = parser.name("a field name or `primary key`")?;
@@ -66,6 +72,10 @@ pub fn parse(text: &str) -> Result<Schema> {
                 return Err(parser.error_at(start, "expected one primary key, found a second"));
             }
             key = parser.key_names()?;
+        } else if name.eq_ignore_ascii_case("index")
+            && let Some(index) = parser.index()?
+        {
+            indexes.push(index);
         } else {
             let data_type = parser.data_type()?;
             let labels = if data_type == DataType::Enum { Some(parser.labels()?) } else { None };
@@ -88,6 +98,7 @@ pub fn parse(text: &str) -> Result<Schema> {
         builder = length.map_or(builder.clone(), |length| builder.max_length(length));
         builder = labels.map_or(builder.clone(), |labels| builder.labels(labels));
     }
+    builder = indexes.into_iter().fold(builder, |builder, index| builder.add_index(index));
     builder.primary_key(key).build().map_err(|e| Error::options(format!("schema: {e}")))
 }
 
@@ -100,6 +111,8 @@ struct FieldText {
 }
 
 struct Parser<'a> {
+    /// What the text is, as errors call it.
+    what: &'static str,
     text: &'a str,
     position: usize,
 }
@@ -128,7 +141,7 @@ impl<'a> Parser<'a> {
         } else {
             format!("character {character}")
         };
-        let error = Error::options(format!("schema, {place}: {message}"));
+        let error = Error::options(format!("{}, {place}: {message}", self.what));
         let length = self.text.get(position..).unwrap_or_default();
         let length = length.find(|c| !is_word(c)).unwrap_or(length.len());
         error.with_excerpt(Excerpt::of(self.text.as_bytes(), position, length))

@@ -153,21 +153,24 @@ pub fn run(db: &Database, statement: &Statement, options: &ChangeOptions) -> Res
             db.create_sequence(name, *start, *increment)?;
             Ok(Outcome::Done(format!("created sequence {name}")))
         }
-        Statement::DropSequence { name, if_exists } => {
-            if *if_exists && !has_sequence(db, name) {
-                return Ok(Outcome::Done(format!("no sequence {name}")));
-            }
-            if dry_run && has_sequence(db, name) {
-                return Ok(Outcome::Done(format!("would drop sequence {name}")));
-            }
-            db.drop_sequence(name)?;
-            Ok(Outcome::Done(format!("dropped sequence {name}")))
-        }
+        Statement::DropSequence { name, if_exists } => drop_sequence(db, name, *if_exists, dry_run),
         Statement::Truncate { name, if_exists } => {
             let words = ("truncate", "truncated");
             about_table(db, name, *if_exists, dry_run, words, Database::truncate_table)
         }
     }
+}
+
+fn drop_sequence(db: &Database, name: &str, if_exists: bool, dry_run: bool) -> Result<Outcome> {
+    let exists = has_sequence(db, name);
+    if if_exists && !exists {
+        return Ok(Outcome::Done(format!("no sequence {name}")));
+    }
+    if dry_run && exists {
+        return Ok(Outcome::Done(format!("would drop sequence {name}")));
+    }
+    db.drop_sequence(name)?;
+    Ok(Outcome::Done(format!("dropped sequence {name}")))
 }
 
 fn has_sequence(db: &Database, name: &str) -> bool {

@@ -136,8 +136,8 @@ pub fn parse(text: &str) -> Result<Query> {
 }
 
 /// Reads one `SELECT`, `EXPLAIN SELECT`, `INSERT`, `UPDATE`, `DELETE`, `CREATE TABLE`,
-/// `ALTER TABLE`, `DROP TABLE`, `TRUNCATE TABLE`, `CREATE INDEX`, `DROP INDEX`, `CREATE SEQUENCE` or
-/// `DROP SEQUENCE`.
+/// `ALTER TABLE`, `DROP TABLE`, `TRUNCATE TABLE`, `CREATE INDEX`, `DROP INDEX`,
+/// `CREATE SEQUENCE` or `DROP SEQUENCE`.
 ///
 /// # Errors
 /// As [`parse`].

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use esker::Schema;
+use esker::{Alteration, Schema};
 use esker_import::{Format, ImportOptions, ImportReader, schema_text};
 use esker_vfs::Environment;
 
@@ -111,6 +111,9 @@ fn options(arguments: &LoadArguments, existing: Option<&Schema>) -> Result<Impor
         (Some(_), None) if has_key => {
             Err(Failure::usage("--key: the table exists and keeps its key; leave it out"))
         }
+        (Some(_), None) if !arguments.indexes.is_empty() => {
+            Err(Failure::usage("--index: the table exists; `esker index` gives it an index"))
+        }
         (Some(schema), None) => Ok(options.schema(schema.clone())),
         (None, Some(schema)) if !has_key => Ok(options.schema(schema)),
         (None, Some(_)) => {
@@ -118,6 +121,16 @@ fn options(arguments: &LoadArguments, existing: Option<&Schema>) -> Result<Impor
         }
         (None, None) => Ok(options.key(&arguments.key)),
     }
+}
+
+/// The schema of a table that is made, with the indexes that are asked for.
+pub(super) fn with_indexes(schema: &Schema, indexes: &[String]) -> Result<Schema> {
+    let mut add = Vec::new();
+    for text in indexes {
+        add.push(Alteration::AddIndex(schema_text::parse_index(text)?));
+    }
+    let indexed = schema.alter(&add).map_err(|e| Failure::usage(format!("--index: {e}")))?;
+    Ok(indexed.with_version(schema.version()))
 }
 
 /// Says which flag helps.

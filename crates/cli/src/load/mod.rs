@@ -13,7 +13,7 @@ mod sink;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use esker::{Database, ErrorKind, Table};
+use esker::{Database, ErrorKind, Schema, Table};
 use esker_import::{ImportReader, Progress, schema_text};
 use esker_vfs::Environment;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -60,7 +60,8 @@ pub(crate) fn run(arguments: &LoadArguments, console: &mut Console<'_>) -> Resul
     let policy = Policy { on_duplicate: arguments.on_duplicate, rejects };
     let existing = table.as_ref().map(|t| t.schema());
     let reader = input::open(&environment, arguments, existing.as_deref())?;
-    show_schema(console, name, &reader)?;
+    let schema = input::with_indexes(reader.schema(), &arguments.indexes)?;
+    show_schema(console, name, &schema, &reader)?;
     let database = match database {
         Some(database) => database,
         None => Database::open(&arguments.db)?,
@@ -69,7 +70,7 @@ pub(crate) fn run(arguments: &LoadArguments, console: &mut Console<'_>) -> Resul
     // since it was looked for, and may be about to use it, so it is nobody's to remove.
     let loaded = match table {
         Some(table) => load_rows(&table, reader, policy),
-        None => load_new(&database, name, reader, policy),
+        None => load_new(&database, name, schema, reader, policy),
     };
     let closed = database.close().map_err(Failure::from);
     let report = loaded?;
@@ -103,14 +104,19 @@ fn find_table(database: Option<&Database>, arguments: &LoadArguments) -> Result<
 }
 
 /// Tells first what the table will be.
-fn show_schema(console: &mut Console<'_>, name: &str, reader: &ImportReader) -> Result<()> {
+fn show_schema(
+    console: &mut Console<'_>,
+    name: &str,
+    schema: &Schema,
+    reader: &ImportReader,
+) -> Result<()> {
     let origin = match reader.inference() {
         None => "as declared".to_owned(),
         Some(i) if i.whole => format!("inferred from all {}", units::counted(i.rows, "row")),
         Some(i) => format!("inferred from the first {}", units::counted(i.rows, "row")),
     };
     writeln!(console.out, "table {name}, {origin}; to change it, edit and give it as --schema:")?;
-    let parts = schema_text::parts(reader.schema());
+    let parts = schema_text::parts(schema);
     writeln!(console.out, "  {}", parts.join(",\n  "))?;
     console.out.flush()?;
     Ok(())
@@ -126,7 +132,7 @@ pub(crate) fn load_example(
     let policy = Policy { on_duplicate: OnDuplicate::Error, rejects: None };
     match existing {
         Some(table) => load_rows(&table, reader, policy),
-        None => load_new(database, name, reader, policy),
+        None => load_new(database, name, reader.schema().clone(), reader, policy),
     }
 }
 
@@ -134,10 +140,11 @@ pub(crate) fn load_example(
 fn load_new(
     database: &Database,
     name: &str,
+    schema: Schema,
     reader: ImportReader,
     policy: Policy,
 ) -> Result<Loaded> {
-    let table = database.create_table(name, reader.schema().clone())?;
+    let table = database.create_table(name, schema)?;
     let loaded = load_rows(&table, reader, policy);
     if loaded.is_err() {
         // Why the load failed is what the user needs to know; at worst the table stays, empty.

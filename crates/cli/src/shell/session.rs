@@ -12,7 +12,7 @@ use crate::{Console, info};
 const HELP: &str = "\
 statement;      run it; it may take several lines
 \\d              list the tables
-\\d TABLE        list the fields of a table
+\\d TABLE        list the fields and indexes of a table
 \\timing         say, or no longer say, what queries take
 \\?              list the commands
 \\q              end; so does Ctrl-D
@@ -45,7 +45,7 @@ impl Session {
         Arc::clone(&self.words)
     }
 
-    /// Learns the names of tables and fields.
+    /// Learns the names of tables, fields and indexes.
     pub(super) fn learn_words(&self) {
         let mut words = Words::default();
         self.database.sequences().iter().for_each(|sequence| words.add(&sequence.name));
@@ -53,7 +53,9 @@ impl Session {
             let table = self.database.table(&name);
             words.add(&name);
             if let Ok(table) = table {
-                table.schema().fields().iter().for_each(|field| words.add(&field.name));
+                let schema = table.schema();
+                schema.fields().iter().for_each(|field| words.add(&field.name));
+                schema.indexes().iter().for_each(|index| words.add(&index.name));
             }
         }
         *self.words.lock().unwrap_or_else(PoisonError::into_inner) = words;

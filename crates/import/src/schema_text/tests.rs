@@ -8,6 +8,8 @@ fn reads_back_what_it_writes() {
         "\"odd name\" f64, \"\"\"\" bytes, \"1st\" bool, ünï text",
         "origin text not null, hour timestamp not null, d date, primary key (hour, origin)",
         "a text(40) not null, b bytes(1), primary key (a)",
+        "a i64, b text, index by_a (a), index \"odd name\" (b desc, a)",
+        "index i64, key text(4), index \"text\" (index desc)",
         "primary i64, key text, \"not\" text, \"null\" u8 not null",
     ];
     for text in texts {
@@ -45,6 +47,9 @@ fn errors_point_at_the_place() {
         ("a text(4", "schema, character 9: expected `)`, found the end"),
         ("a i64, a text", "schema: field \"a\" is declared twice"),
         ("\"a i64", "schema, character 1: a quoted name starts here and is never closed"),
+        ("a i64, index", "schema, character 13: expected a type, found the end"),
+        ("a i64, index x (b)", "schema: unknown field \"b\"; fields: a"),
+        ("a i64, index (a b)", "schema, character 17: expected `,` or `)`, found \"b\""),
         ("a (", "schema, character 3: expected a type, found `(`"),
     ];
     for (text, wanted) in cases {

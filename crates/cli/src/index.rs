@@ -1,0 +1,43 @@
+//! `esker index DB TABLE FIELDS…` and `esker index drop DB TABLE NAME`.
+
+use esker_import::schema_text::parse_index;
+
+use crate::arguments::{CreateIndexArguments, DropIndexArguments, IndexAction, IndexArguments};
+use crate::compact::open_to_write;
+use crate::failure::{Failure, Result};
+use crate::output::printable;
+use crate::{Console, units};
+
+pub(crate) fn run(arguments: &IndexArguments, console: &mut Console<'_>) -> Result<()> {
+    match (&arguments.action, &arguments.create) {
+        (Some(IndexAction::Drop(drop)), _) => remove(drop, console),
+        (None, Some(create)) => add(create, console),
+        (None, None) => Err(Failure::usage("expected a database, a table and fields")),
+    }
+}
+
+fn add(arguments: &CreateIndexArguments, console: &mut Console<'_>) -> Result<()> {
+    let mut index = parse_index(&arguments.fields.join(", "))?;
+    if let Some(name) = &arguments.name {
+        index.name.clone_from(name);
+    }
+    let database = open_to_write(&arguments.db)?;
+    let clock = esker_vfs::Environment::os().clock;
+    let started_ns = clock.monotonic_ns();
+    let name = printable(&index.name);
+    database.create_index(&arguments.table, index)?;
+    let elapsed = std::time::Duration::from_nanos(clock.monotonic_ns() - started_ns);
+    database.close()?;
+    let (table, time) = (printable(&arguments.table), units::duration(elapsed));
+    writeln!(console.err, "created index {name} on {table} in {time}")?;
+    Ok(())
+}
+
+fn remove(arguments: &DropIndexArguments, console: &mut Console<'_>) -> Result<()> {
+    let database = open_to_write(&arguments.db)?;
+    database.drop_index(&arguments.table, &arguments.name)?;
+    database.close()?;
+    let (name, table) = (printable(&arguments.name), printable(&arguments.table));
+    writeln!(console.err, "dropped index {name} on {table}")?;
+    Ok(())
+}
