@@ -37,6 +37,7 @@ const STEPS: &[Step] = &[
     Step { name: "determinism", run: || campaign(&["--determinism", "1000"]) },
     Step { name: "kill", run: kill_loop },
     Step { name: "differential", run: differential },
+    Step { name: "plans", run: plans },
     Step { name: "deny", run: deny },
 ];
 
@@ -153,6 +154,14 @@ fn campaign(arguments: &[&str]) -> Result<Outcome> {
 fn differential() -> Result<Outcome> {
     let package = ["run", "--release", "--locked", "--package", "esker-differential"];
     once(Program::cargo(&package).arguments(&["--", "--statements", "2000", "--seed", "1"]))
+        .run()
+        .map(|()| Outcome::Passed)
+}
+
+/// Answers under different plans, compared.
+fn plans() -> Result<Outcome> {
+    let package = ["run", "--release", "--locked", "--package", "esker-testkit", "--bin", "plans"];
+    once(Program::cargo(&package).arguments(&["--", "--cases", "200", "--seed", "1"]))
         .run()
         .map(|()| Outcome::Passed)
 }

@@ -4,7 +4,8 @@
 //! |---|---|
 //! | [`ci`] | every check, in order, as continuous integration does |
 //! | [`tidy`] | the rules of style that no compiler checks |
-//! | [`crash`], [`differential`], [`mod@bench`] | programs of other crates, built optimised |
+//! | [`crash`], [`differential`], [`plans`] | campaigns of other crates, built optimised |
+//! | [`mod@bench`] | a benchmark, likewise |
 //! | [`fuzz`] | the fuzz targets, bounded by time |
 //! | [`tsan`] | concurrent tests under a race detector |
 //! | [`loom`], [`model`] | containers, and the whole engine, under a model checker |
@@ -24,6 +25,7 @@ mod error;
 pub mod fuzz;
 pub mod loom;
 pub mod model;
+pub mod plans;
 pub mod program;
 pub mod tidy;
 pub mod tsan;

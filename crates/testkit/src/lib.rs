@@ -6,14 +6,17 @@
 //! | hold an open database against it | [`oracle`] |
 //! | work on a database in a simulated machine | [`workload`] |
 //! | crash, fault, rot and sabotage it | [`campaign`] |
+//! | compare the answers of all plans | [`plans`] |
 //! | kill a real process that writes to it | [`kill`] |
 #![forbid(unsafe_code)]
 
 pub mod campaign;
 pub mod history;
+mod index;
 pub mod kill;
 pub mod model;
 pub mod oracle;
+pub mod plans;
 pub mod schema;
 pub mod statement;
 pub mod workload;

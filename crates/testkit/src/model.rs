@@ -142,7 +142,8 @@ impl TableKind {
         let fields = fields.into_iter().map(|(name, t)| ModelField::new(name, t, false));
         let other = [("note", T::Text), ("amount", T::I32)];
         let other = other.map(|(name, t)| ModelField::new(name, t, true));
-        TableSchema { version: 0, fields: fields.chain(other).collect(), checks: Vec::new() }
+        let (checks, indexes) = (Vec::new(), Vec::new());
+        TableSchema { version: 0, fields: fields.chain(other).collect(), checks, indexes }
     }
 
     /// A row of a new table with this key, its other values drawn.
@@ -303,7 +304,7 @@ impl TableState {
     /// Changes the fields.
     ///
     /// # Errors
-    /// `InvalidInput` for a change that cannot be made: nothing has changed then.
+    /// What the engine says of a change that cannot be made: nothing has changed then.
     pub fn alter(&mut self, changes: &[FieldChange]) -> Result<(), ErrorKind> {
         let (mut schema, mut rows) = ((*self.schema).clone(), self.rows.clone());
         schema.alter(self.kind, changes, rows.values_mut().map(|row| &mut row.values))?;

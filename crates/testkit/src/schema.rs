@@ -1,4 +1,4 @@
-//! The fields and checks of a table in the model, and how they may change.
+//! The fields, checks and indexes of a table in the model, and how they may change.
 //!
 //! The engine leaves rows as they are and explains older ones by older schemas. The model does the
 //! plain thing: it rewrites every row, at once.
@@ -6,12 +6,13 @@
 use std::sync::Arc;
 
 use esker::{
-    Alteration, Check, DataType, Decimal, DefaultValue, ErrorKind, Field, FieldId, Labels, Schema,
-    Value, ValueRef,
+    Alteration, Check, DataType, Decimal, DefaultValue, ErrorKind, Field, FieldId, Labels,
+    NewIndex, Schema, Value, ValueRef,
 };
 use esker_query::model::{Expr, Operator};
 use esker_vfs::sim::Generator;
 
+use crate::index;
 use crate::model::{SERIAL, TableKind, draw_note};
 
 /// A field.
@@ -41,12 +42,14 @@ pub struct ModelCheck {
 /// The fields of a table after some commit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableSchema {
-    /// How often it has been changed.
+    /// How often what a row is has been changed, and not only indexes.
     pub version: u64,
     /// The fields, those of the key and the serial number first.
     pub fields: Vec<ModelField>,
     /// The conditions.
     pub checks: Vec<ModelCheck>,
+    /// The indexes, in the order in which they were created.
+    pub indexes: Vec<NewIndex>,
 }
 
 /// A change of a table's fields.
@@ -68,6 +71,10 @@ pub enum FieldChange {
     AddCheck(ModelCheck),
     /// A condition less.
     DropCheck(String),
+    /// An index more.
+    AddIndex(NewIndex),
+    /// An index less.
+    DropIndex(String),
 }
 
 /// Names that fields come to have. Few, so that those of dropped fields come back.
@@ -210,6 +217,8 @@ impl FieldChange {
                 Alteration::AddCheck(esker::check(check.name.clone(), &check.condition())?)
             }
             Self::DropCheck(name) => Alteration::DropCheck(name),
+            Self::AddIndex(index) => Alteration::AddIndex(index),
+            Self::DropIndex(name) => Alteration::DropIndex(name),
         })
     }
 
@@ -218,6 +227,10 @@ impl FieldChange {
     pub fn draw(kind: TableKind, schema: &TableSchema, generator: &mut Generator) -> Vec<Self> {
         if generator.chance(150_000) {
             return vec![Self::draw_check(schema, generator)];
+        }
+        if generator.chance(150_000) {
+            let count = 1 + generator.index(2);
+            return (0..count).map(|_| index::draw(schema, generator)).collect();
         }
         let count = 1 + generator.index(3);
         (0..count).map(|_| Self::draw_one(kind, schema, generator)).collect()
@@ -251,7 +264,8 @@ impl FieldChange {
                 Self::Rename(from, generator.pick(NAMES).to_owned())
             }
             65..85 => Self::Widen(name, wider(other.map(|f| f.data_type), generator)),
-            85..92 => Self::DropNotNull(name),
+            85..88 => index::draw(schema, generator),
+            88..92 => Self::DropNotNull(name),
             _ => {
                 let value = other.map(|field| field.draw(generator));
                 let value = value.filter(|value| *value != Value::Null);
@@ -363,7 +377,7 @@ impl TableSchema {
     /// Changes the fields, in one go, and `rows` with them.
     ///
     /// # Errors
-    /// `InvalidInput` for a change that cannot be made; nothing may be relied on then.
+    /// What the engine says of a change that cannot be made; nothing may be relied on then.
     pub fn alter<'a>(
         &mut self,
         kind: TableKind,
@@ -374,7 +388,10 @@ impl TableSchema {
         for change in changes {
             self.alter_one(kind, change, &mut rows)?;
         }
-        self.version += 1;
+        let about_indexes = |change: &FieldChange| {
+            matches!(change, FieldChange::AddIndex(_) | FieldChange::DropIndex(_))
+        };
+        self.version += u64::from(!changes.iter().all(about_indexes));
         Ok(())
     }
 
@@ -402,6 +419,7 @@ impl TableSchema {
                 }
                 self.fields.remove(position);
                 rows.iter_mut().for_each(|row| drop(row.remove(position)));
+                index::drop_field(&mut self.indexes, name);
             }
             FieldChange::Rename(from, to) => {
                 if self.position(to).is_ok() {
@@ -410,6 +428,7 @@ impl TableSchema {
                 self.field_mut(from)?.name.clone_from(to);
                 let checks = self.checks.iter_mut().filter(|check| check.field == *from);
                 checks.for_each(|check| check.field.clone_from(to));
+                index::rename_field(&mut self.indexes, from, to);
             }
             FieldChange::Widen(name, data_type) => self.widen(kind, name, *data_type, rows)?,
             FieldChange::DropNotNull(name) => {
@@ -436,6 +455,8 @@ impl TableSchema {
                 let at = self.checks.iter().position(|check| check.name == *name);
                 self.checks.remove(at.ok_or(ErrorKind::InvalidInput)?);
             }
+            FieldChange::AddIndex(index) => self.add_index(index)?,
+            FieldChange::DropIndex(name) => self.drop_index(name)?,
         }
         Ok(())
     }
@@ -492,6 +513,7 @@ impl TableSchema {
         if self.fields != fields {
             return Err(format!("fields {fields:?}, expected {:?}", self.fields));
         }
+        index::compare(&self.indexes, found)?;
         let check = |check: &ModelCheck| esker::check(&*check.name, &check.condition()).ok();
         let mut expected: Vec<Check> = self.checks.iter().filter_map(check).collect();
         let mut found = found.checks().to_vec();

@@ -58,6 +58,8 @@ pub const BUGS: &[(&str, &str)] = &[
     ("truncation_not_replayed", "replay does not empty a truncated table"),
     ("truncate_before_durable", "the files of a truncated table go before that is durable"),
     ("defaults_lost_in_checkpoint", "a checkpoint forgets the defaults of fields"),
+    ("indexes_lost_in_checkpoint", "a checkpoint forgets indexes"),
+    ("index_change_not_replayed", "replay ignores that an index was created or dropped"),
     ("check_added_untested", "a new check is not tested on the rows there are"),
     ("backup_before_durable", "a backup holds commits that are not durable"),
     ("backup_takes_unfinished_loads", "a backup has rows of a load that has not committed"),

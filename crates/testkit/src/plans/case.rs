@@ -1,0 +1,199 @@
+//! A case: a table, its indexes, what happens to its rows, and what is asked.
+
+use esker::{DataType, NewIndex, Schema, Value};
+use esker_query::model::{Change, Delete, Expr, Operator, Update};
+use esker_vfs::sim::Generator;
+
+use super::question::{self, Question};
+use super::{Layout, value};
+
+/// The table.
+pub(super) const TABLE: &str = "t";
+/// The field that tells rows apart.
+pub(super) const ID: &str = "id";
+
+/// A field and the values that it takes.
+#[derive(Clone, Debug)]
+pub(super) struct Field {
+    pub(super) name: String,
+    pub(super) data_type: DataType,
+    pub(super) nullable: bool,
+    pub(super) pool: Vec<Value>,
+}
+
+/// What happens to the rows.
+#[derive(Clone, Debug)]
+pub(super) enum Step {
+    Insert(Vec<Vec<Value>>),
+    Change(Change),
+    /// The older snapshot is taken.
+    Remember,
+}
+
+/// A case.
+#[derive(Clone, Debug)]
+pub struct Case {
+    seed: u64,
+    is_keyed: bool,
+    pub(super) fields: Vec<Field>,
+    indexes: Vec<NewIndex>,
+    pub(super) steps: Vec<Step>,
+    pub(super) questions: Vec<Question>,
+}
+
+impl Case {
+    /// The case of a seed.
+    #[must_use]
+    pub fn draw(seed: u64) -> Self {
+        let generator = &mut Generator::new(seed, 30);
+        let id = Field {
+            name: ID.to_owned(),
+            data_type: DataType::I64,
+            nullable: false,
+            pool: (0..40).map(Value::Int).collect(),
+        };
+        let mut fields = vec![id];
+        for number in 0..1 + generator.index(5) {
+            fields.push(draw_field(number, generator));
+        }
+        let is_keyed = generator.chance(600_000);
+        let steps = draw_steps(&fields, generator);
+        let indexes = (0..1 + generator.index(4)).map(|_| draw_index(&fields, generator));
+        let mut indexes: Vec<NewIndex> = indexes.collect();
+        for (number, index) in indexes.iter_mut().enumerate() {
+            index.name = format!("i{number}");
+        }
+        let questions = (0..6).flat_map(|_| question::draw(&fields, generator)).collect();
+        Self { seed, is_keyed, fields, indexes, steps, questions }
+    }
+
+    pub(super) fn schema(&self) -> esker::Result<Schema> {
+        let mut builder = Schema::builder();
+        for field in &self.fields {
+            builder = match field.nullable {
+                true => builder.nullable(&field.name, field.data_type),
+                false => builder.field(&field.name, field.data_type),
+            };
+        }
+        let key = if self.is_keyed { vec![ID] } else { Vec::new() };
+        Ok(builder.primary_key(key).build()?)
+    }
+
+    /// None, each alone and all, in an order that is drawn but for the first.
+    pub(super) fn index_sets(&self, generator: &mut Generator) -> Vec<Vec<usize>> {
+        let count = self.indexes.len();
+        let mut sets: Vec<Vec<usize>> = (0..count).map(|one| vec![one]).collect();
+        sets.push((0..count).collect());
+        for at in (1..sets.len()).rev() {
+            sets.swap(at, generator.index(at + 1));
+        }
+        sets.insert(0, Vec::new());
+        sets
+    }
+
+    pub(super) fn index(&self, number: usize) -> Option<&NewIndex> {
+        self.indexes.get(number)
+    }
+
+    pub(super) fn index_count(&self) -> usize {
+        self.indexes.len()
+    }
+
+    pub(super) fn index_names(&self, numbers: &[usize]) -> String {
+        let text = |number: &usize| {
+            let index = self.indexes.get(*number)?;
+            let field = |(name, descending): &(String, bool)| {
+                format!("{name}{}", if *descending { " desc" } else { "" })
+            };
+            Some(format!("({})", index.fields.iter().map(field).collect::<Vec<_>>().join(", ")))
+        };
+        let names: Vec<String> = numbers.iter().filter_map(text).collect();
+        if names.is_empty() { "none".to_owned() } else { names.join(" ") }
+    }
+
+    /// An error with where it was, and how to see it again.
+    pub(super) fn at(&self, layout: Layout, what: &impl std::fmt::Display) -> String {
+        let fields: Vec<String> =
+            self.fields.iter().map(|f| format!("{} {}", f.name, f.data_type)).collect();
+        let key = if self.is_keyed { ID } else { "generated" };
+        let (seed, fields) = (self.seed, fields.join(", "));
+        format!(
+            "seed {seed}, rows {layout:?}, fields {fields}, key {key}; {what}\n\
+             again: cargo xtask plans --cases 1 --seed {seed}"
+        )
+    }
+}
+
+fn draw_field(number: usize, generator: &mut Generator) -> Field {
+    let data_type = generator.pick(value::TYPES);
+    let values = 1 + generator.index(14);
+    Field {
+        name: format!("f{number}"),
+        data_type,
+        nullable: generator.chance(750_000),
+        pool: (0..values).map(|_| value::draw(data_type, generator)).collect(),
+    }
+}
+
+fn draw_index(fields: &[Field], generator: &mut Generator) -> NewIndex {
+    let mut chosen: Vec<(String, bool)> = Vec::new();
+    for _ in 0..1 + generator.index(3) {
+        let field = fields.get(generator.index(fields.len()));
+        let Some(name) = field.map(|field| field.name.clone()) else { continue };
+        if chosen.iter().all(|(known, _)| *known != name) {
+            chosen.push((name, generator.chance(300_000)));
+        }
+    }
+    NewIndex::on(chosen)
+}
+
+/// A value of a field: one of its own, or NULL.
+fn draw_value(field: &Field, generator: &mut Generator) -> Value {
+    if field.nullable && generator.chance(150_000) {
+        return Value::Null;
+    }
+    field.pool.get(generator.index(field.pool.len())).cloned().unwrap_or_default()
+}
+
+fn draw_steps(fields: &[Field], generator: &mut Generator) -> Vec<Step> {
+    let mut next = 0;
+    let mut steps = Vec::new();
+    let count = 3 + generator.index(5);
+    let remember = 1 + generator.index(count - 1);
+    for number in 0..count {
+        if number == remember {
+            steps.push(Step::Remember);
+        }
+        if number == 0 || generator.chance(500_000) {
+            let rows = 5 + generator.index(40);
+            let row = |_| {
+                next += 1;
+                let others = fields.iter().skip(1).map(|field| draw_value(field, generator));
+                std::iter::once(Value::Int(next)).chain(others).collect()
+            };
+            steps.push(Step::Insert((0..rows).map(row).collect()));
+        } else {
+            steps.push(Step::Change(draw_change(fields, next, generator)));
+        }
+    }
+    steps
+}
+
+/// An update or a delete of a range of rows.
+fn draw_change(fields: &[Field], newest: i64, generator: &mut Generator) -> Change {
+    let most = newest.unsigned_abs();
+    let from = i64::try_from(generator.below(most)).unwrap_or_default();
+    let until = from + i64::try_from(generator.below(most / 3 + 2)).unwrap_or_default();
+    let at_least = Expr::field(ID).binary(Operator::Gte, Expr::literal(from));
+    let below = Expr::field(ID).binary(Operator::Lt, Expr::literal(until));
+    let (table, filter) = (TABLE.to_owned(), Some(at_least.and(below)));
+    let field = fields.iter().skip(1).nth(generator.index(fields.len() - 1));
+    match field {
+        Some(field) if generator.chance(550_000) => {
+            let value = Expr::literal(draw_value(field, generator));
+            let set = vec![(field.name.clone(), value)];
+            Change::Update(Update { table, set, filter, ..Update::default() })
+        }
+        _ => Change::Delete(Delete { table, filter, ..Delete::default() }),
+    }
+}

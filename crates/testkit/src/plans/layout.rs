@@ -1,0 +1,105 @@
+//! Where the rows of a case lie when it is asked about them.
+
+use esker::{Database, Options, Snapshot};
+use esker_vfs::sim::{Generator, Options as SimOptions, Simulation};
+
+use super::Case;
+use super::case::{Step, TABLE};
+
+/// How the rows lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// In the open group.
+    Open,
+    /// In several segments and an open group.
+    Sealed,
+    /// In one segment, without dead rows but those that a snapshot sees.
+    Merged,
+    /// In several segments and an open group, opened again from checkpoint and log.
+    Reopened,
+    /// In the segments of a bulk load, changed afterwards.
+    Loaded,
+}
+
+/// A database with the rows of a case.
+pub(super) struct Built {
+    /// Holds the files.
+    _machine: Simulation,
+    db: Database,
+    /// The snapshot taken in the middle, where the database has not been opened again since.
+    pub(super) old: Option<Snapshot>,
+}
+
+impl Layout {
+    /// Every layout; the first has the answers that others are compared with.
+    pub const ALL: [Self; 5] =
+        [Self::Open, Self::Sealed, Self::Merged, Self::Reopened, Self::Loaded];
+
+    fn options(self, machine: &Simulation) -> Options {
+        let options = Options::new().background(false).environment(machine.environment());
+        match self {
+            Self::Open => options,
+            _ => options.group_limit(16, 1 << 20).small_group_limit(0).segment_limit(16),
+        }
+    }
+
+    pub(super) fn build(self, case: &Case, generator: &mut Generator) -> esker::Result<Built> {
+        let machine = Simulation::new(7, SimOptions::default());
+        let db = self.options(&machine).open("db")?;
+        let table = db.create_table(TABLE, case.schema()?)?;
+        let mut built = Built { _machine: machine, db, old: None };
+        if generator.chance(500_000) {
+            built.set_indexes(case, &(0..case.index_count()).collect::<Vec<_>>())?;
+        }
+        for (number, step) in case.steps.iter().enumerate() {
+            match step {
+                Step::Insert(rows) if self == Self::Loaded && number == 0 => {
+                    let mut load = table.load()?;
+                    rows.iter().try_for_each(|row| load.push_row(row))?;
+                    load.finish()?;
+                }
+                Step::Insert(rows) => table.insert_many(rows)?,
+                Step::Change(change) => drop(built.db.change(change)?),
+                Step::Remember => built.old = Some(built.db.snapshot()?),
+            }
+            if self != Self::Open && generator.chance(600_000) {
+                built.db.wait_idle()?;
+            }
+        }
+        drop(table);
+        match self {
+            Self::Merged => drop(built.db.compact(false, &mut |_, _| {})?),
+            Self::Reopened => {
+                built.old = None;
+                if generator.chance(500_000) {
+                    built.db.checkpoint()?;
+                }
+                let Built { _machine: machine, db, .. } = built;
+                db.close()?;
+                let db = self.options(&machine).open("db")?;
+                built = Built { _machine: machine, db, old: None };
+            }
+            _ => {}
+        }
+        Ok(built)
+    }
+}
+
+impl Built {
+    /// From now on the table has these indexes and no others.
+    pub(super) fn set_indexes(&self, case: &Case, numbers: &[usize]) -> esker::Result<()> {
+        let schema = self.db.table(TABLE)?.schema();
+        let wanted: Vec<_> = numbers.iter().filter_map(|number| case.index(*number)).collect();
+        for index in schema.indexes() {
+            if wanted.iter().all(|wanted| wanted.name != index.name) {
+                self.db.drop_index(TABLE, &index.name)?;
+            }
+        }
+        let missing = wanted.into_iter().filter(|index| schema.index(&index.name).is_err());
+        self.db.create_indexes(TABLE, &missing.cloned().collect::<Vec<_>>())
+    }
+
+    pub(super) fn snapshot(&self) -> esker::Result<Snapshot> {
+        self.db.snapshot()
+    }
+}

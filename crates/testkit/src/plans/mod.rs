@@ -1,0 +1,169 @@
+//! Plan independence: a question has one answer, however the rows lie and whatever indexes exist.
+//!
+//! A case is drawn from a seed: a table, indexes, a history of inserts, updates and deletes with a
+//! snapshot taken in its middle, and questions. The history is run once for each *layout* of the
+//! rows, and there the questions are asked
+//!
+//! * of the rows of now, and of the snapshot;
+//! * without an index, with each index alone, and with all of them, in an order that is drawn;
+//!   in half of the layouts the indexes are there before the rows.
+//!
+//! The first answers, of open rows without an index, are those that all others must equal. Beside
+//! that, each predicate parts the rows in three: those for which it is true, false and NULL.
+
+mod case;
+pub mod command;
+mod layout;
+mod question;
+mod value;
+
+pub use case::Case;
+pub use layout::Layout;
+
+use esker::{ErrorKind, Snapshot, Value};
+use esker_vfs::sim::Generator;
+use question::Question;
+
+/// An answer, or how the question is refused.
+type Answer = Result<Vec<Vec<Value>>, ErrorKind>;
+
+/// What a case came to.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counts {
+    /// Cases.
+    pub cases: u64,
+    /// Answers that were compared.
+    pub answers: u64,
+    /// Rows of them.
+    pub rows: u64,
+    /// Answers that were refusals.
+    pub refused: u64,
+}
+
+/// Runs the case of a seed.
+///
+/// # Errors
+/// The first difference: the table, the layout, the indexes, the question and both answers.
+pub fn run_case(seed: u64, counts: &mut Counts) -> Result<(), String> {
+    let case = Case::draw(seed);
+    counts.cases += 1;
+    let mut expected: Vec<Option<Vec<Answer>>> = vec![None, None];
+    for layout in Layout::ALL {
+        let generator = &mut Generator::new(seed, 40 + layout as u64);
+        let built = layout.build(&case, generator).map_err(|e| case.at(layout, &e))?;
+        for indexes in case.index_sets(generator) {
+            built.set_indexes(&case, &indexes).map_err(|e| case.at(layout, &e))?;
+            let now = built.snapshot().map_err(|e| case.at(layout, &e))?;
+            for (old, snapshot) in [(false, Some(&now)), (true, built.old.as_ref())] {
+                let Some(snapshot) = snapshot else { continue };
+                let found: Vec<Answer> =
+                    case.questions.iter().map(|q| ask(snapshot, q, counts)).collect();
+                let Some(first) = expected.get_mut(usize::from(old)) else { continue };
+                match first {
+                    None => {
+                        parts(&case.questions, &found).map_err(|e| case.at(layout, &e))?;
+                        *first = Some(found);
+                    }
+                    Some(first) => compare(&case.questions, first, &found).map_err(|e| {
+                        let of = if old { "the older snapshot" } else { "the rows of now" };
+                        let names = case.index_names(&indexes);
+                        case.at(layout, &format!("indexes: {names}; of {of}\n{e}"))
+                    })?,
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn ask(snapshot: &Snapshot, question: &Question, counts: &mut Counts) -> Answer {
+    let answer = snapshot.query(&question.query).map_err(|e| e.kind());
+    counts.answers += 1;
+    counts.refused += u64::from(answer.is_err());
+    let mut rows = answer?.to_rows();
+    counts.rows += rows.len() as u64;
+    if !question.is_ordered {
+        rows.sort();
+    }
+    Ok(rows)
+}
+
+fn compare(questions: &[Question], expected: &[Answer], found: &[Answer]) -> Result<(), String> {
+    for ((question, expected), found) in questions.iter().zip(expected).zip(found) {
+        if expected != found {
+            let (expected, found) = (shown(expected), shown(found));
+            let query = &question.query;
+            return Err(format!("{query}\n  expected {expected}\n  found    {found}"));
+        }
+    }
+    Ok(())
+}
+
+fn shown(answer: &Answer) -> String {
+    const ROWS: usize = 12;
+    match answer {
+        Err(kind) => format!("{kind:?}"),
+        Ok(rows) => {
+            let row = |row: &Vec<Value>| {
+                row.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+            };
+            let some: Vec<String> = rows.iter().take(ROWS).map(row).collect();
+            let more = if rows.len() > ROWS { ", …" } else { "" };
+            format!("{} rows: {}{more}", rows.len(), some.join(", "))
+        }
+    }
+}
+
+/// True, false and NULL are all there is, and a count counts the rows.
+fn parts(questions: &[Question], answers: &[Answer]) -> Result<(), String> {
+    for (question, answers) in
+        questions.chunks(question::ASKED).zip(answers.chunks(question::ASKED))
+    {
+        let [yes, no, unknown, count, ..] = answers else { continue };
+        let Some(Question { query, .. }) = question.first() else { continue };
+        let (Ok(yes), Ok(no), Ok(unknown), Ok(count)) = (yes, no, unknown, count) else {
+            continue;
+        };
+        let said = count.first().and_then(|row| row.first()).cloned();
+        if said != Some(Value::Uint(yes.len() as u64)) {
+            return Err(format!("{query}\n  {} rows, count(*) says {said:?}", yes.len()));
+        }
+        let mut all = [yes.as_slice(), no, unknown].concat();
+        let rows = all.len();
+        all.sort();
+        all.dedup();
+        let there = answers.last().and_then(|all| all.as_ref().ok());
+        let there = there.and_then(|rows| rows.first()?.first().cloned());
+        if all.len() != rows || there != Some(Value::Uint(rows as u64)) {
+            let (yes, no, unknown) = (yes.len(), no.len(), unknown.len());
+            return Err(format!(
+                "{query}\n  true {yes}, false {no}, NULL {unknown}, {} different, of {there:?}",
+                all.len()
+            ));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_few_cases_have_one_answer_each() {
+        let mut counts = Counts::default();
+        for seed in 0..6 {
+            run_case(seed, &mut counts).unwrap();
+        }
+        assert!(counts.rows > 1_000 && counts.refused * 5 < counts.answers, "{counts:?}");
+    }
+
+    #[test]
+    fn a_wrong_answer_is_told() {
+        let case = Case::draw(1);
+        let right: Vec<Answer> = vec![Ok(vec![vec![Value::Int(1)]])];
+        let wrong: Vec<Answer> = vec![Ok(Vec::new())];
+        let e = compare(&case.questions, &right, &wrong).unwrap_err();
+        assert!(e.contains("expected 1 rows: 1\n  found    0 rows"), "{e}");
+    }
+}

@@ -1,0 +1,161 @@
+//! Questions: a random predicate of one to five comparisons, asked in several ways.
+
+use esker::{DataType, Value};
+use esker_query::model::{Aggregate, Expr, Operator, OrderBy, Query, RowCount};
+use esker_vfs::sim::Generator;
+
+use super::case::{Field, ID, TABLE};
+use super::value;
+
+/// How many questions a predicate makes.
+pub(super) const ASKED: usize = 8;
+
+/// A question.
+#[derive(Clone, Debug)]
+pub(super) struct Question {
+    pub(super) query: Query,
+    /// Whether the order of the answer is part of it.
+    pub(super) is_ordered: bool,
+}
+
+/// The questions about a predicate: where it is true, false and NULL, how many rows there are, the
+/// first of them in two orders, the extremes of a field; the last counts the rows of the table.
+pub(super) fn draw(fields: &[Field], generator: &mut Generator) -> [Question; ASKED] {
+    let predicate = draw_predicate(fields, generator);
+    let field = any(fields, generator);
+    let unordered = |query| Question { query, is_ordered: false };
+    let ordered = |query| Question { query, is_ordered: true };
+    let ids = |filter| {
+        let mut query = asked(Some(filter));
+        query.select(Expr::field(ID));
+        query
+    };
+    let mut count = asked(Some(predicate.clone()));
+    count.select(Expr::count());
+    let mut extremes = asked(Some(predicate.clone()));
+    for aggregate in [Aggregate::Min, Aggregate::Max] {
+        extremes.select(Expr::aggregate(aggregate, Expr::field(&field.name)));
+    }
+    extremes.select(Expr::aggregate(Aggregate::Count, Expr::field(&field.name)));
+    let mut all = asked(None);
+    all.select(Expr::count());
+    [
+        unordered(ids(predicate.clone())),
+        unordered(ids(predicate.clone().negated())),
+        unordered(ids(Expr::Apply(Operator::IsNull, vec![predicate.clone()]))),
+        unordered(count),
+        ordered(first(fields, Some(predicate), generator)),
+        ordered(first(fields, None, generator)),
+        unordered(extremes),
+        unordered(all),
+    ]
+}
+
+fn asked(filter: Option<Expr>) -> Query {
+    Query { filter, ..Query::table(TABLE) }
+}
+
+/// Some rows by a field or two, then by what tells them apart.
+fn first(fields: &[Field], filter: Option<Expr>, generator: &mut Generator) -> Query {
+    let mut query = asked(filter);
+    query.select(Expr::field(ID));
+    for _ in 0..1 + generator.index(2) {
+        let field = any(fields, generator);
+        let expr = Expr::field(&field.name);
+        let nulls_first = generator.pick([None, None, Some(false), Some(true)]);
+        let descending = generator.chance(400_000);
+        query.order_by.push(OrderBy { expr, descending, nulls_first });
+    }
+    let (expr, descending) = (Expr::field(ID), generator.chance(300_000));
+    query.order_by.push(OrderBy { expr, descending, nulls_first: None });
+    query.limit = generator.chance(700_000).then(|| RowCount::Number(generator.below(20)));
+    query.offset = RowCount::Number(generator.pick([0, 0, 1, 10]));
+    query
+}
+
+fn any<'a>(fields: &'a [Field], generator: &mut Generator) -> &'a Field {
+    #[allow(clippy::indexing_slicing, reason = "there is at least the field of the ids")]
+    &fields[generator.index(fields.len())]
+}
+
+fn draw_predicate(fields: &[Field], generator: &mut Generator) -> Expr {
+    let leaves = 1 + generator.index(5);
+    let mut parts: Vec<Expr> = (0..leaves).map(|_| draw_leaf(fields, generator)).collect();
+    while parts.len() > 1 {
+        let left = parts.swap_remove(generator.index(parts.len()));
+        let right = parts.swap_remove(generator.index(parts.len()));
+        let both = if generator.chance(550_000) { left.and(right) } else { left.or(right) };
+        let both = if generator.chance(150_000) { both.negated() } else { both };
+        parts.push(both);
+    }
+    let predicate = parts.pop().unwrap_or_else(|| Expr::literal(true));
+    if generator.chance(150_000) { predicate.negated() } else { predicate }
+}
+
+fn draw_leaf(fields: &[Field], generator: &mut Generator) -> Expr {
+    use Operator as O;
+    let field = any(fields, generator);
+    let operand = Expr::field(&field.name);
+    let mut value = || Expr::literal(draw_value(field, generator));
+    let (a, b) = (value(), value());
+    let comparison = generator.pick([O::Eq, O::Neq, O::Lt, O::Lte, O::Gt, O::Gte]);
+    match generator.below(100) {
+        0..45 => operand.binary(comparison, a),
+        45..60 => {
+            let operator = generator.pick([O::Between, O::Between, O::NotBetween]);
+            Expr::Apply(operator, vec![operand, a, b])
+        }
+        60..75 => {
+            let more = 1 + generator.index(5);
+            let values = (0..more).map(|_| Expr::literal(draw_value(field, generator)));
+            let operands = std::iter::once(operand).chain(values.collect::<Vec<_>>());
+            Expr::Apply(generator.pick([O::In, O::In, O::NotIn]), operands.collect())
+        }
+        75..83 => {
+            let operator = generator.pick([O::IsNull, O::IsNotNull]);
+            Expr::Apply(operator, vec![operand])
+        }
+        83..88 => {
+            let alike = |other: &&Field| other.data_type == field.data_type;
+            let others: Vec<&Field> = fields.iter().filter(alike).collect();
+            let other = others.get(generator.index(others.len()));
+            operand.binary(comparison, other.map_or(b, |other| Expr::field(&other.name)))
+        }
+        _ => match fields.iter().find(|field| field.data_type == DataType::Text) {
+            None => operand.binary(comparison, b),
+            Some(text) => {
+                let operator =
+                    generator.pick([O::Like, O::Like, O::Ilike, O::NotLike, O::NotIlike]);
+                let pattern = Expr::literal(draw_pattern(generator));
+                Expr::field(&text.name).binary(operator, pattern)
+            }
+        },
+    }
+}
+
+/// One of the field's own values, mostly; or another, of its type or near it, or NULL.
+fn draw_value(field: &Field, generator: &mut Generator) -> Value {
+    let own = field.pool.get(generator.index(field.pool.len())).cloned().unwrap_or_default();
+    match (generator.below(100), &own) {
+        (0..3, _) => Value::Null,
+        (3..30, _) => value::draw(field.data_type, generator),
+        // A number of another type, where one is compared with it.
+        (30..40, Value::Int(n)) if n.unsigned_abs() < 1 << 40 => {
+            Value::Float(i32::try_from(*n).map_or(0.5, f64::from) + 0.5)
+        }
+        (30..40, Value::Uint(n)) => i64::try_from(*n).map_or(own, Value::Int),
+        (30..40, Value::Float(x)) if x.abs() < 100.0 => Value::Int(1),
+        _ => own,
+    }
+}
+
+fn draw_pattern(generator: &mut Generator) -> String {
+    let piece = value::text(generator);
+    match generator.below(6) {
+        0 => piece,
+        1 | 2 => format!("{piece}%"),
+        3 => format!("%{piece}%"),
+        4 => format!("%{piece}"),
+        _ => format!("{piece}_"),
+    }
+}
