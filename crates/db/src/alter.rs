@@ -57,7 +57,11 @@ impl Database {
             if let Some((ticket, core)) = altered {
                 engine.acknowledge(ticket)?;
                 if alterations.iter().any(|a| matches!(a, Alteration::AddIndex(_))) {
-                    engine.build_runs(&core, &mut |_, _| ())?;
+                    // The indexes are there, whatever becomes of their runs: it tries again.
+                    if let Err(e) = engine.build_runs(&core, &mut |_, _| ()) {
+                        engine.maintenance_state().last_error = Some(e.to_string());
+                        engine.wake_maintenance();
+                    }
                 }
                 return Ok(());
             }

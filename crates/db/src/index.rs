@@ -12,6 +12,10 @@ impl Database {
     /// Adds an index to a table, beside readers and writers: the rows in the order of some fields,
     /// so that questions about these read what they ask for instead of all.
     ///
+    /// It returns when the index is built, or cannot be: then the index is there and is built in
+    /// the background as soon as that is possible; [`Info`](crate::Info) says how far it is, and
+    /// why it is not.
+    ///
     /// ```
     /// use esker::{DataType, NewIndex, Options, Schema};
     ///

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use esker::{DataType, Database, ErrorKind, Options, Schema, Table, Value};
+use esker::{DataType, Database, ErrorKind, NewIndex, Options, Schema, Table, Value};
 use esker_vfs::sim::{
     CallKind, CrashChoice, FaultKind, Options as SimOptions, Repeat, Script, Simulation,
 };
@@ -118,5 +118,28 @@ fn a_failed_sync_of_a_loaded_segment_ends_that_load_only() {
         (10..40).for_each(|id| load.push_row(&row(id)).unwrap());
         load.finish().unwrap();
         goes_on(&machine, &db, &(0..40).collect::<Vec<_>>());
+    }
+}
+
+/// An index whose run cannot be written is there all the same, and is built later.
+#[test]
+fn a_failed_sync_of_a_run_does_not_undo_its_index() {
+    for fault in REPORTED {
+        let machine = Simulation::new(3, SimOptions::default());
+        let db = open(&machine);
+        rows(&db);
+        db.wait_idle().unwrap();
+        let script = Script::fault(CallKind::Sync, 0, fault, Repeat::Once);
+        machine.add_script(script.on_paths_with("run-"));
+        db.create_index("rows", NewIndex::new("by_text", ["text"])).unwrap();
+        let built = |db: &Database| {
+            let info = db.info();
+            let index = info.tables.first().and_then(|t| t.indexes.first()).cloned().unwrap();
+            (index.built, index.of, info.last_error.is_some())
+        };
+        assert_eq!(built(&db), (0, 1, true), "{fault:?}");
+        db.wait_idle().unwrap();
+        assert_eq!(built(&db).0, 1, "{fault:?}");
+        goes_on(&machine, &db, &(0..10).collect::<Vec<_>>());
     }
 }

@@ -27,8 +27,9 @@ pub(crate) struct Client {
     pub segment_rows: usize,
     /// Distinguishes its loads from others'.
     pub number: u64,
-    /// Whether it loads: only a client that is not itself a task may, since it waits for tasks.
-    pub loads_allowed: bool,
+    /// Whether it loads and creates indexes: only a client that is not itself a task may, since
+    /// these wait for tasks.
+    pub waits_allowed: bool,
     pub(super) snapshots: Vec<Snapshot>,
     pub(super) loads: Vec<Loading>,
     pub(super) loads_begun: u64,
@@ -60,7 +61,7 @@ impl Client {
             generator,
             segment_rows,
             number,
-            loads_allowed: number == 0,
+            waits_allowed: number == 0,
             snapshots: Vec::new(),
             loads: Vec::new(),
             loads_begun: 0,
@@ -95,7 +96,7 @@ impl Client {
             50..55 => self.write(&state, Way::Append, false),
             55..65 => self.update(&state),
             65..76 => self.delete(&state),
-            76..86 if self.loads_allowed => self.continue_load(&state),
+            76..86 if self.waits_allowed => self.continue_load(&state),
             86..90 => self.get(&state),
             90..97 => self.use_snapshot(&state),
             97..98 => self.scan(&state),

@@ -74,7 +74,14 @@ impl Client {
     pub(super) fn alter_table(&mut self, state: &State) {
         let Some((name, kind)) = self.pick_table(state) else { return };
         let Some(table) = state.table(&name) else { return };
-        let changes = FieldChange::draw(kind, &table.schema, &mut self.generator);
+        let mut changes = FieldChange::draw(kind, &table.schema, &mut self.generator);
+        if !self.waits_allowed {
+            // An index is built before its creation returns.
+            changes.retain(|change| !matches!(change, FieldChange::AddIndex(_)));
+        }
+        if changes.is_empty() {
+            return;
+        }
         let checks = changes.iter().any(|change| matches!(change, FieldChange::AddCheck(_)));
         // A check is tested on what is durable, and tested again when there is more.
         if !checks || self.settle() {
