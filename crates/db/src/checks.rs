@@ -112,6 +112,7 @@ pub(crate) fn alter(
             altered = with_exact_names(altered)?;
         }
     }
+    schema.refuse_missing_values(&altered)?;
     Checks::of(&altered)?;
     Ok(Arc::new(altered.with_version_after(schema)))
 }

@@ -115,6 +115,9 @@ fn runs(part: &SnapshotPart) -> Vec<PartRun<'_>> {
     let of = |run: &Arc<Run>| {
         let index = run.index();
         schema.indexes().iter().find(|known| known.id == index.id)?;
+        if !run.is_readable_by(schema) {
+            return None;
+        }
         let fields = index.fields.iter().map(|f| Some((position(f.field)?, f.descending)));
         let (run, fields) = (Arc::clone(run), fields.collect::<Option<_>>()?);
         Some(PartRun { part, segment, run, fields })

@@ -365,6 +365,28 @@ fn a_truncated_table_is_empty_for_newer_readers_only() {
     assert!(!dir.files().iter().any(|name| name.contains("segment")), "{:?}", dir.files());
 }
 
+/// The rows there were became NULL against the schema, and the database could not be opened again.
+#[test]
+fn a_new_field_without_a_value_for_older_rows_is_not_made_mandatory_at_once() {
+    let dir = Directory::new("alter-mandatory");
+    let db = table(&dir);
+    let new = || Alteration::AddField(Field::new(FieldId(0), "x".into(), DataType::Text, true));
+    let mandatory = || Alteration::SetNotNull("x".into());
+    let e = db.alter_table("t", &[new(), mandatory()]).unwrap_err();
+    assert_eq!(
+        e.to_string(),
+        "field \"x\" must not be null: it needs a default for the rows there are"
+    );
+    db.alter_table("t", &[new()]).unwrap();
+    assert!(db.alter_table("t", &[drop_field("x"), new(), mandatory()]).is_err());
+    assert!(db.alter_table("t", &[mandatory()]).is_err());
+    db.table("t").unwrap().update(&[Value::Int(1)], &[("small", Value::Int(5))]).unwrap();
+    db.close().unwrap();
+    let db = Options::new().open(&dir.0).unwrap();
+    assert_eq!(rows(&db, "t").len(), 10);
+    is_sound(&db);
+}
+
 /// They stayed until the next table was created, renamed or dropped.
 #[test]
 fn files_of_tables_that_are_gone_go_when_nobody_reads_them() {

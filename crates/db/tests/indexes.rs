@@ -9,7 +9,7 @@
 
 mod fixture;
 
-use esker::{Alteration, DataType, Database, NewIndex, Options, Schema, Value};
+use esker::{Alteration, DataType, Database, NewIndex, Options, Query, Schema, Value};
 use esker_query::model::{Change, Delete, Expr, Operator};
 use fixture::Directory;
 
@@ -127,4 +127,65 @@ fn damage_to_a_run_is_found() {
     let problems = db.check().unwrap().problems;
     assert_eq!(problems.len(), 1);
     assert!(problems[0].message.contains("do not fit their checksum"), "{problems:?}");
+}
+
+/// Younger rows read as a narrower type broke the order that a search relies on.
+#[test]
+fn an_older_snapshot_does_not_search_runs_of_wider_values() {
+    for (from, to) in [(DataType::U8, DataType::I16), (DataType::F32, DataType::F64)] {
+        let dir = Directory::new("index-widened");
+        let db = Options::new().background(false).open(&dir.0).unwrap();
+        let schema = Schema::builder()
+            .field("id", DataType::I64)
+            .field("n", from)
+            .field("b", DataType::I64)
+            .primary_key(["id"])
+            .index("by_n", ["n"])
+            .index("by_n_b", ["n", "b"]);
+        let t = db.create_table("t", schema.build().unwrap()).unwrap();
+        let value = |n: i64| match from {
+            DataType::U8 => Value::Int(n),
+            _ => Value::Float(n as f64),
+        };
+        let mut load = t.load().unwrap();
+        for id in 0..70_000 {
+            load.push_row(&[id.into(), value(id % 50), Value::Int(id)]).unwrap();
+        }
+        load.finish().unwrap();
+        let gone = Expr::field("id").binary(Operator::Lt, Expr::literal(20_000));
+        let gone = Delete { table: "t".into(), filter: Some(gone), ..Delete::default() };
+        db.change(&Change::Delete(gone)).unwrap();
+        let before = db.snapshot().unwrap();
+        let is =
+            |field: &str, operator, n: i64| Expr::field(field).binary(operator, Expr::literal(n));
+        let ask = || {
+            let mut answers = Vec::new();
+            for operator in [Operator::Eq, Operator::Lt, Operator::Gt] {
+                for more in [None, Some(is("b", Operator::Gte, 60_000))] {
+                    let mut query = Query::table("t");
+                    query.select(Expr::count());
+                    let filter = is("n", operator, 7);
+                    query.filter = Some(more.into_iter().fold(filter, Expr::and));
+                    answers.push(before.query(&query).unwrap().to_rows());
+                }
+            }
+            answers
+        };
+        let expected = ask();
+        assert_eq!(expected[0], [vec![Value::Uint(1_000)]]);
+        let widen = Alteration::Widen { field: "n".into(), data_type: to, length_max: None };
+        db.alter_table("t", &[widen]).unwrap();
+        let mut load = t.load().unwrap();
+        for id in 70_000..140_000i64 {
+            let n = match to {
+                DataType::I16 => Value::Int(-1 - id % 300),
+                _ => Value::Float(7.0 + (id % 1_000) as f64 * 1e-12),
+            };
+            load.push_row(&[id.into(), n, Value::Int(id)]).unwrap();
+        }
+        load.finish().unwrap();
+        db.compact(false, &mut |_, _| ()).unwrap();
+        assert_eq!(ask(), expected, "{from} to {to}");
+        is_sound(&db);
+    }
 }

@@ -99,7 +99,8 @@ pub(crate) fn drop(drop: ast::Statement) -> Result<Statement> {
     let if_exists_text = if if_exists { "IF EXISTS " } else { "" };
     refuse_lost(&text, &format!("DROP {object_type} {if_exists_text}{}", parts.join(", ")))?;
     let [name] = names.as_slice() else {
-        return Err(unsupported("dropping several in one statement", text));
+        let what = if object_type == ast::ObjectType::Table { "tables" } else { "sequences" };
+        return Err(unsupported(&format!("dropping several {what} in one statement"), text));
     };
     let name = plain_name(name)?;
     Ok(match object_type {

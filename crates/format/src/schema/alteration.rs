@@ -102,12 +102,24 @@ impl Schema {
         for alteration in alterations {
             schema.apply(alteration)?;
         }
+        self.refuse_missing_values(&schema)?;
         schema.version = self.version.saturating_add(1);
         if !alterations.iter().all(Alteration::is_about_indexes) {
             schema.rows_since = schema.version;
         }
         schema.validate()?;
         Ok(schema)
+    }
+
+    /// Refuses a changed schema with a new field of which the rows there are would have no value,
+    /// though it must have one. Whoever forbids NULL tests the rows there are, which have the older
+    /// fields only.
+    ///
+    /// # Errors
+    /// `InvalidInput` naming the field.
+    pub fn refuse_missing_values(&self, changed: &Self) -> Result<()> {
+        let mut new = changed.fields.iter().filter(|field| field.id.0 >= self.next_field);
+        new.try_for_each(Field::refuse_null_initial)
     }
 
     /// The same, as the version after another.
@@ -202,11 +214,7 @@ impl Schema {
                 format!("a table has had at most {FIELD_IDS_MAX} fields, dropped ones too");
             return Err(Error::invalid(message));
         }
-        if field.initial.is_null() && !field.nullable {
-            return Err(Error::invalid(format!(
-                "field {name:?} must not be null: it needs a default for the rows there are"
-            )));
-        }
+        field.refuse_null_initial()?;
         let mut field = field.clone();
         field.initial = field.fit(&field.initial)?;
         if let Some(DefaultValue::Literal(value)) = &field.default {
@@ -235,6 +243,17 @@ impl Schema {
 }
 
 impl Field {
+    fn refuse_null_initial(&self) -> Result<()> {
+        if self.initial.is_null() && !self.nullable {
+            let name = &self.name;
+            let message = format!(
+                "field {name:?} must not be null: it needs a default for the rows there are"
+            );
+            return Err(Error::invalid(message));
+        }
+        Ok(())
+    }
+
     fn add_label(&mut self, label: &str) -> Result<()> {
         let Some(labels) = &self.labels else {
             let (name, found) = (&self.name, self.data_type);

@@ -148,7 +148,8 @@ fn long_values_are_left_out_of_heap_and_bounds() {
     assert_eq!(HeapWord::of(words[8500]), HeapWord::Long { index: 0 });
     for (row, word) in words.iter().enumerate().filter(|(row, _)| *row != 8500) {
         let HeapWord::Near { position, len } = HeapWord::of(*word) else { panic!("row {row}") };
-        let bytes = &heap.as_bytes()[position as usize..][..len as usize];
+        let (position, len) = (usize::try_from(position).unwrap(), usize::try_from(len).unwrap());
+        let bytes = &heap.as_bytes()[position..][..len];
         assert_eq!(bytes, format!("{row}").as_bytes());
     }
     assert_eq!(long.as_bytes().len(), 32);

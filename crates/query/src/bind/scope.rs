@@ -50,6 +50,10 @@ impl Scope for RowScope<'_> {
                     "{name}: a path leads into json, and field {first:?} is {found}"
                 ))
             }
+            // Such as `excluded.name`, which no name leads to.
+            Some((first, _)) if self.has_fields_below(first) => {
+                self.schema.unknown_field(name).into()
+            }
             Some((first, Err(error))) => Error::invalid(format!(
                 "{name}: no table of this statement is {first:?}, and {error}"
             )),
@@ -59,6 +63,14 @@ impl Scope for RowScope<'_> {
 
     fn inputs(&self) -> &Inputs {
         self.inputs
+    }
+}
+
+impl RowScope<'_> {
+    /// True when fields are named as parts of something.
+    fn has_fields_below(&self, first: &str) -> bool {
+        let below = |name: &str| name.split_once('.').is_some_and(|(before, _)| before == first);
+        self.schema.fields().iter().any(|field| below(&field.name))
     }
 }
 

@@ -322,7 +322,7 @@ impl GroupColumnWriter {
             (W::Variable(to, heap), Value::Bytes(v) | Value::Enum(v) | Value::Json(v)) => {
                 variable(to, heap, v)
             }
-            (storage, Value::Null) => null(storage),
+            (storage, Value::Null) if self.nulls.is_some() => null(storage),
             (_, other) => {
                 let kind = other.as_ref().kind_name();
                 let message = format!("a {kind} does not fit the column's storage");

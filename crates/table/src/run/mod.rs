@@ -113,6 +113,18 @@ impl Run {
         self.len() == 0
     }
 
+    /// True when a reader's schema orders entries as they lie: it has the index's fields, none of
+    /// them of a narrower type. What is read as a narrower type is right only where the reader
+    /// sees the row, and a search looks at all.
+    #[must_use]
+    pub fn is_readable_by(&self, schema: &Schema) -> bool {
+        self.index.fields.iter().all(|part| {
+            let field = schema.field_of(part.field);
+            let stored = field.and_then(|field| Some((self.entries.stored_type(field)?, field)));
+            stored.is_some_and(|(stored, field)| stored.widens_to(field.data_type))
+        })
+    }
+
     /// The rows of some entries.
     ///
     /// # Errors

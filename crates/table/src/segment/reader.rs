@@ -12,7 +12,9 @@ use esker_format::schema::{Index, IndexId};
 use esker_format::segment::{
     BLOCK_BYTES, ColumnLayout, Encoding, Extent, Footer, RowIds, TRAILER_BYTES, Trailer, ZONE_ROWS,
 };
-use esker_format::{Codes, ColumnSlice, Data, Dictionary, Field, Validity, Value, ValueRef};
+use esker_format::{
+    Codes, ColumnSlice, Data, DataType, Dictionary, Field, Validity, Value, ValueRef,
+};
 use esker_vfs::Mapping;
 use esker_vfs::sync::{ArcSwap, ArcSwapOption, AtomicBool, AtomicU64};
 
@@ -404,6 +406,11 @@ impl Segment {
         Some((index, self.footer.columns.get(index)?))
     }
 
+    /// The type in which a field's values are stored, if they are.
+    pub(crate) fn stored_type(&self, field: &Field) -> Option<DataType> {
+        self.layout(field).map(|layout| layout.data_type)
+    }
+
     /// Rows of a column, as the field's type; its initial value where the field is younger.
     ///
     /// # Errors
@@ -466,7 +473,7 @@ impl Segment {
 
     fn plain(
         &self,
-        data_type: esker_format::DataType,
+        data_type: DataType,
         values: Extent,
         rows: Range<usize>,
     ) -> Result<Data<'_>> {
