@@ -99,9 +99,11 @@ impl Database {
                 engine.freeze_large_groups()?;
                 while engine.seal_frozen()? {}
             }
-            // A file that has a second name is never written again.
+            let state = engine.pin_state()?;
+            // A file that has a second name is never written again: none that the state refers to
+            // takes values any more.
             engine.segment_files.values().finish_current();
-            engine.pin_state()
+            Ok(state)
         })?;
         Backup { engine, dir, options, base: options.base.as_deref() }.run(state, progress)
     }
@@ -218,6 +220,9 @@ impl Backup<'_> {
 
     /// Brings a value file over; true when no byte had to be copied.
     fn take_values(&self, file: &ValueFile) -> Result<bool> {
+        // Others than those of the state may be under way. What is copied, or found to be of equal
+        // length, has no holes.
+        file.wait_written();
         let to = value_file_path(self.dir, file.id());
         let in_base = self.base.map(|base| value_file_path(base, file.id()));
         let in_base = match in_base {

@@ -33,6 +33,8 @@ pub struct ValueFile {
     writing: Mutex<Writing>,
     /// Signalled when a sync ends.
     synced: Event,
+    /// Signalled when no write is under way any more.
+    idle: Event,
 }
 
 enum Bytes {
@@ -43,6 +45,8 @@ enum Bytes {
 /// How far values are written and durable, as numbers of writes that have ended.
 #[derive(Default)]
 struct Writing {
+    /// Places that were given and whose values are not written yet.
+    under_way: u64,
     written: u64,
     synced: u64,
     is_syncing: bool,
@@ -76,6 +80,41 @@ impl StoredValue {
     }
 }
 
+/// A place in a value file that one value has to itself. Until it is dropped, its write is under
+/// way.
+pub(super) struct Place {
+    file: Arc<ValueFile>,
+    offset: u64,
+}
+
+impl Place {
+    /// Writes the value that the place was reserved for.
+    pub fn write(self, value: &[u8]) -> Result<StoredValue> {
+        let (file, offset) = (Arc::clone(&self.file), self.offset);
+        let reference = ValueReference::new(file.header.database, file.id(), offset, value);
+        file.file.write_all_at(value, offset)?;
+        let write = {
+            let mut writing = file.writing();
+            writing.written += 1;
+            writing.written
+        };
+        Ok(StoredValue { reference, file, write })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let is_idle = {
+            let mut writing = self.file.writing();
+            writing.under_way -= 1;
+            writing.under_way == 0
+        };
+        if is_idle {
+            self.file.tasks.signal(&self.file.idle, usize::MAX);
+        }
+    }
+}
+
 impl ValueFile {
     /// A file that has been created, or opened, with its header.
     pub(super) fn new(
@@ -102,6 +141,7 @@ impl ValueFile {
             verified: Mutex::default(),
             writing: Mutex::default(),
             synced: Event::new(),
+            idle: Event::new(),
         })
     }
 
@@ -155,23 +195,31 @@ impl ValueFile {
     }
 
     /// A place for a value of so many bytes, if there is room. One thread at a time.
-    pub(super) fn reserve(&self, len: usize) -> Option<u64> {
+    pub(super) fn reserve(self: &Arc<Self>, len: usize) -> Option<Place> {
         let offset = self.end.load(Ordering::Relaxed);
         let end = offset.checked_add(len as u64)?.checked_next_multiple_of(ALIGN_BYTES)?;
-        if end > self.capacity || self.writing().has_failed {
+        if end > self.capacity {
             return None;
         }
+        let mut writing = self.writing();
+        if writing.has_failed {
+            return None;
+        }
+        writing.under_way += 1;
         self.end.store(end, Ordering::Relaxed);
-        Some(offset)
+        Some(Place { file: Arc::clone(self), offset })
     }
 
-    /// Writes a value at a place that was reserved for it.
-    pub(super) fn write(self: &Arc<Self>, offset: u64, value: &[u8]) -> Result<StoredValue> {
-        let reference = ValueReference::new(self.header.database, self.id(), offset, value);
-        self.file.write_all_at(value, offset)?;
-        let mut writing = self.writing();
-        writing.written += 1;
-        Ok(StoredValue { reference, file: Arc::clone(self), write: writing.written })
+    /// Waits until no write is under way. Where the file takes no more values, its bytes never
+    /// change afterwards: until then a value may be missing before another that is there.
+    pub fn wait_written(&self) {
+        loop {
+            let seen = self.idle.generation();
+            if self.writing().under_way == 0 {
+                return;
+            }
+            self.tasks.wait(&self.idle, seen);
+        }
     }
 
     fn writing(&self) -> MutexGuard<'_, Writing> {

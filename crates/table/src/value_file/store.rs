@@ -90,25 +90,25 @@ impl ValueFiles {
     /// # Errors
     /// What the machine says; nothing refers to what was written then.
     pub fn store(&self, value: &[u8], new_id: &mut dyn FnMut() -> u64) -> Result<StoredValue> {
-        let (file, offset) = {
+        let place = {
             let mut state = self.state();
             let current = state.current.clone();
-            match current.and_then(|file| Some((file.reserve(value.len())?, file))) {
-                Some((offset, file)) => (file, offset),
+            match current.and_then(|file| file.reserve(value.len())) {
+                Some(place) => place,
                 None => {
                     let (file, is_own) = self.create(new_id(), value.len())?;
-                    let offset = file.reserve(value.len());
-                    let offset = offset.ok_or_else(|| Error::corrupt("no room in a new file"))?;
+                    let place = file.reserve(value.len());
+                    let place = place.ok_or_else(|| Error::corrupt("no room in a new file"))?;
                     self.used.store(true, Ordering::Relaxed);
                     state.files.insert(file.id(), Arc::clone(&file));
                     if !is_own {
-                        state.current = Some(Arc::clone(&file));
+                        state.current = Some(file);
                     }
-                    (file, offset)
+                    place
                 }
             }
         };
-        file.write(offset, value)
+        place.write(value)
     }
 
     /// Creates a file with a durable name; true when it is for one long value alone.
@@ -182,7 +182,8 @@ impl ValueFiles {
         self.state().current.as_ref().map(|file| file.id())
     }
 
-    /// The current file takes no more values.
+    /// The current file takes no more values. Some may be under way still: see
+    /// [`ValueFile::wait_written`].
     pub fn finish_current(&self) {
         self.state().current = None;
     }
