@@ -11,7 +11,8 @@
 //!
 //! * A commit with a value comes after the frame that made it free, and what survives a crash is a
 //!   prefix of the commits: a row that survives has a value that no later one gets.
-//! * A value that is answered to somebody waits until that frame is durable.
+//! * A value that is answered to somebody waits until that frame is durable, also with
+//!   `Durability::Async`.
 //! * After a crash the rest of the numbers below *given* is never given out: sequences have gaps.
 //!   They have them for other reasons, too: a commit that fails does not give its values back. A
 //!   clean close does, with a frame that lowers the number again; nobody gives out values then.
@@ -157,10 +158,12 @@ impl Engine {
     pub fn next_value(&self, name: &str) -> Result<i64> {
         match self.take_value(name) {
             Ok((value, ticket)) => {
-                if let Some(ticket) = ticket
-                    && self.visible() < ticket.commit()
-                {
-                    self.acknowledge(ticket)?;
+                // Also where commits do not wait: one frame is for many values.
+                if let Some(ticket) = ticket {
+                    self.wait_for(ticket)?;
+                    if self.visible() < ticket.commit() {
+                        self.acknowledge(ticket)?;
+                    }
                 }
                 Ok(value)
             }

@@ -153,7 +153,7 @@ impl Engine {
     }
 
     /// Waits until a frame is durable, whatever the durability of commits.
-    pub(super) fn wait_for(&self, ticket: Ticket) -> Result<()> {
+    pub(crate) fn wait_for(&self, ticket: Ticket) -> Result<()> {
         match (&self.journal, ticket) {
             (Journal::Log(log), Ticket::Log(ticket)) => Ok(log.wait_durable(ticket)?),
             _ => Ok(()),
