@@ -350,7 +350,7 @@ fn a_load_may_skip_what_exists() {
         t.insert(&person("key 4", 98)).unwrap();
         t.delete(&key(4)).unwrap();
         let mut load = t.load().unwrap();
-        load.skip_existing();
+        load.skip_existing().unwrap();
         load.push(batch(0..rows)).unwrap();
         // Once more, with other values, across segments and within one.
         let schema = people();
@@ -371,7 +371,7 @@ fn a_load_may_skip_what_exists() {
         assert_eq!(db.check().unwrap().problems, []);
         // A load of nothing new commits nothing.
         let mut load = t.load().unwrap();
-        load.skip_existing();
+        load.skip_existing().unwrap();
         load.push(batch(0..rows)).unwrap();
         assert_eq!(load.finish().unwrap().rows, 0);
         assert_eq!(t.count().unwrap(), rows + 10);

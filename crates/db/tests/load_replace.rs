@@ -105,6 +105,23 @@ fn the_last_row_of_a_key_stays_and_older_readers_see_the_old_one() {
 }
 
 /// The log alone brings back what died, also of the load's own rows.
+/// It would be for some rows, or none.
+#[test]
+fn what_becomes_of_existing_rows_is_said_before_the_first() {
+    let db = small_segments().memory().unwrap();
+    let t = filled(&db);
+    for (first, rows) in [(1_000, 1), (2_000, 4_000)] {
+        let mut load = t.load().unwrap();
+        push(&mut load, first..first + rows, 1).unwrap();
+        for refused in [load.replace_existing(), load.skip_existing()] {
+            let e = refused.unwrap_err();
+            assert_eq!(e.kind(), ErrorKind::InvalidInput);
+            assert!(e.to_string().contains(&format!("{rows} have been given")), "{e}");
+        }
+        load.finish().unwrap();
+    }
+}
+
 #[test]
 fn survives_without_a_checkpoint() {
     let dir = Directory::new("replace-log");

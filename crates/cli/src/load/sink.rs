@@ -10,7 +10,7 @@ pub(super) fn start(table: &Table, on_duplicate: OnDuplicate, input_bytes: u64) 
     let mut load = table.load()?;
     match on_duplicate {
         OnDuplicate::Error => {}
-        OnDuplicate::Skip => load.skip_existing(),
+        OnDuplicate::Skip => load.skip_existing()?,
         OnDuplicate::Replace => load.replace_existing()?,
     }
     load.reserve_input(input_bytes)?;

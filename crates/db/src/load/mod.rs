@@ -98,12 +98,27 @@ impl Load {
     /// From now on leaves rows out whose keys exist, in the table or in an earlier row, instead of
     /// failing. To be called before the first row. What is written beside the load is written by
     /// one thread then, since the first of two rows with one key is the one that stays.
-    pub fn skip_existing(&mut self) {
+    ///
+    /// # Errors
+    /// `InvalidInput` when rows have been given.
+    pub fn skip_existing(&mut self) -> Result<()> {
+        self.expect_no_rows("skip_existing")?;
         if let Some(shared) = Arc::get_mut(&mut self.shared)
             && !shared.schema.key_positions().is_empty()
         {
             shared.skips = true;
             self.budget.workers = 1;
+        }
+        Ok(())
+    }
+
+    /// Refuses to change what becomes of rows that may be written already.
+    fn expect_no_rows(&self, call: &str) -> Result<()> {
+        match self.rows {
+            0 => Ok(()),
+            rows => Err(Error::invalid(format!(
+                "{call}: expected a load without rows; {rows} have been given"
+            ))),
         }
     }
 
@@ -132,8 +147,9 @@ impl Load {
     /// ```
     ///
     /// # Errors
-    /// `OverBudget` when too many snapshots are open.
+    /// `InvalidInput` when rows have been given, `OverBudget` when too many snapshots are open.
     pub fn replace_existing(&mut self) -> Result<()> {
+        self.expect_no_rows("replace_existing")?;
         if let Some(shared) = Arc::get_mut(&mut self.shared)
             && !shared.schema.key_positions().is_empty()
         {
