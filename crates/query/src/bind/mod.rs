@@ -21,7 +21,7 @@ use expression::bind;
 use scope::{GroupScope, NoScope, RowScope, Scope, alias, replace_aliases};
 pub(crate) use typing::assign_literal;
 
-use crate::model::{EXPR_DEPTH_MAX, Expr, OrderBy, Query, SelectItem};
+use crate::model::{Aggregate, EXPR_DEPTH_MAX, Expr, OrderBy, Query, SelectItem};
 use crate::options::Inputs;
 use crate::{Error, Result};
 
@@ -63,6 +63,22 @@ impl Stage {
     /// True when it asks for nothing but the number of rows.
     pub(crate) fn counts_rows(&self) -> bool {
         self.keys.is_empty() && self.aggregates.iter().all(|a| a.operand.is_none())
+    }
+
+    /// True when its answer depends in the last digits on which rows are added up together.
+    pub(crate) fn rounds(&self) -> bool {
+        self.aggregates.iter().any(|a| match a.function {
+            Aggregate::Sum | Aggregate::Avg => {
+                a.operand.as_ref().is_some_and(|operand| operand.data_type().is_float())
+            }
+            Aggregate::StddevSamp
+            | Aggregate::StddevPop
+            | Aggregate::VarSamp
+            | Aggregate::VarPop => true,
+            Aggregate::Count | Aggregate::Min | Aggregate::Max | Aggregate::Quantile { .. } => {
+                false
+            }
+        })
     }
 
     /// The types of the rows it makes.

@@ -93,6 +93,15 @@ impl<'a> Scan<'a> {
     /// The morsels of the parts that `wanted` says and that may have rows. A part with few
     /// candidates is one morsel.
     pub(crate) fn morsels(&self, wanted: impl Fn(usize) -> bool) -> Vec<Morsel> {
+        self.morsels_of(wanted, false)
+    }
+
+    /// As [`Scan::morsels`], but where morsels begin does not depend on how rows are found.
+    pub(crate) fn fixed_morsels(&self, wanted: impl Fn(usize) -> bool) -> Vec<Morsel> {
+        self.morsels_of(wanted, true)
+    }
+
+    fn morsels_of(&self, wanted: impl Fn(usize) -> bool, fixed: bool) -> Vec<Morsel> {
         let mut morsels = Vec::new();
         for part in (0..self.source.part_count()).filter(|part| wanted(*part)) {
             let found = self.source.part(part);
@@ -100,7 +109,9 @@ impl<'a> Scan<'a> {
             let most = found.rows_at_once().clamp(1, MORSEL_ROWS);
             let step = match &self.plan.part(part).access {
                 Access::Nothing => continue,
-                Access::Lookup(candidates) if candidates.count_max() <= ZONE_ROWS.min(most) => {
+                Access::Lookup(candidates)
+                    if !fixed && candidates.count_max() <= ZONE_ROWS.min(most) =>
+                {
                     row_count
                 }
                 _ => most,

@@ -37,7 +37,12 @@ pub(crate) fn run<'a>(
             groups
         }));
     }
-    let morsels = scan.morsels(|part| known.get(part).is_none_or(Option::is_none));
+    let is_unknown = |part| known.get(part).is_none_or(Option::is_none);
+    // The same rows give the same bits, whatever the plan.
+    let morsels = match stage.rounds() {
+        true => scan.fixed_morsels(is_unknown),
+        false => scan.morsels(is_unknown),
+    };
     // Groups are met in the order of the rows.
     let mut known = known.into_iter().enumerate().peekable();
     // Groups of a morsel may be as large as the morsel: hold few of them at once.

@@ -145,6 +145,34 @@ fn a_limit_reads_no_more_than_it_needs() {
     assert!(with.statistics.rows_scanned <= 8_192, "{:?}", with.statistics);
 }
 
+/// Few candidates were one morsel, and so other sums were added up than in a scan.
+#[test]
+fn sums_of_floats_have_the_bits_of_a_scan() {
+    let schema = Schema::builder().field("key", DataType::I32).field("x", DataType::F64);
+    let schema = schema.build().unwrap();
+    let mut batch = Batch::empty(&schema);
+    for i in 0..140_000i64 {
+        let x = (i * 7_919 % 10_007) as f64 / 7.0;
+        batch.push_row(&schema, &[Value::Int(i % 100), x.into()]).unwrap();
+    }
+    let by_key = RunLayout { name: "by_key".into(), fields: vec![(0, false)], cut_bytes: None };
+    let layout = Layout { runs: vec![by_key], ..Layout::default() };
+    let source = MemorySource::new(schema).with_part(&batch, &layout);
+    use Aggregate as A;
+    for of in [A::StddevSamp, A::StddevPop, A::VarSamp, A::VarPop, A::Sum, A::Avg] {
+        for key in 0..10i64 {
+            let mut query = Query::table("t");
+            query.select(Expr::aggregate(of, field("x")));
+            query.filter = Some(is("key", O::Eq, key));
+            let bits = |indexes| match run(&query, &source, indexes).to_rows()[0][0] {
+                Value::Float(x) => x.to_bits(),
+                ref other => panic!("{query}: {other:?}"),
+            };
+            assert_eq!(bits(IndexUse::Always), bits(IndexUse::Never), "{query}");
+        }
+    }
+}
+
 fn by(name: &str, descending: bool) -> OrderBy {
     OrderBy { expr: field(name), descending, nulls_first: None }
 }

@@ -66,7 +66,7 @@ impl Group {
     /// How many rows have been marked dead, at any commit.
     #[must_use]
     pub fn dead_count(&self) -> u64 {
-        self.dead.load(Ordering::Relaxed)
+        self.dead.load(Ordering::Acquire)
     }
 
     /// The commit that created the newest row; 0 when there is none.
@@ -158,7 +158,8 @@ impl Group {
             self.id
         );
         self.deleted.set(row_word(row), commit)?;
-        self.dead.fetch_add(1, Ordering::Relaxed);
+        // Whoever sees the count sees the rows that it counts.
+        self.dead.fetch_add(1, Ordering::Release);
         Ok(())
     }
 

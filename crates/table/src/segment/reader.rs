@@ -183,7 +183,7 @@ impl Segment {
     /// How many rows have been marked dead, at any commit.
     #[must_use]
     pub fn dead_count(&self) -> u64 {
-        self.dead.load(Ordering::Relaxed)
+        self.dead.load(Ordering::Acquire)
     }
 
     /// The length of the file.
@@ -272,7 +272,8 @@ impl Segment {
             self.id
         );
         self.deleted.set(row_word(row), commit)?;
-        self.dead.fetch_add(1, Ordering::Relaxed);
+        // Whoever sees the count sees the rows that it counts.
+        self.dead.fetch_add(1, Ordering::Release);
         Ok(())
     }
 
