@@ -10,7 +10,7 @@
 
 mod fixture;
 
-use esker::{BackupOptions, Batch, DataType, Database, Options, Schema, Table, Value};
+use esker::{Alteration, BackupOptions, Batch, DataType, Database, Options, Schema, Table, Value};
 use fixture::Directory;
 
 const LONG: usize = 1_000;
@@ -160,6 +160,49 @@ fn space_comes_back_after_deletes() {
     db.wait_idle().unwrap();
     assert_eq!(value_files(&dir).len(), 0);
     is_sound(&db);
+}
+
+/// No row dies: that nobody can ask for the values any more must be enough.
+#[test]
+fn space_comes_back_after_a_field_is_dropped() {
+    for compact in [true, false] {
+        let dir = Directory::new("long-field");
+        let db = options().open(&dir.0).unwrap();
+        let t = db.create_table("t", schema(true)).unwrap();
+        let mut load = t.load().unwrap();
+        for id in 0..400 {
+            let mut row = row(id, "a", LONG);
+            row.truncate(2);
+            row.extend([Value::Null, Value::Null]);
+            load.push_row(&row).unwrap();
+        }
+        load.finish().unwrap();
+        db.checkpoint().unwrap();
+        db.compact(false, &mut |_, _| {}).unwrap();
+        let full = db.info().value_bytes;
+        assert!(full > 400 * 1_000, "{full}");
+        let seen = db.snapshot().unwrap();
+        db.alter_table("t", &[Alteration::DropField("body".into())]).unwrap();
+        db.compact(false, &mut |_, _| {}).unwrap();
+        assert_eq!(seen.table("t").unwrap().rows().unwrap()[7].1[1], "a".repeat(LONG).into());
+        drop(seen);
+        if compact {
+            db.compact(false, &mut |_, _| {}).unwrap();
+        } else {
+            // Maintenance does so by itself.
+            db.close().unwrap();
+            let db = options().open(&dir.0).unwrap();
+            db.wait_idle().unwrap();
+            db.checkpoint().unwrap();
+            db.wait_idle().unwrap();
+            assert!(db.info().value_bytes < full / 4, "{} of {full}", db.info().value_bytes);
+            is_sound(&db);
+            continue;
+        }
+        assert_eq!(value_files(&dir).len(), 0);
+        assert_eq!(rows(&db.table("t").unwrap()).len(), 400);
+        is_sound(&db);
+    }
 }
 
 /// A dropped or truncated table gives its value files back, too, and so does a load.

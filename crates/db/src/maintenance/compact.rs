@@ -127,10 +127,12 @@ impl Engine {
         Ok(rewritten)
     }
 
-    /// Segments with rows that nobody can see any more, and small ones where there are several.
+    /// Segments with rows or long values that nobody can see any more, and small ones where there
+    /// are several.
     fn worth_rewriting(&self, table: &Arc<TableCore>) -> Vec<Unit> {
         let oldest = self.oldest();
         let view = table.view();
+        let fields = view.fields_since(oldest);
         let segments = view.segments().filter(|s| !s.is_loading());
         let units: Vec<Unit> = segments.map(|s| Unit::Segment(Arc::clone(s))).collect();
         let is_small = |unit: &&Unit| unit.row_count() < SEGMENT_ROWS_MAX / 2;
@@ -139,7 +141,12 @@ impl Engine {
             unit.dead_count() > 0
                 && (0..unit.row_count()).any(|row| (1..=oldest).contains(&unit.deleted(row)))
         };
-        let is_worth = |unit: &Unit| (small > 1 && is_small(&unit)) || has_dead(unit);
+        let has_dropped = |unit: &Unit| match unit {
+            Unit::Segment(segment) => !segment.has_long_only_of(&fields),
+            Unit::Group(_) => false,
+        };
+        let is_worth =
+            |unit: &Unit| (small > 1 && is_small(&unit)) || has_dropped(unit) || has_dead(unit);
         units.into_iter().filter(|unit| is_worth(unit)).collect()
     }
 }

@@ -10,7 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use esker_format::Field;
+use esker_format::{Field, FieldId};
 use esker_table::Table as TableCore;
 use esker_table::view::Unit;
 
@@ -30,6 +30,8 @@ type Bytes = BTreeMap<u64, u64>;
 pub(super) struct Counted {
     /// Rows, deaths and the oldest snapshot then.
     as_of: (usize, u64, u64),
+    /// The fields that somebody might ask for then.
+    fields: Vec<FieldId>,
     bytes: Bytes,
 }
 
@@ -147,22 +149,24 @@ impl Engine {
         Ok(files.iter().filter(is_due).map(|(id, _)| *id).collect())
     }
 
-    /// What a unit refers to, but for rows that no snapshot sees.
+    /// What a unit refers to, but for rows that no snapshot sees and fields that are dropped.
     fn count_long(&self, unit: &Unit, fields: &[Field], oldest: u64) -> Result<Counted> {
         let dead = unit.dead_count();
         let as_of = (unit.row_count(), dead, if dead == 0 { 0 } else { oldest });
         if let Some(known) = self.maintenance_state().counted.remove(&unit.id())
             && known.as_of == as_of
+            && known.fields.iter().eq(fields.iter().map(|field| &field.id))
         {
             return Ok(known);
         }
         let bytes = match unit {
-            Unit::Segment(segment) if dead == 0 => {
+            Unit::Segment(segment) if dead == 0 && segment.has_long_only_of(fields) => {
                 let files = segment.value_files().iter();
                 files.map(|file| (file.id(), segment.bytes_in(file.id()))).collect()
             }
             _ => unit.long_bytes_since(fields, oldest)?,
         };
-        Ok(Counted { as_of, bytes })
+        let fields = fields.iter().map(|field| field.id).collect();
+        Ok(Counted { as_of, fields, bytes })
     }
 }

@@ -472,12 +472,7 @@ impl Segment {
         Ok(Data::Variable { offsets, start: first, heap })
     }
 
-    fn plain(
-        &self,
-        data_type: DataType,
-        values: Extent,
-        rows: Range<usize>,
-    ) -> Result<Data<'_>> {
+    fn plain(&self, data_type: DataType, values: Extent, rows: Range<usize>) -> Result<Data<'_>> {
         use esker_format::DataType as T;
         Ok(match data_type {
             T::Bool | T::U8 => Data::U8(self.typed(values, rows)?),

@@ -108,6 +108,14 @@ impl Segment {
         self.scattered_layout(field).is_some()
     }
 
+    /// Are all columns with long values those of these fields?
+    #[must_use]
+    pub fn has_long_only_of(&self, fields: &[Field]) -> bool {
+        let columns = self.footer.columns.iter();
+        let mut long = columns.filter(|c| matches!(c.encoding, Encoding::Scattered { .. }));
+        long.all(|column| fields.iter().any(|field| field.id == column.field))
+    }
+
     /// Where the value of a row lies, when it is long.
     ///
     /// # Errors
