@@ -18,8 +18,8 @@ use esker_table::rewrite::{RewritePlan, SEGMENT_BYTES_MAX, decoded_bytes, variab
 use esker_table::segment::Segment;
 use esker_table::view::Unit;
 
-use super::FileSink;
 use super::seal::frozen_groups;
+use super::{FileSink, TableJob};
 use crate::Result;
 use crate::engine::Engine;
 
@@ -51,14 +51,14 @@ impl Engine {
             tables.map(|e| (Arc::clone(e.writer.table()), frozen_groups(e))).collect()
         };
         let is_there = |id: &TableId| tables.iter().any(|(table, _)| table.id() == *id);
-        self.maintenance_state().back_off.retain(|id, _| is_there(id));
+        self.maintenance_state().back_off.retain(|(id, _), _| is_there(id));
         let mut failed = None;
         for (table, frozen) in tables {
-            if patient && self.is_backing_off(table.id()) {
+            if patient && self.is_backing_off(table.id(), TableJob::Merge) {
                 continue;
             }
             let merged = self.merge_table(&table, &frozen, oldest);
-            self.back_off(table.id(), merged.is_err());
+            self.back_off(table.id(), TableJob::Merge, merged.is_err());
             match merged {
                 Ok(true) => {
                     // Nobody else tells of it then.
@@ -86,26 +86,27 @@ impl Engine {
         Ok(true)
     }
 
-    pub(super) fn is_backing_off(&self, table: TableId) -> bool {
+    pub(super) fn is_backing_off(&self, table: TableId, job: TableJob) -> bool {
         let now = self.environment.clock.monotonic_ns();
-        self.maintenance_state().back_off.get(&table).is_some_and(|(_, until)| *until > now)
+        let state = self.maintenance_state();
+        state.back_off.get(&(table, job)).is_some_and(|(_, until)| *until > now)
     }
 
-    /// A table whose merge failed is left alone for a second, then for two, and so on.
-    pub(super) fn back_off(&self, table: TableId, failed: bool) {
+    /// A job of a table that failed is left alone for a second, then for two, and so on.
+    pub(super) fn back_off(&self, table: TableId, job: TableJob, failed: bool) {
         let now = self.environment.clock.monotonic_ns();
         let mut state = self.maintenance_state();
         if !failed {
-            state.back_off.remove(&table);
+            state.back_off.remove(&(table, job));
             return;
         }
-        let (failures, until) = state.back_off.entry(table).or_default();
+        let (failures, until) = state.back_off.entry((table, job)).or_default();
         let seconds = BACK_OFF_SECONDS_MAX.min(1 << (*failures).min(16));
         *failures += 1;
         *until = now + seconds * 1_000_000_000;
     }
 
-    /// How long until a table whose merge failed has its turn again.
+    /// How long until a job of a table that failed has its turn again.
     pub(super) fn until_next_try(&self) -> Option<Duration> {
         let now = self.environment.clock.monotonic_ns();
         let state = self.maintenance_state();

@@ -12,7 +12,8 @@
 //!    garbage.
 //!
 //! A job that fails is tried again a second later; what it wrote is named by no catalogue. A merge
-//! that fails is tried again later each time, and does not hold back those of other tables.
+//! that fails is tried again later each time, and does not hold back those of other tables. So is
+//! a run that cannot be built, which does not hold back what comes after it either.
 
 mod checkpoint;
 mod compact;
@@ -68,6 +69,13 @@ impl Moving {
     }
 }
 
+/// A job that is about one table and, when it fails, does not hold back those of others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum TableJob {
+    Merge,
+    BuildRun,
+}
+
 /// What maintenance remembers between steps.
 #[derive(Default)]
 pub(crate) struct State {
@@ -76,8 +84,8 @@ pub(crate) struct State {
     moving: Option<Moving>,
     /// Segments judged as not worth rewriting yet, and the oldest commit at that time.
     judged: std::collections::BTreeMap<u64, u64>,
-    /// Tables whose last merges failed: how many, and until when they are left alone.
-    back_off: std::collections::BTreeMap<TableId, (u32, u64)>,
+    /// Tables of which some job failed the last times: how often, and until when that is left alone.
+    back_off: std::collections::BTreeMap<(TableId, TableJob), (u32, u64)>,
     /// What units refer to in value files.
     counted: std::collections::BTreeMap<u64, value_files::Counted>,
     /// Index files that are not needed once the next checkpoint is durable.
@@ -113,7 +121,7 @@ impl Engine {
     }
 
     /// Does the most urgent job, if there is one. False when there is nothing to do, or another
-    /// thread is at it. Whoever is not `patient` tries merges that have just failed once more.
+    /// thread is at it. Whoever is not `patient` tries what has just failed once more.
     pub(crate) fn maintain(self: &Arc<Self>, patient: bool) -> Result<bool> {
         let mut state = self.maintenance_state();
         if state.running {
@@ -142,9 +150,25 @@ impl Engine {
             self.make_checkpoint()?;
             return Ok(true);
         }
-        if self.merge_one(patient)? || self.build_one_run()? {
+        if self.merge_one(patient)? {
             return Ok(true);
         }
+        let built = self.build_one_run(patient);
+        if matches!(built, Ok(true)) {
+            return Ok(true);
+        }
+        match (self.do_less_urgent_job(), built) {
+            (Ok(false), Err(failed)) => Err(failed),
+            (done, built) => {
+                // Nobody else tells of it then.
+                built.err().iter().for_each(|e| self.note_error(e));
+                Ok(done? || reclaimed)
+            }
+        }
+    }
+
+    /// What is left to do when nothing is to be sealed, merged or built.
+    fn do_less_urgent_job(self: &Arc<Self>) -> Result<bool> {
         if self.remove_unused_values()? || self.empty_value_file(Thrift::Usual)? {
             return Ok(true);
         }
@@ -155,7 +179,7 @@ impl Engine {
             self.make_checkpoint()?;
             return Ok(true);
         }
-        Ok(reclaimed)
+        Ok(false)
     }
 
     /// Runs a job when no other is running; waits for it otherwise.

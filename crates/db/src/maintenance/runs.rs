@@ -13,7 +13,7 @@ use esker_table::Table as TableCore;
 use esker_table::run::{Run, RunSource, write_run};
 use esker_table::segment::Segment;
 
-use super::FileSink;
+use super::{FileSink, TableJob};
 use crate::Result;
 use crate::engine::Engine;
 
@@ -35,15 +35,34 @@ pub(crate) struct RunCounts {
 }
 
 impl Engine {
-    /// Builds a run that is missing in some table. False when none is.
-    pub(super) fn build_one_run(self: &Arc<Self>) -> Result<bool> {
+    /// Builds a run that is missing in some table. False when none is. Tables of which a run could
+    /// not be built wait for their turn, unless the caller is not `patient`.
+    ///
+    /// # Errors
+    /// What the first run met that could not be built, when no other table had one that could.
+    pub(super) fn build_one_run(self: &Arc<Self>, patient: bool) -> Result<bool> {
         let tables: Vec<Arc<TableCore>> = {
             let catalogue = self.lock();
             catalogue.tables.values().map(|entry| Arc::clone(entry.writer.table())).collect()
         };
-        let Some(missing) = tables.iter().find_map(first_missing) else { return Ok(false) };
-        self.build_run(&missing)?;
-        Ok(true)
+        let mut failed = None;
+        for table in tables {
+            if patient && self.is_backing_off(table.id(), TableJob::BuildRun) {
+                continue;
+            }
+            let built = first_missing(&table).map(|missing| self.build_run(&missing));
+            self.back_off(table.id(), TableJob::BuildRun, matches!(built, Some(Err(_))));
+            match built {
+                Some(Ok(())) => {
+                    // Nobody else tells of it then.
+                    failed.iter().for_each(|e| self.note_error(e));
+                    return Ok(true);
+                }
+                None => {}
+                Some(Err(e)) => failed = failed.or(Some(e)),
+            }
+        }
+        failed.map_or(Ok(false), Err)
     }
 
     /// Builds all runs that a table's segments should have and do not; `progress` is told how many
@@ -147,3 +166,6 @@ fn first_missing(table: &Arc<TableCore>) -> Option<Missing> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests;

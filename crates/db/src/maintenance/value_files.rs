@@ -14,6 +14,7 @@ use esker_format::{Field, FieldId};
 use esker_table::Table as TableCore;
 use esker_table::view::Unit;
 
+use super::TableJob;
 use crate::Result;
 use crate::engine::Engine;
 
@@ -77,7 +78,7 @@ impl Engine {
             values.finish_current();
         }
         for table in &tables {
-            if thrift == Thrift::Usual && self.is_backing_off(table.id()) {
+            if thrift == Thrift::Usual && self.is_backing_off(table.id(), TableJob::Merge) {
                 continue;
             }
             let view = table.view();
@@ -89,7 +90,7 @@ impl Engine {
                 Some(Unit::Group(_)) => return self.freeze_for_values(table),
                 Some(unit) => {
                     let merged = self.merge(table, vec![unit.clone()], oldest, due);
-                    self.back_off(table.id(), merged.is_err());
+                    self.back_off(table.id(), TableJob::Merge, merged.is_err());
                     return merged.map(|()| true);
                 }
             }

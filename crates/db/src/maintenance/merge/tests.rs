@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use esker_format::{DataType, Schema, Value};
 
+use crate::maintenance::TableJob;
 use crate::{Database, Options};
 
 /// A table of more segments than it may keep.
@@ -18,7 +19,7 @@ fn due() -> Database {
 
 fn back_off(db: &Database, until: u64) {
     let id = *db.engine().lock().tables.keys().next().unwrap();
-    db.engine().maintenance_state().back_off.insert(id, (1, until));
+    db.engine().maintenance_state().back_off.insert((id, TableJob::Merge), (1, until));
 }
 
 #[test]
