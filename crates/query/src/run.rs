@@ -96,7 +96,7 @@ pub fn explain(query: &Query, source: &dyn Source, options: &Options) -> Result<
 /// # Errors
 /// `InvalidQuery` as for [`check`], and what reading an index fails with.
 pub fn plan(query: &Query, source: &dyn Source, options: &Options) -> Result<Explanation> {
-    let program = bind_query(query, source.schema(), &options.inputs)?;
+    let program = bind_query(query, source.schema(), &without_values(&options.inputs))?;
     let parts = exec::describe(&program, source, options)?;
     Ok(crate::explain::explained(query, &program, parts, None))
 }

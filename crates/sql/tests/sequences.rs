@@ -60,6 +60,18 @@ fn values_of_a_sequence() {
     assert_eq!(ask(&db, "SELECT nextval('orders')"), "150");
 }
 
+/// A look at the plan took a value.
+#[test]
+fn a_plan_takes_no_value_of_a_sequence() {
+    let db = db();
+    let query = esker_sql::parse("SELECT nextval('orders')").unwrap();
+    for _ in 0..3 {
+        db.plan(&query).unwrap();
+        db.explain(&query).unwrap();
+    }
+    assert_eq!(ask(&db, "SELECT nextval('orders')"), "100");
+}
+
 #[test]
 fn sequences_are_created_and_dropped() {
     let db = db();

@@ -84,7 +84,7 @@ pub(crate) struct State {
     moving: Option<Moving>,
     /// Segments judged as not worth rewriting yet, and the oldest commit at that time.
     judged: std::collections::BTreeMap<u64, u64>,
-    /// Tables of which some job failed the last times: how often, and until when that is left alone.
+    /// Tables of which a job failed the last times: how often, and until when it is left alone.
     back_off: std::collections::BTreeMap<(TableId, TableJob), (u32, u64)>,
     /// What units refer to in value files.
     counted: std::collections::BTreeMap<u64, value_files::Counted>,
