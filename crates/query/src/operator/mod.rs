@@ -1,7 +1,7 @@
 //! The one table of what a field can be tested for: 38 operators, each with its name, the values it
 //! takes, the types it means something on, its meaning, its spelling in SQL and its opposite.
 //!
-//! The JSON form of queries ([`crate::json`]), the methods of [`Expr`](crate::model::Expr), errors
+//! The JSON form of queries ([`crate::json`]), the methods of [`Expr`], errors
 //! about unknown operators, `docs/reference/operators.md`: all from here. Each line says which
 //! expression it stands for, so that SQL, JSON and Rust have one meaning, one binding and the same
 //! kernels.
