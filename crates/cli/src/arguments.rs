@@ -1,8 +1,11 @@
 //! What can be given on the command line.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::units;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -10,7 +13,8 @@ Exit codes:
   1  check has found a problem
   2  the command line, the query or the input does not fit; nothing was changed
   3  no such database, table, row or file
-  4  another process has the database open, or changed the same rows: try again
+  4  another process has the database open, or changed the same rows, or a statement took
+     longer than --timeout: try again
   5  a file of the database is damaged
   6  the machine failed: a full disk, a file that cannot be read or written";
 
@@ -182,6 +186,16 @@ pub(crate) struct SqlArguments {
     /// Say what a statement would change, and change nothing
     #[arg(long, conflicts_with = "explain")]
     pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) limits: LimitArguments,
+}
+
+/// How much a statement may take.
+#[derive(Clone, Copy, Debug, Default, Args)]
+pub(crate) struct LimitArguments {
+    /// End a statement that takes longer, with nothing changed: 500ms, 30s, 5m, 1h
+    #[arg(long, value_name = "TIME", value_parser = units::parse_duration)]
+    pub(crate) timeout: Option<Duration>,
 }
 
 /// How to write an answer.
@@ -226,6 +240,8 @@ pub(crate) struct QueryArguments {
     /// Say how long it took and how many rows were looked at
     #[arg(long)]
     pub(crate) timing: bool,
+    #[command(flatten)]
+    pub(crate) limits: LimitArguments,
 }
 
 /// Add a row: `insert` refuses one whose key exists, `put` replaces it

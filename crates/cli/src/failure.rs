@@ -20,7 +20,8 @@ pub enum Status {
     Usage = 2,
     /// No such database, table, row or file.
     NotFound = 3,
-    /// Another process has the database open, or changed the same rows: try again.
+    /// Another process has the database open, or changed the same rows, or a statement took longer
+    /// than it may: try again.
     Busy = 4,
     /// A file of the database is damaged.
     Damaged = 5,
@@ -120,7 +121,7 @@ impl From<esker::Error> for Failure {
             | ErrorKind::OverBudget
             | ErrorKind::ReadOnly => Status::Usage,
             ErrorKind::NotFound => Status::NotFound,
-            ErrorKind::Conflict | ErrorKind::Locked => Status::Busy,
+            ErrorKind::Conflict | ErrorKind::Locked | ErrorKind::TimedOut => Status::Busy,
             ErrorKind::Corrupt => Status::Damaged,
             _ => Status::System,
         };

@@ -2,6 +2,7 @@
 
 use std::io::Read;
 
+use esker::Limits;
 use esker_query::json::JsonQuery;
 
 use crate::Console;
@@ -19,8 +20,13 @@ pub(crate) fn run(arguments: &QueryArguments, console: &mut Console<'_>) -> Resu
     }
     let query = JsonQuery::parse(&text).map_err(esker::Error::from)?;
     let explain = arguments.explain || query.is_explain().map_err(esker::Error::from)?;
-    let settings =
-        Settings { format: arguments.format, timing: arguments.timing, explain, dry_run: false };
+    let limits = Limits {
+        timeout: arguments.limits.timeout.or(query.timeout().map_err(esker::Error::from)?),
+        memory_bytes: query.memory_limit_bytes().map_err(esker::Error::from)?,
+        ..Limits::default()
+    };
+    let (format, timing) = (arguments.format, arguments.timing);
+    let settings = Settings { format, timing, explain, dry_run: false, limits };
     let database = open_to_read(&arguments.db)?;
     let schema = database.table(query.table())?.schema();
     let query = query.bind(&schema).map_err(esker::Error::from)?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use esker::{ChangeOptions, Database, Options};
+use esker::{ChangeOptions, Database, Limits, Options, QueryOptions};
 use esker_query::{Explanation, Query, QueryResult};
 use esker_sql::{Outcome, Statement};
 
@@ -20,6 +20,7 @@ pub(crate) fn run(arguments: &SqlArguments, console: &mut Console<'_>) -> Result
         timing: arguments.timing,
         explain: arguments.explain,
         dry_run: arguments.dry_run,
+        limits: Limits { timeout: arguments.limits.timeout, ..Limits::default() },
     };
     let text = match &arguments.statement {
         Some(text) => text.clone(),
@@ -75,6 +76,7 @@ pub(crate) struct Settings {
     pub(crate) timing: bool,
     pub(crate) explain: bool,
     pub(crate) dry_run: bool,
+    pub(crate) limits: Limits,
 }
 
 impl Settings {
@@ -86,7 +88,7 @@ impl Settings {
         console: &mut Console<'_>,
     ) -> Result<()> {
         match statement {
-            Statement::Explain(query) => explain(database, query, console),
+            Statement::Explain(query) => self.explain(database, query, console),
             Statement::Plan(query) => shown(&database.plan(query)?, console),
             Statement::Query(query) => self.ask(database, query, console),
             _ if self.explain => Err(Failure::usage("--explain is for SELECT")),
@@ -102,7 +104,7 @@ impl Settings {
         console: &mut Console<'_>,
     ) -> Result<()> {
         match self.explain {
-            true => explain(database, query, console),
+            true => self.explain(database, query, console),
             false => self.answer(database, query, console),
         }
     }
@@ -113,7 +115,8 @@ impl Settings {
         statement: &Statement,
         console: &mut Console<'_>,
     ) -> Result<()> {
-        let options = ChangeOptions { dry_run: self.dry_run, ..ChangeOptions::default() };
+        let (dry_run, limits) = (self.dry_run, self.limits.clone());
+        let options = ChangeOptions { dry_run, limits, ..ChangeOptions::default() };
         let outcome = esker_sql::run(database, statement, &options)?;
         let (verbs, changed) = match outcome {
             Outcome::Added(changed) => (("add", "added"), changed),
@@ -140,8 +143,16 @@ impl Settings {
         Ok(output::write_result(console.out, result, format, width)?)
     }
 
+    fn query_options(&self) -> QueryOptions {
+        QueryOptions { limits: self.limits.clone(), ..QueryOptions::default() }
+    }
+
+    fn explain(&self, database: &Database, query: &Query, console: &mut Console<'_>) -> Result<()> {
+        shown(&database.explain_with(query, &self.query_options())?, console)
+    }
+
     fn answer(&self, database: &Database, query: &Query, console: &mut Console<'_>) -> Result<()> {
-        let result = database.query(query)?;
+        let result = database.query_with(query, &self.query_options())?;
         self.show(&result, console)?;
         if self.timing {
             console.out.flush()?;
@@ -149,10 +160,6 @@ impl Settings {
         }
         Ok(())
     }
-}
-
-fn explain(database: &Database, query: &Query, console: &mut Console<'_>) -> Result<()> {
-    shown(&database.explain(query)?, console)
 }
 
 fn shown(plan: &Explanation, console: &mut Console<'_>) -> Result<()> {

@@ -50,6 +50,22 @@ pub(crate) fn duration(value: Duration) -> String {
     }
 }
 
+/// Reads a duration with its unit: `500ms`, `30s`, `5m`, `1h`.
+pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("expected a time such as 500ms, 30s, 5m or 1h, found {text:?}");
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (number, unit) = text.split_at_checked(digits).ok_or_else(wrong)?;
+    let number: u64 = number.parse().map_err(|_| wrong())?;
+    let unit_ms = match unit {
+        "ms" => 1,
+        "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        _ => return Err(wrong()),
+    };
+    Ok(Duration::from_millis(number.checked_mul(unit_ms).ok_or_else(wrong)?))
+}
+
 /// A rate: `1.2 M rows/s`.
 pub(crate) fn rate(count: u64, time: Duration) -> String {
     let rate = count as f64 / time.as_secs_f64().max(1e-9);
@@ -78,6 +94,11 @@ mod tests {
         );
         let times = [12, 1_234, 12_345, 123_456, 12_345_678].map(Duration::from_micros);
         assert_eq!(times.map(duration).join(", "), "12 µs, 1.2 ms, 12.3 ms, 123 ms, 12.35 s");
+        let read = ["500ms", "30s", "5m", "1h"].map(|text| parse_duration(text).unwrap());
+        assert_eq!(read.map(|time| time.as_millis()), [500, 30_000, 300_000, 3_600_000]);
+        for wrong in ["", "5", "s", "-1s", "1.5s", "5 s", "99999999999999999999s"] {
+            assert!(parse_duration(wrong).unwrap_err().starts_with("expected a time"), "{wrong}");
+        }
         assert_eq!(rate(3_500_000, Duration::from_secs(1)), "3.5 M rows/s");
         assert_eq!(rate(336_776, Duration::from_secs(2)), "168 k rows/s");
     }

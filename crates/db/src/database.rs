@@ -13,7 +13,7 @@ use esker_query::{Explanation, Query, QueryResult};
 
 use crate::checks::{self, Checks};
 use crate::engine::{Engine, Journal, no_table};
-use crate::{Error, ErrorKind, Options, Result, Snapshot, Table};
+use crate::{Error, ErrorKind, Limits, Options, QueryOptions, Result, Snapshot, Table};
 
 /// A longer log is checkpointed when the database is closed, in bytes.
 const CLOSING_LOG_BYTES: u64 = 16 << 20;
@@ -154,9 +154,18 @@ impl Database {
     ///
     /// # Errors
     /// `NotFound` for an unknown table, `InvalidInput` for an unknown field or a type that does
-    /// not fit, `OverBudget` when the answer needs more memory than it may take.
+    /// not fit, `OverBudget` when the answer needs more memory than it may take, `TimedOut` and
+    /// `Cancelled` when it was ended ([`Options::statement_timeout`], [`Options::cancel`]).
     pub fn query(&self, query: &Query) -> Result<QueryResult> {
         self.snapshot()?.query(query)
+    }
+
+    /// Answers a query with parameters, or within limits of its own.
+    ///
+    /// # Errors
+    /// As for [`Database::query`]; `TimedOut` and `Cancelled` when it was ended.
+    pub fn query_with(&self, query: &Query, options: &QueryOptions) -> Result<QueryResult> {
+        self.snapshot()?.query_with(query, options)
     }
 
     /// Answers a query written as JSON (`docs/reference/query-json.md`).
@@ -178,7 +187,10 @@ impl Database {
         let query = JsonQuery::parse(text)?;
         let snapshot = self.snapshot()?;
         let schema = Arc::clone(snapshot.table(query.table())?.schema());
-        snapshot.query(&query.bind(&schema)?)
+        let (timeout, memory_bytes) = (query.timeout()?, query.memory_limit_bytes()?);
+        let limits = Limits { timeout, memory_bytes, ..Limits::default() };
+        let options = QueryOptions { limits, ..QueryOptions::default() };
+        snapshot.query_with(&query.bind(&schema)?, &options)
     }
 
     /// How a query is answered, and what came of running it.
@@ -195,6 +207,14 @@ impl Database {
     /// As for [`Database::query`].
     pub fn plan(&self, query: &Query) -> Result<Explanation> {
         self.snapshot()?.plan(query)
+    }
+
+    /// As [`Database::explain`], with parameters or limits.
+    ///
+    /// # Errors
+    /// As for [`Database::query_with`].
+    pub fn explain_with(&self, query: &Query, options: &QueryOptions) -> Result<Explanation> {
+        self.snapshot()?.explain_with(query, options)
     }
 
     /// Waits until everything committed so far is on the disk.
@@ -295,12 +315,5 @@ impl Engine {
         {
             self.note_error(&e);
         }
-    }
-
-    /// Limits of queries.
-    pub(crate) fn query_options(&self) -> esker_query::Options {
-        let mut options = esker_query::Options::new(&self.environment);
-        options.cancel = Arc::clone(&self.options.cancel);
-        options
     }
 }

@@ -25,6 +25,9 @@ pub enum ErrorKind {
     OverBudget,
     /// The query was cancelled: see [`Options::cancel`](crate::Options::cancel).
     Cancelled,
+    /// The statement took longer than its timeout: try again with more time
+    /// ([`Limits::timeout`](crate::Limits::timeout)). Nothing was changed.
+    TimedOut,
     /// A file is damaged; the message names it and the offset. Restore it from a backup.
     Corrupt,
     /// A write or a sync failed earlier: reads go on, writes need the database to be opened again.
@@ -161,6 +164,7 @@ impl From<esker_query::Error> for Error {
             K::Corrupt => ErrorKind::Corrupt,
             K::OverBudget => ErrorKind::OverBudget,
             K::Cancelled => ErrorKind::Cancelled,
+            K::TimedOut => ErrorKind::TimedOut,
             K::Io => ErrorKind::Io,
             _ => ErrorKind::InvalidInput,
         };

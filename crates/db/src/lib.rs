@@ -58,6 +58,7 @@ mod row;
 mod sequence;
 mod snapshot;
 mod source;
+mod statement_options;
 mod table;
 
 pub use appender::Appender;
@@ -85,6 +86,7 @@ pub use record::{FieldType, Record, ToKey, TypedTable};
 pub use row::Row;
 pub use sequence::SequenceInfo;
 pub use snapshot::{Snapshot, SnapshotTable};
+pub use statement_options::{Limits, QueryOptions};
 pub use table::Table;
 
 /// The code of the guide is run with the tests.

@@ -49,6 +49,8 @@ pub struct Options {
     pub(crate) values: ValueLimits,
     pub(crate) paranoid: bool,
     pub(crate) cancel: Arc<AtomicBool>,
+    pub(crate) statement_timeout: Option<Duration>,
+    pub(crate) query_memory_limit_bytes: usize,
 }
 
 impl Default for Options {
@@ -72,6 +74,8 @@ impl Default for Options {
             values: ValueLimits::default(),
             paranoid: false,
             cancel: Arc::default(),
+            statement_timeout: None,
+            query_memory_limit_bytes: esker_query::Options::MEMORY_BUDGET_BYTES,
         }
     }
 }
@@ -210,11 +214,30 @@ impl Options {
         self
     }
 
-    /// While `flag` is set, queries of the database end with `Cancelled`, soon after they notice;
-    /// writes do not. Whoever sets it clears it before the next query.
+    /// While `flag` is set, queries of the database end with `Cancelled`, soon after they notice,
+    /// and so do statements that change rows, until they commit. Whoever sets it clears it before
+    /// the next statement.
     #[must_use]
     pub fn cancel(mut self, flag: Arc<AtomicBool>) -> Self {
         self.cancel = flag;
+        self
+    }
+
+    /// How long a statement may take, unless it says otherwise ([`crate::Limits::timeout`]). Past
+    /// it a query, or a statement that changes rows and has not committed, ends with `TimedOut`,
+    /// having changed nothing. Waiting for the disk to acknowledge a commit does not count.
+    #[must_use]
+    pub fn statement_timeout(mut self, timeout: Duration) -> Self {
+        self.statement_timeout = Some(timeout);
+        self
+    }
+
+    /// The most memory that groups, sort keys and answer of one query take at once, in bytes,
+    /// unless it says otherwise ([`crate::Limits::memory_bytes`]); 1 GiB by default. It is beside
+    /// [`Options::memory_limit`].
+    #[must_use]
+    pub fn query_memory_limit(mut self, bytes: usize) -> Self {
+        self.query_memory_limit_bytes = bytes;
         self
     }
 

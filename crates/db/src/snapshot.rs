@@ -10,7 +10,7 @@ use esker_table::{Table as TableCore, TableSnapshot};
 
 use crate::engine::{Engine, Names, fit_key, no_table};
 use crate::source::SnapshotSource;
-use crate::{Error, Result, Row};
+use crate::{Error, QueryOptions, Result, Row};
 
 /// The database as of one commit. While it lives, no merge drops what it sees.
 #[derive(Clone)]
@@ -74,16 +74,25 @@ impl Snapshot {
     /// # Errors
     /// As for [`crate::Database::query`].
     pub fn query(&self, query: &Query) -> Result<QueryResult> {
-        self.query_with(query, &Arc::default())
+        self.query_with(query, &QueryOptions::default())
     }
 
-    /// Answers a query with parameters as of this commit.
+    /// Answers a query with parameters, or within limits of its own, as of this commit.
     ///
     /// # Errors
-    /// As for [`crate::Database::query`].
-    pub fn query_with(&self, query: &Query, parameters: &Arc<[Value]>) -> Result<QueryResult> {
-        self.read(query, |source, mut options| {
-            options.inputs.parameters = Arc::clone(parameters);
+    /// As for [`crate::Database::query_with`].
+    pub fn query_with(&self, query: &Query, options: &QueryOptions) -> Result<QueryResult> {
+        let options = self.inner.engine.statement_options(options);
+        self.query_by(query, options)
+    }
+
+    /// Answers a query of a statement that has begun.
+    pub(crate) fn query_by(
+        &self,
+        query: &Query,
+        options: esker_query::Options,
+    ) -> Result<QueryResult> {
+        self.read_by(query, options, |source, options| {
             esker_query::execute(query, source, &options)
         })
     }
@@ -104,9 +113,23 @@ impl Snapshot {
     pub fn stream(
         &self,
         query: &Query,
+        sink: impl FnMut(Batch) -> ControlFlow<()>,
+    ) -> Result<Statistics> {
+        self.stream_with(query, &QueryOptions::default(), sink)
+    }
+
+    /// As [`Snapshot::stream`], with parameters or limits.
+    ///
+    /// # Errors
+    /// As for [`crate::Database::query_with`].
+    pub fn stream_with(
+        &self,
+        query: &Query,
+        options: &QueryOptions,
         mut sink: impl FnMut(Batch) -> ControlFlow<()>,
     ) -> Result<Statistics> {
-        self.read(query, |source, options| {
+        let options = self.inner.engine.statement_options(options);
+        self.read_by(query, options, |source, options| {
             let mut sink = |batch| Ok(sink(batch));
             Ok(esker_query::stream(query, source, &options, &mut sink)?.1)
         })
@@ -117,7 +140,18 @@ impl Snapshot {
     /// # Errors
     /// As for [`crate::Database::query`].
     pub fn explain(&self, query: &Query) -> Result<Explanation> {
-        self.read(query, |source, options| esker_query::explain(query, source, &options))
+        self.explain_with(query, &QueryOptions::default())
+    }
+
+    /// As [`Snapshot::explain`], with parameters or limits.
+    ///
+    /// # Errors
+    /// As for [`crate::Database::query_with`].
+    pub fn explain_with(&self, query: &Query, options: &QueryOptions) -> Result<Explanation> {
+        let options = self.inner.engine.statement_options(options);
+        self.read_by(query, options, |source, options| {
+            esker_query::explain(query, source, &options)
+        })
     }
 
     /// Reads the rows that a query is about: of a table, or one without fields, which alone may
@@ -127,7 +161,15 @@ impl Snapshot {
         query: &Query,
         read: impl FnOnce(&dyn Source, esker_query::Options) -> esker_query::Result<R>,
     ) -> Result<R> {
-        let mut options = self.inner.engine.query_options();
+        self.read_by(query, self.inner.engine.query_options(), read)
+    }
+
+    fn read_by<R>(
+        &self,
+        query: &Query,
+        mut options: esker_query::Options,
+        read: impl FnOnce(&dyn Source, esker_query::Options) -> esker_query::Result<R>,
+    ) -> Result<R> {
         if !query.table.is_empty() {
             let table = self.table(&query.table)?;
             return Ok(read(&SnapshotSource::new(&table.rows), options)?);

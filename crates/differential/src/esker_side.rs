@@ -42,8 +42,11 @@ impl Eskers {
 
     /// Whether a statement fails though there is no row.
     pub(crate) fn fails_without_rows(&self, statement: &Statement) -> bool {
-        let options =
-            ChangeOptions { dry_run: true, parameters: statement.parameters.clone().into() };
+        let options = ChangeOptions {
+            dry_run: true,
+            parameters: statement.parameters.clone().into(),
+            ..ChangeOptions::default()
+        };
         let parsed = esker_sql::parse_statement(&statement.esker).map_err(Error::from);
         parsed.and_then(|parsed| esker_sql::run(&self.empty, &parsed, &options)).is_err()
     }

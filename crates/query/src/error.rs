@@ -17,6 +17,8 @@ pub enum ErrorKind {
     OverBudget,
     /// Somebody has asked for the query to end.
     Cancelled,
+    /// The query took longer than it may: try again with more time.
+    TimedOut,
     /// Stored bytes are damaged.
     Corrupt,
     /// The machine could not read: a device or file-system error.

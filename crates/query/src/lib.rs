@@ -56,7 +56,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use explain::{ExplainedPart, ExplainedStep, Explanation, Met, Ran, Reading};
 pub use model::Query;
 pub use one_row::OneRow;
-pub use options::{IndexUse, Inputs, Options, Sequences};
+pub use options::{Deadline, IndexUse, Inputs, Options, Sequences};
 pub use result::{QueryResult, ResultColumn, Statistics};
 pub use run::{assign, check, constant, execute, explain, plan, scan, stream};
 pub use source::{Entries, KeyRange, Part, Run, Source, ZONE_ROWS, Zone};

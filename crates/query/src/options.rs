@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use esker_format::Value;
 use esker_vfs::{Clock, Environment, Tasks};
@@ -24,6 +25,17 @@ pub struct Options {
     pub indexes: IndexUse,
     /// Ends the query with [`crate::ErrorKind::Cancelled`] soon after it is set.
     pub cancel: Arc<AtomicBool>,
+    /// Ends the query with [`crate::ErrorKind::TimedOut`] soon after it has passed.
+    pub deadline: Option<Deadline>,
+}
+
+/// When a statement has to have ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deadline {
+    /// The time by the monotonic clock of [`Options::clock`], in nanoseconds.
+    pub at_ns: u64,
+    /// How long that was from the beginning, in milliseconds, for messages.
+    pub timeout_ms: u64,
 }
 
 /// When a query reads the sorted runs of indexes.
@@ -60,12 +72,35 @@ pub trait Sequences: std::fmt::Debug + Send + Sync {
 }
 
 impl Options {
-    /// Fails once the query is to end.
-    pub(crate) fn refuse_cancelled(&self) -> Result<()> {
-        match self.cancel.load(Ordering::Relaxed) {
-            true => Err(Error::new(ErrorKind::Cancelled, "the statement was cancelled")),
-            false => Ok(()),
+    /// Fails once the statement is to end: it was cancelled, or its time is over. For whoever works
+    /// on a statement outside of this crate, every some thousand rows.
+    ///
+    /// # Errors
+    /// `Cancelled` or `TimedOut`.
+    pub fn expect_time_left(&self) -> Result<()> {
+        if self.cancel.load(Ordering::Relaxed) {
+            return Err(Error::new(ErrorKind::Cancelled, "the statement was cancelled"));
         }
+        match self.deadline {
+            Some(Deadline { at_ns, timeout_ms }) if self.clock.monotonic_ns() >= at_ns => {
+                let message = format!(
+                    "the statement took longer than its timeout of {timeout_ms} ms: try again \
+                     with more time"
+                );
+                Err(Error::new(ErrorKind::TimedOut, message))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The same with a time to end, counted from now.
+    #[must_use]
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        let timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+        let at_ns = self.clock.monotonic_ns().saturating_add(timeout_ns);
+        let timeout_ms = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
+        self.deadline = Some(Deadline { at_ns, timeout_ms });
+        self
     }
 
     /// The budget of [`Options::new`]: 1 GiB.
@@ -81,6 +116,7 @@ impl Options {
             inputs: Inputs { now_us: environment.clock.wall_us(), ..Inputs::default() },
             indexes: IndexUse::default(),
             cancel: Arc::default(),
+            deadline: None,
         }
     }
 }

@@ -18,7 +18,8 @@ use crate::{Error, Result};
 ///
 /// # Errors
 /// `InvalidQuery` when it does not fit the schema, `OutOfRange` when a computation fails,
-/// `OverBudget` when it needs more memory than it may have, and what reading the source fails with.
+/// `OverBudget` when it needs more memory than it may have, `Cancelled` and `TimedOut` when it was
+/// ended, and what reading the source fails with.
 pub fn execute(query: &Query, source: &dyn Source, options: &Options) -> Result<QueryResult> {
     let mut batches = Vec::new();
     let mut bytes = 0usize;

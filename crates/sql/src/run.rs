@@ -101,10 +101,11 @@ impl Sql for Database {
 pub fn run(db: &Database, statement: &Statement, options: &ChangeOptions) -> Result<Outcome> {
     let dry_run = options.dry_run;
     match statement {
-        Statement::Query(query) => {
-            Ok(Outcome::Rows(db.snapshot()?.query_with(query, &options.parameters)?))
+        Statement::Query(query) => Ok(Outcome::Rows(db.query_with(query, &options.for_query())?)),
+        Statement::Explain(query) => {
+            let explanation = db.explain_with(query, &options.for_query())?;
+            Ok(Outcome::Plan(explanation.to_string()))
         }
-        Statement::Explain(query) => Ok(Outcome::Plan(db.explain(query)?.to_string())),
         Statement::Plan(query) => Ok(Outcome::Plan(db.plan(query)?.to_string())),
         Statement::Change(change) => {
             let changed = db.change_with(change, options)?;

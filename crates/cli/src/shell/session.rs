@@ -7,13 +7,14 @@ use esker::Database;
 use super::words::Words;
 use crate::failure::{Failure, Result};
 use crate::sql::Settings;
-use crate::{Console, info};
+use crate::{Console, info, units};
 
 const HELP: &str = "\
 statement;      run it; it may take several lines
 \\d              list the tables
 \\d TABLE        list the fields and indexes of a table
 \\timing         say, or no longer say, what queries take
+\\timeout TIME   end statements that take longer: 500ms, 30s, 5m; off
 \\?              list the commands
 \\q              end; so does Ctrl-D
 Tab             complete a table, a field or a word of SQL
@@ -86,6 +87,7 @@ impl Session {
                 let state = if self.settings.timing { "on" } else { "off" };
                 writeln!(console.out, "timing is {state}")?;
             }
+            (Some("\\timeout"), time, None) => self.timeout(time, console)?,
             (Some("\\d"), None, _) => info::show_tables(&self.database.info(), console)?,
             (Some("\\d"), Some(table), None) => {
                 info::show_table(&self.database, &self.database.info(), table, console)?;
@@ -93,6 +95,21 @@ impl Session {
             _ => return Err(Failure::usage(format!("{line}: no such command; \\? lists them"))),
         }
         Ok(Next::Line)
+    }
+
+    /// Sets or shows how long a statement may take.
+    fn timeout(&mut self, time: Option<&str>, console: &mut Console<'_>) -> Result<()> {
+        let timeout = &mut self.settings.limits.timeout;
+        match time {
+            Some("off") => *timeout = None,
+            Some(time) => *timeout = Some(units::parse_duration(time).map_err(Failure::usage)?),
+            None => {}
+        }
+        match timeout {
+            Some(time) => writeln!(console.out, "timeout is {}", units::duration(*time))?,
+            None => writeln!(console.out, "timeout is off")?,
+        }
+        Ok(())
     }
 
     pub(super) fn close(self) -> Result<()> {

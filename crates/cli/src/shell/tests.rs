@@ -1,4 +1,4 @@
-use esker::{DataType, Options, Schema};
+use esker::{DataType, Limits, Options, Schema};
 
 use super::session::{Next, Session};
 use super::words::Words;
@@ -14,7 +14,8 @@ fn session() -> Session {
         .build()
         .unwrap();
     database.create_table("flights", schema).unwrap();
-    let settings = Settings { format: None, timing: false, explain: false, dry_run: false };
+    let limits = Limits::default();
+    let settings = Settings { format: None, timing: false, explain: false, dry_run: false, limits };
     Session::new(database, settings)
 }
 
@@ -50,6 +51,15 @@ fn statements_and_commands() {
     let (_, err, _) = take(&mut session, "SELECT * FROM flights;");
     assert!(err.starts_with("2 rows, 2 scanned, "), "{err}");
     assert!(take(&mut session, "\\?").0.contains("\\timing"));
+    assert_eq!(take(&mut session, "\\timeout").0, "timeout is off\n");
+    assert_eq!(take(&mut session, "\\timeout 0ms").0, "timeout is 0 µs\n");
+    let late = "the statement took longer than its timeout of 0 ms: try again with more time";
+    for statement in ["SELECT id FROM flights;", "UPDATE flights SET \"dep delay\" = 1;"] {
+        assert_eq!(take(&mut session, statement).2.unwrap_err(), late);
+    }
+    assert!(take(&mut session, "\\timeout soon").2.unwrap_err().contains("expected a time"));
+    assert_eq!(take(&mut session, "\\timeout off").0, "timeout is off\n");
+    assert_eq!(take(&mut session, "SELECT id FROM flights;").2, Ok(Next::Line));
     assert_eq!(take(&mut session, " \\q ").2, Ok(Next::End));
     assert_eq!(take(&mut session, "").2, Ok(Next::Line));
     let (_, _, next) = take(&mut session, "\\x");

@@ -38,6 +38,7 @@ impl Run<'_> {
             let positions = insert_positions(schema, &insert.fields)?;
             expect_key(schema, &insert.conflict_key)?;
             let placed = rows.iter().enumerate().map(|(i, values)| {
+                self.expect_time_left(i)?;
                 let exprs = match &insert.rows {
                     InsertRows::Values(rows) => rows.get(i).map_or(&[][..], Vec::as_slice),
                     InsertRows::Query(_) => &[],
@@ -53,7 +54,7 @@ impl Run<'_> {
             table.change(current, |writer, staged| {
                 let mut shown = insert.returning.as_ref().map(|_| Vec::new());
                 let puts = Puts { table: &table, current, writer, staged, shown: shown.as_mut() };
-                let rows = puts.put(placed, &conflicts)?;
+                let rows = puts.put(placed, &conflicts, &|i| self.expect_time_left(i))?;
                 let shown = shown.unwrap_or_default();
                 self.finish(schema, staged, (rows, shown), insert.returning.as_deref())
             })
@@ -85,7 +86,8 @@ impl Table {
         let rows: Vec<Vec<Value>> = rows.iter().enumerate().map(fit).collect::<Result<_>>()?;
         self.engine.test_rows(current, &rows)?;
         self.change(current, |writer, staged| {
-            Puts { table: self, current, writer, staged, shown: None }.put(rows, &conflicts)
+            let puts = Puts { table: self, current, writer, staged, shown: None };
+            puts.put(rows, &conflicts, &|_| Ok(()))
         })
     }
 }
@@ -173,11 +175,17 @@ struct Puts<'a> {
 
 impl Puts<'_> {
     /// Stages rows, one after another: each sees those before it. Returns how many were added or
-    /// changed.
-    fn put(mut self, rows: Vec<Vec<Value>>, conflicts: &Conflicts) -> Result<u64> {
+    /// changed. `go_on` is asked before each of them.
+    fn put(
+        mut self,
+        rows: Vec<Vec<Value>>,
+        conflicts: &Conflicts,
+        go_on: &dyn Fn(usize) -> Result<()>,
+    ) -> Result<u64> {
         let generated = self.current.schema.key_positions().is_empty();
         let mut count = 0;
         for (i, row) in rows.into_iter().enumerate() {
+            go_on(i)?;
             let put = match generated {
                 true => self.add(row),
                 false => self.put_keyed(row, conflicts),

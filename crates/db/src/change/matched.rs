@@ -139,7 +139,8 @@ impl Run<'_> {
         table.change(current, |writer, staged| {
             let (mut rows, mut shown) = (0, Vec::new());
             let is_shown = wanted.returning.is_some();
-            for found in &matched.rows {
+            for (i, found) in matched.rows.iter().enumerate() {
+                self.expect_time_left(i)?;
                 let Some((row_id, rest)) = found.split_first() else { continue };
                 let (key, values) = rest.split_at_checked(key_fields).unwrap_or((rest, &[]));
                 let key = if key_fields == 0 { std::slice::from_ref(row_id) } else { key };

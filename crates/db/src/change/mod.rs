@@ -19,7 +19,10 @@ use esker_query::QueryResult;
 use esker_query::model::{Change, Expr, Query, SelectItem};
 
 use crate::engine::{Staged, fit_value};
-use crate::{Database, Error, Result};
+use crate::{Database, Error, Limits, QueryOptions, Result};
+
+/// How many rows are changed between two looks at the time.
+const ROWS_PER_LOOK: usize = 256;
 
 /// What a statement is run with.
 #[derive(Clone, Debug, Default)]
@@ -28,6 +31,16 @@ pub struct ChangeOptions {
     pub parameters: Arc<[Value]>,
     /// Whether to say only what would change, and change nothing.
     pub dry_run: bool,
+    /// How long it may take and how much memory it may have.
+    pub limits: Limits,
+}
+
+impl ChangeOptions {
+    /// The same for a query.
+    #[must_use]
+    pub fn for_query(&self) -> QueryOptions {
+        QueryOptions { parameters: Arc::clone(&self.parameters), limits: self.limits.clone() }
+    }
 }
 
 /// What a statement changed.
@@ -73,8 +86,7 @@ impl Database {
     /// As for [`Database::change`]; and what computing the answer fails with. Nothing is changed
     /// then.
     pub fn change_with(&self, change: &Change, options: &ChangeOptions) -> Result<Changed> {
-        let mut query = self.engine().query_options();
-        query.inputs.parameters = Arc::clone(&options.parameters);
+        let query = self.engine().statement_options(&options.for_query());
         let run = Run { database: self, options: query, dry_run: options.dry_run };
         match change {
             Change::Insert(insert) => run.insert(insert),
@@ -93,7 +105,15 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn query(&self, query: &Query) -> Result<QueryResult> {
-        self.database.snapshot()?.query_with(query, &self.options.inputs.parameters)
+        self.database.snapshot()?.query_by(query, self.options.clone())
+    }
+
+    /// Sees, every some hundred rows, whether the statement is to end.
+    fn expect_time_left(&self, row: usize) -> Result<()> {
+        match row.is_multiple_of(ROWS_PER_LOOK) {
+            true => Ok(self.options.expect_time_left()?),
+            false => Ok(()),
+        }
     }
 
     /// What is answered once rows are staged: how many, and what is returned of them. A dry run

@@ -30,7 +30,7 @@ pub(crate) fn describe(
     };
     let plan = ScanPlan::new(&predicate, source, goal, options)?;
     let tables = CodeTables::default();
-    let scan = Scan::new(source, &predicate, &tables, &plan);
+    let scan = Scan::new(source, &predicate, &tables, &plan, options);
     let part = |index| {
         let part = source.part(index);
         let rows = part.row_count();

@@ -66,7 +66,7 @@ pub(crate) fn run(
         let started = clock.monotonic_ns();
         let goal = Goal { is_count: stage.counts_rows(), ..Goal::ALL };
         let plan = ScanPlan::new(&predicate, source, goal, options)?;
-        let scan = Scan::new(source, &predicate, &tables, &plan);
+        let scan = Scan::new(source, &predicate, &tables, &plan, options);
         let (groups, counts) = stage::run(&scan, stage, options, &budget)?;
         let rows_out = groups.row_count() as u64;
         let elapsed_ns = clock.monotonic_ns() - started;
@@ -81,7 +81,7 @@ pub(crate) fn run(
     let started = clock.monotonic_ns();
     let goal = Goal { rows_wanted: projection.rows_read(), ..Goal::ALL };
     let plan = ScanPlan::new(&predicate, source, goal, options)?;
-    let scan = Scan::new(source, &predicate, &tables, &plan);
+    let scan = Scan::new(source, &predicate, &tables, &plan, options);
     let mut rows_out = 0u64;
     let counts: ScanCounts = project::run(&scan, projection, options, &budget, &mut |batch| {
         rows_out += batch.len() as u64;

@@ -192,7 +192,7 @@ fn in_key_order<'a>(
         Ok(ControlFlow::Continue(()))
     })?;
     let skipped = usize::try_from(projection.offset).unwrap_or(usize::MAX);
-    let locations = sorter.finish(skipped);
+    let locations = sorter.finish(skipped, options)?;
     drop(held);
     fetch(scan, projection, options, budget, &locations, sink)?;
     Ok(counts)
@@ -274,6 +274,7 @@ fn fetch<'a>(
         Ok(ControlFlow::Continue(()))
     })?;
     for places in at.chunks(ZONE_ROWS) {
+        options.expect_time_left()?;
         if sink(collect(projection, &batches, places)?)?.is_break() {
             break;
         }

@@ -67,6 +67,7 @@ pub(crate) struct Scan<'a> {
     pub(crate) predicate: &'a Predicate,
     pub(crate) tables: &'a CodeTables,
     pub(crate) plan: &'a ScanPlan<'a>,
+    pub(crate) options: &'a Options,
     row_sets: RowSets,
 }
 
@@ -85,9 +86,10 @@ impl<'a> Scan<'a> {
         predicate: &'a Predicate,
         tables: &'a CodeTables,
         plan: &'a ScanPlan<'a>,
+        options: &'a Options,
     ) -> Self {
         let row_sets = RowSets::new(source.part_count());
-        Self { source, predicate, tables, plan, row_sets }
+        Self { source, predicate, tables, plan, options, row_sets }
     }
 
     /// The morsels of the parts that `wanted` says and that may have rows. A part with few
@@ -200,6 +202,7 @@ impl<'a> Scan<'a> {
         let Visit { rows_max, verdict, candidates } = how;
         let mut start = zone.start;
         while start < zone.end {
+            self.options.expect_time_left()?;
             progress.next = start;
             let counts = &mut progress.counts;
             let rows_max = rows_max.min(zone.end - start);
@@ -244,7 +247,8 @@ impl<'a> Scan<'a> {
 }
 
 /// Runs `job` for every morsel, in parallel, and hands the outcomes to `take` in order, until it
-/// breaks or one fails. The first failure, in order, is the one reported.
+/// breaks or one fails. The first failure, in order, is the one reported. Between outcomes it is
+/// seen whether the query is to end.
 pub(crate) fn in_waves<T: Send>(
     options: &Options,
     morsels: &[Morsel],
@@ -258,7 +262,7 @@ pub(crate) fn in_waves<T: Send>(
         let (wave, later) = rest.split_at_checked(wave_len).unwrap_or((rest, &[]));
         rest = later;
         wave_len = (wave_len * 2).min(wave_max);
-        options.refuse_cancelled()?;
+        options.expect_time_left()?;
         if let [only] = wave {
             if take(job(only)?)?.is_break() {
                 return Ok(());
@@ -269,11 +273,12 @@ pub(crate) fn in_waves<T: Send>(
             wave.iter().map(|_| Mutex::new(None)).collect();
         options.tasks.parallel(wave.len(), &|i| {
             if let (Some(morsel), Some(outcome)) = (wave.get(i), outcomes.get(i)) {
-                let done = options.refuse_cancelled().and_then(|()| job(morsel));
+                let done = options.expect_time_left().and_then(|()| job(morsel));
                 *outcome.lock().unwrap_or_else(PoisonError::into_inner) = Some(done);
             }
         });
         for outcome in outcomes {
+            options.expect_time_left()?;
             let done = outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
             if let Some(done) = done
                 && take(done?)?.is_break()

@@ -10,7 +10,12 @@ use std::cmp::Ordering;
 use esker_format::key::encode_key;
 
 use super::vector::Vector;
+use crate::Result;
 use crate::bind::OrderKey;
+use crate::options::Options;
+
+/// The most rows that are sorted before it is seen whether the query is to end.
+const PIECE_ROWS: usize = 1 << 16;
 
 /// Where a row lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -91,12 +96,27 @@ impl Sorter {
     }
 
     /// The rows in order, without the first `skipped`.
-    pub(crate) fn finish(mut self, skipped: usize) -> Vec<Location> {
+    ///
+    /// # Errors
+    /// When the query is to end.
+    pub(crate) fn finish(mut self, skipped: usize, options: &Options) -> Result<Vec<Location>> {
         self.prune();
-        let heap = self.heap;
-        self.entries.sort_unstable_by(|a, b| compare(&heap, a, b));
-        self.entries.iter().skip(skipped).map(|entry| entry.location).collect()
+        sort(&mut self.entries, &self.heap, options)?;
+        Ok(self.entries.iter().skip(skipped).map(|entry| entry.location).collect())
     }
+}
+
+/// Sorts entries: cut at their median until the pieces are small, so that it can end early.
+fn sort(entries: &mut [Entry], heap: &[u8], options: &Options) -> Result<()> {
+    options.expect_time_left()?;
+    if entries.len() <= PIECE_ROWS {
+        entries.sort_unstable_by(|a, b| compare(heap, a, b));
+        return Ok(());
+    }
+    let middle = entries.len() / 2;
+    let (before, _, after) = entries.select_nth_unstable_by(middle, |a, b| compare(heap, a, b));
+    sort(before, heap, options)?;
+    sort(after, heap, options)
 }
 
 fn key_of<'h>(heap: &'h [u8], entry: &Entry) -> &'h [u8] {

@@ -72,6 +72,6 @@ pub(crate) fn run<'a>(
         Ok(ControlFlow::Continue(()))
     })?;
     known.filter_map(|(_, later)| later).for_each(|later| groups.merge(later));
-    let batches = groups.finish()?;
+    let batches = groups.finish(options)?;
     Ok((Materialised::new(&stage.types(), batches)?, counts))
 }

@@ -297,6 +297,7 @@ impl<'a> Walk<'a> {
         rows.sort_unstable();
         let mut rest = rows.as_slice();
         while let Some(first) = rest.first() {
+            scan.options.expect_time_left()?;
             let start = *first as usize;
             let zone_end = ((start / ZONE_ROWS + 1) * ZONE_ROWS).min(self.part.row_count());
             let span = SPAN_ROWS.min(zone_end - start).max(1);

@@ -19,6 +19,8 @@ mod member;
 mod tests;
 mod value;
 
+use std::time::Duration;
+
 use esker_format::Schema;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json};
@@ -31,7 +33,7 @@ use member::{Place, array, object, refuse_others, text};
 /// The most arrays and objects in each other: a group of conditions takes two.
 const NESTING_MAX: usize = 2 * criteria::DEPTH_MAX + 8;
 
-const MEMBERS: [&str; 11] = [
+const MEMBERS: [&str; 13] = [
     "table",
     "select",
     "distinct",
@@ -43,6 +45,8 @@ const MEMBERS: [&str; 11] = [
     "limit",
     "offset",
     "explain",
+    "timeout_ms",
+    "memory_limit_bytes",
 ];
 
 /// A query as JSON, read but not yet bound to the schema of its table.
@@ -83,6 +87,23 @@ impl JsonQuery {
         self.flag("explain")
     }
 
+    /// How long it may take, where it says so.
+    ///
+    /// # Errors
+    /// `InvalidQuery` when that is no whole number.
+    pub fn timeout(&self) -> Result<Option<Duration>> {
+        Ok(self.number("timeout_ms", "a number of milliseconds")?.map(Duration::from_millis))
+    }
+
+    /// How much memory it may have at once, where it says so.
+    ///
+    /// # Errors
+    /// `InvalidQuery` when that is no whole number.
+    pub fn memory_limit_bytes(&self) -> Result<Option<usize>> {
+        let bytes = self.number("memory_limit_bytes", "a number of bytes")?;
+        Ok(bytes.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX)))
+    }
+
     /// The query on a table of a schema. What it is to answer is checked when it runs.
     ///
     /// # Errors
@@ -90,8 +111,8 @@ impl JsonQuery {
     pub fn bind(&self, schema: &Schema) -> Result<Query> {
         let mut query = Query::table(&self.table);
         query.distinct = self.flag("distinct")?;
-        query.limit = self.count("limit")?.map(RowCount::Number);
-        query.offset = RowCount::Number(self.count("offset")?.unwrap_or(0));
+        query.limit = self.number("limit", "a number of rows")?.map(RowCount::Number);
+        query.offset = RowCount::Number(self.number("offset", "a number of rows")?.unwrap_or(0));
         let root = Place::root();
         for (i, json) in self.items("group_by")?.iter().enumerate() {
             let field = text(json, &root.member("group_by").item(i))?;
@@ -149,12 +170,12 @@ impl JsonQuery {
         }
     }
 
-    fn count(&self, name: &str) -> Result<Option<u64>> {
+    fn number(&self, name: &str, what: &str) -> Result<Option<u64>> {
         match self.members.get(name) {
             None => Ok(None),
             Some(json) => match json.as_u64() {
-                Some(count) => Ok(Some(count)),
-                None => Err(Place::root().member(name).expected("a number of rows", json)),
+                Some(number) => Ok(Some(number)),
+                None => Err(Place::root().member(name).expected(what, json)),
             },
         }
     }

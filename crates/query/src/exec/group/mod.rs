@@ -23,6 +23,7 @@ use super::mask::Mask;
 use super::rows::Rows;
 use super::vector::{Picked, Selection};
 use crate::bind::{Bound, Node, Stage};
+use crate::options::Options;
 use crate::{Result, ZONE_ROWS};
 use code_numbers::CodeNumbers;
 use int_numbers::IntNumbers;
@@ -171,14 +172,15 @@ impl<'s> Groups<'s> {
     /// The groups as rows: the keys, then the aggregates.
     ///
     /// # Errors
-    /// `OutOfRange` when a sum does not fit its type.
-    pub(crate) fn finish(&self) -> Result<Vec<Batch>> {
+    /// `OutOfRange` when a sum does not fit its type; when the query is to end.
+    pub(crate) fn finish(&self, options: &Options) -> Result<Vec<Batch>> {
         let groups = self.len();
         let types = self.stage.types();
         let results = self.accumulators.iter().map(|a| a.finish(groups));
         let results = results.collect::<Result<Vec<_>>>()?;
         let mut batches = Vec::with_capacity(groups.div_ceil(ZONE_ROWS));
         for start in (0..groups).step_by(ZONE_ROWS) {
+            options.expect_time_left()?;
             let mut columns: Vec<_> = types.iter().map(|t| Column::empty(*t)).collect();
             for group in start..groups.min(start + ZONE_ROWS) {
                 self.push_keys(&mut columns, group, &types)?;

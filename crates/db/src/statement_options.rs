@@ -1,0 +1,73 @@
+//! What a query is run with, and how long and large it may grow.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use esker_format::Value;
+
+use crate::engine::Engine;
+
+/// What a statement may take. What is not given is the database's: [`Options::statement_timeout`],
+/// [`Options::query_memory_limit`], [`Options::cancel`].
+///
+/// [`Options::statement_timeout`]: crate::Options::statement_timeout
+/// [`Options::query_memory_limit`]: crate::Options::query_memory_limit
+/// [`Options::cancel`]: crate::Options::cancel
+#[derive(Clone, Debug, Default)]
+pub struct Limits {
+    /// How long it may take. Past it the statement ends with [`ErrorKind::TimedOut`] and has
+    /// changed nothing.
+    ///
+    /// [`ErrorKind::TimedOut`]: crate::ErrorKind::TimedOut
+    pub timeout: Option<Duration>,
+    /// The most memory that its groups, sort keys and answer take at once, in bytes.
+    pub memory_bytes: Option<usize>,
+    /// Ends it with [`ErrorKind::Cancelled`] while set, in place of the database's flag.
+    ///
+    /// [`ErrorKind::Cancelled`]: crate::ErrorKind::Cancelled
+    pub cancel: Option<Arc<AtomicBool>>,
+}
+
+/// What a query is run with.
+///
+/// ```
+/// use std::time::Duration;
+/// use esker::{DataType, ErrorKind, Limits, Options, Query, QueryOptions, Schema};
+///
+/// let db = Options::new().memory()?;
+/// let schema = Schema::builder().field("n", DataType::I64).build()?;
+/// db.create_table("t", schema)?.insert(&[1i64.into()])?;
+/// let limits = Limits { timeout: Some(Duration::ZERO), ..Limits::default() };
+/// let options = QueryOptions { limits, ..QueryOptions::default() };
+/// let error = db.query_with(&Query::table("t"), &options).unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::TimedOut);
+/// # Ok::<(), esker::Error>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct QueryOptions {
+    /// The values of its parameters, by position.
+    pub parameters: Arc<[Value]>,
+    /// How long it may take and how much memory it may have.
+    pub limits: Limits,
+}
+
+impl Engine {
+    /// What queries are run with unless they say otherwise.
+    pub(crate) fn query_options(&self) -> esker_query::Options {
+        self.statement_options(&QueryOptions::default())
+    }
+
+    /// What a statement is run with. Its time counts from here.
+    pub(crate) fn statement_options(&self, given: &QueryOptions) -> esker_query::Options {
+        let Limits { timeout, memory_bytes, cancel } = &given.limits;
+        let mut options = esker_query::Options::new(&self.environment);
+        options.inputs.parameters = Arc::clone(&given.parameters);
+        options.cancel = Arc::clone(cancel.as_ref().unwrap_or(&self.options.cancel));
+        options.memory_budget_bytes = memory_bytes.unwrap_or(self.options.query_memory_limit_bytes);
+        match timeout.or(self.options.statement_timeout) {
+            Some(timeout) => options.with_timeout(timeout),
+            None => options,
+        }
+    }
+}

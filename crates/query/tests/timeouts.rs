@@ -1,0 +1,103 @@
+//! A statement's time is looked at in every long loop: a clock that moves with each look tells.
+#![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use esker_format::{Batch, DataType, Schema};
+use esker_query::model::{Expr, Operator, OrderBy, SelectItem};
+use esker_query::testing::{Layout, MemorySource, RunLayout};
+use esker_query::{ErrorKind, IndexUse, Options, Query, execute};
+use esker_vfs::{Clock, Environment};
+
+const ROWS: i64 = 200_000;
+
+/// Moves on by a microsecond whenever somebody looks.
+#[derive(Debug, Default)]
+struct Looks(AtomicU64);
+
+impl Clock for Looks {
+    fn wall_us(&self) -> i64 {
+        0
+    }
+
+    fn monotonic_ns(&self) -> u64 {
+        self.0.fetch_add(1_000, Ordering::Relaxed)
+    }
+}
+
+fn source() -> MemorySource {
+    let schema = Schema::builder().field("a", DataType::I64).field("b", DataType::Text);
+    let schema = schema.build().unwrap();
+    let mut batch = Batch::empty(&schema);
+    for i in 0..ROWS {
+        let b = format!("{}", i * 7_919 % 100_003);
+        batch.push_row(&schema, &[(i * 31 % 1_000).into(), b.into()]).unwrap();
+    }
+    let run = RunLayout { name: "by_b".into(), fields: vec![(1, false)], cut_bytes: None };
+    let layout = Layout { runs: vec![run], ..Layout::default() };
+    MemorySource::new(schema).with_part(&batch, &layout)
+}
+
+fn order(field: &str) -> Vec<OrderBy> {
+    vec![OrderBy { expr: Expr::field(field), descending: false, nulls_first: None }]
+}
+
+/// A query of each kind of work, and whether indexes are for it.
+fn queries() -> Vec<(&'static str, IndexUse, Query)> {
+    let table = Query::table("");
+    let count = vec![SelectItem { expr: Expr::count(), alias: None }];
+    let filter = Some(Expr::field("a").binary(Operator::Gt, Expr::literal(500i64)));
+    let nothing = Some(Expr::field("a").binary(Operator::Eq, Expr::literal(-1i64)));
+    let limit = Some(10.into());
+    let scan = Query { select: count.clone(), filter, ..table.clone() };
+    let group = Query { select: count, group_by: vec![Expr::field("b")], ..table.clone() };
+    let sort = Query { order_by: order("b"), ..table.clone() };
+    let walk = Query { order_by: order("b"), filter: nothing, limit, ..table.clone() };
+    vec![
+        ("rows", IndexUse::Never, table),
+        ("scan", IndexUse::Never, scan),
+        ("group", IndexUse::Never, group),
+        ("sort", IndexUse::Never, sort),
+        ("walk", IndexUse::Always, walk),
+    ]
+}
+
+#[test]
+fn every_kind_of_work_looks_at_the_time_and_ends() {
+    let source = source();
+    for (name, indexes, query) in queries() {
+        let clock = Arc::new(Looks::default());
+        let mut options = Options::new(&Environment::os());
+        options.clock = Arc::clone(&clock) as Arc<dyn Clock>;
+        options.indexes = indexes;
+        let long = options.clone().with_timeout(Duration::from_secs(3_600));
+        execute(&query, &source, &long).unwrap();
+        let looks = clock.0.load(Ordering::Relaxed) / 1_000;
+        // At least once for each 8,192 rows.
+        assert!(looks > ROWS.unsigned_abs() / 8_192, "{name}: {looks} looks");
+        for share in [4, 2] {
+            let short = options.clone().with_timeout(Duration::from_micros(looks / share));
+            let before = clock.0.load(Ordering::Relaxed) / 1_000;
+            let error = execute(&query, &source, &short).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::TimedOut, "{name}: {error}");
+            assert!(error.to_string().ends_with("try again with more time"), "{error}");
+            let took = clock.0.load(Ordering::Relaxed) / 1_000 - before;
+            // Nobody goes on for long: each thread looks once more.
+            assert!(took <= looks / share + 64, "{name}: {took} of {looks} looks");
+        }
+    }
+}
+
+#[test]
+fn a_flag_ends_a_query() {
+    let source = source();
+    for (name, indexes, query) in queries() {
+        let mut options = Options::new(&Environment::os());
+        options.indexes = indexes;
+        options.cancel = Arc::new(AtomicBool::new(true));
+        let error = execute(&query, &source, &options).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Cancelled, "{name}: {error}");
+    }
+}
