@@ -15,7 +15,7 @@ use esker_vfs::sync::MutexGuard;
 
 use crate::checks;
 use crate::engine::{Catalogue, Engine, Ticket, entry, no_table};
-use crate::maintenance::index_path;
+use crate::maintenance::{Building, index_path};
 use crate::{Database, Error, ErrorKind, Result, SnapshotTable};
 
 /// How often a change with a new check begins anew when rows are written meanwhile.
@@ -48,6 +48,8 @@ impl Database {
         let tests =
             |a: &Alteration| matches!(a, Alteration::AddCheck(_) | Alteration::SetNotNull(_));
         let must_test = alterations.iter().any(tests);
+        let adds_index = alterations.iter().any(|a| matches!(a, Alteration::AddIndex(_)));
+        let _building = adds_index.then(|| Building::start(engine));
         for _ in 0..ATTEMPTS_MAX {
             let tested = match must_test {
                 true => Some(self.test_checks(name, alterations)?),
@@ -56,7 +58,7 @@ impl Database {
             let altered = self.alter_unless_changed(name, alterations, tested.as_ref())?;
             if let Some((ticket, core)) = altered {
                 engine.acknowledge(ticket)?;
-                if alterations.iter().any(|a| matches!(a, Alteration::AddIndex(_))) {
+                if adds_index {
                     // The indexes are there, whatever becomes of their runs: it tries again.
                     if let Err(e) = engine.build_runs(&core, &mut |_, _| ()) {
                         engine.maintenance_state().last_error = Some(e.to_string());

@@ -175,6 +175,26 @@ impl<'a> ValueRef<'a> {
         }
     }
 
+    /// The beginning of a longer text or byte string, of at most `bytes_max` bytes and whole
+    /// characters; any other value as it is.
+    ///
+    /// ```
+    /// use esker_format::ValueRef;
+    /// assert_eq!(ValueRef::Text("näh").shortened(2), ValueRef::Text("n"));
+    /// assert_eq!(ValueRef::Int(1_000).shortened(2), ValueRef::Int(1_000));
+    /// ```
+    #[must_use]
+    pub fn shortened(self, bytes_max: usize) -> Self {
+        match self {
+            Self::Text(text) => {
+                let end = text.floor_char_boundary(bytes_max.min(text.len()));
+                Self::Text(text.get(..end).unwrap_or(text))
+            }
+            Self::Bytes(bytes) => Self::Bytes(bytes.get(..bytes_max).unwrap_or(bytes)),
+            other => other,
+        }
+    }
+
     /// The value that a column of type `data_type` stores as these bytes. Bytes that are no such
     /// value (which a checksum would have to miss first) read as an empty or zero one.
     #[must_use]

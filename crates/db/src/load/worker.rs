@@ -222,11 +222,7 @@ impl Shared {
         let entry = SegmentEntry { id, rows: spec.rows, file_bytes, holds_through: 0 };
         let segment = sink.finish(entry, finished.target)?;
         let source = Gathering { schema: &self.schema, batch };
-        for index in self.schema.indexes() {
-            let place = (id, &source as &dyn RunSource);
-            let run = engine.write_run(self.core.id(), &self.schema, index, place, &mut sink)?;
-            segment.add_run(Arc::new(run));
-        }
+        engine.write_runs(self.core.id(), &self.schema, &segment, &source)?;
         sink.keep();
         Ok(segment)
     }

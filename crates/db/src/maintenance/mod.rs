@@ -39,7 +39,7 @@ use crate::{Error, Result};
 pub(crate) use checkpoint::{PinnedState, checkpoint_path, index_path, parse_number};
 pub use compact::CompactReport;
 pub(crate) use index_file::IndexFile;
-pub(crate) use runs::{RunCounts, count_runs};
+pub(crate) use runs::{Building, RunCounts, count_runs};
 pub(crate) use seal::frozen_groups;
 pub(crate) use sink::FileSink;
 use value_files::Thrift;
@@ -98,6 +98,8 @@ pub(crate) struct State {
     pub failure: Option<Error>,
     /// A job is running: another caller leaves it alone.
     running: bool,
+    /// How many callers build runs themselves, and wait for them.
+    building: usize,
 }
 
 impl Engine {

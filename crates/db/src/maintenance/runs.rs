@@ -5,13 +5,14 @@
 //! its directory synced, before a reader uses it: else it would be built once more after a crash,
 //! no worse. Readers scan the segments that have no run yet.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use esker_format::schema::Index;
 use esker_format::{Schema, TableId};
 use esker_table::Table as TableCore;
 use esker_table::run::{Run, RunSource, write_run};
 use esker_table::segment::Segment;
+use esker_vfs::sync::Mutex;
 
 use super::{FileSink, TableJob};
 use crate::Result;
@@ -34,13 +35,39 @@ pub(crate) struct RunCounts {
     pub of: usize,
 }
 
+/// Somebody builds runs and waits for them: while this is there, the background leaves building
+/// alone, and what it is at goes on without rests.
+pub(crate) struct Building<'a>(&'a Engine);
+
+impl<'a> Building<'a> {
+    pub fn start(engine: &'a Engine) -> Self {
+        engine.maintenance_state().building += 1;
+        Self(engine)
+    }
+}
+
+impl Drop for Building<'_> {
+    fn drop(&mut self) {
+        self.0.maintenance_state().building -= 1;
+        self.0.wake_maintenance();
+    }
+}
+
 impl Engine {
+    /// Is somebody waiting for runs to be built?
+    pub(super) fn is_building(&self) -> bool {
+        self.maintenance_state().building > 0
+    }
+
     /// Builds a run that is missing in some table. False when none is. Tables of which a run could
     /// not be built wait for their turn, unless the caller is not `patient`.
     ///
     /// # Errors
     /// What the first run met that could not be built, when no other table had one that could.
     pub(super) fn build_one_run(self: &Arc<Self>, patient: bool) -> Result<bool> {
+        if patient && self.is_building() {
+            return Ok(false);
+        }
         let tables: Vec<Arc<TableCore>> = {
             let catalogue = self.lock();
             catalogue.tables.values().map(|entry| Arc::clone(entry.writer.table())).collect()
@@ -50,7 +77,9 @@ impl Engine {
             if patient && self.is_backing_off(table.id(), TableJob::BuildRun) {
                 continue;
             }
-            let built = first_missing(&table).map(|missing| self.build_run(&missing));
+            let share = self.options.merge_share_percent;
+            let missing = missing(&table).into_iter().next();
+            let built = missing.map(|missing| self.build_run(&missing, share));
             self.back_off(table.id(), TableJob::BuildRun, matches!(built, Some(Err(_))));
             match built {
                 Some(Ok(())) => {
@@ -77,20 +106,25 @@ impl Engine {
             let counts = schema.indexes().iter().map(|index| count_runs(table, index));
             let (built, of) = counts.fold((0, 0), |(b, o), c| (b + c.built, o + c.of));
             progress(built as u64, of as u64);
-            let missing = || first_missing(table);
-            let done = self.exclusively(|engine| match missing() {
-                None => Ok(true),
-                Some(missing) => engine.build_run(&missing).map(|()| false),
-            })?;
+            let done = self.exclusively(|engine| engine.build_some(missing(table)))?;
             if done {
                 return Ok(());
             }
         }
     }
 
-    fn build_run(self: &Arc<Self>, missing: &Missing) -> Result<()> {
+    /// Builds as many runs as there are processors, of those that are missing; true when none is.
+    /// Somebody waits for them, so they are built at full speed.
+    fn build_some(self: &Arc<Self>, mut missing: Vec<Missing>) -> Result<bool> {
+        missing.truncate(self.environment.tasks.parallelism());
+        self.each(&missing, |missing| self.build_run(missing, 100))?;
+        Ok(missing.is_empty())
+    }
+
+    /// Builds a run, working for at most a share of the time.
+    fn build_run(self: &Arc<Self>, missing: &Missing, share_percent: u32) -> Result<()> {
         let Missing { table, schema, segment, index } = missing;
-        let mut sink = FileSink::new(self).with_share(self.options.merge_share_percent);
+        let mut sink = FileSink::new(self).with_share(share_percent);
         let run =
             self.write_run(table.id(), schema, index, (segment.id(), &**segment), &mut sink)?;
         self.sync_segment_dir()?;
@@ -101,6 +135,42 @@ impl Engine {
             segment.add_run(Arc::new(run));
         } else {
             run.entries().doom();
+        }
+        Ok(())
+    }
+
+    /// Does something with each item on all processors; what comes of each.
+    fn each<T: Sync, R: Send>(
+        &self,
+        items: &[T],
+        job: impl Fn(&T) -> Result<R> + Sync,
+    ) -> Result<Vec<R>> {
+        let results: Vec<_> = items.iter().map(|_| Mutex::new(None)).collect();
+        self.environment.tasks.parallel(items.len(), &|i| {
+            if let (Some(item), Some(result)) = (items.get(i), results.get(i)) {
+                *result.lock().unwrap_or_else(PoisonError::into_inner) = Some(job(item));
+            }
+        });
+        let results = results.into_iter();
+        results.filter_map(|r| r.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
+    }
+
+    /// Gives a segment that nobody knows yet its runs, of rows that are still in memory.
+    pub(crate) fn write_runs(
+        self: &Arc<Self>,
+        table: TableId,
+        schema: &Schema,
+        segment: &Segment,
+        source: &(dyn RunSource + Sync),
+    ) -> Result<()> {
+        let runs = self.each(schema.indexes(), |index| {
+            let mut sink = FileSink::new(self);
+            let run = self.write_run(table, schema, index, (segment.id(), source), &mut sink)?;
+            Ok((run, sink))
+        })?;
+        for (run, mut sink) in runs {
+            sink.keep();
+            segment.add_run(Arc::new(run));
         }
         Ok(())
     }
@@ -152,19 +222,18 @@ fn has_run(segment: &Segment, index: &Index) -> bool {
     segment.runs().iter().any(|run| run.index().id == index.id)
 }
 
-fn first_missing(table: &Arc<TableCore>) -> Option<Missing> {
+/// The runs that segments should have and do not.
+fn missing(table: &Arc<TableCore>) -> Vec<Missing> {
     let view = table.view();
-    let schema = Arc::clone(&view.schema);
+    let mut missing = Vec::new();
     for segment in view.segments().filter(|segment| !segment.is_loading()) {
-        for index in schema.indexes() {
-            if !has_run(segment, index) {
-                let (table, segment) = (Arc::clone(table), Arc::clone(segment));
-                let (schema, index) = (Arc::clone(&schema), index.clone());
-                return Some(Missing { table, schema, segment, index });
-            }
+        for index in view.schema.indexes().iter().filter(|index| !has_run(segment, index)) {
+            let (table, segment) = (Arc::clone(table), Arc::clone(segment));
+            let (schema, index) = (Arc::clone(&view.schema), index.clone());
+            missing.push(Missing { table, schema, segment, index });
         }
     }
-    None
+    missing
 }
 
 #[cfg(test)]

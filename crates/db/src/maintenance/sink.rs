@@ -131,7 +131,7 @@ impl SegmentSink for FileSink<'_> {
     fn pause(&mut self) {
         let environment = &self.engine.environment;
         environment.tasks.pause();
-        if self.share_percent == 0 || self.share_percent >= 100 {
+        if self.share_percent == 0 || self.share_percent >= 100 || self.engine.is_building() {
             return;
         }
         let worked = environment.clock.monotonic_ns().saturating_sub(self.worked_since_ns);

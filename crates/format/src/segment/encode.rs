@@ -89,7 +89,10 @@ pub fn encode_column(field: FieldId, column: &Column) -> EncodedColumn<'_> {
     };
     // Bounds of numbers are found faster than those of texts.
     let zones = match &dictionary {
-        Some(dictionary) => ZoneEntry::of_ranks(column, &dictionary.ranks, &dictionary.entries),
+        Some(Dictionary { ranks, entries }) => {
+            let rows = (column.len(), column.nulls.as_deref());
+            ZoneEntry::of_ranks(data_type, rows, ranks, |rank| entries.get(rank))
+        }
         None => ZoneEntry::of_column(column),
     };
     let null_count: u64 = zones.iter().map(|z| u64::from(z.null_count)).sum();
@@ -163,7 +166,7 @@ fn constant(column: &Column, zones: &[ZoneEntry], null_count: u64) -> Option<Val
     (same && !column.data_type.is_float()).then(|| first.least.clone())
 }
 
-fn validity_bits(nulls: &[u8]) -> Vec<u64> {
+pub(super) fn validity_bits(nulls: &[u8]) -> Vec<u64> {
     let word = |chunk: &[u8]| {
         chunk.iter().enumerate().fold(0u64, |w, (i, null)| w | u64::from(*null == 0) << i)
     };
@@ -316,6 +319,15 @@ impl Ranks {
         } else {
             Self::U32(ranked.collect::<Option<_>>()?)
         })
+    }
+
+    /// Bytes of one, and all of them.
+    pub(super) fn as_buffer(&self) -> (u8, Buffer<'_>) {
+        match self {
+            Self::U8(ranks) => (1, Buffer::Borrowed(ranks)),
+            Self::U16(ranks) => (2, Buffer::Borrowed(bytemuck::cast_slice(ranks))),
+            Self::U32(ranks) => (4, Buffer::Borrowed(bytemuck::cast_slice(ranks))),
+        }
     }
 
     /// The least and the greatest of some rows, those apart that `nulls` marks.

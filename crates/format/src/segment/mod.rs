@@ -17,6 +17,7 @@
 
 mod encode;
 mod footer;
+mod reorder;
 mod zone;
 
 pub use encode::{
@@ -26,6 +27,7 @@ pub use footer::{
     BLOCK_BYTES, ColumnLayout, Encoding, Extent, FOOTER_BYTES_MAX, Footer, HEADER_BYTES, MAGIC,
     RowIds, SEGMENT_ROWS_MAX, TRAILER_BYTES, Trailer, VERSION, ValueFileUse, header,
 };
+pub use reorder::Reordered;
 pub use zone::{ZONE_ROWS, ZoneEntry};
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ impl ZoneEntry {
     /// The zones of a whole column.
     #[must_use]
     pub fn of_column(column: &Column) -> Vec<Self> {
-        Self::of_zones(column, |rows| {
+        Self::of_zones(column.len(), column.nulls.as_deref(), |rows| {
             fixed_bounds(column, rows.clone()).unwrap_or_else(|| value_bounds(column, rows))
         })
     }
@@ -49,13 +49,18 @@ impl ZoneEntry {
     }
 
     /// The same of a column of text or bytes whose values are ranks in a dictionary.
-    pub(super) fn of_ranks(column: &Column, ranks: &Ranks, entries: &VariableValues) -> Vec<Self> {
+    pub(super) fn of_ranks<'a>(
+        data_type: DataType,
+        (len, nulls): (usize, Option<&[u8]>),
+        ranks: &Ranks,
+        entry: impl Fn(usize) -> &'a [u8],
+    ) -> Vec<Self> {
         let entry = |rank| {
             let rank = usize::try_from(rank).unwrap_or(usize::MAX);
-            ValueRef::from_bytes(column.data_type, entries.get(rank))
+            ValueRef::from_bytes(data_type, entry(rank))
         };
-        Self::of_zones(column, |rows| {
-            let bounds = ranks.bounds(rows, column.nulls.as_deref());
+        Self::of_zones(len, nulls, |rows| {
+            let bounds = ranks.bounds(rows, nulls);
             bounds.map_or((ValueRef::Null, ValueRef::Null), |(least, greatest)| {
                 (entry(least), entry(greatest))
             })
@@ -63,12 +68,13 @@ impl ZoneEntry {
     }
 
     fn of_zones<'a>(
-        column: &Column,
+        len: usize,
+        nulls: Option<&[u8]>,
         bounds: impl Fn(Range<usize>) -> (ValueRef<'a>, ValueRef<'a>),
     ) -> Vec<Self> {
         let zone = |start| {
-            let rows = start..column.len().min(start + ZONE_ROWS);
-            let nulls = column.nulls.as_ref().and_then(|nulls| nulls.get(rows.clone()));
+            let rows = start..len.min(start + ZONE_ROWS);
+            let nulls = nulls.and_then(|nulls| nulls.get(rows.clone()));
             let null_count = nulls.map_or(0, |nulls| nulls.iter().map(|b| u32::from(*b)).sum());
             if !rows.is_empty() && u32::try_from(rows.len()) == Ok(null_count) {
                 return Self { least: Value::Null, greatest: Some(Value::Null), null_count };
@@ -76,11 +82,12 @@ impl ZoneEntry {
             let (least, greatest) = bounds(rows);
             Self::between(least, greatest, null_count)
         };
-        (0..column.len()).step_by(ZONE_ROWS).map(zone).collect()
+        (0..len).step_by(ZONE_ROWS).map(zone).collect()
     }
 
     fn between(least: ValueRef<'_>, greatest: ValueRef<'_>, null_count: u32) -> Self {
-        let least = shorten_least(least);
+        // A prefix is never greater.
+        let least = least.shortened(BOUND_BYTES_MAX).to_owned();
         let long = greatest.as_bytes().is_some_and(|b| b.len() > BOUND_BYTES_MAX);
         let greatest = (!long).then(|| greatest.to_owned());
         Self { least, greatest, null_count }
@@ -122,20 +129,6 @@ fn least_of_type(data_type: DataType) -> Value {
         DataType::Text => Value::Text(String::new()),
         DataType::Json => Value::Json(json::LEAST.to_vec()),
         _ => Value::Bytes(Vec::new()),
-    }
-}
-
-/// A lower bound of at most [`BOUND_BYTES_MAX`] bytes: a prefix is never greater.
-fn shorten_least(least: ValueRef<'_>) -> Value {
-    match least {
-        ValueRef::Text(text) if text.len() > BOUND_BYTES_MAX => {
-            let end = (0..=BOUND_BYTES_MAX).rev().find(|i| text.is_char_boundary(*i));
-            Value::Text(text.get(..end.unwrap_or(0)).unwrap_or_default().to_owned())
-        }
-        ValueRef::Bytes(bytes) if bytes.len() > BOUND_BYTES_MAX => {
-            Value::Bytes(bytes.get(..BOUND_BYTES_MAX).unwrap_or_default().to_vec())
-        }
-        other => other.to_owned(),
     }
 }
 

@@ -2,12 +2,12 @@
 
 use esker_format::edit::SegmentEntry;
 use esker_format::schema::Index;
-use esker_format::segment::encode_column;
+use esker_format::segment::{Reordered, encode_column};
 use esker_format::{Column, ColumnSlice, DataType, Field, Schema, TableId};
 use esker_log::sabotage::planted;
 
 use super::sort::sorted_rows;
-use super::{ROW_FIELD, Run, cut, run_file_id};
+use super::{KEY_BYTES_MAX, ROW_FIELD, Run, run_file_id};
 use crate::Result;
 use crate::rewrite::SegmentSink;
 use crate::segment::{FinishedSegment, Segment, SegmentSpec, SegmentWriter};
@@ -68,11 +68,8 @@ pub fn write_run(
     let spec = SegmentSpec { database, table, segment: id, schema_version, rows: count };
     let mut writer = SegmentWriter::new(spec, sink.create(id)?)?;
     for (field, values, _) in &columns {
-        let mut column = Column::empty(field.data_type);
-        for row in &order {
-            column.push(cut(values.value(*row as usize)))?;
-        }
-        writer.column(&encode_column(field.id, &column))?;
+        let reordered = Reordered::new(values, &order, KEY_BYTES_MAX)?;
+        writer.column(&reordered.encode(field.id))?;
         sink.pause();
     }
     let mut column = Column::empty(DataType::U32);

@@ -22,7 +22,10 @@
 //! own value answers it.
 
 mod build;
+mod bytes_order;
 mod dead;
+mod radix;
+mod ranks;
 mod sort;
 #[cfg(test)]
 mod tests;
@@ -258,7 +261,7 @@ impl Run {
             let mut values = Vec::new();
             for (field, _) in &fields {
                 let value = owner.value(field, *row as usize)?;
-                if cut(value) != self.entries.value(field, entry)? {
+                if value.shortened(KEY_BYTES_MAX) != self.entries.value(field, entry)? {
                     return Err(wrong("another value than the row has", entry));
                 }
                 values.push(value.to_owned());
@@ -293,20 +296,6 @@ fn row_number(value: ValueRef<'_>) -> u32 {
     match value {
         ValueRef::Uint(row) => u32::try_from(row).unwrap_or(u32::MAX),
         _ => u32::MAX,
-    }
-}
-
-/// A value as a run stores it.
-fn cut(value: ValueRef<'_>) -> ValueRef<'_> {
-    match value {
-        ValueRef::Text(text) => {
-            let end = text.floor_char_boundary(KEY_BYTES_MAX.min(text.len()));
-            ValueRef::Text(text.get(..end).unwrap_or(text))
-        }
-        ValueRef::Bytes(bytes) => {
-            ValueRef::Bytes(bytes.get(..KEY_BYTES_MAX.min(bytes.len())).unwrap_or(bytes))
-        }
-        other => other,
     }
 }
 
