@@ -119,6 +119,7 @@ impl From<esker::Error> for Failure {
             ErrorKind::InvalidInput
             | ErrorKind::AlreadyExists
             | ErrorKind::OverBudget
+            | ErrorKind::SnapshotGone
             | ErrorKind::ReadOnly => Status::Usage,
             ErrorKind::NotFound => Status::NotFound,
             ErrorKind::Conflict | ErrorKind::Locked | ErrorKind::TimedOut => Status::Busy,

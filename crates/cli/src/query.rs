@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use esker::Limits;
+use esker::{Limits, Page, PageOptions};
 use esker_query::json::JsonQuery;
 
 use crate::Console;
@@ -27,10 +27,33 @@ pub(crate) fn run(arguments: &QueryArguments, console: &mut Console<'_>) -> Resu
     };
     let (format, timing) = (arguments.format, arguments.timing);
     let settings = Settings { format, timing, explain, dry_run: false, limits };
+    let (is_page, paging) = (query.is_page(), PageOptions::of_json(&query)?);
     let database = open_to_read(&arguments.db)?;
     let schema = database.table(query.table())?.schema();
     let query = query.bind(&schema).map_err(esker::Error::from)?;
-    settings.ask(&database, &query, console)?;
+    match is_page && !settings.explain {
+        true => {
+            let options = PageOptions { limits: settings.limits.clone(), ..paging };
+            let page = database.page(&query, &options)?;
+            settings.show(&page.result, console)?;
+            show_cursors(&page, console)?;
+        }
+        false => settings.ask(&database, &query, console)?,
+    }
     database.close()?;
+    Ok(())
+}
+
+/// Says how many rows there are, and where the pages before and after this one are.
+fn show_cursors(page: &Page, console: &mut Console<'_>) -> Result<()> {
+    console.out.flush()?;
+    if let Some(total) = page.total {
+        writeln!(console.err, "total: {total}")?;
+    }
+    for (name, cursor) in [("previous", &page.previous), ("next", &page.next)] {
+        if let Some(cursor) = cursor {
+            writeln!(console.err, "{name}: {cursor}")?;
+        }
+    }
     Ok(())
 }

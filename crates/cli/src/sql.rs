@@ -137,7 +137,8 @@ impl Settings {
         Ok(())
     }
 
-    fn show(&self, result: &QueryResult, console: &mut Console<'_>) -> Result<()> {
+    /// Writes an answer in the format that was asked for.
+    pub(crate) fn show(&self, result: &QueryResult, console: &mut Console<'_>) -> Result<()> {
         let default = if console.is_terminal { Format::Table } else { Format::Csv };
         let (format, width) = (self.format.unwrap_or(default), console.width());
         Ok(output::write_result(console.out, result, format, width)?)

@@ -76,6 +76,11 @@ fn the_page_to_start_with() {
 }
 
 #[test]
+fn the_page_on_queries() {
+    run("queries.md");
+}
+
+#[test]
 fn the_page_on_loading() {
     run("loading.md");
 }

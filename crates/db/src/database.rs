@@ -13,6 +13,7 @@ use esker_query::{Explanation, Query, QueryResult};
 
 use crate::checks::{self, Checks};
 use crate::engine::{Engine, Journal, no_table};
+use crate::page::HeldSnapshots;
 use crate::{Error, ErrorKind, Limits, Options, QueryOptions, Result, Snapshot, Table};
 
 /// A longer log is checkpointed when the database is closed, in bytes.
@@ -28,10 +29,23 @@ pub struct Database {
 /// Closes the engine when the last user handle goes; background tasks do not keep it open.
 struct Handle {
     engine: Arc<Engine>,
+    /// Not the engine's, which they keep alive.
+    held_snapshots: Arc<HeldSnapshots>,
+}
+
+impl Handle {
+    fn new(engine: Arc<Engine>) -> Arc<Self> {
+        let (environment, hold) = (&engine.environment, engine.options.cursor_hold);
+        let held_snapshots = Arc::new(HeldSnapshots::new(environment, hold));
+        // An engine has one handle.
+        let _ = engine.held_snapshots.set(Arc::downgrade(&held_snapshots));
+        Arc::new(Self { engine, held_snapshots })
+    }
 }
 
 impl Drop for Handle {
     fn drop(&mut self) {
+        self.held_snapshots.clear();
         // Whoever wants to know about errors calls close.
         let _ = self.engine.shut_down();
     }
@@ -48,16 +62,20 @@ impl Database {
 
     pub(crate) fn open_with(options: Options, dir: &Path) -> Result<Self> {
         let engine = Engine::open(options, dir)?;
-        Ok(Self { handle: Arc::new(Handle { engine }) })
+        Ok(Self { handle: Handle::new(engine) })
     }
 
     pub(crate) fn memory_with(options: Options) -> Result<Self> {
         let engine = Engine::in_memory(options)?;
-        Ok(Self { handle: Arc::new(Handle { engine }) })
+        Ok(Self { handle: Handle::new(engine) })
     }
 
     pub(crate) fn engine(&self) -> &Arc<Engine> {
         &self.handle.engine
+    }
+
+    pub(crate) fn held_snapshots(&self) -> &HeldSnapshots {
+        &self.handle.held_snapshots
     }
 
     /// Creates a table.
@@ -185,6 +203,10 @@ impl Database {
     /// As for [`Database::query`]; messages name the place in the JSON.
     pub fn query_json(&self, text: &str) -> Result<QueryResult> {
         let query = JsonQuery::parse(text)?;
+        if query.is_page() {
+            let message = "\"cursor\", \"total\" and \"snapshot\" are for pages: see page_json";
+            return Err(Error::invalid(message));
+        }
         let snapshot = self.snapshot()?;
         let schema = Arc::clone(snapshot.table(query.table())?.schema());
         let (timeout, memory_bytes) = (query.timeout()?, query.memory_limit_bytes()?);
@@ -263,6 +285,7 @@ impl Database {
     /// # Errors
     /// `Poisoned` or `Io` when the last commits may not be durable.
     pub fn close(self) -> Result<()> {
+        self.held_snapshots().clear();
         self.engine().shut_down()
     }
 }

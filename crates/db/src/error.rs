@@ -28,6 +28,8 @@ pub enum ErrorKind {
     /// The statement took longer than its timeout: try again with more time
     /// ([`Limits::timeout`](crate::Limits::timeout)). Nothing was changed.
     TimedOut,
+    /// The snapshot that a cursor goes on in is held no longer: begin again without the cursor.
+    SnapshotGone,
     /// A file is damaged; the message names it and the offset. Restore it from a backup.
     Corrupt,
     /// A write or a sync failed earlier: reads go on, writes need the database to be opened again.

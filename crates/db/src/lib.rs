@@ -53,6 +53,7 @@ mod maintenance;
 mod object;
 mod open;
 mod options;
+mod page;
 pub mod record;
 mod row;
 mod sequence;
@@ -77,11 +78,12 @@ pub use esker_format::schema::{
 pub use esker_format::{
     Batch, Column, DataType, Decimal, Field, FieldId, Labels, PrimaryKey, Schema, Value, ValueRef,
 };
-pub use esker_query::{Explanation, Query, QueryResult};
+pub use esker_query::{Explanation, Page, Query, QueryResult};
 pub use info::{IndexInfo, Info, MemoryInfo, TableInfo};
 pub use load::{Load, LoadReport};
 pub use maintenance::CompactReport;
 pub use options::{Durability, Options};
+pub use page::PageOptions;
 pub use record::{FieldType, Record, ToKey, TypedTable};
 pub use row::Row;
 pub use sequence::SequenceInfo;

@@ -51,6 +51,7 @@ pub struct Options {
     pub(crate) cancel: Arc<AtomicBool>,
     pub(crate) statement_timeout: Option<Duration>,
     pub(crate) query_memory_limit_bytes: usize,
+    pub(crate) cursor_hold: Duration,
 }
 
 impl Default for Options {
@@ -76,6 +77,7 @@ impl Default for Options {
             cancel: Arc::default(),
             statement_timeout: None,
             query_memory_limit_bytes: esker_query::Options::MEMORY_BUDGET_BYTES,
+            cursor_hold: Duration::from_secs(60),
         }
     }
 }
@@ -238,6 +240,14 @@ impl Options {
     #[must_use]
     pub fn query_memory_limit(mut self, bytes: usize) -> Self {
         self.query_memory_limit_bytes = bytes;
+        self
+    }
+
+    /// How long a snapshot is held for cursors ([`crate::PageOptions::snapshot`]) after the last
+    /// page was asked for; one minute by default. While it is held, no merge drops what it sees.
+    #[must_use]
+    pub fn cursor_hold(mut self, time: Duration) -> Self {
+        self.cursor_hold = time;
         self
     }
 

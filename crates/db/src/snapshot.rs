@@ -34,6 +34,10 @@ impl Drop for Registered {
 }
 
 impl Snapshot {
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
+        &self.inner.engine
+    }
+
     pub(crate) fn take(engine: &Arc<Engine>) -> Result<Self> {
         let guard = engine.registry.register(|| engine.visible())?;
         let commit = guard.commit();

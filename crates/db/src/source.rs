@@ -37,6 +37,20 @@ impl<'a> SourcePart<'a> {
         Self { part, runs: runs(part) }
     }
 
+    /// The row ids of some rows as a column, where they lie as one.
+    pub fn row_id_column(
+        &self,
+        rows: Range<usize>,
+    ) -> Option<esker_query::Result<ColumnSlice<'_>>> {
+        let Unit::Segment(segment) = self.part.unit() else { return None };
+        Some(segment.row_id_column(rows).map_err(|e| query_error(&e)))
+    }
+
+    /// True for a segment, whose rows lie by row id.
+    pub fn is_sealed(&self) -> bool {
+        matches!(self.part.unit(), Unit::Segment(_))
+    }
+
     /// The row ids of some rows.
     pub fn row_ids(&self, rows: Range<usize>) -> esker_query::Result<Vec<u64>> {
         let unit = self.part.unit();

@@ -5,6 +5,7 @@
 //! | [`model`] | [`model::Query`] and its expressions, the operator table |
 //! | [`operator`] | the 38 operators that a field can be tested with |
 //! | [`json`] | queries as JSON |
+//! | `page`, `cursor` | answers page by page, from where the one before ended |
 //! | `bind` | names to positions, types checked, clauses to steps |
 //! | [`Constraint`] | a condition that is tested on rows before they are stored |
 //! | `predicate` | filters as conditions that kernels and zone maps decide |
@@ -32,6 +33,7 @@
 mod bind;
 mod computed;
 mod constraint;
+mod cursor;
 mod error;
 mod exec;
 mod explain;
@@ -40,6 +42,7 @@ pub mod model;
 mod one_row;
 pub mod operator;
 mod options;
+mod page;
 mod plan;
 mod predicate;
 mod result;
@@ -52,11 +55,13 @@ mod tests;
 
 pub use computed::{Computed, select};
 pub use constraint::Constraint;
+pub use cursor::Cursor;
 pub use error::{Error, ErrorKind, Result};
 pub use explain::{ExplainedPart, ExplainedStep, Explanation, Met, Ran, Reading};
 pub use model::Query;
 pub use one_row::OneRow;
 pub use options::{Deadline, IndexUse, Inputs, Options, Sequences};
+pub use page::{Page, Paging, page};
 pub use result::{QueryResult, ResultColumn, Statistics};
 pub use run::{assign, check, constant, execute, explain, plan, scan, stream};
 pub use source::{Entries, KeyRange, Part, Run, Source, ZONE_ROWS, Zone};

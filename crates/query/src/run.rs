@@ -21,10 +21,20 @@ use crate::{Error, Result};
 /// `OverBudget` when it needs more memory than it may have, `Cancelled` and `TimedOut` when it was
 /// ended, and what reading the source fails with.
 pub fn execute(query: &Query, source: &dyn Source, options: &Options) -> Result<QueryResult> {
+    let (batches, (columns, statistics)) =
+        collected(options, |sink| stream(query, source, options, sink))?;
+    Ok(QueryResult { columns, batches, statistics })
+}
+
+/// The batches of an answer, within its budget, and what else `run` returns.
+pub(crate) fn collected<T>(
+    options: &Options,
+    run: impl FnOnce(exec::Sink<'_>) -> Result<T>,
+) -> Result<(Vec<Batch>, T)> {
     let mut batches = Vec::new();
     let mut bytes = 0usize;
     let limit = options.memory_budget_bytes;
-    let (columns, statistics) = stream(query, source, options, &mut |batch| {
+    let done = run(&mut |batch| {
         bytes += size(&batch);
         if bytes > limit {
             return Err(Error::new(
@@ -37,7 +47,7 @@ pub fn execute(query: &Query, source: &dyn Source, options: &Options) -> Result<
         batches.push(batch);
         Ok(ControlFlow::Continue(()))
     })?;
-    Ok(QueryResult { columns, batches, statistics })
+    Ok((batches, done))
 }
 
 /// Runs a query and hands its rows to `sink`, some thousands at a time, until the sink breaks.

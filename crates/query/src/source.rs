@@ -24,6 +24,12 @@ pub trait Source: Sync {
 
     /// One part. `index` is below [`Source::part_count`].
     fn part(&self, index: usize) -> &dyn Part;
+
+    /// The position at which parts give the row ids, numbers of type `u64` that no two visible rows
+    /// share; `None` when they give none. It need not be a field of the schema.
+    fn row_id_position(&self) -> Option<usize> {
+        None
+    }
 }
 
 /// Some rows of a table that lie together: a sealed segment or an open group.
@@ -57,6 +63,11 @@ pub trait Part: Sync {
     /// What is known of a field within zone `zone` (rows `zone * ZONE_ROWS ..`), the dead rows
     /// included; `None` when nothing is.
     fn zone(&self, position: usize, zone: usize) -> Option<Zone<'_>>;
+
+    /// True when the row ids never fall from one row to the next.
+    fn has_rising_row_ids(&self) -> bool {
+        false
+    }
 
     /// How many sorted runs the part has: one for each index that is built for it.
     fn run_count(&self) -> usize {

@@ -9,9 +9,10 @@ use esker_table::TableSnapshot;
 
 use crate::source::SourcePart;
 
-/// A [`Source`] whose last field is the row id.
+/// A [`Source`] that has the row ids, behind the last field.
 pub(crate) struct RowIdSource<'a> {
     schema: Schema,
+    position: usize,
     parts: Vec<RowIdPart<'a>>,
 }
 
@@ -24,7 +25,13 @@ struct RowIdPart<'a> {
 }
 
 impl<'a> RowIdSource<'a> {
+    /// With the row id as the last field.
     pub(crate) fn new(snapshot: &'a TableSnapshot) -> Self {
+        Self { schema: snapshot.schema().with_row_id(), ..Self::beside_fields(snapshot) }
+    }
+
+    /// With row ids that are no field.
+    pub(crate) fn beside_fields(snapshot: &'a TableSnapshot) -> Self {
         let position = snapshot.schema().fields().len();
         let part = |inner: SourcePart<'a>| {
             let zones = inner.row_count().div_ceil(ZONE_ROWS);
@@ -32,7 +39,7 @@ impl<'a> RowIdSource<'a> {
             RowIdPart { inner, position, zones }
         };
         let parts = snapshot.parts().iter().map(|p| part(SourcePart::new(p))).collect();
-        Self { schema: snapshot.schema().with_row_id(), parts }
+        Self { schema: Schema::clone(snapshot.schema()), position, parts }
     }
 }
 
@@ -49,10 +56,17 @@ impl Source for RowIdSource<'_> {
     fn part(&self, index: usize) -> &dyn Part {
         &self.parts[index]
     }
+
+    fn row_id_position(&self) -> Option<usize> {
+        Some(self.position)
+    }
 }
 
 impl RowIdPart<'_> {
     fn row_ids(&self, rows: Range<usize>) -> esker_query::Result<ColumnSlice<'_>> {
+        if let Some(column) = self.inner.row_id_column(rows.clone()) {
+            return column;
+        }
         let zone = rows.start / ZONE_ROWS;
         let (first, len) = (zone * ZONE_ROWS, rows.len());
         let missing = || esker_query::Error::new(esker_query::ErrorKind::Corrupt, "no row ids");
@@ -101,5 +115,17 @@ impl Part for RowIdPart<'_> {
 
     fn zone(&self, position: usize, zone: usize) -> Option<Zone<'_>> {
         if position == self.position { None } else { self.inner.zone(position, zone) }
+    }
+
+    fn has_rising_row_ids(&self) -> bool {
+        self.inner.is_sealed()
+    }
+
+    fn run_count(&self) -> usize {
+        self.inner.run_count()
+    }
+
+    fn run(&self, index: usize) -> Option<&dyn esker_query::Run> {
+        self.inner.run(index)
     }
 }

@@ -27,7 +27,7 @@ mod watermarks;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, PoisonError, Weak};
 
 use esker_arena::{Arena, ReaderRegistry};
 use esker_format::suggest::near_or_all;
@@ -39,6 +39,7 @@ use esker_vfs::sync::{ArcSwap, AtomicBool, AtomicU64, Mutex, MutexGuard};
 use esker_vfs::{Environment, Event, FileLock, TaskHandle};
 
 use crate::checks::CheckCache;
+use crate::page::HeldSnapshots;
 use crate::sequence::Sequences;
 use crate::{Durability, Error, ErrorKind, Options, Result};
 pub(crate) use commit::{
@@ -110,6 +111,8 @@ pub(crate) struct Engine {
     pub memory_limit_bytes: u64,
     /// Frozen bytes that wait to be sealed.
     pub frozen_bytes: AtomicU64,
+    /// What the handle holds for cursors.
+    pub held_snapshots: std::sync::OnceLock<Weak<HeldSnapshots>>,
     /// Held until the database is closed.
     pub lock_file: Mutex<Option<Box<dyn FileLock>>>,
 }

@@ -143,6 +143,7 @@ impl Engine {
             return Err(Error::new(crate::ErrorKind::Poisoned, message));
         }
         self.finish_moving()?;
+        self.expire_held_snapshots();
         let reclaimed = self.reclaim();
         if self.seal_frozen()? {
             return Ok(true);

@@ -141,6 +141,7 @@ impl Engine {
             stopping: AtomicBool::new(false),
             memory_limit_bytes,
             frozen_bytes: AtomicU64::new(frozen_bytes),
+            held_snapshots: OnceLock::new(),
             lock_file: Mutex::new(lock),
         }))
     }

@@ -21,6 +21,7 @@ use expression::bind;
 use scope::{GroupScope, NoScope, RowScope, Scope, alias, replace_aliases};
 pub(crate) use typing::assign_literal;
 
+use crate::exec::After;
 use crate::model::{Aggregate, EXPR_DEPTH_MAX, Expr, OrderBy, Query, SelectItem};
 use crate::options::Inputs;
 use crate::{Error, Result};
@@ -49,6 +50,8 @@ pub(crate) struct Projection {
     pub(crate) order: Vec<OrderKey>,
     pub(crate) limit: Option<u64>,
     pub(crate) offset: u64,
+    /// Only rows that come later in the order, where it goes on.
+    pub(crate) after: Option<After>,
 }
 
 /// One key of an order.
@@ -203,7 +206,7 @@ fn project(
     let count = |clause, count| parameter::row_count(clause, count, scope.inputs());
     let limit = query.limit.as_ref().map(|limit| count("LIMIT", limit)).transpose()?;
     let offset = count("OFFSET", &query.offset)?;
-    Ok(Projection { filter, outputs, names, order, limit, offset })
+    Ok(Projection { filter, outputs, names, order, limit, offset, after: None })
 }
 
 /// Resolves a condition on rows.

@@ -7,6 +7,7 @@
 //!
 //! One stage of groups for GROUP BY, one for DISTINCT.
 
+mod after;
 mod aggregate;
 mod budget;
 mod description;
@@ -20,6 +21,7 @@ mod materialised;
 mod output;
 mod profile;
 mod project;
+mod row_order;
 mod row_set;
 mod rows;
 mod scan;
@@ -30,11 +32,12 @@ mod walk;
 
 use esker_vfs::Clock;
 
+pub(crate) use after::After;
 pub(crate) use description::describe;
 pub(crate) use evaluate::{Unit, evaluate, fold};
 pub(crate) use materialised::{Materialised, slice};
 pub(crate) use profile::{Profile, Step, projection_name, stage_name};
-pub(crate) use project::Sink;
+pub(crate) use project::{Sink, collect};
 pub(crate) use rows::Rows;
 pub(crate) use vector::{Lanes, Selection};
 
@@ -81,7 +84,9 @@ pub(crate) fn run(
     let started = clock.monotonic_ns();
     let goal = Goal { rows_wanted: projection.rows_read(), ..Goal::ALL };
     let plan = ScanPlan::new(&predicate, source, goal, options)?;
-    let scan = Scan::new(source, &predicate, &tables, &plan, options);
+    let wanted = projection.after.as_ref().and_then(|after| after.condition(&projection.order));
+    let wanted = wanted.as_ref().map(|condition| Predicate::compile(Some(condition)));
+    let scan = Scan::new(source, &predicate, &tables, &plan, options).pruned_by(wanted.as_ref());
     let mut rows_out = 0u64;
     let counts: ScanCounts = project::run(&scan, projection, options, &budget, &mut |batch| {
         rows_out += batch.len() as u64;

@@ -12,6 +12,7 @@ use super::budget::{Budget, Charge};
 use super::evaluate::evaluate;
 use super::mask::Mask;
 use super::output::Output;
+use super::row_order;
 use super::rows::Rows;
 use super::scan::{MORSEL_ROWS, Morsel, Progress, Scan, ScanCounts, WAVE_MAX, in_waves};
 use super::sorter::{Location, Sorter, encode};
@@ -160,12 +161,16 @@ fn in_key_order<'a>(
     let walks = (0..part_count).map(|part| Walk::choose(scan, projection, part, options));
     let walks = walks.collect::<Result<Vec<_>>>()?;
     let walk_of = |part: usize| walks.get(part).and_then(Option::as_ref);
+    let in_row_order = |part| row_order::is_order_of(scan, projection, part);
     let job = |morsel: &Morsel| {
         let (mut sorter, mut charge) = (Sorter::new(wanted), budget.charge());
         let part = location_part(morsel)?;
-        if let Some(walk) = walk_of(morsel.part)
-            && let Some(walked) = walk.rows(scan, projection)?
-        {
+        let walked = match walk_of(morsel.part) {
+            Some(walk) => walk.rows(scan, projection)?,
+            None if in_row_order(morsel.part) => row_order::rows(scan, projection, morsel.part)?,
+            None => None,
+        };
+        if let Some(walked) = walked {
             charge.set(walked.sorter.bytes())?;
             return Ok((walked.sorter, walked.counts, charge));
         }
@@ -181,8 +186,8 @@ fn in_key_order<'a>(
     let mut morsels = Vec::new();
     for part in 0..part_count {
         match walk_of(part) {
-            Some(_) => morsels.push(Morsel { part, rows: 0..scan.source.part(part).row_count() }),
-            None => morsels.extend(scan.morsels(|of| of == part)),
+            None if !in_row_order(part) => morsels.extend(scan.morsels(|of| of == part)),
+            _ => morsels.push(Morsel { part, rows: 0..scan.source.part(part).row_count() }),
         }
     }
     in_waves(options, &morsels, wave_max, job, |(other, more, _charge)| {
@@ -207,25 +212,30 @@ fn location_part(morsel: &Morsel) -> Result<u32> {
 }
 
 #[allow(clippy::cast_possible_truncation, reason = "location_part has checked the row numbers")]
+/// Adds rows to a sorter, but for those that the order has left behind; returns how many.
 pub(super) fn add_keys<'a>(
     sorter: &mut Sorter,
     projection: &'a Projection,
     rows: &Rows<'a>,
     picked: &[u32],
     part: u32,
-) -> Result<()> {
+) -> Result<usize> {
     let selection = Selection::Rows(picked);
     let vectors = projection.order.iter().map(|key| evaluate(&key.bound, rows, selection));
     let vectors = vectors.collect::<Result<Vec<_>>>()?;
     let mut bytes = Vec::new();
+    let mut added = 0;
     for (i, row) in picked.iter().enumerate() {
         bytes.clear();
         for (key, vector) in projection.order.iter().zip(&vectors) {
             encode(&mut bytes, key, vector, i);
         }
-        sorter.push(&bytes, Location { part, row: rows.start() as u32 + row });
+        if projection.after.as_ref().is_none_or(|after| after.is_before(&bytes)) {
+            sorter.push(&bytes, Location { part, row: rows.start() as u32 + row });
+            added += 1;
+        }
     }
-    Ok(())
+    Ok(added)
 }
 
 /// Reads the output columns of rows that lie anywhere, and gives them in the order asked for.
@@ -273,9 +283,10 @@ fn fetch<'a>(
         }
         Ok(ControlFlow::Continue(()))
     })?;
+    let types = types(projection);
     for places in at.chunks(ZONE_ROWS) {
         options.expect_time_left()?;
-        if sink(collect(projection, &batches, places)?)?.is_break() {
+        if sink(collect(&types, &batches, places)?)?.is_break() {
             break;
         }
     }
@@ -324,9 +335,13 @@ fn read<'a>(
 }
 
 /// The rows at some places, in this order.
-fn collect(projection: &Projection, batches: &[Batch], places: &[(u32, u32)]) -> Result<Batch> {
-    let mut columns = Vec::with_capacity(projection.outputs.len());
-    for (i, data_type) in types(projection).into_iter().enumerate() {
+pub(crate) fn collect(
+    types: &[DataType],
+    batches: &[Batch],
+    places: &[(u32, u32)],
+) -> Result<Batch> {
+    let mut columns = Vec::with_capacity(types.len());
+    for (i, data_type) in types.iter().copied().enumerate() {
         let mut column = Column::empty(data_type);
         for (batch, row) in places {
             let from = batches.get(*batch as usize).and_then(|b| b.columns.get(i));

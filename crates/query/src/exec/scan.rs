@@ -68,6 +68,8 @@ pub(crate) struct Scan<'a> {
     pub(crate) tables: &'a CodeTables,
     pub(crate) plan: &'a ScanPlan<'a>,
     pub(crate) options: &'a Options,
+    /// What holds, beside the filter, of all rows that are wanted: it leaves out zones only.
+    pruning: Option<&'a Predicate>,
     row_sets: RowSets,
 }
 
@@ -89,7 +91,13 @@ impl<'a> Scan<'a> {
         options: &'a Options,
     ) -> Self {
         let row_sets = RowSets::new(source.part_count());
-        Self { source, predicate, tables, plan, options, row_sets }
+        Self { source, predicate, tables, plan, options, pruning: None, row_sets }
+    }
+
+    /// The same, which leaves out zones that have no row of which a condition holds.
+    pub(crate) fn pruned_by(mut self, condition: Option<&'a Predicate>) -> Self {
+        self.pruning = condition;
+        self
     }
 
     /// The morsels of the parts that `wanted` says and that may have rows. A part with few
@@ -171,7 +179,9 @@ impl<'a> Scan<'a> {
             let zone = start / ZONE_ROWS;
             let zone_end = ((zone + 1) * ZONE_ROWS).min(morsel.rows.end);
             counts.zones += 1;
-            let has_rows = candidates.is_none_or(|set| set.any_in(start..zone_end));
+            let is_candidate = candidates.is_none_or(|set| set.any_in(start..zone_end));
+            let is_pruned = |by: &Predicate| by.verdict(part, zone) == Verdict::Never;
+            let has_rows = is_candidate && !self.pruning.is_some_and(is_pruned);
             let verdict = if has_rows { predicate.verdict(part, zone) } else { Verdict::Never };
             if verdict == Verdict::Never {
                 counts.zones_pruned += 1;

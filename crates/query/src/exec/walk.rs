@@ -12,16 +12,21 @@
 //! and run end with the same field, a block of ties ends early, too: its rows are ascending, and
 //! rows that are equal keep the order of the rows.
 //!
+//! An order that ends with the row id is that of ties themselves where a part has rising row ids.
+//! One that goes on after some row begins at the entry after it, found by binary search.
+//!
 //! Whatever the run is in the order of, the sorter decides: a walk only leaves out rows.
 
 use std::ops::{Bound as End, Range};
 
-use esker_format::ValueRef;
 use esker_format::order_key::key;
+use esker_format::{Value, ValueRef};
 
+use super::after::After;
 use super::filter::keep;
 use super::mask::Mask;
 use super::project::add_keys;
+use super::row_order::{is_row_id, row_id_of};
 use super::rows::Rows;
 use super::scan::{Scan, ScanCounts};
 use super::sorter::Sorter;
@@ -60,6 +65,9 @@ pub(crate) struct Walk<'a> {
     /// Which fields of the run are keys of the order, from its first.
     levels: Range<usize>,
     is_backward: bool,
+    /// Where the key after them is the row id, and ties are in its order: whether the greatest
+    /// comes first.
+    row_order: Option<bool>,
     /// The entries of a block, but for ties.
     block_entries: usize,
     /// After how many entries a scan would have been cheaper.
@@ -78,6 +86,14 @@ struct Frame {
 pub(crate) struct Walked {
     pub(crate) sorter: Sorter,
     pub(crate) counts: ScanCounts,
+    /// Rows that were given to the sorter.
+    pub(super) added: usize,
+}
+
+impl Walked {
+    pub(super) fn new(wanted: usize) -> Self {
+        Self { sorter: Sorter::new(wanted), counts: ScanCounts::default(), added: 0 }
+    }
 }
 
 impl<'a> Walk<'a> {
@@ -150,8 +166,15 @@ impl<'a> Walk<'a> {
         }
         let known = levels(run, projection, equal_fields).or_else(|| levels(run, projection, 0));
         let (least, most) = BLOCK_ENTRIES;
+        let part = scan.source.part(part_index);
+        let row_order = |levels: &Range<usize>| {
+            let key = projection.order.get(levels.len()).filter(|key| is_row_id(scan, key))?;
+            let ties_rise = levels.end == run.fields().len() && part.has_rising_row_ids();
+            ties_rise.then_some(key.descending)
+        };
         Ok(known.map(|(levels, is_backward)| Self {
-            part: scan.source.part(part_index),
+            part,
+            row_order: row_order(&levels),
             part_index,
             run,
             entries,
@@ -196,30 +219,103 @@ impl<'a> Walk<'a> {
         projection: &'a Projection,
     ) -> Result<Option<Walked>> {
         let wanted = projection.rows_wanted();
-        let mut walked = Walked { sorter: Sorter::new(wanted), counts: ScanCounts::default() };
-        let (entries, level) = (self.entries.clone(), self.levels.start);
-        let whole = Frame { entries, level, has_values_only: false };
-        let mut frames = vec![whole];
-        let is_enough = |walked: &Walked| walked.counts.rows_passed >= wanted as u64;
+        let mut walked = Walked::new(wanted);
+        let mut frames = match &projection.after {
+            None => {
+                let (entries, level) = (self.entries.clone(), self.levels.start);
+                vec![Frame { entries, level, has_values_only: false }]
+            }
+            Some(after) => self.frames_after(after, scan, projection)?,
+        };
+        let is_enough = |walked: &Walked| walked.added >= wanted;
         while !is_enough(&walked)
             && let Some(block) = self.next_block(&mut frames, projection)?
         {
-            let is_whole_order = block.level - self.levels.start >= projection.order.len()
-                && block.level >= self.run.fields().len();
+            let known_keys =
+                block.level - self.levels.start + usize::from(self.row_order.is_some());
+            let is_whole_order =
+                known_keys >= projection.order.len() && block.level >= self.run.fields().len();
             let step = if is_whole_order { self.block_entries } else { block.entries.len() };
-            let mut start = block.entries.start;
-            while start < block.entries.end && !(is_whole_order && is_enough(&walked)) {
-                let end = block.entries.end.min(start + step.max(1));
-                let scanned = walked.counts.rows_scanned + (end - start) as u64;
+            let mut rest = block.entries;
+            while !rest.is_empty() {
+                if is_whole_order && is_enough(&walked) {
+                    break;
+                }
+                let len = step.clamp(1, rest.len());
+                let now = match self.row_order {
+                    Some(true) => rest.end - len..rest.end,
+                    _ => rest.start..rest.start + len,
+                };
+                rest = match self.row_order {
+                    Some(true) => rest.start..now.start,
+                    _ => now.end..rest.end,
+                };
+                let scanned = walked.counts.rows_scanned + len as u64;
                 if scanned as f64 > self.entries_max {
                     return Ok(None);
                 }
-                self.take(scan, projection, start..end, &mut walked)?;
-                start = end;
+                self.take(scan, projection, now, &mut walked)?;
             }
         }
         walked.sorter.prune();
         Ok(Some(walked))
+    }
+
+    /// The entries that come after a row of the order, the next ones last.
+    fn frames_after(
+        &self,
+        after: &After,
+        scan: &Scan<'a>,
+        projection: &Projection,
+    ) -> Result<Vec<Frame>> {
+        let mut frames = Vec::new();
+        let mut entries = self.entries.clone();
+        for ((level, key), value) in self.levels.clone().zip(&projection.order).zip(&after.values) {
+            let nulls = self.run.find(entries.clone(), level, &KeyRange::Null)?.range;
+            let values = entries.start..entries.end - nulls.len();
+            let of_values = |entries| Frame { entries, level, has_values_only: true };
+            if value.is_null() {
+                if key.nulls_first {
+                    frames.push(of_values(values));
+                }
+                entries = nulls;
+                continue;
+            }
+            if !key.nulls_first {
+                frames.push(Frame { entries: nulls, level: level + 1, has_values_only: false });
+            }
+            let ties = self.run.find(values.clone(), level, &point(value.as_ref()))?.range;
+            frames.push(of_values(match self.is_backward {
+                true => values.start..ties.start,
+                false => ties.end..values.end,
+            }));
+            entries = ties;
+        }
+        let row_id = after.values.get(self.levels.len());
+        if let (Some(descending), Some(Value::Uint(row_id))) = (self.row_order, row_id) {
+            entries = self.entries_after(entries, *row_id, descending, scan)?;
+        }
+        frames.push(Frame { entries, level: self.levels.end, has_values_only: false });
+        Ok(frames)
+    }
+
+    /// Those of some ties that come after a row id.
+    fn entries_after(
+        &self,
+        ties: Range<usize>,
+        row_id: u64,
+        descending: bool,
+        scan: &Scan<'a>,
+    ) -> Result<Range<usize>> {
+        let (mut low, mut high) = (ties.start, ties.end);
+        while low < high {
+            let middle = low.midpoint(high);
+            let row = self.run.rows(middle..middle + 1)?.first().copied().unwrap_or_default();
+            let found = row_id_of(scan, self.part, row as usize)?;
+            let is_before = if descending { found < row_id } else { found <= row_id };
+            if is_before { low = middle + 1 } else { high = middle }
+        }
+        Ok(if descending { ties.start..low } else { low..ties.end })
     }
 
     /// The next entries in the order of the walk, their level that up to which they are equal.
@@ -317,7 +413,7 @@ impl<'a> Walk<'a> {
             if !passed.is_empty() {
                 walked.counts.rows_passed += passed.len() as u64;
                 let part = u32::try_from(self.part_index).unwrap_or(u32::MAX);
-                add_keys(&mut walked.sorter, projection, &batch, &passed, part)?;
+                walked.added += add_keys(&mut walked.sorter, projection, &batch, &passed, part)?;
             }
         }
         Ok(())

@@ -33,7 +33,7 @@ use member::{Place, array, object, refuse_others, text};
 /// The most arrays and objects in each other: a group of conditions takes two.
 const NESTING_MAX: usize = 2 * criteria::DEPTH_MAX + 8;
 
-const MEMBERS: [&str; 13] = [
+const MEMBERS: [&str; 16] = [
     "table",
     "select",
     "distinct",
@@ -47,6 +47,9 @@ const MEMBERS: [&str; 13] = [
     "explain",
     "timeout_ms",
     "memory_limit_bytes",
+    "cursor",
+    "total",
+    "snapshot",
 ];
 
 /// A query as JSON, read but not yet bound to the schema of its table.
@@ -102,6 +105,41 @@ impl JsonQuery {
     pub fn memory_limit_bytes(&self) -> Result<Option<usize>> {
         let bytes = self.number("memory_limit_bytes", "a number of bytes")?;
         Ok(bytes.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX)))
+    }
+
+    /// Whether it asks for a page, with cursors to others.
+    #[must_use]
+    pub fn is_page(&self) -> bool {
+        ["cursor", "total", "snapshot"].iter().any(|name| self.members.contains_key(*name))
+    }
+
+    /// Where the page begins; `None` for the first.
+    ///
+    /// # Errors
+    /// `InvalidQuery` when that is no text.
+    pub fn cursor(&self) -> Result<Option<String>> {
+        match self.members.get("cursor") {
+            None | Some(Json::Null) => Ok(None),
+            Some(json) => {
+                text(json, &Place::root().member("cursor")).map(|cursor| Some(cursor.to_owned()))
+            }
+        }
+    }
+
+    /// Whether all rows are to be counted beside the page.
+    ///
+    /// # Errors
+    /// `InvalidQuery` when the member is neither true nor false.
+    pub fn is_total(&self) -> Result<bool> {
+        self.flag("total")
+    }
+
+    /// Whether all pages are to be of one snapshot.
+    ///
+    /// # Errors
+    /// `InvalidQuery` when the member is neither true nor false.
+    pub fn is_snapshot(&self) -> Result<bool> {
+        self.flag("snapshot")
     }
 
     /// The query on a table of a schema. What it is to answer is checked when it runs.

@@ -27,6 +27,21 @@ use crate::run::{Run, run_file_id};
 use crate::value_file::ValueFile;
 use crate::{Error, ErrorKind, Result};
 
+/// The numbers of the rows of a zone.
+const COUNTED: &[u16; ZONE_ROWS] = &counted();
+
+#[allow(clippy::cast_possible_truncation, reason = "a zone has fewer rows than u16 counts")]
+#[allow(clippy::indexing_slicing, reason = "checked when it is compiled")]
+const fn counted() -> [u16; ZONE_ROWS] {
+    let mut numbers = [0; ZONE_ROWS];
+    let mut row = 0;
+    while row < ZONE_ROWS {
+        numbers[row] = row as u16;
+        row += 1;
+    }
+    numbers
+}
+
 /// When the rows of a segment were created, while some snapshot may be older than that.
 pub enum Created {
     /// All by one commit whose number is stored here once it is known; [`u64::MAX`] before that.
@@ -585,6 +600,25 @@ impl Segment {
                 self.typed::<u64>(values, row..row + 1)?.first().copied().unwrap_or_default()
             }
         })
+    }
+
+    /// The row ids of some rows of one zone, as a column.
+    ///
+    /// # Errors
+    /// `Corrupt` when their blocks do not fit their checksums.
+    pub fn row_id_column(&self, rows: Range<usize>) -> Result<ColumnSlice<'_>> {
+        let (len, start) = (rows.len(), rows.start as u64);
+        let data = match self.footer.row_ids {
+            RowIds::Dense { first } => {
+                let codes = Codes::U16(COUNTED.get(..len).unwrap_or_default());
+                Data::Narrowed { base: first + start, codes }
+            }
+            RowIds::Narrowed { first, codes, .. } => {
+                Data::Narrowed { base: first, codes: Codes::U32(self.typed::<u32>(codes, rows)?) }
+            }
+            RowIds::Plain { values, .. } => Data::U64(self.typed::<u64>(values, rows)?),
+        };
+        Ok(ColumnSlice { data_type: DataType::U64, len, validity: Validity::AllValid, data })
     }
 
     /// The least and the greatest row id.
