@@ -10,7 +10,7 @@ use crate::outcome::{Asked, Goal, Outcome, Unit};
 use crate::workloads as w;
 
 /// A row of the table.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Row {
     pub(crate) name: &'static str,
     /// What its runs measure, in order.

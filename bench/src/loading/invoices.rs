@@ -3,7 +3,7 @@
 use super::table::{Member, Rows, Values};
 use super::users::pick;
 
-pub(super) const INVOICES: Rows = Rows {
+pub(crate) const INVOICES: Rows = Rows {
     name: "invoices",
     schema: "key text(16) not null, buyerId text(40), version text(5), number text(20), \
              originalReference text(20), supplierId text(40), irbmIdentifier text(20), \

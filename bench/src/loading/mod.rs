@@ -18,8 +18,10 @@ use crate::outcome::Outcome;
 use crate::outcome::Unit::{Bytes, Microseconds, RowsPerSecond};
 use crate::rows::{Row, ask, once, row};
 use crate::workloads as w;
+pub(crate) use invoices::INVOICES;
 pub(crate) use memory::child as memory_child;
-use table::Form;
+pub(crate) use table::{Form, load_as};
+pub(crate) use users::USERS;
 
 const DISK: &str = "(disk, bare)";
 const MIB: f64 = 1024.0 * 1024.0;
@@ -45,17 +47,17 @@ pub(crate) const ROWS: &[Row] = &[
 ];
 
 fn ndjson_users(bench: &mut Bench) -> Result<Outcome> {
-    table::load(bench, &users::USERS, Form::Ndjson)
+    table::load(bench, &USERS, Form::Ndjson)
 }
 
 fn ndjson_invoices(bench: &mut Bench) -> Result<Outcome> {
-    table::load(bench, &invoices::INVOICES, Form::Ndjson)
+    table::load(bench, &INVOICES, Form::Ndjson)
 }
 
 fn csv_invoices(bench: &mut Bench) -> Result<Outcome> {
-    table::load(bench, &invoices::INVOICES, Form::Csv)
+    table::load(bench, &INVOICES, Form::Csv)
 }
 
 fn export_users(bench: &mut Bench) -> Result<Outcome> {
-    table::export(bench, &users::USERS)
+    table::export(bench, &USERS)
 }

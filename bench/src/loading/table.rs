@@ -25,14 +25,14 @@ const PROBES: u64 = 1_000;
 
 /// How rows are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(crate) enum Form {
     Csv,
     Ndjson,
 }
 
 /// A field of a row that has a value, as text.
 #[derive(Clone, Debug)]
-pub(super) struct Member {
+pub(crate) struct Member {
     name: &'static str,
     text: String,
     /// In quotes in JSON.
@@ -49,11 +49,11 @@ impl Member {
     }
 }
 
-pub(super) type Values = Vec<Member>;
+pub(crate) type Values = Vec<Member>;
 
 /// Rows that follow from their numbers.
-pub(super) struct Rows {
-    pub(super) name: &'static str,
+pub(crate) struct Rows {
+    pub(crate) name: &'static str,
     pub(super) schema: &'static str,
     pub(super) values: fn(u64) -> Values,
     /// A field of numbers, and what stands in it.
@@ -62,7 +62,7 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    pub(super) fn schema(&self) -> Result<Schema> {
+    pub(crate) fn schema(&self) -> Result<Schema> {
         Ok(schema_text::parse(self.schema)?)
     }
 
@@ -126,12 +126,17 @@ fn format_of(form: Form) -> Format {
 }
 
 /// Loads a file into a new table, as `esker load` does.
-fn load_file(rows: &Rows, dir: &Path, path: &Path, form: Form) -> Result<(Database, u64)> {
+fn load_file(
+    rows: &Rows,
+    schema: &Schema,
+    dir: &Path,
+    (path, form): (&Path, Form),
+) -> Result<(Database, u64)> {
     let environment = Environment::os();
     let options = ImportOptions::default().format(format_of(form)).schema(rows.schema()?);
     let reader = ImportReader::open(&environment, path, options)?;
     let database = Options::new().open(dir)?;
-    let table = database.create_table(rows.name, reader.schema().clone())?;
+    let table = database.create_table(rows.name, schema.clone())?;
     let mut load = table.load()?;
     load.reserve_input(reader.memory_bytes())?;
     reader.read(|batch, _| load.push(batch).map_err(boxed))?;
@@ -177,39 +182,62 @@ fn check_row(rows: &Rows, table: &Table, i: u64) -> Result<()> {
     Ok(())
 }
 
+/// What a load took.
+pub(crate) struct Loaded {
+    /// The database, once everything is merged.
+    pub(crate) database: Database,
+    pub(crate) seconds: f64,
+    pub(crate) cpu_seconds: f64,
+    pub(crate) text_bytes: u64,
+    /// Rows a second, and at the rate of the disk.
+    pub(crate) rate: f64,
+    pub(crate) bare: f64,
+    pub(crate) segments: usize,
+}
+
 /// Loads a file, durable at the end.
 pub(super) fn load(bench: &mut Bench, rows: &Rows, form: Form) -> Result<Outcome> {
+    let loaded = load_as(bench, rows, &rows.schema()?, form)?;
+    loaded.database.close()?;
+    let megabytes = loaded.text_bytes as f64 / loaded.seconds / 1e6;
+    Ok(Outcome::of(loaded.rate, loaded.bare)
+        .segments(loaded.segments)
+        .note(format!("{:.2} s, {megabytes:.0} MB/s of text", loaded.seconds))
+        .note(CpuTime::note(bench.rows as f64, loaded.cpu_seconds)))
+}
+
+/// Loads a file into a new table of a schema, durable at the end.
+pub(crate) fn load_as(
+    bench: &mut Bench,
+    rows: &Rows,
+    schema: &Schema,
+    form: Form,
+) -> Result<Loaded> {
     let path = rows.file(bench, form)?;
     let dir = bench.place(rows.name)?;
-    let bytes = std::fs::metadata(&path)?.len();
-    let bare = disk_rate(&bench.place("bare")?, bytes)?;
+    let text_bytes = std::fs::metadata(&path)?.len();
+    let bare = disk_rate(&bench.place("bare")?, text_bytes)?;
     touch(4 << 30);
     let cpu = CpuTime::of_process()?;
     let start = Instant::now();
-    let (database, count) = load_file(rows, &dir, &path, form)?;
-    let elapsed = start.elapsed().as_secs_f64();
-    let busy = cpu.seconds()?;
+    let (database, count) = load_file(rows, schema, &dir, (&path, form))?;
+    let seconds = start.elapsed().as_secs_f64();
+    let cpu_seconds = cpu.seconds()?;
     if count != bench.rows {
         return Err(format!("loaded {count} rows, not {}", bench.rows).into());
     }
-    let table = database.table(rows.name)?;
-    check(rows, &database, &table, count)?;
+    check(rows, &database, &database.table(rows.name)?, count)?;
     database.wait_idle()?;
     let segments = segments(&database, rows.name);
-    drop(table);
-    database.close()?;
-    let rate = count as f64 / elapsed;
-    Ok(Outcome::of(rate, bare * count as f64 / bytes as f64)
-        .segments(segments)
-        .note(format!("{elapsed:.2} s, {:.0} MB/s of text", bytes as f64 / elapsed / 1e6))
-        .note(CpuTime::note(count as f64, busy)))
+    let (rate, bare) = (count as f64 / seconds, bare * count as f64 / text_bytes as f64);
+    Ok(Loaded { database, seconds, cpu_seconds, text_bytes, rate, bare, segments })
 }
 
 /// Opens a table of rows, loaded when there is none.
 fn loaded(bench: &Bench, rows: &Rows) -> Result<Database> {
     let path = rows.file(bench, Form::Csv)?;
     let dir = bench.place(rows.name)?;
-    let (database, _) = load_file(rows, &dir, &path, Form::Csv)?;
+    let (database, _) = load_file(rows, &rows.schema()?, &dir, (&path, Form::Csv))?;
     database.wait_idle()?;
     database.close()?;
     Ok(Options::new().create(false).open(&dir)?)

@@ -4,7 +4,7 @@ use esker_query::testing::users;
 
 use super::table::{Member, Rows, Values};
 
-pub(super) const USERS: Rows = Rows {
+pub(crate) const USERS: Rows = Rows {
     name: "users",
     schema: "key text(32) not null, username text(50) not null, email text(100) not null, \
              bio text(500) not null, age i32 not null, user_id i64 not null, rank i16 not null, \

@@ -1,6 +1,7 @@
 //! Keys as bytes, numbered in the order in which they are first met.
 //!
-//! Open addressing over slots of 32 bits; the keys lie end to end in one heap. The hash is fixed,
+//! Open addressing; the keys lie end to end in one heap. A slot has half of the hash beside the
+//! number, so that other keys on the way are passed by without a look at them. The hash is fixed,
 //! so that runs repeat.
 
 /// Keys and their numbers.
@@ -14,8 +15,9 @@
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct KeyTable {
-    /// The number of a key plus one; 0 for an empty slot. A power of two long, at most 3/4 full.
-    slots: Vec<u32>,
+    /// The lower half of the hash, then the number of the key plus one; 0 for an empty slot. A
+    /// power of two long, at most half full.
+    slots: Vec<u64>,
     hashes: Vec<u64>,
     /// Where each key ends in `heap`.
     ends: Vec<usize>,
@@ -53,6 +55,10 @@ impl KeyTable {
 
     /// Notes every key of another table and returns the numbers they have here.
     pub fn absorb(&mut self, other: &Self) -> Vec<u32> {
+        self.heap.reserve(other.heap.len());
+        while (self.len() + other.len()) * 2 > self.slots.len() {
+            self.grow();
+        }
         let hashes = other.hashes.iter().enumerate();
         hashes.map(|(i, hash)| self.number_hashed(other.key(i), *hash)).collect()
     }
@@ -60,12 +66,12 @@ impl KeyTable {
     /// Bytes of memory in use.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        let fixed = self.slots.capacity() * 4 + (self.hashes.capacity() + self.ends.capacity()) * 8;
+        let fixed = self.slots.capacity() * 8 + (self.hashes.capacity() + self.ends.capacity()) * 8;
         fixed + self.heap.capacity()
     }
 
     fn number_hashed(&mut self, key: &[u8], hash: u64) -> u32 {
-        if self.len() * 4 >= self.slots.len() * 3 {
+        if self.len() * 2 >= self.slots.len() {
             self.grow();
         }
         let mask = self.slots.len() - 1;
@@ -75,10 +81,12 @@ impl KeyTable {
             if slot == 0 {
                 break;
             }
-            let number = slot - 1;
-            let index = number as usize;
-            if self.hashes.get(index) == Some(&hash) && self.key(index) == key {
-                return number;
+            if slot >> NUMBER_BITS == hash & NUMBER_MASK {
+                let number = (slot & NUMBER_MASK) - 1;
+                let index = usize::try_from(number).unwrap_or(usize::MAX);
+                if self.hashes.get(index) == Some(&hash) && self.key(index) == key {
+                    return u32::try_from(number).unwrap_or(u32::MAX);
+                }
             }
             at = (at + 1) & mask;
         }
@@ -87,7 +95,7 @@ impl KeyTable {
         self.heap.extend_from_slice(key);
         self.ends.push(self.heap.len());
         if let Some(slot) = self.slots.get_mut(at) {
-            *slot = number + 1;
+            *slot = slot_of(hash, number);
         }
         number
     }
@@ -96,21 +104,28 @@ impl KeyTable {
         let len = (self.slots.len() * 2).max(64);
         self.slots.clear();
         self.slots.resize(len, 0);
-        for (number, hash) in (1u32..).zip(&self.hashes) {
+        for (number, hash) in (0u32..).zip(&self.hashes) {
             let mut at = spread(*hash) & (len - 1);
             while self.slots.get(at).is_some_and(|slot| *slot != 0) {
                 at = (at + 1) & (len - 1);
             }
             if let Some(slot) = self.slots.get_mut(at) {
-                *slot = number;
+                *slot = slot_of(*hash, number);
             }
         }
     }
 }
 
+const NUMBER_BITS: u32 = 32;
+const NUMBER_MASK: u64 = (1 << NUMBER_BITS) - 1;
+
+fn slot_of(hash: u64, number: u32) -> u64 {
+    hash << NUMBER_BITS | (u64::from(number) + 1)
+}
+
 /// The bits of a hash that choose a slot.
 fn spread(hash: u64) -> usize {
-    usize::try_from(hash >> 20).unwrap_or_default()
+    usize::try_from(hash >> NUMBER_BITS).unwrap_or_default()
 }
 
 /// A hash of bytes: eight at a time, each folded in by a 128-bit multiplication.

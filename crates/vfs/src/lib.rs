@@ -37,4 +37,4 @@ pub use event::Event;
 pub use file::{File, FileLock, FileSystem, LockMode, OpenMode};
 pub use mapping::{GrowingBytes, GrowingMapping, MappedBytes, Mapping};
 pub use random::Random;
-pub use tasks::{Step, Task, TaskHandle, Tasks};
+pub use tasks::{Step, Task, TaskHandle, Tasks, parallel_map};

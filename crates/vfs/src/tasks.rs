@@ -10,7 +10,7 @@
 //! 2. A task that is on the stack is not entered again.
 
 use std::fmt::Debug;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::Event;
@@ -67,4 +67,25 @@ pub trait Tasks: Send + Sync + Debug {
 
     /// How many threads [`Tasks::parallel`] can use at once.
     fn parallelism(&self) -> usize;
+}
+
+/// Runs a job for every item, as [`Tasks::parallel`] does; the outcomes, in the order of the items.
+///
+/// ```
+/// let tasks = esker_vfs::Environment::os().tasks;
+/// assert_eq!(esker_vfs::parallel_map(&*tasks, &[1, 2, 3], |n| n * n), [1, 4, 9]);
+/// ```
+pub fn parallel_map<T: Sync, R: Send>(
+    tasks: &dyn Tasks,
+    items: &[T],
+    job: impl Fn(&T) -> R + Sync,
+) -> Vec<R> {
+    let outcomes: Vec<Mutex<Option<R>>> = items.iter().map(|_| Mutex::new(None)).collect();
+    tasks.parallel(items.len(), &|i| {
+        if let (Some(item), Some(outcome)) = (items.get(i), outcomes.get(i)) {
+            *outcome.lock().unwrap_or_else(PoisonError::into_inner) = Some(job(item));
+        }
+    });
+    let outcomes = outcomes.into_iter();
+    outcomes.filter_map(|o| o.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
 }

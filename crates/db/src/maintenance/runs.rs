@@ -5,14 +5,14 @@
 //! its directory synced, before a reader uses it: else it would be built once more after a crash,
 //! no worse. Readers scan the segments that have no run yet.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use esker_format::schema::Index;
 use esker_format::{Schema, TableId};
 use esker_table::Table as TableCore;
 use esker_table::run::{Run, RunSource, write_run};
 use esker_table::segment::Segment;
-use esker_vfs::sync::Mutex;
+use esker_vfs::parallel_map;
 
 use super::{FileSink, TableJob};
 use crate::Result;
@@ -117,7 +117,9 @@ impl Engine {
     /// Somebody waits for them, so they are built at full speed.
     fn build_some(self: &Arc<Self>, mut missing: Vec<Missing>) -> Result<bool> {
         missing.truncate(self.environment.tasks.parallelism());
-        self.each(&missing, |missing| self.build_run(missing, 100))?;
+        let tasks = &*self.environment.tasks;
+        let built = parallel_map(tasks, &missing, |missing| self.build_run(missing, 100));
+        built.into_iter().collect::<Result<()>>()?;
         Ok(missing.is_empty())
     }
 
@@ -139,22 +141,6 @@ impl Engine {
         Ok(())
     }
 
-    /// Does something with each item on all processors; what comes of each.
-    fn each<T: Sync, R: Send>(
-        &self,
-        items: &[T],
-        job: impl Fn(&T) -> Result<R> + Sync,
-    ) -> Result<Vec<R>> {
-        let results: Vec<_> = items.iter().map(|_| Mutex::new(None)).collect();
-        self.environment.tasks.parallel(items.len(), &|i| {
-            if let (Some(item), Some(result)) = (items.get(i), results.get(i)) {
-                *result.lock().unwrap_or_else(PoisonError::into_inner) = Some(job(item));
-            }
-        });
-        let results = results.into_iter();
-        results.filter_map(|r| r.into_inner().unwrap_or_else(PoisonError::into_inner)).collect()
-    }
-
     /// Gives a segment that nobody knows yet its runs, of rows that are still in memory.
     pub(crate) fn write_runs(
         self: &Arc<Self>,
@@ -163,12 +149,12 @@ impl Engine {
         segment: &Segment,
         source: &(dyn RunSource + Sync),
     ) -> Result<()> {
-        let runs = self.each(schema.indexes(), |index| {
+        let runs = parallel_map(&*self.environment.tasks, schema.indexes(), |index| {
             let mut sink = FileSink::new(self);
             let run = self.write_run(table, schema, index, (segment.id(), source), &mut sink)?;
             Ok((run, sink))
-        })?;
-        for (run, mut sink) in runs {
+        });
+        for (run, mut sink) in runs.into_iter().collect::<Result<Vec<_>>>()? {
             sink.keep();
             segment.add_run(Arc::new(run));
         }

@@ -113,6 +113,20 @@ impl Mask {
         }
     }
 
+    /// What is kept of each word that has a row, by its number.
+    pub(crate) fn retain_words(&mut self, mut kept: impl FnMut(usize, u64) -> u64) {
+        for (i, word) in self.words_mut().iter_mut().enumerate() {
+            if *word != 0 {
+                *word &= kept(i, *word);
+            }
+        }
+    }
+
+    /// One bit for each value.
+    pub(crate) fn word(values: &[bool; 64]) -> u64 {
+        word_of(values, |value| value)
+    }
+
     /// Keeps the rows whose numbers pass.
     pub(crate) fn retain_rows(&mut self, mut test: impl FnMut(usize) -> bool) {
         for (i, word) in self.words_mut().iter_mut().enumerate() {

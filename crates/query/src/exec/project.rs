@@ -14,13 +14,18 @@ use super::mask::Mask;
 use super::output::Output;
 use super::row_order;
 use super::rows::Rows;
-use super::scan::{MORSEL_ROWS, Morsel, Progress, Scan, ScanCounts, WAVE_MAX, in_waves};
+use super::scan::{
+    MORSEL_ROWS, Morsel, Progress, Scan, ScanCounts, WAVE_MAX, in_growing_waves, in_waves,
+};
 use super::sorter::{Location, Sorter, encode};
 use super::vector::{Picked, Selection, Vector};
 use super::walk::Walk;
 use crate::bind::{Bound, Projection};
 use crate::options::Options;
 use crate::{Error, ErrorKind, Result, ZONE_ROWS};
+
+/// Rows of an answer that may be found after a look at few.
+const FEW_WANTED: usize = 256;
 
 /// Takes batches of output rows, and says whether more are wanted.
 pub(crate) type Sink<'k> = &'k mut dyn FnMut(Batch) -> Result<ControlFlow<()>>;
@@ -70,7 +75,9 @@ fn in_scan_order<'a>(
     let morsels = scan.morsels(|_| true);
     let wave_max = options.tasks.parallelism().max(1) * 4;
     let job = |morsel: &Morsel| Ok(shown_of(scan, projection, morsel, wanted, budget));
-    in_waves(options, &morsels, wave_max, job, |shown| {
+    // What few rows answer takes less time than another thread takes to start.
+    let first = if wanted <= FEW_WANTED { 1 } else { options.tasks.parallelism().max(1) };
+    in_growing_waves(options, &morsels, (first, wave_max), job, |shown| {
         counts += shown.counts;
         for batch in shown.output.into_batches() {
             let (from, len) = (skip.min(batch.len()), batch.len());
@@ -111,7 +118,7 @@ fn shown_of<'a, 'b>(
 ) -> Shown<'b> {
     let mut output = Output::new(types(projection));
     let mut charge = budget.charge();
-    let mut progress = Progress::default();
+    let mut progress = if wanted <= FEW_WANTED { Progress::growing() } else { Progress::default() };
     let mut visit = |rows: &Rows<'a>, mut mask: Mask| {
         mask.truncate(wanted.saturating_sub(output.len()));
         let picked = Picked::of(&mask);

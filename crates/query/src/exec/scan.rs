@@ -6,7 +6,8 @@
 //! needs few rows stops early, and double.
 
 use std::ops::{AddAssign, ControlFlow, Range};
-use std::sync::{Mutex, PoisonError};
+
+use esker_vfs::parallel_map;
 
 use super::filter::{CodeTables, count, keep};
 use super::mask::Mask;
@@ -23,6 +24,9 @@ pub(crate) const MORSEL_ROWS: usize = 8 * ZONE_ROWS;
 
 /// The most morsels of a wave whose outcomes are small.
 pub(crate) const WAVE_MAX: usize = 256;
+
+/// Rows of the first batch where few may be enough.
+const FEW_ROWS: usize = 256;
 
 /// Consecutive rows of one part, worked on by one thread.
 #[derive(Clone, Debug)]
@@ -59,6 +63,16 @@ pub(crate) struct Progress {
     counts_only: bool,
     /// The first row of the batch at hand.
     pub(crate) next: usize,
+    /// The most rows of the next batch, which is twice as many for the one after; `None` for no
+    /// such limit.
+    growing: Option<usize>,
+}
+
+impl Progress {
+    /// Batches that start small and grow: for whoever hopes to need few rows.
+    pub(crate) fn growing() -> Self {
+        Self { growing: Some(FEW_ROWS), ..Self::default() }
+    }
 }
 
 /// A source with a filter.
@@ -214,8 +228,10 @@ impl<'a> Scan<'a> {
         while start < zone.end {
             self.options.expect_time_left()?;
             progress.next = start;
+            let rows_max =
+                rows_max.min(zone.end - start).min(progress.growing.unwrap_or(ZONE_ROWS));
+            progress.growing = progress.growing.map(|rows| (2 * rows).min(ZONE_ROWS));
             let counts = &mut progress.counts;
-            let rows_max = rows_max.min(zone.end - start);
             let end = part.batch_end(start, rows_max).clamp(start + 1, zone.end);
             let batch = start..end;
             start = end;
@@ -264,9 +280,20 @@ pub(crate) fn in_waves<T: Send>(
     morsels: &[Morsel],
     wave_max: usize,
     job: impl Fn(&Morsel) -> Result<T> + Sync,
+    take: impl FnMut(T) -> Result<ControlFlow<()>>,
+) -> Result<()> {
+    in_growing_waves(options, morsels, (options.tasks.parallelism().max(1), wave_max), job, take)
+}
+
+/// As [`in_waves`], with so many morsels in the first wave.
+pub(crate) fn in_growing_waves<T: Send>(
+    options: &Options,
+    morsels: &[Morsel],
+    (first, wave_max): (usize, usize),
+    job: impl Fn(&Morsel) -> Result<T> + Sync,
     mut take: impl FnMut(T) -> Result<ControlFlow<()>>,
 ) -> Result<()> {
-    let mut wave_len = options.tasks.parallelism().max(1);
+    let mut wave_len = first;
     let mut rest = morsels;
     while !rest.is_empty() {
         let (wave, later) = rest.split_at_checked(wave_len).unwrap_or((rest, &[]));
@@ -279,20 +306,12 @@ pub(crate) fn in_waves<T: Send>(
             }
             continue;
         }
-        let outcomes: Vec<Mutex<Option<Result<T>>>> =
-            wave.iter().map(|_| Mutex::new(None)).collect();
-        options.tasks.parallel(wave.len(), &|i| {
-            if let (Some(morsel), Some(outcome)) = (wave.get(i), outcomes.get(i)) {
-                let done = options.expect_time_left().and_then(|()| job(morsel));
-                *outcome.lock().unwrap_or_else(PoisonError::into_inner) = Some(done);
-            }
+        let outcomes = parallel_map(&*options.tasks, wave, |morsel| {
+            options.expect_time_left().and_then(|()| job(morsel))
         });
-        for outcome in outcomes {
+        for done in outcomes {
             options.expect_time_left()?;
-            let done = outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
-            if let Some(done) = done
-                && take(done?)?.is_break()
-            {
+            if take(done?)?.is_break() {
                 return Ok(());
             }
         }

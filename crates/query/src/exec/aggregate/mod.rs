@@ -7,6 +7,8 @@ mod kernels;
 mod spread;
 mod update;
 
+use std::ops::Range;
+
 use esker_format::decimal::{DIGITS_MAX, limit};
 use esker_format::{DataType, Decimal, Value};
 
@@ -170,38 +172,47 @@ impl Accumulator {
         }
     }
 
-    /// The results of groups `0..groups`.
+    /// Nothing is added any more: what is counted is counted.
+    pub(crate) fn settle(&mut self, groups: usize) {
+        self.resize(groups);
+        let State::Distinct(table) = &self.state else { return };
+        let mut counts = vec![0u64; groups];
+        for i in 0..table.len() {
+            let group = table.key(i).first_chunk::<4>().map(|g| u32::from_le_bytes(*g));
+            let count = group.and_then(|group| counts.get_mut(group as usize));
+            count.into_iter().for_each(|count| *count += 1);
+        }
+        self.state = State::Values(counts);
+    }
+
+    /// The results of some groups, once it has settled.
     ///
     /// # Errors
     /// `OutOfRange` when a sum does not fit its type.
-    pub(crate) fn finish(&self, groups: usize) -> Result<Vec<Value>> {
+    pub(crate) fn finish(&self, groups: Range<usize>) -> Result<Vec<Value>> {
+        fn of<'v, T>(values: &'v [T], groups: &Range<usize>) -> std::slice::Iter<'v, T> {
+            values.get(groups.clone()).unwrap_or_default().iter()
+        }
         match &self.state {
             State::Rows(counts) | State::Values(counts) => {
-                Ok((0..groups).map(|g| count(counts.get(g).copied())).collect())
+                Ok(of(counts, &groups).map(|n| count(Some(*n))).collect())
             }
-            State::Distinct(table) => {
-                let mut counts = vec![0u64; groups];
-                for i in 0..table.len() {
-                    let group = table.key(i).first_chunk::<4>().map(|g| u32::from_le_bytes(*g));
-                    let count = group.and_then(|group| counts.get_mut(group as usize));
-                    count.into_iter().for_each(|count| *count += 1);
-                }
-                Ok(counts.into_iter().map(|n| count(Some(n))).collect())
-            }
+            State::Distinct(_) => Ok(groups.map(|_| Value::Null).collect()),
             State::Integers { sums, counts } => {
-                let each = sums.iter().zip(counts).take(groups);
+                let each = of(sums, &groups).zip(of(counts, &groups));
                 each.map(|(sum, count)| self.finish_integers(*sum, *count)).collect()
             }
             State::Wides { high, low, counts } => {
-                let each = high.iter().zip(low).zip(counts).take(groups);
+                let sums = of(high, &groups).zip(of(low, &groups));
+                let each = sums.zip(of(counts, &groups));
                 each.map(|((high, low), count)| self.finish_wides(*high, *low, *count)).collect()
             }
             State::Floats { sums, counts, .. } => {
-                let each = sums.iter().zip(counts).take(groups);
+                let each = of(sums, &groups).zip(of(counts, &groups));
                 Ok(each.map(|(sum, count)| self.finish_floats(sum.value(), *count)).collect())
             }
             State::Extremes(extremes) => {
-                Ok((0..groups).map(|g| extremes.value(g, self.data_type)).collect())
+                Ok(groups.map(|g| extremes.value(g, self.data_type)).collect())
             }
             State::Moments(all) => {
                 let of_sample = matches!(self.function, Aggregate::VarSamp | Aggregate::StddevSamp);
@@ -210,14 +221,14 @@ impl Accumulator {
                     let variance = moments.variance(of_sample);
                     variance.map(|v| if is_root { v.sqrt() } else { v }).into()
                 };
-                Ok(all.iter().take(groups).map(value).collect())
+                Ok(of(all, &groups).map(value).collect())
             }
             State::Numbers(all) => {
                 let Aggregate::Quantile { millionths } = self.function else {
                     return Ok(Vec::new());
                 };
                 let value = |values: &Vec<f64>| spread::quantile(values, millionths).into();
-                Ok(all.iter().take(groups).map(value).collect())
+                Ok(of(all, &groups).map(value).collect())
             }
         }
     }

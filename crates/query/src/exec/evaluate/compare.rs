@@ -71,26 +71,52 @@ fn floats_and_numbers(
 ) -> Option<Vec<bool>> {
     // Powers of ten up to this are exact as floats.
     const EXACT_SCALE_MAX: u8 = 22;
-    let (Lanes::Floats(values), Lanes::Ints(words)) = (&floats.lanes, &numbers.lanes) else {
-        return None;
-    };
+    let Lanes::Floats(values) = &floats.lanes else { return None };
     if scale > EXACT_SCALE_MAX {
         return None;
     }
     let unit = 10f64.powi(scale.into());
-    let one = |(i, (value, word)): (usize, (&f64, &i64))| {
-        let (value, word) = (value * unit, *word as f64);
-        let apart = (value - word).abs() > (value.abs() + word.abs()) * 1e-15;
-        let ordering = if !apart {
-            floats.value(i).compare(numbers.value(i))
-        } else if value < word {
-            Ordering::Less
-        } else {
-            Ordering::Greater
-        };
-        comparison.holds(ordering)
+    let exactly = |i: usize| comparison.holds(floats.value(i).compare(numbers.value(i)));
+    match &numbers.lanes {
+        Lanes::Ints(words) => {
+            Some(roughly(comparison, (values, unit), words, |w| w as f64, exactly))
+        }
+        Lanes::Wides(words) => {
+            // Nearly all are short, and these are converted faster.
+            let float = |w: i128| i64::try_from(w).map_or(w as f64, |w| w as f64);
+            Some(roughly(comparison, (values, unit), words, float, exactly))
+        }
+        _ => None,
+    }
+}
+
+/// Compares by floats where these are far enough apart, and `exactly` elsewhere.
+fn roughly<T: Copy>(
+    comparison: Comparison,
+    (values, unit): (&[f64], f64),
+    numbers: &[T],
+    float: impl Fn(T) -> f64,
+    exactly: impl Fn(usize) -> bool,
+) -> Vec<bool> {
+    let (less, greater) = (comparison.holds(Ordering::Less), comparison.holds(Ordering::Greater));
+    let mut all_apart = true;
+    let is_apart =
+        |value: f64, number: f64| (value - number).abs() > (value.abs() + number.abs()) * 1e-15;
+    let one = |(value, number): (&f64, &T)| {
+        let (value, number) = (value * unit, float(*number));
+        all_apart &= is_apart(value, number);
+        if value < number { less } else { greater }
     };
-    Some(values.iter().zip(words.iter()).enumerate().map(one).collect())
+    let mut found: Vec<bool> = values.iter().zip(numbers).map(one).collect();
+    if !all_apart {
+        let pairs = values.iter().zip(numbers).zip(&mut found).enumerate();
+        for (i, ((value, number), found)) in pairs {
+            if !is_apart(value * unit, float(*number)) {
+                *found = exactly(i);
+            }
+        }
+    }
+    found
 }
 
 /// `values` are sorted.

@@ -6,6 +6,7 @@ mod pair;
 mod range;
 mod search;
 mod set;
+mod suffix;
 mod text;
 
 use esker_format::{Codes, ColumnSlice, Data, DataType, Validity};

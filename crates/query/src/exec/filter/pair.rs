@@ -1,36 +1,129 @@
-//! Two text fields beside each other, without a copy of either.
+//! Two fields beside each other, without a copy of either: texts, and whole numbers 64 at a time.
 
-use std::cmp::Ordering;
+use esker_format::{Codes, ColumnSlice, Data, DataType, ValueRef};
 
 use crate::Result;
 use crate::bind::{Bound, Comparison, Node};
 use crate::exec::mask::Mask;
 use crate::exec::rows::Rows;
 
-/// Removes the rows for which a comparison of two text fields is not `wanted`; false when `bound`
-/// is none.
+/// Values taken at a time: as many as a word of a mask has bits.
+const TAKEN: usize = 64;
+
+/// Removes the rows for which a comparison of two fields is not `wanted`; false when `bound` is
+/// none, or one of other types.
 pub(super) fn keep(bound: &Bound, wanted: bool, rows: &Rows<'_>, mask: &mut Mask) -> Result<bool> {
     let Node::Compare(comparison, left, right) = &bound.node else { return Ok(false) };
     let (Node::Field(a), Node::Field(b)) = (&left.node, &right.node) else { return Ok(false) };
-    if !left.data_type().is_variable() || left.data_type != right.data_type {
+    let are_texts = left.data_type().is_variable() && left.data_type == right.data_type;
+    if !are_texts && !are_whole(left.data_type(), right.data_type()) {
         return Ok(false);
     }
     let (a, b) = (rows.column(*a)?, rows.column(*b)?);
+    let have_words = has_words(&a) && has_words(&b);
+    if !are_texts && !have_words {
+        return Ok(false);
+    }
     for column in [&a, &b] {
         mask.and(&Mask::valid(&column.validity, mask.len()));
-        if matches!(column.data, esker_format::Data::Constant(esker_format::ValueRef::Null)) {
+        if matches!(column.data, Data::Constant(ValueRef::Null)) {
             mask.clear();
         }
     }
     let comparison = if wanted { *comparison } else { comparison.opposite() };
-    let order: fn(&[u8], &[u8]) -> Ordering = match comparison {
-        // The lengths alone tell most.
-        Comparison::Eq | Comparison::Neq => |a, b| match a == b {
-            true => Ordering::Equal,
-            false => Ordering::Less,
-        },
-        _ => |a, b| a.cmp(b),
-    };
-    mask.retain_rows(|row| comparison.holds(order(a.bytes(row), b.bytes(row))));
+    match comparison {
+        _ if !are_texts => whole(comparison, &a, &b, mask),
+        Comparison::Eq => mask.retain_rows(|row| is_same(&a, &b, row)),
+        Comparison::Neq => mask.retain_rows(|row| !is_same(&a, &b, row)),
+        _ => mask.retain_rows(|row| comparison.holds(a.bytes(row).cmp(b.bytes(row)))),
+    }
     Ok(true)
+}
+
+/// The lengths alone tell most.
+fn is_same(a: &ColumnSlice<'_>, b: &ColumnSlice<'_>, row: usize) -> bool {
+    let length = |column: &ColumnSlice<'_>| match column.data {
+        Data::Variable { offsets, .. } => match offsets.get(row..row + 2) {
+            Some([from, to]) => to.wrapping_sub(*from) as usize,
+            _ => 0,
+        },
+        _ => column.bytes(row).len(),
+    };
+    length(a) == length(b) && a.bytes(row) == b.bytes(row)
+}
+
+/// Types whose values compare as the words do that they are stored as.
+fn are_whole(a: DataType, b: DataType) -> bool {
+    let is_integer = |t: DataType| t.is_integer() && t != DataType::U64;
+    match (a, b) {
+        (DataType::Decimal { scale: a, .. }, DataType::Decimal { scale: b, .. }) => a == b,
+        (DataType::Date | DataType::Timestamp | DataType::Time, _) => a == b,
+        _ => is_integer(a) && is_integer(b),
+    }
+}
+
+/// Whether the values lie as words of at most 64 bits.
+fn has_words(column: &ColumnSlice<'_>) -> bool {
+    match column.data {
+        Data::U8(_) | Data::U16(_) | Data::U32(_) => true,
+        Data::I8(_) | Data::I16(_) | Data::I32(_) | Data::I64(_) | Data::Narrowed { .. } => true,
+        Data::Constant(value) => value.is_null() || value.as_word().is_some(),
+        _ => false,
+    }
+}
+
+fn whole(comparison: Comparison, a: &ColumnSlice<'_>, b: &ColumnSlice<'_>, mask: &mut Mask) {
+    match comparison {
+        Comparison::Eq => each(a, b, mask, |a, b| a == b),
+        Comparison::Neq => each(a, b, mask, |a, b| a != b),
+        Comparison::Lt => each(a, b, mask, |a, b| a < b),
+        Comparison::Lte => each(a, b, mask, |a, b| a <= b),
+        Comparison::Gt => each(a, b, mask, |a, b| a > b),
+        Comparison::Gte => each(a, b, mask, |a, b| a >= b),
+    }
+}
+
+fn each(
+    a: &ColumnSlice<'_>,
+    b: &ColumnSlice<'_>,
+    mask: &mut Mask,
+    holds: impl Fn(i64, i64) -> bool,
+) {
+    let (mut left, mut right) = ([0; TAKEN], [0; TAKEN]);
+    let mut passed = [false; TAKEN];
+    mask.retain_words(|word, kept| {
+        take(a, word * TAKEN, &mut left);
+        take(b, word * TAKEN, &mut right);
+        for ((passed, left), right) in passed.iter_mut().zip(&left).zip(&right) {
+            *passed = holds(*left, *right);
+        }
+        kept & Mask::word(&passed)
+    });
+}
+
+/// Takes the words of some rows; past the end anything.
+fn take(column: &ColumnSlice<'_>, first: usize, to: &mut [i64; TAKEN]) {
+    fn widened<T: Copy + Into<i64>>(from: &[T], first: usize, to: &mut [i64; TAKEN]) {
+        let from = from.get(first..).unwrap_or_default();
+        to.iter_mut().zip(from).for_each(|(to, from)| *to = (*from).into());
+    }
+    match column.data {
+        Data::U8(v) => widened(v, first, to),
+        Data::U16(v) => widened(v, first, to),
+        Data::U32(v) => widened(v, first, to),
+        Data::I8(v) => widened(v, first, to),
+        Data::I16(v) => widened(v, first, to),
+        Data::I32(v) => widened(v, first, to),
+        Data::I64(v) => widened(v, first, to),
+        Data::Narrowed { base, codes } => {
+            match codes {
+                Codes::U8(v) => widened(v, first, to),
+                Codes::U16(v) => widened(v, first, to),
+                Codes::U32(v) => widened(v, first, to),
+            }
+            to.iter_mut().for_each(|word| *word = word.wrapping_add(base.cast_signed()));
+        }
+        Data::Constant(value) => *to = [value.as_word().unwrap_or_default(); TAKEN],
+        _ => *to = [0; TAKEN],
+    }
 }

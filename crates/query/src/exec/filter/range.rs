@@ -132,13 +132,25 @@ fn floats<T: Copy + Into<f64>>(
     let low = float_of(least);
     let infinite = greatest >= float_key(f64::INFINITY);
     let high = if infinite { f64::INFINITY } else { float_at_most(greatest) };
-    let inside = |v: T| {
-        let v: f64 = v.into();
-        ((v >= low) & (v <= high)) | (with_nan & v.is_nan())
-    };
-    if negated {
-        mask.retain(values, |v| !inside(v));
+    if infinite && with_nan {
+        // NaN is not below anything.
+        retain(values, !negated, mask, |v| v < low);
+    } else if low == f64::NEG_INFINITY {
+        retain(values, negated, mask, |v| v <= high);
     } else {
-        mask.retain(values, inside);
+        retain(values, negated, mask, |v| (v >= low) & (v <= high));
+    }
+}
+
+fn retain<T: Copy + Into<f64>>(
+    values: &[T],
+    negated: bool,
+    mask: &mut Mask,
+    inside: impl Fn(f64) -> bool + Copy,
+) {
+    if negated {
+        mask.retain(values, |v| !inside(v.into()));
+    } else {
+        mask.retain(values, |v| inside(v.into()));
     }
 }

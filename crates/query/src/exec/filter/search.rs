@@ -14,6 +14,7 @@
 use esker_format::{ColumnSlice, Data};
 use memchr::memmem::Finder;
 
+use super::suffix;
 use crate::exec::mask::Mask;
 use crate::predicate::{Pattern, Shape};
 
@@ -22,6 +23,11 @@ const FOLDED_ROWS: usize = 512;
 
 /// Removes the rows that do not match, or with `negated` those that do.
 pub(super) fn keep(column: &ColumnSlice<'_>, pattern: &Pattern, negated: bool, mask: &mut Mask) {
+    if let (Shape::Suffix(wanted), Data::Variable { offsets, start, heap }, false) =
+        (pattern.shape(), column.data, pattern.is_any_case())
+    {
+        return suffix::keep((offsets, start, heap), wanted, negated, mask);
+    }
     let one_by_one =
         |mask: &mut Mask| mask.retain_rows(|row| pattern.matches(column.bytes(row)) != negated);
     let (Shape::Contains(finder), Data::Variable { offsets, start, heap }) =

@@ -4,7 +4,7 @@
 //! one NaN), 1 byte for bools, a 4-byte length and the bytes for what is stored as bytes. NULLs are
 //! equal to each other.
 
-use esker_format::{DataType, Value, ValueRef};
+use esker_format::{DataType, ValueRef};
 
 use crate::exec::vector::{Lanes, Vector};
 
@@ -45,25 +45,25 @@ pub(crate) fn encode(out: &mut Vec<u8>, vector: &Vector<'_>, i: usize) {
 
 /// Takes a value off the front of a key.
 #[allow(clippy::cast_possible_truncation, reason = "the value was of this type when encoded")]
-pub(crate) fn decode(key: &mut &[u8], data_type: DataType) -> Value {
+pub(crate) fn decode<'k>(key: &mut &'k [u8], data_type: DataType) -> ValueRef<'k> {
     let [tag] = take::<1>(key);
     if tag == 0 {
-        return Value::Null;
+        return ValueRef::Null;
     }
     match data_type {
-        DataType::Bool => Value::Bool(take::<1>(key) == [1]),
+        DataType::Bool => ValueRef::Bool(take::<1>(key) == [1]),
         other if other.is_variable() => {
             let len = u32::from_le_bytes(take(key)) as usize;
             let (bytes, rest) = key.split_at_checked(len).unwrap_or((key, &[]));
             *key = rest;
-            ValueRef::from_bytes(data_type, bytes).to_owned()
+            ValueRef::from_bytes(data_type, bytes)
         }
         other if other.is_wide() => {
-            ValueRef::from_mantissa(data_type, i128::from_le_bytes(take(key))).to_owned()
+            ValueRef::from_mantissa(data_type, i128::from_le_bytes(take(key)))
         }
-        DataType::F32 => Value::Float32(f64::from_bits(u64::from_le_bytes(take(key))) as f32),
-        DataType::F64 => Value::Float(f64::from_bits(u64::from_le_bytes(take(key)))),
-        _ => ValueRef::from_word(data_type, i64::from_le_bytes(take(key))).to_owned(),
+        DataType::F32 => ValueRef::Float32(f64::from_bits(u64::from_le_bytes(take(key))) as f32),
+        DataType::F64 => ValueRef::Float(f64::from_bits(u64::from_le_bytes(take(key)))),
+        _ => ValueRef::from_word(data_type, i64::from_le_bytes(take(key))),
     }
 }
 

@@ -11,7 +11,10 @@ mod int_numbers;
 mod key_codec;
 mod tuple_numbers;
 
+use std::ops::Range;
+
 use esker_format::{Batch, Column, ColumnSlice, DataType};
+use esker_vfs::parallel_map;
 
 pub(crate) use esker_format::KeyTable;
 pub(crate) use group_ids::{COPIES, FEW, Few, GroupIds};
@@ -173,36 +176,43 @@ impl<'s> Groups<'s> {
     ///
     /// # Errors
     /// `OutOfRange` when a sum does not fit its type; when the query is to end.
-    pub(crate) fn finish(&self, options: &Options) -> Result<Vec<Batch>> {
+    pub(crate) fn finish(mut self, options: &Options) -> Result<Vec<Batch>> {
         let groups = self.len();
-        let types = self.stage.types();
-        let results = self.accumulators.iter().map(|a| a.finish(groups));
-        let results = results.collect::<Result<Vec<_>>>()?;
-        let mut batches = Vec::with_capacity(groups.div_ceil(ZONE_ROWS));
-        for start in (0..groups).step_by(ZONE_ROWS) {
+        self.accumulators.iter_mut().for_each(|accumulator| accumulator.settle(groups));
+        let ranges: Vec<_> =
+            (0..groups).step_by(ZONE_ROWS).map(|at| at..groups.min(at + ZONE_ROWS)).collect();
+        let batches = parallel_map(&*options.tasks, &ranges, |range| {
             options.expect_time_left()?;
-            let mut columns: Vec<_> = types.iter().map(|t| Column::empty(*t)).collect();
-            for group in start..groups.min(start + ZONE_ROWS) {
-                self.push_keys(&mut columns, group, &types)?;
-                let values = columns.iter_mut().skip(self.stage.keys.len()).zip(&results);
-                for (column, results) in values {
-                    column.push(results.get(group).map(Into::into).unwrap_or_default())?;
-                }
-            }
-            if columns.is_empty() {
-                // One group of nothing is still a row.
-                columns.push(Column::empty(DataType::Bool));
-                columns.iter_mut().for_each(Column::push_null);
-            }
-            batches.push(Batch { columns });
+            self.batch(range.clone())
+        });
+        batches.into_iter().collect()
+    }
+
+    /// Some of the groups as rows, which have settled.
+    fn batch(&self, groups: Range<usize>) -> Result<Batch> {
+        let types = self.stage.types();
+        let mut columns: Vec<_> = types.iter().map(|t| Column::empty(*t)).collect();
+        for group in groups.clone() {
+            self.push_keys(&mut columns, group, &types)?;
         }
-        Ok(batches)
+        let results = columns.iter_mut().skip(self.stage.keys.len());
+        for (column, accumulator) in results.zip(&self.accumulators) {
+            for value in accumulator.finish(groups.clone())? {
+                column.push((&value).into())?;
+            }
+        }
+        if columns.is_empty() {
+            // One group of nothing is still a row.
+            columns.push(Column::empty(DataType::Bool));
+            columns.iter_mut().for_each(Column::push_null);
+        }
+        Ok(Batch { columns })
     }
 
     fn push_keys(&self, columns: &mut [Column], group: usize, types: &[DataType]) -> Result<()> {
         let mut key = self.table.key(group);
         for (column, data_type) in columns.iter_mut().zip(types).take(self.stage.keys.len()) {
-            column.push(decode(&mut key, *data_type).as_ref())?;
+            column.push(decode(&mut key, *data_type))?;
         }
         Ok(())
     }

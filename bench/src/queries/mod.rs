@@ -1,0 +1,124 @@
+//! `esker-bench queries`: questions about users, with and without indexes.
+//!
+//! Every answer is checked with what a loop over the rows, made anew, finds; then each question is
+//! asked ten times, and its median counts. Of several questions in a row of the table the slowest
+//! counts. The figures are those asked of a million rows and of 25 million; between these they grow
+//! with the table.
+//!
+//! | module | what it defines |
+//! |---|---|
+//! | `users` | the tables |
+//! | `question` | questions, and what their answers must be |
+//! | `unindexed`, `indexed` | what is asked |
+//! | `building` | loading beside indexes, and adding them |
+
+mod building;
+mod indexed;
+mod question;
+mod unindexed;
+mod users;
+
+use std::time::Instant;
+
+use crate::Result;
+use crate::bench::{Bench, segments};
+use crate::outcome::Goal::AtMost;
+use crate::outcome::Outcome;
+use crate::outcome::Unit::Microseconds;
+use crate::rows::{Row, ask, row};
+use question::{Class, Expected};
+pub(crate) use users::Users;
+
+const REPEATS: usize = 10;
+
+/// A row of the table for each class.
+macro_rules! classes {
+    ($($class:path),* $(,)?) => {
+        /// Every class of questions.
+        const CLASSES: &[&Class] = &[$(&$class),*];
+
+        /// Every row, in the order of the table.
+        pub(crate) const ROWS: &[Row] = &[
+            $(row(
+                $class.name,
+                &[ask("", AtMost($class.most_us[0]), Microseconds, "")],
+                |bench| measure(bench, &$class),
+            ),)*
+            building::LOAD,
+            building::ADD,
+        ];
+    };
+}
+
+classes![
+    unindexed::BIO_EQUAL,
+    unindexed::BIO_CONTAINS,
+    unindexed::BIO_REGEX,
+    unindexed::NAME_CONTAINS,
+    unindexed::NAME_CONTAINS_ANY_CASE,
+    unindexed::NAME_REGEX,
+    unindexed::FIELD_FIELD,
+    unindexed::SUM,
+    unindexed::MEAN_HALF,
+    unindexed::MEAN_HUNDREDTH,
+    unindexed::GROUP_FEW,
+    unindexed::GROUP_TWO,
+    unindexed::GROUP_TEXT,
+    indexed::EQUAL,
+    indexed::RANGE,
+    indexed::NOT_EQUAL,
+    indexed::STARTS,
+    indexed::CONTAINS,
+    indexed::ENDS,
+    indexed::AND_OR,
+    indexed::FIND,
+    indexed::GROUP_TEXT_10,
+    indexed::PAGE,
+    indexed::EQUAL_DELETED,
+    indexed::RANGE_DELETED,
+    indexed::NOT_EQUAL_DELETED,
+];
+
+/// What is asked of a table of so many rows.
+fn most(class: &Class, rows: u64) -> f64 {
+    let [one, many] = class.most_us;
+    let share = (rows as f64 / 1e6 - 1.0) / 24.0;
+    if share <= 0.0 { one } else { one + (many - one) * share }
+}
+
+fn measure(bench: &mut Bench, class: &Class) -> Result<Outcome> {
+    let mut users = bench.users.take().unwrap_or_default();
+    let outcome = measure_class(bench, &mut users, class);
+    bench.users = Some(users);
+    outcome
+}
+
+fn measure_class(bench: &Bench, users: &mut Users, class: &Class) -> Result<Outcome> {
+    let database = users.table(bench, class.which)?;
+    if users.expected.is_none() {
+        users.expected = Some(Expected::of(bench.rows, CLASSES));
+    }
+    let expected = users.expected.as_ref().ok_or("no answers")?;
+    let (mut slowest, mut least, mut of) = (0.0, 0.0, "");
+    for question in class.questions {
+        let query = esker_sql::parse(question.sql)?;
+        expected.fault(class, question, &database.query(&query)?)?;
+        let mut times = Vec::new();
+        for _ in 0..REPEATS {
+            let start = Instant::now();
+            let result = database.query(&query)?;
+            times.push(start.elapsed().as_secs_f64() * 1e6);
+            drop(result);
+        }
+        times.sort_by(f64::total_cmp);
+        let median = times.get(times.len() / 2).copied().unwrap_or_default();
+        if median >= slowest {
+            (slowest, of) = (median, question.sql);
+            least = times.first().copied().unwrap_or_default();
+        }
+    }
+    let limit = bench.rows as f64 / bench.machine.read_rate * 1e6;
+    let outcome = Outcome::default().and_with_goal(slowest, limit, AtMost(most(class, bench.rows)));
+    let outcome = outcome.segments(segments(&database, "users"));
+    Ok(outcome.note(format!("least {least:.0} µs, of {of}")))
+}
