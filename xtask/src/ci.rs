@@ -153,9 +153,8 @@ fn campaign(arguments: &[&str]) -> Result<Outcome> {
 /// Random SQL, compared with SQLite.
 fn differential() -> Result<Outcome> {
     let package = ["run", "--release", "--locked", "--package", "esker-differential"];
-    once(Program::cargo(&package).arguments(&["--", "--statements", "2000", "--seed", "1"]))
-        .run()
-        .map(|()| Outcome::Passed)
+    let amount = ["--", "--statements", "2000", "--queries", "20000", "--seed", "1"];
+    once(Program::cargo(&package).arguments(&amount)).run().map(|()| Outcome::Passed)
 }
 
 /// Answers under different plans, compared.

@@ -78,7 +78,7 @@ pub use esker_format::schema::{
 pub use esker_format::{
     Batch, Column, DataType, Decimal, Field, FieldId, Labels, PrimaryKey, Schema, Value, ValueRef,
 };
-pub use esker_query::{Explanation, Page, Query, QueryResult};
+pub use esker_query::{Explanation, IndexUse, Page, Query, QueryResult};
 pub use info::{IndexInfo, Info, MemoryInfo, TableInfo};
 pub use load::{Load, LoadReport};
 pub use maintenance::CompactReport;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use esker_query::IndexUse;
 use esker_table::segment::SegmentFiles;
 use esker_table::value_file::ValueLimits;
 use esker_vfs::Environment;
@@ -52,6 +53,7 @@ pub struct Options {
     pub(crate) statement_timeout: Option<Duration>,
     pub(crate) query_memory_limit_bytes: usize,
     pub(crate) cursor_hold: Duration,
+    pub(crate) index_use: IndexUse,
 }
 
 impl Default for Options {
@@ -78,6 +80,7 @@ impl Default for Options {
             statement_timeout: None,
             query_memory_limit_bytes: esker_query::Options::MEMORY_BUDGET_BYTES,
             cursor_hold: Duration::from_secs(60),
+            index_use: IndexUse::default(),
         }
     }
 }
@@ -248,6 +251,21 @@ impl Options {
     #[must_use]
     pub fn cursor_hold(mut self, time: Duration) -> Self {
         self.cursor_hold = time;
+        self
+    }
+
+    /// When statements read the indexes of tables: where that is thought to be cheaper, unless told
+    /// otherwise. The answers are the same; for tests, which force what chance would seldom choose.
+    ///
+    /// ```
+    /// use esker::{IndexUse, Options};
+    ///
+    /// let db = Options::new().index_use(IndexUse::Always).memory()?;
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    #[must_use]
+    pub fn index_use(mut self, index_use: IndexUse) -> Self {
+        self.index_use = index_use;
         self
     }
 

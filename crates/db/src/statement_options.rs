@@ -64,6 +64,7 @@ impl Engine {
         let mut options = esker_query::Options::new(&self.environment);
         options.inputs.parameters = Arc::clone(&given.parameters);
         options.cancel = Arc::clone(cancel.as_ref().unwrap_or(&self.options.cancel));
+        options.indexes = self.options.index_use;
         options.memory_budget_bytes = memory_bytes.unwrap_or(self.options.query_memory_limit_bytes);
         match timeout.or(self.options.statement_timeout) {
             Some(timeout) => options.with_timeout(timeout),

@@ -1,9 +1,10 @@
-//! This side: Esker, twice, with rows that lie differently.
+//! This side: Esker, several times, with rows that lie differently, with and without indexes.
 
-use esker::{ChangeOptions, DataType, Database, Error, Options, Result, Value};
+use esker::{ChangeOptions, DataType, Database, Error, IndexUse, Options, Result, Value};
 use esker_sql::Sql;
 
 use crate::statement::Statement;
+use crate::table::Table;
 
 /// What a statement came to.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,29 +16,45 @@ pub(crate) struct Outcome {
 
 /// Databases that are to answer alike.
 pub(crate) struct Eskers {
-    /// Everything in open groups: no zone maps, no encodings.
-    open: Database,
-    /// Groups of a few rows, sealed and merged.
-    sealed: Database,
+    /// With what each is called.
+    databases: Vec<(&'static str, Database)>,
     /// The tables, without a row.
     empty: Database,
 }
 
 impl Eskers {
+    /// * `open`: everything in open groups, so no zone maps, no encodings, no indexes;
+    /// * `sealed`: groups of a few rows, sealed and merged;
+    /// * `indexed`: the same, with indexes that are read wherever they say anything;
+    /// * `merged`: one segment, now and then, with indexes that are read where that is cheaper.
     pub(crate) fn new() -> Result<Self> {
-        let sealed = Options::new().group_limit(7, 1 << 10).small_group_limit(0).segment_limit(40);
-        let empty = Options::new().memory()?;
-        Ok(Self { open: Options::new().memory()?, sealed: sealed.memory()?, empty })
+        let sealed =
+            || Options::new().group_limit(7, 1 << 10).small_group_limit(0).segment_limit(40);
+        let databases = vec![
+            ("open", Options::new().memory()?),
+            ("sealed", sealed().memory()?),
+            ("indexed", sealed().index_use(IndexUse::Always).memory()?),
+            ("merged", sealed().segment_limit(1 << 20).memory()?),
+        ];
+        Ok(Self { databases, empty: Options::new().memory()? })
     }
 
-    /// Runs a statement on both.
-    pub(crate) fn run(&self, statement: &Statement) -> [Result<Outcome>; 2] {
-        [run(&self.open, statement), run(&self.sealed, statement)]
+    /// Runs a statement on all.
+    pub(crate) fn run(&self, statement: &Statement) -> Vec<(&'static str, Result<Outcome>)> {
+        self.databases.iter().map(|(name, db)| (*name, run(db, statement))).collect()
     }
 
-    /// Creates a table on all.
-    pub(crate) fn create(&self, text: &str) -> Result<()> {
-        [&self.open, &self.sealed, &self.empty].iter().try_for_each(|db| db.sql(text).map(drop))
+    /// Creates a table on all, with its indexes where there are some.
+    pub(crate) fn create(&self, table: &Table) -> Result<()> {
+        let text = table.create(true);
+        self.empty.sql(&text)?;
+        for (name, db) in &self.databases {
+            db.sql(&text)?;
+            if matches!(*name, "indexed" | "merged") {
+                table.indexes.iter().try_for_each(|index| db.sql(index).map(drop))?;
+            }
+        }
+        Ok(())
     }
 
     /// Whether a statement fails though there is no row.
@@ -51,9 +68,16 @@ impl Eskers {
         parsed.and_then(|parsed| esker_sql::run(&self.empty, &parsed, &options)).is_err()
     }
 
-    /// Has the rows of the second one sealed and merged.
+    /// Has rows sealed and merged where they are to be.
     pub(crate) fn settle(&self) -> Result<()> {
-        self.sealed.wait_idle()
+        for (name, db) in &self.databases {
+            match *name {
+                "open" => {}
+                "merged" => drop(db.compact(false, &mut |_, _| {})?),
+                _ => db.wait_idle()?,
+            }
+        }
+        Ok(())
     }
 }
 

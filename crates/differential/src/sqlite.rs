@@ -5,7 +5,7 @@ use rusqlite::Connection;
 use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::types::Value as SqliteValue;
 
-use crate::value::from_sqlite;
+use crate::value::{LABELS, from_sqlite};
 
 /// An outcome of SQLite.
 pub(crate) type Result<T> = std::result::Result<T, rusqlite::Error>;
@@ -110,8 +110,42 @@ fn add_functions(connection: &Connection) -> Result<()> {
             Ok(c.get::<Option<f64>>(0)?.map(map))
         })?;
     }
+    add_exact_functions(connection, flags)?;
     connection.create_scalar_function("r_power", 2, flags, |c: &Context<'_>| {
         let (x, y) = (c.get::<Option<f64>>(0)?, c.get::<Option<f64>>(1)?);
         Ok(x.zip(y).map(|(x, y)| x.powf(y)))
+    })
+}
+
+/// Decimals, which are hundredths here, and labels, which are places.
+fn add_exact_functions(connection: &Connection, flags: FunctionFlags) -> Result<()> {
+    let mul = |a: i64, b: i64| {
+        let product = i128::from(a) * i128::from(b);
+        i64::try_from((product + 50 * product.signum()) / 100).ok()
+    };
+    let round = |x: i64, unit: i64| Some((x + unit / 2 * x.signum()) / unit * unit);
+    let floor = |x: i64, unit: i64| Some(x.div_euclid(unit) * unit);
+    let pairs: [(&str, Checked); 3] =
+        [("dec_mul", mul), ("dec_round", round), ("dec_floor", floor)];
+    for (name, operation) in pairs {
+        connection.create_scalar_function(name, 2, flags, move |c: &Context<'_>| {
+            let (a, b) = (c.get::<Option<i64>>(0)?, c.get::<Option<i64>>(1)?);
+            let Some((a, b)) = a.zip(b) else { return Ok(None) };
+            operation(a, b).map(Some).ok_or_else(|| refuse("does not fit"))
+        })?;
+    }
+    let text = |x: i64| {
+        let sign = if x < 0 { "-" } else { "" };
+        format!("{sign}{}.{:02}", x.unsigned_abs() / 100, x.unsigned_abs() % 100)
+    };
+    connection.create_scalar_function("dec_text", 1, flags, move |c: &Context<'_>| {
+        Ok(c.get::<Option<i64>>(0)?.map(text))
+    })?;
+    connection.create_scalar_function("dec_float", 1, flags, move |c: &Context<'_>| {
+        Ok(c.get::<Option<i64>>(0)?.and_then(|x| text(x).parse::<f64>().ok()))
+    })?;
+    connection.create_scalar_function("label", 1, flags, |c: &Context<'_>| {
+        let place = c.get::<Option<i64>>(0)?.and_then(|place| usize::try_from(place).ok());
+        Ok(place.and_then(|place| LABELS.get(place)).copied())
     })
 }

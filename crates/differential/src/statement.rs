@@ -4,6 +4,7 @@ use esker::Value;
 
 use crate::dice::Dice;
 use crate::expression::{Expression, Spelling, Writer, order_key, random};
+use crate::query;
 use crate::table::{Column, Table};
 use crate::value::Kind;
 
@@ -18,6 +19,8 @@ pub(crate) struct Statement {
     pub(crate) strict: String,
     /// Whether it answers rows, and whether their order counts.
     pub(crate) rows: Rows,
+    /// Whether it may change rows.
+    pub(crate) is_change: bool,
 }
 
 /// What a statement answers.
@@ -26,19 +29,27 @@ pub(crate) enum Rows {
     None,
     Any,
     Ordered,
+    /// Only how many counts: which of them, nobody has said.
+    Counted,
 }
 
 /// A clause or a whole statement, in the spelling that a writer has.
 type Text = Box<dyn Fn(&mut Writer) -> String>;
 
-fn statement(dice: &mut Dice, rows: Rows, text: impl Fn(&mut Writer) -> String) -> Statement {
+pub(crate) fn statement(
+    dice: &mut Dice,
+    rows: Rows,
+    text: impl Fn(&mut Writer) -> String,
+) -> Statement {
     let with_parameters = dice.chance(25);
     let mut esker = Writer::new(Spelling::Esker, with_parameters);
+    let esker_text = text(&mut esker);
     Statement {
-        esker: text(&mut esker),
         parameters: esker.parameters,
         sqlite: text(&mut Writer::new(Spelling::Sqlite, false)),
         strict: text(&mut Writer::new(Spelling::Strict, false)),
+        is_change: !esker_text.starts_with("SELECT"),
+        esker: esker_text,
         rows,
     }
 }
@@ -52,6 +63,7 @@ pub(crate) fn whole(table: &Table) -> Statement {
         sqlite: text.clone(),
         strict: text,
         rows: Rows::Ordered,
+        is_change: false,
     }
 }
 
@@ -69,9 +81,7 @@ pub(crate) fn any(dice: &mut Dice, tables: &[Table]) -> Statement {
         26..41 => update(dice, table),
         41..50 => delete(dice, table),
         50..57 => get(dice, table),
-        57..77 => select(dice, table),
-        77..98 => grouped(dice, table),
-        98 => distinct(dice, table),
+        57..99 => query::any(dice, table, 3),
         _ => truncate(dice, table),
     }
 }
@@ -83,6 +93,7 @@ fn empty() -> Statement {
         sqlite: String::new(),
         strict: String::new(),
         rows: Rows::None,
+        is_change: false,
     }
 }
 
@@ -182,7 +193,11 @@ fn assignments(dice: &mut Dice, table: &Table, scope: &Table) -> Vec<(String, Ex
         let place = table.key + dice.below(table.columns.len() - table.key);
         let Some(column) = table.columns.get(place) else { continue };
         if set.iter().all(|(name, _)| *name != column.name) {
-            set.push((column.name.clone(), random(dice, column.kind, Some(scope), 2)));
+            let value = match column.kind {
+                Kind::Label if dice.chance(50) => Expression::Constant(column.kind.value(dice)),
+                kind => random(dice, kind, Some(scope), 2),
+            };
+            set.push((column.name.clone(), value));
         }
     }
     set
@@ -212,7 +227,7 @@ fn returning(dice: &mut Dice, table: &Table) -> (Text, Rows) {
     (Box::new(text), Rows::Any)
 }
 
-fn condition(dice: &mut Dice, table: &Table, depth: usize) -> Expression {
+pub(crate) fn condition(dice: &mut Dice, table: &Table, depth: usize) -> Expression {
     random(dice, Kind::Bool, Some(table), depth)
 }
 
@@ -287,116 +302,5 @@ fn get(dice: &mut Dice, table: &Table) -> Statement {
         let keys: Vec<_> =
             keys.iter().map(|(name, e)| format!("{name} = {}", w.expression(e))).collect();
         format!("SELECT * FROM {name} WHERE {}", keys.join(" AND "))
-    })
-}
-
-fn nulls(dice: &mut Dice) -> &'static str {
-    dice.pick(&["", "", " DESC", " NULLS LAST", " DESC NULLS FIRST"])
-}
-
-fn select(dice: &mut Dice, table: &Table) -> Statement {
-    let items: Vec<_> = (0..=dice.below(3)).map(|_| dice.below(TYPES.len())).collect();
-    let kind = |i: &usize| TYPES.get(*i).copied().unwrap_or_default();
-    let items: Vec<_> = items.iter().map(|i| random(dice, kind(i), Some(table), 3)).collect();
-    let filter = dice.chance(80).then(|| condition(dice, table, 3));
-    let first = dice.below(TYPES.len());
-    let first = order_key(dice, kind(&first), table);
-    let (nulls, key) = (nulls(dice), table.key_names().join(", "));
-    let ordered = dice.chance(50);
-    let limit = (ordered && dice.chance(50)).then(|| (dice.below(12), dice.below(4)));
-    let name = table.name.clone();
-    let rows = if ordered { Rows::Ordered } else { Rows::Any };
-    statement(dice, rows, move |w| {
-        let items: Vec<_> = items.iter().map(|e| w.expression(e)).collect();
-        let mut text = format!("SELECT {} FROM {name}", items.join(", "));
-        if let Some(filter) = &filter {
-            text.push_str(&format!(" WHERE {}", w.expression(filter)));
-        }
-        if ordered {
-            text.push_str(&format!(" ORDER BY {}{nulls}, {key}", w.expression(&first)));
-        }
-        if let Some((limit, offset)) = limit {
-            text.push_str(&format!(" LIMIT {limit} OFFSET {offset}"));
-        }
-        text
-    })
-}
-
-const TYPES: [Kind; 7] =
-    [Kind::Int, Kind::Float, Kind::Text, Kind::Bool, Kind::Bytes, Kind::Date, Kind::Stamp];
-
-fn distinct(dice: &mut Dice, table: &Table) -> Statement {
-    let kinds = [Kind::Int, Kind::Text, Kind::Bool, Kind::Date];
-    let items: Vec<_> = (0..=dice.below(2)).map(|_| dice.pick(&kinds)).collect();
-    let items: Vec<_> = items.iter().map(|k| random(dice, *k, Some(table), 1)).collect();
-    let name = table.name.clone();
-    statement(dice, Rows::Any, move |w| {
-        let items: Vec<_> = items.iter().map(|e| w.expression(e)).collect();
-        format!("SELECT DISTINCT {} FROM {name}", items.join(", "))
-    })
-}
-
-/// An aggregate: of columns, since sums of other floats depend on the order.
-fn aggregate(dice: &mut Dice, table: &Table) -> (&'static str, Option<Expression>) {
-    let column = |dice: &mut Dice, kinds: &[Kind]| {
-        let columns: Vec<&str> = kinds.iter().flat_map(|k| table.columns_of(*k)).collect();
-        let name = columns.get(dice.below(columns.len()));
-        name.map(|name| Expression::Column((*name).into()))
-    };
-    let numbers = [Kind::Int];
-    match dice.below(8) {
-        0 | 1 => ("count(*)", None),
-        2 => ("count({})", column(dice, &TYPES)),
-        3 => ("count(DISTINCT {})", column(dice, &TYPES)),
-        4 => ("sum({})", column(dice, &numbers)),
-        5 => ("avg({})", column(dice, &numbers)),
-        6 => ("min({})", column(dice, &TYPES)),
-        _ => ("max({})", Some(random(dice, Kind::Text, Some(table), 1))),
-    }
-}
-
-fn aggregate_text(w: &mut Writer, (text, operand): &(&'static str, Option<Expression>)) -> String {
-    match operand {
-        Some(operand) => text.replace("{}", &w.expression(operand)),
-        None => "count(*)".into(),
-    }
-}
-
-fn grouped(dice: &mut Dice, table: &Table) -> Statement {
-    let kinds = [Kind::Int, Kind::Text, Kind::Bool, Kind::Date, Kind::Stamp];
-    let keys: Vec<_> = (0..dice.below(3)).map(|_| dice.pick(&kinds)).collect();
-    let keys: Vec<_> = keys
-        .iter()
-        .map(|k| random(dice, *k, Some(table), 1))
-        .filter(Expression::has_column)
-        .collect();
-    let aggregates: Vec<_> = (0..=dice.below(3)).map(|_| aggregate(dice, table)).collect();
-    let filter = dice.chance(60).then(|| condition(dice, table, 2));
-    let having = dice.chance(25).then(|| dice.int(1, 4));
-    let nulls = nulls(dice);
-    let limit = dice.chance(25).then(|| 1 + dice.below(5));
-    let name = table.name.clone();
-    statement(dice, Rows::Ordered, move |w| {
-        let mut items: Vec<_> = keys.iter().map(|e| w.expression(e)).collect();
-        items.extend(aggregates.iter().map(|a| aggregate_text(w, a)));
-        let mut text = format!("SELECT {} FROM {name}", items.join(", "));
-        if let Some(filter) = &filter {
-            text.push_str(&format!(" WHERE {}", w.expression(filter)));
-        }
-        let places: Vec<_> = (1..=keys.len()).map(|i| i.to_string()).collect();
-        if !keys.is_empty() {
-            text.push_str(&format!(" GROUP BY {}", places.join(", ")));
-        }
-        if let Some(least) = having {
-            text.push_str(&format!(" HAVING count(*) >= {least}"));
-        }
-        if !keys.is_empty() {
-            let order: Vec<_> = places.iter().map(|place| format!("{place}{nulls}")).collect();
-            text.push_str(&format!(" ORDER BY {}", order.join(", ")));
-        }
-        if let Some(limit) = limit {
-            text.push_str(&format!(" LIMIT {limit}"));
-        }
-        text
     })
 }

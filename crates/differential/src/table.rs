@@ -10,6 +10,8 @@ pub(crate) struct Table {
     pub(crate) columns: Vec<Column>,
     /// How many of the first columns are the primary key.
     pub(crate) key: usize,
+    /// The statements that create its indexes.
+    pub(crate) indexes: Vec<String>,
 }
 
 /// A column.
@@ -23,7 +25,7 @@ pub(crate) struct Column {
 }
 
 /// Kinds, Esker's types, SQLite's, and what SQLite has to check so that it holds the same.
-const TYPES: [(Kind, &str, &str, &str); 12] = [
+const TYPES: [(Kind, &str, &str, &str); 16] = [
     (Kind::Int, "i64", "INT", ""),
     (Kind::Int, "i16", "INT", "{} BETWEEN -32768 AND 32767"),
     (Kind::Int, "u8", "INT", "{} BETWEEN 0 AND 255"),
@@ -36,12 +38,16 @@ const TYPES: [(Kind, &str, &str, &str); 12] = [
     (Kind::Bytes, "bytes", "BLOB", ""),
     (Kind::Date, "date", "TEXT", ""),
     (Kind::Stamp, "timestamp", "TEXT", ""),
+    (Kind::Decimal, "decimal(9,2)", "INT", "{} BETWEEN -999999999 AND 999999999"),
+    (Kind::Decimal, "decimal(30,2)", "INT", ""),
+    (Kind::Label, "enum('small', 'medium', 'Large', 'x%l', 'äb')", "INT", ""),
+    (Kind::Json, "json", "TEXT", ""),
 ];
 
 impl Table {
     /// A table with a key of one or two columns and some others.
     pub(crate) fn random(dice: &mut Dice, number: usize) -> Self {
-        let keys: &[&[usize]] = &[&[0], &[6], &[0, 6], &[10, 0], &[1]];
+        let keys: &[&[usize]] = &[&[0], &[6], &[0, 6], &[10, 0], &[1], &[12, 0], &[14, 13, 0]];
         let key = keys.get(dice.below(keys.len())).copied().unwrap_or(&[0]);
         let mut columns: Vec<Column> =
             key.iter().enumerate().map(|(i, t)| column(&format!("k{i}"), *t, false)).collect();
@@ -49,7 +55,10 @@ impl Table {
             let nullable = dice.chance(80);
             columns.push(column(&format!("c{i}"), dice.below(TYPES.len()), nullable));
         }
-        Self { name: format!("t{number}"), key: key.len(), columns }
+        let name = format!("t{number}");
+        let count = dice.below(5);
+        let indexes = (0..count).map(|i| index(dice, &name, &columns, i)).collect();
+        Self { name, key: key.len(), columns, indexes }
     }
 
     /// The same with columns named as those of the old row and of the new one.
@@ -90,6 +99,22 @@ impl Table {
         let (columns, key) = (parts.join(", "), self.key_names().join(", "));
         format!("CREATE TABLE {} ({columns}, PRIMARY KEY ({key})){strict}", self.name)
     }
+}
+
+/// An index on one to three columns, some of them descending.
+fn index(dice: &mut Dice, table: &str, columns: &[Column], number: usize) -> String {
+    let mut chosen: Vec<&Column> = Vec::new();
+    for _ in 0..=dice.below(3) {
+        let column = columns.get(dice.below(columns.len()));
+        let is_new = |c: &&Column| c.kind != Kind::Json && chosen.iter().all(|x| x.name != c.name);
+        chosen.extend(column.filter(is_new));
+    }
+    if chosen.is_empty() {
+        chosen.extend(columns.first());
+    }
+    let order = |c: &&Column| format!("{}{}", c.name, if dice.chance(30) { " DESC" } else { "" });
+    let columns: Vec<_> = chosen.iter().map(order).collect();
+    format!("CREATE INDEX i{number} ON {table} ({})", columns.join(", "))
 }
 
 fn column(name: &str, type_number: usize, nullable: bool) -> Column {

@@ -31,6 +31,7 @@ fn what_is_supported_keeps_its_meaning() {
         "SELECT a FROM t WHERE d >= DATE '2013-01-31' AND t < TIMESTAMP '2013-01-31 05:00:00'",
         "SELECT \"a b\", X'00ff' FROM \"my table\"",
         "SELECT a FROM t WHERE a = -9223372036854775808 OR a = 18446744073709551615",
+        "SELECT a, 6, count(*) FROM t GROUP BY a, 2 ORDER BY 2 DESC, a",
     ];
     for text in same {
         assert_eq!(shown(text), text);
@@ -120,6 +121,15 @@ fn what_is_not_supported_is_named() {
         "{}",
         refused("SELECT 'a FROM t")
     );
+}
+
+/// A whole number that is a key is no place of a column.
+#[test]
+fn a_constant_key_is_shown_as_a_constant() {
+    let mut query = parse("SELECT a FROM t ORDER BY a").unwrap();
+    query.order_by[0].expr = esker_query::model::Expr::literal(7);
+    assert_eq!(query.to_string(), "SELECT a FROM t ORDER BY CAST(7 AS i64)");
+    parse(&query.to_string()).unwrap();
 }
 
 #[test]

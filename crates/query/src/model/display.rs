@@ -24,14 +24,18 @@ impl Display for Query {
         }
         if !self.group_by.is_empty() {
             f.write_str(" GROUP BY ")?;
-            list(f, &self.group_by)?;
+            let keys: Vec<_> = self.group_by.iter().map(|e| Key(e, &self.select)).collect();
+            list(f, &keys)?;
         }
         if let Some(having) = &self.having {
             write!(f, " HAVING {having}")?;
         }
         if !self.order_by.is_empty() {
             f.write_str(" ORDER BY ")?;
-            list(f, &self.order_by)?;
+            for (i, order) in self.order_by.iter().enumerate() {
+                write!(f, "{}{}", if i > 0 { ", " } else { "" }, Key(&order.expr, &self.select))?;
+                order.direction(f)?;
+            }
         }
         if let Some(limit) = &self.limit {
             write!(f, " LIMIT {limit}")?;
@@ -52,9 +56,32 @@ impl Display for SelectItem {
     }
 }
 
+/// A key of groups or of an order. A whole number alone would stand for the column at its place,
+/// so one that is a column is shown as that place.
+struct Key<'a>(&'a Expr, &'a [SelectItem]);
+
+impl Display for Key<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Self(expr, select) = self;
+        if !matches!(expr, Expr::Literal(Value::Int(_))) {
+            return expr.fmt(f);
+        }
+        match select.iter().position(|item| item.expr == **expr) {
+            Some(place) => write!(f, "{}", place + 1),
+            None => write!(f, "CAST({expr} AS i64)"),
+        }
+    }
+}
+
 impl Display for OrderBy {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         self.expr.fmt(f)?;
+        self.direction(f)
+    }
+}
+
+impl OrderBy {
+    fn direction(&self, f: &mut Formatter<'_>) -> fmt::Result {
         if self.descending {
             f.write_str(" DESC")?;
         }
