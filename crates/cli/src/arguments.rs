@@ -74,8 +74,8 @@ pub(crate) struct LoadArguments {
     /// The fields of the primary key; without it, keys are generated
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub(crate) key: Vec<String>,
-    /// An index of the table that is made, such as 'city, age desc' or 'by_age (age)'; repeat it
-    /// for more
+    /// An index of the table that is made, such as 'city, age desc', 'by_age (age)' or
+    /// 'unique mail'; repeat it for more
     #[arg(long = "index", value_name = "FIELDS")]
     pub(crate) indexes: Vec<String>,
     /// A spelling of NULL in CSV, in place of the empty field; repeat it for more
@@ -366,6 +366,9 @@ pub(crate) struct CreateIndexArguments {
     /// Its name; after its fields unless given
     #[arg(long)]
     pub(crate) name: Option<String>,
+    /// No two rows may have the same values in these fields, unless one of them is NULL
+    #[arg(long)]
+    pub(crate) unique: bool,
 }
 
 #[derive(Debug, Subcommand)]

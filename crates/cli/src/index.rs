@@ -21,6 +21,8 @@ fn add(arguments: &CreateIndexArguments, console: &mut Console<'_>) -> Result<()
     if let Some(name) = &arguments.name {
         index.name.clone_from(name);
     }
+    index.unique |= arguments.unique;
+    let what = if index.unique { "unique index" } else { "index" };
     let database = open_to_write(&arguments.db)?;
     let clock = esker_vfs::Environment::os().clock;
     let started_ns = clock.monotonic_ns();
@@ -29,7 +31,7 @@ fn add(arguments: &CreateIndexArguments, console: &mut Console<'_>) -> Result<()
     let elapsed = std::time::Duration::from_nanos(clock.monotonic_ns() - started_ns);
     database.close()?;
     let (table, time) = (printable(&arguments.table), units::duration(elapsed));
-    writeln!(console.err, "created index {name} on {table} in {time}")?;
+    writeln!(console.err, "created {what} {name} on {table} in {time}")?;
     Ok(())
 }
 

@@ -126,7 +126,8 @@ pub(crate) fn show_table(
         let label = if i == 0 { "indexes" } else { "" };
         let (name, fields) = (printable(&index.name), printable(&index.fields.join(", ")));
         let state = state_of(index);
-        writeln!(console.out, "{label:22}{name} ({fields}): {state}")?;
+        let unique = if index.unique { ", unique" } else { "" };
+        writeln!(console.out, "{label:22}{name} ({fields}){unique}: {state}")?;
     }
     Ok(())
 }

@@ -64,3 +64,26 @@ fn what_is_wrong_is_said_and_changes_nothing() {
     }
     assert!(sandbox.ok(&["info", "db", "t"]).contains("one (city)"));
 }
+
+#[test]
+fn unique_indexes_are_made_shown_and_kept() {
+    let sandbox = Sandbox::new("indexes-unique");
+    sandbox.write("a.csv", "id,mail,n\n1,a,1\n2,b,1\n");
+    sandbox.write("b.csv", "id,mail,n\n3,a,2\n4,c,3\n");
+    let shown = sandbox.ok(&["load", "db", "t", "a.csv", "--key", "id", "--index", "unique mail"]);
+    assert!(shown.contains("unique index by_mail (mail)\n"), "{shown}");
+    let info = sandbox.ok(&["info", "db", "t"]);
+    assert!(info.contains("by_mail (mail), unique: nothing to build yet\n"), "{info}");
+    let (_, error) = sandbox.fails(&["index", "db", "t", "n", "--unique"]);
+    assert!(
+        error.contains("unique index \"by_n\": n = 1 is in two rows, key id = 1 and"),
+        "{error}"
+    );
+    let (_, error) = sandbox.fails(&["load", "db", "t", "b.csv", "--append"]);
+    assert!(error.contains("unique index \"by_mail\": mail = a exists already"), "{error}");
+    sandbox.ok(&["load", "db", "t", "b.csv", "--append", "--on-duplicate", "skip"]);
+    let rows = sandbox.ok(&["sql", "db", "SELECT id, mail FROM t ORDER BY id", "--format", "csv"]);
+    assert_eq!(rows, "id,mail\n1,a\n2,b\n4,c\n");
+    sandbox.ok(&["index", "db", "t", "id", "n", "--unique"]);
+    sandbox.ok(&["check", "db"]);
+}

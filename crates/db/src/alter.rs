@@ -16,6 +16,7 @@ use esker_vfs::sync::MutexGuard;
 use crate::checks;
 use crate::engine::{Catalogue, Engine, Ticket, entry, no_table};
 use crate::maintenance::{Building, index_path};
+use crate::unique::BuildingUniques;
 use crate::{Database, Error, ErrorKind, Result, SnapshotTable};
 
 /// How often a change with a new check begins anew when rows are written meanwhile.
@@ -44,18 +45,38 @@ impl Database {
     /// # Errors
     /// `NotFound` for an unknown table, `InvalidInput` for a change that cannot be made.
     pub fn alter_table(&self, name: &str, alterations: &[Alteration]) -> Result<()> {
+        self.alter_table_as_of(name, alterations).map(drop)
+    }
+
+    /// Likewise; returns the commit from which on the table is another.
+    #[doc(hidden)]
+    pub fn alter_table_as_of(&self, name: &str, alterations: &[Alteration]) -> Result<u64> {
         let engine = self.engine();
         let tests =
             |a: &Alteration| matches!(a, Alteration::AddCheck(_) | Alteration::SetNotNull(_));
         let must_test = alterations.iter().any(tests);
         let adds_index = alterations.iter().any(|a| matches!(a, Alteration::AddIndex(_)));
         let _building = adds_index.then(|| Building::start(engine));
+        let is_unique = |a: &Alteration| matches!(a, Alteration::AddIndex(new) if new.unique);
+        let has_unique = alterations.iter().any(is_unique);
         for _ in 0..ATTEMPTS_MAX {
             let tested = match must_test {
                 true => Some(self.test_checks(name, alterations)?),
                 false => None,
             };
-            let altered = self.alter_unless_changed(name, alterations, tested.as_ref())?;
+            let altered = match has_unique {
+                true => {
+                    let altered = engine.exclusively(|_| {
+                        self.alter_with_uniques(name, alterations, tested.as_ref())
+                    });
+                    if altered.is_err() {
+                        // What is not durable yet is not told of.
+                        engine.acknowledge_published()?;
+                    }
+                    altered?
+                }
+                false => self.alter_unless_changed(name, alterations, tested.as_ref(), None)?,
+            };
             if let Some((ticket, core)) = altered {
                 engine.acknowledge(ticket)?;
                 if adds_index {
@@ -65,13 +86,30 @@ impl Database {
                         engine.wake_maintenance();
                     }
                 }
-                return Ok(());
+                return Ok(ticket.commit());
             }
             // What is not durable yet is not visible yet: test it when it is.
             engine.acknowledge_published()?;
         }
         let message = format!("tried {ATTEMPTS_MAX} times beside other writers");
         Err(Error::new(ErrorKind::Conflict, message))
+    }
+
+    /// Changes a table that gets unique indexes. No other maintenance may run.
+    fn alter_with_uniques(
+        &self,
+        name: &str,
+        alterations: &[Alteration],
+        tested: Option<&SnapshotTable>,
+    ) -> Result<Option<(Ticket, Arc<TableCore>)>> {
+        let engine = self.engine();
+        let core = {
+            let (_catalogue, core) = self.lock_table(name)?;
+            core
+        };
+        let schema = checks::alter(engine, &core.schema(), alterations)?;
+        let building = BuildingUniques::start(engine, &core, &schema)?;
+        self.alter_unless_changed(name, alterations, tested, Some(building))
     }
 
     /// Tests the rows there are: by new checks, and for values where there must be some. Returns
@@ -91,6 +129,7 @@ impl Database {
         name: &str,
         alterations: &[Alteration],
         tested: Option<&SnapshotTable>,
+        building: Option<BuildingUniques>,
     ) -> Result<Option<(Ticket, Arc<TableCore>)>> {
         let engine = self.engine();
         let (mut catalogue, core) = self.lock_table(name)?;
@@ -102,10 +141,17 @@ impl Database {
         }
         let schema = checks::alter(engine, &core.schema(), alterations)?;
         engine.expect_sequences(&schema)?;
+        let uniques = match building {
+            None => Vec::new(),
+            Some(building) => match building.finish(&core, &schema)? {
+                Some(uniques) => uniques,
+                None => return Ok(None),
+            },
+        };
         let (table, name) = (core.id(), name.to_owned());
         let edit = Edit::AlterTable { table, name, schema: (*schema).clone() };
         let ticket = engine.append_edit(&edit)?;
-        entry.writer.alter(schema, ticket.commit());
+        entry.writer.alter(schema, &uniques, ticket.commit());
         Ok(Some((self.publish(&catalogue, ticket), core)))
     }
 

@@ -30,9 +30,9 @@ const LENGTH_BYTES: usize = 5;
 pub struct Appender {
     table: Table,
     current: Current,
-    /// For generated keys: columns, without a value per row.
+    /// Where nothing is looked up: columns, without a value per row.
     batch: Batch,
-    /// For declared keys: rows, since each is looked up.
+    /// Otherwise: rows, since each is looked up.
     rows: Vec<Vec<Value>>,
     /// How many rows are gathered.
     gathered: usize,
@@ -53,7 +53,7 @@ impl Appender {
     pub(crate) fn new(table: Table) -> Self {
         let current = table.current();
         let schema = &current.schema;
-        let generated = schema.key_positions().is_empty();
+        let generated = !schema.has_unique_values();
         let batch = Batch::empty(schema);
         let is_variable = |f: &esker_format::Field| f.data_type.width().is_none();
         let fields = schema.fields().iter().enumerate();

@@ -52,7 +52,7 @@ impl CheckReport {
         self.problems.is_empty()
     }
 
-    fn add(&mut self, place: &str, message: impl Into<String>) {
+    pub(crate) fn add(&mut self, place: &str, message: impl Into<String>) {
         self.problems.push(Problem { place: place.to_owned(), message: message.into() });
     }
 }
@@ -76,6 +76,7 @@ impl Database {
             check_segments(table, &mut report);
             check_rows(&snapshot, table, &mut report);
             check_index(table, &mut report);
+            crate::unique::check(engine, table, &mut report);
         }
         if !engine.dir.as_os_str().is_empty() {
             self.check_files(&tables, &mut report)?;

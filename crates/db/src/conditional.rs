@@ -142,8 +142,7 @@ impl Table {
                     None => staged.delete(existing),
                     Some(new) => {
                         self.engine.test_rows(current, std::slice::from_ref(new))?;
-                        let row_id = existing.row_id;
-                        let put = PreparedPut { hash, existing: Some(existing), row_id };
+                        let put = PreparedPut::update(hash, existing);
                         staged.put(new.clone(), put);
                     }
                 }

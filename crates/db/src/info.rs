@@ -16,6 +16,10 @@ pub struct IndexInfo {
     pub name: String,
     /// Its fields, those with the greatest value first as `field desc`.
     pub fields: Vec<String>,
+    /// Whether no two rows have the same values in its fields.
+    pub unique: bool,
+    /// Bytes of memory that it takes: those of a unique index, to look values up.
+    pub memory_bytes: u64,
     /// The segments for which it is built.
     pub built: usize,
     /// The segments of the table.
@@ -52,7 +56,7 @@ pub struct TableInfo {
 pub struct MemoryInfo {
     /// Rows that are not sealed.
     pub groups: u64,
-    /// Primary indexes.
+    /// Primary and unique indexes.
     pub indexes: u64,
     /// Which rows are visible to whom.
     pub visibility: u64,
@@ -91,10 +95,13 @@ pub struct Info {
 
 /// The indexes of a table.
 fn index_infos(table: &Table) -> Vec<IndexInfo> {
-    let schema = table.schema();
+    let (schema, uniques) = (table.schema(), table.uniques());
     let info = |index: &Index| {
         let RunCounts { built, of } = count_runs(table, index);
-        IndexInfo { name: index.name.clone(), fields: schema.index_fields(index), built, of }
+        let keys = uniques.iter().find(|keys| keys.index().id == index.id);
+        let memory_bytes = keys.map_or(0, |keys| keys.entries().memory_bytes());
+        let (name, fields) = (index.name.clone(), schema.index_fields(index));
+        IndexInfo { name, fields, unique: index.unique, memory_bytes, built, of }
     };
     schema.indexes().iter().map(info).collect()
 }

@@ -61,6 +61,7 @@ mod snapshot;
 mod source;
 mod statement_options;
 mod table;
+mod unique;
 
 pub use appender::Appender;
 pub use backup::{BackupOptions, BackupReport};

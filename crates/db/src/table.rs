@@ -197,8 +197,7 @@ impl Table {
                 }
             }
             self.engine.test_rows(current, std::slice::from_ref(&row))?;
-            let row_id = existing.row_id;
-            staged.put(row, PreparedPut { hash, existing: Some(existing), row_id });
+            staged.put(row, PreparedPut::update(hash, existing));
             Ok(true)
         })
     }

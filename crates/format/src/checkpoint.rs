@@ -15,7 +15,7 @@ use crate::{Error, ErrorKind, Result, Schema, Sequence, TableId};
 /// The first bytes of every checkpoint file.
 pub const MAGIC: [u8; 8] = *b"ESKERCKP";
 /// The version of the layout.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 /// Bytes of the header.
 pub const HEADER_BYTES: usize = 64;
 /// Bytes of the body under one checksum.

@@ -5,7 +5,8 @@
 //!
 //! Names that are not plain words stand in double quotes, a quote inside doubled. White space,
 //! line ends included, only separates. Fields may be NULL unless they say `not null` or belong to
-//! the primary key. Indexes stand behind the fields, as `index by_hour (hour desc, origin)`.
+//! the primary key. Indexes stand behind the fields, as `index by_hour (hour desc, origin)` or
+//! `unique index by_mail (mail)`.
 
 mod index;
 
@@ -72,6 +73,9 @@ pub fn parse(text: &str) -> Result<Schema> {
                 return Err(parser.error_at(start, "expected one primary key, found a second"));
             }
             key = parser.key_names()?;
+        } else if name.eq_ignore_ascii_case("unique") && parser.take_word("index") {
+            let index = parser.index()?.ok_or_else(|| parser.unexpected("a unique index"))?;
+            indexes.push(index.unique());
         } else if name.eq_ignore_ascii_case("index")
             && let Some(index) = parser.index()?
         {

@@ -72,6 +72,7 @@ fn convert_operation(
             }
             out.push(Alteration::AddField(column.field));
             out.extend(column.checks.into_iter().map(Alteration::AddCheck));
+            out.extend(column.unique.map(Alteration::AddIndex));
         }
         O::DropColumn { column_names, if_exists: false, drop_behavior: None, .. } => {
             let names = column_names.iter().map(|name| name.value.clone());
@@ -94,6 +95,9 @@ fn convert_operation(
         }
         O::AddConstraint { constraint: ast::TableConstraint::Index(new), not_valid: false } => {
             out.push(Alteration::AddIndex(index::declared(new)?));
+        }
+        O::AddConstraint { constraint: ast::TableConstraint::Unique(new), not_valid: false } => {
+            out.push(Alteration::AddIndex(index::unique(new)?));
         }
         O::DropIndex { name } => out.push(Alteration::DropIndex(name.value.clone())),
         O::DropConstraint { if_exists: false, name, drop_behavior: None } => {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use esker_format::schema::{Check, DefaultValue, FieldId};
+use esker_format::schema::{Check, DefaultValue, FieldId, NewIndex};
 use esker_format::{DataType, Field, Value};
 use esker_query::model::{Expr, Function};
 use esker_query::{Constraint, Inputs};
@@ -19,6 +19,8 @@ const UUID_FUNCTIONS: [&str; 5] = ["uuid", "uuidv7", "uuid7", "gen_random_uuid",
 pub(crate) struct Column {
     pub field: Field,
     pub is_key: bool,
+    /// The index that makes its values unique.
+    pub unique: Option<NewIndex>,
     pub checks: Vec<Check>,
 }
 
@@ -32,13 +34,20 @@ fn convert_options(name: &str, column: &ast::ColumnDef) -> Result<Column> {
     let mut field = Field::new(FieldId(0), name.to_owned(), data_type, true);
     field.length_max = type_name::length(&column.data_type, data_type)?;
     field.labels = type_name::labels(&column.data_type)?.map(Arc::new);
-    let (mut is_key, mut checks) = (false, Vec::new());
+    let (mut is_key, mut unique, mut checks) = (false, None, Vec::new());
     for option in &column.options {
         match &option.option {
             ast::ColumnOption::Null if option.name.is_none() => {}
             ast::ColumnOption::NotNull if option.name.is_none() => field.nullable = false,
             ast::ColumnOption::PrimaryKey(_) if option.to_string() == "PRIMARY KEY" => {
                 is_key = true;
+            }
+            ast::ColumnOption::Unique(_) if option.option.to_string() == "UNIQUE" => {
+                let index = NewIndex::on(vec![(name.to_owned(), false)]).unique();
+                unique = Some(match &option.name {
+                    Some(name) => NewIndex { name: name.value.clone(), ..index },
+                    None => index,
+                });
             }
             ast::ColumnOption::Default(value) if option.name.is_none() => {
                 field.default = default(value, data_type).map_err(|e| e.at("DEFAULT"))?;
@@ -51,7 +60,7 @@ fn convert_options(name: &str, column: &ast::ColumnDef) -> Result<Column> {
             _ => return Err(unsupported("this property of a field", column)),
         }
     }
-    Ok(Column { field, is_key, checks })
+    Ok(Column { field, is_key, unique, checks })
 }
 
 /// A default of a field of a type.

@@ -5,16 +5,12 @@ use esker_format::schema::NewIndex;
 use esker_format::suggest::near_or_all;
 use sqlparser::ast;
 
+use crate::Result;
 use crate::change::{plain_name, refuse_lost};
 use crate::run::Outcome;
 use crate::statement::{Statement, unsupported};
-use crate::{Error, Result};
 
 pub(crate) fn create(create: &ast::CreateIndex) -> Result<Statement> {
-    if create.unique {
-        let message = "\"UNIQUE\" indexes are not built yet; the primary key is unique";
-        return Err(Error::invalid(message));
-    }
     let name = create.name.as_ref().map(plain_name).transpose()?;
     let table = plain_name(&create.table_name)?;
     let fields = fields(&create.columns)?;
@@ -22,11 +18,12 @@ pub(crate) fn create(create: &ast::CreateIndex) -> Result<Statement> {
     let shown = create.name.as_ref().map_or(String::new(), |name| format!("{name} "));
     let on = &create.table_name;
     let columns = joined(&create.columns);
+    let unique = if create.unique { "UNIQUE " } else { "" };
     refuse_lost(
         &create.to_string(),
-        &format!("CREATE INDEX {if_not_exists}{shown}ON {on}({columns})"),
+        &format!("CREATE {unique}INDEX {if_not_exists}{shown}ON {on}({columns})"),
     )?;
-    let index = named(name, fields);
+    let index = NewIndex { unique: create.unique, ..named(name, fields) };
     Ok(Statement::CreateIndex { table, index, if_not_exists: create.if_not_exists })
 }
 
@@ -40,10 +37,24 @@ pub(crate) fn declared(declared: &ast::IndexConstraint) -> Result<NewIndex> {
     Ok(named(declared.name.as_ref().map(|name| name.value.clone()), fields))
 }
 
+/// `UNIQUE (field, …)`, with a name perhaps, within another statement.
+pub(crate) fn unique(declared: &ast::UniqueConstraint) -> Result<NewIndex> {
+    let fields = fields(&declared.columns)?;
+    let constraint =
+        declared.name.as_ref().map_or(String::new(), |name| format!("CONSTRAINT {name} "));
+    let word = &declared.index_type_display;
+    let shown = declared.index_name.as_ref().map_or(String::new(), |name| format!(" {name}"));
+    let columns = joined(&declared.columns);
+    refuse_lost(&declared.to_string(), &format!("{constraint}UNIQUE{word:>}{shown} ({columns})"))?;
+    let name = declared.name.as_ref().or(declared.index_name.as_ref());
+    Ok(named(name.map(|name| name.value.clone()), fields).unique())
+}
+
 fn named(name: Option<String>, fields: Vec<(String, bool)>) -> NewIndex {
+    let index = NewIndex::on(fields);
     match name {
-        Some(name) => NewIndex { name, fields },
-        None => NewIndex::on(fields),
+        Some(name) => NewIndex { name, ..index },
+        None => index,
     }
 }
 

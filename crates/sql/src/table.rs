@@ -45,6 +45,10 @@ pub(crate) fn create(create: ast::CreateTable) -> Result<Statement> {
                 indexes.push(index::declared(new)?);
                 continue;
             }
+            ast::TableConstraint::Unique(new) => {
+                indexes.push(index::unique(new)?);
+                continue;
+            }
             _ => return Err(unsupported("this constraint", constraint)),
         };
         if !key.is_empty() {
@@ -71,7 +75,10 @@ fn schema(
     indexes: Vec<NewIndex>,
 ) -> Result<Schema> {
     let mut builder = Schema::builder();
-    for Column { mut field, checks, .. } in columns {
+    for Column { mut field, checks, unique, .. } in columns {
+        if let Some(index) = unique {
+            builder = builder.add_index(index);
+        }
         field.nullable &= !key.contains(&field.name);
         builder = builder.add(field);
         for check in checks {

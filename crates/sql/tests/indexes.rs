@@ -78,7 +78,6 @@ fn what_is_wrong_is_underlined() {
         ("CREATE INDEX one ON t (a)", K::AlreadyExists, "index \"one\" exists already", "one"),
         ("CREATE INDEX i ON t (a, doc)", K::InvalidInput, "field \"doc\" of index \"i\" is", "doc"),
         ("CREATE INDEX i ON t (a, a)", K::InvalidInput, "field \"a\" is named twice", "a"),
-        ("CREATE UNIQUE INDEX i ON t (a)", K::InvalidInput, "\"UNIQUE\" indexes are", "UNIQUE"),
         ("CREATE TABLE v (a i64, INDEX i (b))", K::InvalidInput, "unknown field \"b\"", "b"),
         ("DROP INDEX ones", K::NotFound, "unknown index \"ones\"; did you mean \"one\"", "ones"),
         ("DROP INDEX one ON u", K::NotFound, "unknown index \"one\"; indexes: both", "one"),
@@ -122,4 +121,61 @@ fn prepared_statements_go_on() {
         db.sql(&format!("DROP INDEX i{i}")).unwrap();
     }
     assert_eq!(db.table("t").unwrap().count().unwrap(), 6);
+}
+
+/// Everywhere SQL has the word.
+#[test]
+fn unique_indexes_are_declared_and_kept() {
+    let db = memory(&[
+        "CREATE TABLE t (id i64 PRIMARY KEY, mail text UNIQUE, a i64, b i64, c i64, \
+         UNIQUE (a, b), CONSTRAINT one_c UNIQUE (c))",
+        "CREATE TABLE u (a i64, b i64)",
+        "CREATE UNIQUE INDEX IF NOT EXISTS only ON u (a DESC)",
+        "ALTER TABLE u ADD COLUMN c i64 UNIQUE, ADD CONSTRAINT both UNIQUE (a, b)",
+        "INSERT INTO t VALUES (1, 'x', 1, 1, NULL), (2, NULL, 1, NULL, NULL)",
+        "INSERT INTO t VALUES (3, NULL, 1, NULL, 7)",
+        "INSERT INTO u VALUES (1, 1, NULL), (2, 1, NULL)",
+    ]);
+    assert_eq!(indexes(&db, "t"), ["by_mail: mail", "by_a_b: a, b", "one_c: c"]);
+    assert_eq!(indexes(&db, "u"), ["only: a desc", "by_c: c", "both: a, b"]);
+    for table in ["t", "u"] {
+        assert!(db.table(table).unwrap().schema().indexes().iter().all(|index| index.unique));
+    }
+    for (statement, message) in [
+        ("INSERT INTO t (id, mail) VALUES (4, 'x')", "unique index \"by_mail\": mail = x exists"),
+        (
+            "INSERT INTO t (id, a, b) VALUES (4, 1, 1)",
+            "unique index \"by_a_b\": a = 1, b = 1 exists",
+        ),
+        ("UPDATE t SET c = 7 WHERE id = 1", "unique index \"one_c\": c = 7 exists already"),
+        ("UPDATE t SET c = 8", "unique index \"one_c\": c = 8 comes twice in one commit"),
+        ("INSERT INTO u VALUES (1, 2, 3)", "unique index \"only\": a = 1 exists already"),
+        ("REPLACE INTO t (id, mail) VALUES (3, 'x')", "unique index \"by_mail\": mail = x exists"),
+    ] {
+        let e = db.sql(statement).unwrap_err();
+        assert_eq!(e.kind(), ErrorKind::AlreadyExists, "{e}");
+        assert!(e.to_string().starts_with(message), "{statement}: {e}");
+    }
+    for (statement, rows) in [
+        ("INSERT INTO t (id, mail, a) VALUES (5, 'x', 9) ON CONFLICT (mail) DO NOTHING", 0),
+        ("INSERT OR IGNORE INTO t (id, mail) VALUES (5, 'x')", 0),
+        (
+            "INSERT INTO t (id, mail, a) VALUES (5, 'x', 9) \
+          ON CONFLICT (mail) DO UPDATE SET a = excluded.a",
+            1,
+        ),
+        ("DELETE FROM t WHERE mail = 'x' AND a = 9 AND id = 1", 1),
+        ("INSERT INTO t (id, mail) VALUES (5, 'x')", 1),
+    ] {
+        assert_eq!(db.sql(statement).unwrap().rows_changed(), rows, "{statement}");
+    }
+    let e = db.sql("CREATE UNIQUE INDEX no ON u (b)").unwrap_err();
+    let expected = "unique index \"no\": b = 1 is in two rows, row id 1 and row id 2";
+    assert_eq!((e.kind(), e.to_string().as_str()), (ErrorKind::InvalidInput, expected));
+    let e = db.sql("INSERT INTO u VALUES (1, 1, 1) ON CONFLICT (b) DO NOTHING").unwrap_err();
+    assert!(e.to_string().contains("expected unique index \"only\", (a), or"), "{e}");
+    let options = ChangeOptions { dry_run: true, ..ChangeOptions::default() };
+    let statement = parse_statement("INSERT INTO u VALUES (1, 2, 3)").unwrap();
+    let e = run(&db, &statement, &options).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::AlreadyExists);
 }

@@ -95,6 +95,14 @@ pub enum Action {
 }
 
 impl Action {
+    /// Whether it gives a table a unique index.
+    #[must_use]
+    pub fn adds_unique_index(&self) -> bool {
+        let Self::Alter { changes, .. } = self else { return false };
+        let is_unique = |c: &FieldChange| matches!(c, FieldChange::AddIndex(new) if new.unique);
+        changes.iter().any(is_unique)
+    }
+
     /// The table whose rows it changes.
     #[must_use]
     pub fn changes_rows_of(&self) -> Option<&str> {
@@ -388,9 +396,10 @@ impl History {
         // once, which waits, begins again when the table was changed under it.
         let loading = event.origin.is_some();
         let waited = matches!(self.verdict(self.at(event.from), event), Verdict::Refuse(_));
+        // One that enters rows into a unique index looks at those that come meanwhile, too.
+        let long = loading || waited || event.action.adds_unique_index();
         let commits = self.states.iter().map(|(commit, _)| *commit);
-        let meanwhile =
-            commits.filter(|c| (loading || waited) && *c > event.from && *c <= event.until);
+        let meanwhile = commits.filter(|c| long && *c > event.from && *c <= event.until);
         for commit in std::iter::once(event.from).chain(meanwhile) {
             match self.verdict(self.at(commit), event) {
                 Verdict::Refuse(expected) if expected == kind => return Ok(()),
@@ -478,6 +487,12 @@ fn change_rows(state: &mut State, action: &Action) -> Result<u64, ErrorKind> {
 }
 
 fn change_rows_of(table: &mut TableState, action: &Action) -> Result<u64, ErrorKind> {
+    let count = write_rows(table, action)?;
+    let unique = table.schema.has_unique_values(table.rows.values().map(|r| r.values.as_slice()));
+    if unique { Ok(count) } else { Err(ErrorKind::AlreadyExists) }
+}
+
+fn write_rows(table: &mut TableState, action: &Action) -> Result<u64, ErrorKind> {
     match action {
         Action::Insert { rows, .. } => {
             rows.iter().try_for_each(|row| table.schema.fit(&row.values).map(drop))?;

@@ -1,8 +1,11 @@
 //! The indexes of a table in the model: names of fields, since the model has no numbers.
 
-use esker::{DataType, ErrorKind, NewIndex, Schema};
+use std::collections::BTreeSet;
+
+use esker::{DataType, ErrorKind, NewIndex, Schema, Value};
 use esker_vfs::sim::Generator;
 
+use crate::model::SERIAL;
 use crate::schema::{FieldChange, TableSchema};
 
 /// Names that indexes come to have.
@@ -21,7 +24,13 @@ pub(crate) fn draw(schema: &TableSchema, generator: &mut Generator) -> FieldChan
         let name = field.map_or_else(|| "note".to_owned(), |field| field.name.clone());
         (name, generator.chance(300_000))
     };
-    FieldChange::AddIndex(NewIndex { name, fields: (0..count).map(field).collect() })
+    let mut fields: Vec<_> = (0..count).map(field).collect();
+    let unique = generator.chance(400_000);
+    if unique && generator.chance(300_000) {
+        // Of these there are never two.
+        fields.push((SERIAL.to_owned(), false));
+    }
+    FieldChange::AddIndex(NewIndex { name, unique, fields })
 }
 
 /// Indexes go with their fields.
@@ -39,6 +48,7 @@ pub(crate) fn compare(expected: &[NewIndex], found: &Schema) -> Result<(), Strin
     let name = |id| found.field_of(id).map_or_else(String::new, |field| field.name.clone());
     let index = |index: &esker::Index| NewIndex {
         name: index.name.clone(),
+        unique: index.unique,
         fields: index.fields.iter().map(|f| (name(f.field), f.descending)).collect(),
     };
     let found: Vec<NewIndex> = found.indexes().iter().map(index).collect();
@@ -46,6 +56,12 @@ pub(crate) fn compare(expected: &[NewIndex], found: &Schema) -> Result<(), Strin
         true => Ok(()),
         false => Err(format!("indexes {found:?}, expected {expected:?}")),
     }
+}
+
+/// The values of a row in an index; nothing when one is NULL.
+fn values(positions: &[usize], row: &[Value]) -> Option<Vec<Value>> {
+    let values = positions.iter().map(|at| row.get(*at).filter(|v| !v.is_null()).cloned());
+    values.collect()
 }
 
 impl TableSchema {
@@ -63,6 +79,36 @@ impl TableSchema {
         }
         self.indexes.push(new.clone());
         Ok(())
+    }
+
+    /// Whether no two rows have the same values in a unique index.
+    pub(crate) fn has_unique_values<'a>(
+        &self,
+        rows: impl Iterator<Item = &'a [Value]> + Clone,
+    ) -> bool {
+        self.unique_positions().iter().all(|positions| {
+            let mut seen = BTreeSet::new();
+            rows.clone().filter_map(|row| values(positions, row)).all(|values| seen.insert(values))
+        })
+    }
+
+    /// Whether a row has the values of another one in a unique index.
+    pub(crate) fn has_values_of(&self, row: &[Value], other: &[Value]) -> bool {
+        self.unique_positions().iter().any(|positions| {
+            let found = values(positions, row);
+            found.is_some() && found == values(positions, other)
+        })
+    }
+
+    /// Whether some index is unique.
+    pub(crate) fn has_unique_index(&self) -> bool {
+        self.indexes.iter().any(|index| index.unique)
+    }
+
+    fn unique_positions(&self) -> Vec<Vec<usize>> {
+        let position = |(name, _): &(String, bool)| self.position(name).ok();
+        let unique = self.indexes.iter().filter(|index| index.unique);
+        unique.map(|index| index.fields.iter().filter_map(position).collect()).collect()
     }
 
     pub(crate) fn drop_index(&mut self, name: &str) -> Result<(), ErrorKind> {

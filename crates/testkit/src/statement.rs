@@ -8,7 +8,7 @@ use esker_query::model::{
 };
 use esker_vfs::sim::Generator;
 
-use crate::model::{NewRow, SERIAL, TableKind, TableState};
+use crate::model::{ModelRow, NewRow, SERIAL, TableKind, TableState};
 use crate::schema::TableSchema;
 
 /// A statement on one table.
@@ -253,6 +253,10 @@ fn insert(
     let mut count = 0;
     for (row, values) in placed {
         let old = table.rows.get(&row.ident).filter(|_| table.kind != TableKind::Generated);
+        let has_values = |other: &ModelRow| schema.has_values_of(&values, &other.values);
+        if *on_conflict == Conflict::Skip && table.rows.values().any(has_values) {
+            continue;
+        }
         let values = match (old, on_conflict) {
             (None, _) | (Some(_), Conflict::Replace) => values,
             (Some(_), Conflict::Fail) => return Err(ErrorKind::AlreadyExists),

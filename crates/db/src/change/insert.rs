@@ -1,11 +1,12 @@
 //! Adding rows: from expressions or a query, with what happens to those whose key exists.
 
-use esker_format::{Schema, Value};
+use esker_format::{Schema, Value, ValueRef};
 use esker_query::Computed;
 use esker_query::model::{ConflictUpdate, Expr, Insert, InsertRows, OnConflict};
 use esker_table::TableWriter;
-use esker_table::table::describe_key;
+use esker_table::table::{PreparedPut, describe_key};
 
+use super::unique::{InTheWay, StagedUniques, Target};
 use super::{Changed, Run, fit_assigned, naming_parameter, set_positions};
 use crate::engine::{Staged, fit_row, key_bytes};
 use crate::table::Current;
@@ -36,7 +37,6 @@ impl Run<'_> {
         table.attempt(|current| {
             let (schema, engine) = (&current.schema, self.database.engine());
             let positions = insert_positions(schema, &insert.fields)?;
-            expect_key(schema, &insert.conflict_key)?;
             let placed = rows.iter().enumerate().map(|(i, values)| {
                 self.expect_time_left(i)?;
                 let exprs = match &insert.rows {
@@ -51,10 +51,13 @@ impl Run<'_> {
             let placed: Vec<Vec<Value>> = placed.collect::<Result<_>>()?;
             engine.test_rows(current, &placed)?;
             let conflicts = Conflicts::new(self, schema, &insert.on_conflict)?;
+            let target = Target::of(schema, &insert.conflict_key)?;
             table.change(current, |writer, staged| {
                 let mut shown = insert.returning.as_ref().map(|_| Vec::new());
-                let puts = Puts { table: &table, current, writer, staged, shown: shown.as_mut() };
-                let rows = puts.put(placed, &conflicts, &|i| self.expect_time_left(i))?;
+                let uniques = target.uniques(writer, matches!(conflicts, Conflicts::Skip));
+                let puts =
+                    Puts { table: &table, current, writer, staged, uniques, shown: shown.as_mut() };
+                let rows = puts.put(placed, &conflicts, target, &|i| self.expect_time_left(i))?;
                 let shown = shown.unwrap_or_default();
                 self.finish(schema, staged, (rows, shown), insert.returning.as_deref())
             })
@@ -86,8 +89,9 @@ impl Table {
         let rows: Vec<Vec<Value>> = rows.iter().enumerate().map(fit).collect::<Result<_>>()?;
         self.engine.test_rows(current, &rows)?;
         self.change(current, |writer, staged| {
-            let puts = Puts { table: self, current, writer, staged, shown: None };
-            puts.put(rows, &conflicts, &|_| Ok(()))
+            let uniques = Target::Any.uniques(writer, matches!(conflicts, Conflicts::Skip));
+            let puts = Puts { table: self, current, writer, staged, uniques, shown: None };
+            puts.put(rows, &conflicts, Target::Any, &|_| Ok(()))
         })
     }
 }
@@ -169,6 +173,7 @@ struct Puts<'a> {
     current: &'a Current,
     writer: &'a mut TableWriter,
     staged: &'a mut Staged,
+    uniques: StagedUniques,
     /// Every row that is added or changed, as it is then, where somebody asks.
     shown: Option<&'a mut Vec<Vec<Value>>>,
 }
@@ -180,40 +185,86 @@ impl Puts<'_> {
         mut self,
         rows: Vec<Vec<Value>>,
         conflicts: &Conflicts,
+        target: Target,
         go_on: &dyn Fn(usize) -> Result<()>,
     ) -> Result<u64> {
         let generated = self.current.schema.key_positions().is_empty();
+        // Who names a unique index does not mean the key.
+        let by_key = if matches!(target, Target::Unique(_)) { &Conflicts::Fail } else { conflicts };
         let mut count = 0;
         for (i, row) in rows.into_iter().enumerate() {
             go_on(i)?;
-            let put = match generated {
-                true => self.add(row),
-                false => self.put_keyed(row, conflicts),
-            };
+            let put = self.put_row(row, generated, by_key, conflicts);
             count += u64::from(put.map_err(|e| e.at(format_args!("row {i}")))?);
         }
         Ok(count)
     }
 
+    fn put_row(
+        &mut self,
+        row: Vec<Value>,
+        generated: bool,
+        by_key: &Conflicts,
+        conflicts: &Conflicts,
+    ) -> Result<bool> {
+        if !self.uniques.is_empty() {
+            let schema = &self.current.schema;
+            match self.uniques.in_the_way(self.writer, schema, &row)? {
+                Some(_) if matches!(conflicts, Conflicts::Skip) => return Ok(false),
+                Some(in_the_way) => return self.put_upon(&in_the_way, row, conflicts),
+                None => {}
+            }
+        }
+        if generated { self.add(row) } else { self.put_keyed(row, by_key) }
+    }
+
+    /// Changes a row that a unique index has found.
+    fn put_upon(
+        &mut self,
+        in_the_way: &InTheWay,
+        row: Vec<Value>,
+        conflicts: &Conflicts,
+    ) -> Result<bool> {
+        let schema = &self.current.schema;
+        if let InTheWay::Staged(at) = in_the_way {
+            let old = self.staged.row_at(*at).unwrap_or_default().to_vec();
+            let Some(row) = conflicts.resolve(schema, &old, row)? else { return Ok(false) };
+            return self.change_staged(*at, row).map(|()| true);
+        }
+        let InTheWay::Stored(holder) = in_the_way else { return Ok(false) };
+        let old = self.current.core.row_at(holder.location)?;
+        let Some(row) = conflicts.resolve(schema, &old, row)? else { return Ok(false) };
+        self.table.engine.test_rows(self.current, std::slice::from_ref(&row))?;
+        let id = [ValueRef::Uint(holder.row_id)];
+        let key: Vec<ValueRef<'_>> = match schema.key_positions() {
+            [] => id.to_vec(),
+            positions => positions.iter().filter_map(|p| old.get(*p)).map(Value::as_ref).collect(),
+        };
+        let hash = self.current.hash(&key);
+        let existing = self.writer.existing(&key, hash)?.filter(|e| e.deleted == 0);
+        let Some(existing) = existing else {
+            return Err(Error::corrupt(format!("row {} is not found by its key", holder.row_id)));
+        };
+        self.stage(key_bytes(schema, &old), row, PreparedPut::update(hash, existing));
+        Ok(true)
+    }
+
     fn add(&mut self, row: Vec<Value>) -> Result<bool> {
         let prepared = self.writer.prepare_put(&row, true)?;
-        self.show(&row);
-        self.staged.put(row, prepared);
+        self.stage(Vec::new(), row, prepared);
         Ok(true)
     }
 
     fn put_keyed(&mut self, row: Vec<Value>, conflicts: &Conflicts) -> Result<bool> {
         let schema = &self.current.schema;
         let key = key_bytes(schema, &row);
-        if let Some(old) = self.staged.staged_row(&key) {
+        if let Some(at) = self.staged.position_of(&key) {
             if matches!(conflicts, Conflicts::Fail) {
                 return Err(taken(schema, &row, "is in an earlier row, too"));
             }
+            let old = self.staged.row_at(at).unwrap_or_default();
             let Some(row) = conflicts.resolve(schema, old, row)? else { return Ok(false) };
-            self.table.engine.test_rows(self.current, std::slice::from_ref(&row))?;
-            old.clone_from(&row);
-            self.show(&row);
-            return Ok(true);
+            return self.change_staged(at, row).map(|()| true);
         }
         let prepared = self.writer.prepare_put(&row, false)?;
         let row = match prepared.existing.filter(|e| e.deleted == 0) {
@@ -228,9 +279,31 @@ impl Puts<'_> {
                 row
             }
         };
-        self.show(&row);
-        self.staged.put_keyed(key, row, prepared);
+        self.stage(key, row, prepared);
         Ok(true)
+    }
+
+    /// Stages a row with a key, which is empty where it is given out.
+    fn stage(&mut self, key: Vec<u8>, row: Vec<Value>, prepared: PreparedPut) {
+        self.show(&row);
+        let at = self.staged.put_count();
+        let changed = prepared.is_update().then_some(prepared.row_id);
+        match key.is_empty() {
+            true => self.staged.put(row, prepared),
+            false => self.staged.put_keyed(key, row, prepared),
+        }
+        self.uniques.note(&self.current.schema, self.staged, (at, changed), None);
+    }
+
+    /// Puts a row in the place of a staged one.
+    fn change_staged(&mut self, at: usize, row: Vec<Value>) -> Result<()> {
+        self.table.engine.test_rows(self.current, std::slice::from_ref(&row))?;
+        let before = self.staged.row_at(at).map(<[Value]>::to_vec);
+        self.show(&row);
+        self.staged.replace(at, row);
+        let schema = &self.current.schema;
+        self.uniques.note(schema, self.staged, (at, None), before.as_deref());
+        Ok(())
     }
 
     fn show(&mut self, row: &[Value]) {
@@ -245,28 +318,6 @@ fn taken(schema: &Schema, row: &[Value], how: &str) -> Error {
     let key = schema.key_positions().iter().filter_map(|p| row.get(*p));
     let key: Vec<_> = key.map(Value::as_ref).collect();
     Error::new(ErrorKind::AlreadyExists, format!("{} {how}", describe_key(schema, &key)))
-}
-
-/// Refuses a conflict that is not about the primary key.
-fn expect_key(schema: &Schema, names: &[String]) -> Result<()> {
-    if names.is_empty() {
-        return Ok(());
-    }
-    let mut found =
-        names.iter().map(|name| schema.resolve(name)).collect::<esker_format::Result<Vec<_>>>()?;
-    let mut wanted = schema.key_positions().to_vec();
-    found.sort_unstable();
-    wanted.sort_unstable();
-    if found == wanted {
-        return Ok(());
-    }
-    let key = schema.key_positions().iter().filter_map(|p| schema.fields().get(*p));
-    let key: Vec<_> = key.map(|field| field.name.as_str()).collect();
-    let names = names.join(", ");
-    Err(Error::invalid(match key.is_empty() {
-        true => format!("ON CONFLICT ({names}): the table has no declared primary key"),
-        false => format!("ON CONFLICT ({names}): expected the primary key, ({})", key.join(", ")),
-    }))
 }
 
 /// The positions of the fields that rows have values for.

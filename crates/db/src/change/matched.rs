@@ -168,11 +168,10 @@ impl Run<'_> {
                     }
                     Some(row) => {
                         table.engine.test_rows(current, std::slice::from_ref(&row))?;
-                        let row_id = existing.row_id;
                         if is_shown {
                             shown.push(row.clone());
                         }
-                        staged.put(row, PreparedPut { hash, existing: Some(existing), row_id });
+                        staged.put(row, PreparedPut::update(hash, existing));
                     }
                 }
             }

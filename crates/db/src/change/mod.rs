@@ -10,6 +10,7 @@
 mod insert;
 mod matched;
 mod row_ids;
+mod unique;
 
 pub(crate) use row_ids::RowIdSource;
 use std::sync::Arc;
@@ -130,9 +131,7 @@ impl Run<'_> {
             .map(|items| esker_query::select(items, schema, shown, &self.options))
             .transpose()
             .map_err(|e| Error::from(e).at("RETURNING"))?;
-        if self.dry_run {
-            staged.clear();
-        }
+        staged.is_dry_run = self.dry_run;
         Ok(Changed { rows, returning })
     }
 }

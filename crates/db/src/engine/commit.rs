@@ -8,6 +8,7 @@ use esker_format::codec::Writer;
 use esker_format::edit::{Edit, ROWS_FRAME, RowChange};
 use esker_format::frame::PAYLOAD_BYTES_MAX;
 use esker_format::row::{Cell, KEY_BYTES_MAX, encode_cells, encode_row};
+use esker_format::schema::Index;
 use esker_format::value_file::REFERENCE_BYTES;
 use esker_format::{Batch, Schema, TableId, Value, ValueRef};
 use esker_log::sabotage::planted;
@@ -15,7 +16,7 @@ use esker_table::TableWriter;
 use esker_table::table::{Existing, PreparedPut};
 use esker_table::value_file::StoredValue;
 
-use super::{Catalogue, Engine, Ticket, spill};
+use super::{Catalogue, Engine, Ticket, spill, unique};
 use crate::table::Current;
 use crate::{Error, ErrorKind, Result};
 
@@ -67,6 +68,8 @@ pub(crate) struct Staged {
     pub(super) deletes: Vec<Existing>,
     /// Positions in `puts` by key, when there can be several.
     by_key: BTreeMap<Vec<u8>, usize>,
+    /// Nothing is to be changed: it is only to be told whether it could.
+    pub is_dry_run: bool,
 }
 
 impl Staged {
@@ -81,10 +84,26 @@ impl Staged {
         self.puts.push(Put::new(row, prepared));
     }
 
-    /// The staged row of a key.
-    pub fn staged_row(&mut self, key: &[u8]) -> Option<&mut Vec<Value>> {
-        let at = *self.by_key.get(key)?;
-        self.puts.get_mut(at).map(|put| &mut put.row)
+    /// Where the staged row of a key is among all.
+    pub fn position_of(&self, key: &[u8]) -> Option<usize> {
+        self.by_key.get(key).copied()
+    }
+
+    /// A staged row.
+    pub fn row_at(&self, at: usize) -> Option<&[Value]> {
+        self.puts.get(at).map(|put| put.row.as_slice())
+    }
+
+    /// Puts another row in the place of a staged one, whose key it has.
+    pub fn replace(&mut self, at: usize, row: Vec<Value>) {
+        if let Some(put) = self.puts.get_mut(at) {
+            put.row = row;
+        }
+    }
+
+    /// How many rows are put.
+    pub fn put_count(&self) -> usize {
+        self.puts.len()
     }
 
     /// Forgets everything: nothing is to be changed.
@@ -159,7 +178,14 @@ impl Engine {
             let mut catalogue = self.lock_for_change()?;
             let mut staged = Staged::default();
             let result = refuse_other_schema(&mut catalogue, table, &current.schema)
-                .and_then(|()| stage(&mut catalogue, &mut staged));
+                .and_then(|()| stage(&mut catalogue, &mut staged))
+                .and_then(|result| {
+                    let writer = &entry(&mut catalogue, table)?.writer;
+                    unique::expect_unique(writer, &mut staged).map(|()| result)
+                });
+            if staged.is_dry_run {
+                staged.clear();
+            }
             if result.is_err() || staged.is_empty() {
                 drop(catalogue);
                 self.acknowledge_published()?;
@@ -232,7 +258,8 @@ impl Engine {
         if bytes >= LARGE_FRAME_BYTES { self.refuse_too_large(bytes) } else { Ok(()) }
     }
 
-    /// One commit of a batch of inserted rows of a table with a generated key.
+    /// One commit of a batch of inserted rows of a table with a generated key, without unique
+    /// indexes.
     pub fn commit_batch(&self, current: &Current, batch: &Batch) -> Result<()> {
         let (id, schema) = (current.core.id(), &current.schema);
         if let Some(checks) = self.checks(current)? {
@@ -376,6 +403,28 @@ pub(crate) fn fit_row(schema: &Schema, row: &[Value]) -> Result<Vec<Value>> {
         fields.map(|(field, value)| fit_value(field, value)).collect::<Result<_>>()?;
     refuse_long_key(schema.key_positions().iter().filter_map(|p| row.get(*p)).map(Value::as_ref))?;
     Ok(row)
+}
+
+/// Refuses a row whose key, or values of a unique index, have more bytes than keys may have.
+pub(crate) fn refuse_long_values<'a>(
+    schema: &Schema,
+    value: impl Fn(usize) -> Option<ValueRef<'a>>,
+) -> Result<()> {
+    refuse_long_key(schema.key_positions().iter().filter_map(|p| value(*p)))?;
+    for index in schema.unique_indexes() {
+        let position = |id| schema.fields().iter().position(|field| field.id == id);
+        let positions = index.fields.iter().filter_map(|part| position(part.field));
+        refuse_long_unique(index, positions.filter_map(&value))?;
+    }
+    Ok(())
+}
+
+/// Refuses values of a unique index with more bytes than keys may have.
+pub(crate) fn refuse_long_unique<'a>(
+    index: &Index,
+    values: impl Iterator<Item = ValueRef<'a>>,
+) -> Result<()> {
+    refuse_long_key(values).map_err(|e| e.at(format_args!("unique index {:?}", index.name)))
 }
 
 /// Refuses a key with more bytes than keys may have.

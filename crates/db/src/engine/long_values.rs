@@ -12,7 +12,7 @@
 use std::sync::Arc;
 
 use esker_arena::ReaderGuard;
-use esker_format::{Batch, Column, Schema, Value, Values};
+use esker_format::{Batch, Column, Field, Schema, Value, Values};
 use esker_table::value_file::StoredValue;
 
 use super::commit::{Put, Staged, entry, refuse_other_schema};
@@ -120,8 +120,9 @@ impl Engine {
     }
 }
 
-/// May a field have values in value files? Those of the key never do.
+/// May a field have values in value files? Those of the key and of unique indexes never do.
 fn may_be_long(schema: &Schema, field: usize) -> bool {
-    schema.fields().get(field).is_some_and(|f| f.data_type.may_be_long())
-        && !schema.key_positions().contains(&field)
+    let is_looked_up =
+        |f: &Field| schema.key_positions().contains(&field) || schema.is_unique_field(f.id);
+    schema.fields().get(field).is_some_and(|f| f.data_type.may_be_long() && !is_looked_up(f))
 }

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use esker_arena::{Category, ReaderGuard, Reservation};
 use esker_format::edit::{Edit, SegmentEntry};
 use esker_format::{Batch, Schema, Value, ValueRef};
+use esker_log::sabotage::planted;
 use esker_table::rewrite::SegmentSink;
 use esker_table::segment::{Created, Segment, SegmentSpec, SegmentWriter};
 use esker_table::table::Existing;
@@ -26,7 +27,7 @@ use esker_table::view::{Resolved, Unit};
 use esker_table::{Location, Table as TableCore, TableWriter, UNIT_ROWS_MAX};
 
 use super::commit::{Put, Staged, entry, half_applied, refuse_other_schema};
-use super::{Engine, Ticket};
+use super::{Engine, Ticket, unique};
 use crate::maintenance::FileSink;
 use crate::table::Current;
 use crate::{Error, ErrorKind, Result};
@@ -168,6 +169,11 @@ impl Engine {
                 replaced.push(put.prepared.row_id);
             }
         }
+        if current.core.has_uniques() && !planted("unique_not_checked_in_spill") {
+            let puts = written.iter_mut().flat_map(|w| &mut w.puts);
+            unique::expect_unique_rows(&entry.writer, &mut puts.collect::<Vec<_>>(), deletes)
+                .map_err(as_changed)?;
+        }
         let segments = written.iter().map(|w| w.segment.entry()).collect();
         let next_row_id = entry.writer.next_row_id();
         let superseded = Vec::new();
@@ -200,7 +206,13 @@ pub(super) fn expect_unchanged(
 ) -> Result<()> {
     staged.deletes.iter().try_for_each(|existing| expect_alive(&current.core, existing))?;
     let puts = &mut staged.puts;
-    puts.iter_mut().try_for_each(|put| expect_same(writer, &current.schema, put, staged_at))
+    puts.iter_mut().try_for_each(|put| expect_same(writer, &current.schema, put, staged_at))?;
+    unique::expect_unique(writer, staged).map_err(as_changed)
+}
+
+/// Somebody has a value of a unique index meanwhile: who begins again hears which.
+fn as_changed(error: Error) -> Error {
+    if error.kind() == ErrorKind::AlreadyExists { changed() } else { error }
 }
 
 /// The empty value of the type of a long one.

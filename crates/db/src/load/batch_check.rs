@@ -11,7 +11,7 @@ use esker_format::decimal::limit;
 use esker_format::row::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use esker_format::{Batch, Column, DataType, Field, Schema, Values, VariableValues};
 
-use crate::engine::refuse_long_key;
+use crate::engine::refuse_long_values;
 use crate::{Error, Result};
 
 /// Checks every column of a batch. Messages count its rows from `first_row`.
@@ -48,7 +48,11 @@ pub(crate) fn check_batch(schema: &Schema, batch: &Batch, first_row: u64) -> Res
 
 /// Most keys together are shorter than one may be.
 fn check_keys(schema: &Schema, batch: &Batch, first_row: u64) -> Result<()> {
-    let columns = schema.key_positions().iter().filter_map(|p| batch.columns.get(*p));
+    let is_key = |(at, field): &(usize, &Field)| {
+        schema.key_positions().contains(at) || schema.is_unique_field(field.id)
+    };
+    let keys = schema.fields().iter().enumerate().filter(is_key);
+    let columns = keys.filter_map(|(at, _)| batch.columns.get(at));
     let columns: Vec<&Column> = columns.collect();
     let heap = |column: &&Column| match &column.values {
         Values::Variable(values) => values.heap.len(),
@@ -58,7 +62,8 @@ fn check_keys(schema: &Schema, batch: &Batch, first_row: u64) -> Result<()> {
         return Ok(());
     }
     for row in 0..batch.len() {
-        refuse_long_key(columns.iter().map(|column| column.value(row)))
+        let value = |position| batch.columns.get(position).map(|column: &Column| column.value(row));
+        refuse_long_values(schema, value)
             .map_err(|e| e.at(format_args!("row {}", first_row + row as u64)))?;
     }
     Ok(())

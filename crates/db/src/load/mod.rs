@@ -30,7 +30,7 @@ use esker_query::model::OnConflict;
 use esker_table::view::Forwarding;
 use esker_vfs::sync::Mutex;
 
-use crate::engine::{Ticket, entry, half_applied, refuse_long_key, refuse_other_schema};
+use crate::engine::{Ticket, entry, half_applied, refuse_long_values, refuse_other_schema};
 use crate::{Error, ErrorKind, Result, Table};
 pub(crate) use batch_check::check_batch;
 use budget::{Budget, Gathered, rows_that_fit};
@@ -104,7 +104,7 @@ impl Load {
     pub fn skip_existing(&mut self) -> Result<()> {
         self.expect_no_rows("skip_existing")?;
         if let Some(shared) = Arc::get_mut(&mut self.shared)
-            && !shared.schema.key_positions().is_empty()
+            && shared.schema.has_unique_values()
         {
             shared.skips = true;
             self.budget.workers = 1;
@@ -236,9 +236,7 @@ impl Load {
             return Err(self.refuse(1, bytes));
         }
         let schema = &self.shared.schema;
-        refuse_long_key(
-            schema.key_positions().iter().filter_map(|p| row.get(*p)).map(Value::as_ref),
-        )?;
+        refuse_long_values(schema, |position| row.get(position).map(Value::as_ref))?;
         self.gathered.batch.push_row(schema, row)?;
         self.gathered.bytes += bytes;
         self.rows += 1;
@@ -366,6 +364,7 @@ impl Load {
             None => Default::default(),
             Some(replacing) => {
                 replacing.expect_alive(&shared.core.view())?;
+                replacing.expect_unique(&shared.core.view())?;
                 replacing.row_ids()
             }
         };
@@ -393,7 +392,7 @@ impl Load {
         if rows == 0 || rows >= limit || bytes >= SMALL_BYTES {
             return rows == 0;
         }
-        if self.schema().key_positions().is_empty() {
+        if !self.schema().has_unique_values() {
             return true;
         }
         let cost = Budget::rows_cost(self.schema().fields().len(), rows, bytes);
@@ -407,7 +406,7 @@ impl Load {
             return Ok(LoadReport::default());
         }
         let table = &self.shared.table;
-        if self.schema().key_positions().is_empty() {
+        if !self.schema().has_unique_values() {
             table.engine.commit_batch(&self.shared.current(), &batch)?;
             return Ok(LoadReport { rows: self.rows, ..LoadReport::default() });
         }
@@ -432,7 +431,7 @@ impl Load {
         let mut still_indexed = Vec::new();
         for segment in &segments {
             let stays = esker_log::sabotage::planted("aborted_load_stays_indexed");
-            if !self.schema().key_positions().is_empty()
+            if self.schema().has_unique_values()
                 && !stays
                 && indexing::unindex_segment(&table.engine, &self.shared.core, segment).is_err()
             {

@@ -6,9 +6,12 @@
 //!
 //! * The load is registered like a snapshot from its start: else a seal would make a version that
 //!   came meanwhile look as old as one from before, and a merge would forget where one has gone.
+//! * Two rows with the same values of a unique index are noted, too, and tested at the end: the
+//!   load may yet replace one of them.
 //! * One worker writes, so that of two rows with one key the later one stays. Of two in one segment
 //!   the earlier one is not written at all.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use esker_arena::{Category, ReaderGuard, Reservation};
@@ -21,6 +24,15 @@ use crate::{Error, ErrorKind, Result};
 /// Rows for which memory is reserved at a time.
 const RESERVED_ROWS: usize = 64 << 10;
 
+/// Pairs of rows that may wait for the end of a load.
+const RIVALS_MAX: usize = 64 << 10;
+
+/// Two rows with the same values of a unique index, and what is said when both live on.
+struct Rivals {
+    both: [Location; 2],
+    why: String,
+}
+
 /// What a load that replaces rows knows of them.
 pub(super) struct Replacing {
     /// From the start of the load on.
@@ -29,6 +41,8 @@ pub(super) struct Replacing {
     rows: Vec<(u64, Location)>,
     /// Rows of the load.
     own: Vec<(u64, Location)>,
+    /// Pairs of rows with the same values of a unique index, one of which has to die.
+    rivals: Vec<Rivals>,
     held: Reservation,
 }
 
@@ -36,7 +50,7 @@ impl Replacing {
     pub fn start(engine: &Engine) -> Result<Self> {
         let started = engine.registry.register(|| engine.watermarks.published())?;
         let held = Reservation::new(&engine.arena, Category::Load);
-        Ok(Self { started, rows: Vec::new(), own: Vec::new(), held })
+        Ok(Self { started, rows: Vec::new(), own: Vec::new(), rivals: Vec::new(), held })
     }
 
     /// Notes that a row dies with the load's commit.
@@ -58,6 +72,37 @@ impl Replacing {
         let rows = if is_own { &mut self.own } else { &mut self.rows };
         rows.push((row_id, location));
         Ok(())
+    }
+
+    /// Notes two rows with the same values of a unique index: a later row of the load may replace
+    /// one of them.
+    pub fn note_rivals(&mut self, both: [Location; 2], why: String) -> Result<()> {
+        if self.rivals.len() >= RIVALS_MAX {
+            return Err(Error::new(ErrorKind::AlreadyExists, why));
+        }
+        self.rivals.push(Rivals { both, why });
+        Ok(())
+    }
+
+    /// Refuses to go on when two rows would have the same values of a unique index. Under the
+    /// commit lock.
+    pub fn expect_unique(&self, view: &View) -> Result<()> {
+        if self.rivals.is_empty() {
+            return Ok(());
+        }
+        let place = |location: Location| match view.resolve(location) {
+            Resolved::Row(unit, row) if unit.deleted(row) == 0 => {
+                Some(Location::new(unit.id(), row))
+            }
+            _ => None,
+        };
+        let noted = self.rows.iter().chain(&self.own);
+        let dying: BTreeSet<_> = noted.filter_map(|(_, location)| place(*location)).collect();
+        let lives = |location: &Location| place(*location).is_some_and(|at| !dying.contains(&at));
+        match self.rivals.iter().find(|rivals| rivals.both.iter().all(lives)) {
+            Some(rivals) => Err(Error::new(ErrorKind::AlreadyExists, rivals.why.clone())),
+            None => Ok(()),
+        }
     }
 
     /// Every row once, though several of the load replace it.

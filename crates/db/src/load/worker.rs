@@ -195,7 +195,7 @@ impl Shared {
             self.state().segments.push(Arc::clone(&segment));
         }
         engine.environment.tasks.pause();
-        if self.schema.key_positions().is_empty() {
+        if !self.schema.has_unique_values() {
             return Ok(());
         }
         indexing::index_segment(self, batch, id, first_row)

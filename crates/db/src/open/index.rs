@@ -1,16 +1,18 @@
-//! Filling a primary index when a table is opened.
+//! Filling the primary index of a table, and its unique ones, when it is opened.
 //!
 //! The tags are cut into parts. A worker takes a span of parts, reads the pieces of the index file
 //! that hold them, adds the keys of segments that the file does not cover (hashed and sorted
 //! before, a segment a worker), and builds the parts, so that every core writes its own share of
 //! the index and nothing is gathered whole.
+//!
+//! Unique indexes have no files: all their entries come from the segments.
 
 use std::ops::Range;
 use std::sync::{Arc, PoisonError};
 
-use esker_arena::{Import, tag_of};
-use esker_format::ColumnSlice;
+use esker_arena::{Import, PartitionedHash, tag_of};
 use esker_format::index_file::IndexEntry;
+use esker_format::{ColumnSlice, Field};
 use esker_table::segment::{Segment, SegmentFiles};
 use esker_table::{Location, Table as TableCore};
 use esker_vfs::sync::Mutex;
@@ -42,13 +44,38 @@ pub(super) fn fill(
     let loose: Vec<&Arc<Segment>> = view.segments().filter(|s| !covers(s.id())).collect();
     let tasks = environment.tasks.as_ref();
     let sorted = for_each(tasks, loose.len(), &|i| match loose.get(i) {
-        Some(segment) => SortedKeys::of(table, segment),
+        Some(segment) => SortedKeys::of(table, segment, view.schema.key_fields()),
         None => Err(Error::corrupt("a segment is missing")),
     })?;
-    let in_file = covered.as_ref().map_or(0, |c| c.file.entries());
+    import_all(tasks, table.index(), covered.as_ref(), &sorted)?;
+    Ok(covered.map_or_else(Vec::new, |c| c.ids.into_iter().flatten().collect()))
+}
+
+/// Fills the unique indexes from the rows of segments.
+pub(super) fn fill_uniques(environment: &Environment, table: &Arc<TableCore>) -> Result<()> {
+    let (view, tasks) = (table.view(), environment.tasks.as_ref());
+    let segments: Vec<&Arc<Segment>> = view.segments().collect();
+    for keys in table.uniques().iter() {
+        let sorted = for_each(tasks, segments.len(), &|i| match segments.get(i) {
+            Some(segment) => SortedKeys::of(table, segment, keys.fields(&view.schema)),
+            None => Err(Error::corrupt("a segment is missing")),
+        })?;
+        import_all(tasks, keys.entries(), None, &sorted)?;
+    }
+    Ok(())
+}
+
+/// Fills an index from a file, where there is one, and from the keys of segments.
+fn import_all(
+    tasks: &dyn Tasks,
+    index: &PartitionedHash,
+    covered: Option<&Covered>,
+    sorted: &[SortedKeys],
+) -> Result<()> {
+    let in_file = covered.map_or(0, |c| c.file.entries());
     let expected = in_file + sorted.iter().map(|s| s.entries.len() as u64).sum::<u64>();
     if expected > 0 {
-        let import = table.index().start_import(expected)?;
+        let import = index.start_import(expected)?;
         let parts = import.parts();
         let spans = (tasks.parallelism() * SPANS_A_THREAD) as u64;
         let span_parts = parts.div_ceil(spans);
@@ -56,11 +83,11 @@ pub(super) fn fill(
         for_each(tasks, count, &|i| {
             let first = i as u64 * span_parts;
             let span = first..(first + span_parts).min(parts);
-            build_span(&import, covered.as_ref(), &sorted, span)
+            build_span(&import, covered, sorted, span)
         })?;
         import.finish()?;
     }
-    Ok(covered.map_or_else(Vec::new, |c| c.ids.into_iter().flatten().collect()))
+    Ok(())
 }
 
 /// Runs a job for each number on all threads; the results, or the first error.
@@ -110,26 +137,31 @@ fn build_span(
     Ok(())
 }
 
-/// The living rows of a segment by the tags of their keys: `tag << 32 | row`, sorted.
+/// The living rows of a segment by the tags of their keys: `tag << 32 | row`, sorted. Rows with a
+/// NULL in their key, that of a unique index, are left out.
 struct SortedKeys {
     segment: u64,
     entries: Vec<u64>,
 }
 
 impl SortedKeys {
-    fn of(table: &Arc<TableCore>, segment: &Arc<Segment>) -> Result<Self> {
-        let view = table.view();
+    fn of<'a>(
+        table: &Arc<TableCore>,
+        segment: &Arc<Segment>,
+        fields: impl Iterator<Item = &'a Field>,
+    ) -> Result<Self> {
+        let fields: Vec<&Field> = fields.collect();
         let mut entries = Vec::with_capacity(segment.row_count());
         let mut start = 0;
         while start < segment.row_count() {
             let end = segment.zone_end(start);
-            let columns: Vec<ColumnSlice<'_>> = view
-                .schema
-                .key_fields()
+            let columns: Vec<ColumnSlice<'_>> = fields
+                .iter()
                 .map(|field| segment.column(field, start..end))
                 .collect::<esker_table::Result<_>>()?;
+            let has_null = |row: usize| columns.iter().any(|column| column.is_null(row - start));
             for row in start..end {
-                if segment.deleted(row) == 0 {
+                if segment.deleted(row) == 0 && !has_null(row) {
                     let key = columns.iter().map(|column| column.value(row - start));
                     let tag = tag_of(table.hasher().hash_key(key));
                     entries.push(u64::from(tag) << 32 | row as u64);

@@ -303,6 +303,7 @@ fn assemble(environment: &Environment, recovered: &mut Recovered, table: &mut Ta
     }
     core.set_view(view);
     let index_covers = super::index::fill(environment, &recovered.files, &core, state.index_file)?;
+    super::index::fill_uniques(environment, &core)?;
     let mut writer = TableWriter::new(Arc::clone(&core), state.next_row_id);
     for group in &state.groups {
         for change in RowChange::decode_all(&group.rows)? {

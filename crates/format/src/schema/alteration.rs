@@ -6,7 +6,7 @@
 //! | drop a field | nobody asks for the column of its number any more |
 //! | rename a field | rows know fields by number |
 //! | widen a field | every stored value has the same meaning in the wider type |
-//! | an index | its runs are derived, and lie beside the segments |
+//! | an index | its runs are derived, and lie beside the segments (a unique one is tested first) |
 //! | not null | the rows there are were tested: none of them is NULL |
 //! | a label more | it comes last: the places of the others stay |
 //! | a default, a check | these are about rows that are written later (a check is tested first) |
@@ -64,16 +64,22 @@ pub enum Alteration {
     AddCheck(Check),
     /// A condition less.
     DropCheck(String),
-    /// One more index; its number is given out.
+    /// One more index; its number is given out. Whoever applies a unique one has tested the rows
+    /// there are.
     AddIndex(NewIndex),
     /// An index less.
     DropIndex(String),
 }
 
 impl Alteration {
-    /// True when rows stay what they are, and are checked and filled as before.
+    /// True when rows stay what they are, and are checked and filled as before. A new unique index
+    /// is a check that rows gathered before have not met.
     fn is_about_indexes(&self) -> bool {
-        matches!(self, Self::AddIndex(_) | Self::DropIndex(_))
+        match self {
+            Self::AddIndex(new) => !new.unique,
+            Self::DropIndex(_) => true,
+            _ => false,
+        }
     }
 }
 

@@ -1,5 +1,8 @@
 //! Secondary indexes, as a schema declares them.
 //!
+//! A *unique* index is a constraint, too: no two rows have the same values in its fields, unless
+//! one of these is NULL.
+//!
 //! An index is part of the schema, so that creating and dropping one is a change of the schema: one
 //! commit, logged, recovered, and seen by snapshots as of their commit. What makes it fast, the
 //! sorted runs beside each segment, is derived from the segments: a run that is missing is built
@@ -18,6 +21,11 @@ pub const INDEX_FIELDS_MAX: usize = 16;
 
 /// The greatest number of an index: a table may have had so many, the dropped ones included.
 pub const INDEX_IDS_MAX: u32 = (1 << 15) - 1;
+
+/// The kind of every index that there is yet, as it is stored.
+const KIND_ORDERED: u8 = 0;
+/// The bit of an index that is a constraint.
+const FLAG_UNIQUE: u8 = 1;
 
 /// The number of an index within its table; never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -39,6 +47,8 @@ pub struct Index {
     pub id: IndexId,
     /// Its name, unique in the table.
     pub name: String,
+    /// No two rows have the same values in its fields, unless one of these is NULL.
+    pub unique: bool,
     /// By what rows are ordered: 1 to [`INDEX_FIELDS_MAX`] fields.
     pub fields: Vec<IndexField>,
 }
@@ -48,6 +58,8 @@ pub struct Index {
 pub struct NewIndex {
     /// Its name.
     pub name: String,
+    /// Whether no two rows may have the same values in its fields, unless one of these is NULL.
+    pub unique: bool,
     /// By what rows are ordered: names, and whether the greatest value comes first.
     pub fields: Vec<(String, bool)>,
 }
@@ -65,7 +77,7 @@ impl NewIndex {
         fields: impl IntoIterator<Item = S>,
     ) -> Self {
         let fields = fields.into_iter().map(|field| (field.into(), false)).collect();
-        Self { name: name.into(), fields }
+        Self { name: name.into(), unique: false, fields }
     }
 }
 
@@ -81,7 +93,19 @@ impl NewIndex {
     #[must_use]
     pub fn on(fields: Vec<(String, bool)>) -> Self {
         let names: Vec<&str> = fields.iter().map(|(name, _)| name.as_str()).collect();
-        Self { name: format!("by_{}", names.join("_")), fields }
+        Self { name: format!("by_{}", names.join("_")), unique: false, fields }
+    }
+
+    /// The same, as a constraint: no two rows have the same values in its fields.
+    ///
+    /// ```
+    /// use esker_format::schema::NewIndex;
+    ///
+    /// assert!(NewIndex::new("by_email", ["email"]).unique().unique);
+    /// ```
+    #[must_use]
+    pub fn unique(self) -> Self {
+        Self { unique: true, ..self }
     }
 }
 
@@ -89,6 +113,8 @@ impl Index {
     pub(super) fn encode(&self, out: &mut Writer) {
         out.u32(self.id.0);
         out.text(&self.name);
+        out.u8(KIND_ORDERED);
+        out.u8(if self.unique { FLAG_UNIQUE } else { 0 });
         out.count(self.fields.len());
         for field in &self.fields {
             out.u16(field.field.0);
@@ -98,12 +124,18 @@ impl Index {
 
     pub(super) fn decode(input: &mut Reader<'_>) -> Result<Self> {
         let (id, name) = (IndexId(input.u32()?), input.text()?.to_owned());
+        let (kind, flags) = (input.u8()?, input.u8()?);
+        if kind != KIND_ORDERED || flags & !FLAG_UNIQUE != 0 {
+            let message = format!("index {name:?}: kind {kind}, flags {flags}: not known");
+            return Err(Error::corrupt(message));
+        }
+        let unique = flags & FLAG_UNIQUE != 0;
         let mut fields = Vec::new();
         for _ in 0..input.count(INDEX_FIELDS_MAX)? {
             let (field, descending) = (FieldId(input.u16()?), input.u8()? != 0);
             fields.push(IndexField { field, descending });
         }
-        Ok(Self { id, name, fields })
+        Ok(Self { id, name, unique, fields })
     }
 }
 
@@ -124,6 +156,24 @@ impl Schema {
             let near = near_or_all(name, "indexes", names);
             Error::invalid(format!("unknown index {name:?}{near}"))
         })
+    }
+
+    /// The indexes that are constraints, in the order in which they were created.
+    pub fn unique_indexes(&self) -> impl Iterator<Item = &Index> {
+        self.indexes.iter().filter(|index| index.unique)
+    }
+
+    /// True when rows are looked up before they are written: the key is declared, or some index is
+    /// unique.
+    #[must_use]
+    pub fn has_unique_values(&self) -> bool {
+        !self.key_positions().is_empty() || self.unique_indexes().next().is_some()
+    }
+
+    /// Whether a field is part of a unique index.
+    #[must_use]
+    pub fn is_unique_field(&self, field: FieldId) -> bool {
+        self.unique_indexes().flat_map(|index| &index.fields).any(|part| part.field == field)
     }
 
     /// The fields of an index as texts: `name`, or `name desc`.
@@ -167,7 +217,7 @@ impl Schema {
             return Err(Error::invalid(message));
         }
         self.next_index += 1;
-        self.indexes.push(Index { id, name: new.name.clone(), fields });
+        self.indexes.push(Index { id, name: new.name.clone(), unique: new.unique, fields });
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use super::{Parser, is_word, name_text};
 use crate::Result;
 
 /// Reads an index: its name and its fields in parentheses, or only its fields, after which it is
-/// named then.
+/// named then; with `unique` before, no two rows have the same values.
 ///
 /// ```
 /// use esker_import::schema_text::parse_index;
@@ -17,6 +17,7 @@ use crate::Result;
 /// let index = parse_index("city, age desc")?;
 /// assert_eq!(index, parse_index("by_city_age (city, age desc)")?);
 /// assert!(index.fields[1].1);
+/// assert_eq!(parse_index("unique city, age desc")?, index.unique());
 /// # Ok::<(), esker_import::Error>(())
 /// ```
 ///
@@ -24,11 +25,13 @@ use crate::Result;
 /// `InvalidOptions` with the place in the text and what was expected there.
 pub fn parse_index(text: &str) -> Result<NewIndex> {
     let mut parser = Parser { what: "index", text, position: 0 };
+    let unique = parser.is_unique();
+    let start = parser.position;
     let name = parser.name("a field name")?;
     let index = if parser.is_next('(') {
-        NewIndex { name, fields: parser.index_fields()? }
+        NewIndex { name, ..NewIndex::on(parser.index_fields()?) }
     } else {
-        parser.position = 0;
+        parser.position = start;
         let mut fields = vec![parser.index_field()?];
         while !parser.at_end() {
             parser.expect(',', "`,` or the end")?;
@@ -36,12 +39,13 @@ pub fn parse_index(text: &str) -> Result<NewIndex> {
         }
         NewIndex::on(fields)
     };
+    let index = NewIndex { unique, ..index };
     if parser.at_end() { Ok(index) } else { Err(parser.unexpected("the end")) }
 }
 
 /// An index as [`super::parse`] reads it.
 pub(super) fn text(schema: &Schema, index: &Index) -> String {
-    let mut text = String::from("index ");
+    let mut text = String::from(if index.unique { "unique index " } else { "index " });
     if is_type(&index.name) {
         let _ = write!(text, "\"{}\" (", index.name);
     } else {
@@ -75,7 +79,20 @@ impl Parser<'_> {
             self.position = start;
             return Ok(None);
         }
-        Ok(Some(NewIndex { name, fields: self.index_fields()? }))
+        Ok(Some(NewIndex { name, ..NewIndex::on(self.index_fields()?) }))
+    }
+
+    /// Takes the word `unique`, unless it is the name of a field or an index.
+    fn is_unique(&mut self) -> bool {
+        let start = self.next_position();
+        let found = self.take_word("unique");
+        self.next_position();
+        let has_name = self.rest().starts_with(|c| is_word(c) || c == '"')
+            && !["asc", "desc"].iter().any(|order| self.word().eq_ignore_ascii_case(order));
+        if !(found && has_name) {
+            self.position = start;
+        }
+        found && has_name
     }
 
     fn is_next(&mut self, character: char) -> bool {

@@ -23,7 +23,7 @@ use esker_format::{Field, Schema};
 
 use crate::location::Location;
 use crate::segment::{Created, Segment, SegmentSpec, SegmentWriter, SinkTarget};
-use crate::table::Table;
+use crate::table::{Table, UniqueKeys};
 use crate::value_file::StoredValue;
 use crate::view::{Forwarding, Unit, View};
 use crate::{ErrorKind, Result};
@@ -372,8 +372,15 @@ impl Rewritten {
     }
 }
 
-/// One index entry to move: the key's hash, the old word, and the new word (0 to remove it).
-pub type Move = (u64, u64, u64);
+/// One index entry to move.
+pub struct Move {
+    /// The unique index; `None` for the primary index.
+    keys: Option<Arc<UniqueKeys>>,
+    hash: u64,
+    old: u64,
+    /// 0 to remove it.
+    new: u64,
+}
 
 /// Moves index entries from merged units to where their rows went.
 pub struct Repoint {
@@ -398,7 +405,8 @@ impl Repoint {
     /// # Errors
     /// `Corrupt` when a block of an input does not fit its checksum.
     pub fn next_batch(&mut self) -> Result<Option<Vec<Move>>> {
-        if self.table.index().is_empty() {
+        let uniques = self.table.uniques();
+        if self.table.index().is_empty() && uniques.iter().all(|keys| keys.entries().is_empty()) {
             return Ok(None);
         }
         let view = self.table.view();
@@ -413,19 +421,19 @@ impl Repoint {
             let mut batch = Vec::with_capacity(end - self.row);
             for row in self.row..end {
                 let target = forwarding.targets.get(row).copied().unwrap_or_default();
-                let hash = match key_hash(&self.table, &view.schema, unit, row) {
-                    Ok(hash) => hash,
-                    // Nobody reads a dropped row: damage to it must not stop the others. Its entry
-                    // goes on leading nowhere by way of the unit's forwarding.
+                let place = (Location::new(unit.id(), row).word(), target);
+                match moves_of(&self.table, &uniques, &view.schema, (unit, row), place, &mut batch)
+                {
+                    Ok(()) => {}
+                    // Nobody reads a dropped row: damage to it must not stop the others. Its
+                    // entries go on leading nowhere by way of the unit's forwarding.
                     Err(e) if target == 0 && e.kind() == ErrorKind::Corrupt => {
                         if !self.unreadable.contains(&unit.id()) {
                             self.unreadable.push(unit.id());
                         }
-                        continue;
                     }
                     Err(e) => return Err(e),
-                };
-                batch.push((hash, Location::new(unit.id(), row).word(), target));
+                }
             }
             self.row = end;
             return Ok(Some(batch));
@@ -435,18 +443,41 @@ impl Repoint {
 
     /// Moves entries, those that still name the old place. Under the commit lock.
     pub fn apply(&self, batch: &[Move]) {
-        for (hash, old, new) in batch {
+        for Move { keys, hash, old, new } in batch {
+            let entries = keys.as_ref().map_or_else(|| self.table.index(), |keys| keys.entries());
             match new {
                 0 => {
-                    self.table.index().remove(*hash, *old);
+                    entries.remove(*hash, *old);
                 }
                 _ if esker_log::sabotage::planted("index_entry_not_repointed") => {}
+                _ if keys.is_some() && esker_log::sabotage::planted("unique_not_repointed") => {}
                 new => {
-                    self.table.index().replace(*hash, *old, *new);
+                    entries.replace(*hash, *old, *new);
                 }
             }
         }
     }
+}
+
+/// Adds what becomes of the entries of a row whose place `old` is now `new`.
+fn moves_of(
+    table: &Table,
+    uniques: &[Arc<UniqueKeys>],
+    schema: &Schema,
+    (unit, row): (&Unit, usize),
+    (old, new): (u64, u64),
+    moves: &mut Vec<Move>,
+) -> Result<()> {
+    if !table.index().is_empty() {
+        let hash = key_hash(table, schema, unit, row)?;
+        moves.push(Move { keys: None, hash, old, new });
+    }
+    for keys in uniques {
+        if let Some(hash) = keys.hash_at(table, schema, unit, row)? {
+            moves.push(Move { keys: Some(Arc::clone(keys)), hash, old, new });
+        }
+    }
+    Ok(())
 }
 
 /// The hash under which a row of a table is indexed.

@@ -102,7 +102,7 @@ fn value(data_type: DataType, seed: u64) -> Value {
 
 fn build(rows: &[Vec<Value>], fields: &[(usize, bool)]) -> (Segment, Run, Schema) {
     let names = fields.iter().map(|(field, descending)| (format!("f{field}"), *descending));
-    let new = NewIndex { name: "x".into(), fields: names.collect() };
+    let new = NewIndex { name: "x".into(), unique: false, fields: names.collect() };
     let schema = schema().alter(&[Alteration::AddIndex(new)]).unwrap();
     let mut batch = Batch::empty(&schema);
     rows.iter().for_each(|row| batch.push_row(&schema, row).unwrap());

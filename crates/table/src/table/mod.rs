@@ -7,11 +7,13 @@
 //! * The primary index has one entry per key: the newest version, which may be dead. It grows by
 //!   inserts, moves by updates (compare-and-swap), and shrinks when a merge drops dead versions.
 //! * A version names the one it replaced, for readers at older commits.
+//! * Each unique index has entries of the same kind ([`UniqueKeys`]), for writers only.
 //! * A table with a generated key has entries only for rows that were updated; others are found
 //!   by row id, by arithmetic.
 
 mod read;
 mod snapshot;
+mod unique;
 mod writer;
 
 use std::sync::atomic::Ordering;
@@ -25,6 +27,7 @@ use crate::hash::KeyHasher;
 use crate::view::View;
 pub use read::Found;
 pub use snapshot::{SnapshotPart, TableSnapshot};
+pub use unique::{Holder, UniqueEntry, UniqueKeys};
 pub use writer::{Existing, PreparedPut, TableWriter, describe_key};
 
 /// What all readers of a table share.
@@ -35,6 +38,7 @@ pub struct Table {
     hasher: KeyHasher,
     view: ArcSwap<View>,
     index: PartitionedHash,
+    uniques: ArcSwap<Vec<Arc<UniqueKeys>>>,
     live: AtomicU64,
     drop_horizon: AtomicU64,
     created_at: AtomicU64,
@@ -55,6 +59,7 @@ impl Table {
         hasher: KeyHasher,
     ) -> crate::Result<Self> {
         let index = PartitionedHash::new(&arena, Category::Index)?;
+        let uniques = ArcSwap::from_pointee(UniqueKeys::of_schema(&schema, &arena)?);
         let view = ArcSwap::from_pointee(View::empty(schema));
         Ok(Self {
             id,
@@ -63,6 +68,7 @@ impl Table {
             hasher,
             view,
             index,
+            uniques,
             live: AtomicU64::new(0),
             drop_horizon: AtomicU64::new(0),
             created_at: AtomicU64::new(0),

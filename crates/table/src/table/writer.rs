@@ -10,6 +10,7 @@ use esker_format::{Batch, Schema, Value, ValueRef};
 
 use super::Table;
 use super::read::row_id_of;
+use super::{UniqueEntry, UniqueKeys};
 use crate::group::GroupWriter;
 use crate::location::{Location, UNIT_ROWS_MAX};
 use crate::value_file::StoredValue;
@@ -40,9 +41,18 @@ pub struct PreparedPut {
     pub existing: Option<Existing>,
     /// The row id: that of a living predecessor, or a new one.
     pub row_id: u64,
+    /// What it does to the unique indexes, once these have been asked.
+    pub uniques: Vec<UniqueEntry>,
 }
 
 impl PreparedPut {
+    /// A put in the place of a living version.
+    #[must_use]
+    pub fn update(hash: u64, existing: Existing) -> Self {
+        let row_id = existing.row_id;
+        Self { hash, existing: Some(existing), row_id, uniques: Vec::new() }
+    }
+
     /// True when a living version is replaced.
     #[must_use]
     pub fn is_update(&self) -> bool {
@@ -182,7 +192,7 @@ impl TableWriter {
         if positions.is_empty() {
             let row_id = self.reserve_row_ids(1);
             let hash = self.table.hasher.hash_row_id(row_id);
-            return Ok(PreparedPut { hash, existing: None, row_id });
+            return Ok(PreparedPut { hash, existing: None, row_id, uniques: Vec::new() });
         }
         let key: Vec<ValueRef<'_>> =
             positions.iter().filter_map(|p| row.get(*p)).map(Value::as_ref).collect();
@@ -197,7 +207,7 @@ impl TableWriter {
             Some(existing) => existing.row_id,
             None => self.reserve_row_ids(1),
         };
-        Ok(PreparedPut { hash, existing, row_id })
+        Ok(PreparedPut { hash, existing, row_id, uniques: Vec::new() })
     }
 
     /// Applies a put as part of `commit`; some values, by rising field, lie in value files.
@@ -240,7 +250,8 @@ impl TableWriter {
                 table.index.insert(put.hash, location.word())?;
             }
         }
-        Ok(())
+        let mut uniques = put.uniques.iter();
+        uniques.try_for_each(|entry| entry.keys.enter(entry.hash, entry.old, location))
     }
 
     /// Adds a unit to the view. Under the commit lock.
@@ -272,7 +283,7 @@ impl TableWriter {
         commit: u64,
         new_unit: &mut dyn FnMut() -> u64,
     ) -> Result<()> {
-        debug_assert!(self.table.has_generated_key(), "batches have no keys to index");
+        debug_assert!(!self.table.schema().has_unique_values(), "batches have nothing to index");
         let group = self.group(new_unit)?;
         group.push_batch((batch, long), first_row_id, commit)?;
         self.table.add_live_rows(i64::try_from(batch.len()).unwrap_or_default());
@@ -295,7 +306,9 @@ impl TableWriter {
     ) -> Result<(Location, bool)> {
         let group = self.group(new_unit)?;
         let fresh = fresh && group.takes_fresh(row_id);
-        Ok((group.push(row, row_id, fresh, commit, None)?, fresh))
+        let location = group.push(row, row_id, fresh, commit, None)?;
+        self.table.enter_unique(location)?;
+        Ok((location, fresh))
     }
 
     /// Freezes the open group when it has no room for `rows` more. Before a commit is numbered:
@@ -320,9 +333,9 @@ impl TableWriter {
     }
 
     /// From `commit` on, the table has another schema: where its rows are others, too, they go to a
-    /// new group from here on. Under
-    /// the commit lock.
-    pub fn alter(&mut self, schema: Arc<Schema>, commit: u64) {
+    /// new group from here on. `new` are the entries of unique indexes that it has in addition.
+    /// Under the commit lock.
+    pub fn alter(&mut self, schema: Arc<Schema>, new: &[Arc<UniqueKeys>], commit: u64) {
         let mut view = (*self.table.view()).clone();
         let same_rows = view.schema.has_same_rows_as(&schema);
         if !same_rows && !esker_log::sabotage::planted("alter_keeps_group_open") {
@@ -330,6 +343,7 @@ impl TableWriter {
         }
         let is_wanted = |id| schema.indexes().iter().any(|index| index.id == id);
         view.segments().for_each(|segment| segment.retain_runs(is_wanted));
+        self.table.set_uniques(&schema, new);
         view.alter(schema, commit);
         self.table.set_view(view);
     }

@@ -97,8 +97,8 @@ impl Client {
         };
         let action = Action::Alter { table: name.to_owned(), changes };
         self.change(action, |db| {
-            db.alter_table(name, &alterations)?;
-            Ok(CHANGED)
+            let commit = Some(db.alter_table_as_of(name, &alterations)?);
+            Ok(Done::Changed { row_id: None, commit })
         });
     }
 

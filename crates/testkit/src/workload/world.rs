@@ -286,7 +286,13 @@ impl Inner {
             Some(idents) if idents.iter().any(|i| load.perhaps.contains(i)) => Held::Perhaps,
             _ => Held::No,
         };
-        let most = others.map(held).max().unwrap_or_default();
+        let most = others.clone().map(held).max().unwrap_or_default();
+        // A load may hold values of a unique index.
+        let newest = self.history.newest();
+        let has_unique = newest.table(table).is_some_and(|t| t.schema.has_unique_index());
+        if (has_unique || self.altered.contains(table)) && others.count() > 0 {
+            return most.max(Held::Perhaps);
+        }
         // A row that is left out touches no key.
         if matches!(action, Action::Statement { .. }) { most.min(Held::Perhaps) } else { most }
     }

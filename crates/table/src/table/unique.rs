@@ -1,0 +1,286 @@
+//! The values of a unique index: where each living row has them.
+//!
+//! ```text
+//!   values ─hash─► entries ─► location ─► view ─► unit, row ─► alive, and equal? ─► taken
+//! ```
+//!
+//! The structure is that of the primary index, and so are the rules by which it is published: an
+//! entry is inserted under the commit lock after its row, moved by whoever rewrites the row's unit,
+//! and removed when the row is dropped. It differs in what a row may do: rows with a NULL among the
+//! values have no entry, and an update may change the values.
+//!
+//! Invariants
+//! 1. Every living row without a NULL has one entry under the hash of its values.
+//! 2. Other entries lead to dead rows, to rows of a load that has not committed, or to nothing.
+//! 3. No two living rows have equal values.
+//!
+//! Whoever reads rows does not ask here: an old version may have lost its entry to the one that
+//! took its place. The entries are in memory only, and are put together anew when a database is
+//! opened.
+
+use std::fmt;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use esker_arena::{Arena, Category, PartitionedHash};
+use esker_format::schema::Index;
+use esker_format::{Field, Schema, Value, ValueRef};
+
+use super::Table;
+use crate::location::Location;
+use crate::view::{Resolved, Unit, View};
+use crate::{Error, ErrorKind, Result};
+
+/// The entries of one unique index.
+pub struct UniqueKeys {
+    index: Index,
+    entries: PartitionedHash,
+}
+
+impl fmt::Debug for UniqueKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UniqueKeys").field("index", &self.index).finish_non_exhaustive()
+    }
+}
+
+/// A living row that has some values of a unique index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// Its row id.
+    pub row_id: u64,
+    /// Where it is.
+    pub location: Location,
+    /// What its entry says.
+    pub entry: Location,
+}
+
+/// What a put does to one unique index.
+#[derive(Clone, Debug)]
+pub struct UniqueEntry {
+    /// The index.
+    pub keys: Arc<UniqueKeys>,
+    /// The hash of the row's values.
+    pub hash: u64,
+    /// The entry of the row's older version, when that has the same values.
+    pub old: Option<Location>,
+}
+
+impl UniqueKeys {
+    /// The entries of an index of a table without rows.
+    ///
+    /// # Errors
+    /// `OverBudget` when the arena is full.
+    pub fn new(index: Index, arena: &Arc<Arena>) -> Result<Self> {
+        Ok(Self { index, entries: PartitionedHash::new(arena, Category::Index)? })
+    }
+
+    /// Those of all unique indexes of a schema.
+    pub(super) fn of_schema(schema: &Schema, arena: &Arc<Arena>) -> Result<Vec<Arc<Self>>> {
+        let new = |index: &Index| Self::new(index.clone(), arena).map(Arc::new);
+        schema.unique_indexes().map(new).collect()
+    }
+
+    /// The index.
+    #[must_use]
+    pub fn index(&self) -> &Index {
+        &self.index
+    }
+
+    /// Hashes of values, and locations.
+    #[must_use]
+    pub fn entries(&self) -> &PartitionedHash {
+        &self.entries
+    }
+
+    /// The fields of the index, as a schema has them.
+    pub fn fields<'a>(&'a self, schema: &'a Schema) -> impl Iterator<Item = &'a Field> {
+        self.index.fields.iter().filter_map(|part| schema.field_of(part.field))
+    }
+
+    /// The positions of the fields in a schema.
+    #[must_use]
+    pub fn positions(&self, schema: &Schema) -> Vec<usize> {
+        let position = |id| schema.fields().iter().position(|field| field.id == id);
+        self.index.fields.iter().filter_map(|part| position(part.field)).collect()
+    }
+
+    /// The values that a row has in the index; `None` when one is NULL.
+    #[must_use]
+    pub fn values_of<'a>(&self, schema: &Schema, row: &'a [Value]) -> Option<Vec<ValueRef<'a>>> {
+        let value = |position: &usize| row.get(*position).map(Value::as_ref);
+        without_null(self.positions(schema).iter().filter_map(value).collect())
+    }
+
+    /// The values of a stored row; `None` when one is NULL.
+    ///
+    /// # Errors
+    /// `Corrupt` when a block does not fit its checksum; likewise below.
+    pub fn values_at<'a>(
+        &'a self,
+        schema: &'a Schema,
+        unit: &'a Unit,
+        row: usize,
+    ) -> Result<Option<Vec<ValueRef<'a>>>> {
+        let values: Result<Vec<_>> = self.fields(schema).map(|f| unit.value(f, row)).collect();
+        Ok(without_null(values?))
+    }
+
+    /// The hash under which a row of a table is entered; `None` when a value is NULL.
+    ///
+    /// # Errors
+    /// `Corrupt` when a block does not fit its checksum.
+    pub fn hash_at(
+        &self,
+        table: &Table,
+        schema: &Schema,
+        unit: &Unit,
+        row: usize,
+    ) -> Result<Option<u64>> {
+        let values = self.values_at(schema, unit, row)?;
+        Ok(values.map(|values| table.hasher().hash_key(values)))
+    }
+
+    /// Does a stored row have these values?
+    ///
+    /// # Errors
+    /// `Corrupt` when a block does not fit its checksum.
+    pub fn equals(
+        &self,
+        schema: &Schema,
+        (unit, row): (&Unit, usize),
+        values: &[ValueRef<'_>],
+    ) -> Result<bool> {
+        for (field, value) in self.fields(schema).zip(values) {
+            if unit.value(field, row)? != *value {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Shows every row, dead ones too, that may have some values by its hash, and what its entry
+    /// says, until `visit` breaks.
+    ///
+    /// # Errors
+    /// What `visit` says, or `Corrupt` when an entry leads nowhere.
+    pub fn candidates<B, E: From<Error>>(
+        &self,
+        view: &View,
+        hash: u64,
+        mut visit: impl FnMut((&Unit, usize), Location) -> std::result::Result<ControlFlow<B>, E>,
+    ) -> std::result::Result<Option<B>, E> {
+        let outcome = self.entries.candidates(hash, |word| {
+            let Some(entry) = Location::from_word(word) else { return ControlFlow::Continue(()) };
+            let visited = match view.resolve(entry) {
+                Resolved::Row(unit, row) => visit((unit, row), entry),
+                Resolved::Gone => Ok(ControlFlow::Continue(())),
+                Resolved::Unknown => {
+                    let name = &self.index.name;
+                    let message = format!("index {name:?}: entry {entry:?} leads nowhere");
+                    Err(Error::corrupt(message).into())
+                }
+            };
+            match visited {
+                Ok(ControlFlow::Continue(())) => ControlFlow::Continue(()),
+                Ok(ControlFlow::Break(found)) => ControlFlow::Break(Ok(found)),
+                Err(e) => ControlFlow::Break(Err(e)),
+            }
+        });
+        match outcome {
+            ControlFlow::Continue(()) => Ok(None),
+            ControlFlow::Break(found) => found.map(Some),
+        }
+    }
+
+    /// The living row that has some values. Under the commit lock.
+    ///
+    /// # Errors
+    /// `Conflict` when a load that has not committed has them, `Corrupt` for damage.
+    pub fn holder(
+        &self,
+        view: &View,
+        hash: u64,
+        values: &[ValueRef<'_>],
+    ) -> Result<Option<Holder>> {
+        let schema = &view.schema;
+        self.candidates(view, hash, |(unit, row), entry| {
+            if unit.deleted(row) != 0 || !self.equals(schema, (unit, row), values)? {
+                return Ok(ControlFlow::Continue(()));
+            }
+            if unit.is_loading() {
+                let what = self.describe(schema, values);
+                let message = format!("{what}: a load that has not committed has it; try again");
+                return Err(Error::new(ErrorKind::Conflict, message));
+            }
+            let (row_id, location) = (unit.row_id(row)?, Location::new(unit.id(), row));
+            Ok(ControlFlow::Break(Holder { row_id, location, entry }))
+        })
+    }
+
+    /// The index and some values as errors write them: `unique index "by_mail": mail = "a@b"`.
+    #[must_use]
+    pub fn describe(&self, schema: &Schema, values: &[ValueRef<'_>]) -> String {
+        let pair = |(field, value): (&Field, &ValueRef<'_>)| format!("{} = {value}", field.name);
+        let pairs: Vec<String> = self.fields(schema).zip(values).map(pair).collect();
+        format!("unique index {:?}: {}", self.index.name, pairs.join(", "))
+    }
+
+    /// Enters a row. Under the commit lock, or at recovery.
+    pub(super) fn enter(&self, hash: u64, old: Option<Location>, location: Location) -> Result<()> {
+        let moved = old.is_some_and(|old| self.entries.replace(hash, old.word(), location.word()));
+        if !moved {
+            self.entries.insert(hash, location.word())?;
+        }
+        Ok(())
+    }
+}
+
+fn without_null(values: Vec<ValueRef<'_>>) -> Option<Vec<ValueRef<'_>>> {
+    values.iter().all(|value| !value.is_null()).then_some(values)
+}
+
+impl Table {
+    /// The entries of the unique indexes.
+    #[must_use]
+    pub fn uniques(&self) -> Arc<Vec<Arc<UniqueKeys>>> {
+        self.uniques.load_full()
+    }
+
+    /// True when some index is unique.
+    #[must_use]
+    pub fn has_uniques(&self) -> bool {
+        !self.uniques.load().is_empty()
+    }
+
+    /// Enters a row, at recovery, whatever other rows have the same values: they are dead, or a
+    /// later change of the log ends them.
+    ///
+    /// # Errors
+    /// `OverBudget` when the arena is full, `Corrupt` for damage.
+    pub fn enter_unique(&self, location: Location) -> Result<()> {
+        let uniques = self.uniques.load();
+        if uniques.is_empty() {
+            return Ok(());
+        }
+        let view = self.view.load();
+        let Some(unit) = view.unit(location.unit()) else { return Ok(()) };
+        for keys in uniques.iter() {
+            if let Some(hash) = keys.hash_at(self, &view.schema, unit, location.row())? {
+                keys.enter(hash, None, location)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// From now on the unique indexes of a schema are entered: those that there were, and new ones,
+    /// which have all rows already. Under the commit lock.
+    pub(super) fn set_uniques(&self, schema: &Schema, new: &[Arc<UniqueKeys>]) {
+        let before = self.uniques.load();
+        let known = |index: &Index| {
+            let mut all = before.iter().chain(new);
+            all.find(|keys| keys.index.id == index.id).map(Arc::clone)
+        };
+        let uniques = schema.unique_indexes().filter_map(known).collect();
+        self.uniques.store(Arc::new(uniques));
+    }
+}
