@@ -1,5 +1,6 @@
 //! What the workloads share.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -26,6 +27,8 @@ pub(crate) struct Bench {
     pub(crate) texts: Texts,
     pub(crate) flat: Option<Flat>,
     pub(crate) users: Option<Users>,
+    /// Databases that several rows ask, by their names.
+    pub(crate) kept: BTreeMap<&'static str, Database>,
     dir: PathBuf,
     csv: Option<PathBuf>,
     big: Option<Big>,
@@ -51,6 +54,7 @@ impl Bench {
             texts: Texts::new(),
             flat: None,
             users: None,
+            kept: BTreeMap::new(),
             dir,
             csv: None,
             big: None,
@@ -62,6 +66,7 @@ impl Bench {
         self.close_big()?;
         self.flat = None;
         self.users = None;
+        self.kept.clear();
         std::fs::remove_dir_all(&self.dir)?;
         Ok(())
     }

@@ -1,6 +1,6 @@
-//! `esker-bench engine`, `load` and `queries`: every speed and size that is asked of the engine,
-//! and of what brings rows into it and out of it, measured beside what the machine can do at best,
-//! with answers checked first.
+//! `esker-bench engine`, `load`, `queries`, `invoice`, `slate` and `whitedb`: every speed and size
+//! that is asked of the engine, and of what brings rows into it and out of it, measured beside what
+//! the machine can do at best, with answers checked first.
 //!
 //! | module | what it defines |
 //! |---|---|
@@ -11,6 +11,8 @@
 //! | `workloads` | one file a workload |
 //! | `loading` | the rows and workloads of `esker-bench load` |
 //! | `queries` | the queries of `esker-bench queries` |
+//! | `invoice`, `slate`, `whitedb` | what the benchmarks of these names ask |
+//! | `timing` | the median of repeated questions |
 //! | `data`, `environment`, `process` | keys and texts; one core; memory and children |
 //! | `outcome`, `report` | what a run gave; the table at the end |
 #![forbid(unsafe_code)]
@@ -25,6 +27,7 @@ mod bench;
 mod child;
 mod data;
 mod environment;
+mod invoice;
 mod loading;
 mod machine;
 mod outcome;
@@ -32,6 +35,9 @@ mod process;
 mod queries;
 mod report;
 mod rows;
+mod slate;
+mod timing;
+mod whitedb;
 mod workloads;
 
 use std::process::ExitCode;
@@ -60,6 +66,15 @@ fn run(arguments: &[String]) -> Result<()> {
         }
         Some((name, rest)) if name == "queries" => {
             measure(&arguments::Arguments::parse(queries::ROWS, 1_000_000, rest)?)
+        }
+        Some((name, rest)) if name == "invoice" => {
+            measure(&arguments::Arguments::parse(invoice::ROWS, 1_000_000, rest)?)
+        }
+        Some((name, rest)) if name == "slate" => {
+            measure(&arguments::Arguments::parse(slate::ROWS, 100_000, rest)?)
+        }
+        Some((name, rest)) if name == "whitedb" => {
+            measure(&arguments::Arguments::parse(whitedb::ROWS, 10_000_000, rest)?)
         }
         Some((name, rest)) if name == "child" => child::run(rest),
         _ => Err(arguments::USAGE.into()),

@@ -18,14 +18,13 @@ mod question;
 mod unindexed;
 mod users;
 
-use std::time::Instant;
-
 use crate::Result;
 use crate::bench::{Bench, segments};
 use crate::outcome::Goal::AtMost;
 use crate::outcome::Outcome;
 use crate::outcome::Unit::Microseconds;
 use crate::rows::{Row, ask, row};
+use crate::timing::{self, Timing};
 use question::{Class, Expected};
 pub(crate) use users::Users;
 
@@ -103,18 +102,11 @@ fn measure_class(bench: &Bench, users: &mut Users, class: &Class) -> Result<Outc
     for question in class.questions {
         let query = esker_sql::parse(question.sql)?;
         expected.fault(class, question, &database.query(&query)?)?;
-        let mut times = Vec::new();
-        for _ in 0..REPEATS {
-            let start = Instant::now();
-            let result = database.query(&query)?;
-            times.push(start.elapsed().as_secs_f64() * 1e6);
-            drop(result);
-        }
-        times.sort_by(f64::total_cmp);
-        let median = times.get(times.len() / 2).copied().unwrap_or_default();
+        let Timing { median, least: quickest } =
+            timing::repeat(REPEATS, || database.query(&query))?;
         if median >= slowest {
             (slowest, of) = (median, question.sql);
-            least = times.first().copied().unwrap_or_default();
+            least = quickest;
         }
     }
     let limit = bench.rows as f64 / bench.machine.read_rate * 1e6;

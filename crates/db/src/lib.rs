@@ -27,6 +27,7 @@
 //! | open or create a database | [`Database`], [`Options`], [`Durability`] |
 //! | define, read and change tables | [`Schema`], [`Alteration`], [`Table`], [`Row`] |
 //! | find rows by other fields than the key | [`Database::create_index`] |
+//! | do so over and over | [`SnapshotTable::finder`] |
 //! | read as of one commit | [`Snapshot`] |
 //! | have rows as structs | [`Record`], [`TypedTable`], [`Database::query_as`] |
 //! | have rows as JSON, or as what serde knows | [`Table::insert_object`], [`Row::to_object`] |
@@ -46,6 +47,7 @@ mod database;
 mod defaults;
 mod engine;
 mod error;
+mod finder;
 mod index;
 mod info;
 mod load;
@@ -80,6 +82,7 @@ pub use esker_format::{
     Batch, Column, DataType, Decimal, Field, FieldId, Labels, PrimaryKey, Schema, Value, ValueRef,
 };
 pub use esker_query::{Explanation, IndexUse, Page, Query, QueryResult};
+pub use finder::{Finder, FoundRow, FoundRows};
 pub use info::{IndexInfo, Info, MemoryInfo, TableInfo};
 pub use load::{Load, LoadReport};
 pub use maintenance::CompactReport;

@@ -442,7 +442,10 @@ pub(crate) fn fit_value(field: &esker_format::Field, value: &Value) -> Result<Va
     Ok(fit_reference(field, value.as_ref())?.to_owned())
 }
 
-fn fit_reference<'a>(field: &'a esker_format::Field, value: ValueRef<'a>) -> Result<ValueRef<'a>> {
+pub(crate) fn fit_reference<'a>(
+    field: &'a esker_format::Field,
+    value: ValueRef<'a>,
+) -> Result<ValueRef<'a>> {
     esker_format::batch::check_value(field, value)?;
     Ok(field.coerce(value)?)
 }

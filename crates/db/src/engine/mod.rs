@@ -44,8 +44,8 @@ use crate::page::HeldSnapshots;
 use crate::sequence::Sequences;
 use crate::{Durability, Error, ErrorKind, Options, Result};
 pub(crate) use commit::{
-    Staged, entry, fit_key, fit_row, fit_value, half_applied, key_bytes, refuse_long_unique,
-    refuse_long_values, refuse_other_schema,
+    Staged, entry, fit_key, fit_reference, fit_row, fit_value, half_applied, key_bytes,
+    refuse_long_unique, refuse_long_values, refuse_other_schema,
 };
 pub(crate) use journal::{Journal, Ticket};
 pub(crate) use names::{NameHistory, Names};

@@ -26,12 +26,13 @@ mod bytes_order;
 mod dead;
 mod radix;
 mod ranks;
+mod search;
 mod sort;
 #[cfg(test)]
 mod tests;
 
 use std::cmp::Ordering;
-use std::ops::{Bound, Range};
+use std::ops::Range;
 use std::sync::{Arc, PoisonError};
 
 use esker_format::order_key::{Key, KeyRange, key};
@@ -44,6 +45,7 @@ use crate::segment::Segment;
 use crate::{Error, Result};
 pub use build::{RunSource, write_run};
 use dead::DeadEntries;
+use search::Probe;
 
 /// The longest stored value of a text or byte string, in bytes; what is longer is cut.
 pub const KEY_BYTES_MAX: usize = 64;
@@ -158,8 +160,8 @@ impl Run {
             let message = format!("index {:?} has no field {number}", self.index.name);
             return Err(Error::corrupt(message));
         };
-        let probe = Probe { run: self, owner, field };
-        let nulls = match planted("run_forgets_nulls") {
+        let probe = Probe { run: self, owner, field, leading: (number == 0).then_some(part) };
+        let nulls = match planted("run_forgets_nulls") || !self.entries.has_nulls(field) {
             true => within.end,
             false => probe.first(within.clone(), |value, _| Ok(!value.is_null()))?,
         };
@@ -175,7 +177,7 @@ impl Run {
                 let below = |k: Key| if descending { k > *greatest } else { k < *least };
                 let above = |k: Key| if descending { k < *least } else { k > *greatest };
                 let start = probe.first(values.clone(), |value, _| Ok(below(key(value))))?;
-                let end = probe.first(start..values.end, |value, _| Ok(!above(key(value))))?;
+                let end = probe.first_near(start..values.end, |value, _| Ok(!above(key(value))))?;
                 Ok(start..end)
             }
             KeyRange::Bytes(least, greatest) => {
@@ -187,10 +189,10 @@ impl Run {
                 let (mut start, mut end);
                 if descending {
                     start = probe.first(values.clone(), |v, e| above(&bytes(v), e))?;
-                    end = probe.first(start..values.end, |v, e| Ok(!below(&bytes(v), e)?))?;
+                    end = probe.first_near(start..values.end, |v, e| Ok(!below(&bytes(v), e)?))?;
                 } else {
                     start = probe.first(values.clone(), |v, e| below(&bytes(v), e))?;
-                    end = probe.first(start..values.end, |v, e| Ok(!above(&bytes(v), e)?))?;
+                    end = probe.first_near(start..values.end, |v, e| Ok(!above(&bytes(v), e)?))?;
                 }
                 // An empty range asked for the wrong way round.
                 end = end.max(start);
@@ -296,61 +298,5 @@ fn row_number(value: ValueRef<'_>) -> u32 {
     match value {
         ValueRef::Uint(row) => u32::try_from(row).unwrap_or(u32::MAX),
         _ => u32::MAX,
-    }
-}
-
-/// A search in one field of a run.
-struct Probe<'a> {
-    run: &'a Run,
-    owner: &'a Segment,
-    field: &'a Field,
-}
-
-impl Probe<'_> {
-    /// The first entry for which `is_before` is false: it is true of those before it only.
-    fn first(
-        &self,
-        entries: Range<usize>,
-        mut is_before: impl FnMut(ValueRef<'_>, usize) -> Result<bool>,
-    ) -> Result<usize> {
-        let (mut low, mut high) = (entries.start, entries.end);
-        while low < high {
-            let middle = low.midpoint(high);
-            let value = self.run.entries.value(self.field, middle)?;
-            if is_before(value, middle)? { low = middle + 1 } else { high = middle }
-        }
-        Ok(low)
-    }
-
-    /// How the value of an entry compares with some bytes.
-    fn compare(&self, stored: &[u8], entry: usize, bytes: &[u8]) -> Result<Ordering> {
-        // Text is cut where a character ends, at most three bytes before the limit.
-        if stored.len() + 3 < KEY_BYTES_MAX || planted("run_trusts_cut_values") {
-            return Ok(stored.cmp(bytes));
-        }
-        match stored.cmp(bytes.get(..stored.len()).unwrap_or(bytes)) {
-            Ordering::Equal => {
-                let row = self.run.rows(entry..entry + 1)?.first().copied().unwrap_or(u32::MAX);
-                let value = self.owner.value(self.field, row as usize)?;
-                Ok(value.as_bytes().unwrap_or_default().cmp(bytes))
-            }
-            order => Ok(order),
-        }
-    }
-
-    fn is_below(&self, stored: &[u8], entry: usize, least: &Bound<&[u8]>) -> Result<bool> {
-        Ok(match least {
-            Bound::Unbounded => false,
-            Bound::Included(least) => self.compare(stored, entry, least)?.is_lt(),
-            Bound::Excluded(least) => self.compare(stored, entry, least)?.is_le(),
-        })
-    }
-
-    fn is_above(&self, stored: &[u8], entry: usize, greatest: &Bound<&[u8]>) -> Result<bool> {
-        Ok(match greatest {
-            Bound::Unbounded => false,
-            Bound::Included(greatest) => self.compare(stored, entry, greatest)?.is_gt(),
-            Bound::Excluded(greatest) => self.compare(stored, entry, greatest)?.is_ge(),
-        })
     }
 }

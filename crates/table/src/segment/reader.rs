@@ -562,6 +562,15 @@ impl Segment {
         Ok(self.column(field, row..row + 1)?.value(0))
     }
 
+    /// Whether some row may have no value of a field.
+    #[must_use]
+    pub fn has_nulls(&self, field: &Field) -> bool {
+        let may = |layout: &ColumnLayout| {
+            layout.validity.is_some() || matches!(layout.encoding, Encoding::Constant(_))
+        };
+        self.layout(field).is_none_or(may)
+    }
+
     /// The zone map entry of a column: the least value (NULL when all are), the greatest when it
     /// is known, and how many rows are NULL.
     #[must_use]
