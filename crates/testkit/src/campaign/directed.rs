@@ -11,10 +11,11 @@ pub(super) type Outcome = Result<(), String>;
 
 pub(super) type Scenario = (&'static str, fn() -> Outcome);
 
-const SCENARIOS: [Scenario; 3] = [
+const SCENARIOS: [Scenario; 4] = [
     ("blocks of a segment that change places", swapped_blocks),
     ("a checkpoint that is in the page cache only", checkpoint_in_cache),
     ("rows that die after the newest was added", late_deletes),
+    ("values of a sequence before a crash", values_of_a_sequence),
 ];
 
 /// Runs every scenario.
@@ -165,6 +166,30 @@ fn late_deletes() -> Outcome {
     }
     let db = open(options(), &revived(&machine.crash_image(CrashChoice::KeepAll)))?;
     expect("rows after a crash", count(&db, "rows")?, 3_990)
+}
+
+/// None comes again, whether the machine died or the database was closed.
+fn values_of_a_sequence() -> Outcome {
+    let machine = machine();
+    let db = open(Options::new(), &machine)?;
+    db.create_sequence("tickets", 1, 1).map_err(said)?;
+    for expected in 1..=40 {
+        let value = db.next_value("tickets").map_err(said)?;
+        if value != expected {
+            return Err(format!("the sequence gave {value}, expected {expected}"));
+        }
+    }
+    for choice in [CrashChoice::KeepNone, CrashChoice::KeepAll] {
+        let db = open(Options::new(), &revived(&machine.crash_image(choice)))?;
+        let value = db.next_value("tickets").map_err(said)?;
+        if value <= 40 {
+            return Err(format!("after a crash the sequence gave {value} again"));
+        }
+    }
+    db.close().map_err(said)?;
+    let db = open(Options::new(), &machine)?;
+    let value = db.next_value("tickets").map_err(said)?;
+    if value == 41 { Ok(()) } else { Err(format!("after a close the sequence gave {value}")) }
 }
 
 #[cfg(test)]

@@ -28,6 +28,8 @@ pub struct Expected<'a> {
     pub history: &'a History,
     /// The newest commit that must be there.
     pub promised: u64,
+    /// The greatest value of the sequence that was given out.
+    pub given: i64,
     /// The backups there may be.
     pub backups: &'a [BackupMade],
     /// The I/Os that had been done.
@@ -39,7 +41,8 @@ impl<'a> Expected<'a> {
     #[must_use]
     pub fn after(life: &'a Life, ios: u64) -> Self {
         let history = life.history.as_of(ios);
-        Self { history, promised: life.promised(ios), backups: &life.backups, ios }
+        let (promised, given) = (life.promised(ios), life.given(ios));
+        Self { history, promised, given, backups: &life.backups, ios }
     }
 }
 
@@ -77,6 +80,9 @@ impl Checker {
         if commit < expected.promised && !self.lied {
             let promised = expected.promised;
             return Err(format!("recovered to commit {commit}, promised {promised}"));
+        }
+        if !self.lied {
+            workload::compare_sequence(&db, expected.given)?;
         }
         let look = Depth {
             gets_every: 1 + generator.below(4),
@@ -139,7 +145,8 @@ impl Checker {
         let mut generator = Generator::new(seed, 51);
         let plan = Plan { operations: generator.below(4), ..Plan::default() };
         let history = expected.history.clone();
-        let life = workload::relive(image, seed, &self.config, &plan, history, expected.promised)
+        let before = (expected.promised, expected.given);
+        let life = workload::relive(image, seed, &self.config, &plan, history, before)
             .map_err(|failure| format!("in the life after: {}", failure.why))?;
         let Some(journal) = &life.journal else { return Ok(()) };
         let mut positions: Vec<u64> = (0..2).map(|_| generator.below(life.open_ios + 1)).collect();

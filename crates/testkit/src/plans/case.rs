@@ -71,7 +71,8 @@ impl Case {
         let indexed: Vec<String> = indexes.iter().filter_map(first).collect();
         let is_indexed = |field: &&Field| indexed.contains(&field.name);
         let often: Vec<Field> = fields.iter().filter(is_indexed).cloned().collect();
-        let asked = [fields.as_slice(), &often, &often, &often].concat();
+        let mut asked = fields.clone();
+        (0..8).for_each(|_| asked.extend_from_slice(&often));
         let predicates = if scale < 100 { 6 } else { 3 };
         let questions = (0..predicates).flat_map(|_| question::draw(&asked, generator)).collect();
         Self { seed, scale, is_keyed, fields, indexes, steps, questions }
@@ -89,15 +90,24 @@ impl Case {
         Ok(builder.primary_key(key).build()?)
     }
 
-    /// None, each alone and all, in an order that is drawn but for the first.
-    pub(super) fn index_sets(&self, generator: &mut Generator) -> Vec<Vec<usize>> {
+    /// All, most of them alone, and sometimes none, in an order that is drawn. Open rows, which no
+    /// index holds, come without any, and sometimes with all, too.
+    pub(super) fn index_sets(&self, layout: Layout, generator: &mut Generator) -> Vec<Vec<usize>> {
         let count = self.indexes.len();
-        let mut sets: Vec<Vec<usize>> = (0..count).map(|one| vec![one]).collect();
-        sets.push((0..count).collect());
+        let all: Vec<usize> = (0..count).collect();
+        if layout == Layout::Open {
+            let more = generator.chance(300_000).then_some(all);
+            return std::iter::once(Vec::new()).chain(more).collect();
+        }
+        let mut sets: Vec<Vec<usize>> = Vec::new();
+        for one in 0..count {
+            sets.extend(generator.chance(600_000).then(|| vec![one]));
+        }
+        sets.push(all);
+        sets.extend(generator.chance(150_000).then(Vec::new));
         for at in (1..sets.len()).rev() {
             sets.swap(at, generator.index(at + 1));
         }
-        sets.insert(0, Vec::new());
         sets
     }
 

@@ -23,7 +23,8 @@ pub fn run(arguments: &[String]) -> ExitCode {
     let Counts { cases, answers, rows, refused, indexed } = counts;
     println!("{cases} cases, seed {seed}: no difference");
     println!("  {answers} answers of {rows} rows compared, {refused} of them refusals");
-    println!("  {indexed} answers had a plan with an index");
+    let share = indexed * 100 / answers.max(1);
+    println!("  {indexed} answers ({share} %) had a plan with an index");
     ExitCode::SUCCESS
 }
 

@@ -1,6 +1,6 @@
 //! Where the rows of a case lie when it is asked about them.
 
-use esker::{Database, Options, Snapshot};
+use esker::{Database, IndexUse, Options, Snapshot};
 use esker_vfs::sim::{Generator, Options as SimOptions, Simulation};
 
 use super::Case;
@@ -35,9 +35,10 @@ impl Layout {
     pub const ALL: [Self; 5] =
         [Self::Open, Self::Sealed, Self::Merged, Self::Reopened, Self::Loaded];
 
-    fn options(self, case: &Case, machine: &Simulation) -> Options {
+    fn options(self, case: &Case, index_use: IndexUse, machine: &Simulation) -> Options {
         let rows = 16 * case.scale;
         let options = Options::new().background(false).environment(machine.environment());
+        let options = options.index_use(index_use);
         match self {
             Self::Open => options,
             _ => options.group_limit(rows, 1 << 30).small_group_limit(0).segment_limit(rows),
@@ -46,10 +47,13 @@ impl Layout {
 
     pub(super) fn build(self, case: &Case, generator: &mut Generator) -> esker::Result<Built> {
         let machine = Simulation::new(7, SimOptions::default());
-        let db = self.options(case, &machine).open("db")?;
+        // Few rows are seldom worth a look-up.
+        let forced = generator.chance(850_000);
+        let index_use = if forced { IndexUse::Always } else { IndexUse::WhenCheaper };
+        let db = self.options(case, index_use, &machine).open("db")?;
         let table = db.create_table(TABLE, case.schema()?)?;
         let mut built = Built { _machine: machine, db, old: None };
-        if generator.chance(500_000) {
+        if generator.chance(800_000) {
             built.set_indexes(case, &(0..case.index_count()).collect::<Vec<_>>())?;
         }
         for (number, step) in case.steps.iter().enumerate() {
@@ -77,7 +81,7 @@ impl Layout {
                 }
                 let Built { _machine: machine, db, .. } = built;
                 db.close()?;
-                let db = self.options(case, &machine).open("db")?;
+                let db = self.options(case, index_use, &machine).open("db")?;
                 built = Built { _machine: machine, db, old: None };
             }
             _ => {}

@@ -79,12 +79,12 @@ fn any<'a>(fields: &'a [Field], generator: &mut Generator) -> &'a Field {
 }
 
 fn draw_predicate(fields: &[Field], generator: &mut Generator) -> Expr {
-    let leaves = 1 + generator.index(5);
+    let leaves = generator.pick([1, 1, 1, 2, 2, 3, 4, 5]);
     let mut parts: Vec<Expr> = (0..leaves).map(|_| draw_leaf(fields, generator)).collect();
     while parts.len() > 1 {
         let left = parts.swap_remove(generator.index(parts.len()));
         let right = parts.swap_remove(generator.index(parts.len()));
-        let both = if generator.chance(550_000) { left.and(right) } else { left.or(right) };
+        let both = if generator.chance(700_000) { left.and(right) } else { left.or(right) };
         let both = if generator.chance(150_000) { both.negated() } else { both };
         parts.push(both);
     }

@@ -100,7 +100,8 @@ impl Client {
             86..90 => self.get(&state),
             90..97 => self.use_snapshot(&state),
             97..98 => self.scan(&state),
-            _ => self.bad_input(&state),
+            98..99 => self.bad_input(&state),
+            _ => self.take_values(),
         }
     }
 

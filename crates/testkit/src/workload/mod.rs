@@ -8,6 +8,7 @@ mod backups;
 mod client;
 mod config;
 mod loading;
+mod sequences;
 mod snapshots;
 mod tables;
 mod tiny;
@@ -31,6 +32,7 @@ use crate::oracle::{self, Depth};
 pub use backups::BackupMade;
 use client::{Client, ClientTask};
 pub use config::{Config, DIRECTORY};
+pub use sequences::compare as compare_sequence;
 pub use tiny::Tiny;
 use world::World;
 
@@ -100,6 +102,10 @@ pub struct Life {
     pub promises: Vec<(u64, u64)>,
     /// What had been promised before.
     pub promised_before: u64,
+    /// Values of the sequence that were given out, after how many I/Os.
+    pub given: Vec<(u64, i64)>,
+    /// The greatest that had been given out before.
+    pub given_before: i64,
     /// What the database holds after each commit.
     pub history: Arc<History>,
     /// The backups made so far, those of earlier lives included.
@@ -161,6 +167,7 @@ pub fn run(seed: u64, config: &Config, plan: &Plan) -> Result<Vec<Life>, Failure
     let mut image = CrashImage::empty();
     let mut history = History::default();
     let mut serial = 0;
+    let mut given = 0;
     for number in 0..plan.lives {
         let promised = lives.last().map_or(0, |life| life.promised(u64::MAX));
         let options = SimOptions {
@@ -171,6 +178,7 @@ pub fn run(seed: u64, config: &Config, plan: &Plan) -> Result<Vec<Life>, Failure
         let seed = seed.wrapping_mul(31).wrapping_add(number);
         let machine = Simulation::from_image(&image, seed, options);
         let mut driver = Driver::new(machine, seed, config, plan, history.clone(), serial);
+        driver.world.lock().given_before = given;
         driver.backups = lives.last().map_or_else(Vec::new, BackupMade::left_by);
         driver.is_last = number + 1 == plan.lives;
         let outcome = driver.live(promised);
@@ -179,6 +187,7 @@ pub fn run(seed: u64, config: &Config, plan: &Plan) -> Result<Vec<Life>, Failure
             return Err(Failure { why, operations: life.operations_until(u64::MAX) });
         }
         serial = driver.world.serial();
+        given = life.given(u64::MAX);
         history = (*life.history).clone();
         let mut generator = Generator::new(seed, 33);
         image = driver.world.machine.crash_image(CrashChoice::Random(generator.next_u64()));
@@ -197,7 +206,7 @@ pub fn relive(
     config: &Config,
     plan: &Plan,
     history: History,
-    promised: u64,
+    (promised, given): (u64, i64),
 ) -> Result<Life, Failure> {
     let options = SimOptions {
         record: true,
@@ -208,6 +217,7 @@ pub fn relive(
     // Serial numbers that no earlier life can have reached.
     let serial = (seed >> 1) | 1 << 62;
     let mut driver = Driver::new(machine, seed, config, plan, history, serial);
+    driver.world.lock().given_before = given;
     let outcome = driver.live(promised);
     let life = driver.end(promised);
     match outcome {
@@ -394,6 +404,7 @@ impl<'a> Driver<'a> {
                 .or_else(|why| if failed { compare(commit.saturating_sub(1)) } else { Err(why) })
         })?;
         let mut inner = world.lock();
+        sequences::compare(&db, inner.greatest_value())?;
         inner.history.truncate(commit, state, ios_before);
         inner.db = Some(db);
         drop(inner);
@@ -566,6 +577,10 @@ impl<'a> Driver<'a> {
         let life_history = self.world.lock().history.clone();
         let operations = self.world.lock().operations.iter().cloned().collect();
         let journal = machine.journal();
+        let (given, given_before) = {
+            let mut inner = self.world.lock();
+            (std::mem::take(&mut inner.given), inner.given_before)
+        };
         let promises = journal.iter().flat_map(|j| j.marks()).map(|m| (m.io, m.value)).collect();
         let faults = machine.faults_fired();
         let end = machine.crash_image(CrashChoice::KeepAll);
@@ -581,6 +596,8 @@ impl<'a> Driver<'a> {
             journal,
             promises,
             promised_before,
+            given,
+            given_before,
             history,
             backups: std::mem::take(&mut self.backups),
             open_ios,

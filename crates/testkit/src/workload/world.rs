@@ -65,6 +65,10 @@ pub(crate) struct Inner {
     /// Tables that may have other fields now than the model knows.
     pub altered: BTreeSet<String>,
     pub next_serial: u64,
+    /// Values of the sequence that were given out in this life, with the I/Os done by then.
+    pub given: Vec<(u64, i64)>,
+    /// The greatest that was given out before.
+    pub given_before: i64,
     pub operations: VecDeque<(u64, String)>,
     pub problem: Option<String>,
     /// An answer said that this life of the database is over.
@@ -98,6 +102,8 @@ impl World {
             remade: BTreeSet::new(),
             altered: BTreeSet::new(),
             next_serial,
+            given: Vec::new(),
+            given_before: 0,
             operations: VecDeque::new(),
             problem: None,
             over: false,
