@@ -167,6 +167,7 @@ impl From<esker_query::Error> for Error {
             K::OverBudget => ErrorKind::OverBudget,
             K::Cancelled => ErrorKind::Cancelled,
             K::TimedOut => ErrorKind::TimedOut,
+            K::NoSpace => ErrorKind::NoSpace,
             K::Io => ErrorKind::Io,
             _ => ErrorKind::InvalidInput,
         };

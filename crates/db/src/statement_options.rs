@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use esker_format::Value;
+use esker_query::TemporaryFiles;
 
 use crate::engine::Engine;
 
@@ -21,7 +22,8 @@ pub struct Limits {
     ///
     /// [`ErrorKind::TimedOut`]: crate::ErrorKind::TimedOut
     pub timeout: Option<Duration>,
-    /// The most memory that its groups, sort keys and answer take at once, in bytes.
+    /// The most memory that its groups, sort keys and answer take at once, in bytes. What groups
+    /// and sort keys need beyond lies in temporary files of the database's directory.
     pub memory_bytes: Option<usize>,
     /// Ends it with [`ErrorKind::Cancelled`] while set, in place of the database's flag.
     ///
@@ -66,6 +68,10 @@ impl Engine {
         options.cancel = Arc::clone(cancel.as_ref().unwrap_or(&self.options.cancel));
         options.indexes = self.options.index_use;
         options.memory_budget_bytes = memory_bytes.unwrap_or(self.options.query_memory_limit_bytes);
+        if !self.dir.as_os_str().is_empty() {
+            let files = TemporaryFiles::new(&self.environment, self.dir.clone());
+            options.temporary = Some(files);
+        }
         match timeout.or(self.options.statement_timeout) {
             Some(timeout) => options.with_timeout(timeout),
             None => options,

@@ -15,6 +15,8 @@ pub enum ErrorKind {
     OutOfRange,
     /// The query needs more memory than its budget: the message has the number needed.
     OverBudget,
+    /// The disk has no space for the temporary files of the query: try again when there is some.
+    NoSpace,
     /// Somebody has asked for the query to end.
     Cancelled,
     /// The query took longer than it may: try again with more time.

@@ -57,6 +57,7 @@ pub use computed::{Computed, select};
 pub use constraint::Constraint;
 pub use cursor::Cursor;
 pub use error::{Error, ErrorKind, Result};
+pub use exec::{TEMPORARY_PREFIX, TemporaryFiles};
 pub use explain::{ExplainedPart, ExplainedStep, Explanation, Met, Ran, Reading};
 pub use model::Query;
 pub use one_row::OneRow;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use esker_format::Value;
 use esker_vfs::{Clock, Environment, Tasks};
 
+use crate::exec::TemporaryFiles;
 use crate::{Error, ErrorKind, Result};
 
 /// The machine a query runs on, and how much of it.
@@ -16,9 +17,11 @@ pub struct Options {
     pub tasks: Arc<dyn Tasks>,
     /// Times the steps.
     pub clock: Arc<dyn Clock>,
-    /// The most bytes of groups, sort keys and results held at once. A query that needs more is
-    /// refused with [`crate::ErrorKind::OverBudget`].
+    /// The most bytes of groups, sort keys and results held at once. Groups and sort keys that need
+    /// more lie in temporary files; what cannot is refused with [`crate::ErrorKind::OverBudget`].
     pub memory_budget_bytes: usize,
+    /// Where the temporary files are; `None` for none.
+    pub temporary: Option<TemporaryFiles>,
     /// What the statement is given.
     pub inputs: Inputs,
     /// Whether sorted runs are used. The answer is the same.
@@ -113,6 +116,7 @@ impl Options {
             tasks: Arc::clone(&environment.tasks),
             clock: Arc::clone(&environment.clock),
             memory_budget_bytes: Self::MEMORY_BUDGET_BYTES,
+            temporary: None,
             inputs: Inputs { now_us: environment.clock.wall_us(), ..Inputs::default() },
             indexes: IndexUse::default(),
             cancel: Arc::default(),

@@ -40,7 +40,8 @@ pub(crate) fn collected<T>(
             return Err(Error::new(
                 crate::ErrorKind::OverBudget,
                 format!(
-                    "the answer needs more than {bytes} bytes of memory; its budget is {limit}"
+                    "the answer needs more than {bytes} bytes of memory; its budget is {limit}: \
+                     take it in parts, as a stream or page by page"
                 ),
             ));
         }
@@ -171,7 +172,7 @@ pub(crate) fn columns(program: &Program) -> Vec<ResultColumn> {
 }
 
 /// About how many bytes of memory a batch takes.
-fn size(batch: &Batch) -> usize {
+pub(crate) fn size(batch: &Batch) -> usize {
     let column = |column: &esker_format::Column| {
         let heap = match &column.values {
             esker_format::Values::Variable(v) => v.heap.len() + v.offsets.len() * 4,

@@ -348,7 +348,14 @@ fn remove_leftovers(
             .is_some_and(|n| recovered.catalogue.tables.values().all(|t| t.index_file != n));
         let stale_values =
             value_file_id(&name).is_some_and(|id| !recovered.files.values().contains(id));
-        if stale_checkpoint || stale_segment || stale_index || stale_run || stale_values {
+        let is_temporary = name.starts_with(esker_query::TEMPORARY_PREFIX);
+        if is_temporary
+            || stale_checkpoint
+            || stale_segment
+            || stale_index
+            || stale_run
+            || stale_values
+        {
             environment.files.remove(&dir.join(&name))?;
         }
     }

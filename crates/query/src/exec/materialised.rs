@@ -38,6 +38,11 @@ impl Materialised {
     pub(crate) fn row_count(&self) -> usize {
         self.part.row_count
     }
+
+    /// About how many bytes of memory they take.
+    pub(crate) fn byte_count(&self) -> usize {
+        self.part.batches.iter().map(crate::run::size).sum()
+    }
 }
 
 impl Source for Materialised {

@@ -13,6 +13,7 @@ mod budget;
 mod description;
 mod edges;
 mod evaluate;
+mod fetch;
 mod filter;
 mod gather;
 mod group;
@@ -26,6 +27,7 @@ mod row_set;
 mod rows;
 mod scan;
 mod sorter;
+mod spill;
 mod stage;
 mod vector;
 mod walk;
@@ -35,21 +37,24 @@ use esker_vfs::Clock;
 pub(crate) use after::After;
 pub(crate) use description::describe;
 pub(crate) use evaluate::{Unit, evaluate, fold};
+pub(crate) use fetch::collect;
 pub(crate) use materialised::{Materialised, slice};
 pub(crate) use profile::{Profile, Step, projection_name, stage_name};
-pub(crate) use project::{Sink, collect};
+pub(crate) use project::Sink;
 pub(crate) use rows::Rows;
+pub use spill::{TEMPORARY_PREFIX, TemporaryFiles};
 pub(crate) use vector::{Lanes, Selection};
 
 use crate::Result;
-use crate::bind::Program;
+use crate::bind::{Program, Projection};
 use crate::options::Options;
 use crate::plan::{Goal, ScanPlan};
 use crate::predicate::Predicate;
 use crate::source::Source;
-use budget::Budget;
+use budget::{Budget, Charge};
 use filter::CodeTables;
 use scan::{Scan, ScanCounts};
+use spill::SpilledGroups;
 
 /// Runs a program and hands its rows to `sink`.
 pub(crate) fn run(
@@ -62,38 +67,75 @@ pub(crate) fn run(
     let clock: &dyn Clock = &*options.clock;
     let mut profile = Profile::start(clock);
     let tables = CodeTables::default();
-    let mut previous: Option<Materialised> = None;
+    let mut input = Input::Source(source);
     for stage in &program.stages {
-        let predicate = Predicate::compile(stage.filter.as_ref());
-        let source: &dyn Source = previous.as_ref().map_or(source, |m| m as &dyn Source);
         let started = clock.monotonic_ns();
-        let goal = Goal { is_count: stage.counts_rows(), ..Goal::ALL };
-        let plan = ScanPlan::new(&predicate, source, goal, options)?;
-        let scan = Scan::new(source, &predicate, &tables, &plan, options);
-        let (groups, counts) = stage::run(&scan, stage, options, &budget)?;
-        let rows_out = groups.row_count() as u64;
+        let (groups, counts) = stage::run_any(input, stage, &tables, options, &budget)?;
+        let rows_out = groups.row_count();
         let elapsed_ns = clock.monotonic_ns() - started;
         profile.push(Step { counts, rows_out, elapsed_ns });
         // Tables are kept by address, and the source they are of is about to go.
         tables.clear();
-        previous = Some(groups);
+        input = groups;
     }
     let projection = &program.projection;
-    let predicate = Predicate::compile(projection.filter.as_ref());
-    let source: &dyn Source = previous.as_ref().map_or(source, |m| m as &dyn Source);
     let started = clock.monotonic_ns();
-    let goal = Goal { rows_wanted: projection.rows_read(), ..Goal::ALL };
-    let plan = ScanPlan::new(&predicate, source, goal, options)?;
-    let wanted = projection.after.as_ref().and_then(|after| after.condition(&projection.order));
-    let wanted = wanted.as_ref().map(|condition| Predicate::compile(Some(condition)));
-    let scan = Scan::new(source, &predicate, &tables, &plan, options).pruned_by(wanted.as_ref());
     let mut rows_out = 0u64;
-    let counts: ScanCounts = project::run(&scan, projection, options, &budget, &mut |batch| {
+    let mut sink = |batch: esker_format::Batch| {
         rows_out += batch.len() as u64;
         sink(batch)
-    })?;
+    };
+    let counts = match input {
+        Input::Source(source) => {
+            project_from(source, projection, &tables, options, &budget, &mut sink)
+        }
+        Input::Memory(groups, _charge) => {
+            project_from(&groups, projection, &tables, options, &budget, &mut sink)
+        }
+        Input::Spilled(groups, files) => {
+            spill::project(groups, projection, options, files, &mut sink)
+        }
+    }?;
     let elapsed_ns = clock.monotonic_ns() - started;
     profile.push(Step { counts, rows_out, elapsed_ns });
     profile.finish(clock);
     Ok(profile)
+}
+
+/// What a step reads.
+enum Input<'a> {
+    /// The table.
+    Source(&'a dyn Source),
+    /// Groups of the step before, and what they take of the budget.
+    Memory(Materialised, Charge<'a>),
+    /// The same, in temporary files.
+    Spilled(SpilledGroups<'a>, &'a TemporaryFiles),
+}
+
+impl Input<'_> {
+    /// How many groups there are, as far as that is known before they are read.
+    fn row_count(&self) -> u64 {
+        match self {
+            Self::Source(_) => 0,
+            Self::Memory(groups, _) => groups.row_count() as u64,
+            Self::Spilled(groups, _) => groups.count,
+        }
+    }
+}
+
+fn project_from(
+    source: &dyn Source,
+    projection: &Projection,
+    tables: &CodeTables,
+    options: &Options,
+    budget: &Budget,
+    sink: Sink<'_>,
+) -> Result<ScanCounts> {
+    let predicate = Predicate::compile(projection.filter.as_ref());
+    let goal = Goal { rows_wanted: projection.rows_read(), ..Goal::ALL };
+    let plan = ScanPlan::new(&predicate, source, goal, options)?;
+    let wanted = projection.after.as_ref().and_then(|after| after.condition(&projection.order));
+    let wanted = wanted.as_ref().map(|condition| Predicate::compile(Some(condition)));
+    let scan = Scan::new(source, &predicate, tables, &plan, options).pruned_by(wanted.as_ref());
+    project::run(&scan, projection, options, budget, sink)
 }

@@ -6,18 +6,18 @@
 
 use std::ops::ControlFlow;
 
-use esker_format::{Batch, Column, DataType, ValueRef};
+use esker_format::{Batch, Column, DataType};
 
 use super::budget::{Budget, Charge};
 use super::evaluate::evaluate;
+use super::fetch;
 use super::mask::Mask;
 use super::output::Output;
 use super::row_order;
 use super::rows::Rows;
-use super::scan::{
-    MORSEL_ROWS, Morsel, Progress, Scan, ScanCounts, WAVE_MAX, in_growing_waves, in_waves,
-};
+use super::scan::{Morsel, Progress, Scan, ScanCounts, WAVE_MAX, in_growing_waves, in_waves};
 use super::sorter::{Location, Sorter, encode};
+use super::spill::{self, TemporaryFiles};
 use super::vector::{Picked, Selection, Vector};
 use super::walk::Walk;
 use crate::bind::{Bound, Projection};
@@ -48,12 +48,12 @@ pub(crate) fn run<'a>(
     }
 }
 
-fn types(projection: &Projection) -> Vec<DataType> {
+pub(super) fn types(projection: &Projection) -> Vec<DataType> {
     projection.outputs.iter().map(Bound::data_type).collect()
 }
 
 /// The output columns for some rows of a batch.
-fn show<'a>(
+pub(super) fn show<'a>(
     projection: &'a Projection,
     rows: &Rows<'a>,
     selection: Selection<'_>,
@@ -160,16 +160,12 @@ fn in_key_order<'a>(
     budget: &Budget,
     sink: Sink<'_>,
 ) -> Result<ScanCounts> {
-    let wanted = projection.rows_wanted();
-    let mut sorter = Sorter::new(wanted);
-    let mut held = budget.charge();
-    let mut counts = ScanCounts::default();
-    let part_count = scan.source.part_count();
-    let walks = (0..part_count).map(|part| Walk::choose(scan, projection, part, options));
-    let walks = walks.collect::<Result<Vec<_>>>()?;
+    let (wanted, part_count) = (projection.rows_wanted(), scan.source.part_count());
+    let choose = |part| Walk::choose(scan, projection, part, options);
+    let walks = (0..part_count).map(choose).collect::<Result<Vec<_>>>()?;
     let walk_of = |part: usize| walks.get(part).and_then(Option::as_ref);
     let in_row_order = |part| row_order::is_order_of(scan, projection, part);
-    let job = |morsel: &Morsel| {
+    let sorted = |morsel: &Morsel| {
         let (mut sorter, mut charge) = (Sorter::new(wanted), budget.charge());
         let part = location_part(morsel)?;
         let walked = match walk_of(morsel.part) {
@@ -197,16 +193,73 @@ fn in_key_order<'a>(
             _ => morsels.push(Morsel { part, rows: 0..scan.source.part(part).row_count() }),
         }
     }
-    in_waves(options, &morsels, wave_max, job, |(other, more, _charge)| {
-        counts += more;
-        sorter.merge(&other);
-        held.set(sorter.bytes())?;
-        Ok(ControlFlow::Continue(()))
+    let in_memory = || {
+        let (mut sorter, mut held) = (Sorter::new(wanted), budget.charge());
+        let mut counts = ScanCounts::default();
+        in_waves(options, &morsels, wave_max, sorted, |(other, more, _charge)| {
+            counts += more;
+            sorter.merge(&other);
+            held.set(sorter.bytes())?;
+            Ok(ControlFlow::Continue(()))
+        })?;
+        let skipped = usize::try_from(projection.offset).unwrap_or(usize::MAX);
+        let locations = sorter.finish(skipped, options)?;
+        held.set(locations.len() * size_of::<Location>())?;
+        Ok::<_, Error>((locations, held, counts))
+    };
+    match (in_memory(), &options.temporary) {
+        (Err(e), Some(files)) if e.kind() == ErrorKind::OverBudget => {
+            in_temporary_files(scan, projection, options, budget, files, sink)
+        }
+        (done, _) => {
+            let (locations, _held, counts) = done?;
+            let mut rest = locations.as_slice();
+            fetch::in_chunks(scan, projection, options, budget, sink, &mut |most| {
+                let (now, later) = rest.split_at_checked(most).unwrap_or((rest, &[]));
+                rest = later;
+                Ok(now.to_vec())
+            })?;
+            Ok(counts)
+        }
+    }
+}
+
+/// Sorts more keys than the budget allows.
+fn in_temporary_files<'a>(
+    scan: &Scan<'a>,
+    projection: &'a Projection,
+    options: &Options,
+    budget: &Budget,
+    files: &TemporaryFiles,
+    sink: Sink<'_>,
+) -> Result<ScanCounts> {
+    let wanted = projection.rows_wanted();
+    let found = |morsel: &Morsel| {
+        let mut sorter = Sorter::new(wanted);
+        let part = location_part(morsel)?;
+        let counts = scan.run(morsel, |rows, mask| {
+            add_keys(&mut sorter, projection, rows, &mask.rows(), part)?;
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok((sorter, counts))
+    };
+    let morsels = scan.morsels(|_| true);
+    let (mut sorted, counts) = spill::sorted_locations(&morsels, options, files, found)?;
+    let (mut skip, mut left) = (projection.offset, wanted);
+    fetch::in_chunks(scan, projection, options, budget, sink, &mut |most| {
+        let mut chunk = Vec::new();
+        while chunk.len() < most
+            && left > 0
+            && let Some(location) = sorted.next()?
+        {
+            left -= 1;
+            match skip {
+                0 => chunk.push(location),
+                _ => skip -= 1,
+            }
+        }
+        Ok(chunk)
     })?;
-    let skipped = usize::try_from(projection.offset).unwrap_or(usize::MAX);
-    let locations = sorter.finish(skipped, options)?;
-    drop(held);
-    fetch(scan, projection, options, budget, &locations, sink)?;
     Ok(counts)
 }
 
@@ -243,118 +296,4 @@ pub(super) fn add_keys<'a>(
         }
     }
     Ok(added)
-}
-
-/// Reads the output columns of rows that lie anywhere, and gives them in the order asked for.
-fn fetch<'a>(
-    scan: &Scan<'a>,
-    projection: &'a Projection,
-    options: &Options,
-    budget: &Budget,
-    locations: &[Location],
-    sink: Sink<'_>,
-) -> Result<()> {
-    // By location, so that each batch is read once; `places` leads back to the order.
-    let mut by_location: Vec<(Location, u32)> = locations.iter().copied().zip(0u32..).collect();
-    by_location.sort_unstable();
-    let runs = runs(&by_location);
-    let mut charge = budget.charge();
-    charge.set(by_location.len() * 24)?;
-    let mut batches: Vec<Batch> = Vec::new();
-    let mut bytes = by_location.len() * 24;
-    let mut at: Vec<(u32, u32)> = vec![(0, 0); locations.len()];
-    let mut next = 0u32;
-    let morsels: Vec<_> = runs.iter().map(|run| Morsel { part: 0, rows: run.clone() }).collect();
-    let job = |run: &Morsel| {
-        let wanted = by_location.get(run.rows.clone()).unwrap_or_default();
-        let mut output = Output::new(types(projection));
-        read(scan, projection, wanted, &mut output)?;
-        Ok((output, run.rows.clone()))
-    };
-    in_waves(options, &morsels, WAVE_MAX, job, |(output, run)| {
-        bytes += output.bytes();
-        charge.set(bytes)?;
-        let (first, mut batch_start) = (next, 0u32);
-        for batch in output.into_batches() {
-            next += 1;
-            batch_start += u32::try_from(batch.len()).unwrap_or(0);
-            batches.push(batch);
-        }
-        debug_assert_eq!(batch_start as usize, run.len());
-        let zone_rows = u32::try_from(ZONE_ROWS).unwrap_or(u32::MAX);
-        let wanted = by_location.get(run).unwrap_or_default();
-        for ((_, place), i) in wanted.iter().zip(0u32..) {
-            if let Some(at) = at.get_mut(*place as usize) {
-                *at = (first + i / zone_rows, i % zone_rows);
-            }
-        }
-        Ok(ControlFlow::Continue(()))
-    })?;
-    let types = types(projection);
-    for places in at.chunks(ZONE_ROWS) {
-        options.expect_time_left()?;
-        if sink(collect(&types, &batches, places)?)?.is_break() {
-            break;
-        }
-    }
-    Ok(())
-}
-
-/// Ranges of `by_location` whose rows lie in one part and one span of [`MORSEL_ROWS`] rows.
-fn runs(by_location: &[(Location, u32)]) -> Vec<std::ops::Range<usize>> {
-    let mut runs = Vec::new();
-    let span = |l: &(Location, u32)| (l.0.part, l.0.row as usize / MORSEL_ROWS);
-    let mut start = 0;
-    for run in by_location.chunk_by(|a, b| span(a) == span(b)) {
-        runs.push(start..start + run.len());
-        start += run.len();
-    }
-    runs
-}
-
-fn read<'a>(
-    scan: &Scan<'a>,
-    projection: &'a Projection,
-    wanted: &[(Location, u32)],
-    output: &mut Output,
-) -> Result<()> {
-    let mut rest = wanted;
-    while let Some((first, _)) = rest.first() {
-        let part = scan.source.part(first.part as usize);
-        let row = first.row as usize;
-        // Batches start where the first scan had them start.
-        let mut start = row / ZONE_ROWS * ZONE_ROWS;
-        let zone_end = (start + ZONE_ROWS).min(part.row_count());
-        let mut end = part.batch_end(start, zone_end - start).clamp(start + 1, zone_end);
-        while end <= row {
-            start = end;
-            end = part.batch_end(start, zone_end - start).clamp(start + 1, zone_end);
-        }
-        let here = rest.partition_point(|(l, _)| l.part == first.part && (l.row as usize) < end);
-        let (now, later) = rest.split_at_checked(here.max(1)).unwrap_or((rest, &[]));
-        let offset = u32::try_from(start).unwrap_or(u32::MAX);
-        let picked: Vec<u32> = now.iter().map(|(l, _)| l.row - offset).collect();
-        let rows = Rows::new(part, start..end);
-        output.append(&show(projection, &rows, Selection::Rows(&picked))?, picked.len())?;
-        rest = later;
-    }
-    Ok(())
-}
-
-/// The rows at some places, in this order.
-pub(crate) fn collect(
-    types: &[DataType],
-    batches: &[Batch],
-    places: &[(u32, u32)],
-) -> Result<Batch> {
-    let mut columns = Vec::with_capacity(types.len());
-    for (i, data_type) in types.iter().copied().enumerate() {
-        let mut column = Column::empty(data_type);
-        for (batch, row) in places {
-            let from = batches.get(*batch as usize).and_then(|b| b.columns.get(i));
-            column.push(from.map_or(ValueRef::Null, |c| c.value(*row as usize)))?;
-        }
-        columns.push(column);
-    }
-    Ok(Batch { columns })
 }

@@ -75,6 +75,11 @@ impl Sorter {
         }
     }
 
+    /// Every row with its key, in no order.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (&[u8], Location)> {
+        self.entries.iter().map(|entry| (key_of(&self.heap, entry), entry.location))
+    }
+
     /// Drops rows that cannot be among those wanted.
     pub(crate) fn prune(&mut self) {
         if self.entries.len() <= self.wanted {

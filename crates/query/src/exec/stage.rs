@@ -2,14 +2,83 @@
 
 use std::ops::ControlFlow;
 
+use super::Input;
 use super::budget::{Budget, Charge};
 use super::edges;
+use super::filter::CodeTables;
 use super::group::Groups;
 use super::materialised::Materialised;
 use super::scan::{Morsel, Scan, ScanCounts, WAVE_MAX, in_waves};
-use crate::Result;
+use super::spill::Grouping;
 use crate::bind::Stage;
 use crate::options::Options;
+use crate::plan::{Goal, ScanPlan};
+use crate::predicate::Predicate;
+use crate::source::Source;
+use crate::{Error, ErrorKind, Result};
+
+/// Runs a grouping step over what the one before it made: in memory, or where the budget does not
+/// allow that, in temporary files.
+///
+/// # Errors
+/// `OverBudget` when there are no such files, and for one group that is too large.
+pub(super) fn run_any<'o>(
+    input: Input<'_>,
+    stage: &Stage,
+    tables: &CodeTables,
+    options: &'o Options,
+    budget: &'o Budget,
+) -> Result<(Input<'o>, ScanCounts)> {
+    let source: &dyn Source = match &input {
+        Input::Source(source) => *source,
+        Input::Memory(groups, _) => groups,
+        Input::Spilled(..) => return again(input, stage, options),
+    };
+    let predicate = Predicate::compile(stage.filter.as_ref());
+    let goal = Goal { is_count: stage.counts_rows(), ..Goal::ALL };
+    let plan = ScanPlan::new(&predicate, source, goal, options)?;
+    let scan = Scan::new(source, &predicate, tables, &plan, options);
+    let mut charge = budget.charge();
+    let grouped = run(&scan, stage, options, budget).and_then(|(groups, counts)| {
+        charge.set(groups.byte_count())?;
+        Ok((groups, counts))
+    });
+    match (grouped, &options.temporary) {
+        (Err(e), Some(files)) if e.kind() == ErrorKind::OverBudget && !stage.keys.is_empty() => {
+            drop(charge);
+            let mut grouping = Grouping::new(stage, options, files)?;
+            let counts = grouping.add(&scan, stage, 0)?;
+            Ok((Input::Spilled(grouping.finish()?, files), counts))
+        }
+        (grouped, _) => {
+            let (groups, counts) = grouped?;
+            Ok((Input::Memory(groups, charge), counts))
+        }
+    }
+}
+
+/// Groups what lies in temporary files.
+fn again<'o>(
+    input: Input<'_>,
+    stage: &Stage,
+    options: &'o Options,
+) -> Result<(Input<'o>, ScanCounts)> {
+    let (Input::Spilled(mut groups, _), Some(files)) = (input, &options.temporary) else {
+        return Err(Error::new(ErrorKind::Io, "groups lie in temporary files that are gone"));
+    };
+    let predicate = Predicate::compile(stage.filter.as_ref());
+    let mut grouping = Grouping::new(stage, options, files)?;
+    let mut counts = ScanCounts::default();
+    loop {
+        let first = groups.taken;
+        let Some(source) = groups.next_source()? else { break };
+        let tables = CodeTables::default();
+        let plan = ScanPlan::new(&predicate, &source, Goal::ALL, options)?;
+        let scan = Scan::new(&source, &predicate, &tables, &plan, options);
+        counts += grouping.add(&scan, stage, first)?;
+    }
+    Ok((Input::Spilled(grouping.finish()?, files), counts))
+}
 
 /// Runs a grouping step.
 pub(crate) fn run<'a>(

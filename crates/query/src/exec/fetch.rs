@@ -1,0 +1,177 @@
+//! Reading the output columns of rows that lie anywhere, some at a time.
+//!
+//! Rows of a chunk are read by location, so that each batch of the table is read once, and put in
+//! the order asked for. Chunks are as large as the budget allows: the first is small, and tells how
+//! large rows are.
+
+use std::ops::ControlFlow;
+
+use esker_format::{Batch, Column, DataType, ValueRef};
+
+use super::budget::Budget;
+use super::output::Output;
+use super::project::{Sink, show, types};
+use super::rows::Rows;
+use super::scan::{MORSEL_ROWS, Morsel, Scan, WAVE_MAX, in_waves};
+use super::sorter::Location;
+use super::vector::Selection;
+use crate::bind::Projection;
+use crate::options::Options;
+use crate::{ErrorKind, Result, ZONE_ROWS};
+
+/// The fewest and the most rows of a chunk.
+const CHUNK_ROWS: (usize, usize) = (ZONE_ROWS, 1 << 22);
+
+/// Reads the output columns of rows, and gives them in the order asked for; `next` names at most so
+/// many more of them, and none after the last.
+///
+/// # Errors
+/// What reading and evaluating fails with.
+pub(super) fn in_chunks<'a>(
+    scan: &Scan<'a>,
+    projection: &'a Projection,
+    options: &Options,
+    budget: &Budget,
+    sink: Sink<'_>,
+    next: &mut dyn FnMut(usize) -> Result<Vec<Location>>,
+) -> Result<()> {
+    // Until it is known how large rows are.
+    let mut most = CHUNK_ROWS.0;
+    loop {
+        let locations = next(most)?;
+        if locations.is_empty() {
+            return Ok(());
+        }
+        let mut rest = locations.as_slice();
+        while !rest.is_empty() {
+            let (now, later) = rest.split_at_checked(most).unwrap_or((rest, &[]));
+            let (batches, bytes) = match fetch(scan, projection, options, budget, now) {
+                Err(e) if e.kind() == ErrorKind::OverBudget && now.len() > CHUNK_ROWS.0 => {
+                    most = (now.len() / 4).max(CHUNK_ROWS.0);
+                    continue;
+                }
+                fetched => fetched?,
+            };
+            rest = later;
+            let fit = options.memory_budget_bytes / 4 / (bytes / now.len()).max(1);
+            most = fit.clamp(CHUNK_ROWS.0, most.saturating_mul(8).min(CHUNK_ROWS.1));
+            for batch in batches {
+                options.expect_time_left()?;
+                if sink(batch)?.is_break() {
+                    return Ok(());
+                }
+            }
+        }
+    }
+}
+
+/// The rows at some locations, in this order, and about how many bytes reading them took.
+fn fetch<'a>(
+    scan: &Scan<'a>,
+    projection: &'a Projection,
+    options: &Options,
+    budget: &Budget,
+    locations: &[Location],
+) -> Result<(Vec<Batch>, usize)> {
+    // By location, so that each batch is read once; `places` leads back to the order.
+    let mut by_location: Vec<(Location, u32)> = locations.iter().copied().zip(0u32..).collect();
+    by_location.sort_unstable();
+    let runs = runs(&by_location);
+    let mut charge = budget.charge();
+    // The fewest rows are read whatever that takes.
+    let is_least = locations.len() <= CHUNK_ROWS.0;
+    let mut batches: Vec<Batch> = Vec::new();
+    let mut bytes = by_location.len() * 24;
+    let mut at: Vec<(u32, u32)> = vec![(0, 0); locations.len()];
+    let mut next = 0u32;
+    let morsels: Vec<_> = runs.iter().map(|run| Morsel { part: 0, rows: run.clone() }).collect();
+    let job = |run: &Morsel| {
+        let wanted = by_location.get(run.rows.clone()).unwrap_or_default();
+        let mut output = Output::new(types(projection));
+        read(scan, projection, wanted, &mut output)?;
+        Ok((output, run.rows.clone()))
+    };
+    in_waves(options, &morsels, WAVE_MAX, job, |(output, run)| {
+        bytes += output.bytes();
+        if !is_least {
+            charge.set(bytes)?;
+        }
+        let (first, mut batch_start) = (next, 0u32);
+        for batch in output.into_batches() {
+            next += 1;
+            batch_start += u32::try_from(batch.len()).unwrap_or(0);
+            batches.push(batch);
+        }
+        debug_assert_eq!(batch_start as usize, run.len());
+        let zone_rows = u32::try_from(ZONE_ROWS).unwrap_or(u32::MAX);
+        let wanted = by_location.get(run).unwrap_or_default();
+        for ((_, place), i) in wanted.iter().zip(0u32..) {
+            if let Some(at) = at.get_mut(*place as usize) {
+                *at = (first + i / zone_rows, i % zone_rows);
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    let types = types(projection);
+    let ordered = at.chunks(ZONE_ROWS).map(|places| collect(&types, &batches, places));
+    Ok((ordered.collect::<Result<_>>()?, bytes))
+}
+
+/// Ranges of `by_location` whose rows lie in one part and one span of [`MORSEL_ROWS`] rows.
+fn runs(by_location: &[(Location, u32)]) -> Vec<std::ops::Range<usize>> {
+    let mut runs = Vec::new();
+    let span = |l: &(Location, u32)| (l.0.part, l.0.row as usize / MORSEL_ROWS);
+    let mut start = 0;
+    for run in by_location.chunk_by(|a, b| span(a) == span(b)) {
+        runs.push(start..start + run.len());
+        start += run.len();
+    }
+    runs
+}
+
+fn read<'a>(
+    scan: &Scan<'a>,
+    projection: &'a Projection,
+    wanted: &[(Location, u32)],
+    output: &mut Output,
+) -> Result<()> {
+    let mut rest = wanted;
+    while let Some((first, _)) = rest.first() {
+        let part = scan.source.part(first.part as usize);
+        let row = first.row as usize;
+        // Batches start where the first scan had them start.
+        let mut start = row / ZONE_ROWS * ZONE_ROWS;
+        let zone_end = (start + ZONE_ROWS).min(part.row_count());
+        let mut end = part.batch_end(start, zone_end - start).clamp(start + 1, zone_end);
+        while end <= row {
+            start = end;
+            end = part.batch_end(start, zone_end - start).clamp(start + 1, zone_end);
+        }
+        let here = rest.partition_point(|(l, _)| l.part == first.part && (l.row as usize) < end);
+        let (now, later) = rest.split_at_checked(here.max(1)).unwrap_or((rest, &[]));
+        let offset = u32::try_from(start).unwrap_or(u32::MAX);
+        let picked: Vec<u32> = now.iter().map(|(l, _)| l.row - offset).collect();
+        let rows = Rows::new(part, start..end);
+        output.append(&show(projection, &rows, Selection::Rows(&picked))?, picked.len())?;
+        rest = later;
+    }
+    Ok(())
+}
+
+/// The rows at some places, in this order.
+pub(crate) fn collect(
+    types: &[DataType],
+    batches: &[Batch],
+    places: &[(u32, u32)],
+) -> Result<Batch> {
+    let mut columns = Vec::with_capacity(types.len());
+    for (i, data_type) in types.iter().copied().enumerate() {
+        let mut column = Column::empty(data_type);
+        for (batch, row) in places {
+            let from = batches.get(*batch as usize).and_then(|b| b.columns.get(i));
+            column.push(from.map_or(ValueRef::Null, |c| c.value(*row as usize)))?;
+        }
+        columns.push(column);
+    }
+    Ok(Batch { columns })
+}

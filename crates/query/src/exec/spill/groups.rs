@@ -1,0 +1,375 @@
+//! Groups that memory does not hold.
+//!
+//! A row is written to the file that the hash of its keys names: where it stands in the source, its
+//! keys, and the operands of the aggregates. Then the groups of one file after another fit into
+//! memory; a file of which they do not is split again by other bits of the hash.
+
+use std::ops::ControlFlow;
+
+use esker_format::codec::Writer;
+use esker_format::row::encode_row;
+use esker_format::{Batch, DataType, Schema, Value, ValueRef};
+
+use super::file::{SpillReader, SpillWriter, TemporaryFiles};
+use super::sorter::{ExternalSorter, Merge};
+use super::{push_row, rising};
+use crate::bind::{Bound, BoundAggregate, Stage};
+use crate::exec::evaluate::evaluate;
+use crate::exec::group::{self, Groups};
+use crate::exec::mask::Mask;
+use crate::exec::materialised::Materialised;
+use crate::exec::rows::Rows;
+use crate::exec::scan::{Morsel, Scan, ScanCounts, in_waves};
+use crate::exec::vector::Picked;
+use crate::model::Aggregate;
+use crate::options::Options;
+use crate::source::Source;
+use crate::{Error, ErrorKind, Result, ZONE_ROWS};
+
+/// How many files rows are spread over at a time.
+const FILES: usize = 16;
+/// How often a file is split.
+const LEVELS_MAX: u32 = 8;
+/// Bits of a place that tell rows of one part apart.
+const PART_SHIFT: u32 = 36;
+/// What the groups of a file may take, however small the budget is.
+const BYTES_MIN: usize = 64 << 10;
+
+/// The groups of a stage, in the order in which they were met.
+pub(in crate::exec) struct SpilledGroups<'a> {
+    merge: Merge<'a>,
+    types: Vec<DataType>,
+    /// Groups that were handed out.
+    pub(in crate::exec) taken: u64,
+    /// How many there are.
+    pub(in crate::exec) count: u64,
+}
+
+/// How rows of a stage lie in files: the keys, the operands, the place of the row.
+struct Layout {
+    schema: Schema,
+    /// The same grouping, of rows that lie so, with the least place of each group at the end.
+    stage: Stage,
+    keys: usize,
+}
+
+impl Layout {
+    fn of(stage: &Stage) -> Self {
+        let keys: Vec<DataType> = stage.keys.iter().map(Bound::data_type).collect();
+        let operands = stage.aggregates.iter().filter_map(|a| a.operand.as_ref());
+        let mut types = keys.clone();
+        types.extend(operands.map(Bound::data_type));
+        let place = Bound::field(types.len(), DataType::I64);
+        types.push(DataType::I64);
+        let mut next = keys.len();
+        let moved = |aggregate: &BoundAggregate| {
+            let operand = aggregate.operand.as_ref().map(|operand| {
+                next += 1;
+                Bound::field(next - 1, operand.data_type())
+            });
+            BoundAggregate { operand, ..aggregate.clone() }
+        };
+        let mut aggregates: Vec<_> = stage.aggregates.iter().map(moved).collect();
+        aggregates.push(BoundAggregate {
+            function: Aggregate::Min,
+            operand: Some(place),
+            distinct: false,
+            data_type: DataType::I64,
+        });
+        let fields = keys.iter().enumerate();
+        let stage = Stage {
+            filter: None,
+            keys: fields.map(|(i, data_type)| Bound::field(i, *data_type)).collect(),
+            aggregates,
+        };
+        Self { schema: Schema::of_types(&types), stage, keys: keys.len() }
+    }
+}
+
+/// Rows by the hash of their keys.
+struct Partitions {
+    files: Vec<SpillWriter>,
+    level: u32,
+}
+
+impl Partitions {
+    fn new(files: &TemporaryFiles, level: u32) -> Result<Self> {
+        let files = (0..FILES).map(|_| files.create()).collect::<Result<_>>()?;
+        Ok(Self { files, level })
+    }
+
+    /// Adds a record of a row: the length of its keys, these, its morsel, and the row.
+    fn push(&mut self, record: &[u8]) -> Result<()> {
+        let at = hash(key_of(record)) >> (self.level * 4) & (FILES as u64 - 1);
+        match self.files.get_mut(usize::try_from(at).unwrap_or(0)) {
+            Some(file) => file.push(record),
+            None => Ok(()),
+        }
+    }
+
+    fn finish(self) -> Result<Vec<SpillReader>> {
+        let files = self.files.into_iter().filter(|file| file.len() > 0);
+        files.map(SpillWriter::finish).collect()
+    }
+}
+
+fn key_of(record: &[u8]) -> &[u8] {
+    let Some((len, rest)) = record.split_first_chunk::<4>() else { return &[] };
+    rest.get(..u32::from_le_bytes(*len) as usize).unwrap_or_default()
+}
+
+/// Which rows are added up together.
+fn morsel_of(record: &[u8]) -> Option<[u8; 8]> {
+    record.get(4 + key_of(record).len()..)?.first_chunk::<8>().copied()
+}
+
+fn row_of(record: &[u8]) -> &[u8] {
+    record.get(12 + key_of(record).len()..).unwrap_or_default()
+}
+
+/// FNV-1a, mixed once more so that every bit tells keys apart.
+fn hash(key: &[u8]) -> u64 {
+    let start = 0xcbf2_9ce4_8422_2325u64;
+    let fold = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+    let hash = key.iter().fold(start, fold);
+    (hash ^ hash >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// Groups the rows of sources that come one after another.
+pub(in crate::exec) struct Grouping<'a> {
+    options: &'a Options,
+    files: &'a TemporaryFiles,
+    types: Vec<DataType>,
+    layout: Layout,
+    partitions: Partitions,
+}
+
+impl<'a> Grouping<'a> {
+    pub(in crate::exec) fn new(
+        stage: &Stage,
+        options: &'a Options,
+        files: &'a TemporaryFiles,
+    ) -> Result<Self> {
+        let (layout, partitions) = (Layout::of(stage), Partitions::new(files, 0)?);
+        Ok(Self { options, files, types: stage.types(), layout, partitions })
+    }
+
+    /// Adds the rows of a scan. Those of later scans have greater places: `first_place` and up.
+    pub(in crate::exec) fn add(
+        &mut self,
+        scan: &Scan<'_>,
+        stage: &Stage,
+        first_place: u64,
+    ) -> Result<ScanCounts> {
+        let mut counts = ScanCounts::default();
+        let morsels = scan.fixed_morsels(|_| true);
+        let layout = &self.layout;
+        let job = |morsel: &Morsel| {
+            let mut records = Vec::new();
+            let first = first_place + ((morsel.part as u64) << PART_SHIFT);
+            let counts = scan.run(morsel, |rows, mask| {
+                let place = Place { first, morsel: morsel.rows.start as u64 };
+                write_rows(&mut records, layout, stage, rows, &mask, place)?;
+                Ok(ControlFlow::Continue(()))
+            })?;
+            Ok((records, counts))
+        };
+        let cores = self.options.tasks.parallelism().max(1);
+        let partitions = &mut self.partitions;
+        in_waves(self.options, &morsels, cores, job, |(records, more)| {
+            counts += more;
+            records.iter().try_for_each(|record: &Vec<u8>| partitions.push(record))?;
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(counts)
+    }
+
+    /// The groups.
+    ///
+    /// # Errors
+    /// `OverBudget` when one group alone is too large; what writing and reading fails with.
+    pub(in crate::exec) fn finish(self) -> Result<SpilledGroups<'a>> {
+        let mut groups = ExternalSorter::new(self.options, self.files);
+        let level = self.partitions.level + 1;
+        let mut todo: Vec<(SpillReader, u32)> =
+            self.partitions.finish()?.into_iter().map(|file| (file, level)).collect();
+        while let Some((file, level)) = todo.pop() {
+            let (layout, options, files) = (&self.layout, self.options, self.files);
+            if let Some(parts) = group_file(layout, file, level, options, files, &mut groups)? {
+                todo.extend(parts.into_iter().map(|file| (file, level + 1)));
+            }
+        }
+        let count = groups.len();
+        Ok(SpilledGroups { merge: groups.finish()?, types: self.types, taken: 0, count })
+    }
+}
+
+/// Where rows stand: the place of the first row of their part, and the row that their morsel begins
+/// with.
+#[derive(Clone, Copy)]
+struct Place {
+    first: u64,
+    morsel: u64,
+}
+
+/// Appends a record for each row of a mask.
+fn write_rows<'a>(
+    records: &mut Vec<Vec<u8>>,
+    layout: &Layout,
+    stage: &'a Stage,
+    rows: &Rows<'a>,
+    mask: &Mask,
+    Place { first, morsel }: Place,
+) -> Result<()> {
+    let picked = Picked::of(mask);
+    let selection = picked.selection();
+    let operands = stage.aggregates.iter().filter_map(|a| a.operand.as_ref());
+    let values = stage.keys.iter().chain(operands);
+    let vectors = values.map(|bound| evaluate(bound, rows, selection));
+    let vectors = vectors.collect::<Result<Vec<_>>>()?;
+    for i in 0..selection.len() {
+        let mut record = vec![0; 4];
+        vectors.iter().take(layout.keys).for_each(|key| group::encode(&mut record, key, i));
+        let len = u32::try_from(record.len() - 4).unwrap_or(u32::MAX);
+        record.splice(..4, len.to_le_bytes());
+        let place = first + (rows.start() + selection.row(i) as usize) as u64;
+        let place = ValueRef::Int(i64::try_from(place).unwrap_or(i64::MAX));
+        let mut out = Writer::after(record);
+        out.u64(first + morsel);
+        let value = |field: usize| vectors.get(field).map_or(place, |vector| vector.value(i));
+        encode_row(&mut out, &layout.schema, value);
+        records.push(out.into_bytes());
+    }
+    Ok(())
+}
+
+/// Groups the rows of a file; when memory does not hold them, splits it and returns the parts.
+fn group_file(
+    layout: &Layout,
+    mut file: SpillReader,
+    level: u32,
+    options: &Options,
+    files: &TemporaryFiles,
+    sorter: &mut ExternalSorter<'_>,
+) -> Result<Option<Vec<SpillReader>>> {
+    let (mut groups, mut here) = (Groups::new(&layout.stage), Groups::new(&layout.stage));
+    let mut reader = MorselReader { schema: &layout.schema, next: None };
+    // The other half of the budget is for what sorts the groups.
+    let limit = (options.memory_budget_bytes / 2).max(BYTES_MIN);
+    loop {
+        options.expect_time_left()?;
+        let (batch, next) = reader.read(&mut file)?;
+        let len = batch.len();
+        let source = Materialised::of(layout.schema.clone(), vec![batch]);
+        here.update(&Rows::new(source.part(0), 0..len), &Mask::all(len))?;
+        let bytes = groups.bytes() + here.bytes();
+        if bytes > limit {
+            if groups.len().max(here.len()) > 1 && level < LEVELS_MAX {
+                return split(file.rewound(), level, files).map(Some);
+            }
+            if bytes > options.memory_budget_bytes.max(BYTES_MIN) {
+                return Err(over(bytes, options));
+            }
+        }
+        if next != Next::SameMorsel {
+            groups.merge(std::mem::replace(&mut here, Groups::new(&layout.stage)));
+        }
+        if next == Next::End {
+            break;
+        }
+    }
+    for batch in groups.finish(options)? {
+        write_groups(&batch, layout, sorter)?;
+    }
+    Ok(None)
+}
+
+fn over(bytes: usize, options: &Options) -> Error {
+    let limit = options.memory_budget_bytes;
+    let message = format!(
+        "a group needs more than {bytes} bytes of memory; the budget of the query is {limit}"
+    );
+    Error::new(ErrorKind::OverBudget, message)
+}
+
+fn split(mut file: SpillReader, level: u32, files: &TemporaryFiles) -> Result<Vec<SpillReader>> {
+    let mut parts = Partitions::new(files, level)?;
+    while let Some(record) = file.next()? {
+        parts.push(record)?;
+    }
+    parts.finish()
+}
+
+/// Adds finished groups, by the place of their first row.
+fn write_groups(batch: &Batch, layout: &Layout, sorter: &mut ExternalSorter<'_>) -> Result<()> {
+    let Some((places, shown)) = batch.columns.split_last() else { return Ok(()) };
+    let types: Vec<_> = layout.stage.types();
+    let schema = Schema::of_types(types.split_last().map_or(&[], |(_, shown)| shown));
+    for i in 0..batch.len() {
+        let Value::Int(place) = places.value(i).to_owned() else { continue };
+        let mut out = Writer::new();
+        encode_row(&mut out, &schema, |field| {
+            shown.get(field).map_or(ValueRef::Null, |column| column.value(i))
+        });
+        sorter.push(&rising(place.cast_unsigned()), out.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// What comes after some rows of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    SameMorsel,
+    OtherMorsel,
+    End,
+}
+
+/// Reads the rows of one morsel after another.
+struct MorselReader<'a> {
+    schema: &'a Schema,
+    /// A record that was read too far.
+    next: Option<Vec<u8>>,
+}
+
+impl MorselReader<'_> {
+    /// Rows of one morsel, at most a zone of them.
+    fn read(&mut self, file: &mut SpillReader) -> Result<(Batch, Next)> {
+        let mut batch = Batch::empty(self.schema);
+        let mut current = None;
+        if let Some(record) = self.next.take() {
+            push_row(&mut batch, self.schema, row_of(&record))?;
+            current = morsel_of(&record);
+        }
+        while let Some(record) = file.next()? {
+            let is_other = current.is_some() && current != morsel_of(record);
+            if is_other || batch.len() >= ZONE_ROWS {
+                self.next = Some(record.to_vec());
+                return Ok((batch, if is_other { Next::OtherMorsel } else { Next::SameMorsel }));
+            }
+            push_row(&mut batch, self.schema, row_of(record))?;
+            current = morsel_of(record);
+        }
+        Ok((batch, Next::End))
+    }
+}
+
+impl SpilledGroups<'_> {
+    /// The next groups as a source; `None` after the last.
+    ///
+    /// # Errors
+    /// What reading fails with.
+    pub(in crate::exec) fn next_source(&mut self) -> Result<Option<Materialised>> {
+        let schema = Schema::of_types(&self.types);
+        let mut batch = Batch::empty(&schema);
+        while batch.len() < ZONE_ROWS
+            && let Some(record) = self.merge.next()?
+        {
+            push_row(&mut batch, &schema, &record.payload)?;
+        }
+        if batch.is_empty() {
+            return Ok(None);
+        }
+        self.taken += batch.len() as u64;
+        Materialised::new(&self.types, vec![batch]).map(Some)
+    }
+}

@@ -1,0 +1,170 @@
+//! Sorting more than there is memory for: sorted runs in files, merged at the end.
+//!
+//! What comes is kept until it takes its part of the budget, sorted, and written as a run. At the
+//! end runs are merged, at most [`RUNS_MAX`] at a time. Keys are all different: whoever has equal
+//! ones appends where they come from.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use super::file::{SpillReader, SpillWriter, TemporaryFiles};
+use crate::Result;
+use crate::options::Options;
+
+/// The most runs that are read at once.
+const RUNS_MAX: usize = 32;
+
+/// The fewest bytes of a run.
+const RUN_BYTES_MIN: usize = 4 << 10;
+
+/// A key and what goes with it.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::exec) struct Record {
+    pub(in crate::exec) key: Vec<u8>,
+    pub(in crate::exec) payload: Vec<u8>,
+}
+
+/// Takes records in any order.
+#[derive(Debug)]
+pub(in crate::exec) struct ExternalSorter<'a> {
+    options: &'a Options,
+    files: &'a TemporaryFiles,
+    records: Vec<Record>,
+    bytes: usize,
+    run_bytes: usize,
+    runs: Vec<SpillReader>,
+    len: u64,
+}
+
+impl<'a> ExternalSorter<'a> {
+    pub(in crate::exec) fn new(options: &'a Options, files: &'a TemporaryFiles) -> Self {
+        let run_bytes = (options.memory_budget_bytes / 4).max(RUN_BYTES_MIN);
+        let (records, runs) = (Vec::new(), Vec::new());
+        Self { options, files, records, bytes: 0, run_bytes, runs, len: 0 }
+    }
+
+    /// Adds a record.
+    ///
+    /// # Errors
+    /// `NoSpace` or `Io` when a run cannot be written.
+    pub(in crate::exec) fn push(&mut self, key: &[u8], payload: &[u8]) -> Result<()> {
+        self.bytes += key.len() + payload.len() + size_of::<Record>();
+        self.len += 1;
+        self.records.push(Record { key: key.to_vec(), payload: payload.to_vec() });
+        if self.bytes >= self.run_bytes { self.write_run() } else { Ok(()) }
+    }
+
+    /// How many records were added.
+    pub(in crate::exec) fn len(&self) -> u64 {
+        self.len
+    }
+
+    fn write_run(&mut self) -> Result<()> {
+        self.options.expect_time_left()?;
+        self.records.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+        let mut run = self.files.create()?;
+        for record in self.records.drain(..) {
+            write(&mut run, &record)?;
+        }
+        self.bytes = 0;
+        self.runs.push(run.finish()?);
+        Ok(())
+    }
+
+    /// The records in the order of their keys.
+    ///
+    /// # Errors
+    /// As [`ExternalSorter::push`].
+    pub(in crate::exec) fn finish(mut self) -> Result<Merge<'a>> {
+        if !self.records.is_empty() {
+            self.write_run()?;
+        }
+        let mut runs = self.runs;
+        while runs.len() > RUNS_MAX {
+            let rest = runs.split_off(RUNS_MAX);
+            let mut merge = Merge::new(self.options, runs)?;
+            let mut merged = self.files.create()?;
+            while let Some(record) = merge.next()? {
+                write(&mut merged, &record)?;
+            }
+            runs = rest;
+            runs.push(merged.finish()?);
+        }
+        Merge::new(self.options, runs)
+    }
+}
+
+fn write(run: &mut SpillWriter, Record { key, payload }: &Record) -> Result<()> {
+    let len = u32::try_from(key.len()).unwrap_or(u32::MAX);
+    run.push(&[&len.to_le_bytes()[..], key, payload].concat())
+}
+
+fn read(run: &mut SpillReader) -> Result<Option<Record>> {
+    let Some((len, rest)) = run.next()?.and_then(|record| record.split_first_chunk::<4>()) else {
+        return Ok(None);
+    };
+    let (key, payload) =
+        rest.split_at_checked(u32::from_le_bytes(*len) as usize).unwrap_or((rest, &[]));
+    Ok(Some(Record { key: key.to_vec(), payload: payload.to_vec() }))
+}
+
+/// Sorted runs as one.
+#[derive(Debug)]
+pub(in crate::exec) struct Merge<'a> {
+    options: &'a Options,
+    runs: Vec<SpillReader>,
+    heads: BinaryHeap<Head>,
+    taken: usize,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Head {
+    record: Record,
+    run: usize,
+}
+
+impl Ord for Head {
+    fn cmp(&self, other: &Self) -> Ordering {
+        // The heap gives the greatest first.
+        other.record.key.cmp(&self.record.key).then(other.run.cmp(&self.run))
+    }
+}
+
+impl PartialOrd for Head {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<'a> Merge<'a> {
+    fn new(options: &'a Options, runs: Vec<SpillReader>) -> Result<Self> {
+        let mut merge = Self { options, runs, heads: BinaryHeap::new(), taken: 0 };
+        for run in 0..merge.runs.len() {
+            merge.fill(run)?;
+        }
+        Ok(merge)
+    }
+
+    fn fill(&mut self, run: usize) -> Result<()> {
+        if let Some(reader) = self.runs.get_mut(run)
+            && let Some(record) = read(reader)?
+        {
+            self.heads.push(Head { record, run });
+        }
+        Ok(())
+    }
+
+    /// The next record; `None` after the last.
+    ///
+    /// # Errors
+    /// When a run cannot be read, or the query is to end.
+    pub(in crate::exec) fn next(&mut self) -> Result<Option<Record>> {
+        if self.taken.is_multiple_of(crate::ZONE_ROWS) {
+            self.options.expect_time_left()?;
+        }
+        self.taken += 1;
+        let Some(Head { record, run }) = self.heads.pop() else { return Ok(None) };
+        self.fill(run)?;
+        Ok(Some(record))
+    }
+}
