@@ -213,6 +213,12 @@ fn conditions_that_may_fail_fail_by_every_plan() {
     check_small_table(11_829_341_012_285_554_741).unwrap();
 }
 
+/// Every float was one of those that equal NaN.
+#[test]
+fn only_nan_equals_nan_by_every_plan() {
+    check_small_table(13_376_367_450_379_242_975).unwrap();
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
 

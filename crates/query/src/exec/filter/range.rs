@@ -132,7 +132,9 @@ fn floats<T: Copy + Into<f64>>(
     let low = float_of(least);
     let infinite = greatest >= float_key(f64::INFINITY);
     let high = if infinite { f64::INFINITY } else { float_at_most(greatest) };
-    if infinite && with_nan {
+    if low.is_nan() {
+        retain(values, negated, mask, f64::is_nan);
+    } else if infinite && with_nan {
         // NaN is not below anything.
         retain(values, !negated, mask, |v| v < low);
     } else if low == f64::NEG_INFINITY {
