@@ -10,6 +10,7 @@
 //! | [`segment`] | footers and trailers of segments |
 //! | [`checkpoint`], [`index`] | checkpoint files, index files |
 //! | [`values`] | value files, and rows that refer to them |
+//! | [`postings`] | the rows that have a gram |
 //! | [`csv`], [`json`], [`text`] | files of rows; values and schemas as people write them |
 //! | [`sql`] | statements |
 //! | [`database`] | a whole database, damaged, then used |
@@ -26,6 +27,7 @@ pub mod index;
 pub mod json;
 pub mod json_binary;
 pub mod key;
+pub mod postings;
 pub mod row;
 pub mod schema;
 pub mod segment;
@@ -50,6 +52,7 @@ pub const TARGETS: &[(&str, Body)] = &[
     ("json_binary", json_binary::run),
     ("key", key::run),
     ("ndjson", json::run_lines),
+    ("postings", postings::run),
     ("row", row::run),
     ("schema", schema::run),
     ("segment", segment::run),

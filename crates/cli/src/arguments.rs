@@ -369,6 +369,9 @@ pub(crate) struct CreateIndexArguments {
     /// No two rows may have the same values in these fields, unless one of them is NULL
     #[arg(long)]
     pub(crate) unique: bool,
+    /// It finds the rows whose text has some part: LIKE, contains, regular expressions
+    #[arg(long, conflicts_with = "unique")]
+    pub(crate) trigram: bool,
 }
 
 #[derive(Debug, Subcommand)]

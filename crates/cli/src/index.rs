@@ -1,5 +1,6 @@
 //! `esker index DB TABLE FIELDS…` and `esker index drop DB TABLE NAME`.
 
+use esker::IndexKind;
 use esker_import::schema_text::parse_index;
 
 use crate::arguments::{CreateIndexArguments, DropIndexArguments, IndexAction, IndexArguments};
@@ -22,7 +23,14 @@ fn add(arguments: &CreateIndexArguments, console: &mut Console<'_>) -> Result<()
         index.name.clone_from(name);
     }
     index.unique |= arguments.unique;
-    let what = if index.unique { "unique index" } else { "index" };
+    if arguments.trigram {
+        index.kind = IndexKind::Trigram;
+    }
+    let what = match (index.unique, index.kind) {
+        (true, _) => "unique index",
+        (false, IndexKind::Trigram) => "trigram index",
+        (false, IndexKind::Ordered) => "index",
+    };
     let database = open_to_write(&arguments.db)?;
     let clock = esker_vfs::Environment::os().clock;
     let started_ns = clock.monotonic_ns();

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use comfy_table::CellAlignment;
-use esker::{Database, DefaultValue, IndexInfo, Info, Schema, TableInfo};
+use esker::{Database, DefaultValue, IndexInfo, IndexKind, Info, Schema, TableInfo};
 use esker_import::schema_text;
 use esker_query::Constraint;
 use esker_query::model::{Expr, Function};
@@ -126,8 +126,12 @@ pub(crate) fn show_table(
         let label = if i == 0 { "indexes" } else { "" };
         let (name, fields) = (printable(&index.name), printable(&index.fields.join(", ")));
         let state = state_of(index);
-        let unique = if index.unique { ", unique" } else { "" };
-        writeln!(console.out, "{label:22}{name} ({fields}){unique}: {state}")?;
+        let kind = match (index.unique, index.kind) {
+            (true, _) => ", unique",
+            (false, IndexKind::Trigram) => ", trigram",
+            (false, IndexKind::Ordered) => "",
+        };
+        writeln!(console.out, "{label:22}{name} ({fields}){kind}: {state}")?;
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! Figures about a database.
 
 use esker_arena::Category;
-use esker_format::schema::Index;
+use esker_format::schema::{Index, IndexKind};
 use esker_table::Table;
 use esker_vfs::OpenMode;
 
@@ -16,6 +16,8 @@ pub struct IndexInfo {
     pub name: String,
     /// Its fields, those with the greatest value first as `field desc`.
     pub fields: Vec<String>,
+    /// How it finds rows.
+    pub kind: IndexKind,
     /// Whether no two rows have the same values in its fields.
     pub unique: bool,
     /// Bytes of memory that it takes: those of a unique index, to look values up.
@@ -101,7 +103,7 @@ fn index_infos(table: &Table) -> Vec<IndexInfo> {
         let keys = uniques.iter().find(|keys| keys.index().id == index.id);
         let memory_bytes = keys.map_or(0, |keys| keys.entries().memory_bytes());
         let (name, fields) = (index.name.clone(), schema.index_fields(index));
-        IndexInfo { name, fields, unique: index.unique, memory_bytes, built, of }
+        IndexInfo { name, fields, kind: index.kind, unique: index.unique, memory_bytes, built, of }
     };
     schema.indexes().iter().map(info).collect()
 }

@@ -76,7 +76,8 @@ pub use error::{Error, ErrorKind, Result};
 pub use esker_derive::{FieldType, Record};
 pub use esker_format::json;
 pub use esker_format::schema::{
-    Alteration, Check, DefaultValue, INDEX_FIELDS_MAX, Index, IndexField, IndexId, NewIndex,
+    Alteration, Check, DefaultValue, INDEX_FIELDS_MAX, Index, IndexField, IndexId, IndexKind,
+    NewIndex,
 };
 pub use esker_format::{
     Batch, Column, DataType, Decimal, Field, FieldId, Labels, PrimaryKey, Schema, Value, ValueRef,

@@ -4,8 +4,9 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
+use esker_format::schema::IndexKind;
 use esker_format::{ColumnSlice, FieldId, Schema};
-use esker_query::{Entries, KeyRange, Part, Source, Zone};
+use esker_query::{Entries, GramRun, KeyRange, Part, Source, Zone};
 use esker_table::TableSnapshot;
 use esker_table::run::Run;
 use esker_table::segment::Segment;
@@ -22,6 +23,14 @@ pub(crate) struct SnapshotSource<'a> {
 pub(crate) struct SourcePart<'a> {
     part: &'a SnapshotPart,
     runs: Vec<PartRun<'a>>,
+    gram_runs: Vec<PartGrams<'a>>,
+}
+
+/// A run of grams of a part.
+struct PartGrams<'a> {
+    segment: &'a Segment,
+    run: Arc<Run>,
+    field: usize,
 }
 
 /// A run of a part, for the reader's schema.
@@ -34,7 +43,7 @@ struct PartRun<'a> {
 
 impl<'a> SourcePart<'a> {
     pub fn new(part: &'a SnapshotPart) -> Self {
-        Self { part, runs: runs(part) }
+        Self { part, runs: runs(part), gram_runs: gram_runs(part) }
     }
 
     /// The row ids of some rows as a column, where they lie as one.
@@ -116,6 +125,47 @@ impl Part for SourcePart<'_> {
     fn run(&self, index: usize) -> Option<&dyn esker_query::Run> {
         self.runs.get(index).map(|run| run as &dyn esker_query::Run)
     }
+
+    fn gram_run_count(&self) -> usize {
+        self.gram_runs.len()
+    }
+
+    fn gram_run(&self, index: usize) -> Option<&dyn GramRun> {
+        self.gram_runs.get(index).map(|run| run as &dyn GramRun)
+    }
+}
+
+/// The runs of grams of a part whose indexes the reader's schema has.
+fn gram_runs(part: &SnapshotPart) -> Vec<PartGrams<'_>> {
+    let schema = part.schema();
+    let Unit::Segment(segment) = part.unit() else { return Vec::new() };
+    let of = |run: &Arc<Run>| {
+        let index = run.index();
+        schema.indexes().iter().find(|known| known.id == index.id)?;
+        let only = index.fields.first().filter(|_| index.kind == IndexKind::Trigram)?;
+        let field = schema.fields().iter().position(|f| f.id == only.field)?;
+        Some(PartGrams { segment, run: Arc::clone(run), field })
+    };
+    segment.runs().iter().filter_map(of).collect()
+}
+
+impl GramRun for PartGrams<'_> {
+    fn name(&self) -> &str {
+        &self.run.index().name
+    }
+
+    fn field(&self) -> usize {
+        self.field
+    }
+
+    fn count(&self, gram: u32) -> esker_query::Result<usize> {
+        self.run.gram_count(gram).map_err(|e| query_error(&e))
+    }
+
+    fn rows(&self, gram: u32) -> esker_query::Result<Vec<u32>> {
+        let rows = self.run.gram_rows(gram, self.segment.row_count());
+        rows.map_err(|e| query_error(&e))
+    }
 }
 
 /// The runs of a part whose indexes the reader's schema has.
@@ -129,7 +179,7 @@ fn runs(part: &SnapshotPart) -> Vec<PartRun<'_>> {
     let of = |run: &Arc<Run>| {
         let index = run.index();
         schema.indexes().iter().find(|known| known.id == index.id)?;
-        if !run.is_readable_by(schema) {
+        if index.kind != IndexKind::Ordered || !run.is_readable_by(schema) {
             return None;
         }
         let fields = index.fields.iter().map(|f| Some((position(f.field)?, f.descending)));

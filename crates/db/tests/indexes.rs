@@ -40,6 +40,7 @@ fn row(id: i64) -> Vec<Value> {
 fn indexes() -> Vec<Alteration> {
     let composite = NewIndex {
         name: "by_name_age".into(),
+        kind: esker::IndexKind::Ordered,
         unique: false,
         fields: vec![("name".into(), true), ("age".into(), false), ("score".into(), true)],
     };

@@ -10,10 +10,12 @@
 //! | [`batch`] | owned columns, for loading |
 //! | [`mod@column`] | borrowed encoded columns, for reading |
 //! | [`calendar`] | dates and timestamps as text |
+//! | [`case`] | letters without their case |
 //! | [`checksum`] | the checksum, bound to file and position |
 //! | [`codec`] | the little-endian reader and writer that everything else is built on |
 //! | [`Excerpt`], [`suggest`] | a place in a text underlined; names near to an unknown one |
 //! | [`frame`] | the log |
+//! | [`grams`], [`postings`] | three bytes of a text, and the rows that have them |
 //! | [`ShortText`] | numbers, dates and times as text, fast |
 //! | [`row`], [`key`] | one row; an order-preserving key |
 //! | [`value_file`] | long values, each in a file of values |
@@ -21,6 +23,7 @@
 
 pub mod batch;
 pub mod calendar;
+pub mod case;
 pub mod checkpoint;
 pub mod checksum;
 pub mod codec;
@@ -32,12 +35,14 @@ mod error;
 mod excerpt;
 pub mod frame;
 mod gather;
+pub mod grams;
 pub mod index_file;
 pub mod json;
 pub mod key;
 mod key_table;
 pub mod labels;
 pub mod order_key;
+pub mod postings;
 pub mod row;
 pub mod schema;
 pub mod segment;

@@ -6,12 +6,13 @@
 //! Names that are not plain words stand in double quotes, a quote inside doubled. White space,
 //! line ends included, only separates. Fields may be NULL unless they say `not null` or belong to
 //! the primary key. Indexes stand behind the fields, as `index by_hour (hour desc, origin)` or
-//! `unique index by_mail (mail)`.
+//! `unique index by_mail (mail)`; also `trigram index parts (note)`.
 
 mod index;
 
 use std::fmt::Write;
 
+use esker_format::schema::IndexKind;
 use esker_format::{DataType, Excerpt, Field, Labels, Schema};
 
 use crate::{Error, Result};
@@ -76,6 +77,9 @@ pub fn parse(text: &str) -> Result<Schema> {
         } else if name.eq_ignore_ascii_case("unique") && parser.take_word("index") {
             let index = parser.index()?.ok_or_else(|| parser.unexpected("a unique index"))?;
             indexes.push(index.unique());
+        } else if name.eq_ignore_ascii_case("trigram") && parser.take_word("index") {
+            let index = parser.index()?.ok_or_else(|| parser.unexpected("a trigram index"))?;
+            indexes.push(index.using(IndexKind::Trigram));
         } else if name.eq_ignore_ascii_case("index")
             && let Some(index) = parser.index()?
         {

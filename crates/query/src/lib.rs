@@ -65,4 +65,4 @@ pub use options::{Deadline, IndexUse, Inputs, Options, Sequences};
 pub use page::{Page, Paging, page};
 pub use result::{QueryResult, ResultColumn, Statistics};
 pub use run::{assign, check, constant, execute, explain, plan, scan, stream};
-pub use source::{Entries, KeyRange, Part, Run, Source, ZONE_ROWS, Zone};
+pub use source::{Entries, GramRun, KeyRange, Part, Run, Source, ZONE_ROWS, Zone};

@@ -79,6 +79,39 @@ pub trait Part: Sync {
         let _ = index;
         None
     }
+
+    /// How many runs of grams the part has: one for each trigram index that is built for it.
+    fn gram_run_count(&self) -> usize {
+        0
+    }
+
+    /// One run of grams. `index` is below [`Part::gram_run_count`].
+    fn gram_run(&self, index: usize) -> Option<&dyn GramRun> {
+        let _ = index;
+        None
+    }
+}
+
+/// The rows of a part by the grams ([`esker_format::grams`]) that a text of theirs has. Invisible
+/// and dead rows are among them.
+pub trait GramRun: Sync {
+    /// The index's name.
+    fn name(&self) -> &str;
+
+    /// The field with the text: its position in the schema.
+    fn field(&self) -> usize;
+
+    /// How many rows have a gram.
+    ///
+    /// # Errors
+    /// When the bytes behind it are damaged or cannot be read.
+    fn count(&self, gram: u32) -> Result<usize>;
+
+    /// The rows that have a gram, rising.
+    ///
+    /// # Errors
+    /// As for [`GramRun::count`].
+    fn rows(&self, gram: u32) -> Result<Vec<u32>>;
 }
 
 /// The rows of a part in the order of some fields: *entries*, each with its row.

@@ -1,14 +1,14 @@
 //! `CREATE INDEX` and `DROP INDEX`, and the indexes within `CREATE TABLE` and `ALTER TABLE`.
 
 use esker::{Database, ErrorKind};
-use esker_format::schema::NewIndex;
+use esker_format::schema::{IndexKind, NewIndex};
 use esker_format::suggest::near_or_all;
 use sqlparser::ast;
 
-use crate::Result;
 use crate::change::{plain_name, refuse_lost};
 use crate::run::Outcome;
 use crate::statement::{Statement, unsupported};
+use crate::{Error, Result};
 
 pub(crate) fn create(create: &ast::CreateIndex) -> Result<Statement> {
     let name = create.name.as_ref().map(plain_name).transpose()?;
@@ -19,11 +19,22 @@ pub(crate) fn create(create: &ast::CreateIndex) -> Result<Statement> {
     let on = &create.table_name;
     let columns = joined(&create.columns);
     let unique = if create.unique { "UNIQUE " } else { "" };
+    let (kind, using) = match &create.using {
+        None => (IndexKind::Ordered, String::new()),
+        Some(ast::IndexType::Custom(name)) if IndexKind::from_name(&name.value).is_some() => {
+            let kind = IndexKind::from_name(&name.value).unwrap_or_default();
+            (kind, format!(" USING {name} "))
+        }
+        Some(other) => {
+            let message = format!("USING {other}: expected ordered or trigram");
+            return Err(Error::invalid(message));
+        }
+    };
     refuse_lost(
         &create.to_string(),
-        &format!("CREATE {unique}INDEX {if_not_exists}{shown}ON {on}({columns})"),
+        &format!("CREATE {unique}INDEX {if_not_exists}{shown}ON {on}{using}({columns})"),
     )?;
-    let index = NewIndex { unique: create.unique, ..named(name, fields) };
+    let index = NewIndex { unique: create.unique, kind, ..named(name, fields) };
     Ok(Statement::CreateIndex { table, index, if_not_exists: create.if_not_exists })
 }
 

@@ -91,7 +91,11 @@ fn what_is_wrong_is_underlined() {
     }
     for (statement, message) in [
         ("CREATE INDEX i ON t (a + 1)", "an index on what is not a field is not supported yet"),
-        ("CREATE INDEX i ON t USING btree (a)", "not all of"),
+        ("CREATE INDEX i ON t USING btree (a)", "USING BTREE: expected ordered or trigram"),
+        ("CREATE INDEX i ON t USING trigram (a)", "expected one field of text, found \"a\", which"),
+        ("CREATE INDEX i ON t USING trigram (b DESC)", "found \"b\" descending"),
+        ("CREATE INDEX i ON t USING trigram (b, a)", "found 2 fields"),
+        ("CREATE UNIQUE INDEX i ON t USING trigram (b)", "found a unique one"),
         ("CREATE INDEX i ON t (a) WHERE b = 'x'", "not all of"),
         ("CREATE INDEX i ON t (a NULLS FIRST)", "not all of"),
         ("CREATE INDEX CONCURRENTLY i ON t (a)", "not all of"),
@@ -178,4 +182,73 @@ fn unique_indexes_are_declared_and_kept() {
     let statement = parse_statement("INSERT INTO u VALUES (1, 2, 3)").unwrap();
     let e = run(&db, &statement, &options).unwrap_err();
     assert_eq!(e.kind(), ErrorKind::AlreadyExists);
+}
+
+/// Answers with parts of texts are the same with a trigram index, and few rows are read.
+#[test]
+fn trigram_indexes_find_parts_of_texts() {
+    let dir = std::env::temp_dir().join(format!("esker-trigram-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&dir);
+    let db = Options::new().open(&dir).unwrap();
+    db.sql("CREATE TABLE t (id i64 PRIMARY KEY, name text)").unwrap();
+    let mut load = db.table("t").unwrap().load().unwrap();
+    for i in 0..100_000i64 {
+        let name = match i % 1_000 {
+            7 => format!("Ünder the Bridge {i}"),
+            8 => "ab".to_owned(),
+            _ => format!("Row number {i}, nothing to see"),
+        };
+        let name = if i == 50 { esker::Value::Null } else { name.into() };
+        load.push_row(&[i.into(), name]).unwrap();
+    }
+    load.finish().unwrap();
+    let conditions = [
+        "name LIKE '%the Bridge%'",
+        "name ILIKE '%THE bridge 5%'",
+        "contains(name, 'der t')",
+        "starts_with(name, 'Ünder')",
+        "name LIKE '%Bridge 9_07'",
+        "name NOT LIKE '%number%'",
+        "name LIKE '%no such part%'",
+        "name LIKE '%ab%'",
+        "regexp_like(name, 'Bridge [0-9]*7007$')",
+        "name ILIKE '%üNDER%' AND id > 50000",
+        "name LIKE '%Bridge 1%' OR name LIKE '%Bridge 2%'",
+    ];
+    let count = |condition: &str| {
+        let text = format!("SELECT count(*), sum(id) FROM t WHERE {condition}");
+        match db.sql(&text).unwrap_or_else(|e| panic!("{condition}: {e}")) {
+            Outcome::Rows(rows) => rows.to_rows(),
+            other => panic!("{other:?}"),
+        }
+    };
+    let plan = |condition: &str| match db.sql(&format!("EXPLAIN SELECT * FROM t WHERE {condition}"))
+    {
+        Ok(Outcome::Plan(plan)) => plan,
+        other => panic!("{other:?}"),
+    };
+    let before: Vec<_> = conditions.iter().map(|condition| count(condition)).collect();
+    assert!(!plan(conditions[0]).contains("by_gram"));
+    db.sql("CREATE INDEX by_gram ON t USING trigram (name)").unwrap();
+    let after: Vec<_> = conditions.iter().map(|condition| count(condition)).collect();
+    assert_eq!(after, before);
+    for (i, used) in [true, true, true, true, true, false, false, false, true, true, true]
+        .into_iter()
+        .enumerate()
+    {
+        let plan = plan(conditions[i]);
+        assert_eq!(plan.contains("by_gram"), used, "{}: {plan}", conditions[i]);
+    }
+    db.sql("UPDATE t SET name = 'a new bridge' WHERE id % 10000 = 3").unwrap();
+    db.sql("DELETE FROM t WHERE id % 10000 = 7").unwrap();
+    assert_eq!(count("name ILIKE '%bridge%'")[0][0], 100u64.into());
+    db.wait_idle().unwrap();
+    assert_eq!(count("name ILIKE '%bridge%'")[0][0], 100u64.into());
+    assert_eq!(db.check().unwrap().problems, []);
+    db.close().unwrap();
+    let db = Options::new().open(&dir).unwrap();
+    assert_eq!(db.info().tables[0].indexes[0].built, db.info().tables[0].indexes[0].of);
+    assert_eq!(db.check().unwrap().problems, []);
+    drop(db);
+    let _ = std::fs::remove_dir_all(&dir);
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use esker::{DataType, ErrorKind, NewIndex, Schema, Value};
+use esker::{DataType, ErrorKind, IndexKind, NewIndex, Schema, Value};
 use esker_vfs::sim::Generator;
 
 use crate::model::SERIAL;
@@ -18,19 +18,24 @@ pub(crate) fn draw(schema: &TableSchema, generator: &mut Generator) -> FieldChan
     if known != generator.chance(100_000) {
         return FieldChange::DropIndex(name);
     }
-    let count = 1 + generator.index(3);
+    let trigram = generator.chance(200_000);
+    let kind = if trigram { IndexKind::Trigram } else { IndexKind::Ordered };
+    let count = if trigram { 1 } else { 1 + generator.index(3) };
     let field = |_| {
         let field = schema.fields.get(generator.index(schema.fields.len()));
         let name = field.map_or_else(|| "note".to_owned(), |field| field.name.clone());
         (name, generator.chance(300_000))
     };
     let mut fields: Vec<_> = (0..count).map(field).collect();
-    let unique = generator.chance(400_000);
+    if trigram {
+        fields.iter_mut().for_each(|(_, descending)| *descending = false);
+    }
+    let unique = !trigram && generator.chance(400_000);
     if unique && generator.chance(300_000) {
         // Of these there are never two.
         fields.push((SERIAL.to_owned(), false));
     }
-    FieldChange::AddIndex(NewIndex { name, unique, fields })
+    FieldChange::AddIndex(NewIndex { name, kind, unique, fields })
 }
 
 /// Indexes go with their fields.
@@ -48,6 +53,7 @@ pub(crate) fn compare(expected: &[NewIndex], found: &Schema) -> Result<(), Strin
     let name = |id| found.field_of(id).map_or_else(String::new, |field| field.name.clone());
     let index = |index: &esker::Index| NewIndex {
         name: index.name.clone(),
+        kind: index.kind,
         unique: index.unique,
         fields: index.fields.iter().map(|f| (name(f.field), f.descending)).collect(),
     };
@@ -71,6 +77,11 @@ impl TableSchema {
         }
         for (i, (name, _)) in new.fields.iter().enumerate() {
             let position = self.position(name)?;
+            let is_text =
+                self.fields.get(position).is_some_and(|field| field.data_type == DataType::Text);
+            if new.kind == IndexKind::Trigram && !is_text {
+                return Err(ErrorKind::InvalidInput);
+            }
             let is_json =
                 self.fields.get(position).is_some_and(|field| field.data_type == DataType::Json);
             if is_json || new.fields.iter().skip(i + 1).any(|(other, _)| other == name) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use esker::{DataType, ErrorKind, Schema, Value, ValueRef};
+use esker::{DataType, ErrorKind, NewIndex, Schema, Value, ValueRef};
 use esker_vfs::sim::Generator;
 
 use crate::schema::{FieldChange, ModelField, TableSchema};
@@ -90,7 +90,18 @@ impl TableKind {
             Self::Integer => builder.primary_key(["id"]),
             Self::Generated => builder,
         };
+        let builder =
+            self.first_indexes().into_iter().fold(builder, |builder, new| builder.add_index(new));
         Ok(builder.build()?)
+    }
+
+    /// The indexes of a new table: values that no two rows have anyway, and some that are refused.
+    fn first_indexes(self) -> Vec<NewIndex> {
+        match self {
+            Self::Text => vec![NewIndex::new("by_serial", [SERIAL]).unique()],
+            Self::Composite => vec![NewIndex::new("by_amount", ["amount"]).unique()],
+            Self::Integer | Self::Generated => Vec::new(),
+        }
     }
 
     /// The values of a declared key.
@@ -142,7 +153,7 @@ impl TableKind {
         let fields = fields.into_iter().map(|(name, t)| ModelField::new(name, t, false));
         let other = [("note", T::Text), ("amount", T::I32)];
         let other = other.map(|(name, t)| ModelField::new(name, t, true));
-        let (checks, indexes) = (Vec::new(), Vec::new());
+        let (checks, indexes) = (Vec::new(), self.first_indexes());
         TableSchema { version: 0, fields: fields.chain(other).collect(), checks, indexes }
     }
 

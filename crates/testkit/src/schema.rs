@@ -157,7 +157,7 @@ impl ModelField {
             }
             DataType::I16 => 60_000,
             // Few enough to come twice, sometimes.
-            DataType::I32 => generator.pick([60, 100_000, 100_000]),
+            DataType::I32 => generator.pick([600, 100_000, 100_000]),
             _ => 1 << 40,
         };
         let value = i64::try_from(generator.below(most)).unwrap_or_default();

@@ -1,5 +1,7 @@
 //! Secondary indexes, as a schema declares them.
 //!
+//! A *trigram* index finds the texts that have some part (see [`crate::grams`]).
+//!
 //! A *unique* index is a constraint, too: no two rows have the same values in its fields, unless
 //! one of these is NULL.
 //!
@@ -22,8 +24,40 @@ pub const INDEX_FIELDS_MAX: usize = 16;
 /// The greatest number of an index: a table may have had so many, the dropped ones included.
 pub const INDEX_IDS_MAX: u32 = (1 << 15) - 1;
 
-/// The kind of every index that there is yet, as it is stored.
-const KIND_ORDERED: u8 = 0;
+/// How an index finds rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IndexKind {
+    /// The rows in the order of the fields.
+    #[default]
+    Ordered,
+    /// The rows that have some three bytes next to each other in a text: what contains a part.
+    Trigram,
+}
+
+impl IndexKind {
+    const fn code(self) -> u8 {
+        match self {
+            Self::Ordered => 0,
+            Self::Trigram => 1,
+        }
+    }
+
+    /// The name by which SQL has it: `USING trigram`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ordered => "ordered",
+            Self::Trigram => "trigram",
+        }
+    }
+
+    /// The kind of a name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Ordered, Self::Trigram].into_iter().find(|k| k.name().eq_ignore_ascii_case(name))
+    }
+}
+
 /// The bit of an index that is a constraint.
 const FLAG_UNIQUE: u8 = 1;
 
@@ -47,6 +81,8 @@ pub struct Index {
     pub id: IndexId,
     /// Its name, unique in the table.
     pub name: String,
+    /// How it finds rows.
+    pub kind: IndexKind,
     /// No two rows have the same values in its fields, unless one of these is NULL.
     pub unique: bool,
     /// By what rows are ordered: 1 to [`INDEX_FIELDS_MAX`] fields.
@@ -58,6 +94,8 @@ pub struct Index {
 pub struct NewIndex {
     /// Its name.
     pub name: String,
+    /// How it finds rows.
+    pub kind: IndexKind,
     /// Whether no two rows may have the same values in its fields, unless one of these is NULL.
     pub unique: bool,
     /// By what rows are ordered: names, and whether the greatest value comes first.
@@ -77,7 +115,7 @@ impl NewIndex {
         fields: impl IntoIterator<Item = S>,
     ) -> Self {
         let fields = fields.into_iter().map(|field| (field.into(), false)).collect();
-        Self { name: name.into(), unique: false, fields }
+        Self { name: name.into(), kind: IndexKind::Ordered, unique: false, fields }
     }
 }
 
@@ -93,7 +131,8 @@ impl NewIndex {
     #[must_use]
     pub fn on(fields: Vec<(String, bool)>) -> Self {
         let names: Vec<&str> = fields.iter().map(|(name, _)| name.as_str()).collect();
-        Self { name: format!("by_{}", names.join("_")), unique: false, fields }
+        let name = format!("by_{}", names.join("_"));
+        Self { name, kind: IndexKind::Ordered, unique: false, fields }
     }
 
     /// The same, as a constraint: no two rows have the same values in its fields.
@@ -107,13 +146,43 @@ impl NewIndex {
     pub fn unique(self) -> Self {
         Self { unique: true, ..self }
     }
+
+    /// The same, of another kind.
+    ///
+    /// ```
+    /// use esker_format::schema::{IndexKind, NewIndex};
+    ///
+    /// let words = NewIndex::new("words", ["title"]).using(IndexKind::Trigram);
+    /// assert_eq!(words.kind.name(), "trigram");
+    /// ```
+    #[must_use]
+    pub fn using(self, kind: IndexKind) -> Self {
+        Self { kind, ..self }
+    }
 }
 
 impl Index {
+    /// Trigrams are those of one text, and of none of its orders.
+    fn refuse_no_text(&self, field: &Field) -> Result<()> {
+        let (name, field_name, data_type) = (&self.name, &field.name, field.data_type);
+        let is_plain = self.fields.iter().all(|field| !field.descending) && !self.unique;
+        if data_type == DataType::Text && self.fields.len() == 1 && is_plain {
+            return Ok(());
+        }
+        let found = match (self.fields.len(), data_type) {
+            (1, DataType::Text) if self.unique => "a unique one".to_owned(),
+            (1, DataType::Text) => format!("{field_name:?} descending"),
+            (1, other) => format!("{field_name:?}, which is {other}"),
+            (count, _) => format!("{count} fields"),
+        };
+        let message = format!("trigram index {name:?}: expected one field of text, found {found}");
+        Err(Error::invalid(message))
+    }
+
     pub(super) fn encode(&self, out: &mut Writer) {
         out.u32(self.id.0);
         out.text(&self.name);
-        out.u8(KIND_ORDERED);
+        out.u8(self.kind.code());
         out.u8(if self.unique { FLAG_UNIQUE } else { 0 });
         out.count(self.fields.len());
         for field in &self.fields {
@@ -125,17 +194,17 @@ impl Index {
     pub(super) fn decode(input: &mut Reader<'_>) -> Result<Self> {
         let (id, name) = (IndexId(input.u32()?), input.text()?.to_owned());
         let (kind, flags) = (input.u8()?, input.u8()?);
-        if kind != KIND_ORDERED || flags & !FLAG_UNIQUE != 0 {
-            let message = format!("index {name:?}: kind {kind}, flags {flags}: not known");
-            return Err(Error::corrupt(message));
-        }
+        let unknown = || Error::corrupt(format!("index {name:?}: kind {kind}, flags {flags}"));
+        let kinds = [IndexKind::Ordered, IndexKind::Trigram];
+        let found = kinds.into_iter().find(|known| known.code() == kind);
+        let kind = found.filter(|_| flags & !FLAG_UNIQUE == 0).ok_or_else(unknown)?;
         let unique = flags & FLAG_UNIQUE != 0;
         let mut fields = Vec::new();
         for _ in 0..input.count(INDEX_FIELDS_MAX)? {
             let (field, descending) = (FieldId(input.u16()?), input.u8()? != 0);
             fields.push(IndexField { field, descending });
         }
-        Ok(Self { id, name, unique, fields })
+        Ok(Self { id, name, kind, unique, fields })
     }
 }
 
@@ -217,7 +286,8 @@ impl Schema {
             return Err(Error::invalid(message));
         }
         self.next_index += 1;
-        self.indexes.push(Index { id, name: new.name.clone(), unique: new.unique, fields });
+        let (name, kind, unique) = (new.name.clone(), new.kind, new.unique);
+        self.indexes.push(Index { id, name, kind, unique, fields });
         Ok(())
     }
 
@@ -261,7 +331,10 @@ impl Schema {
                     let message = format!("field {field:?} is named twice in index {name:?}");
                     return Err(Error::invalid(message));
                 }
-                refuse_unordered(name, found)?;
+                match index.kind {
+                    IndexKind::Ordered => refuse_unordered(name, found)?,
+                    IndexKind::Trigram => index.refuse_no_text(found)?,
+                }
             }
             if index.id.0 >= self.next_index || index.id.0 > INDEX_IDS_MAX {
                 let (id, next) = (index.id.0, self.next_index);

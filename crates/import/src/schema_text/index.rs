@@ -2,14 +2,15 @@
 
 use std::fmt::Write;
 
-use esker_format::schema::{Index, NewIndex};
+use esker_format::schema::{Index, IndexKind, NewIndex};
 use esker_format::{DataType, Schema};
 
 use super::{Parser, is_word, name_text};
 use crate::Result;
 
 /// Reads an index: its name and its fields in parentheses, or only its fields, after which it is
-/// named then; with `unique` before, no two rows have the same values.
+/// named then; with `unique` before, no two rows have the same values, with `trigram` it finds
+/// parts of a text.
 ///
 /// ```
 /// use esker_import::schema_text::parse_index;
@@ -25,7 +26,8 @@ use crate::Result;
 /// `InvalidOptions` with the place in the text and what was expected there.
 pub fn parse_index(text: &str) -> Result<NewIndex> {
     let mut parser = Parser { what: "index", text, position: 0 };
-    let unique = parser.is_unique();
+    let unique = parser.takes_before_name("unique");
+    let trigram = !unique && parser.takes_before_name("trigram");
     let start = parser.position;
     let name = parser.name("a field name")?;
     let index = if parser.is_next('(') {
@@ -39,13 +41,18 @@ pub fn parse_index(text: &str) -> Result<NewIndex> {
         }
         NewIndex::on(fields)
     };
-    let index = NewIndex { unique, ..index };
+    let kind = if trigram { IndexKind::Trigram } else { IndexKind::Ordered };
+    let index = NewIndex { unique, kind, ..index };
     if parser.at_end() { Ok(index) } else { Err(parser.unexpected("the end")) }
 }
 
 /// An index as [`super::parse`] reads it.
 pub(super) fn text(schema: &Schema, index: &Index) -> String {
-    let mut text = String::from(if index.unique { "unique index " } else { "index " });
+    let mut text = String::from(match (index.unique, index.kind) {
+        (true, _) => "unique index ",
+        (false, IndexKind::Trigram) => "trigram index ",
+        (false, IndexKind::Ordered) => "index ",
+    });
     if is_type(&index.name) {
         let _ = write!(text, "\"{}\" (", index.name);
     } else {
@@ -82,10 +89,10 @@ impl Parser<'_> {
         Ok(Some(NewIndex { name, ..NewIndex::on(self.index_fields()?) }))
     }
 
-    /// Takes the word `unique`, unless it is the name of a field or an index.
-    fn is_unique(&mut self) -> bool {
+    /// Takes a word, unless it is the name of a field or an index.
+    fn takes_before_name(&mut self, word: &str) -> bool {
         let start = self.next_position();
-        let found = self.take_word("unique");
+        let found = self.take_word(word);
         self.next_position();
         let has_name = self.rest().starts_with(|c| is_word(c) || c == '"')
             && !["asc", "desc"].iter().any(|order| self.word().eq_ignore_ascii_case(order));

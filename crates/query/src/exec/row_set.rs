@@ -27,6 +27,15 @@ impl RowSet {
     pub(crate) fn new(candidates: &Candidates<'_>, row_count: usize) -> Result<Self> {
         match candidates {
             Candidates::Lookup(lookup) => Self::of_lookup(lookup, row_count),
+            Candidates::Grams(grams) => {
+                let rows = grams.rows()?;
+                if rows.len() <= row_count / ROWS_PER_LISTED {
+                    return Ok(Self::Listed(rows));
+                }
+                let mut bits = vec![0u64; row_count.div_ceil(64)];
+                set(&mut bits, &rows);
+                Ok(Self::Bits(bits))
+            }
             Candidates::All(members) => {
                 let mut members: Vec<&Candidates<'_>> = members.iter().collect();
                 members.sort_by_key(|member| member.count_max());

@@ -1,6 +1,7 @@
 //! Rows of a part that may pass a filter, as sorted runs know them, and what is left to be tested.
 
 use super::cost;
+use super::grams::GramLookup;
 use super::lookup::{Answered, Lookup, tests_of};
 use crate::Result;
 use crate::predicate::Predicate;
@@ -11,6 +12,8 @@ use crate::source::Part;
 pub(crate) enum Candidates<'a> {
     /// The rows of some entries.
     Lookup(Lookup<'a>),
+    /// The rows whose text has some grams.
+    Grams(GramLookup<'a>),
     /// Rows that are in each.
     All(Vec<Self>),
     /// Rows that are in any.
@@ -29,6 +32,7 @@ impl Candidates<'_> {
     pub(crate) fn entry_count(&self) -> usize {
         match self {
             Self::Lookup(lookup) => lookup.len(),
+            Self::Grams(grams) => grams.entry_count(),
             Self::All(members) | Self::Any(members) => members.iter().map(Self::entry_count).sum(),
         }
     }
@@ -39,6 +43,8 @@ impl Candidates<'_> {
         let rows_f = (rows as f64).max(1.0);
         match self {
             Self::Lookup(lookup) => lookup.len() as f64,
+            // Grams of one part come together.
+            Self::Grams(grams) => grams.count_max() as f64,
             Self::All(members) => {
                 let shares = members.iter().map(|member| member.estimate(rows) / rows_f);
                 rows_f * shares.product::<f64>()
@@ -54,6 +60,7 @@ impl Candidates<'_> {
     pub(crate) fn count_max(&self) -> usize {
         match self {
             Self::Lookup(lookup) => lookup.len(),
+            Self::Grams(grams) => grams.count_max(),
             Self::All(members) => members.iter().map(Self::count_max).min().unwrap_or(usize::MAX),
             Self::Any(members) => members.iter().map(Self::count_max).sum(),
         }
@@ -63,6 +70,7 @@ impl Candidates<'_> {
     pub(crate) fn names(&self, visit: &mut dyn FnMut(&str)) {
         match self {
             Self::Lookup(lookup) => visit(lookup.run.name()),
+            Self::Grams(grams) => visit(grams.run.name()),
             Self::All(members) | Self::Any(members) => {
                 members.iter().for_each(|member| member.names(visit));
             }
@@ -123,8 +131,8 @@ fn find_all<'a>(members: &[Predicate], part: &'a dyn Part) -> Result<Option<Foun
     Ok(Some(Found { candidates, residual: Predicate::all_of(rest) }))
 }
 
-/// What each run, and each disjunction, says of a conjunction. What may fail says nothing: others
-/// that may fail are tested on rows that do not pass it.
+/// What each run, of either kind, and each disjunction, says of a conjunction. What may fail says
+/// nothing: others that may fail are tested on rows that do not pass it.
 fn ways<'a>(members: &[Predicate], part: &'a dyn Part) -> Result<Vec<Way<'a>>> {
     let tests = tests_of(members);
     let mut ways = Vec::new();
@@ -132,6 +140,14 @@ fn ways<'a>(members: &[Predicate], part: &'a dyn Part) -> Result<Vec<Way<'a>>> {
         let Some(run) = part.run(index) else { continue };
         if let Some(Answered { lookup, exactly, .. }) = Lookup::find(run, &tests)? {
             ways.push(Way { candidates: Candidates::Lookup(lookup), exactly });
+        }
+    }
+    for run in (0..part.gram_run_count()).filter_map(|index| part.gram_run(index)) {
+        for (_, test) in &tests {
+            if let Some(grams) = GramLookup::find(run, test)? {
+                let exactly = Vec::new();
+                ways.push(Way { candidates: Candidates::Grams(grams), exactly });
+            }
         }
     }
     for (i, member) in members.iter().enumerate() {

@@ -17,6 +17,7 @@
 
 mod candidates;
 mod cost;
+mod grams;
 mod lookup;
 mod ranges;
 #[cfg(test)]
@@ -82,7 +83,8 @@ impl<'a> ScanPlan<'a> {
         let parts = (0..source.part_count()).map(|i| source.part(i));
         let mut found = Vec::with_capacity(source.part_count());
         for part in parts.clone() {
-            let has_runs = part.run_count() > 0 && options.indexes != IndexUse::Never;
+            let has_runs = part.run_count() + part.gram_run_count() > 0;
+            let has_runs = has_runs && options.indexes != IndexUse::Never;
             found.push(if has_runs { candidates::find(predicate, part)? } else { None });
         }
         let expected = parts.clone().zip(&found).map(|(part, found)| match found {

@@ -9,7 +9,6 @@
 //! see only the rows that the others leave open. So whether a query fails does not depend on
 //! encodings or zone maps. Before them, cheap tests come first.
 
-mod case;
 mod condition;
 mod pattern;
 #[cfg(test)]
@@ -22,8 +21,8 @@ use crate::bind::{Bound, Node};
 use crate::model::Function;
 use crate::source::Part;
 
-pub(crate) use case::folded;
 pub(crate) use condition::{Condition, characters};
+pub(crate) use esker_format::case::folded;
 pub(crate) use esker_format::order_key::{Key, float_at_most, float_key, float_of};
 pub(crate) use pattern::{Pattern, Place, Shape};
 

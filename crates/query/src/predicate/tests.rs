@@ -226,16 +226,21 @@ fn letters_fold_as_unicode_says() {
 
     // What letters there are differs between versions of Unicode: those that both know.
     let known = regex::Regex::new(r"^\P{Cn}$").unwrap();
-    for c in ('\u{0}'..=char::MAX).filter(|c| c.is_alphabetic() || super::case::fold(*c) != *c) {
+    for c in
+        ('\u{0}'..=char::MAX).filter(|c| c.is_alphabetic() || esker_format::case::fold(*c) != *c)
+    {
         if !known.is_match(c.encode_utf8(&mut [0; 4])) {
             continue;
         }
         let mut same = ClassUnicode::new([ClassUnicodeRange::new(c, c)]);
         same.try_case_fold_simple().unwrap();
-        let folded = super::case::fold(c);
+        let folded = esker_format::case::fold(c);
         let all = same.iter().flat_map(|range| range.start()..=range.end());
         let all: Vec<char> = all.collect();
         assert!(all.contains(&folded), "{c:?} folds to {folded:?}, not among {all:?}");
-        assert!(all.iter().all(|other| super::case::fold(*other) == folded), "{c:?}: {all:?}");
+        assert!(
+            all.iter().all(|other| esker_format::case::fold(*other) == folded),
+            "{c:?}: {all:?}"
+        );
     }
 }

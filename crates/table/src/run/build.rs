@@ -1,11 +1,12 @@
 //! Writing the run of an index for one segment.
 
 use esker_format::edit::SegmentEntry;
-use esker_format::schema::Index;
+use esker_format::schema::{Index, IndexKind};
 use esker_format::segment::{Reordered, encode_column};
 use esker_format::{Column, ColumnSlice, DataType, Field, Schema, TableId};
 use esker_log::sabotage::planted;
 
+use super::grams;
 use super::sort::sorted_rows;
 use super::{KEY_BYTES_MAX, ROW_FIELD, Run, run_file_id};
 use crate::Result;
@@ -46,6 +47,9 @@ pub fn write_run(
     source: &dyn RunSource,
     sink: &mut dyn SegmentSink,
 ) -> Result<Run> {
+    if index.kind == IndexKind::Trigram {
+        return grams::write((database, table, segment), schema, index, source, sink);
+    }
     let rows = source.row_count();
     let mut columns = Vec::new();
     for part in &index.fields {

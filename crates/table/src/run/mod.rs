@@ -24,6 +24,7 @@
 mod build;
 mod bytes_order;
 mod dead;
+mod grams;
 mod radix;
 mod ranks;
 mod search;
@@ -36,7 +37,7 @@ use std::ops::Range;
 use std::sync::{Arc, PoisonError};
 
 use esker_format::order_key::{Key, KeyRange, key};
-use esker_format::schema::{INDEX_IDS_MAX, Index, IndexId};
+use esker_format::schema::{INDEX_IDS_MAX, Index, IndexId, IndexKind};
 use esker_format::{Data, DataType, Field, FieldId, Schema, Value, ValueRef};
 use esker_log::sabotage::planted;
 use esker_vfs::sync::Mutex;
@@ -85,7 +86,7 @@ impl Run {
     /// # Errors
     /// `Corrupt` when it has other entries than `rows` rows need.
     pub fn new(index: Index, entries: Segment, rows: usize) -> Result<Self> {
-        if entries.row_count() != rows {
+        if index.kind == IndexKind::Ordered && entries.row_count() != rows {
             let (id, found) = (index.id.0, entries.row_count());
             let message = format!("run of index {id}: {found} entries for {rows} rows");
             return Err(Error::corrupt(message));
@@ -123,6 +124,9 @@ impl Run {
     /// sees the row, and a search looks at all.
     #[must_use]
     pub fn is_readable_by(&self, schema: &Schema) -> bool {
+        if self.index.kind == IndexKind::Trigram {
+            return self.index.fields.iter().all(|part| schema.field_of(part.field).is_some());
+        }
         self.index.fields.iter().all(|part| {
             let field = schema.field_of(part.field);
             let stored = field.and_then(|field| Some((self.entries.stored_type(field)?, field)));
@@ -243,6 +247,9 @@ impl Run {
     /// # Errors
     /// `Corrupt` saying what does not fit.
     pub fn verify(&self, owner: &Segment, schema: &Schema) -> Result<()> {
+        if self.index.kind == IndexKind::Trigram {
+            return self.verify_grams(owner, schema);
+        }
         self.entries.verify_all()?;
         let wrong = |what: &str, entry: usize| {
             let (name, segment) = (&self.index.name, owner.id());

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use esker_arena::{Arena, ArenaOptions};
 use esker_format::edit::SegmentEntry;
 use esker_format::order_key::{KeyRange, key};
-use esker_format::schema::{Alteration, NewIndex};
+use esker_format::schema::{Alteration, IndexKind, NewIndex};
 use esker_format::segment::encode_column;
 use esker_format::{Batch, DataType, Decimal, Schema, TableId, Value, ValueRef};
 use esker_vfs::{MappedBytes, Mapping};
@@ -102,7 +102,12 @@ fn value(data_type: DataType, seed: u64) -> Value {
 
 fn build(rows: &[Vec<Value>], fields: &[(usize, bool)]) -> (Segment, Run, Schema) {
     let names = fields.iter().map(|(field, descending)| (format!("f{field}"), *descending));
-    let new = NewIndex { name: "x".into(), unique: false, fields: names.collect() };
+    let new = NewIndex {
+        name: "x".into(),
+        kind: IndexKind::Ordered,
+        unique: false,
+        fields: names.collect(),
+    };
     let schema = schema().alter(&[Alteration::AddIndex(new)]).unwrap();
     let mut batch = Batch::empty(&schema);
     rows.iter().for_each(|row| batch.push_row(&schema, row).unwrap());

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use esker_arena::{Arena, Category, SparseWords};
 use esker_format::checksum::checksum;
 use esker_format::edit::SegmentEntry;
-use esker_format::schema::{Index, IndexId};
+use esker_format::schema::{Index, IndexId, IndexKind};
 use esker_format::segment::{
     BLOCK_BYTES, ColumnLayout, Encoding, Extent, Footer, RowIds, TRAILER_BYTES, Trailer, ZONE_ROWS,
 };
@@ -26,6 +26,9 @@ use crate::location::{Location, row_word};
 use crate::run::{Run, run_file_id};
 use crate::value_file::ValueFile;
 use crate::{Error, ErrorKind, Result};
+
+/// Who opens a segment does not know how many rows it has.
+const ANY_ROWS: u32 = u32::MAX;
 
 /// The numbers of the rows of a zone.
 const COUNTED: &[u16; ZONE_ROWS] = &counted();
@@ -109,7 +112,8 @@ impl Segment {
             return Err(at(Error::corrupt(format!("offset {offset}: footer checksum"))));
         }
         let mut footer = Footer::decode(&bytes, trailer.footer_offset).map_err(|e| at(e.into()))?;
-        if footer.segment != entry.id || footer.rows != entry.rows {
+        let is_any = entry.rows == ANY_ROWS;
+        if footer.segment != entry.id || !(is_any || footer.rows == entry.rows) {
             return Err(at(Error::corrupt("the footer names another segment")));
         }
         // Nothing is mapped where copies are read.
@@ -351,7 +355,11 @@ impl Segment {
     ) -> Result<Option<Run>> {
         let id = run_file_id(self.id, index.id);
         let Some(file_bytes) = files.length(id)? else { return Ok(None) };
-        let entry = SegmentEntry { id, rows: self.footer.rows, file_bytes, holds_through: 0 };
+        let rows = match index.kind {
+            IndexKind::Ordered => self.footer.rows,
+            IndexKind::Trigram => ANY_ROWS,
+        };
+        let entry = SegmentEntry { id, rows, file_bytes, holds_through: 0 };
         let run = Self::open(files, &entry, arena);
         match run.and_then(|entries| Run::new(index.clone(), entries, self.row_count())) {
             Ok(run) => Ok(Some(run)),

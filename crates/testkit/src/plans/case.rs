@@ -1,6 +1,6 @@
 //! A case: a table, its indexes, what happens to its rows, and what is asked.
 
-use esker::{DataType, NewIndex, Schema, Value};
+use esker::{DataType, IndexKind, NewIndex, Schema, Value};
 use esker_query::model::{Change, Delete, Expr, Operator, Update};
 use esker_vfs::sim::Generator;
 
@@ -125,7 +125,12 @@ impl Case {
             let field = |(name, descending): &(String, bool)| {
                 format!("{name}{}", if *descending { " desc" } else { "" })
             };
-            Some(format!("({})", index.fields.iter().map(field).collect::<Vec<_>>().join(", ")))
+            let kind = if index.kind == IndexKind::Trigram { "trigram " } else { "" };
+            let unique = if index.unique { "unique " } else { "" };
+            Some(format!(
+                "{kind}{unique}({})",
+                index.fields.iter().map(field).collect::<Vec<_>>().join(", ")
+            ))
         };
         let names: Vec<String> = numbers.iter().filter_map(text).collect();
         if names.is_empty() { "none".to_owned() } else { names.join(" ") }
@@ -165,7 +170,19 @@ fn draw_index(fields: &[Field], generator: &mut Generator) -> NewIndex {
             chosen.push((name, generator.chance(300_000)));
         }
     }
-    NewIndex::on(chosen)
+    let is_text = |name: &str| {
+        fields.iter().any(|field| field.name == name && field.data_type == DataType::Text)
+    };
+    match chosen.first_mut() {
+        Some((name, descending)) if is_text(name) && generator.chance(600_000) => {
+            *descending = false;
+            chosen.truncate(1);
+            NewIndex::on(chosen).using(IndexKind::Trigram)
+        }
+        // The field tells rows apart.
+        Some((name, _)) if name == ID && generator.chance(500_000) => NewIndex::on(chosen).unique(),
+        _ => NewIndex::on(chosen),
+    }
 }
 
 /// A value of a field: one of its own, or NULL.

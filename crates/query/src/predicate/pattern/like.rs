@@ -74,6 +74,12 @@ pub(super) fn matches(pieces: &[Piece], text: &str) -> bool {
     strip(last, characters.as_str()).is_some_and(str::is_empty)
 }
 
+/// The texts between the `_` of a piece.
+pub(super) fn parts(piece: &[Option<char>]) -> Vec<String> {
+    let parts = piece.split(Option::is_none);
+    parts.map(|part| part.iter().flatten().collect::<String>()).filter(|p| !p.is_empty()).collect()
+}
+
 /// What follows a piece at the start of a text.
 fn strip<'t>(piece: &[Option<char>], text: &'t str) -> Option<&'t str> {
     let mut characters = text.chars();

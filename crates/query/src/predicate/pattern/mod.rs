@@ -1,12 +1,13 @@
 //! What a text is tested for with a constant: a LIKE pattern, a part that it contains, starts or
-//! ends with, or a regular expression; with regard to case or without (see [`super::case`]).
+//! ends with, or a regular expression; with regard to case or without (see [`esker_format::case`]).
 
 mod like;
+mod parts;
 mod regular;
 
+use esker_format::case::{fold, folded};
 use memchr::memmem;
 
-use super::case::{fold, folded};
 use crate::Result;
 use regular::Regular;
 
@@ -131,6 +132,19 @@ impl Pattern {
             Shape::Pieces(pieces) => like::matches(pieces, &folded(text)),
             // It folds by itself.
             Shape::Regular(regular) => regular.matches(text.as_bytes()),
+        }
+    }
+
+    /// Parts that every text that matches has, in one case or another.
+    pub(crate) fn parts(&self) -> Vec<String> {
+        let text = |bytes: &[u8]| {
+            std::str::from_utf8(bytes).map_or_else(|_| Vec::new(), |text| vec![text.to_owned()])
+        };
+        match &self.shape {
+            Shape::Exact(part) | Shape::Prefix(part) | Shape::Suffix(part) => text(part),
+            Shape::Contains(finder) => text(finder.needle()),
+            Shape::Pieces(pieces) => pieces.iter().flat_map(|piece| like::parts(piece)).collect(),
+            Shape::Regular(regular) => regular.parts().to_vec(),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use regex::bytes;
 
+use super::parts::parts_of;
 use crate::{Error, Result};
 
 /// The most bytes of a compiled expression.
@@ -11,6 +12,8 @@ const SIZE_BYTES_MAX: usize = 1 << 20;
 #[derive(Clone, Debug)]
 pub(crate) struct Regular {
     program: bytes::Regex,
+    /// What every text has in which it is found.
+    parts: Vec<String>,
 }
 
 impl Regular {
@@ -24,7 +27,7 @@ impl Regular {
             .size_limit(SIZE_BYTES_MAX)
             .build();
         match program {
-            Ok(program) => Ok(Self { program }),
+            Ok(program) => Ok(Self { program, parts: parts_of(expression, any_case) }),
             Err(error) => Err(Error::invalid(match reason(expression, any_case) {
                 Some(reason) => format!("regular expression '{expression}': {reason}"),
                 None => {
@@ -34,6 +37,11 @@ impl Regular {
                 }
             })),
         }
+    }
+
+    /// What every text has in which it is found, in one case or another.
+    pub(super) fn parts(&self) -> &[String] {
+        &self.parts
     }
 
     /// Whether it is found in a text.

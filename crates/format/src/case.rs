@@ -1,9 +1,15 @@
-//! Letters without their case: the one folding that every comparison without case goes by.
+//! Letters without their case: the one folding that every comparison without case, and every index
+//! of parts of texts, goes by.
 
 use std::borrow::Cow;
 
 /// A text with its letters in one case.
-pub(crate) fn folded(text: &str) -> Cow<'_, str> {
+///
+/// ```
+/// assert_eq!(esker_format::case::folded("Straße ΣΑΣ"), "straße σασ");
+/// ```
+#[must_use]
+pub fn folded(text: &str) -> Cow<'_, str> {
     if !text.is_ascii() {
         Cow::Owned(text.chars().map(fold).collect())
     } else if text.bytes().any(|b| b.is_ascii_uppercase()) {
@@ -16,7 +22,12 @@ pub(crate) fn folded(text: &str) -> Cow<'_, str> {
 /// A letter's form in which all its cases are one, by Unicode's simple case folding: one character
 /// for one, whatever stands beside it. So the three sigmas are equal, and `_` stands for as many
 /// characters as without regard to case.
-pub(crate) fn fold(c: char) -> char {
+///
+/// ```
+/// assert_eq!(esker_format::case::fold('Ö'), 'ö');
+/// ```
+#[must_use]
+pub fn fold(c: char) -> char {
     fn single(mut characters: impl Iterator<Item = char>) -> Option<char> {
         characters.next().filter(|_| characters.next().is_none())
     }

@@ -1,0 +1,185 @@
+//! The run of a trigram index: for each gram of the texts of a segment, the rows that have it.
+//!
+//! ```text
+//! segment-…2a      row   0      1        run-…2a-0002   gram   ana  ban  nan
+//!                  name  anan   banana                  count   2    1    2
+//!                                                       rows   0,1   1   0,1
+//! ```
+//!
+//! It is stored as a segment with a row for each gram, by rising gram.
+//!
+//! A text that has some part has all grams of the part, so whoever looks for the part looks at the
+//! rows that all its grams have, and tests them. Rows with NULL, or fewer than three bytes, have no
+//! gram. Dead rows have theirs.
+
+use esker_format::edit::SegmentEntry;
+use esker_format::grams::for_each_of_bytes;
+use esker_format::postings::{Postings, decode};
+use esker_format::schema::Index;
+use esker_format::segment::encode_column;
+use esker_format::{Column, ColumnSlice, DataType, Field, FieldId, Schema, TableId, ValueRef};
+
+use super::{Run, RunSource, run_file_id};
+use crate::rewrite::SegmentSink;
+use crate::segment::{FinishedSegment, Segment, SegmentSpec, SegmentWriter};
+use crate::{Error, Result};
+
+/// The columns of the file.
+const GRAM: (FieldId, DataType) = (FieldId(1), DataType::U32);
+const COUNT: (FieldId, DataType) = (FieldId(2), DataType::U32);
+const ROWS: (FieldId, DataType) = (FieldId(3), DataType::Bytes);
+
+/// No gram: it ends the list, so that no list is empty.
+const END: u32 = u32::MAX;
+
+fn field((id, data_type): (FieldId, DataType)) -> Field {
+    Field::new(id, String::new(), data_type, false)
+}
+
+/// The rows of each gram, by rising gram: by its first two bytes, then by the third.
+struct Gathered {
+    by_start: Vec<Option<Box<[Postings; 256]>>>,
+}
+
+impl Gathered {
+    fn of(texts: &ColumnSlice<'_>) -> Self {
+        let mut by_start = Vec::new();
+        by_start.resize_with(1 << 16, || None);
+        let mut gathered = Self { by_start };
+        for (row, at) in (0u32..).zip(0..texts.len) {
+            if !texts.is_null(at) {
+                for_each_of_bytes(texts.bytes(at), &mut |gram| gathered.push(gram, row));
+            }
+        }
+        gathered
+    }
+
+    fn push(&mut self, gram: u32, row: u32) {
+        let Some(same_start) = self.by_start.get_mut((gram >> 8) as usize) else { return };
+        let new = || Box::new(std::array::from_fn(|_| Postings::default()));
+        let postings = same_start.get_or_insert_with(new).get_mut((gram & 0xff) as usize);
+        if let Some(postings) = postings {
+            postings.push(row);
+        }
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (u32, &Postings)> {
+        let starts = (0u32..).zip(&self.by_start);
+        let all = starts.filter_map(|(start, same)| Some((start, same.as_deref()?)));
+        let all = all.flat_map(|(start, same)| {
+            (0u32..).zip(same).map(move |(last, postings)| (start << 8 | last, postings))
+        });
+        all.filter(|(_, postings)| postings.count() > 0)
+    }
+}
+
+/// Writes the run of a trigram index.
+pub(super) fn write(
+    (database, table, segment): (u128, TableId, u64),
+    schema: &Schema,
+    index: &Index,
+    source: &dyn RunSource,
+    sink: &mut dyn SegmentSink,
+) -> Result<Run> {
+    let mut columns = [GRAM, COUNT, ROWS].map(|(_, data_type)| Column::empty(data_type));
+    let mut add = |gram: u32, postings: &Postings| {
+        let rows = postings.encode();
+        let count = postings.count();
+        let values =
+            [ValueRef::Uint(gram.into()), ValueRef::Uint(count.into()), ValueRef::Bytes(&rows)];
+        columns.iter_mut().zip(values).try_for_each(|(column, value)| column.push(value))
+    };
+    for part in &index.fields {
+        if let Some(field) = schema.field_of(part.field) {
+            let gathered = Gathered::of(&source.column(field)?);
+            gathered.iter().try_for_each(|(gram, postings)| add(gram, postings))?;
+        }
+    }
+    add(END, &Postings::default())?;
+    let rows = columns.first().map_or(0, Column::len);
+    let rows = u32::try_from(rows).unwrap_or(u32::MAX);
+    let id = run_file_id(segment, index.id);
+    let schema_version = schema.version();
+    let spec = SegmentSpec { database, table, segment: id, schema_version, rows };
+    let mut writer = SegmentWriter::new(spec, sink.create(id)?)?;
+    for ((id, _), column) in [GRAM, COUNT, ROWS].into_iter().zip(&columns) {
+        writer.column(&encode_column(id, column))?;
+        sink.pause();
+    }
+    let numbers: Vec<u64> = (0..u64::from(rows)).collect();
+    let FinishedSegment { file_bytes, target, .. } = writer.finish(&numbers, None)?;
+    let entry = SegmentEntry { id, rows, file_bytes, holds_through: 0 };
+    Run::new(index.clone(), sink.finish(entry, target)?, source.row_count())
+}
+
+impl Run {
+    /// Where a gram stands.
+    fn find_gram(&self, gram: u32) -> Result<Option<usize>> {
+        let grams = field(GRAM);
+        let (mut low, mut high) = (0, self.entries.row_count());
+        while low < high {
+            let middle = low.midpoint(high);
+            let found = number(self.entries.value(&grams, middle)?)?;
+            if found == gram {
+                return Ok(Some(middle));
+            }
+            if found < gram { low = middle + 1 } else { high = middle }
+        }
+        Ok(None)
+    }
+
+    /// How many rows have a gram, the dead ones included.
+    ///
+    /// # Errors
+    /// `Corrupt` when a block does not fit its checksum; likewise below.
+    pub fn gram_count(&self, gram: u32) -> Result<usize> {
+        let count = self.find_gram(gram)?.map(|at| {
+            let count = number(self.entries.value(&field(COUNT), at)?)?;
+            Ok::<_, Error>(count as usize)
+        });
+        count.unwrap_or(Ok(0))
+    }
+
+    /// The rows that have a gram, rising, of a segment of `rows` rows.
+    ///
+    /// # Errors
+    /// `Corrupt` when they are not rows of the segment, too.
+    pub fn gram_rows(&self, gram: u32, rows: usize) -> Result<Vec<u32>> {
+        let Some(at) = self.find_gram(gram)? else { return Ok(Vec::new()) };
+        let field = field(ROWS);
+        let column = self.entries.column(&field, at..at + 1)?;
+        let found = decode(column.bytes(0), u32::try_from(rows).unwrap_or(u32::MAX));
+        Ok(found.map_err(|e| e.at(format_args!("index {:?}", self.index.name)))?)
+    }
+
+    /// Compares with the segment: whether each gram has the rows that it should have.
+    pub(super) fn verify_grams(&self, owner: &Segment, schema: &Schema) -> Result<()> {
+        self.entries.verify_all()?;
+        let texts = self.index.fields.first().and_then(|part| schema.field_of(part.field));
+        let Some(texts) = texts else { return Ok(()) };
+        let gathered = Gathered::of(&RunSource::column(owner, texts)?);
+        let wrong = |gram: u32| {
+            let (name, segment) = (&self.index.name, owner.id());
+            let message = format!("index {name:?}, segment {segment}: wrong rows of gram {gram}");
+            Error::corrupt(message)
+        };
+        let mut count = 0;
+        for (gram, postings) in gathered.iter() {
+            count += 1;
+            let (rows, most) = (self.gram_rows(gram, owner.row_count())?, owner.row_count());
+            let expected = decode(&postings.encode(), u32::try_from(most).unwrap_or(u32::MAX))?;
+            if rows != expected || self.gram_count(gram)? != rows.len() {
+                return Err(wrong(gram));
+            }
+        }
+        if count + 1 == self.entries.row_count() { Ok(()) } else { Err(wrong(END)) }
+    }
+}
+
+fn number(value: ValueRef<'_>) -> Result<u32> {
+    match value {
+        ValueRef::Uint(number) => u32::try_from(number).ok(),
+        _ => None,
+    }
+    .ok_or_else(|| Error::corrupt("a run of grams has a number that is none"))
+}
