@@ -29,8 +29,7 @@ pub(crate) fn run(arguments: &QueryArguments, console: &mut Console<'_>) -> Resu
     let settings = Settings { format, timing, explain, dry_run: false, limits };
     let (is_page, paging) = (query.is_page(), PageOptions::of_json(&query)?);
     let database = open_to_read(&arguments.db)?;
-    let schema = database.table(query.table())?.schema();
-    let query = query.bind(&schema).map_err(esker::Error::from)?;
+    let query = database.snapshot()?.bind_json(&query)?;
     match is_page && !settings.explain {
         true => {
             let options = PageOptions { limits: settings.limits.clone(), ..paging };

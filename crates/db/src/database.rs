@@ -208,11 +208,10 @@ impl Database {
             return Err(Error::invalid(message));
         }
         let snapshot = self.snapshot()?;
-        let schema = Arc::clone(snapshot.table(query.table())?.schema());
         let (timeout, memory_bytes) = (query.timeout()?, query.memory_limit_bytes()?);
         let limits = Limits { timeout, memory_bytes, ..Limits::default() };
         let options = QueryOptions { limits, ..QueryOptions::default() };
-        snapshot.query_with(&query.bind(&schema)?, &options)
+        snapshot.query_with(&snapshot.bind_json(&query)?, &options)
     }
 
     /// How a query is answered, and what came of running it.

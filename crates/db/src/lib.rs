@@ -63,6 +63,7 @@ mod snapshot;
 mod source;
 mod statement_options;
 mod table;
+mod tables;
 mod unique;
 
 pub use appender::Appender;

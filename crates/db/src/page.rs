@@ -167,8 +167,8 @@ impl Database {
     /// As for [`Database::page`]; messages name the place in the JSON.
     pub fn page_json(&self, text: &str) -> Result<Page> {
         let json = JsonQuery::parse(text)?;
-        let schema = self.table(json.table())?.schema();
-        self.page(&json.bind(&schema)?, &PageOptions::of_json(&json)?)
+        let query = self.snapshot()?.bind_json(&json)?;
+        self.page(&query, &PageOptions::of_json(&json)?)
     }
 }
 
@@ -206,6 +206,11 @@ impl Snapshot {
         cursor: Option<Cursor>,
         snapshot: Option<u128>,
     ) -> Result<Page> {
+        if !query.is_plain() {
+            return Err(Error::invalid(
+                "pages are of one table, without joins and subqueries: use LIMIT and OFFSET",
+            ));
+        }
         let parameters = Arc::clone(&options.parameters);
         let given = QueryOptions { parameters, limits: options.limits.clone() };
         let engine = self.engine();

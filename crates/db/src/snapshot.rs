@@ -5,11 +5,15 @@ use std::sync::Arc;
 
 use esker_arena::ReaderGuard;
 use esker_format::{Batch, Schema, Value, ValueRef};
-use esker_query::{Explanation, OneRow, Query, QueryResult, ResultColumn, Source, Statistics};
+use esker_query::json::JsonQuery;
+use esker_query::{
+    Explanation, OneRow, Query, QueryResult, Resolved, ResultColumn, Source, Statistics, Tables,
+};
 use esker_table::{Table as TableCore, TableSnapshot};
 
 use crate::engine::{Engine, Names, fit_key, no_table};
 use crate::source::SnapshotSource;
+use crate::tables::OpenTables;
 use crate::{Error, QueryOptions, Result, Row};
 
 /// The database as of one commit. While it lives, no merge drops what it sees.
@@ -96,9 +100,23 @@ impl Snapshot {
         query: &Query,
         options: esker_query::Options,
     ) -> Result<QueryResult> {
+        if !query.is_plain() {
+            return self.read_tables(query, options, |tables, options| {
+                Resolved::run(query, tables, &options)?.execute()
+            });
+        }
         self.read_by(query, options, |source, options| {
             esker_query::execute(query, source, &options)
         })
+    }
+
+    /// A query written as JSON, on the tables as of this commit.
+    ///
+    /// # Errors
+    /// `NotFound` when a table is not there, `InvalidInput` with the place in the JSON.
+    pub fn bind_json(&self, query: &JsonQuery) -> Result<Query> {
+        let tables = OpenTables::of(self, query.tables())?;
+        Ok(query.bind_on(&tables.sources(), &self.inner.engine.query_options())?)
     }
 
     /// The columns that the answer to a query has.
@@ -106,6 +124,12 @@ impl Snapshot {
     /// # Errors
     /// As for [`crate::Database::query`].
     pub fn columns(&self, query: &Query) -> Result<Vec<ResultColumn>> {
+        if !query.is_plain() {
+            let options = self.inner.engine.query_options();
+            return self.read_tables(query, options, |tables, options| {
+                Resolved::look(query, tables, &options)?.columns()
+            });
+        }
         self.read(query, |source, options| esker_query::check(query, source, &options.inputs))
     }
 
@@ -133,8 +157,13 @@ impl Snapshot {
         mut sink: impl FnMut(Batch) -> ControlFlow<()>,
     ) -> Result<Statistics> {
         let options = self.inner.engine.statement_options(options);
+        let mut sink = |batch| Ok(sink(batch));
+        if !query.is_plain() {
+            return self.read_tables(query, options, |tables, options| {
+                Ok(Resolved::run(query, tables, &options)?.stream(&mut sink)?.1)
+            });
+        }
         self.read_by(query, options, |source, options| {
-            let mut sink = |batch| Ok(sink(batch));
             Ok(esker_query::stream(query, source, &options, &mut sink)?.1)
         })
     }
@@ -153,6 +182,11 @@ impl Snapshot {
     /// As for [`crate::Database::query_with`].
     pub fn explain_with(&self, query: &Query, options: &QueryOptions) -> Result<Explanation> {
         let options = self.inner.engine.statement_options(options);
+        if !query.is_plain() {
+            return self.read_tables(query, options, |tables, options| {
+                Resolved::run(query, tables, &options)?.explain()
+            });
+        }
         self.read_by(query, options, |source, options| {
             esker_query::explain(query, source, &options)
         })
@@ -185,11 +219,32 @@ impl Snapshot {
         Ok(read(&OneRow::new(), options)?)
     }
 
+    /// Reads all tables that a query is about.
+    fn read_tables<R>(
+        &self,
+        query: &Query,
+        mut options: esker_query::Options,
+        read: impl FnOnce(&dyn Tables, esker_query::Options) -> esker_query::Result<R>,
+    ) -> Result<R> {
+        if query.relations().is_empty() {
+            options.inputs.sequences = Some(self.inner.engine.as_sequences());
+        }
+        let tables = OpenTables::new(self, query)?;
+        let sources = tables.sources();
+        Ok(read(&sources, options)?)
+    }
+
     /// How a query would be answered. It is not run.
     ///
     /// # Errors
     /// As for [`crate::Database::query`].
     pub fn plan(&self, query: &Query) -> Result<Explanation> {
+        if !query.is_plain() {
+            let options = self.inner.engine.query_options();
+            return self.read_tables(query, options, |tables, options| {
+                Resolved::look(query, tables, &options)?.plan()
+            });
+        }
         self.read(query, |source, options| esker_query::plan(query, source, &options))
     }
 }
@@ -222,6 +277,11 @@ impl SnapshotTable {
     pub(crate) fn is_of(&self, core: &TableCore) -> bool {
         let seen = self.rows.table();
         seen.id() == core.id() && self.rows.schema().has_same_rows_as(&core.schema())
+    }
+
+    /// All tables as of the same commit.
+    pub(crate) fn whole(&self) -> &Snapshot {
+        &self.snapshot
     }
 
     pub(crate) fn rows_as_of(&self) -> &TableSnapshot {

@@ -17,6 +17,11 @@ pub(crate) enum Expression {
 }
 
 impl Expression {
+    /// Whether two are equal.
+    pub(crate) fn equal(left: Self, right: Self) -> Self {
+        Self::Apply(&rule::EQUAL, vec![left, right])
+    }
+
     pub(crate) fn has_column(&self) -> bool {
         match self {
             Self::Column(_) => true,

@@ -14,6 +14,7 @@ mod dice;
 mod difference;
 mod esker_side;
 mod expression;
+mod joins;
 mod query;
 mod rule;
 mod session;

@@ -153,7 +153,7 @@ fn distinct(dice: &mut Dice, table: &Table, depth: usize) -> Statement {
 
 /// An aggregate, in both spellings.
 #[derive(Clone, Debug)]
-struct Aggregate {
+pub(crate) struct Aggregate {
     esker: &'static str,
     sqlite: &'static str,
     operand: Option<Expression>,
@@ -161,7 +161,7 @@ struct Aggregate {
 
 impl Aggregate {
     /// Of columns mostly, since sums of floats depend on the order, and may overflow.
-    fn random(dice: &mut Dice, table: &Table) -> Self {
+    pub(crate) fn random(dice: &mut Dice, table: &Table) -> Self {
         let column = |dice: &mut Dice, kinds: &[Kind]| {
             let columns: Vec<&str> = kinds.iter().flat_map(|k| table.columns_of(*k)).collect();
             let name = columns.get(dice.below(columns.len()));
@@ -197,7 +197,7 @@ impl Aggregate {
         }
     }
 
-    fn text(&self, w: &mut Writer) -> String {
+    pub(crate) fn text(&self, w: &mut Writer) -> String {
         let template = match w.spelling {
             crate::expression::Spelling::Esker => self.esker,
             _ => self.sqlite,

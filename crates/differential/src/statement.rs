@@ -4,9 +4,9 @@ use esker::Value;
 
 use crate::dice::Dice;
 use crate::expression::{Expression, Spelling, Writer, order_key, random};
-use crate::query;
 use crate::table::{Column, Table};
 use crate::value::Kind;
+use crate::{joins, query};
 
 /// A statement, as each of the two reads it.
 #[derive(Clone, Debug)]
@@ -81,7 +81,9 @@ pub(crate) fn any(dice: &mut Dice, tables: &[Table]) -> Statement {
         26..41 => update(dice, table),
         41..50 => delete(dice, table),
         50..57 => get(dice, table),
-        57..99 => query::any(dice, table, 3),
+        57..84 => query::any(dice, table, 3),
+        84..97 => joins::joined(dice, tables),
+        97..99 => joins::changed(dice, table, tables),
         _ => truncate(dice, table),
     }
 }

@@ -73,6 +73,13 @@ impl Table {
         both
     }
 
+    /// The same with its columns named in full.
+    pub(crate) fn aliased(&self, alias: &str) -> Self {
+        let name = |column: &Column| format!("{alias}.{}", column.name);
+        let columns = self.columns.iter().map(|c| Column { name: name(c), ..c.clone() }).collect();
+        Self { name: alias.to_owned(), columns, key: self.key, indexes: Vec::new() }
+    }
+
     pub(crate) fn columns_of(&self, kind: Kind) -> Vec<&str> {
         let fits = self.columns.iter().filter(|c| c.kind == kind);
         fits.map(|c| c.name.as_str()).collect()

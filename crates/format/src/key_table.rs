@@ -53,6 +53,12 @@ impl KeyTable {
         self.number_hashed(key, hash(key))
     }
 
+    /// The number of a key; `None` when it has not been met.
+    #[must_use]
+    pub fn find(&self, key: &[u8]) -> Option<u32> {
+        if self.slots.is_empty() { None } else { self.locate(key, hash(key)).ok() }
+    }
+
     /// Notes every key of another table and returns the numbers they have here.
     pub fn absorb(&mut self, other: &Self) -> Vec<u32> {
         self.heap.reserve(other.heap.len());
@@ -74,22 +80,10 @@ impl KeyTable {
         if self.len() * 2 >= self.slots.len() {
             self.grow();
         }
-        let mask = self.slots.len() - 1;
-        let mut at = spread(hash) & mask;
-        loop {
-            let slot = self.slots.get(at).copied().unwrap_or_default();
-            if slot == 0 {
-                break;
-            }
-            if slot >> NUMBER_BITS == hash & NUMBER_MASK {
-                let number = (slot & NUMBER_MASK) - 1;
-                let index = usize::try_from(number).unwrap_or(usize::MAX);
-                if self.hashes.get(index) == Some(&hash) && self.key(index) == key {
-                    return u32::try_from(number).unwrap_or(u32::MAX);
-                }
-            }
-            at = (at + 1) & mask;
-        }
+        let at = match self.locate(key, hash) {
+            Ok(number) => return number,
+            Err(at) => at,
+        };
         let number = u32::try_from(self.len()).unwrap_or(u32::MAX - 1);
         self.hashes.push(hash);
         self.heap.extend_from_slice(key);
@@ -98,6 +92,26 @@ impl KeyTable {
             *slot = slot_of(hash, number);
         }
         number
+    }
+
+    /// The number of a key, or the empty slot where it belongs. There are slots.
+    fn locate(&self, key: &[u8], hash: u64) -> Result<u32, usize> {
+        let mask = self.slots.len() - 1;
+        let mut at = spread(hash) & mask;
+        loop {
+            let slot = self.slots.get(at).copied().unwrap_or_default();
+            if slot == 0 {
+                return Err(at);
+            }
+            if slot >> NUMBER_BITS == hash & NUMBER_MASK {
+                let number = (slot & NUMBER_MASK) - 1;
+                let index = usize::try_from(number).unwrap_or(usize::MAX);
+                if self.hashes.get(index) == Some(&hash) && self.key(index) == key {
+                    return Ok(u32::try_from(number).unwrap_or(u32::MAX));
+                }
+            }
+            at = (at + 1) & mask;
+        }
     }
 
     fn grow(&mut self) {
@@ -164,6 +178,10 @@ mod tests {
             }
         }
         assert_eq!(table.len(), keys.len());
+        for (i, key) in (0u32..).zip(&keys) {
+            assert_eq!(table.find(key), Some(i));
+        }
+        assert_eq!((table.find(b"another"), KeyTable::default().find(b"any")), (None, None));
     }
 
     #[test]

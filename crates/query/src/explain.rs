@@ -1,5 +1,7 @@
 //! A query's steps, with how they read the table and what they met.
 
+mod input;
+
 use std::fmt::{self, Display, Formatter, Write};
 
 use serde::Serialize;
@@ -7,6 +9,9 @@ use serde::Serialize;
 use crate::bind::{Program, Stage};
 use crate::exec::{Profile, projection_name, stage_name};
 use crate::model::{Query, RowCount};
+
+pub use input::ExplainedInput;
+pub(crate) use input::ExplainedJoin;
 
 /// How a query is answered: its plan, and, when it has run, what it met. [`Display`] shows it to
 /// people, serde to programs.
@@ -22,6 +27,9 @@ pub struct Explanation {
     pub steps: Vec<ExplainedStep>,
     /// What reading the table met; `None` when the query did not run.
     pub met: Option<Met>,
+    /// The joins, or the query in place of a table, that the steps read; `None` for a table.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<ExplainedInput>,
 }
 
 /// How a part of a table is read.
@@ -122,7 +130,7 @@ pub(crate) fn explained(
         })
     });
     let filter = query.filter.as_ref().map(ToString::to_string);
-    Explanation { table: query.table.clone(), filter, parts, steps, met }
+    Explanation { table: query.table.clone(), filter, parts, steps, met, input: None }
 }
 
 /// One line per step, the last step first, each indented below the step that reads its rows.
@@ -136,6 +144,14 @@ impl Display for Explanation {
             f.write_char('\n')?;
         }
         let indent = "  ".repeat(self.steps.len());
+        if let Some(input) = &self.input {
+            let depth = self.steps.len();
+            if let Some(filter) = &self.filter {
+                writeln!(f, "{indent}filter {filter}")?;
+            }
+            input.show(f, depth + usize::from(self.filter.is_some()))?;
+            return self.show_total(f);
+        }
         let filter = self.filter.as_ref().map_or(String::new(), |f| format!(" where {f}"));
         let table = if self.table.is_empty() { "one row" } else { &self.table };
         write!(f, "{indent}scan {table}{filter}  (parts {}", self.parts.len())?;
@@ -163,10 +179,13 @@ impl Display for Explanation {
             let parts = if count == 1 { "part" } else { "parts" };
             writeln!(f, "{indent}  {what}: {count} {parts}, about {estimated} of {rows} rows")?;
         }
-        if let Some(met) = self.met {
-            writeln!(f, "total {:.3} ms", met.elapsed_ms)?;
-        }
-        Ok(())
+        self.show_total(f)
+    }
+}
+
+impl Explanation {
+    fn show_total(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.met.iter().try_for_each(|met| writeln!(f, "total {:.3} ms", met.elapsed_ms))
     }
 }
 

@@ -10,6 +10,7 @@
 //! | [`Constraint`] | a condition that is tested on rows before they are stored |
 //! | `predicate` | filters as conditions that kernels and zone maps decide |
 //! | `plan` | which rows are looked at: all, or those that sorted runs name |
+//! | `relation` | joins and subqueries: from several tables to the one source that the rest reads |
 //! | `exec` | scanning, filtering, grouping, ordering |
 //! | [`testing`] | a source in memory, in every encoding, for tests |
 //!
@@ -45,6 +46,7 @@ mod options;
 mod page;
 mod plan;
 mod predicate;
+mod relation;
 mod result;
 mod run;
 mod source;
@@ -58,11 +60,12 @@ pub use constraint::Constraint;
 pub use cursor::Cursor;
 pub use error::{Error, ErrorKind, Result};
 pub use exec::{TEMPORARY_PREFIX, TemporaryFiles};
-pub use explain::{ExplainedPart, ExplainedStep, Explanation, Met, Ran, Reading};
+pub use explain::{ExplainedInput, ExplainedPart, ExplainedStep, Explanation, Met, Ran, Reading};
 pub use model::Query;
 pub use one_row::OneRow;
 pub use options::{Deadline, IndexUse, Inputs, Options, Sequences};
 pub use page::{Page, Paging, page};
+pub use relation::{Resolved, Tables};
 pub use result::{QueryResult, ResultColumn, Statistics};
 pub use run::{assign, check, constant, execute, explain, plan, scan, stream};
 pub use source::{Entries, GramRun, KeyRange, Part, Run, Source, ZONE_ROWS, Zone};

@@ -5,13 +5,14 @@
 //! and the statement is refused.
 
 use esker_query::model::{
-    Change, ConflictUpdate, Delete, Expr, Insert, InsertRows, OnConflict, SelectItem, Update,
+    Change, ConflictUpdate, Delete, Expr, Insert, InsertRows, OnConflict, Relation, SelectItem,
+    Update,
 };
 use sqlparser::ast;
 
 use crate::expression::{Names, Parameters};
 use crate::statement::{shorten, unsupported};
-use crate::{Error, Result, select};
+use crate::{Error, Result, relation, select};
 
 pub(crate) fn insert(insert: ast::Insert, parameters: &Parameters) -> Result<Change> {
     let text = insert.to_string();
@@ -148,7 +149,8 @@ pub(crate) fn update(update: ast::Update, parameters: &Parameters) -> Result<Cha
     let end = end_text(update.selection.as_ref(), asked, &update.order_by, limit);
     refuse_lost(&text, &format!("UPDATE {} SET {set}{end}", update.table))?;
     Ok(Change::Update(Update {
-        table,
+        table: table.table,
+        alias: table.alias,
         set: assignments(&update.assignments, &names)?,
         filter: update.selection.as_ref().map(|e| names.convert(e)).transpose()?,
         order_by: select::order_keys(&update.order_by, &[], &names)?,
@@ -167,7 +169,8 @@ pub(crate) fn delete(delete: ast::Delete, parameters: &Parameters) -> Result<Cha
     let end = end_text(delete.selection.as_ref(), asked, &delete.order_by, limit);
     refuse_lost(&text, &format!("DELETE FROM {name}{end}"))?;
     Ok(Change::Delete(Delete {
-        table,
+        table: table.table,
+        alias: table.alias,
         filter: delete.selection.as_ref().map(|e| names.convert(e)).transpose()?,
         order_by: select::order_keys(&delete.order_by, &[], &names)?,
         limit: limit.map(|e| select::count("LIMIT", e, parameters)).transpose()?,
@@ -183,8 +186,8 @@ fn one_table(
     from: &[ast::TableWithJoins],
     text: &str,
     parameters: &Parameters,
-) -> Result<(String, Names)> {
-    select::from(from, parameters).map_err(|e| e.at(shorten(text)))
+) -> Result<(Relation, Names)> {
+    relation::table(from, parameters).map_err(|e| e.at(shorten(text)))
 }
 
 /// A name of one part.

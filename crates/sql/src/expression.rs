@@ -101,7 +101,7 @@ impl Names {
             E::Function(function) => self.function(function),
             E::Interval(_) => Err(unsupported("an interval apart from + and -", expr)),
             E::Subquery(_) | E::Exists { .. } | E::InSubquery { .. } => {
-                Err(unsupported("a subquery", expr))
+                crate::relation::subquery(expr, self)
             }
             other => self.special(other),
         }
@@ -138,7 +138,11 @@ impl Names {
         }
     }
 
-    fn is_table(&self, name: &str) -> bool {
+    pub(crate) fn parameters(&self) -> &Parameters {
+        &self.parameters
+    }
+
+    pub(crate) fn is_table(&self, name: &str) -> bool {
         self.tables.iter().any(|known| known.eq_ignore_ascii_case(name))
     }
 

@@ -80,6 +80,11 @@ impl Prepared {
     pub(crate) fn new(database: &Database, text: &str) -> Result<Self> {
         let (statement, parameters) = parse_with_parameters(text)?;
         let mut prepared = Self { database: database.clone(), statement, parameters, plan: None };
+        if let Statement::Query(query) = &prepared.statement {
+            let mut names = std::collections::BTreeSet::new();
+            query.collect_tables(&mut names);
+            names.iter().try_for_each(|name| database.table(name).map(drop))?;
+        }
         if let Some(table) = prepared.table_name() {
             let table = prepared.database.table(table)?;
             prepared.plan = prepared.plan_for(&table);
@@ -197,7 +202,7 @@ impl Prepared {
 
     fn table_name(&self) -> Option<&str> {
         match &self.statement {
-            Statement::Query(query) if query.table.is_empty() => None,
+            Statement::Query(query) if query.table.is_empty() || !query.is_plain() => None,
             Statement::Query(query) => Some(&query.table),
             Statement::Change(Change::Insert(insert)) => Some(&insert.table),
             Statement::Change(Change::Update(update)) => Some(&update.table),

@@ -6,24 +6,35 @@ use sqlparser::ast;
 
 use crate::expression::{Names, Parameters};
 use crate::statement::{shorten, unsupported};
-use crate::{Error, Result};
+use crate::{Error, Result, relation};
 
 /// Turns a parsed query into the model.
 pub(crate) fn convert(query: ast::Query, parameters: &Parameters) -> Result<Query> {
+    let mut query = convert_within(query, parameters)?;
+    // Its fields go by their own names, and no query within needs another.
+    let is_alone = query.joins.is_empty() && query.derived.is_none();
+    if is_alone && !query.exprs().any(Expr::has_subquery) {
+        query.alias = None;
+    }
+    Ok(query)
+}
+
+/// The same for a query within another.
+pub(crate) fn convert_within(query: ast::Query, parameters: &Parameters) -> Result<Query> {
     refuse_around(&query)?;
     let select = match *query.body {
         ast::SetExpr::Select(select) => *select,
-        ast::SetExpr::SetOperation { op, .. } => {
-            return Err(unsupported("a set operation", op));
+        ast::SetExpr::SetOperation { op, left, right, .. } => {
+            let text = shorten(&format!("{left} {op} {right}"));
+            return Err(Error::invalid(format!(
+                "{op} is not supported yet; one SELECT only: `{text}`"
+            )));
         }
         other => return Err(unsupported("this kind of query", other)),
     };
     refuse_within(&select)?;
-    let (table, names) = match select.from.is_empty() {
-        true => (String::new(), Names::new(Vec::new(), parameters)),
-        false => from(&select.from, parameters)?,
-    };
-    let mut result = Query::table(table);
+    let (first, joins, names) = relation::from(&select.from, parameters)?;
+    let mut result = Query { joins, ..Query::from(first) };
     result.select = items(&select.projection, &names)?;
     if result.select.is_empty() && select.from.is_empty() {
         return Err(Error::invalid("SELECT * without a table: expected FROM"));
@@ -52,7 +63,10 @@ pub(crate) fn convert(query: ast::Query, parameters: &Parameters) -> Result<Quer
 /// Refuses clauses outside of the SELECT proper.
 fn refuse_around(query: &ast::Query) -> Result<()> {
     if let Some(with) = &query.with {
-        return Err(unsupported("WITH", with));
+        let with = shorten(&with.to_string());
+        return Err(Error::invalid(format!(
+            "WITH is not supported yet; a subquery in FROM, (SELECT …) AS name, is: `{with}`"
+        )));
     }
     if let Some(fetch) = &query.fetch {
         return Err(unsupported("FETCH", fetch));
@@ -74,13 +88,6 @@ fn refuse_around(query: &ast::Query) -> Result<()> {
 
 /// Refuses clauses inside the SELECT.
 fn refuse_within(select: &ast::Select) -> Result<()> {
-    if let Some(join) = select.from.iter().flat_map(|table| &table.joins).next() {
-        let text = shorten(&join.to_string());
-        return Err(Error::invalid(format!(
-            "JOIN is not supported yet; one table only: `{}`",
-            text.trim()
-        )));
-    }
     let extras = [
         ("an optimizer hint", !select.optimizer_hints.is_empty()),
         ("a modifier of SELECT", select.select_modifiers.is_some()),
@@ -104,49 +111,6 @@ fn refuse_within(select: &ast::Select) -> Result<()> {
     }
 }
 
-/// The table, and what it may be called within the query.
-pub(crate) fn from(
-    tables: &[ast::TableWithJoins],
-    parameters: &Parameters,
-) -> Result<(String, Names)> {
-    let [table] = tables else {
-        let found = tables.len();
-        return Err(Error::invalid(format!("expected FROM with one table, found {found}")));
-    };
-    let ast::TableFactor::Table {
-        name,
-        alias,
-        args: None,
-        with_hints,
-        version: None,
-        with_ordinality: false,
-        partitions,
-        json_path: None,
-        sample: None,
-        index_hints,
-    } = &table.relation
-    else {
-        return Err(unsupported("this kind of table", &table.relation));
-    };
-    if !with_hints.is_empty() || !partitions.is_empty() || !index_hints.is_empty() {
-        return Err(unsupported("a hint on a table", &table.relation));
-    }
-    let [ast::ObjectNamePart::Identifier(table_name)] = name.0.as_slice() else {
-        return Err(unsupported("a qualified table name", name));
-    };
-    if table_name.value.is_empty() {
-        return Err(Error::invalid("a table name has at least one character"));
-    }
-    let mut known = vec![table_name.value.clone()];
-    if let Some(alias) = alias {
-        if !alias.columns.is_empty() || alias.at.is_some() {
-            return Err(unsupported("an alias with columns", alias));
-        }
-        known = vec![alias.name.value.clone()];
-    }
-    Ok((table_name.value.clone(), Names::new(known, parameters)))
-}
-
 /// The select list; empty for `*`.
 pub(crate) fn items(projection: &[ast::SelectItem], names: &Names) -> Result<Vec<SelectItem>> {
     if let [ast::SelectItem::Wildcard(options)] = projection {
@@ -160,7 +124,17 @@ pub(crate) fn items(projection: &[ast::SelectItem], names: &Names) -> Result<Vec
         ast::SelectItem::ExprWithAlias { expr, alias } => {
             Ok(SelectItem { expr: names.convert(expr)?, alias: Some(alias.value.clone()) })
         }
-        ast::SelectItem::Wildcard(_) => Err(unsupported("* beside other columns", item)),
+        ast::SelectItem::Wildcard(options) if options.to_string().is_empty() => {
+            Ok(SelectItem { expr: Expr::AllFields(String::new()), alias: None })
+        }
+        ast::SelectItem::QualifiedWildcard(
+            ast::SelectItemQualifiedWildcardKind::ObjectName(table),
+            options,
+        ) if options.to_string().is_empty() => {
+            let table = crate::change::plain_name(table)?;
+            let table = if names.is_table(&table) { String::new() } else { table };
+            Ok(SelectItem { expr: Expr::AllFields(table), alias: None })
+        }
         other => Err(unsupported("this select item", other)),
     };
     projection.iter().map(item).collect()

@@ -59,25 +59,94 @@ fn other_spellings_mean_the_same() {
 }
 
 #[test]
-fn what_is_not_supported_is_named() {
+fn joins_and_subqueries_mean_what_they_say() {
     let pairs = [
-        ("SELECT * FROM a, b", "expected FROM with one table, found 2"),
-        ("SELECT * FROM a UNION SELECT * FROM b", "a set operation is not supported yet: `UNION`"),
-        ("SELECT a FROM (SELECT 1) x", "this kind of table is not supported yet: `(SELECT 1) x`"),
         (
-            "SELECT a FROM t WHERE a IN (SELECT 1)",
-            "a subquery is not supported yet: `a IN (SELECT 1)`",
+            "select t.a, u.* from t join u using (b, c)",
+            "SELECT t.a, u.* FROM t JOIN u USING (b, c)",
+        ),
+        ("select x.a from t as x", "SELECT a FROM t"),
+        ("select *, a + 1 from t x, u", "SELECT *, a + 1 FROM t AS x CROSS JOIN u"),
+        (
+            "select 1 from t left outer join u on t.a = u.b and u.c > 1",
+            "SELECT 1 FROM t LEFT JOIN u ON t.a = u.b AND u.c > 1",
+        ),
+        (
+            "select n from (select count(*) n from t) as d",
+            "SELECT n FROM (SELECT count(*) AS n FROM t) AS d",
+        ),
+        (
+            "select a from t x where a in (select b from u) and not exists \
+             (select 1 from u where u.c = x.a)",
+            "SELECT a FROM t AS x WHERE a IN (SELECT b FROM u) AND NOT EXISTS \
+             (SELECT 1 FROM u WHERE c = x.a)",
+        ),
+        (
+            "select a from t where a not in (select b from u) and a < (select max(b) from u)",
+            "SELECT a FROM t WHERE NOT a IN (SELECT b FROM u) AND a < (SELECT max(b) FROM u)",
+        ),
+        ("select 1 from t semi join u on t.a = u.a", "SELECT 1 FROM t SEMI JOIN u ON t.a = u.a"),
+    ];
+    for (text, meaning) in pairs {
+        assert_eq!(shown(text), meaning);
+        assert_eq!(shown(meaning), meaning);
+    }
+}
+
+#[test]
+fn joins_that_are_not_supported_are_named() {
+    let pairs = [
+        (
+            "SELECT a FROM a UNION SELECT b FROM b",
+            "UNION is not supported yet; one SELECT only: `SELECT a FROM a UNION SELECT b FROM b`",
+        ),
+        (
+            "SELECT a FROM (SELECT 1)",
+            "a subquery in FROM needs a name, as in (SELECT …) AS name: `(SELECT 1)`",
         ),
         (
             "WITH x AS (SELECT 1) SELECT * FROM x",
-            "WITH is not supported yet: `WITH x AS (SELECT 1)`",
+            "WITH is not supported yet; a subquery in FROM, (SELECT …) AS name, is: `WITH x AS \
+             (SELECT 1)`",
         ),
+        (
+            "SELECT 1 FROM a RIGHT JOIN b ON true",
+            "RIGHT JOIN is not supported; supported are JOIN, LEFT JOIN, SEMI JOIN, ANTI JOIN and \
+             CROSS JOIN: write the tables the other way around and LEFT JOIN: \
+             `RIGHT JOIN b ON true`",
+        ),
+        (
+            "SELECT 1 FROM a FULL JOIN b ON true",
+            "FULL JOIN is not supported; supported are JOIN, LEFT JOIN, SEMI JOIN, ANTI JOIN and \
+             CROSS JOIN: `FULL JOIN b ON true`",
+        ),
+        (
+            "SELECT 1 FROM a NATURAL JOIN b",
+            "NATURAL JOIN is not supported; name the fields with USING: `NATURAL JOIN b`",
+        ),
+        (
+            "SELECT 1 FROM a JOIN b",
+            "expected ON or USING behind a join (CROSS JOIN has none): `JOIN b`",
+        ),
+        (
+            "SELECT 1 FROM a, LATERAL (SELECT 1) x",
+            "LATERAL is not supported; a subquery in FROM reads nothing of the tables beside it: \
+             `LATERAL (SELECT 1) x`",
+        ),
+    ];
+    for (text, message) in pairs {
+        assert_eq!(refused(text), message, "{text}");
+    }
+}
+
+#[test]
+fn what_is_not_supported_is_named() {
+    let pairs = [
         ("SELECT sum(a) OVER () FROM t", "OVER is not supported yet: `sum(a) OVER ()`"),
         (
             "SELECT CAST(a AS varchar(10)) FROM t",
             "a length in CAST is not supported yet: `CAST(a AS VARCHAR(10))`",
         ),
-        ("SELECT *, a FROM t", "* beside other columns is not supported yet: `*`"),
         ("DELETE FROM t", "expected SELECT, found DELETE"),
         ("SELECT a FROM t; SELECT b FROM t", "expected one statement, found 2"),
         ("", "expected a statement, found nothing"),

@@ -3,6 +3,7 @@
 use esker_format::Schema;
 use esker_format::Value;
 use esker_format::schema::ROW_ID_NAME;
+use esker_query::Resolved;
 use esker_query::model::{Delete, Expr, OrderBy, Query, RowCount, SelectItem, Update};
 use esker_table::table::{Existing, PreparedPut};
 
@@ -10,6 +11,7 @@ use super::row_ids::RowIdSource;
 use super::{Changed, Run, fit_assigned, naming_parameter, set_positions};
 use crate::engine::fit_key;
 use crate::table::Current;
+use crate::tables::OpenTables;
 use crate::{Error, ErrorKind, Result, SnapshotTable, Table};
 
 /// How often a statement begins anew when others change its rows under it.
@@ -31,6 +33,7 @@ struct Matched {
 /// Which rows a statement changes, and what it needs of them.
 struct Wanted<'a> {
     table: &'a str,
+    alias: Option<&'a String>,
     filter: Option<&'a Expr>,
     order_by: &'a [OrderBy],
     limit: Option<&'a RowCount>,
@@ -43,6 +46,7 @@ impl Run<'_> {
     pub(super) fn update(&self, update: &Update) -> Result<Changed> {
         let wanted = Wanted {
             table: &update.table,
+            alias: update.alias.as_ref(),
             filter: update.filter.as_ref(),
             order_by: &update.order_by,
             limit: update.limit.as_ref(),
@@ -68,6 +72,7 @@ impl Run<'_> {
     pub(super) fn delete(&self, delete: &Delete) -> Result<Changed> {
         let wanted = Wanted {
             table: &delete.table,
+            alias: delete.alias.as_ref(),
             filter: delete.filter.as_ref(),
             order_by: &delete.order_by,
             limit: delete.limit.as_ref(),
@@ -120,7 +125,14 @@ impl Run<'_> {
         query.filter = wanted.filter.cloned();
         query.order_by = wanted.order_by.to_vec();
         query.limit = wanted.limit.cloned();
-        let rows = esker_query::execute(&query, &source, &self.options)?.to_rows();
+        let rows = if query.is_plain() {
+            esker_query::execute(&query, &source, &self.options)?.to_rows()
+        } else {
+            query.alias = wanted.alias.cloned();
+            let tables = OpenTables::new(snapshot.whole(), &query)?;
+            let read = tables.sources();
+            Resolved::run_on(&query, &source, &read, &self.options)?.execute()?.to_rows()
+        };
         drop(source);
         Ok(Matched { snapshot, rows })
     }

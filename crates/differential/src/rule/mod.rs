@@ -46,6 +46,9 @@ const fn same(outcome: Kind, operands: &'static [Kind], text: &'static str) -> R
     rule(outcome, operands, text, text)
 }
 
+/// Two values of one kind are equal.
+pub(crate) static EQUAL: Rule = same(Bool, &[Int, Int], "({0} = {1})");
+
 const fn checked(
     outcome: Kind,
     operands: &'static [Kind],

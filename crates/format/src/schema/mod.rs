@@ -91,6 +91,17 @@ impl Schema {
         Self::new(fields, PrimaryKey::Generated, Vec::new(), u16::MAX)
     }
 
+    /// Fields with names, types and labels, for rows that no table holds. They are numbered anew;
+    /// names may be given twice.
+    #[must_use]
+    pub fn of_fields(fields: Vec<Field>) -> Self {
+        let numbered = fields.into_iter().enumerate().map(|(i, field)| {
+            let id = FieldId(u16::try_from(i + 1).unwrap_or(u16::MAX));
+            Field { id, ..field }
+        });
+        Self::new(numbered.collect(), PrimaryKey::Generated, Vec::new(), u16::MAX)
+    }
+
     pub(crate) fn new(
         fields: Vec<Field>,
         primary_key: PrimaryKey,

@@ -166,6 +166,42 @@ impl Bound {
         }
     }
 
+    /// Moves every field to another position.
+    pub(crate) fn map_fields(&mut self, to: &dyn Fn(usize) -> usize) {
+        match &mut self.node {
+            Node::Field(position) => *position = to(*position),
+            Node::Literal(_) => {}
+            Node::Arithmetic(_, a, b) | Node::Compare(_, a, b) | Node::Concat(a, b) => {
+                a.map_fields(to);
+                b.map_fields(to);
+            }
+            Node::And(all) | Node::Or(all) | Node::Call(_, all) => {
+                all.iter_mut().for_each(|operand| operand.map_fields(to));
+            }
+            Node::Not(a)
+            | Node::Negate(a)
+            | Node::In(a, _)
+            | Node::Match(a, _)
+            | Node::IsNull(a)
+            | Node::Cast(a) => a.map_fields(to),
+            Node::Case(branches, otherwise) => {
+                for (when, then) in branches {
+                    when.map_fields(to);
+                    then.map_fields(to);
+                }
+                otherwise.map_fields(to);
+            }
+        }
+    }
+
+    /// Adds the positions of the fields that it reads.
+    pub(crate) fn collect_fields(&self, fields: &mut std::collections::BTreeSet<usize>) {
+        if let Node::Field(position) = self.node {
+            fields.insert(position);
+        }
+        self.operands(&mut |operand| operand.collect_fields(fields));
+    }
+
     /// True when evaluating it may fail: arithmetic on integers, decimals and dates, casts, and the
     /// functions that the table says.
     pub(crate) fn may_fail(&self) -> bool {

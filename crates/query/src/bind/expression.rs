@@ -29,6 +29,12 @@ pub(crate) fn bind(expr: &Expr, scope: &mut dyn Scope) -> Result<Bound> {
         Expr::Default => {
             return Err(Error::invalid("DEFAULT stands only as a whole value in VALUES"));
         }
+        Expr::AllFields(_) => {
+            return Err(Error::invalid(format!("{expr} stands only as a whole select item")));
+        }
+        Expr::Subquery { .. } => {
+            return Err(Error::invalid(format!("a subquery has no place here: {expr}")));
+        }
         Expr::Aggregate { .. } => {
             let text = expr.to_string();
             return Err(Error::invalid(format!(

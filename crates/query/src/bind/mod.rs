@@ -18,6 +18,7 @@ use esker_format::{DataType, Schema, Value};
 
 pub(crate) use bound::{Bound, BoundAggregate, Comparison, Node};
 use expression::bind;
+pub(crate) use scope::position;
 use scope::{GroupScope, NoScope, RowScope, Scope, alias, replace_aliases};
 pub(crate) use typing::assign_literal;
 
@@ -144,12 +145,22 @@ pub(crate) fn bind_query(query: &Query, schema: &Schema, inputs: &Inputs) -> Res
 /// Writes out `SELECT *`.
 fn expand(query: &Query, schema: &Schema) -> Query {
     let mut query = query.clone();
+    let all = || {
+        let fields = schema.fields().iter();
+        fields.map(|field| SelectItem { expr: Expr::Field(field.name.clone()), alias: None })
+    };
     if query.select.is_empty() {
-        let items = schema
-            .fields()
-            .iter()
-            .map(|field| SelectItem { expr: Expr::Field(field.name.clone()), alias: None });
-        query.select = items.collect();
+        query.select = all().collect();
+    }
+    let every = |item: &SelectItem| item.expr == Expr::AllFields(String::new());
+    if query.select.iter().any(every) {
+        let items = std::mem::take(&mut query.select);
+        for item in items {
+            match every(&item) {
+                true => query.select.extend(all()),
+                false => query.select.push(item),
+            }
+        }
     }
     query
 }
@@ -209,6 +220,19 @@ fn project(
     Ok(Projection { filter, outputs, names, order, limit, offset, after: None })
 }
 
+/// Resolves a condition on rows, with what a statement is given.
+///
+/// # Errors
+/// `InvalidQuery` naming the expression and what was expected there.
+pub(crate) fn bind_filter(
+    clause: &str,
+    expr: &Expr,
+    schema: &Schema,
+    inputs: &Inputs,
+) -> Result<Bound> {
+    condition(clause, expr, &mut RowScope { schema, inputs })
+}
+
 /// Resolves a condition on rows.
 ///
 /// # Errors
@@ -218,7 +242,7 @@ pub(crate) fn bind_condition(clause: &str, expr: &Expr, schema: &Schema) -> Resu
     condition(clause, expr, &mut RowScope { schema, inputs: &Inputs::default() })
 }
 
-fn refuse_deep(expr: &Expr) -> Result<()> {
+pub(crate) fn refuse_deep(expr: &Expr) -> Result<()> {
     match expr.depth() {
         0..=EXPR_DEPTH_MAX => Ok(()),
         depth => Err(Error::invalid(format!(

@@ -76,14 +76,17 @@ impl RowScope<'_> {
 
 /// The text at the end of a path of names into a field of JSON: `doc.customer.city`.
 fn json_path(schema: &Schema, name: &str) -> Option<Bound> {
-    let mut steps = name.split('.');
-    let position = position(schema, steps.next()?)?;
+    // Names may have points themselves, such as those of fields of joined tables.
+    let mut points = name.match_indices('.').map(|(at, _)| at);
+    let (position, path) = points.find_map(|at| {
+        let (field, path) = name.split_at_checked(at)?;
+        Some((position(schema, field)?, path.strip_prefix('.')?))
+    })?;
     let field = schema.fields().get(position).filter(|field| field.data_type == DataType::Json)?;
     let document = Bound::field(position, field.data_type);
-    let steps = steps.map(|step| Bound::literal(Value::Text(step.to_owned())));
+    let steps = path.split('.').map(|step| Bound::literal(Value::Text(step.to_owned())));
     let operands: Vec<_> = std::iter::once(document).chain(steps).collect();
-    let is_path = operands.len() > 1;
-    is_path.then(|| Bound::new(Node::Call(Function::JsonText, operands), DataType::Text))
+    Some(Bound::new(Node::Call(Function::JsonText, operands), DataType::Text))
 }
 
 /// No row at all: constants only.
@@ -220,7 +223,12 @@ pub(crate) fn replace_aliases(expr: &Expr, schema: &Schema, select: &[SelectItem
         Expr::Field(name) if position(schema, name).is_none() => {
             alias(name, select).cloned().unwrap_or_else(|| expr.clone())
         }
-        Expr::Field(_) | Expr::Literal(_) | Expr::Parameter(_) | Expr::Default => expr.clone(),
+        Expr::Field(_)
+        | Expr::AllFields(_)
+        | Expr::Literal(_)
+        | Expr::Parameter(_)
+        | Expr::Default
+        | Expr::Subquery { .. } => expr.clone(),
         Expr::Apply(operator, operands) => {
             Expr::Apply(*operator, operands.iter().map(again).collect())
         }

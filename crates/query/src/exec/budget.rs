@@ -23,12 +23,22 @@ impl Budget {
         Self { limit, used: AtomicUsize::new(0) }
     }
 
+    /// Bytes that nobody holds.
+    pub(crate) fn left(&self) -> usize {
+        self.limit.saturating_sub(self.used.load(Ordering::Relaxed))
+    }
+
     pub(crate) fn charge(&self) -> Charge<'_> {
         Charge { budget: self, bytes: 0 }
     }
 }
 
 impl Charge<'_> {
+    /// Holds the bytes for as long as the budget lasts.
+    pub(crate) fn keep(mut self) {
+        self.bytes = 0;
+    }
+
     /// Says how many bytes the holder has now.
     ///
     /// # Errors

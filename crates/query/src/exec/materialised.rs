@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use esker_format::{Batch, Column, ColumnSlice, Data, DataType, Schema, Validity, Values};
+use esker_format::{Batch, Column, ColumnSlice, Data, DataType, Schema, Validity, Value, Values};
 
 use crate::source::{Part, Source, Zone};
 use crate::{Error, Result, ZONE_ROWS};
@@ -42,6 +42,13 @@ impl Materialised {
     /// About how many bytes of memory they take.
     pub(crate) fn byte_count(&self) -> usize {
         self.part.batches.iter().map(crate::run::size).sum()
+    }
+
+    /// The values of a column.
+    pub(crate) fn values(&self, position: usize) -> Vec<Value> {
+        let columns = self.part.batches.iter().filter_map(|batch| batch.columns.get(position));
+        let values = columns.flat_map(|c| (0..c.len()).map(|i| c.value(i).to_owned()));
+        values.collect()
     }
 }
 

@@ -58,6 +58,16 @@ impl RowSet {
         }
     }
 
+    /// Some rows of a part of `row_count` rows; they ascend.
+    pub(crate) fn of_rows(rows: Vec<u32>, row_count: usize) -> Self {
+        if rows.len() <= row_count / ROWS_PER_LISTED {
+            return Self::Listed(rows);
+        }
+        let mut bits = vec![0u64; row_count.div_ceil(64)];
+        set(&mut bits, &rows);
+        Self::Bits(bits)
+    }
+
     fn of_lookup(lookup: &Lookup<'_>, row_count: usize) -> Result<Self> {
         if lookup.len() <= row_count / ROWS_PER_LISTED {
             let mut listed = Vec::with_capacity(lookup.len());

@@ -1,14 +1,17 @@
 //! Conditions: leaves of a field, an operator and its values, and groups of them.
 
+use std::collections::BTreeSet;
+
 use esker_format::{DataType, Schema};
 use serde_json::{Map, Value as Json};
 
 use super::member::{Place, array, object, refuse_others, text};
-use super::value;
+use super::{JsonQuery, value};
 use crate::Result;
 use crate::bind::bind_condition;
-use crate::model::{Aggregate, Expr, Operator, SelectItem};
+use crate::model::{Aggregate, Expr, Operator, Query, SelectItem};
 use crate::operator::{FilterOperator, Operands};
+use crate::relation::{Names, Scope};
 
 /// How deep groups may nest.
 pub(super) const DEPTH_MAX: usize = 64;
@@ -16,18 +19,29 @@ pub(super) const DEPTH_MAX: usize = 64;
 /// What the names in conditions mean.
 #[derive(Clone, Copy)]
 pub(super) struct Criteria<'a> {
+    names: &'a Names,
+    /// All fields, by their full names.
     schema: &'a Schema,
+    scope: &'a Scope<'a>,
+    /// A table whose fields can be read here alone.
+    also: Option<usize>,
     /// What a condition on groups may name as well.
     select: Option<&'a [SelectItem]>,
 }
 
 impl<'a> Criteria<'a> {
-    pub(super) fn of_rows(schema: &'a Schema) -> Self {
-        Self { schema, select: None }
+    pub(super) fn of_rows(names: &'a Names, schema: &'a Schema, scope: &'a Scope<'a>) -> Self {
+        Self { names, schema, scope, also: None, select: None }
     }
 
-    pub(super) fn of_groups(schema: &'a Schema, select: &'a [SelectItem]) -> Self {
-        Self { schema, select: Some(select) }
+    /// The same for groups of the rows.
+    pub(super) fn of_groups(self, select: &'a [SelectItem]) -> Self {
+        Self { select: Some(select), ..self }
+    }
+
+    /// The same where the fields of a table can be read, though they are not shown.
+    pub(super) fn reading(self, member: usize) -> Self {
+        Self { also: Some(member), ..self }
     }
 
     /// All conditions of an array, or one alone; none is no condition.
@@ -66,11 +80,43 @@ impl<'a> Criteria<'a> {
                 None => Err(place.expected("at least one condition", negated)),
             };
         }
+        if let Some(query) = members.get("exists") {
+            refuse_others(members, &["exists"], place)?;
+            return self.query(query, &place.member("exists")).map(Expr::has_rows);
+        }
         self.leaf(members, place)
     }
 
+    /// A query within a condition.
+    fn query(self, json: &Json, place: &Place<'_>) -> Result<Query> {
+        let query = JsonQuery::within(json, place)?;
+        query.bind_within(self.scope, Some(self.names)).map_err(|e| e.at(place))
+    }
+
+    /// A field beside what a query answers.
+    fn beside_query(
+        self,
+        op: &FilterOperator,
+        members: &Map<String, Json>,
+        json: &Json,
+        place: &Place<'_>,
+    ) -> Result<Expr> {
+        refuse_others(members, &["field", "op", "query"], place)?;
+        let field = Expr::field(place.text_of(members, "field")?);
+        let query = self.query(json, &place.member("query"))?;
+        match op.name {
+            "in" => Ok(field.among(query)),
+            "not_in" => Ok(field.among(query).negated()),
+            _ if op.operands == Operands::One && !op.takes_lengths() && !op.takes_escape() => {
+                op.apply(field, vec![Expr::value_of(query)]).map_err(|e| e.at(place))
+            }
+            name => Err(place.error(format!("{name} takes no query"))),
+        }
+    }
+
     fn leaf(self, members: &Map<String, Json>, place: &Place<'_>) -> Result<Expr> {
-        refuse_others(members, &["field", "op", "value", "value2", "escape"], place)?;
+        let known = ["field", "op", "value", "value2", "escape", "query"];
+        refuse_others(members, &known, place)?;
         let field = place.text_of(members, "field")?;
         let data_type = self.type_of(field).map_err(|e| e.at(place.member("field")))?;
         let op = FilterOperator::expect(place.text_of(members, "op")?)
@@ -81,11 +127,16 @@ impl<'a> Criteria<'a> {
             let (name, subjects) = (op.name, op.subjects.title());
             return Err(place.error(format!("{name} is for {subjects}; {field:?} is {data_type}")));
         }
+        if let Some(query) = members.get("query") {
+            return self.beside_query(op, members, query, place);
+        }
         let operands = self.operands(op, data_type, members, place)?;
         let condition = op.apply(Expr::field(field), operands).map_err(|e| e.at(place))?;
         // Conditions on groups are checked with the whole query.
         if self.select.is_none() {
-            bind_condition(&place.to_string(), &condition, self.schema)?;
+            let mut named = condition.clone();
+            self.names.qualify(&mut named, self.also, &mut BTreeSet::new())?;
+            bind_condition(&place.to_string(), &named, self.schema)?;
         }
         Ok(condition)
     }
@@ -101,12 +152,9 @@ impl<'a> Criteria<'a> {
                 (Aggregate::Min | Aggregate::Max, Some(Expr::Field(name))) => self.type_of(name),
                 _ => Ok(Some(DataType::F64)),
             },
-            _ => match self.schema.resolve(name) {
-                Ok(at) => Ok(self.schema.fields().get(at).map(|field| field.data_type)),
-                // A path, or nothing: binding says which.
-                Err(_) => bind_condition("", &Expr::field(name).exists(), self.schema)
-                    .map(|_| None)
-                    .map_err(|_| self.unknown(name)),
+            _ => match self.names.type_of(name, self.also)? {
+                Some(data_type) => Ok(data_type),
+                None => Err(self.unknown(name)),
             },
         }
     }

@@ -15,10 +15,12 @@
 
 mod criteria;
 mod member;
+mod relation;
 #[cfg(test)]
 mod tests;
 mod value;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use esker_format::Schema;
@@ -26,15 +28,21 @@ use serde::Deserialize;
 use serde_json::{Map, Value as Json};
 
 use crate::model::{Aggregate, Expr, OrderBy, Query, RowCount, SelectItem};
+use crate::options::Options;
+use crate::relation::{Names, Scope, Tables};
 use crate::{Error, Result};
 use criteria::Criteria;
 use member::{Place, array, object, refuse_others, text};
+use relation::{JsonJoin, JsonRelation};
 
 /// The most arrays and objects in each other: a group of conditions takes two.
 const NESTING_MAX: usize = 2 * criteria::DEPTH_MAX + 8;
 
-const MEMBERS: [&str; 16] = [
+/// Members; those from `explain` on are of the statement, and none of a query within it.
+const MEMBERS: [&str; 18] = [
     "table",
+    "as",
+    "join",
     "select",
     "distinct",
     "where",
@@ -52,10 +60,11 @@ const MEMBERS: [&str; 16] = [
     "snapshot",
 ];
 
-/// A query as JSON, read but not yet bound to the schema of its table.
+/// A query as JSON, read but not yet bound to the schemas of its tables.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JsonQuery {
-    table: String,
+    relation: JsonRelation,
+    joins: Vec<JsonJoin>,
     members: Map<String, Json>,
 }
 
@@ -65,21 +74,35 @@ impl JsonQuery {
     /// # Errors
     /// `InvalidQuery` when it is no JSON object with a table, or has a member that means nothing.
     pub fn parse(text: &str) -> Result<Self> {
-        let json = read(text)?;
-        let place = Place::root();
-        let members = object(&json, &place)?.clone();
-        refuse_others(&members, &MEMBERS, &place)?;
-        let table = members.get("table").ok_or_else(|| {
-            Error::invalid("expected a member \"table\", the name of the table to ask")
-        })?;
-        let table = self::text(table, &place.member("table"))?.to_owned();
-        Ok(Self { table, members })
+        Self::of(&read(text)?, &MEMBERS, &Place::root())
     }
 
-    /// The table it asks.
+    /// A query within another.
+    fn within(json: &Json, place: &Place<'_>) -> Result<Self> {
+        let own = MEMBERS.iter().position(|name| *name == "explain");
+        Self::of(json, MEMBERS.split_at(own.unwrap_or_default()).0, place)
+    }
+
+    fn of(json: &Json, known: &[&str], place: &Place<'_>) -> Result<Self> {
+        let members = object(json, place)?.clone();
+        refuse_others(&members, known, place)?;
+        let relation = JsonRelation::read(&members, place)?;
+        let joins = JsonJoin::read_all(&members, place)?;
+        Ok(Self { relation, joins, members })
+    }
+
+    /// The table it asks first; empty where it asks a query.
     #[must_use]
     pub fn table(&self) -> &str {
-        &self.table
+        &self.relation.table
+    }
+
+    /// All tables that it names, also in queries within it.
+    #[must_use]
+    pub fn tables(&self) -> BTreeSet<String> {
+        let mut names = BTreeSet::new();
+        relation::collect_tables(&Json::Object(self.members.clone()), &mut names);
+        names
     }
 
     /// Whether it asks for the steps, not the rows.
@@ -142,12 +165,44 @@ impl JsonQuery {
         self.flag("snapshot")
     }
 
-    /// The query on a table of a schema. What it is to answer is checked when it runs.
+    /// The query on one table of a schema. What it is to answer is checked when it runs.
+    ///
+    /// # Errors
+    /// `InvalidQuery` with the place and what was expected there, and for a query of several
+    /// tables.
+    pub fn bind(&self, schema: &Schema) -> Result<Query> {
+        if !self.joins.is_empty() || !self.relation.is_plain() {
+            return Err(Error::invalid("expected a query of one table, found several"));
+        }
+        let names = Names::new(vec![(self.table().to_owned(), schema.clone(), true)])?;
+        self.bind_named(Query::table(self.table()), &names, &Scope::none())
+    }
+
+    /// The query on any tables. What it is to answer is checked when it runs.
     ///
     /// # Errors
     /// `InvalidQuery` with the place and what was expected there.
-    pub fn bind(&self, schema: &Schema) -> Result<Query> {
-        let mut query = Query::table(&self.table);
+    pub fn bind_on(&self, tables: &dyn Tables, options: &Options) -> Result<Query> {
+        self.bind_within(&Scope::of(tables, options), None)
+    }
+
+    /// The query within another, whose names it may use.
+    fn bind_within(&self, scope: &Scope<'_>, outer: Option<&Names>) -> Result<Query> {
+        let mut query = Query::from(self.relation.bind(scope)?);
+        let joins = self.joins.iter().map(|join| join.bind(scope));
+        query.joins = joins.collect::<Result<_>>()?;
+        let names = scope.names(&query)?;
+        let first = outer.map_or(0, Names::len);
+        let names = outer.map_or_else(|| names.clone(), |outer| names.within(outer));
+        for (i, join) in self.joins.iter().enumerate() {
+            let on = join.bind_on(i, first + i + 1, &names, scope)?;
+            query.joins.get_mut(i).into_iter().for_each(|join| join.on.clone_from(&on));
+        }
+        self.bind_named(query, &names, scope)
+    }
+
+    /// The members of a query of which it is known what it reads.
+    fn bind_named(&self, mut query: Query, names: &Names, scope: &Scope<'_>) -> Result<Query> {
         query.distinct = self.flag("distinct")?;
         query.limit = self.number("limit", "a number of rows")?.map(RowCount::Number);
         query.offset = RowCount::Number(self.number("offset", "a number of rows")?.unwrap_or(0));
@@ -171,8 +226,10 @@ impl JsonQuery {
         for (i, json) in aggregates.iter().enumerate() {
             query.select.push(aggregate(json, &root.member("aggregates").item(i))?);
         }
-        query.filter = self.criteria("where", Criteria::of_rows(schema))?;
-        query.having = self.criteria("having", Criteria::of_groups(schema, &query.select))?;
+        let schema = names.schema();
+        let rows = Criteria::of_rows(names, &schema, scope);
+        query.filter = self.criteria("where", rows)?;
+        query.having = self.criteria("having", rows.of_groups(&query.select))?;
         if query.having.is_some() && aggregates.is_empty() && query.group_by.is_empty() {
             return Err(Error::invalid(
                 "having: expected \"group_by\" or \"aggregates\" beside it",
@@ -255,7 +312,9 @@ fn nesting(text: &str) -> usize {
 /// A field to show, with or without another name.
 fn selected(json: &Json, place: &Place<'_>) -> Result<SelectItem> {
     if let Json::String(field) = json {
-        return Ok(SelectItem { expr: Expr::field(field), alias: None });
+        let all = field.strip_suffix(".*").or((field == "*").then_some(""));
+        let expr = all.map_or_else(|| Expr::field(field), |t| Expr::AllFields(t.to_owned()));
+        return Ok(SelectItem { expr, alias: None });
     }
     let members = object(json, place)?;
     refuse_others(members, &["field", "as"], place)?;

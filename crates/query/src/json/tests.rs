@@ -46,7 +46,7 @@ fn queries_become_what_they_say() {
             r#"{"table": "t", "where": [
                 {"field": "doc.customer.city", "op": "istarts", "value": "B"},
                 {"field": "doc.amount", "op": "gt", "value": 5}]}"#,
-            "SELECT * FROM t WHERE istarts_with(\"doc.customer.city\", 'B') AND \"doc.amount\" > 5",
+            "SELECT * FROM t WHERE istarts_with(doc.customer.city, 'B') AND doc.amount > 5",
         ),
         (
             r#"{"table": "t", "group_by": "name", "aggregates": [{"fn": "count", "as": "n"},

@@ -96,6 +96,9 @@ pub struct ConflictUpdate {
 pub struct Update {
     /// The table's name.
     pub table: String,
+    /// What the table is called within the statement.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alias: Option<String>,
     /// Fields and their new values, computed from the row as it was.
     pub set: Vec<(String, Expr)>,
     /// Which rows; `None` for all.
@@ -114,6 +117,9 @@ pub struct Update {
 pub struct Delete {
     /// The table's name.
     pub table: String,
+    /// What the table is called within the statement.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alias: Option<String>,
     /// Which rows; `None` for all.
     pub filter: Option<Expr>,
     /// Which rows come first, for the limit.

@@ -4,7 +4,10 @@ use std::fmt::{self, Display, Formatter};
 
 use esker_format::Value;
 
-use super::{Aggregate, Expr, Form, Operator, OrderBy, Query, RowCount, SelectItem};
+use super::{
+    Aggregate, Expr, Form, Join, JoinKind, Operator, OrderBy, Query, Relation, RowCount,
+    SelectItem, SubqueryForm,
+};
 
 /// How tightly a comparison binds (see the operator table).
 const PREDICATE: u8 = 4;
@@ -16,9 +19,10 @@ impl Display for Query {
             f.write_str("*")?;
         }
         list(f, &self.select)?;
-        if !self.table.is_empty() {
-            write!(f, " FROM {}", Name(&self.table))?;
+        if let Some(first) = self.relations().first() {
+            write!(f, " FROM {first}")?;
         }
+        self.joins.iter().try_for_each(|join| write!(f, " {join}"))?;
         if let Some(filter) = &self.filter {
             write!(f, " WHERE {filter}")?;
         }
@@ -44,6 +48,37 @@ impl Display for Query {
             write!(f, " OFFSET {}", self.offset)?;
         }
         Ok(())
+    }
+}
+
+impl Display for Relation {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match &self.query {
+            Some(query) => write!(f, "({query})")?,
+            None => Name(&self.table).fmt(f)?,
+        }
+        self.alias.iter().try_for_each(|alias| write!(f, " AS {}", Name(alias)))
+    }
+}
+
+impl Display for Join {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let is_cross = self.on.is_none() && self.using.is_empty();
+        match self.kind {
+            JoinKind::Inner if is_cross => f.write_str("CROSS JOIN ")?,
+            JoinKind::Inner => f.write_str("JOIN ")?,
+            kind => write!(f, "{} JOIN ", kind.name())?,
+        }
+        self.relation.fmt(f)?;
+        match &self.on {
+            Some(on) => write!(f, " ON {on}"),
+            None if is_cross && self.kind != JoinKind::Inner => f.write_str(" ON true"),
+            None if is_cross => Ok(()),
+            None => {
+                let names: Vec<_> = self.using.iter().map(|name| Name(name).to_string()).collect();
+                write!(f, " USING ({})", names.join(", "))
+            }
+        }
     }
 }
 
@@ -96,7 +131,19 @@ impl OrderBy {
 impl Display for Expr {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Field(name) => Name(name).fmt(f),
+            Self::Field(name) => Path(name).fmt(f),
+            Self::AllFields(table) if table.is_empty() => f.write_str("*"),
+            Self::AllFields(table) => write!(f, "{}.*", Name(table)),
+            Self::Subquery { form, operand, query } => {
+                if let Some(operand) = operand {
+                    within(f, operand, PREDICATE + 1)?;
+                }
+                match form {
+                    SubqueryForm::Scalar => write!(f, "({query})"),
+                    SubqueryForm::Exists => write!(f, "EXISTS ({query})"),
+                    SubqueryForm::In => write!(f, " IN ({query})"),
+                }
+            }
             Self::Literal(value) => literal(f, value),
             Self::Cast(operand, data_type) => write!(f, "CAST({operand} AS {data_type})"),
             Self::Aggregate { function, operand, distinct } => {
@@ -208,6 +255,7 @@ impl Display for Shown<'_> {
 /// Writes an operand, in parentheses when it binds less tightly than `least`.
 fn within(f: &mut Formatter<'_>, operand: &Expr, least: u8) -> fmt::Result {
     let binds = match operand {
+        Expr::Subquery { form: SubqueryForm::In, .. } => PREDICATE,
         Expr::Apply(operator, _) => match operator.entry().form {
             Form::Infix(binds) | Form::Prefix(binds) => binds,
             Form::Predicate => PREDICATE,
@@ -255,6 +303,19 @@ fn list<T: Display>(f: &mut Formatter<'_>, items: &[T]) -> fmt::Result {
         item.fmt(f)?;
     }
     Ok(())
+}
+
+/// A name of several parts, such as `table.field`.
+struct Path<'a>(&'a str);
+
+impl Display for Path<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        for (i, name) in self.0.split('.').enumerate() {
+            f.write_str(if i > 0 { "." } else { "" })?;
+            Name(name).fmt(f)?;
+        }
+        Ok(())
+    }
 }
 
 /// A name, quoted when it is not a plain word.

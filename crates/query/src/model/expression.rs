@@ -3,7 +3,9 @@
 use esker_format::{DataType, Value};
 use serde::{Deserialize, Serialize};
 
-use super::{Aggregate, Function, Operator, serial};
+use std::collections::BTreeSet;
+
+use super::{Aggregate, Function, Operator, Query, SubqueryForm, serial};
 
 /// The most levels of an expression: what is deeper is refused, since computing it goes as deep.
 pub const EXPR_DEPTH_MAX: usize = 128;
@@ -35,6 +37,18 @@ pub enum Expr {
     },
     /// A value converted to a type.
     Cast(Box<Self>, #[serde(with = "serial::type_name")] DataType),
+    /// Every field of a table, by what the query calls it; of all tables where the name is empty.
+    /// Only as a whole select item.
+    AllFields(String),
+    /// What a query answers.
+    Subquery {
+        /// What it is asked for.
+        form: SubqueryForm,
+        /// What may be among its values, for [`SubqueryForm::In`].
+        operand: Option<Box<Self>>,
+        /// The query.
+        query: Box<Query>,
+    },
 }
 
 /// A place in a statement for a value that is given when it runs.
@@ -95,6 +109,25 @@ impl Expr {
         Self::Aggregate { function, operand: Some(Box::new(operand)), distinct: false }
     }
 
+    /// Whether a query has a row.
+    #[must_use]
+    pub fn has_rows(query: Query) -> Self {
+        Self::Subquery { form: SubqueryForm::Exists, operand: None, query: Box::new(query) }
+    }
+
+    /// Whether it is among the values of a query's one column.
+    #[must_use]
+    pub fn among(self, query: Query) -> Self {
+        let (form, operand) = (SubqueryForm::In, Some(Box::new(self)));
+        Self::Subquery { form, operand, query: Box::new(query) }
+    }
+
+    /// The value of a query's one row and column.
+    #[must_use]
+    pub fn value_of(query: Query) -> Self {
+        Self::Subquery { form: SubqueryForm::Scalar, operand: None, query: Box::new(query) }
+    }
+
     /// Whether it is false.
     #[must_use]
     pub fn negated(self) -> Self {
@@ -116,8 +149,14 @@ impl Expr {
     #[must_use]
     pub fn operands(&self) -> Vec<&Self> {
         match self {
-            Self::Field(_) | Self::Literal(_) | Self::Parameter(_) | Self::Default => Vec::new(),
-            Self::Aggregate { operand, .. } => operand.iter().map(|o| &**o).collect(),
+            Self::Field(_)
+            | Self::AllFields(_)
+            | Self::Literal(_)
+            | Self::Parameter(_)
+            | Self::Default => Vec::new(),
+            Self::Aggregate { operand, .. } | Self::Subquery { operand, .. } => {
+                operand.iter().map(|o| &**o).collect()
+            }
             Self::Apply(_, operands) | Self::Call(_, operands) => operands.iter().collect(),
             Self::Cast(operand, _) => vec![operand],
         }
@@ -126,8 +165,14 @@ impl Expr {
     /// The expressions within it, one level down.
     pub fn operands_mut(&mut self) -> Vec<&mut Self> {
         match self {
-            Self::Field(_) | Self::Literal(_) | Self::Parameter(_) | Self::Default => Vec::new(),
-            Self::Aggregate { operand, .. } => operand.iter_mut().map(|o| &mut **o).collect(),
+            Self::Field(_)
+            | Self::AllFields(_)
+            | Self::Literal(_)
+            | Self::Parameter(_)
+            | Self::Default => Vec::new(),
+            Self::Aggregate { operand, .. } | Self::Subquery { operand, .. } => {
+                operand.iter_mut().map(|o| &mut **o).collect()
+            }
             Self::Apply(_, operands) | Self::Call(_, operands) => operands.iter_mut().collect(),
             Self::Cast(operand, _) => vec![operand],
         }
@@ -159,6 +204,20 @@ impl Expr {
     pub fn calls(&self, wanted: Function) -> bool {
         matches!(self, Self::Call(function, _) if *function == wanted)
             || self.operands().into_iter().any(|operand| operand.calls(wanted))
+    }
+
+    /// True when a query lies anywhere within.
+    #[must_use]
+    pub fn has_subquery(&self) -> bool {
+        matches!(self, Self::Subquery { .. }) || self.operands().into_iter().any(Self::has_subquery)
+    }
+
+    /// Adds the names of the tables that queries within it read.
+    pub fn collect_tables(&self, names: &mut BTreeSet<String>) {
+        if let Self::Subquery { query, .. } = self {
+            query.collect_tables(names);
+        }
+        self.operands().into_iter().for_each(|operand| operand.collect_tables(names));
     }
 
     /// True when an aggregate occurs anywhere within.

@@ -1,12 +1,13 @@
 //! The query model: what every protocol and binding builds.
 //!
-//! One table, a filter, groups, an order, a range of rows. See [`Query`].
+//! Tables and how they are joined, a filter, groups, an order, a range of rows. See [`Query`].
 
 mod aggregate;
 mod change;
 mod display;
 mod expression;
 mod function;
+mod join;
 mod operator;
 mod row_count;
 mod serial;
@@ -17,6 +18,7 @@ pub use aggregate::Aggregate;
 pub use change::{Change, ConflictUpdate, Delete, Insert, InsertRows, OnConflict, Update};
 pub use expression::{EXPR_DEPTH_MAX, Expr, Parameter};
 pub use function::{FUNCTIONS, Family, Function, FunctionEntry, OperandKind, Outcome};
+pub use join::{Join, JoinKind, Relation, SubqueryForm};
 pub use operator::{Entry, Form, OPERATORS, Operator, Typing};
 pub use row_count::RowCount;
 
@@ -43,7 +45,10 @@ pub struct OrderBy {
     pub nulls_first: Option<bool>,
 }
 
-/// A query over one table.
+/// A query over a table, several that are joined, or answers of other queries.
+///
+/// Where it reads more than one, a field goes by its name where no other table has it, else as
+/// `table.field`, with the table's alias where it has one.
 ///
 /// ```
 /// use esker_query::model::{Expr, Operator, Query};
@@ -60,8 +65,17 @@ pub struct OrderBy {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Query {
-    /// The table's name; empty for one row without fields.
+    /// The table's name; empty for one row without fields, and where `derived` is.
     pub table: String,
+    /// A query whose answer is read in place of a table.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub derived: Option<Box<Self>>,
+    /// What the table, or the answer read in its place, is called within the query.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alias: Option<String>,
+    /// What is joined to it, one after another.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub joins: Vec<Join>,
     /// The output columns; empty for every field.
     pub select: Vec<SelectItem>,
     /// Whether equal output rows count once.
@@ -93,6 +107,54 @@ impl Query {
         Self::default()
     }
 
+    /// Every field of a table, or of the answer of a query.
+    #[must_use]
+    pub fn from(relation: Relation) -> Self {
+        let Relation { table, query: derived, alias } = relation;
+        Self { table, derived, alias, ..Self::default() }
+    }
+
+    /// The same with another name for what it reads first.
+    #[must_use]
+    pub fn aliased(self, alias: impl Into<String>) -> Self {
+        Self { alias: Some(alias.into()), ..self }
+    }
+
+    /// What it reads, in order; nothing for one row without fields.
+    #[must_use]
+    pub fn relations(&self) -> Vec<Relation> {
+        let first = Relation {
+            table: self.table.clone(),
+            query: self.derived.clone(),
+            alias: self.alias.clone(),
+        };
+        let has_first = !first.table.is_empty() || first.query.is_some();
+        let joined = self.joins.iter().map(|join| join.relation.clone());
+        has_first.then_some(first).into_iter().chain(joined).collect()
+    }
+
+    /// True when it reads one table at most, by its name, and no query lies in it.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.derived.is_none()
+            && self.alias.is_none()
+            && self.joins.is_empty()
+            && !self.exprs().any(Expr::has_subquery)
+    }
+
+    /// Adds the names of all tables that it reads, those of queries within included.
+    pub fn collect_tables(&self, names: &mut std::collections::BTreeSet<String>) {
+        for relation in self.relations() {
+            match &relation.query {
+                Some(query) => query.collect_tables(names),
+                None => {
+                    names.insert(relation.table);
+                }
+            }
+        }
+        self.exprs().for_each(|expr| expr.collect_tables(names));
+    }
+
     /// Adds an output column.
     pub fn select(&mut self, expr: Expr) -> &mut Self {
         self.select.push(SelectItem { expr, alias: None });
@@ -109,7 +171,8 @@ impl Query {
     pub fn exprs(&self) -> impl Iterator<Item = &Expr> {
         let items = self.select.iter().map(|item| &item.expr);
         let keys = self.order_by.iter().map(|key| &key.expr);
-        items.chain(&self.filter).chain(&self.group_by).chain(&self.having).chain(keys)
+        let on = self.joins.iter().filter_map(|join| join.on.as_ref());
+        items.chain(&self.filter).chain(&self.group_by).chain(&self.having).chain(keys).chain(on)
     }
 
     /// True when it takes values of sequences.

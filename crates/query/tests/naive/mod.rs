@@ -118,7 +118,11 @@ fn eval(expr: &Expr, context: &Context<'_>) -> Result<Value> {
             Ok(context.row.unwrap()[context.schema.position(name).unwrap()].clone())
         }
         Expr::Literal(value) => Ok(value.clone()),
-        Expr::Cast(..) | Expr::Parameter(_) | Expr::Default => {
+        Expr::Cast(..)
+        | Expr::Parameter(_)
+        | Expr::Default
+        | Expr::AllFields(_)
+        | Expr::Subquery { .. } => {
             unreachable!("the generator makes none")
         }
         Expr::Aggregate { function, operand, distinct } => {

@@ -18,6 +18,7 @@ fn a_row_that_was_replaced_and_sealed_meanwhile_is_a_conflict() {
     let update = Update { table: "t".into(), set: vec![("n".into(), n)], ..Default::default() };
     let wanted = Wanted {
         table: "t",
+        alias: None,
         filter: None,
         order_by: &[],
         limit: None,

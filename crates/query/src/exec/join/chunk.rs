@@ -1,0 +1,81 @@
+//! Candidate pairs, tested some thousands at a time.
+
+use esker_format::{Batch, DataType, Schema};
+
+use super::Input;
+use super::build::Built;
+use crate::exec::filter::{CodeTables, keep};
+use crate::exec::gather::gather;
+use crate::exec::mask::Mask;
+use crate::exec::materialised::Materialised;
+use crate::exec::output::Output;
+use crate::exec::rows::Rows;
+use crate::exec::vector::Selection;
+use crate::predicate::Predicate;
+use crate::source::Source;
+use crate::{Result, ZONE_ROWS};
+
+/// What pairs are tested with.
+pub(super) struct PairFilter<'p> {
+    predicate: &'p Predicate,
+    /// The fields of the probe side that are read, and their types.
+    fields: Vec<(usize, DataType)>,
+    built: &'p Built<'p>,
+    is_left_built: bool,
+}
+
+impl<'p> PairFilter<'p> {
+    pub(super) fn new(
+        predicate: &'p Predicate,
+        probe: &Input<'_>,
+        built: &'p Built<'p>,
+        is_left_built: bool,
+    ) -> Self {
+        let types = probe.source.schema().fields();
+        let field = |position: &usize| Some((*position, types.get(*position)?.data_type));
+        let fields = probe.pair_columns.iter().filter_map(field).collect();
+        Self { predicate, fields, built, is_left_built }
+    }
+
+    /// Drops the pairs that do not pass; each is a place in the selection of the batch's rows and a
+    /// row that was built.
+    pub(super) fn keep(
+        &self,
+        rows: &Rows<'_>,
+        selection: Selection<'_>,
+        pairs: &mut Vec<(u32, u32)>,
+    ) -> Result<()> {
+        debug_assert!(pairs.len() <= ZONE_ROWS, "one mask holds them");
+        if *self.predicate == Predicate::Constant(true) {
+            return Ok(());
+        }
+        let places: Vec<u32> = pairs.iter().map(|(i, _)| selection.row(*i as usize)).collect();
+        let built: Vec<u32> = pairs.iter().map(|(_, row)| *row).collect();
+        let mut output = Output::new(self.fields.iter().map(|(_, data_type)| *data_type).collect());
+        let picked = Selection::Rows(&places);
+        let vector =
+            |(position, _): &(usize, DataType)| Ok(gather(&rows.column(*position)?, picked));
+        let vectors = self.fields.iter().map(vector).collect::<Result<Vec<_>>>()?;
+        output.append(&vectors, places.len())?;
+        let probed = output.into_batches().pop().unwrap_or_default();
+        let built = self.built.pair_columns.take(&built)?;
+        let (mut first, second) = match self.is_left_built {
+            true => (built, probed),
+            false => (probed, built),
+        };
+        first.columns.extend(second.columns);
+        self.test(first, pairs)
+    }
+
+    fn test(&self, batch: Batch, pairs: &mut Vec<(u32, u32)>) -> Result<()> {
+        let types: Vec<_> = batch.columns.iter().map(|column| column.data_type).collect();
+        let source = Materialised::of(Schema::of_types(&types), vec![batch]);
+        let mut mask = Mask::all(pairs.len());
+        let tables = CodeTables::default();
+        keep(self.predicate, &Rows::new(source.part(0), 0..pairs.len()), &mut mask, &tables)?;
+        let mut kept = Vec::with_capacity(mask.count());
+        mask.for_each(|i| kept.extend(pairs.get(i)));
+        *pairs = kept;
+        Ok(())
+    }
+}

@@ -1,0 +1,219 @@
+//! Joining two inputs.
+//!
+//! ```text
+//! build side ─ scan ─ keys ──► index: key → first row, next row of the same key
+//!                                │
+//! probe side ─ scan ─ keys ──────┴─► candidate pairs ─ pair filter ─► pairs of row numbers
+//!                                                                       │
+//!                    columns of both, read only where rows have matched ┴─► rows in memory
+//! ```
+//!
+//! * The smaller side is built. Pairs come in the order of the left rows, then of the right ones,
+//!   whichever side was built: so the answer, a sum of floats included, does not depend on that.
+//! * Keys are compared as the project compares values. Where both sides have the same kind of
+//!   number, or texts, the key alone decides. Else keys are the nearest floats, equal numbers have
+//!   equal ones, and the exact comparison is one of the pair filter's conditions.
+//! * NULL in a key matches nothing.
+//! * A pair filter sees pairs that have equal keys, and those of its conditions that may fail see
+//!   only pairs that pass the others.
+//! * A semi or anti join makes no pairs: its answer is the left side with fewer visible rows.
+//! * Where few keys are built, the probe side is first asked for these alone: by its index on the
+//!   key, if it has one.
+
+mod build;
+mod chunk;
+mod index;
+mod kept;
+mod key;
+mod pairs;
+mod probe;
+mod take;
+
+pub(crate) use kept::Kept;
+pub(crate) use key::is_exact;
+
+use esker_format::Schema;
+
+use super::budget::{Budget, Charge};
+use super::materialised::Materialised;
+use super::sorter::Location;
+use crate::Result;
+use crate::bind::{Bound, Node};
+use crate::model::JoinKind;
+use crate::options::{IndexUse, Options};
+use crate::plan::{Access, Goal, ScanPlan};
+use crate::predicate::Predicate;
+use crate::source::Source;
+use build::Built;
+use esker_format::DataType;
+use pairs::Pairs;
+use probe::Probe;
+
+/// No row: the end of a chain, or what stands beside a row without a match.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// One side of a join. Expressions read the fields of `source` by position.
+pub(crate) struct Input<'a> {
+    pub(crate) source: &'a dyn Source,
+    /// What rows have to pass.
+    pub(crate) filter: Option<Bound>,
+    /// What has to be equal to the keys of the other side, in order.
+    pub(crate) keys: Vec<Bound>,
+    /// The fields that are wanted of the rows that match.
+    pub(crate) columns: Vec<usize>,
+    /// The fields that the pair filter reads.
+    pub(crate) pair_columns: Vec<usize>,
+}
+
+/// A join.
+pub(crate) struct JoinPlan<'a> {
+    pub(crate) kind: JoinKind,
+    pub(crate) left: Input<'a>,
+    pub(crate) right: Input<'a>,
+    /// What pairs have to pass: over the pair columns of the left, then those of the right.
+    pub(crate) pair: Option<Bound>,
+}
+
+/// Which side the index is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Left,
+    Right,
+}
+
+/// What a join met.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct JoinCounts {
+    /// Rows of the side that was built.
+    pub(crate) rows_built: u64,
+    /// Rows of the other side that passed its filter.
+    pub(crate) rows_probed: u64,
+    /// Rows that came out.
+    pub(crate) rows_out: u64,
+}
+
+/// Rows that came out of a join.
+pub(crate) enum Rows<'b> {
+    /// Pairs, with the wanted columns of the left and then of the right.
+    Pairs(Materialised, Charge<'b>),
+    /// Which rows of the left are left.
+    Kept(Vec<Location>),
+}
+
+impl Input<'_> {
+    /// About how many rows pass the filter.
+    ///
+    /// # Errors
+    /// When an index cannot be read.
+    pub(crate) fn estimate(&self, options: &Options) -> Result<u64> {
+        /// What passes a filter of which nothing is known.
+        const SHARE: f64 = 1.0 / 3.0;
+        let predicate = Predicate::compile(self.filter.as_ref());
+        let plan = ScanPlan::new(&predicate, self.source, Goal::ALL, options)?;
+        let mut rows = 0.0;
+        for index in 0..self.source.part_count() {
+            let part = self.source.part(index);
+            let visible = || part.visible_count().unwrap_or_else(|| part.row_count()) as f64;
+            rows += match &plan.part(index).access {
+                Access::Nothing => 0.0,
+                Access::Lookup(candidates) => candidates.estimate(part.row_count()),
+                Access::Scan if predicate == Predicate::Constant(true) => visible(),
+                Access::Scan => visible() * SHARE,
+            };
+        }
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a count")]
+        Ok(rows as u64)
+    }
+}
+
+impl Side {
+    /// Which side to build, given about how many rows each has: the smaller one, the right one
+    /// where they are about the same.
+    pub(crate) fn to_build(left: u64, right: u64) -> Self {
+        if left.saturating_mul(2) < right { Self::Left } else { Self::Right }
+    }
+}
+
+/// Runs a join. The schema is that of the wanted columns.
+///
+/// # Errors
+/// `OutOfRange` when a key or the pair filter cannot be computed, `OverBudget` with the number of
+/// bytes needed, and what reading fails with.
+pub(crate) fn run<'b>(
+    plan: &JoinPlan<'_>,
+    side: Side,
+    schema: Schema,
+    options: &Options,
+    budget: &'b Budget,
+) -> Result<(Rows<'b>, JoinCounts)> {
+    let (build, probe) = match side {
+        Side::Left => (&plan.left, &plan.right),
+        Side::Right => (&plan.right, &plan.left),
+    };
+    let floats = key::floats(&plan.left.keys, &plan.right.keys);
+    let built = Built::new(build, &floats, options, budget)?;
+    let narrowed = narrowed(plan, side, probe, &built, &floats, options);
+    let filter = narrowed.as_ref().or(probe.filter.as_ref());
+    let pair = Predicate::compile(plan.pair.as_ref());
+    let probe = Probe {
+        kind: plan.kind,
+        side,
+        input: probe,
+        filter,
+        floats: &floats,
+        built: &built,
+        pair: &pair,
+    };
+    let found = probe.run(options, budget)?;
+    let mut counts = JoinCounts {
+        rows_built: built.locations.len() as u64,
+        rows_probed: found.rows_probed,
+        rows_out: 0,
+    };
+    if !plan.kind.shows_right() {
+        let kept = match side {
+            Side::Right => found.locations,
+            Side::Left => found.built_rows(&built.locations, plan.kind == JoinKind::Semi),
+        };
+        counts.rows_out = kept.len() as u64;
+        return Ok((Rows::Kept(kept), counts));
+    }
+    let is_left = plan.kind == JoinKind::Left;
+    let pairs = Pairs::new(found, built, side, is_left, budget)?;
+    counts.rows_out = pairs.len() as u64;
+    let (rows, charge) = take::rows(plan, pairs, schema, options, budget)?;
+    Ok((Rows::Pairs(rows, charge), counts))
+}
+
+/// The filter of the probe side with the few keys that were built, where asking for them first is
+/// worth it, and no other row of the probe side is wanted.
+fn narrowed(
+    plan: &JoinPlan<'_>,
+    side: Side,
+    probe: &Input<'_>,
+    built: &Built<'_>,
+    floats: &[bool],
+    options: &Options,
+) -> Option<Bound> {
+    /// As many keys as an index is asked for, or a scan tests each row for.
+    const INDEXED_MAX: usize = 2_048;
+    const TESTED_MAX: usize = 64;
+    let [key] = probe.keys.as_slice() else { return None };
+    let Node::Field(position) = key.node else { return None };
+    let wants_others = side == Side::Right && matches!(plan.kind, JoinKind::Left | JoinKind::Anti);
+    if wants_others || floats != [false] || options.indexes == IndexUse::Never {
+        return None;
+    }
+    let leads = |part: usize| {
+        let part = probe.source.part(part);
+        let mut runs = (0..part.run_count()).filter_map(|run| part.run(run));
+        runs.any(|run| run.fields().first().is_some_and(|(field, _)| *field == position))
+    };
+    let is_indexed = (0..probe.source.part_count()).any(leads);
+    let values = built.index.values(if is_indexed { INDEXED_MAX } else { TESTED_MAX }, key)?;
+    let among = Bound::new(Node::In(Box::new(key.clone()), values), DataType::Bool);
+    Some(match &probe.filter {
+        None => among,
+        Some(filter) => Bound::new(Node::And(vec![among, filter.clone()]), DataType::Bool),
+    })
+}

@@ -1,0 +1,120 @@
+//! How what a query reads was made ready: joins, and queries in place of tables.
+
+use std::fmt::{Formatter, Result};
+
+use serde::Serialize;
+
+use crate::exec::join::JoinCounts;
+use crate::model::JoinKind;
+
+/// A table, a query in place of one, or a join of two of these.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct ExplainedInput {
+    /// `table`, `query`, `inner join`, `left join`, `semi join` or `anti join`.
+    pub kind: String,
+    /// What the table or query is called; for a join, the equalities that pairs are found by.
+    pub what: String,
+    /// What its rows have to pass as well; for a join, its pairs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub filter: Option<String>,
+    /// For a join, the side that an index is made of: `left` or `right`. The other streams past it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub built: Option<String>,
+    /// About how many rows come out.
+    pub rows_estimated: u64,
+    /// How many did; `None` when it did not run, or was not counted apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rows: Option<u64>,
+    /// How long a join took, in milliseconds, its inputs included where they are tables.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub elapsed_ms: Option<f64>,
+    /// What a join has on the left and on the right; what a query reads, where that is not a table.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<Self>,
+}
+
+/// What is to be told of a join.
+pub(crate) struct ExplainedJoin {
+    pub(crate) kind: JoinKind,
+    pub(crate) keys: Vec<String>,
+    pub(crate) pair: Vec<String>,
+    pub(crate) builds_left: bool,
+}
+
+impl ExplainedInput {
+    pub(crate) fn table(name: &str) -> Self {
+        Self { kind: "table".to_owned(), what: name.to_owned(), ..Self::default() }
+    }
+
+    /// A query in place of a table, with what it reads.
+    pub(crate) fn query(name: &str, input: Option<Self>, rows: u64) -> Self {
+        Self {
+            kind: "query".to_owned(),
+            what: name.to_owned(),
+            rows_estimated: rows,
+            rows: Some(rows),
+            inputs: input.into_iter().collect(),
+            ..Self::default()
+        }
+    }
+
+    /// The same where it has not run.
+    pub(crate) fn not_run(self) -> Self {
+        Self { rows: None, ..self }
+    }
+
+    /// The same with what its rows have to pass.
+    pub(crate) fn filtered(self, filter: &str, rows_estimated: u64) -> Self {
+        let filter = (!filter.is_empty()).then(|| filter.to_owned());
+        Self { filter: filter.or(self.filter), rows_estimated, ..self }
+    }
+
+    pub(crate) fn join(join: &ExplainedJoin, estimates: [u64; 2], inputs: [Self; 2]) -> Self {
+        let [left, right] = estimates;
+        let pairs = match join.keys.is_empty() {
+            true => left.saturating_mul(right),
+            false => left.max(right),
+        };
+        let rows_estimated = match join.kind {
+            JoinKind::Inner => pairs,
+            JoinKind::Left => pairs.max(left),
+            JoinKind::Semi | JoinKind::Anti => left.div_ceil(2),
+        };
+        Self {
+            kind: format!("{} join", join.kind.name().to_lowercase()),
+            what: join.keys.join(" AND "),
+            filter: (!join.pair.is_empty()).then(|| join.pair.join(" AND ")),
+            built: Some(if join.builds_left { "left" } else { "right" }.to_owned()),
+            rows_estimated,
+            inputs: inputs.into(),
+            ..Self::default()
+        }
+    }
+
+    /// Notes what a join met.
+    pub(crate) fn ran(&mut self, counts: &JoinCounts, builds_left: bool, elapsed_ns: u64) {
+        self.rows = Some(counts.rows_out);
+        self.elapsed_ms = Some(elapsed_ns as f64 / 1e6);
+        let (built, probed) = (counts.rows_built, counts.rows_probed);
+        let met = if builds_left { [built, probed] } else { [probed, built] };
+        for (input, rows) in self.inputs.iter_mut().zip(met) {
+            input.rows = input.rows.or(Some(rows));
+        }
+    }
+
+    /// A line for each, those that are read below what reads them.
+    pub(super) fn show(&self, f: &mut Formatter<'_>, depth: usize) -> Result {
+        write!(f, "{}{}", "  ".repeat(depth), self.kind)?;
+        if !self.what.is_empty() {
+            let on = if self.built.is_some() { "on " } else { "" };
+            write!(f, " {on}{}", self.what)?;
+        }
+        self.filter.iter().try_for_each(|filter| write!(f, " where {filter}"))?;
+        write!(f, "  (about {} rows", self.rows_estimated)?;
+        self.rows.iter().try_for_each(|rows| write!(f, ", found {rows}"))?;
+        self.built.iter().try_for_each(|built| write!(f, ", {built} side built"))?;
+        self.elapsed_ms.iter().try_for_each(|ms| write!(f, ", {ms:.3} ms"))?;
+        f.write_str(")\n")?;
+        self.inputs.iter().try_for_each(|input| input.show(f, depth + 1))
+    }
+}

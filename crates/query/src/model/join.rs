@@ -1,0 +1,153 @@
+//! What a query reads: tables and answers of other queries, side by side.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Expr, Query};
+
+/// How the rows of two inputs come together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JoinKind {
+    /// Every pair that matches.
+    #[default]
+    Inner,
+    /// Every pair that matches, and each row on the left without a match, with NULLs beside it.
+    Left,
+    /// Each row on the left that has a match, once; nothing of the right is shown.
+    Semi,
+    /// Each row on the left that has no match; nothing of the right is shown.
+    Anti,
+}
+
+/// A table, or the answer of a query that is read like one.
+///
+/// ```
+/// use esker_query::model::{Query, Relation};
+///
+/// assert_eq!(Relation::table("orders").aliased("o").to_string(), "orders AS o");
+/// let recent = Relation::query(Query::table("orders"), "recent");
+/// assert_eq!(recent.to_string(), "(SELECT * FROM orders) AS recent");
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Relation {
+    /// The table's name; empty where `query` is.
+    pub table: String,
+    /// A query whose answer is read in place of a table.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub query: Option<Box<Query>>,
+    /// What it is called in the statement; the table's name without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub alias: Option<String>,
+}
+
+/// One more input of a query, joined with all before it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Join {
+    /// How.
+    pub kind: JoinKind,
+    /// What is on the right.
+    pub relation: Relation,
+    /// Which pairs match; without it and without `using`, all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on: Option<Expr>,
+    /// Fields of both sides that have to be equal, and are shown once.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub using: Vec<String>,
+}
+
+/// What a query inside an expression is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SubqueryForm {
+    /// The value of its one row and column; NULL without a row.
+    Scalar,
+    /// Whether it has a row.
+    Exists,
+    /// Whether the operand is among the values of its one column.
+    In,
+}
+
+impl JoinKind {
+    /// Whether fields of the right side can be read after the join.
+    #[must_use]
+    pub fn shows_right(self) -> bool {
+        matches!(self, Self::Inner | Self::Left)
+    }
+
+    /// As SQL writes it before `JOIN`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Inner => "INNER",
+            Self::Left => "LEFT",
+            Self::Semi => "SEMI",
+            Self::Anti => "ANTI",
+        }
+    }
+}
+
+impl Relation {
+    /// A table.
+    #[must_use]
+    pub fn table(name: impl Into<String>) -> Self {
+        Self { table: name.into(), ..Self::default() }
+    }
+
+    /// The answer of a query, under a name.
+    #[must_use]
+    pub fn query(query: Query, alias: impl Into<String>) -> Self {
+        Self { table: String::new(), query: Some(Box::new(query)), alias: Some(alias.into()) }
+    }
+
+    /// The same under another name.
+    #[must_use]
+    pub fn aliased(self, alias: impl Into<String>) -> Self {
+        Self { alias: Some(alias.into()), ..self }
+    }
+
+    /// What it is called in the statement.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.alias.as_deref().unwrap_or(&self.table)
+    }
+}
+
+impl Join {
+    /// A join on a condition.
+    ///
+    /// ```
+    /// use esker_query::model::{Expr, Join, JoinKind, Operator, Query, Relation};
+    ///
+    /// let same = Expr::field("o.customer").binary(Operator::Eq, Expr::field("c.id"));
+    /// let mut query = Query::table("orders").aliased("o");
+    /// query.joins.push(Join::on(JoinKind::Left, Relation::table("customers").aliased("c"), same));
+    /// query.select(Expr::field("c.name"));
+    /// assert_eq!(
+    ///     query.to_string(),
+    ///     "SELECT c.name FROM orders AS o LEFT JOIN customers AS c ON o.customer = c.id"
+    /// );
+    /// ```
+    #[must_use]
+    pub fn on(kind: JoinKind, relation: Relation, condition: Expr) -> Self {
+        Self { kind, relation, on: Some(condition), using: Vec::new() }
+    }
+
+    /// A join on the equality of fields that both sides have.
+    #[must_use]
+    pub fn using<N: Into<String>>(
+        kind: JoinKind,
+        relation: Relation,
+        fields: impl IntoIterator<Item = N>,
+    ) -> Self {
+        let using = fields.into_iter().map(Into::into).collect();
+        Self { kind, relation, on: None, using }
+    }
+
+    /// Every pair.
+    #[must_use]
+    pub fn cross(relation: Relation) -> Self {
+        Self { relation, ..Self::default() }
+    }
+}

@@ -1,0 +1,75 @@
+//! Conditions of WHERE and ON, each with what it reads.
+
+use std::collections::BTreeSet;
+
+use esker_format::Schema;
+
+use super::names::Names;
+use crate::Result;
+use crate::bind::{Bound, Comparison, Node, bind_filter};
+use crate::model::{Expr, Operator};
+use crate::options::Inputs;
+
+/// One condition, over the fields of all tables by their numbers.
+#[derive(Clone, Debug)]
+pub(super) struct Condition {
+    pub(super) expr: Expr,
+    pub(super) bound: Bound,
+    /// The fields it reads.
+    pub(super) fields: BTreeSet<usize>,
+    /// The tables they are of.
+    pub(super) members: BTreeSet<usize>,
+    /// Whether it may fail.
+    pub(super) is_fallible: bool,
+}
+
+impl Condition {
+    pub(super) fn new(
+        clause: &str,
+        expr: Expr,
+        schema: &Schema,
+        names: &Names,
+        inputs: &Inputs,
+    ) -> Result<Self> {
+        let bound = bind_filter(clause, &expr, schema, inputs)?;
+        let mut fields = BTreeSet::new();
+        bound.collect_fields(&mut fields);
+        let members = fields.iter().map(|field| names.member_of(*field)).collect();
+        let is_fallible = bound.may_fail();
+        Ok(Self { expr, bound, fields, members, is_fallible })
+    }
+
+    /// The two sides of an equality of what is on the left with what is on the right.
+    pub(super) fn as_key(&self, is_left: &dyn Fn(usize) -> bool) -> Option<(Bound, Bound)> {
+        let Node::Compare(Comparison::Eq, a, b) = &self.bound.node else { return None };
+        let sides = |bound: &Bound| {
+            let mut fields = BTreeSet::new();
+            bound.collect_fields(&mut fields);
+            let left = fields.iter().filter(|field| is_left(**field)).count();
+            (left, fields.len() - left)
+        };
+        match (sides(a), sides(b)) {
+            ((1.., 0), (0, 1..)) => Some(((**a).clone(), (**b).clone())),
+            ((0, 1..), (1.., 0)) => Some(((**b).clone(), (**a).clone())),
+            _ => None,
+        }
+    }
+}
+
+/// Adds the conditions that all have to be met.
+pub(super) fn flatten(expr: Expr, into: &mut Vec<Expr>) {
+    match expr {
+        Expr::Apply(Operator::And, members) => {
+            members.into_iter().for_each(|member| flatten(member, into));
+        }
+        other => into.push(other),
+    }
+}
+
+/// Several conditions as one.
+pub(super) fn all(mut conditions: Vec<Expr>) -> Option<Expr> {
+    match conditions.len() {
+        0 | 1 => conditions.pop(),
+        _ => Some(Expr::Apply(Operator::And, conditions)),
+    }
+}

@@ -1,0 +1,355 @@
+//! Queries inside expressions.
+
+use std::collections::BTreeSet;
+
+use esker_format::{DataType, Value};
+
+use super::Context;
+use super::condition::{self, Condition};
+use super::joining::{SideState, Wanted};
+use super::member;
+use super::names::Names;
+use crate::model::{Expr, JoinKind, Operator, Query, RowCount, SubqueryForm};
+use crate::source::Source;
+use crate::{Error, Result};
+
+/// A condition of WHERE on a query that names fields of the query around it.
+#[derive(Clone, Debug)]
+pub(super) struct Correlated {
+    is_negated: bool,
+    operand: Option<Expr>,
+    query: Query,
+}
+
+/// The same, ready to be joined.
+pub(super) struct SemiJoin<'a, 'o> {
+    kind: JoinKind,
+    right: SideState<'a, 'o>,
+    /// The names of both queries.
+    names: Names,
+    conditions: Vec<Condition>,
+}
+
+impl<'a, 'o> Context<'a, 'o> {
+    /// Runs the subqueries of a query and puts what they answer in their places. Those that name
+    /// fields of the query are taken out of its filter and returned.
+    pub(super) fn settle(&self, query: &mut Query, names: &Names) -> Result<Vec<Correlated>> {
+        let mut correlated = Vec::new();
+        if let Some(filter) = query.filter.take_if(|filter| filter.has_subquery()) {
+            let (mut conjuncts, mut kept) = (Vec::new(), Vec::new());
+            condition::flatten(filter, &mut conjuncts);
+            for conjunct in conjuncts {
+                match self.as_correlated(&conjunct, names)? {
+                    Some(one) => correlated.push(one),
+                    None => kept.push(conjunct),
+                }
+            }
+            query.filter = condition::all(kept);
+        }
+        let on = query.joins.iter_mut().filter_map(|join| join.on.as_mut());
+        let items = query.select.iter_mut().map(|item| &mut item.expr);
+        let keys = query.order_by.iter_mut().map(|key| &mut key.expr);
+        let clauses = query.filter.iter_mut().chain(&mut query.having).chain(&mut query.group_by);
+        for expr in clauses.chain(on).chain(items).chain(keys) {
+            self.replace(expr, names)?;
+        }
+        Ok(correlated)
+    }
+
+    /// The condition as one that a semi join or an anti join answers.
+    fn as_correlated(&self, expr: &Expr, names: &Names) -> Result<Option<Correlated>> {
+        match expr {
+            Expr::Apply(Operator::Not, operands) => {
+                let Some(Expr::Subquery { .. }) = operands.first() else { return Ok(None) };
+                let inner = operands.first().map(|inner| self.as_correlated(inner, names));
+                let inner = inner.transpose()?.flatten();
+                Ok(inner.map(|one| Correlated { is_negated: !one.is_negated, ..one }))
+            }
+            Expr::Subquery { form, operand, query } if *form != SubqueryForm::Scalar => {
+                if operand.as_ref().is_some_and(|operand| operand.has_subquery()) {
+                    return Ok(None);
+                }
+                let is_correlated = self.outer_name(query, names)?.is_some();
+                Ok(is_correlated.then(|| Correlated {
+                    is_negated: false,
+                    operand: operand.as_deref().cloned(),
+                    query: (**query).clone(),
+                }))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// A name in a subquery that only the query around it knows.
+    fn outer_name(&self, query: &Query, outer: &Names) -> Result<Option<String>> {
+        let own = self.look_names(query)?;
+        let mut known = Vec::new();
+        query.exprs().for_each(|expr| names_in(expr, &mut known));
+        for name in known {
+            // What may mean several fields is told when the subquery is resolved.
+            let is_own = own.find(name, None).map_or(true, |found| found.is_some());
+            let is_alias = query.select.iter().any(|item| item.alias.as_deref() == Some(name));
+            if !is_own && !is_alias && matches!(outer.find(name, None), Ok(Some(_)) | Err(_)) {
+                return Ok(Some(name.to_owned()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The names of a query, without running what it reads.
+    pub(super) fn look_names(&self, query: &Query) -> Result<Names> {
+        let look = Context {
+            tables: self.tables,
+            options: self.options,
+            budget: self.budget,
+            runs: false,
+        };
+        let mut members = Vec::new();
+        for (i, relation) in query.relations().into_iter().enumerate() {
+            let schema = match &relation.query {
+                Some(query) => look.answer(query)?.0.schema().clone(),
+                None => self.tables.table(&relation.table)?.schema().clone(),
+            };
+            let join = i.checked_sub(1).and_then(|i| query.joins.get(i));
+            let is_shown = join.is_none_or(|join| join.kind.shows_right());
+            members.push((relation.name().to_owned(), schema, is_shown));
+        }
+        let mut names = Names::new(members)?;
+        member::merge(query, &mut names)?;
+        Ok(names)
+    }
+
+    /// Puts what subqueries answer in their places.
+    fn replace(&self, expr: &mut Expr, names: &Names) -> Result<()> {
+        for operand in expr.operands_mut() {
+            self.replace(operand, names)?;
+        }
+        let Expr::Subquery { form, operand, query } = expr else { return Ok(()) };
+        if let Some(name) = self.outer_name(query, names)? {
+            return Err(Error::invalid(format!(
+                "a subquery that names a field of the query around it ({name}) is supported as one \
+                 of the conditions of WHERE that AND joins, with EXISTS or IN: {query}"
+            )));
+        }
+        let new = match form {
+            SubqueryForm::Exists => self.exists(query)?,
+            SubqueryForm::Scalar => self.scalar(query)?,
+            SubqueryForm::In => {
+                let operand = operand.take().map_or(Expr::literal(Value::Null), |operand| *operand);
+                self.among(operand, query)?
+            }
+        };
+        *expr = new;
+        Ok(())
+    }
+
+    fn exists(&self, query: &Query) -> Result<Expr> {
+        let mut one = query.clone();
+        if one.limit.is_none() {
+            one.limit = Some(RowCount::Number(1));
+        }
+        let (rows, _) = self.answer(&one)?;
+        match self.runs {
+            true => Ok(Expr::literal(rows.row_count() > 0)),
+            false => Ok(unknown(DataType::Bool)),
+        }
+    }
+
+    fn scalar(&self, query: &Query) -> Result<Expr> {
+        let (rows, _) = self.answer(query)?;
+        let data_type = only_column(&rows, query)?;
+        if rows.row_count() > 1 {
+            let count = rows.row_count();
+            return Err(Error::invalid(format!(
+                "expected one row at most of the subquery, found {count}: ({query})"
+            )));
+        }
+        let value = rows.values(0).into_iter().next().unwrap_or_default();
+        Ok(constant(value, data_type))
+    }
+
+    /// Whether an operand is among the values of a query, as a list.
+    fn among(&self, operand: Expr, query: &Query) -> Result<Expr> {
+        let (rows, _) = self.answer(query)?;
+        let data_type = only_column(&rows, query)?;
+        if !self.runs {
+            return Ok(Expr::Apply(Operator::In, vec![operand, unknown(data_type)]));
+        }
+        let mut values = rows.values(0);
+        values.sort();
+        values.dedup();
+        let mut charge = self.budget.charge();
+        charge.set(values.len().saturating_mul(2 * size_of::<Expr>()))?;
+        charge.keep();
+        let members = values.into_iter().map(|value| match value {
+            Value::Enum(_) => constant(value, data_type),
+            value => Expr::Literal(value),
+        });
+        Ok(Expr::Apply(Operator::In, std::iter::once(operand).chain(members).collect()))
+    }
+
+    /// Makes ready what a correlated subquery reads, and notes which fields of the query around it
+    /// are needed.
+    pub(super) fn prepare(
+        &self,
+        one: Correlated,
+        outer: &Names,
+        needed: &mut BTreeSet<usize>,
+    ) -> Result<SemiJoin<'a, 'o>> {
+        refuse_groups(&one.query)?;
+        let mut query = one.query;
+        let members = self.members(&query, None)?;
+        let mut own = member::names(&members, &query)?;
+        own.make_full();
+        let using = member::merge(&query, &mut own)?;
+        let nested = self.settle(&mut query, &own)?;
+        if !nested.is_empty() {
+            let message = "a correlated subquery within a correlated one is not supported yet";
+            return Err(Error::invalid(format!("{message}: {query}")));
+        }
+        let clauses = member::on_clauses(&mut query, using, &own)?;
+        let names = own.within(outer);
+        let [inside, mut across] = split(query.filter.take(), &own, &names)?;
+        if let Some(mut operand) = one.operand {
+            names.qualify_outer(&mut operand)?;
+            let mut item = only_item(&query, &own)?;
+            names.qualify(&mut item, None, &mut BTreeSet::new()).map_err(|e| e.at("SELECT"))?;
+            let is_null = |e: &Expr| Expr::Apply(Operator::IsNull, vec![e.clone()]);
+            let either_null = is_null(&operand).or(is_null(&item));
+            let same = operand.binary(Operator::Eq, item);
+            // NOT IN keeps a row only where every comparison is false.
+            across.push(if one.is_negated { same.or(either_null) } else { same });
+        }
+        let (schema, inputs) = (names.schema(), &self.options.inputs);
+        let bind = |expr| Condition::new("WHERE", expr, &schema, &names, inputs);
+        let mut conditions = across.into_iter().map(bind).collect::<Result<Vec<_>>>()?;
+        let start = outer.field_count();
+        let mut own_fields = BTreeSet::new();
+        for field in conditions.iter().flat_map(|c| &c.fields) {
+            if *field < start {
+                needed.insert(*field)
+            } else {
+                own_fields.insert(*field - start)
+            };
+        }
+        let filter = condition::all(inside);
+        let (mut right, rest) = self.join(members, &own, clauses, filter, &own_fields)?;
+        right.places = right.places.into_iter().map(|(f, at)| (f + start, at)).collect();
+        let moved = right.filter.drain(..).map(|condition| condition.expr);
+        let pushed: Vec<Expr> = moved.collect();
+        for expr in pushed.into_iter().chain(rest) {
+            let condition = bind(expr)?;
+            match condition.is_fallible {
+                true => conditions.push(condition),
+                false => right.filter.push(condition),
+            }
+        }
+        let kind = if one.is_negated { JoinKind::Anti } else { JoinKind::Semi };
+        Ok(SemiJoin { kind, right, names, conditions })
+    }
+
+    /// Leaves the rows for which a correlated subquery is true.
+    pub(super) fn semi_join(
+        &self,
+        left: SideState<'a, 'o>,
+        semi: SemiJoin<'a, 'o>,
+    ) -> Result<SideState<'a, 'o>> {
+        let SemiJoin { kind, right, names, conditions } = semi;
+        let field = |number| names.field(number);
+        let wanted = Wanted { kind, fields: &BTreeSet::new(), field: &field, renames: false };
+        self.join_sides(left, right, conditions, &wanted).map(|(side, _)| side)
+    }
+}
+
+/// The conditions on a subquery's own rows, and those that name fields of the query around it.
+fn split(filter: Option<Expr>, own: &Names, names: &Names) -> Result<[Vec<Expr>; 2]> {
+    let (mut conjuncts, mut inside, mut across) = (Vec::new(), Vec::new(), Vec::new());
+    filter.into_iter().for_each(|filter| condition::flatten(filter, &mut conjuncts));
+    for mut conjunct in conjuncts {
+        let mut all = Vec::new();
+        names_in(&conjunct, &mut all);
+        let mut is_inside = true;
+        for name in all {
+            is_inside &= own.find(name, None)?.is_some();
+        }
+        let scope = if is_inside { own } else { names };
+        scope.qualify(&mut conjunct, None, &mut BTreeSet::new()).map_err(|e| e.at("WHERE"))?;
+        if is_inside { inside.push(conjunct) } else { across.push(conjunct) }
+    }
+    Ok([inside, across])
+}
+
+/// The names of fields in an expression, those of subqueries within included.
+fn names_in<'e>(expr: &'e Expr, names: &mut Vec<&'e str>) {
+    if let Expr::Field(name) = expr {
+        names.push(name);
+    }
+    expr.operands().into_iter().for_each(|operand| names_in(operand, names));
+}
+
+/// A value that is known only when the query runs.
+fn unknown(data_type: DataType) -> Expr {
+    constant(Value::Null, data_type)
+}
+
+/// A value of a type; a label as its text, which every enum understands.
+fn constant(value: Value, data_type: DataType) -> Expr {
+    match value {
+        Value::Enum(_) => Expr::literal(value.to_string()),
+        Value::Null if data_type == DataType::Enum => {
+            Expr::Cast(Box::new(Expr::Literal(value)), DataType::Text)
+        }
+        value => Expr::Cast(Box::new(Expr::Literal(value)), data_type),
+    }
+}
+
+/// The type of the one column.
+fn only_column(rows: &dyn Source, query: &Query) -> Result<DataType> {
+    match rows.schema().fields() {
+        [only] => Ok(only.data_type),
+        fields => {
+            let count = fields.len();
+            Err(Error::invalid(format!(
+                "expected one column of the subquery, found {count}: ({query})"
+            )))
+        }
+    }
+}
+
+/// The one select item.
+fn only_item(query: &Query, names: &Names) -> Result<Expr> {
+    let mut items = Vec::new();
+    let every = [crate::model::SelectItem { expr: Expr::AllFields(String::new()), alias: None }];
+    let written = if query.select.is_empty() { &every[..] } else { query.select.as_slice() };
+    for item in written {
+        match &item.expr {
+            Expr::AllFields(table) => items.extend(names.items(table)?),
+            _ => items.push(item.clone()),
+        }
+    }
+    match <[_; 1]>::try_from(items) {
+        Ok([only]) => Ok(only.expr),
+        Err(items) => {
+            let count = items.len();
+            Err(Error::invalid(format!(
+                "expected one column of the subquery, found {count}: ({query})"
+            )))
+        }
+    }
+}
+
+/// Refuses a correlated subquery that is not a plain selection of rows.
+fn refuse_groups(query: &Query) -> Result<()> {
+    let has_limit = match &query.limit {
+        None => false,
+        Some(RowCount::Number(count)) => *count == 0,
+        Some(RowCount::Parameter(_)) => true,
+    };
+    if query.is_grouped() || has_limit || query.offset != RowCount::Number(0) {
+        return Err(Error::invalid(format!(
+            "a subquery that names fields of the query around it has no groups, aggregates, LIMIT \
+             or OFFSET; join with (SELECT … GROUP BY …) AS name instead: {query}"
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,263 @@
+//! Joins of random rows, compared with loops over all pairs.
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "tests fail by panicking"
+)]
+
+use esker_format::decimal::Decimal;
+use esker_format::{Batch, DataType, Schema, Value};
+use esker_query::model::{Expr, Join, JoinKind, Operator, Query, Relation};
+use esker_query::testing::{Encoding, Layout, MemorySource};
+use esker_query::{Error, ErrorKind, Options, Resolved, Result, Source, Tables};
+use esker_vfs::Environment;
+
+const KINDS: [JoinKind; 4] = [JoinKind::Inner, JoinKind::Left, JoinKind::Semi, JoinKind::Anti];
+
+struct Two(MemorySource, MemorySource);
+
+impl Tables for Two {
+    fn table(&self, name: &str) -> Result<&dyn Source> {
+        match name {
+            "a" => Ok(&self.0),
+            "b" => Ok(&self.1),
+            _ => Err(Error::invalid(format!("no table {name:?}"))),
+        }
+    }
+}
+
+/// A stream of random numbers.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % n
+    }
+}
+
+fn value(dice: &mut Dice, data_type: DataType, distinct: u64) -> Value {
+    let number = dice.below(distinct);
+    let int = i64::try_from(number).unwrap();
+    match data_type {
+        _ if dice.below(10) == 0 => Value::Null,
+        DataType::U64 => Value::Uint(number),
+        DataType::F64 => Value::Float(int as f64 / 2.0),
+        DataType::F32 => Value::Float32(int as f32),
+        DataType::Text => Value::Text(format!("t{number}")),
+        DataType::Bool => Value::Bool(number.is_multiple_of(2)),
+        DataType::Date => Value::Date(i32::try_from(int).unwrap()),
+        DataType::Decimal { scale, .. } => {
+            Value::Decimal(Decimal::new(i128::from(int) * 5, scale).unwrap())
+        }
+        // Far apart: hashed; else near.
+        DataType::I64 if distinct > 50 => Value::Int(int * 1_000_000_007),
+        _ => Value::Int(int),
+    }
+}
+
+type Row = Vec<Value>;
+
+/// Rows of a number and a key, in parts.
+fn table(dice: &mut Dice, rows: usize, key: DataType, distinct: u64) -> (MemorySource, Vec<Row>) {
+    let schema = Schema::builder().field("n", DataType::I64).nullable("k", key).build().unwrap();
+    let mut all = Vec::new();
+    let mut source = MemorySource::new(schema.clone());
+    let mut start = 0;
+    while start < rows {
+        let end = (start + 1 + usize::try_from(dice.below(9_000)).unwrap()).min(rows);
+        let mut batch = Batch::empty(&schema);
+        let mut visible = Vec::new();
+        for n in start..end {
+            let row = vec![Value::Int(n as i64), value(dice, key, distinct)];
+            batch.push_row(&schema, &row).unwrap();
+            visible.push(dice.below(12) > 0);
+            if visible.last() == Some(&true) {
+                all.push(row);
+            }
+        }
+        let encoding = if dice.below(2) == 0 { Encoding::Plain } else { Encoding::Compact };
+        let layout = Layout { encoding, visible: Some(visible), ..Layout::default() };
+        source = source.with_part(&batch, &layout);
+        start = end;
+    }
+    (source, all)
+}
+
+fn field(name: &str) -> Expr {
+    Expr::field(name)
+}
+
+/// What a join answers, by looking at all pairs.
+fn looped(
+    kind: JoinKind,
+    left: &[Row],
+    right: &[Row],
+    matches: impl Fn(&Row, &Row) -> bool,
+) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for a in left {
+        let found: Vec<&Row> = right.iter().filter(|b| matches(a, b)).collect();
+        match kind {
+            JoinKind::Semi if !found.is_empty() => rows.push(vec![a[0].clone()]),
+            JoinKind::Anti if found.is_empty() => rows.push(vec![a[0].clone()]),
+            JoinKind::Semi | JoinKind::Anti => {}
+            JoinKind::Left if found.is_empty() => rows.push(vec![a[0].clone(), Value::Null]),
+            JoinKind::Inner | JoinKind::Left => {
+                rows.extend(found.iter().map(|b| vec![a[0].clone(), b[0].clone()]));
+            }
+        }
+    }
+    rows
+}
+
+fn query(kind: JoinKind, on: Expr) -> Query {
+    let mut query = Query::table("a");
+    query.joins.push(Join::on(kind, Relation::table("b"), on));
+    query.select(field("a.n"));
+    if kind.shows_right() {
+        query.select(field("b.n"));
+    }
+    query
+}
+
+fn options() -> Options {
+    Options::new(&Environment::os())
+}
+
+#[test]
+fn joins_are_what_loops_find_in_the_same_order() {
+    use DataType::{Bool, Date, F32, F64, I16, I64, Text, U64};
+    let decimal = |precision, scale| DataType::Decimal { precision, scale };
+    let types = [
+        (I64, I64),
+        (I16, I64),
+        (U64, I64),
+        (F64, I64),
+        (F32, F64),
+        (Text, Text),
+        (Bool, Bool),
+        (Date, Date),
+        (decimal(6, 1), decimal(9, 1)),
+        (decimal(6, 1), decimal(25, 3)),
+        (decimal(8, 1), F64),
+        (decimal(8, 0), I16),
+    ];
+    let mut dice = Dice(7);
+    for (i, (a, b)) in types.into_iter().enumerate() {
+        // Either side is the one that is built, and either has no row now and then.
+        for (left, right) in [(40, 400), (400, 40), (60, 60), (0, 30), (30, 0)] {
+            let distinct = if i % 2 == 0 { 30 } else { 300 };
+            let (first, left) = table(&mut dice, left, a, distinct);
+            let (second, right) = table(&mut dice, right, b, distinct);
+            let tables = Two(first, second);
+            for kind in KINDS {
+                let equal = field("a.k").binary(Operator::Eq, field("b.k"));
+                let found =
+                    Resolved::run(&query(kind, equal.clone()), &tables, &options()).unwrap();
+                let same = |a: &Row, b: &Row| {
+                    !a[1].is_null()
+                        && !b[1].is_null()
+                        && a[1].as_ref().compare(b[1].as_ref()).is_eq()
+                };
+                let wanted = looped(kind, &left, &right, same);
+                assert_eq!(found.execute().unwrap().to_rows(), wanted, "{kind:?} {a} {b}");
+                let more = equal.and(field("a.n").binary(Operator::Lt, field("b.n")));
+                let found = Resolved::run(&query(kind, more), &tables, &options()).unwrap();
+                let wanted = looped(kind, &left, &right, |a, b| same(a, b) && a[0] < b[0]);
+                assert_eq!(found.execute().unwrap().to_rows(), wanted, "{kind:?} {a} {b} and more");
+                let less = field("a.n").binary(Operator::Gt, field("b.n"));
+                let found = Resolved::run(&query(kind, less), &tables, &options()).unwrap();
+                let wanted = looped(kind, &left, &right, |a, b| a[0] > b[0]);
+                assert_eq!(found.execute().unwrap().to_rows(), wanted, "{kind:?} without a key");
+            }
+        }
+    }
+}
+
+#[test]
+fn many_parts_and_many_pairs() {
+    let mut dice = Dice(11);
+    let (first, left) = table(&mut dice, 30_000, DataType::I64, 3_000);
+    let (second, right) = table(&mut dice, 9_000, DataType::I64, 3_000);
+    let tables = Two(first, second);
+    let equal = field("a.k").binary(Operator::Eq, field("b.k"));
+    let mut by_key: std::collections::BTreeMap<&Value, Vec<&Row>> = Default::default();
+    right
+        .iter()
+        .filter(|row| !row[1].is_null())
+        .for_each(|row| by_key.entry(&row[1]).or_default().push(row));
+    let mut wanted = Vec::new();
+    for a in &left {
+        for b in by_key.get(&a[1]).into_iter().flatten() {
+            wanted.push(vec![a[0].clone(), b[0].clone()]);
+        }
+    }
+    let found = Resolved::run(&query(JoinKind::Inner, equal.clone()), &tables, &options()).unwrap();
+    assert!(found.execute().unwrap().to_rows() == wanted, "other rows");
+    // Few rows of the left are asked for: the right is searched for their keys alone.
+    let mut few = query(JoinKind::Inner, equal);
+    few.filter = Some(field("a.n").binary(Operator::Lt, Expr::literal(5i64)));
+    wanted.retain(|row| row[0] < Value::Int(5));
+    let found = Resolved::run(&few, &tables, &options()).unwrap();
+    assert_eq!(found.execute().unwrap().to_rows(), wanted);
+}
+
+#[test]
+fn a_join_keeps_to_its_memory_and_can_be_cancelled() {
+    let mut dice = Dice(3);
+    let (first, _) = table(&mut dice, 3_000, DataType::I64, 30);
+    let (second, _) = table(&mut dice, 3_000, DataType::I64, 30);
+    let tables = Two(first, second);
+    let all = query(JoinKind::Inner, Expr::literal(true));
+    let little = Options { memory_budget_bytes: 1 << 20, ..options() };
+    let error = Resolved::run(&all, &tables, &little).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::OverBudget, "{error}");
+    assert!(error.to_string().contains("its budget is 1048576"), "{error}");
+    let cancelled = options();
+    cancelled.cancel.store(true, std::sync::atomic::Ordering::Relaxed);
+    let error = Resolved::run(&all, &tables, &cancelled).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::Cancelled, "{error}");
+}
+
+#[test]
+fn a_key_that_fails_is_tested_last() {
+    let mut dice = Dice(5);
+    let (first, _) = table(&mut dice, 50, DataType::I64, 60);
+    let (second, _) = table(&mut dice, 50, DataType::I64, 60);
+    let tables = Two(first, second);
+    // Keys above 9 * 10^9 overflow; the other condition leaves none of them.
+    let scaled = field("a.k").binary(Operator::Multiply, Expr::literal(1_000_000_000i64));
+    let key = scaled.binary(Operator::Eq, field("b.k"));
+    let small = field("a.k").binary(Operator::Lt, Expr::literal(5i64));
+    for kind in [JoinKind::Inner, JoinKind::Left] {
+        let narrow = query(kind, key.clone().and(small.clone()));
+        Resolved::run(&narrow, &tables, &options()).unwrap().execute().unwrap();
+        let wide = Resolved::run(&query(kind, key.clone()), &tables, &options());
+        let error = wide.and_then(|found| found.execute()).err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::OutOfRange, "{kind:?} {error}");
+    }
+}
+
+#[test]
+fn plans_show_the_joins() {
+    let mut dice = Dice(1);
+    let (first, _) = table(&mut dice, 20, DataType::I64, 5);
+    let (second, _) = table(&mut dice, 900, DataType::I64, 5);
+    let tables = Two(first, second);
+    let equal = field("a.k").binary(Operator::Eq, field("b.k"));
+    let mut asked = query(JoinKind::Left, equal);
+    asked.filter = Some(field("a.n").binary(Operator::Lt, Expr::literal(10i64)));
+    let plan = Resolved::look(&asked, &tables, &options()).unwrap().plan().unwrap();
+    let input = plan.input.clone().unwrap();
+    assert_eq!((input.kind.as_str(), input.built.as_deref()), ("left join", Some("left")));
+    assert_eq!(input.what, "a.k = b.k");
+    assert_eq!(input.inputs[0].filter.as_deref(), Some("a.n < 10"));
+    assert!(plan.to_string().contains("\n    table a where a.n < 10  (about "), "{plan}");
+    let ran = Resolved::run(&asked, &tables, &options()).unwrap().explain().unwrap();
+    let input = ran.input.clone().unwrap();
+    assert!(input.rows.unwrap() >= 1 && input.inputs[1].rows.unwrap() > 0, "{ran}");
+    assert!(serde_json::to_string(&ran).unwrap().contains("\"left join\""));
+}

@@ -1,0 +1,185 @@
+//! What stands behind FROM.
+
+use esker_query::model::{Expr, Join, JoinKind, Relation};
+use sqlparser::ast;
+
+use crate::expression::{Names, Parameters};
+use crate::statement::{shorten, unsupported};
+use crate::{Error, Result, select};
+
+/// The joins there are, for the errors about others.
+const JOINS: &str = "supported are JOIN, LEFT JOIN, SEMI JOIN, ANTI JOIN and CROSS JOIN";
+
+/// What a query reads: the first table, what is joined to it, and what fields may be called by.
+pub(crate) fn from(
+    tables: &[ast::TableWithJoins],
+    parameters: &Parameters,
+) -> Result<(Relation, Vec<Join>, Names)> {
+    let Some((first, others)) = tables.split_first() else {
+        return Ok((Relation::default(), Vec::new(), Names::new(Vec::new(), parameters)));
+    };
+    let relation = relation(&first.relation, parameters)?;
+    let names = Names::new(Vec::new(), parameters);
+    let mut joins = Vec::new();
+    first.joins.iter().try_for_each(|one| join(one, &names, parameters).map(|j| joins.push(j)))?;
+    for other in others {
+        joins.push(Join::cross(self::relation(&other.relation, parameters)?));
+        for one in &other.joins {
+            joins.push(join(one, &names, parameters)?);
+        }
+    }
+    // Of one table, a field needs no other name than its own.
+    let known = if joins.is_empty() { vec![relation.name().to_owned()] } else { Vec::new() };
+    Ok((relation, joins, Names::new(known, parameters)))
+}
+
+/// A table alone, and what it may be called within the statement.
+pub(crate) fn table(
+    tables: &[ast::TableWithJoins],
+    parameters: &Parameters,
+) -> Result<(Relation, Names)> {
+    match tables {
+        [one] if one.joins.is_empty() => {
+            let relation = relation(&one.relation, parameters)?;
+            if relation.query.is_some() {
+                return Err(unsupported("this kind of table", &one.relation));
+            }
+            let names = Names::new(vec![relation.name().to_owned()], parameters);
+            Ok((relation, names))
+        }
+        several => {
+            let found: usize = several.iter().map(|table| 1 + table.joins.len()).sum();
+            Err(Error::invalid(format!(
+                "expected one table to change, found {found}; name others in a subquery"
+            )))
+        }
+    }
+}
+
+fn relation(factor: &ast::TableFactor, parameters: &Parameters) -> Result<Relation> {
+    match factor {
+        ast::TableFactor::Table {
+            name,
+            alias,
+            args: None,
+            with_hints,
+            version: None,
+            with_ordinality: false,
+            partitions,
+            json_path: None,
+            sample: None,
+            index_hints,
+        } => {
+            if !with_hints.is_empty() || !partitions.is_empty() || !index_hints.is_empty() {
+                return Err(unsupported("a hint on a table", factor));
+            }
+            let [ast::ObjectNamePart::Identifier(table)] = name.0.as_slice() else {
+                return Err(unsupported("a qualified table name", name));
+            };
+            if table.value.is_empty() {
+                return Err(Error::invalid("a table name has at least one character"));
+            }
+            let alias = plain_alias(alias.as_ref())?;
+            Ok(Relation { alias, ..Relation::table(&table.value) })
+        }
+        ast::TableFactor::Derived { lateral: true, .. } => {
+            let text = shorten(&factor.to_string());
+            Err(Error::invalid(format!(
+                "LATERAL is not supported; a subquery in FROM reads nothing of the tables beside \
+                 it: `{text}`"
+            )))
+        }
+        ast::TableFactor::Derived { lateral: false, subquery, alias, sample: None } => {
+            let Some(alias) = plain_alias(alias.as_ref())? else {
+                let text = shorten(&factor.to_string());
+                return Err(Error::invalid(format!(
+                    "a subquery in FROM needs a name, as in (SELECT …) AS name: `{text}`"
+                )));
+            };
+            Ok(Relation::query(select::convert_within((**subquery).clone(), parameters)?, alias))
+        }
+        other => Err(unsupported("this kind of table", other)),
+    }
+}
+
+fn plain_alias(alias: Option<&ast::TableAlias>) -> Result<Option<String>> {
+    match alias {
+        Some(alias) if !alias.columns.is_empty() || alias.at.is_some() => {
+            Err(unsupported("an alias with columns", alias))
+        }
+        alias => Ok(alias.map(|alias| alias.name.value.clone())),
+    }
+}
+
+fn join(join: &ast::Join, names: &Names, parameters: &Parameters) -> Result<Join> {
+    use ast::JoinOperator as O;
+    let text = || shorten(join.to_string().trim());
+    if join.global {
+        return Err(unsupported("GLOBAL JOIN", text()));
+    }
+    let (kind, constraint) = match &join.join_operator {
+        O::Join(constraint) | O::Inner(constraint) => (JoinKind::Inner, constraint),
+        O::Left(constraint) | O::LeftOuter(constraint) => (JoinKind::Left, constraint),
+        O::Semi(constraint) | O::LeftSemi(constraint) => (JoinKind::Semi, constraint),
+        O::Anti(constraint) | O::LeftAnti(constraint) => (JoinKind::Anti, constraint),
+        O::CrossJoin(ast::JoinConstraint::None) => {
+            return Ok(Join::cross(relation(&join.relation, parameters)?));
+        }
+        O::Right(_) | O::RightOuter(_) => {
+            return Err(Error::invalid(format!(
+                "RIGHT JOIN is not supported; {JOINS}: write the tables the other way around and \
+                 LEFT JOIN: `{}`",
+                text()
+            )));
+        }
+        O::FullOuter(_) => {
+            return Err(Error::invalid(format!(
+                "FULL JOIN is not supported; {JOINS}: `{}`",
+                text()
+            )));
+        }
+        _ => {
+            return Err(Error::invalid(format!(
+                "this JOIN is not supported; {JOINS}: `{}`",
+                text()
+            )));
+        }
+    };
+    let relation = relation(&join.relation, parameters)?;
+    match constraint {
+        ast::JoinConstraint::On(condition) => {
+            Ok(Join::on(kind, relation, names.convert(condition)?))
+        }
+        ast::JoinConstraint::Using(fields) => {
+            let fields =
+                fields.iter().map(crate::change::plain_name).collect::<Result<Vec<_>>>()?;
+            Ok(Join::using(kind, relation, fields))
+        }
+        ast::JoinConstraint::Natural => Err(Error::invalid(format!(
+            "NATURAL JOIN is not supported; name the fields with USING: `{}`",
+            text()
+        ))),
+        ast::JoinConstraint::None => Err(Error::invalid(format!(
+            "expected ON or USING behind a join (CROSS JOIN has none): `{}`",
+            text()
+        ))),
+    }
+}
+
+/// A query in an expression.
+pub(crate) fn subquery(expr: &ast::Expr, names: &Names) -> Result<Expr> {
+    let parameters = names.parameters();
+    let within = |query: &ast::Query| select::convert_within(query.clone(), parameters);
+    let negated = |expr: Expr, negated: bool| if negated { expr.negated() } else { expr };
+    match expr {
+        ast::Expr::Subquery(query) => Ok(Expr::value_of(within(query)?)),
+        ast::Expr::Exists { subquery, negated: is_negated } => {
+            Ok(negated(Expr::has_rows(within(subquery)?), *is_negated))
+        }
+        ast::Expr::InSubquery { expr: operand, subquery, negated: is_negated } => {
+            let among = names.convert(operand)?.among(within(subquery)?);
+            Ok(negated(among, *is_negated))
+        }
+        other => Err(unsupported("a subquery here", other)),
+    }
+}

@@ -1,0 +1,322 @@
+//! Joins and subqueries.
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+use esker::{Database, ErrorKind, Options, Value};
+use esker_sql::{Outcome, Sql};
+
+fn database() -> Database {
+    let db = Options::new().memory().unwrap();
+    for statement in [
+        "CREATE TABLE people (id i64 PRIMARY KEY, name text, city i64, boss i64)",
+        "CREATE TABLE cities (id i64 PRIMARY KEY, name text, rank f64)",
+        "CREATE TABLE pets (owner i32, name text, price decimal(8,2))",
+        "INSERT INTO cities VALUES (1, 'Bonn', 1.5), (2, 'Kiel', 2.0), (3, 'Ulm', NULL)",
+        "INSERT INTO people VALUES (1, 'Ada', 1, NULL), (2, 'Bob', 1, 1), (3, 'Cyd', 2, 1), \
+         (4, 'Dan', NULL, 2), (5, 'Eve', 9, 3)",
+        "INSERT INTO pets VALUES (1, 'cat', 1.50), (1, 'dog', 2.00), (3, 'cow', 9.99), \
+         (NULL, 'owl', 2.00), (7, 'fox', NULL)",
+    ] {
+        db.sql(statement).unwrap();
+    }
+    db
+}
+
+/// An answer as text: values by `|`, rows by `;`.
+fn answer(db: &Database, text: &str) -> String {
+    match db.sql(text) {
+        Ok(outcome) => {
+            let rows = outcome.into_rows().unwrap().to_rows();
+            let row =
+                |row: &Vec<Value>| row.iter().map(Value::to_string).collect::<Vec<_>>().join("|");
+            rows.iter().map(row).collect::<Vec<_>>().join(";")
+        }
+        Err(error) => format!("error: {error}"),
+    }
+}
+
+#[track_caller]
+fn check(cases: &[(&str, &str)]) {
+    let db = database();
+    for (text, wanted) in cases {
+        assert_eq!(answer(&db, text), *wanted, "{text}");
+    }
+}
+
+#[test]
+fn joins() {
+    check(&[
+        (
+            "SELECT p.name, c.name FROM people p JOIN cities c ON p.city = c.id",
+            "Ada|Bonn;Bob|Bonn;Cyd|Kiel",
+        ),
+        (
+            "SELECT p.name, c.name FROM people p LEFT JOIN cities c ON p.city = c.id ORDER BY p.id",
+            "Ada|Bonn;Bob|Bonn;Cyd|Kiel;Dan|null;Eve|null",
+        ),
+        ("SELECT c.name FROM cities c SEMI JOIN people p ON p.city = c.id", "Bonn;Kiel"),
+        ("SELECT c.name FROM cities c ANTI JOIN people p ON p.city = c.id", "Ulm"),
+        (
+            "SELECT p.name, b.name FROM people p JOIN people b ON p.boss = b.id ORDER BY 1 DESC",
+            "Eve|Cyd;Dan|Bob;Cyd|Ada;Bob|Ada",
+        ),
+        ("SELECT count(*) FROM people, cities", "15"),
+        ("SELECT count(*) FROM people CROSS JOIN cities WHERE people.city = cities.id", "3"),
+        (
+            "SELECT p.name, c.name, t.name FROM people p LEFT JOIN cities c ON c.id = p.city \
+          JOIN pets t ON t.owner = p.id",
+            "Ada|Bonn|cat;Ada|Bonn|dog;Cyd|Kiel|cow",
+        ),
+        (
+            "SELECT c.name, count(*), sum(t.price) FROM cities c JOIN people p ON p.city = c.id \
+          LEFT JOIN pets t ON t.owner = p.id GROUP BY c.name ORDER BY c.name",
+            "Bonn|3|3.50;Kiel|1|9.99",
+        ),
+        (
+            "SELECT * FROM cities JOIN people USING (id) WHERE id < 3",
+            "1|Bonn|1.5|Ada|1|null;2|Kiel|2.0|Bob|1|1",
+        ),
+        (
+            "SELECT p.*, rank FROM people p JOIN cities ON city = cities.id WHERE p.id = 3",
+            "3|Cyd|2|1|2.0",
+        ),
+        (
+            "SELECT c.name, t.name FROM cities c JOIN pets t ON c.rank = t.price",
+            "Bonn|cat;Kiel|dog;Kiel|owl",
+        ),
+        (
+            "SELECT c.name, t.name FROM cities c LEFT JOIN pets t \
+             ON c.rank = t.price AND t.name > 'd'",
+            "Bonn|null;Kiel|dog;Kiel|owl;Ulm|null",
+        ),
+        (
+            "SELECT c.name, t.name FROM cities c LEFT JOIN pets t \
+             ON t.price > c.rank WHERE c.id > 1",
+            "Kiel|cow;Ulm|null",
+        ),
+        (
+            "SELECT d.n, c.name FROM (SELECT city, count(*) AS n FROM people GROUP BY city) d \
+          JOIN cities c ON d.city = c.id",
+            "2|Bonn;1|Kiel",
+        ),
+        ("SELECT n FROM (SELECT count(*) AS n FROM people) AS x", "5"),
+        (
+            "SELECT a.id FROM people a JOIN people b ON a.id = b.id + 1 \
+             JOIN people c ON c.id = b.boss",
+            "3;4;5",
+        ),
+    ]);
+}
+
+#[test]
+fn subqueries() {
+    check(&[
+        ("SELECT name FROM people WHERE city IN (SELECT id FROM cities)", "Ada;Bob;Cyd"),
+        ("SELECT name FROM people WHERE city NOT IN (SELECT id FROM cities)", "Eve"),
+        ("SELECT name FROM people WHERE id NOT IN (SELECT owner FROM pets)", ""),
+        (
+            "SELECT name FROM people WHERE id NOT IN (SELECT owner FROM pets WHERE owner > 100)",
+            "Ada;Bob;Cyd;Dan;Eve",
+        ),
+        (
+            "SELECT name FROM people p WHERE EXISTS (SELECT 1 FROM pets WHERE owner = p.id)",
+            "Ada;Cyd",
+        ),
+        (
+            "SELECT name FROM people WHERE NOT EXISTS (SELECT 1 FROM pets WHERE owner = people.id)",
+            "Bob;Dan;Eve",
+        ),
+        (
+            "SELECT name FROM people WHERE NOT EXISTS (SELECT 1 FROM pets WHERE price > 100)",
+            "Ada;Bob;Cyd;Dan;Eve",
+        ),
+        (
+            "SELECT name FROM people p WHERE 'dog' IN \
+             (SELECT t.name FROM pets t WHERE t.owner = p.id)",
+            "Ada",
+        ),
+        (
+            "SELECT name FROM people p WHERE 2.0 NOT IN \
+             (SELECT price FROM pets WHERE owner = p.id)",
+            "Bob;Cyd;Dan;Eve",
+        ),
+        ("SELECT name FROM cities WHERE rank = (SELECT max(rank) FROM cities)", "Kiel"),
+        ("SELECT (SELECT count(*) FROM pets), name FROM cities WHERE id = 1", "5|Bonn"),
+        ("SELECT (SELECT name FROM cities WHERE id = 77) IS NULL", "true"),
+        (
+            "SELECT name FROM people WHERE id = (SELECT id FROM people)",
+            "error: expected one row at most of the subquery, found 5: (SELECT id FROM people)",
+        ),
+        (
+            "SELECT c.name FROM cities c WHERE EXISTS (SELECT 1 FROM people p JOIN pets t \
+          ON t.owner = p.id WHERE p.city = c.id AND t.price > 5)",
+            "Kiel",
+        ),
+        (
+            "SELECT p.name FROM people p JOIN cities c ON c.id = p.city WHERE EXISTS \
+          (SELECT 1 FROM pets WHERE owner = p.id AND price < c.rank + 1)",
+            "Ada",
+        ),
+        (
+            "SELECT name FROM people p WHERE EXISTS (SELECT 1 FROM people q WHERE q.boss = p.id \
+          AND q.id > p.id + 1)",
+            "Ada;Bob;Cyd",
+        ),
+    ]);
+}
+
+#[test]
+fn changes() {
+    let db = database();
+    let run = |text: &str| db.sql(text).unwrap().rows_changed();
+    assert_eq!(
+        run("UPDATE people SET name = 'X' WHERE city IN (SELECT id FROM cities WHERE rank < 2)"),
+        2
+    );
+    assert_eq!(
+        run("UPDATE people p SET boss = (SELECT max(id) FROM cities) WHERE EXISTS \
+                    (SELECT 1 FROM pets WHERE owner = p.id)"),
+        2
+    );
+    assert_eq!(
+        run("DELETE FROM cities WHERE NOT EXISTS (SELECT 1 FROM people WHERE city = cities.id)"),
+        1
+    );
+    assert_eq!(
+        run("INSERT INTO cities SELECT 10 + p.id, c.name, NULL FROM people p JOIN cities c \
+                    ON c.id = p.city"),
+        3
+    );
+    assert_eq!(
+        answer(&db, "SELECT id, name FROM cities ORDER BY id"),
+        "1|Bonn;2|Kiel;11|Bonn;12|Bonn;13|Kiel"
+    );
+    assert_eq!(
+        answer(&db, "SELECT name, boss FROM people ORDER BY id"),
+        "X|3;X|1;Cyd|3;Dan|2;Eve|3"
+    );
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    check(&[
+        (
+            "SELECT id FROM people, cities",
+            "error: SELECT: field \"id\" is ambiguous: it may be people.id, cities.id",
+        ),
+        (
+            "SELECT p.nme FROM people p JOIN cities c ON true",
+            "error: SELECT: p: unknown field \"nme\"; did you mean \"name\"?",
+        ),
+        (
+            "SELECT 1 FROM people, people",
+            "error: FROM: two tables are called \"people\"; give one another name with AS",
+        ),
+        (
+            "SELECT p.name FROM cities c SEMI JOIN people p ON p.city = c.id",
+            "error: SELECT: p.name: fields of \"p\" are not shown after a semi or anti join",
+        ),
+        ("SELECT x.* FROM people p, cities c", "error: x.*: no table \"x\" here; tables: p, c"),
+        (
+            "SELECT 1 FROM people p JOIN nothing n ON true",
+            "error: no table \"nothing\"; tables: cities, people, pets",
+        ),
+        (
+            "SELECT (SELECT p.id) FROM people p",
+            "error: a subquery that names a field of the query around it (p.id) is supported as \
+          one of the conditions of WHERE that AND joins, with EXISTS or IN: SELECT p.id",
+        ),
+    ]);
+}
+
+#[test]
+fn statements_with_parameters_and_plans() {
+    let db = database();
+    let by_rank = db
+        .prepare(
+            "SELECT p.name FROM people p JOIN cities c ON c.id = p.city WHERE c.rank < ? AND p.id \
+             IN (SELECT owner FROM pets WHERE price > ?) LIMIT ?",
+        )
+        .unwrap();
+    let found = by_rank.query(&[3i64.into(), 1i64.into(), 5i64.into()]).unwrap();
+    assert_eq!(found.to_rows(), [["Ada".into()], ["Cyd".into()]] as [[Value; 1]; 2]);
+    assert_eq!(db.prepare("SELECT 1 FROM people, gone").unwrap_err().kind(), ErrorKind::NotFound);
+    let plan = |text: &str| match db.sql(text).unwrap() {
+        Outcome::Plan(plan) => plan,
+        other => format!("{other:?}"),
+    };
+    let text = "SELECT p.name, count(*) FROM people p LEFT JOIN pets t ON t.owner = p.id AND \
+                t.price > 1 WHERE p.id < 3 AND NOT EXISTS (SELECT 1 FROM cities WHERE id = p.city) \
+                GROUP BY p.name";
+    let shown = plan(&format!("EXPLAIN {text}"));
+    for line in [
+        "    anti join on cities.id = p.city  (about ",
+        "      left join on t.owner = p.id  (about ",
+        "        table p where p.id < 3  (about ",
+        "        table t where t.price > 1  (about ",
+        "      table cities  (about ",
+    ] {
+        assert!(shown.lines().any(|found| found.starts_with(line)), "{line}\n{shown}");
+    }
+    let ran = plan(&format!("EXPLAIN ANALYZE {text}"));
+    assert!(ran.contains(", found 3, right side built"), "{ran}");
+}
+
+#[test]
+fn joins_as_json() {
+    let db = database();
+    let cases = [
+        (
+            r#"{"table": "people", "as": "p", "join": {"table": "cities", "as": "c", "kind": "left",
+                "on": {"field": "c.id", "op": "eq_field", "value": "p.city"}},
+                "where": {"field": "p.id", "op": "lt", "value": "5"},
+                "select": ["p.name", {"field": "c.name", "as": "city"}], "order": ["p.name"]}"#,
+            "Ada|Bonn;Bob|Bonn;Cyd|Kiel;Dan|null",
+        ),
+        (
+            r#"{"table": "people", "join": [{"table": "cities", "using": ["id"]}],
+                "group_by": ["boss"], "aggregates": [{"fn": "max", "field": "rank"}],
+                "order": ["boss"]}"#,
+            "null|1.5;1|2.0",
+        ),
+        (
+            r#"{"table": "people", "select": ["name"], "where": [
+                {"exists": {"table": "pets", "where": {"field": "owner", "op": "eq_field",
+                                                       "value": "people.id"}}},
+                {"field": "city", "op": "in", "query": {"table": "cities", "select": ["id"],
+                 "where": {"field": "rank", "op": "gt", "value": 1.75}}}]}"#,
+            "Cyd",
+        ),
+        (
+            r#"{"table": {"table": "pets", "group_by": ["owner"],
+                          "aggregates": [{"fn": "count", "as": "n"}]},
+                "as": "d", "select": ["*"], "where": {"field": "n", "op": "gt", "value": 1}}"#,
+            "1|2",
+        ),
+    ];
+    for (text, wanted) in cases {
+        let rows = db.query_json(text).unwrap().to_rows();
+        let row = |row: &Vec<Value>| row.iter().map(Value::to_string).collect::<Vec<_>>().join("|");
+        assert_eq!(rows.iter().map(row).collect::<Vec<_>>().join(";"), wanted, "{text}");
+    }
+    let wrong = [
+        (
+            r#"{"table": "people", "join": [{"table": "cities"}]}"#,
+            "join[0]: expected \"on\" or \"using\"",
+        ),
+        (
+            r#"{"table": "people", "join": {"table": "cities", "kind": "cross"},
+                "where": {"field": "id", "op": "eq", "value": 1}}"#,
+            "where.field: field \"id\" is ambiguous: it may be people.id, cities.id",
+        ),
+        (
+            r#"{"table": "people", "where": {"exists": {"table": "pets", "where":
+                {"field": "ownr", "op": "eq", "value": 1}}}}"#,
+            "where.exists: where.field: unknown field \"ownr\"",
+        ),
+        (r#"{"table": "people", "join": {"table": "nil", "kind": "cross"}}"#, "no table \"nil\""),
+    ];
+    for (text, message) in wrong {
+        let error = db.query_json(text).unwrap_err().to_string();
+        assert!(error.starts_with(message), "{text}\n{error}");
+    }
+}
