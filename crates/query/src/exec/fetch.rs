@@ -7,6 +7,7 @@
 use std::ops::ControlFlow;
 
 use esker_format::{Batch, Column, DataType, ValueRef};
+use esker_vfs::parallel_map;
 
 use super::budget::Budget;
 use super::output::Output;
@@ -113,8 +114,10 @@ fn fetch<'a>(
         Ok(ControlFlow::Continue(()))
     })?;
     let types = types(projection);
-    let ordered = at.chunks(ZONE_ROWS).map(|places| collect(&types, &batches, places));
-    Ok((ordered.collect::<Result<_>>()?, bytes))
+    let chunks: Vec<&[(u32, u32)]> = at.chunks(ZONE_ROWS).collect();
+    let ordered =
+        parallel_map(&*options.tasks, &chunks, |places| collect(&types, &batches, places));
+    Ok((ordered.into_iter().collect::<Result<_>>()?, bytes))
 }
 
 /// Ranges of `by_location` whose rows lie in one part and one span of [`MORSEL_ROWS`] rows.

@@ -169,6 +169,17 @@ impl Mask {
         rows
     }
 
+    /// Removes the first `count` of the rows that are in; how many were removed.
+    pub(crate) fn drop_first(&mut self, count: usize) -> usize {
+        let mut left = count;
+        self.retain_rows(|_| {
+            let keep = left == 0;
+            left = left.saturating_sub(1);
+            keep
+        });
+        count - left
+    }
+
     /// Leaves only the first `count` of the rows that are in.
     pub(crate) fn truncate(&mut self, count: usize) {
         let mut left = count;

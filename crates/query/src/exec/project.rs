@@ -68,23 +68,28 @@ fn in_scan_order<'a>(
     budget: &Budget,
     sink: Sink<'_>,
 ) -> Result<ScanCounts> {
-    let wanted = projection.rows_wanted();
-    let mut skip = usize::try_from(projection.offset).unwrap_or(usize::MAX);
-    let mut left = wanted.saturating_sub(skip);
-    let mut counts = ScanCounts::default();
+    let offset = usize::try_from(projection.offset).unwrap_or(usize::MAX);
+    let mut left = projection.rows_wanted().saturating_sub(offset);
     let morsels = scan.morsels(|_| true);
+    let (skipped, skip, mut counts) = skipped(scan, &morsels, offset, options)?;
+    let morsels = morsels.get(skipped..).unwrap_or_default();
+    let first = morsels.first().map(|first| (first.part, first.rows.start));
+    let wanted = left;
     let wave_max = options.tasks.parallelism().max(1) * 4;
-    let job = |morsel: &Morsel| Ok(shown_of(scan, projection, morsel, wanted, budget));
+    let job = |morsel: &Morsel| {
+        // What is skipped lies in the first morsel.
+        let skip = if first == Some((morsel.part, morsel.rows.start)) { skip } else { 0 };
+        Ok(shown_of(scan, projection, morsel, (skip, wanted), budget))
+    };
     // What few rows answer takes less time than another thread takes to start.
-    let first = if wanted <= FEW_WANTED { 1 } else { options.tasks.parallelism().max(1) };
-    in_growing_waves(options, &morsels, (first, wave_max), job, |shown| {
+    let few = wanted <= FEW_WANTED;
+    let at_first = if few { 1 } else { options.tasks.parallelism().max(1) };
+    in_growing_waves(options, morsels, (at_first, wave_max), job, |shown| {
         counts += shown.counts;
         for batch in shown.output.into_batches() {
-            let (from, len) = (skip.min(batch.len()), batch.len());
-            let to = len.min(from.saturating_add(left));
-            skip -= from;
-            left -= to - from;
-            if from < to && sink(cut(batch, from, to)?)?.is_break() {
+            let to = batch.len().min(left);
+            left -= to;
+            if to > 0 && sink(cut(batch, 0, to)?)?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
@@ -97,6 +102,35 @@ fn in_scan_order<'a>(
     Ok(counts)
 }
 
+/// How many morsels lie wholly before an offset, how many rows of the one after do, and what was
+/// met: rows are counted, and none is shown.
+fn skipped(
+    scan: &Scan<'_>,
+    morsels: &[Morsel],
+    offset: usize,
+    options: &Options,
+) -> Result<(usize, usize, ScanCounts)> {
+    let (mut skipped, mut skip, mut counts) = (0, offset, ScanCounts::default());
+    if offset == 0 {
+        return Ok((skipped, skip, counts));
+    }
+    let wave_max = options.tasks.parallelism().max(1) * 4;
+    // A filter that fails does so, or not, where rows are shown.
+    let job = |morsel: &Morsel| Ok(scan.count(morsel));
+    in_growing_waves(options, morsels, (1, wave_max), job, |counted| {
+        let Ok(counted) = counted else { return Ok(ControlFlow::Break(())) };
+        let passed = usize::try_from(counted.rows_passed).unwrap_or(usize::MAX);
+        if passed > skip {
+            return Ok(ControlFlow::Break(()));
+        }
+        skip -= passed;
+        skipped += 1;
+        counts += counted;
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok((skipped, skip, counts))
+}
+
 /// The output rows of a morsel up to the first that fails, and its failure.
 struct Shown<'b> {
     output: Output,
@@ -105,7 +139,7 @@ struct Shown<'b> {
     _charge: Charge<'b>,
 }
 
-/// Shows at most `wanted` rows of a morsel.
+/// Shows at most `wanted` rows of a morsel, behind those that are skipped.
 ///
 /// When a batch fails, it is gone through again row by row: a limit may be reached before the row
 /// that fails, and then the query must answer, however rows fall into batches.
@@ -113,17 +147,22 @@ fn shown_of<'a, 'b>(
     scan: &Scan<'a>,
     projection: &'a Projection,
     morsel: &Morsel,
-    wanted: usize,
+    (mut skip, wanted): (usize, usize),
     budget: &'b Budget,
 ) -> Shown<'b> {
     let mut output = Output::new(types(projection));
     let mut charge = budget.charge();
     let mut progress = if wanted <= FEW_WANTED { Progress::growing() } else { Progress::default() };
     let mut visit = |rows: &Rows<'a>, mut mask: Mask| {
+        let dropped = if skip > 0 { mask.drop_first(skip) } else { 0 };
         mask.truncate(wanted.saturating_sub(output.len()));
-        let picked = Picked::of(&mask);
-        let selection = picked.selection();
-        output.append(&show(projection, rows, selection)?, selection.len())?;
+        if !mask.is_empty() {
+            let picked = Picked::of(&mask);
+            let selection = picked.selection();
+            output.append(&show(projection, rows, selection)?, selection.len())?;
+        }
+        // Only now: rows of a batch that fails are met again.
+        skip -= dropped;
         charge.set(output.bytes())?;
         let is_enough = output.len() >= wanted;
         Ok(if is_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
