@@ -115,7 +115,7 @@ fn what_tables_cannot_be_is_refused() {
     let db = people();
     let cases = [
         ("CREATE TABLE people (a i64)", "table \"people\" exists already"),
-        ("CREATE TABLE t (a i64 UNIQUE)", "this property of a field is not supported yet"),
+        ("CREATE TABLE t (a i64 REFERENCES u)", "this property of a field is not supported yet"),
         ("CREATE TABLE t (a money)", "field \"a\": unknown type \"money\""),
         ("CREATE TABLE t (a decimal(50, 2))", "decimal(50,2): expected 1 to 38 digits"),
         ("CREATE TABLE t (a i64 PRIMARY KEY, b i64 PRIMARY KEY)", "two fields say PRIMARY KEY"),

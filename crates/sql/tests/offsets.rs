@@ -58,3 +58,47 @@ fn a_row_that_fails_matters_only_where_it_is_shown() {
     assert!(page(491, 10).is_err());
     assert!(page(500, 1).is_err());
 }
+
+#[test]
+fn the_first_groups_are_those_of_the_whole() {
+    for has_indexes in [false, true] {
+        let db = Options::new().background(false).memory().unwrap();
+        let mut schema = Schema::builder()
+            .nullable("name", DataType::Text)
+            .nullable("kind", DataType::I32)
+            .field("size", DataType::F64);
+        if has_indexes {
+            schema = schema.index("by_name", ["name"]).index("by_kind", ["kind"]);
+        }
+        let table = db.create_table("t", schema.build().unwrap()).unwrap();
+        let mut load = table.load().unwrap();
+        for id in 0..90_000_i64 {
+            let mixed = (id * 2_654_435_761) % 100_003;
+            let name = match mixed % 50 {
+                0 => Value::Null,
+                _ => format!("name {}", mixed % 20_000).into(),
+            };
+            let kind = if mixed % 13 == 1 { Value::Null } else { Value::Int(mixed % 40) };
+            load.push_row(&[name, kind, Value::Float(mixed as f64 / 7.0)]).unwrap();
+        }
+        load.finish().unwrap();
+        table.insert(&["late".into(), Value::Null, Value::Float(1.0)]).unwrap();
+        let rows = |sql: &str| db.query(&esker_sql::parse(sql).unwrap()).unwrap().to_rows();
+        for key in ["name", "kind", "size", "name, kind"] {
+            for filter in ["", "WHERE kind > 20", "WHERE name = 'name 77'", "WHERE name = 'late'"] {
+                let aggregates = "count(*), sum(size), count(DISTINCT kind), min(name)";
+                let asked = format!("SELECT {key}, {aggregates} FROM t {filter} GROUP BY {key}");
+                let whole = rows(&asked);
+                for (limit, offset) in [(1, 0), (10, 0), (10, 3), (30, 30), (200, 100), (7, 19_990)]
+                {
+                    let page = rows(&format!("{asked} LIMIT {limit} OFFSET {offset}"));
+                    let from = whole.len().min(offset);
+                    let to = whole.len().min(offset + limit);
+                    assert_eq!(page, whole.get(from..to).unwrap(), "{asked} {limit} {offset}");
+                }
+            }
+        }
+        let some = rows("SELECT DISTINCT name FROM t LIMIT 5");
+        assert_eq!(some, rows("SELECT DISTINCT name FROM t").get(..5).unwrap());
+    }
+}

@@ -488,8 +488,7 @@ fn change_rows(state: &mut State, action: &Action) -> Result<u64, ErrorKind> {
 
 fn change_rows_of(table: &mut TableState, action: &Action) -> Result<u64, ErrorKind> {
     let count = write_rows(table, action)?;
-    let unique = table.schema.has_unique_values(table.rows.values().map(|r| r.values.as_slice()));
-    if unique { Ok(count) } else { Err(ErrorKind::AlreadyExists) }
+    if table.has_unique_values() { Ok(count) } else { Err(ErrorKind::AlreadyExists) }
 }
 
 fn write_rows(table: &mut TableState, action: &Action) -> Result<u64, ErrorKind> {

@@ -267,6 +267,12 @@ impl TableState {
         Self { kind, incarnation, schema, rows }
     }
 
+    /// Whether no two rows have the same values in a unique index.
+    #[must_use]
+    pub fn has_unique_values(&self) -> bool {
+        self.schema.has_unique_values(self.rows.values().map(|row| row.values.as_slice()))
+    }
+
     /// Writes a row: a living row keeps the time of its birth.
     ///
     /// # Errors

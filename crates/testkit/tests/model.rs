@@ -175,6 +175,9 @@ impl Subject {
     ) -> Result<T, ErrorKind> {
         let mut table = self.table.clone();
         let outcome = change(&mut table)?;
+        if !table.has_unique_values() {
+            return Err(ErrorKind::AlreadyExists);
+        }
         self.table = table;
         Ok(outcome)
     }

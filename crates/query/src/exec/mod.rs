@@ -14,6 +14,7 @@ mod description;
 mod edges;
 mod evaluate;
 mod fetch;
+mod few_groups;
 mod filter;
 mod gather;
 mod group;
@@ -71,6 +72,8 @@ pub(crate) fn run(
     let mut input = Input::Source(source);
     for stage in &program.stages {
         let started = clock.monotonic_ns();
+        let narrowed = few_groups::narrowed(program, source, options)?;
+        let stage = narrowed.as_ref().unwrap_or(stage);
         let (groups, counts) = stage::run_any(input, stage, &tables, options, &budget)?;
         let rows_out = groups.row_count();
         let elapsed_ns = clock.monotonic_ns() - started;
