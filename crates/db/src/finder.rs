@@ -6,7 +6,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use esker_format::order_key::{self, KeyRange};
-use esker_format::schema::Index;
+use esker_format::schema::{Index, IndexKind};
 use esker_format::{Field, Value, ValueRef};
 use esker_table::run::Run;
 use esker_table::table::SnapshotPart;
@@ -82,10 +82,15 @@ impl SnapshotTable {
     /// ```
     ///
     /// # Errors
-    /// `InvalidInput` for an unknown index.
+    /// `InvalidInput` for an unknown index, and for one that is not ordered.
     pub fn finder(&self, index: &str) -> Result<Finder<'_>> {
         let schema = self.schema();
         let index = schema.index(index)?;
+        if index.kind != IndexKind::Ordered {
+            let (name, kind) = (&index.name, index.kind.name());
+            let message = format!("index {name:?}: expected an ordered one, found {kind}");
+            return Err(Error::invalid(message));
+        }
         let field = |part: &esker_format::schema::IndexField| schema.field_of(part.field);
         let fields = index.fields.iter().map(field).collect::<Option<Vec<_>>>();
         let fields = fields.ok_or_else(|| Error::invalid("an index of a field that is gone"))?;

@@ -8,7 +8,10 @@
     reason = "a test stops where it fails"
 )]
 
-use esker::{DataType, Database, ErrorKind, Options, Schema, SnapshotTable, Table, Value};
+use esker::{
+    DataType, Database, ErrorKind, IndexKind, NewIndex, Options, Schema, SnapshotTable, Table,
+    Value,
+};
 
 fn row(id: i64) -> Vec<Value> {
     let mixed = (id as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20;
@@ -132,4 +135,14 @@ fn a_key_that_does_not_fit_is_refused() {
     let unknown = snapshot.finder("by_town").unwrap_err();
     assert_eq!(unknown.kind(), ErrorKind::InvalidInput);
     assert!(unknown.to_string().contains("by_city_age"), "{unknown}");
+}
+
+#[test]
+fn an_index_that_is_not_ordered_is_refused() {
+    let (db, table) = database();
+    db.create_index("t", NewIndex::new("words", ["city"]).using(IndexKind::Trigram)).unwrap();
+    let snapshot = table.snapshot().unwrap();
+    let refused = snapshot.finder("words").unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::InvalidInput);
+    assert_eq!(refused.to_string(), "index \"words\": expected an ordered one, found trigram");
 }

@@ -425,3 +425,54 @@ fn an_index_is_created_beside_writers() {
     });
     is_sound(&db);
 }
+
+#[test]
+fn an_update_beside_a_replacing_load_does_not_let_it_have_the_value() {
+    let db = small().memory().unwrap();
+    let t = filled(&db);
+    let mut replacing = load(&t);
+    replacing.replace_existing().unwrap();
+    // Row 7 has the value, and a later row of the load might replace it.
+    push(&mut replacing, [row(5_000, "m7")]).unwrap();
+    push(&mut replacing, mails(1_000..1_100, 500)).unwrap();
+    replacing.wait().unwrap();
+    let e = t.update(&[Value::Int(7)], &[("n", Value::Int(1))]).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::Conflict, "{e}");
+    taken(replacing.finish());
+    t.update(&[Value::Int(7)], &[("n", Value::Int(1))]).unwrap();
+    is_sound(&db);
+}
+
+#[test]
+fn a_large_load_may_replace_rows_that_keep_their_values() {
+    let db = Options::new().background(false).memory().unwrap();
+    let t = db.create_table("t", schema(true)).unwrap();
+    let rows = 70_000i64;
+    for n in [1, 2] {
+        let mut replacing = load(&t);
+        replacing.replace_existing().unwrap();
+        let filled = (0..rows).map(|id| vec![id.into(), format!("m{id}").into(), Value::Int(n)]);
+        push(&mut replacing, filled).unwrap();
+        replacing.finish().unwrap();
+    }
+    assert_eq!(t.count().unwrap(), rows.unsigned_abs());
+    taken(t.insert(&row(rows, "m9")));
+    is_sound(&db);
+}
+
+#[test]
+fn a_row_that_is_updated_often_is_found_by_its_value_after_reopening() {
+    let dir = Directory::new("unique-often");
+    let db = small().group_limit(100_000, 64 << 20).open(&dir.0).unwrap();
+    let t = filled(&db);
+    for n in 0..3_000 {
+        t.update(&[Value::Int(7)], &[("n", Value::Int(n))]).unwrap();
+    }
+    drop((t, db));
+    let db = small().group_limit(100_000, 64 << 20).open(&dir.0).unwrap();
+    let t = db.table("t").unwrap();
+    taken(t.insert(&row(500, "m7")));
+    t.update(&[Value::Int(7)], &[("mail", "other".into())]).unwrap();
+    t.insert(&row(500, "m7")).unwrap();
+    is_sound(&db);
+}

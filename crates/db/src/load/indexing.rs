@@ -19,7 +19,7 @@ use esker_table::view::{Resolved, Unit, View};
 
 use super::refused;
 use super::worker::Shared;
-use crate::engine::{Engine, entry};
+use crate::engine::{Engine, refuse_other_schema};
 use crate::{Error, ErrorKind, Result};
 
 /// Entries per hold of the commit lock, about.
@@ -97,7 +97,7 @@ fn known_rows(shared: &Shared, batch: &Batch) -> Result<Vec<bool>> {
     for keys in &all {
         for chunk in keys.by_hash(batch.len()).chunks(LOCKED_BATCH) {
             let mut catalogue = engine.lock_for_change()?;
-            entry(&mut catalogue, shared.core.id())?;
+            refuse_other_schema(&mut catalogue, shared.core.id(), &shared.schema)?;
             let (view, own) = (shared.core.view(), shared.segments());
             for (hash, row) in chunk {
                 // The rows are in no unit yet.
@@ -151,6 +151,8 @@ struct BatchKeys<'a> {
     columns: Vec<&'a Column>,
     /// The column of a key that is one text or byte string.
     single: Option<&'a Column>,
+    /// The columns of the primary key.
+    primary: Vec<&'a Column>,
 }
 
 impl<'a> BatchKeys<'a> {
@@ -187,7 +189,9 @@ impl<'a> BatchKeys<'a> {
             [one] if one.bytes(0).is_some() => Some(*one),
             _ => None,
         };
-        Self { shared, unique, columns, single }
+        let primary = shared.schema.key_positions();
+        let primary = primary.iter().filter_map(|p| batch.columns.get(*p)).collect();
+        Self { shared, unique, columns, single, primary }
     }
 
     /// The index of these keys.
@@ -244,7 +248,7 @@ impl<'a> BatchKeys<'a> {
         for chunk in entries.chunk_by(|a, b| batch_of(a) == batch_of(b)) {
             let own = {
                 let mut catalogue = engine.lock_for_change()?;
-                entry(&mut catalogue, core.id())?;
+                refuse_other_schema(&mut catalogue, core.id(), &shared.schema)?;
                 let view = core.view();
                 let own = shared.segments();
                 let blind = planted("load_without_conflict_check");
@@ -318,10 +322,12 @@ impl<'a> BatchKeys<'a> {
             };
             outcome = match view.resolve(location) {
                 Resolved::Row(unit, there) => match self.equals(view, (unit, there), row) {
-                    Ok(true) => self.meet(unit, there, own, (id, row)).map_err(|e| match e {
-                        Met::InTheWay(kind, why) => refused(kind, &self.describe(row), why),
-                        Met::Failed(e) => e,
-                    }),
+                    Ok(true) => {
+                        self.meet(view, (unit, there), own, (id, row)).map_err(|e| match e {
+                            Met::InTheWay(kind, why) => refused(kind, &self.describe(row), why),
+                            Met::Failed(e) => e,
+                        })
+                    }
                     Ok(false) => Ok(()),
                     Err(e) => Err(e.into()),
                 },
@@ -352,8 +358,8 @@ impl<'a> BatchKeys<'a> {
     /// A version with the same key: in the way of the load, or replaced by it.
     fn meet(
         &self,
-        unit: &Unit,
-        row: usize,
+        view: &View,
+        (unit, row): (&Unit, usize),
         own: &[Arc<Segment>],
         (id, own_row): (u64, usize),
     ) -> std::result::Result<(), Met> {
@@ -373,6 +379,13 @@ impl<'a> BatchKeys<'a> {
         if self.unique.is_some()
             && let Some(mut replacing) = shared.replacing()
         {
+            let key: Vec<_> = self.primary.iter().map(|column| column.value(own_row)).collect();
+            let is_same = !key.is_empty()
+                && unit.key_equals(row, &view.schema, &key).map_err(|e| Met::Failed(e.into()))?;
+            if is_same {
+                // It is the row that is replaced, as its key has told already.
+                return Ok(());
+            }
             let both = [Location::new(unit.id(), row), Location::new(id, own_row)];
             let why = format!("{} exists already", self.describe(own_row));
             return replacing.note_rivals(both, why).map_err(Met::Failed);

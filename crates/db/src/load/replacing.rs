@@ -78,7 +78,10 @@ impl Replacing {
     /// one of them.
     pub fn note_rivals(&mut self, both: [Location; 2], why: String) -> Result<()> {
         if self.rivals.len() >= RIVALS_MAX {
-            return Err(Error::new(ErrorKind::AlreadyExists, why));
+            let message = format!(
+                "{why}; of such pairs, one of which may yet be replaced, a load holds {RIVALS_MAX}"
+            );
+            return Err(Error::new(ErrorKind::OverBudget, message));
         }
         self.rivals.push(Rivals { both, why });
         Ok(())

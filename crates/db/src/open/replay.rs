@@ -351,9 +351,8 @@ fn restore(
         *next_unit += 1;
         *next_unit - 1
     };
-    let fresh = older.is_none();
     let cells = (row.values.as_slice(), row.long.as_slice());
-    let (location, fresh) = writer.restore(cells, row_id, fresh, commit, &mut new_unit)?;
+    let (location, fresh) = writer.restore(cells, row_id, older, commit, &mut new_unit)?;
     let table = writer.table();
     let schema = writer.restores_as();
     let positions = schema.key_positions();

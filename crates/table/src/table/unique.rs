@@ -203,7 +203,10 @@ impl UniqueKeys {
         values: &[ValueRef<'_>],
     ) -> Result<Option<Holder>> {
         let schema = &view.schema;
-        self.candidates(view, hash, |(unit, row), entry| {
+        let mut holder = None;
+        // All are looked at: behind the living row there may be one of a load, which is not told
+        // of what happens to this one.
+        self.candidates::<(), Error>(view, hash, |(unit, row), entry| {
             if unit.deleted(row) != 0 || !self.equals(schema, (unit, row), values)? {
                 return Ok(ControlFlow::Continue(()));
             }
@@ -213,8 +216,10 @@ impl UniqueKeys {
                 return Err(Error::new(ErrorKind::Conflict, message));
             }
             let (row_id, location) = (unit.row_id(row)?, Location::new(unit.id(), row));
-            Ok(ControlFlow::Break(Holder { row_id, location, entry }))
-        })
+            holder = Some(Holder { row_id, location, entry });
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(holder)
     }
 
     /// The index and some values as errors write them: `unique index "by_mail": mail = "a@b"`.
@@ -253,11 +258,12 @@ impl Table {
     }
 
     /// Enters a row, at recovery, whatever other rows have the same values: they are dead, or a
-    /// later change of the log ends them.
+    /// later change of the log ends them. Where its predecessor had the same values, it takes that
+    /// one's entry: else a row that is updated often would have as many, one behind the other.
     ///
     /// # Errors
     /// `OverBudget` when the arena is full, `Corrupt` for damage.
-    pub fn enter_unique(&self, location: Location) -> Result<()> {
+    pub fn enter_unique(&self, location: Location, older: Option<Location>) -> Result<()> {
         let uniques = self.uniques.load();
         if uniques.is_empty() {
             return Ok(());
@@ -266,7 +272,7 @@ impl Table {
         let Some(unit) = view.unit(location.unit()) else { return Ok(()) };
         for keys in uniques.iter() {
             if let Some(hash) = keys.hash_at(self, &view.schema, unit, location.row())? {
-                keys.enter(hash, None, location)?;
+                keys.enter(hash, older, location)?;
             }
         }
         Ok(())

@@ -291,7 +291,8 @@ impl TableWriter {
     }
 
     /// Restores a row at recovery: appended as created by `commit`, without looking anything up.
-    /// Says where, and whether it is found there by its row id (never when `fresh` is false): a row
+    /// `older` is where its predecessor was, whose entries in unique indexes it takes over. Says
+    /// where, and whether it is found there by its row id (never when it has a predecessor): a row
     /// that is not needs an index entry.
     ///
     /// # Errors
@@ -300,14 +301,14 @@ impl TableWriter {
         &mut self,
         row: (&[Value], &[(usize, StoredValue)]),
         row_id: u64,
-        fresh: bool,
+        older: Option<Location>,
         commit: u64,
         new_unit: &mut dyn FnMut() -> u64,
     ) -> Result<(Location, bool)> {
         let group = self.group(new_unit)?;
-        let fresh = fresh && group.takes_fresh(row_id);
+        let fresh = older.is_none() && group.takes_fresh(row_id);
         let location = group.push(row, row_id, fresh, commit, None)?;
-        self.table.enter_unique(location)?;
+        self.table.enter_unique(location, older)?;
         Ok((location, fresh))
     }
 
