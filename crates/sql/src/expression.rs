@@ -138,6 +138,17 @@ impl Names {
         }
     }
 
+    /// True for the name of a field that is converted without its table's.
+    pub(crate) fn shortens(&self, expr: &ast::Expr) -> bool {
+        match expr {
+            ast::Expr::Nested(inner) => self.shortens(inner),
+            ast::Expr::CompoundIdentifier(names) => {
+                names.first().is_some_and(|table| self.is_table(&table.value))
+            }
+            _ => false,
+        }
+    }
+
     pub(crate) fn parameters(&self) -> &Parameters {
         &self.parameters
     }

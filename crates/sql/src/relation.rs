@@ -11,8 +11,13 @@ use crate::{Error, Result, select};
 const JOINS: &str = "supported are JOIN, LEFT JOIN, SEMI JOIN, ANTI JOIN and CROSS JOIN";
 
 /// What a query reads: the first table, what is joined to it, and what fields may be called by.
+///
+/// Of one table, a field needs no other name than its own: where `is_outermost`, its table's name
+/// is left out. Within another query it stays: without it, a field that the table does not have
+/// would be looked for in the query around.
 pub(crate) fn from(
     tables: &[ast::TableWithJoins],
+    is_outermost: bool,
     parameters: &Parameters,
 ) -> Result<(Relation, Vec<Join>, Names)> {
     let Some((first, others)) = tables.split_first() else {
@@ -28,9 +33,9 @@ pub(crate) fn from(
             joins.push(join(one, &names, parameters)?);
         }
     }
-    // Of one table, a field needs no other name than its own.
-    let known = if joins.is_empty() { vec![relation.name().to_owned()] } else { Vec::new() };
-    Ok((relation, joins, Names::new(known, parameters)))
+    let is_short = is_outermost && joins.is_empty();
+    let known = is_short.then(|| relation.name().to_owned());
+    Ok((relation, joins, Names::new(known.into_iter().collect(), parameters)))
 }
 
 /// A table alone, and what it may be called within the statement.

@@ -1,7 +1,7 @@
 //! The clauses of a SELECT.
 
 use esker_format::Value;
-use esker_query::model::{Expr, OrderBy, Query, RowCount, SelectItem};
+use esker_query::model::{Expr, Function, OrderBy, Query, RowCount, SelectItem};
 use sqlparser::ast;
 
 use crate::expression::{Names, Parameters};
@@ -10,7 +10,7 @@ use crate::{Error, Result, relation};
 
 /// Turns a parsed query into the model.
 pub(crate) fn convert(query: ast::Query, parameters: &Parameters) -> Result<Query> {
-    let mut query = convert_within(query, parameters)?;
+    let mut query = convert_at(query, true, parameters)?;
     // Its fields go by their own names, and no query within needs another.
     let is_alone = query.joins.is_empty() && query.derived.is_none();
     if is_alone && !query.exprs().any(Expr::has_subquery) {
@@ -21,6 +21,10 @@ pub(crate) fn convert(query: ast::Query, parameters: &Parameters) -> Result<Quer
 
 /// The same for a query within another.
 pub(crate) fn convert_within(query: ast::Query, parameters: &Parameters) -> Result<Query> {
+    convert_at(query, false, parameters)
+}
+
+fn convert_at(query: ast::Query, is_outermost: bool, parameters: &Parameters) -> Result<Query> {
     refuse_around(&query)?;
     let select = match *query.body {
         ast::SetExpr::Select(select) => *select,
@@ -33,7 +37,7 @@ pub(crate) fn convert_within(query: ast::Query, parameters: &Parameters) -> Resu
         other => return Err(unsupported("this kind of query", other)),
     };
     refuse_within(&select)?;
-    let (first, joins, names) = relation::from(&select.from, parameters)?;
+    let (first, joins, names) = relation::from(&select.from, is_outermost, parameters)?;
     let mut result = Query { joins, ..Query::from(first) };
     result.select = items(&select.projection, &names)?;
     if result.select.is_empty() && select.from.is_empty() {
@@ -166,6 +170,14 @@ pub(crate) fn order_keys(
             Some(_) => return Err(unsupported("ORDER BY … USING", key)),
         };
         let expr = position_or("ORDER BY", &key.expr, select, names)?;
+        let is_alias = |name: &str| select.iter().any(|i| i.alias.as_deref() == Some(name));
+        let expr = match expr {
+            // A name with its table's is a field's, never that of a select item.
+            Expr::Field(name) if is_alias(&name) && names.shortens(&key.expr) => {
+                Expr::call(Function::Coalesce, [Expr::Field(name)])
+            }
+            expr => expr,
+        };
         Ok(OrderBy { expr, descending, nulls_first: key.options.nulls_first })
     };
     keys.iter().map(key).collect()

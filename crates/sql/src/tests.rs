@@ -79,7 +79,7 @@ fn joins_and_subqueries_mean_what_they_say() {
             "select a from t x where a in (select b from u) and not exists \
              (select 1 from u where u.c = x.a)",
             "SELECT a FROM t AS x WHERE a IN (SELECT b FROM u) AND NOT EXISTS \
-             (SELECT 1 FROM u WHERE c = x.a)",
+             (SELECT 1 FROM u WHERE u.c = x.a)",
         ),
         (
             "select a from t where a not in (select b from u) and a < (select max(b) from u)",

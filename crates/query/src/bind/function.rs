@@ -49,6 +49,10 @@ pub(super) fn call(function: Function, operands: Vec<Bound>, inputs: &Inputs) ->
         {
             Ok(Bound::literal(Value::Null))
         }
+        Function::Coalesce if operands.len() == 1 => {
+            let only = operands.into_iter().next();
+            only.ok_or_else(|| Error::invalid("coalesce: expected an operand"))
+        }
         Function::Coalesce | Function::Greatest | Function::Least => {
             let (operands, data_type) = to_common_type(operands)?;
             Ok(Bound::new(Node::Call(function, operands), data_type))

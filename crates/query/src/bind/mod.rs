@@ -19,7 +19,8 @@ use esker_format::{DataType, Schema, Value};
 pub(crate) use bound::{Bound, BoundAggregate, Comparison, Node};
 use expression::bind;
 pub(crate) use scope::position;
-use scope::{GroupScope, NoScope, RowScope, Scope, alias, replace_aliases};
+use scope::{GroupScope, NoScope, RowScope, Scope};
+pub(crate) use scope::{alias, replace_aliases};
 pub(crate) use typing::assign_literal;
 
 use crate::exec::After;

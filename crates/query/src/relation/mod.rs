@@ -35,7 +35,7 @@ use esker_format::{Batch, Field, FieldId, Schema};
 use crate::bind::{Bound, Program, bind_query};
 use crate::exec::{Budget, Materialised, Sink};
 use crate::explain::{ExplainedInput, Explanation};
-use crate::model::{Expr, Query, SelectItem};
+use crate::model::{Expr, Function, Query, SelectItem};
 use crate::one_row::OneRow;
 use crate::options::Options;
 use crate::result::{QueryResult, ResultColumn, Statistics};
@@ -362,7 +362,12 @@ fn qualify(query: &mut Query, names: &Names, needed: &mut BTreeSet<usize>) -> Re
         each("HAVING", having, false)?;
     }
     for key in &mut query.order_by {
+        let is_alias = is_aliased(&key.expr);
         each("ORDER BY", &mut key.expr, true)?;
+        if !is_alias && is_aliased(&key.expr) {
+            // It was named with its table: a field, which no alias may take the place of.
+            key.expr = Expr::call(Function::Coalesce, [key.expr.clone()]);
+        }
     }
     Ok(filter)
 }

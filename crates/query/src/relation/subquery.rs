@@ -9,7 +9,8 @@ use super::condition::{self, Condition};
 use super::joining::{SideState, Wanted};
 use super::member;
 use super::names::Names;
-use crate::model::{Expr, JoinKind, Operator, Query, RowCount, SubqueryForm};
+use crate::bind::{self, bind_row};
+use crate::model::{Expr, JoinKind, Operator, OrderBy, Query, RowCount, SelectItem, SubqueryForm};
 use crate::source::Source;
 use crate::{Error, Result};
 
@@ -196,7 +197,7 @@ impl<'a, 'o> Context<'a, 'o> {
         outer: &Names,
         needed: &mut BTreeSet<usize>,
     ) -> Result<SemiJoin<'a, 'o>> {
-        refuse_groups(&one.query)?;
+        refuse_groups(&one.query, one.operand.is_some())?;
         let mut query = one.query;
         let members = self.members(&query, None)?;
         let mut own = member::names(&members, &query)?;
@@ -210,6 +211,7 @@ impl<'a, 'o> Context<'a, 'o> {
         let clauses = member::on_clauses(&mut query, using, &own)?;
         let names = own.within(outer);
         let [inside, mut across] = split(query.filter.take(), &own, &names)?;
+        self.check_shown(&query, &own, &names)?;
         if let Some(mut operand) = one.operand {
             names.qualify_outer(&mut operand)?;
             let mut item = only_item(&query, &own)?;
@@ -246,6 +248,33 @@ impl<'a, 'o> Context<'a, 'o> {
         }
         let kind = if one.is_negated { JoinKind::Anti } else { JoinKind::Semi };
         Ok(SemiJoin { kind, right, names, conditions })
+    }
+
+    /// Refuses what a correlated subquery selects, or orders by, and no field has.
+    fn check_shown(&self, query: &Query, own: &Names, names: &Names) -> Result<()> {
+        let (schema, inputs) = (names.schema(), &self.options.inputs);
+        let full = |expr: &Expr| {
+            let mut expr = expr.clone();
+            names.qualify(&mut expr, None, &mut BTreeSet::new()).map(|()| expr)
+        };
+        let mut items = Vec::with_capacity(query.select.len());
+        for SelectItem { expr, alias } in &query.select {
+            if let Expr::AllFields(table) = expr {
+                items.extend(own.items(table)?);
+                continue;
+            }
+            let expr = full(expr).map_err(|e| e.at("SELECT"))?;
+            bind_row(&expr, &schema, inputs).map_err(|e| e.at("SELECT"))?;
+            items.push(SelectItem { expr, alias: alias.clone() });
+        }
+        for OrderBy { expr, .. } in &query.order_by {
+            let is_alias =
+                matches!(expr, Expr::Field(name) if bind::alias(name, &query.select).is_some());
+            let expr = if is_alias { expr.clone() } else { full(expr)? };
+            let expr = bind::replace_aliases(&expr, &schema, &items);
+            bind_row(&expr, &schema, inputs).map_err(|e| e.at("ORDER BY"))?;
+        }
+        Ok(())
     }
 
     /// Leaves the rows for which a correlated subquery is true.
@@ -319,7 +348,7 @@ fn only_column(rows: &dyn Source, query: &Query) -> Result<DataType> {
 /// The one select item.
 fn only_item(query: &Query, names: &Names) -> Result<Expr> {
     let mut items = Vec::new();
-    let every = [crate::model::SelectItem { expr: Expr::AllFields(String::new()), alias: None }];
+    let every = [SelectItem { expr: Expr::AllFields(String::new()), alias: None }];
     let written = if query.select.is_empty() { &every[..] } else { query.select.as_slice() };
     for item in written {
         match &item.expr {
@@ -339,9 +368,11 @@ fn only_item(query: &Query, names: &Names) -> Result<Expr> {
 }
 
 /// Refuses a correlated subquery that is not a plain selection of rows.
-fn refuse_groups(query: &Query) -> Result<()> {
+fn refuse_groups(query: &Query, is_list: bool) -> Result<()> {
     let has_limit = match &query.limit {
         None => false,
+        // Which values are left of each row's list is not worked out.
+        Some(_) if is_list => true,
         Some(RowCount::Number(count)) => *count == 0,
         Some(RowCount::Parameter(_)) => true,
     };

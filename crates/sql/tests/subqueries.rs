@@ -1,0 +1,137 @@
+//! What names mean in queries within others, and what such queries may be.
+#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+
+use esker::{Database, Options, Value};
+use esker_sql::Sql;
+
+fn database() -> Database {
+    let db = Options::new().memory().unwrap();
+    for statement in [
+        "CREATE TABLE o (id i64 PRIMARY KEY, x i64, k i64)",
+        "CREATE TABLE t (n i64 PRIMARY KEY, y i64, k i64)",
+        "INSERT INTO o VALUES (1, 10, 3), (2, 20, 2), (3, 30, 1)",
+        "INSERT INTO t VALUES (1, 10, 3), (2, 11, 3), (3, 20, 2)",
+    ] {
+        db.sql(statement).unwrap();
+    }
+    db
+}
+
+/// An answer as text: values by `|`, rows by `;`.
+fn answer(db: &Database, text: &str) -> String {
+    match db.sql(text) {
+        Ok(outcome) => {
+            let rows = outcome.into_rows().unwrap().to_rows();
+            let row =
+                |row: &Vec<Value>| row.iter().map(Value::to_string).collect::<Vec<_>>().join("|");
+            rows.iter().map(row).collect::<Vec<_>>().join(";")
+        }
+        Err(error) => format!("error: {error}"),
+    }
+}
+
+#[track_caller]
+fn check(cases: &[(&str, &str)]) {
+    let db = database();
+    for (text, wanted) in cases {
+        assert_eq!(answer(&db, text), *wanted, "{text}");
+    }
+}
+
+#[track_caller]
+fn check_refused(cases: &[(&str, &str)]) {
+    let db = database();
+    for (text, part) in cases {
+        let found = answer(&db, text);
+        assert!(found.starts_with("error: ") && found.contains(part), "{text}\n{found}");
+        assert_eq!(answer(&db, "SELECT count(*), sum(x) FROM o"), "3|60", "{text}");
+    }
+}
+
+#[test]
+fn a_name_with_the_inner_table_is_never_the_outer_tables() {
+    let unknown = "t: unknown field \"id\"";
+    check_refused(&[
+        ("DELETE FROM o WHERE id IN (SELECT t.id FROM t)", unknown),
+        ("DELETE FROM o WHERE id IN (SELECT a.id FROM t AS a)", "a: unknown field \"id\""),
+        ("DELETE FROM o WHERE EXISTS (SELECT 1 FROM t WHERE t.id = 1)", unknown),
+        ("UPDATE o SET x = 0 WHERE id IN (SELECT t.id FROM t)", unknown),
+        ("UPDATE o SET x = (SELECT t.id FROM t)", unknown),
+        ("SELECT x FROM o WHERE id = (SELECT max(t.id) FROM t)", unknown),
+        ("SELECT x FROM o WHERE EXISTS (SELECT 1 FROM t GROUP BY t.id)", unknown),
+        ("SELECT x FROM o WHERE EXISTS (SELECT 1 FROM t ORDER BY t.id)", unknown),
+        (
+            "SELECT id FROM o WHERE EXISTS (SELECT 1 FROM t WHERE t.x = 10)",
+            "t: unknown field \"x\"",
+        ),
+        ("SELECT id FROM o WHERE EXISTS (SELECT 1 FROM (SELECT t.x FROM t) AS d)", "\"x\""),
+    ]);
+    check(&[
+        ("SELECT id FROM o WHERE x IN (SELECT t.y FROM t WHERE t.k > 2)", "1"),
+        ("SELECT o.id FROM o WHERE o.x IN (SELECT t.y FROM t WHERE t.k = o.k)", "1;2"),
+        ("SELECT id FROM o WHERE k IN (SELECT o.k FROM o AS o WHERE o.x > 10)", "2;3"),
+        ("SELECT id FROM o AS t WHERE EXISTS (SELECT 1 FROM t AS u WHERE u.k = t.k)", "1;2"),
+        ("SELECT d.k FROM (SELECT t.k, count(*) AS c FROM t GROUP BY t.k HAVING t.k > 2) d", "3"),
+        ("SELECT * FROM (SELECT t.* FROM t ORDER BY t.y DESC LIMIT 1) AS d", "3|20|2"),
+        ("SELECT id FROM o WHERE x IN (SELECT y FROM t WHERE id = n)", "1"),
+    ]);
+}
+
+#[test]
+fn a_limit_within_a_correlated_in_is_refused() {
+    let message = "LIMIT or OFFSET";
+    check_refused(&[
+        (
+            "SELECT id FROM o WHERE x IN (SELECT y FROM t WHERE t.k = o.k ORDER BY y LIMIT 1)",
+            message,
+        ),
+        ("DELETE FROM o WHERE x NOT IN (SELECT y FROM t WHERE t.k = o.k LIMIT 9)", message),
+        ("SELECT id FROM o WHERE x IN (SELECT y FROM t WHERE t.k = o.k OFFSET 1)", message),
+    ]);
+    check(&[
+        ("SELECT id FROM o WHERE EXISTS (SELECT 1 FROM t WHERE t.k = o.k LIMIT 1)", "1;2"),
+        ("SELECT id FROM o WHERE x IN (SELECT y FROM t ORDER BY y DESC LIMIT 1)", "2"),
+    ]);
+}
+
+#[test]
+fn a_name_with_its_table_is_never_an_alias_in_order_by() {
+    check(&[
+        ("SELECT x AS k, k AS z FROM o ORDER BY o.k", "30|1;20|2;10|3"),
+        ("SELECT x AS k, k AS z FROM o ORDER BY (o.k) DESC LIMIT 2", "10|3;20|2"),
+        ("SELECT x AS k, k AS z FROM o AS p ORDER BY p.k", "30|1;20|2;10|3"),
+        ("SELECT x AS k, k AS z FROM o ORDER BY k", "10|3;20|2;30|1"),
+        ("SELECT DISTINCT x AS k, k AS z FROM o ORDER BY o.k", "30|1;20|2;10|3"),
+        ("SELECT max(x) AS k, k AS z FROM o GROUP BY o.k ORDER BY o.k", "30|1;20|2;10|3"),
+        ("SELECT * FROM (SELECT x AS k, k AS z FROM o ORDER BY o.k LIMIT 1) AS d", "30|1"),
+        (
+            "SELECT x AS k, k AS z FROM o WHERE id IN (SELECT id FROM o) ORDER BY o.k LIMIT 1",
+            "30|1",
+        ),
+        ("SELECT o.x AS k, o.k AS z FROM o JOIN t USING (k) ORDER BY o.k LIMIT 1", "20|2"),
+    ]);
+}
+
+#[test]
+fn unknown_fields_of_correlated_subqueries_are_refused() {
+    check_refused(&[
+        ("SELECT id FROM o WHERE EXISTS (SELECT nope FROM t WHERE t.k = o.k)", "\"nope\""),
+        ("SELECT id FROM o WHERE EXISTS (SELECT t.nope FROM t WHERE t.k = o.k)", "\"nope\""),
+        ("SELECT id FROM o WHERE EXISTS (SELECT 1 + nope FROM t WHERE t.k = o.k)", "\"nope\""),
+        ("SELECT id FROM o WHERE EXISTS (SELECT nope.* FROM t WHERE t.k = o.k)", "\"nope\""),
+        (
+            "SELECT id FROM o WHERE EXISTS (SELECT 1 FROM t WHERE t.k = o.k ORDER BY nope)",
+            "\"nope\"",
+        ),
+        ("DELETE FROM o WHERE x IN (SELECT y FROM t WHERE t.k = o.k ORDER BY t.nope)", "\"nope\""),
+        ("DELETE FROM o WHERE x IN (SELECT nope FROM t WHERE t.k = o.k)", "\"nope\""),
+    ]);
+    check(&[
+        (
+            "SELECT id FROM o WHERE EXISTS (SELECT y + o.x AS s, t.* FROM t WHERE t.k = o.k \
+             ORDER BY s, y, o.id, t.k)",
+            "1;2",
+        ),
+        ("SELECT id FROM o WHERE x IN (SELECT DISTINCT t.y AS id FROM t WHERE t.k = o.k)", "1;2"),
+    ]);
+}
