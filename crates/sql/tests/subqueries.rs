@@ -135,3 +135,20 @@ fn unknown_fields_of_correlated_subqueries_are_refused() {
         ("SELECT id FROM o WHERE x IN (SELECT DISTINCT t.y AS id FROM t WHERE t.k = o.k)", "1;2"),
     ]);
 }
+
+#[test]
+fn a_subquery_may_have_any_number_of_values() {
+    let db = database();
+    let rows: Vec<String> = (0..300).map(|n| format!("({n})")).collect();
+    db.sql("CREATE TABLE digits (n i64 PRIMARY KEY)").unwrap();
+    db.sql(&format!("INSERT INTO digits VALUES {}", rows.join(", "))).unwrap();
+    let all = "(SELECT a.n * 300 + b.n FROM digits a, digits b)";
+    for (condition, wanted) in [
+        (format!("n IN {all}"), "300"),
+        (format!("n + 89999 IN {all}"), "1"),
+        (format!("n + 89990 NOT IN {all}"), "290"),
+    ] {
+        let text = format!("SELECT count(*) FROM digits WHERE {condition}");
+        assert_eq!(answer(&db, &text), wanted, "{text}");
+    }
+}

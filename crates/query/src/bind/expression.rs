@@ -52,7 +52,12 @@ pub(crate) fn bind(expr: &Expr, scope: &mut dyn Scope) -> Result<Bound> {
         }
         Expr::Apply(operator, operands) => {
             let entry = operator.entry();
-            let (least, most) = (entry.operands_min, entry.operands_max);
+            let is_constant = |operand: &Expr| matches!(operand, Expr::Literal(_));
+            let is_list = matches!(operator, Operator::In | Operator::NotIn)
+                && operands.iter().skip(1).all(is_constant);
+            // Constants become one value, however many a query answers.
+            let most = if is_list { usize::MAX } else { entry.operands_max };
+            let least = entry.operands_min;
             if !(least..=most).contains(&operands.len()) {
                 let (symbol, found) = (entry.symbol, operands.len());
                 let want =

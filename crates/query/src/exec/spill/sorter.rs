@@ -1,8 +1,18 @@
 //! Sorting more than there is memory for: sorted runs in files, merged at the end.
 //!
-//! What comes is kept until it takes its part of the budget, sorted, and written as a run. At the
-//! end runs are merged, at most [`RUNS_MAX`] at a time. Keys are all different: whoever has equal
-//! ones appends where they come from.
+//! What comes is kept until it takes its part of the budget, sorted, and written as a run. As soon
+//! as there are [`RUNS_MAX`] runs of a level, they are merged into one of the next level, and what
+//! is left is merged at the end. Keys are all different: whoever has equal ones appends where they
+//! come from.
+//!
+//! ```text
+//! level 0    ▪▪▪▪ … ▪   written as they come: 32 become one below
+//! level 1    ■■ …       of 32 runs each: 32 become one below
+//! level 2    █          of 1,024 runs
+//! ```
+//!
+//! A run is an open file: there are fewer than 32 of each level but for the moment of a merge, so
+//! that a million runs take some 130 files.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -11,7 +21,7 @@ use super::file::{SpillReader, SpillWriter, TemporaryFiles};
 use crate::Result;
 use crate::options::Options;
 
-/// The most runs that are read at once.
+/// The most runs that are read at once, and the most of one level.
 const RUNS_MAX: usize = 32;
 
 /// The fewest bytes of a run.
@@ -32,7 +42,8 @@ pub(in crate::exec) struct ExternalSorter<'a> {
     records: Vec<Record>,
     bytes: usize,
     run_bytes: usize,
-    runs: Vec<SpillReader>,
+    /// By level.
+    runs: Vec<Vec<SpillReader>>,
     len: u64,
 }
 
@@ -67,8 +78,40 @@ impl<'a> ExternalSorter<'a> {
             write(&mut run, &record)?;
         }
         self.bytes = 0;
-        self.runs.push(run.finish()?);
+        self.add_run(run.finish()?)
+    }
+
+    /// Adds a run to the first level, and merges what has become too many.
+    fn add_run(&mut self, mut run: SpillReader) -> Result<()> {
+        for level in 0.. {
+            if self.runs.len() == level {
+                self.runs.push(Vec::new());
+            }
+            let Some(runs) = self.runs.get_mut(level) else { break };
+            runs.push(run);
+            if runs.len() < RUNS_MAX {
+                break;
+            }
+            let full = std::mem::take(runs);
+            run = self.merged(full)?;
+        }
         Ok(())
+    }
+
+    /// Some runs as one.
+    fn merged(&self, runs: Vec<SpillReader>) -> Result<SpillReader> {
+        let mut merge = Merge::new(self.options, runs)?;
+        let mut merged = self.files.create()?;
+        while let Some(record) = merge.next()? {
+            write(&mut merged, &record)?;
+        }
+        merged.finish()
+    }
+
+    /// How many runs are open.
+    #[cfg(test)]
+    fn open_runs(&self) -> usize {
+        self.runs.iter().map(Vec::len).sum()
     }
 
     /// The records in the order of their keys.
@@ -79,16 +122,13 @@ impl<'a> ExternalSorter<'a> {
         if !self.records.is_empty() {
             self.write_run()?;
         }
-        let mut runs = self.runs;
+        // The short ones first.
+        let mut runs: Vec<_> = std::mem::take(&mut self.runs).into_iter().flatten().collect();
         while runs.len() > RUNS_MAX {
             let rest = runs.split_off(RUNS_MAX);
-            let mut merge = Merge::new(self.options, runs)?;
-            let mut merged = self.files.create()?;
-            while let Some(record) = merge.next()? {
-                write(&mut merged, &record)?;
-            }
+            let merged = self.merged(runs)?;
             runs = rest;
-            runs.push(merged.finish()?);
+            runs.push(merged);
         }
         Merge::new(self.options, runs)
     }
@@ -166,5 +206,34 @@ impl<'a> Merge<'a> {
         let Some(Head { record, run }) = self.heads.pop() else { return Ok(None) };
         self.fill(run)?;
         Ok(Some(record))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use esker_vfs::Environment;
+
+    use super::*;
+
+    #[test]
+    fn many_runs_are_few_files() {
+        let environment = Environment::os();
+        let files = TemporaryFiles::new(&environment, std::env::temp_dir());
+        let options = Options { memory_budget_bytes: 1, ..Options::new(&environment) };
+        let mut sorter = ExternalSorter::new(&options, &files);
+        let (count, mut most) = (120_000u64, 0);
+        for i in 0..count {
+            // Each number once, in no order.
+            let number = i * 7_919 % count;
+            sorter.push(&super::super::rising(number), &number.to_le_bytes()).unwrap();
+            most = most.max(sorter.open_runs());
+        }
+        assert!((32..=2 * RUNS_MAX).contains(&most), "{most}");
+        let mut merge = sorter.finish().unwrap();
+        for number in 0..count {
+            let record = merge.next().unwrap().unwrap();
+            assert_eq!(record.payload, number.to_le_bytes());
+        }
+        assert_eq!(merge.next().unwrap(), None);
     }
 }
