@@ -11,12 +11,18 @@ use super::parameter::value_of;
 use super::scope::Scope;
 use super::typing::{common_type, convert, is_written_as_text, make_comparable, typed};
 use crate::exec::fold;
-use crate::model::{Expr, Operator, Typing};
+use crate::model::{Expr, Function, Operator, Typing};
 use crate::predicate::Pattern;
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 
 /// Resolves the names of an expression and checks its types. Constant parts are computed.
 pub(crate) fn bind(expr: &Expr, scope: &mut dyn Scope) -> Result<Bound> {
+    bind_as(expr, scope, false)
+}
+
+/// As [`bind`]; of what may never be evaluated, a constant part that cannot be computed stays as it
+/// is.
+fn bind_as(expr: &Expr, scope: &mut dyn Scope, is_optional: bool) -> Result<Bound> {
     if let Some(bound) = scope.resolve(expr)? {
         return Ok(bound);
     }
@@ -42,12 +48,12 @@ pub(crate) fn bind(expr: &Expr, scope: &mut dyn Scope) -> Result<Bound> {
             )));
         }
         Expr::Cast(operand, to) => {
-            let operand = bind(operand, scope)?;
+            let operand = bind_as(operand, scope, is_optional)?;
             cast(operand, *to).map_err(|e| e.at(expr))?
         }
         Expr::Call(function, operands) => {
-            let operands: Vec<_> =
-                operands.iter().map(|o| bind(o, scope)).collect::<Result<_>>()?;
+            let is_first_enough = *function == Function::Coalesce;
+            let operands = bind_all(operands, scope, (is_optional, is_first_enough))?;
             call(*function, operands, scope.inputs()).map_err(|e| e.at(expr))?
         }
         Expr::Apply(operator, operands) => {
@@ -66,12 +72,26 @@ pub(crate) fn bind(expr: &Expr, scope: &mut dyn Scope) -> Result<Bound> {
                     "{symbol} takes {want} operands, found {found}"
                 )));
             }
-            let operands: Vec<_> =
-                operands.iter().map(|o| bind(o, scope)).collect::<Result<_>>()?;
+            let is_first_enough = entry.typing == Typing::Case;
+            let operands = bind_all(operands, scope, (is_optional, is_first_enough))?;
             apply(*operator, operands).map_err(|e| e.at(expr))?
         }
     };
-    fold(bound).map_err(|e| e.at(expr))
+    let kept = is_optional.then(|| bound.clone());
+    match (fold(bound), kept) {
+        (Err(e), Some(kept)) if e.kind() == ErrorKind::OutOfRange => Ok(kept),
+        (folded, _) => folded.map_err(|e| e.at(expr)),
+    }
+}
+
+/// Binds operands: whether all of them may never be evaluated, or all but the first.
+fn bind_all(
+    operands: &[Expr],
+    scope: &mut dyn Scope,
+    (is_optional, is_first_enough): (bool, bool),
+) -> Result<Vec<Bound>> {
+    let operands = operands.iter().enumerate();
+    operands.map(|(i, o)| bind_as(o, scope, is_optional || (is_first_enough && i > 0))).collect()
 }
 
 fn apply(operator: Operator, operands: Vec<Bound>) -> Result<Bound> {
