@@ -34,6 +34,8 @@ fn queries() -> [Query; 2] {
     let by_name = vec![OrderBy { expr: Expr::field("name"), descending: true, nulls_first: None }];
     let mut grouped = Query { group_by: vec![Expr::field("name")], ..Query::table("t") };
     grouped.select = vec![field("name"), count];
+    // Without an order, a look at few rows would do.
+    grouped.order_by.clone_from(&by_name);
     grouped.limit = Some(20.into());
     let mut sorted = Query { order_by: by_name, ..Query::table("t") };
     sorted.select = vec![field("id")];
