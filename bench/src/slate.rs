@@ -1,5 +1,6 @@
 //! `esker-bench slate`: a hundred thousand records of eight fields, one of them indexed, asked the
-//! fifteen questions of a published table of another database, each in a twentieth of its time.
+//! questions of a published table of another database, each in a twentieth of its time. Of the
+//! fifteen one is asked twice there, and once here.
 //!
 //! A question's time has all of it: the snapshot, the plan, the whole answer, and letting go of it.
 
