@@ -372,6 +372,14 @@ pub(crate) struct CreateIndexArguments {
     /// It finds the rows whose text has some part: LIKE, contains, regular expressions
     #[arg(long, conflicts_with = "unique")]
     pub(crate) trigram: bool,
+    /// How it finds rows: ordered, trigram (parts of a text) or bitmap (a field of few values)
+    #[arg(long, value_name = "KIND", value_parser = index_kind, conflicts_with = "trigram")]
+    pub(crate) kind: Option<esker::IndexKind>,
+}
+
+fn index_kind(text: &str) -> Result<esker::IndexKind, String> {
+    let expected = || "expected ordered, trigram or bitmap".to_owned();
+    esker::IndexKind::from_name(text).ok_or_else(expected)
 }
 
 #[derive(Debug, Subcommand)]

@@ -23,13 +23,16 @@ fn add(arguments: &CreateIndexArguments, console: &mut Console<'_>) -> Result<()
         index.name.clone_from(name);
     }
     index.unique |= arguments.unique;
+    if let Some(kind) = arguments.kind {
+        index.kind = kind;
+    }
     if arguments.trigram {
         index.kind = IndexKind::Trigram;
     }
     let what = match (index.unique, index.kind) {
-        (true, _) => "unique index",
-        (false, IndexKind::Trigram) => "trigram index",
-        (false, IndexKind::Ordered) => "index",
+        (true, _) => "unique index".to_owned(),
+        (false, IndexKind::Ordered) => "index".to_owned(),
+        (false, kind) => format!("{} index", kind.name()),
     };
     let database = open_to_write(&arguments.db)?;
     let clock = esker_vfs::Environment::os().clock;

@@ -127,9 +127,9 @@ pub(crate) fn show_table(
         let (name, fields) = (printable(&index.name), printable(&index.fields.join(", ")));
         let state = state_of(index);
         let kind = match (index.unique, index.kind) {
-            (true, _) => ", unique",
-            (false, IndexKind::Trigram) => ", trigram",
-            (false, IndexKind::Ordered) => "",
+            (true, _) => ", unique".to_owned(),
+            (false, IndexKind::Ordered) => String::new(),
+            (false, kind) => format!(", {}", kind.name()),
         };
         writeln!(console.out, "{label:22}{name} ({fields}){kind}: {state}")?;
     }
@@ -164,9 +164,17 @@ fn show_rules(schema: &Schema, console: &mut Console<'_>) -> Result<()> {
 /// How much of an index is built.
 fn state_of(index: &IndexInfo) -> String {
     let segments = units::counted(index.of as u64, "segment");
-    match (index.built, index.of) {
+    let built = match (index.built, index.of) {
         (_, 0) => "nothing to build yet".to_owned(),
         (built, of) if built == of => format!("built for all of {segments}"),
         (built, _) => format!("built for {} of {segments}", units::count(built as u64)),
+    };
+    match index.too_many_values {
+        0 => built,
+        count => {
+            let most = esker::BITMAP_VALUES_MAX;
+            let count = units::count(count as u64);
+            format!("{built}; too many values in {count} (more than {most}), scanned")
+        }
     }
 }

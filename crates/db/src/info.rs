@@ -24,6 +24,9 @@ pub struct IndexInfo {
     pub memory_bytes: u64,
     /// The segments for which it is built.
     pub built: usize,
+    /// The segments among these in which the field of a bitmap index has too many values: they are
+    /// scanned.
+    pub too_many_values: usize,
     /// The segments of the table.
     pub of: usize,
 }
@@ -99,11 +102,12 @@ pub struct Info {
 fn index_infos(table: &Table) -> Vec<IndexInfo> {
     let (schema, uniques) = (table.schema(), table.uniques());
     let info = |index: &Index| {
-        let RunCounts { built, of } = count_runs(table, index);
+        let RunCounts { built, of, too_many_values } = count_runs(table, index);
         let keys = uniques.iter().find(|keys| keys.index().id == index.id);
         let memory_bytes = keys.map_or(0, |keys| keys.entries().memory_bytes());
         let (name, fields) = (index.name.clone(), schema.index_fields(index));
-        IndexInfo { name, fields, kind: index.kind, unique: index.unique, memory_bytes, built, of }
+        let (kind, unique) = (index.kind, index.unique);
+        IndexInfo { name, fields, kind, unique, memory_bytes, built, too_many_values, of }
     };
     schema.indexes().iter().map(info).collect()
 }

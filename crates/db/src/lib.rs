@@ -84,6 +84,9 @@ pub use esker_format::{
     Batch, Column, DataType, Decimal, Field, FieldId, Labels, PrimaryKey, Schema, Value, ValueRef,
 };
 pub use esker_query::{Explanation, IndexUse, Page, Query, QueryResult};
+/// The most values that a field may have in one segment for a bitmap index to hold them; with more,
+/// the segment is scanned.
+pub use esker_table::run::VALUES_MAX as BITMAP_VALUES_MAX;
 pub use finder::{Finder, FoundRow, FoundRows};
 pub use info::{IndexInfo, Info, MemoryInfo, TableInfo};
 pub use load::{Load, LoadReport};

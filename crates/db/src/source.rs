@@ -5,8 +5,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use esker_format::schema::IndexKind;
-use esker_format::{ColumnSlice, FieldId, Schema};
-use esker_query::{Entries, GramRun, KeyRange, Part, Source, Zone};
+use esker_format::{ColumnSlice, Field, FieldId, Schema};
+use esker_query::{BitmapRun, Entries, GramRun, KeyRange, Part, Source, Zone};
 use esker_table::TableSnapshot;
 use esker_table::run::Run;
 use esker_table::segment::Segment;
@@ -24,6 +24,15 @@ pub(crate) struct SourcePart<'a> {
     part: &'a SnapshotPart,
     runs: Vec<PartRun<'a>>,
     gram_runs: Vec<PartGrams<'a>>,
+    bitmap_runs: Vec<PartBitmaps<'a>>,
+}
+
+/// A run of bitmaps of a part, for the reader's schema.
+struct PartBitmaps<'a> {
+    segment: &'a Segment,
+    run: Arc<Run>,
+    position: usize,
+    field: &'a Field,
 }
 
 /// A run of grams of a part.
@@ -43,7 +52,7 @@ struct PartRun<'a> {
 
 impl<'a> SourcePart<'a> {
     pub fn new(part: &'a SnapshotPart) -> Self {
-        Self { part, runs: runs(part), gram_runs: gram_runs(part) }
+        Self { part, runs: runs(part), gram_runs: gram_runs(part), bitmap_runs: bitmap_runs(part) }
     }
 
     /// The row ids of some rows as a column, where they lie as one.
@@ -133,6 +142,14 @@ impl Part for SourcePart<'_> {
     fn gram_run(&self, index: usize) -> Option<&dyn GramRun> {
         self.gram_runs.get(index).map(|run| run as &dyn GramRun)
     }
+
+    fn bitmap_run_count(&self) -> usize {
+        self.bitmap_runs.len()
+    }
+
+    fn bitmap_run(&self, index: usize) -> Option<&dyn BitmapRun> {
+        self.bitmap_runs.get(index).map(|run| run as &dyn BitmapRun)
+    }
 }
 
 /// The runs of grams of a part whose indexes the reader's schema has.
@@ -165,6 +182,46 @@ impl GramRun for PartGrams<'_> {
     fn rows(&self, gram: u32) -> esker_query::Result<Vec<u32>> {
         let rows = self.run.gram_rows(gram, self.segment.row_count());
         rows.map_err(|e| query_error(&e))
+    }
+}
+
+/// The runs of bitmaps of a part whose indexes the reader's schema has; one that cannot be read is
+/// as one that is not built.
+fn bitmap_runs(part: &SnapshotPart) -> Vec<PartBitmaps<'_>> {
+    let schema = part.schema();
+    let Unit::Segment(segment) = part.unit() else { return Vec::new() };
+    let of = |run: &Arc<Run>| {
+        let index = run.index();
+        schema.indexes().iter().find(|known| known.id == index.id)?;
+        let only = index.fields.first().filter(|_| index.kind == IndexKind::Bitmap)?;
+        let position = schema.fields().iter().position(|f| f.id == only.field)?;
+        let field = schema.fields().get(position)?;
+        let is_usable = run.is_readable_by(schema) && !run.has_too_many_values().unwrap_or(true);
+        is_usable.then(|| PartBitmaps { segment, run: Arc::clone(run), position, field })
+    };
+    segment.runs().iter().filter_map(of).collect()
+}
+
+impl BitmapRun for PartBitmaps<'_> {
+    fn name(&self) -> &str {
+        &self.run.index().name
+    }
+
+    fn field(&self) -> usize {
+        self.position
+    }
+
+    fn values(&self) -> esker_query::Result<ColumnSlice<'_>> {
+        self.run.values(self.field).map_err(|e| query_error(&e))
+    }
+
+    fn count(&self, value: usize) -> esker_query::Result<usize> {
+        self.run.value_count(value).map_err(|e| query_error(&e))
+    }
+
+    fn add_rows(&self, value: usize, bits: &mut [u64]) -> esker_query::Result<()> {
+        let added = self.run.add_rows_of_value(value, self.segment.row_count(), bits);
+        added.map_err(|e| query_error(&e))
     }
 }
 

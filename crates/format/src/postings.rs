@@ -79,33 +79,89 @@ impl Postings {
 /// # Errors
 /// `Corrupt` when the bytes are none.
 pub fn decode(bytes: &[u8], rows: u32) -> Result<Vec<u32>> {
-    let wrong = |what: &str| Error::corrupt(format!("rows that have something: {what}"));
-    let mut input = Reader::new(bytes);
     let mut found = Vec::new();
+    let mut input = Reader::new(bytes);
     match input.u8()? {
-        DISTANCES => {
-            let mut next = 0u64;
-            while input.remaining() > 0 {
-                let distance = input.varint()?;
-                if distance == 0 && !found.is_empty() {
-                    return Err(wrong("a row comes twice"));
-                }
-                next = next.saturating_add(distance);
-                let row = u32::try_from(next).ok().filter(|row| *row < rows);
-                found.push(row.ok_or_else(|| wrong("a row past the last"))?);
-            }
-        }
+        DISTANCES => distances(&mut input, rows, &mut |row| found.push(row))?,
         BITS => {
             for (at, byte) in (0u32..).zip(input.raw(input.remaining())?) {
                 for bit in (0..8).filter(|bit| byte >> bit & 1 == 1) {
                     let row = at.checked_mul(8).map(|row| row + bit).filter(|row| *row < rows);
-                    found.push(row.ok_or_else(|| wrong("a row past the last"))?);
+                    found.push(row.ok_or_else(|| wrong(PAST))?);
                 }
             }
         }
         form => return Err(wrong(&format!("form {form} is not known"))),
     }
     Ok(found)
+}
+
+/// Sets the bits of the rows of a stored form, all below `rows`: row 0 at the least significant bit
+/// of the first word. Rows past the words are left out.
+///
+/// ```
+/// use esker_format::postings::{Postings, add_to};
+///
+/// let (mut postings, mut bits) = (Postings::default(), [1, 0]);
+/// [3, 64].into_iter().for_each(|row| postings.push(row));
+/// add_to(&postings.encode(), 100, &mut bits)?;
+/// assert_eq!(bits, [0b1001, 1]);
+/// # Ok::<(), esker_format::Error>(())
+/// ```
+///
+/// # Errors
+/// `Corrupt` as for [`decode`]; some bits may be set then.
+pub fn add_to(bytes: &[u8], rows: u32, bits: &mut [u64]) -> Result<()> {
+    let mut input = Reader::new(bytes);
+    match input.u8()? {
+        DISTANCES => distances(&mut input, rows, &mut |row| {
+            if let Some(word) = bits.get_mut(row as usize / 64) {
+                *word |= 1 << (row % 64);
+            }
+        }),
+        BITS => {
+            let bytes = input.raw(input.remaining())?;
+            let used = bytes.iter().rposition(|byte| *byte != 0);
+            let last = used.and_then(|at| Some((at, bytes.get(at)?)));
+            let last = last.map(|(at, byte)| at * 8 + byte.ilog2() as usize);
+            if last.is_some_and(|last| last >= rows as usize) {
+                return Err(wrong(PAST));
+            }
+            let (words, rest) = bytes.as_chunks();
+            for (into, word) in bits.iter_mut().zip(words) {
+                *into |= u64::from_le_bytes(*word);
+            }
+            let mut last = [0; 8];
+            last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+            if let Some(into) = bits.get_mut(words.len()) {
+                *into |= u64::from_le_bytes(last);
+            }
+            Ok(())
+        }
+        form => Err(wrong(&format!("form {form} is not known"))),
+    }
+}
+
+const PAST: &str = "a row past the last";
+
+fn wrong(what: &str) -> Error {
+    Error::corrupt(format!("rows that have something: {what}"))
+}
+
+/// Visits rows that are stored as distances.
+fn distances(input: &mut Reader<'_>, rows: u32, visit: &mut dyn FnMut(u32)) -> Result<()> {
+    let mut last: Option<u64> = None;
+    while input.remaining() > 0 {
+        let distance = input.varint()?;
+        if distance == 0 && last.is_some() {
+            return Err(wrong("a row comes twice"));
+        }
+        let next = last.unwrap_or_default().saturating_add(distance);
+        let row = u32::try_from(next).ok().filter(|row| *row < rows);
+        visit(row.ok_or_else(|| wrong(PAST))?);
+        last = Some(next);
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -128,6 +184,11 @@ mod tests {
             let encoded = postings.encode();
             assert_eq!(encoded.first(), Some(&form));
             assert_eq!(decode(&encoded, 1 << 22).unwrap(), rows);
+            let mut bits = vec![0; 1 << 16];
+            add_to(&encoded, 1 << 22, &mut bits).unwrap();
+            let mut expected = vec![0; 1 << 16];
+            rows.iter().for_each(|row| expected[*row as usize / 64] |= 1 << (row % 64));
+            assert_eq!(bits, expected);
         }
     }
 
@@ -135,6 +196,7 @@ mod tests {
     fn what_is_no_list_is_refused() {
         for bytes in [&[][..], &[2], &[0, 1, 0], &[0, 0x80], &[0, 9, 1], &[1, 0, 4]] {
             assert!(decode(bytes, 10).is_err(), "{bytes:?}");
+            assert!(add_to(bytes, 10, &mut [0]).is_err(), "{bytes:?}");
         }
     }
 }

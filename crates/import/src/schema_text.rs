@@ -6,7 +6,7 @@
 //! Names that are not plain words stand in double quotes, a quote inside doubled. White space,
 //! line ends included, only separates. Fields may be NULL unless they say `not null` or belong to
 //! the primary key. Indexes stand behind the fields, as `index by_hour (hour desc, origin)` or
-//! `unique index by_mail (mail)`; also `trigram index parts (note)`.
+//! `unique index by_mail (mail)`; also `trigram index parts (note)` and `bitmap index of (kind)`.
 
 mod index;
 
@@ -77,9 +77,13 @@ pub fn parse(text: &str) -> Result<Schema> {
         } else if name.eq_ignore_ascii_case("unique") && parser.take_word("index") {
             let index = parser.index()?.ok_or_else(|| parser.unexpected("a unique index"))?;
             indexes.push(index.unique());
-        } else if name.eq_ignore_ascii_case("trigram") && parser.take_word("index") {
-            let index = parser.index()?.ok_or_else(|| parser.unexpected("a trigram index"))?;
-            indexes.push(index.using(IndexKind::Trigram));
+        } else if let Some(kind) = IndexKind::from_name(&name)
+            && kind != IndexKind::Ordered
+            && parser.take_word("index")
+        {
+            let expected = format!("a {} index", kind.name());
+            let index = parser.index()?.ok_or_else(|| parser.unexpected(&expected))?;
+            indexes.push(index.using(kind));
         } else if name.eq_ignore_ascii_case("index")
             && let Some(index) = parser.index()?
         {

@@ -90,6 +90,47 @@ pub trait Part: Sync {
         let _ = index;
         None
     }
+
+    /// How many runs of bitmaps the part has: one for each bitmap index that is built for it, but
+    /// for those whose field has too many values here.
+    fn bitmap_run_count(&self) -> usize {
+        0
+    }
+
+    /// One run of bitmaps. `index` is below [`Part::bitmap_run_count`].
+    fn bitmap_run(&self, index: usize) -> Option<&dyn BitmapRun> {
+        let _ = index;
+        None
+    }
+}
+
+/// The rows of a part by the values of one field that has few. Each row is among those of one
+/// value; NULL is one. Invisible and dead rows are among them.
+pub trait BitmapRun: Sync {
+    /// The index's name.
+    fn name(&self) -> &str;
+
+    /// The field: its position in the schema.
+    fn field(&self) -> usize;
+
+    /// The values, each once, NULL included; fewer than [`ZONE_ROWS`].
+    ///
+    /// # Errors
+    /// When the bytes behind it are damaged or cannot be read.
+    fn values(&self) -> Result<ColumnSlice<'_>>;
+
+    /// How many rows have a value, by its place among the values.
+    ///
+    /// # Errors
+    /// As for [`BitmapRun::values`].
+    fn count(&self, value: usize) -> Result<usize>;
+
+    /// Sets the bits of the rows that have a value: one bit per row, the first at the least
+    /// significant bit of the first word.
+    ///
+    /// # Errors
+    /// As for [`BitmapRun::values`].
+    fn add_rows(&self, value: usize, bits: &mut [u64]) -> Result<()>;
 }
 
 /// The rows of a part by the grams ([`esker_format::grams`]) that a text of theirs has. Invisible

@@ -26,7 +26,7 @@ pub(crate) fn create(create: &ast::CreateIndex) -> Result<Statement> {
             (kind, format!(" USING {name} "))
         }
         Some(other) => {
-            let message = format!("USING {other}: expected ordered or trigram");
+            let message = format!("USING {other}: expected ordered, trigram or bitmap");
             return Err(Error::invalid(message));
         }
     };

@@ -91,7 +91,7 @@ fn what_is_wrong_is_underlined() {
     }
     for (statement, message) in [
         ("CREATE INDEX i ON t (a + 1)", "an index on what is not a field is not supported yet"),
-        ("CREATE INDEX i ON t USING btree (a)", "USING BTREE: expected ordered or trigram"),
+        ("CREATE INDEX i ON t USING btree (a)", "USING BTREE: expected ordered, trigram or bitmap"),
         ("CREATE INDEX i ON t USING trigram (a)", "expected one field of text, found \"a\", which"),
         ("CREATE INDEX i ON t USING trigram (b DESC)", "found \"b\" descending"),
         ("CREATE INDEX i ON t USING trigram (b, a)", "found 2 fields"),
@@ -251,4 +251,103 @@ fn trigram_indexes_find_parts_of_texts() {
     assert_eq!(db.check().unwrap().problems, []);
     drop(db);
     let _ = std::fs::remove_dir_all(&dir);
+}
+
+/// A table with fields of few values, and one of many.
+fn few_values(dir: &std::path::Path) -> Database {
+    let db = Options::new().open(dir).unwrap();
+    db.sql("CREATE TABLE t (id i64 PRIMARY KEY, kind text, level i16, many i64)").unwrap();
+    let mut load = db.table("t").unwrap().load().unwrap();
+    let kinds = ["", "alpha", "beta", "Gamma", "délta"];
+    for (i, at) in (0..50_000i64).zip((0..7usize).cycle()) {
+        let kind = kinds.get(at).map_or(esker::Value::Null, |kind| (*kind).into());
+        let level = if i % 11 == 0 { esker::Value::Null } else { (i % 90).into() };
+        load.push_row(&[i.into(), kind, level, i.into()]).unwrap();
+    }
+    load.finish().unwrap();
+    db
+}
+
+/// Answers by a field of few values are the same with a bitmap index, which counts without reading.
+#[test]
+fn bitmap_indexes_answer_any_operator() {
+    let dir = std::env::temp_dir().join(format!("esker-bitmap-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&dir);
+    let db = few_values(&dir);
+    let conditions = [
+        "kind = 'alpha'",
+        "kind <> 'alpha'",
+        "kind IN ('alpha', 'beta', 'none')",
+        "kind NOT IN ('alpha', 'beta')",
+        "kind IS NULL",
+        "kind IS NOT NULL",
+        "kind LIKE '%LTA' OR kind ILIKE '%LTA'",
+        "NOT contains(kind, 'a')",
+        "length(kind) = 5",
+        "upper(kind) = 'GAMMA'",
+        "level BETWEEN 3 AND 5",
+        "NOT level < 80",
+        "level = 3 AND kind = 'beta'",
+        "level = 3 OR kind = 'beta'",
+        "(level IS NULL OR level > 70) AND kind >= 'b'",
+        "many < 1000 AND kind = 'Gamma'",
+        "kind = 'none'",
+    ];
+    let ask = |condition: &str| {
+        let texts = [("count(*)", ""), ("count(*), sum(id)", ""), ("id", "ORDER BY id LIMIT 99")]
+            .map(|(what, order)| format!("SELECT {what} FROM t WHERE {condition} {order}"));
+        texts.map(|text| match db.sql(&text).unwrap_or_else(|e| panic!("{text}: {e}")) {
+            Outcome::Rows(rows) => rows.to_rows(),
+            other => panic!("{other:?}"),
+        })
+    };
+    let plan = |condition: &str| {
+        let text = format!("EXPLAIN SELECT count(*) FROM t WHERE {condition}");
+        match db.sql(&text) {
+            Ok(Outcome::Plan(plan)) => plan,
+            other => panic!("{other:?}"),
+        }
+    };
+    let before = conditions.map(ask);
+    for field in ["kind", "level", "many"] {
+        db.sql(&format!("CREATE INDEX of_{field} ON t USING bitmap ({field})")).unwrap();
+    }
+    assert_eq!(conditions.map(ask), before);
+    for condition in conditions.iter().take(12) {
+        let plan = plan(condition);
+        assert!(plan.contains("counted by index of_"), "{condition}: {plan}");
+    }
+    assert!(plan(conditions[12]).contains("of_level, of_kind"), "{}", plan(conditions[12]));
+    assert!(!plan("many = 3").contains("of_many"));
+    let indexes = &db.info().tables[0].indexes;
+    let too_many = indexes.iter().map(|index| (index.built, index.too_many_values));
+    assert_eq!(too_many.collect::<Vec<_>>(), [(1, 0), (1, 0), (1, 1)]);
+    db.sql("UPDATE t SET kind = 'new' WHERE id % 10000 = 3").unwrap();
+    db.sql("DELETE FROM t WHERE id % 3 = 1").unwrap();
+    let changed = conditions.map(ask);
+    assert_ne!(changed, before);
+    db.wait_idle().unwrap();
+    assert_eq!(conditions.map(ask), changed);
+    assert_eq!(db.check().unwrap().problems, []);
+    db.close().unwrap();
+    let db = Options::new().open(&dir).unwrap();
+    assert!(db.info().tables[0].indexes.iter().all(|index| index.built == index.of));
+    drop(db);
+    let _ = std::fs::remove_dir_all(&dir);
+}
+
+#[test]
+fn what_has_no_bitmaps_is_refused() {
+    let db = memory(&["CREATE TABLE t (kind text, level i16, doc json)"]);
+    let refused = [
+        ("CREATE INDEX x ON t USING bitmap (kind, level)", "expected one field that is not json"),
+        ("CREATE INDEX x ON t USING bitmap (kind DESC)", "\"kind\" descending"),
+        ("CREATE INDEX x ON t USING bitmap (doc)", "\"doc\", which is json"),
+        ("CREATE UNIQUE INDEX x ON t USING bitmap (kind)", "a unique one"),
+        ("CREATE INDEX x ON t USING tree (kind)", "expected ordered, trigram or bitmap"),
+    ];
+    for (statement, part) in refused {
+        let message = db.sql(statement).unwrap_err().to_string();
+        assert!(message.contains(part), "{statement}: {message}");
+    }
 }

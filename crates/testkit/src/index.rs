@@ -18,19 +18,23 @@ pub(crate) fn draw(schema: &TableSchema, generator: &mut Generator) -> FieldChan
     if known != generator.chance(100_000) {
         return FieldChange::DropIndex(name);
     }
-    let trigram = generator.chance(200_000);
-    let kind = if trigram { IndexKind::Trigram } else { IndexKind::Ordered };
-    let count = if trigram { 1 } else { 1 + generator.index(3) };
+    let kind = match generator.below(10) {
+        0 | 1 => IndexKind::Trigram,
+        2 | 3 => IndexKind::Bitmap,
+        _ => IndexKind::Ordered,
+    };
+    let is_ordered = kind == IndexKind::Ordered;
+    let count = if is_ordered { 1 + generator.index(3) } else { 1 };
     let field = |_| {
         let field = schema.fields.get(generator.index(schema.fields.len()));
         let name = field.map_or_else(|| "note".to_owned(), |field| field.name.clone());
         (name, generator.chance(300_000))
     };
     let mut fields: Vec<_> = (0..count).map(field).collect();
-    if trigram {
+    if !is_ordered {
         fields.iter_mut().for_each(|(_, descending)| *descending = false);
     }
-    let unique = !trigram && generator.chance(400_000);
+    let unique = is_ordered && generator.chance(400_000);
     if unique && generator.chance(300_000) {
         // Of these there are never two.
         fields.push((SERIAL.to_owned(), false));

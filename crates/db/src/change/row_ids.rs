@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use esker_format::{ColumnSlice, Data, DataType, Schema, Validity};
-use esker_query::{Part, Source, ZONE_ROWS, Zone};
+use esker_query::{BitmapRun, GramRun, Part, Source, ZONE_ROWS, Zone};
 use esker_table::TableSnapshot;
 
 use crate::source::SourcePart;
@@ -127,5 +127,21 @@ impl Part for RowIdPart<'_> {
 
     fn run(&self, index: usize) -> Option<&dyn esker_query::Run> {
         self.inner.run(index)
+    }
+
+    fn gram_run_count(&self) -> usize {
+        self.inner.gram_run_count()
+    }
+
+    fn gram_run(&self, index: usize) -> Option<&dyn GramRun> {
+        self.inner.gram_run(index)
+    }
+
+    fn bitmap_run_count(&self) -> usize {
+        self.inner.bitmap_run_count()
+    }
+
+    fn bitmap_run(&self, index: usize) -> Option<&dyn BitmapRun> {
+        self.inner.bitmap_run(index)
     }
 }

@@ -7,8 +7,9 @@
 
 use std::sync::Arc;
 
-use esker_format::schema::Index;
+use esker_format::schema::{Index, IndexKind};
 use esker_format::{Schema, TableId};
+use esker_log::sabotage::planted;
 use esker_table::Table as TableCore;
 use esker_table::run::{Run, RunSource, write_run};
 use esker_table::segment::Segment;
@@ -31,6 +32,8 @@ struct Missing {
 pub(crate) struct RunCounts {
     /// Segments that have theirs.
     pub built: usize,
+    /// Those of them in which a field has too many values for it.
+    pub too_many_values: usize,
     /// Segments.
     pub of: usize,
 }
@@ -171,7 +174,9 @@ impl Engine {
         let schema = table.schema();
         for segment in segments {
             for index in schema.indexes() {
-                let place = (segment.id(), &**segment as &dyn RunSource);
+                let stale = stale_source(table, index);
+                let source = stale.as_ref().unwrap_or(segment);
+                let place = (segment.id(), &**source as &dyn RunSource);
                 let run = self.write_run(table.id(), &schema, index, place, sink)?;
                 segment.add_run(Arc::new(run));
             }
@@ -193,19 +198,35 @@ impl Engine {
     }
 }
 
+/// Another segment than the one that was just written, where such a bug is planted.
+fn stale_source(table: &TableCore, index: &Index) -> Option<Arc<Segment>> {
+    let is_planted = match index.kind {
+        IndexKind::Ordered => false,
+        IndexKind::Trigram => planted("trigram_misses_rows_after_merge"),
+        IndexKind::Bitmap => planted("bitmap_not_rebuilt_after_merge"),
+    };
+    let view = table.view();
+    let mut others = view.segments().filter(|segment| is_planted && !segment.is_loading());
+    others.next().cloned()
+}
+
 /// How many segments of a table have a run of an index.
 pub(crate) fn count_runs(table: &TableCore, index: &Index) -> RunCounts {
     let view = table.view();
     let mut counts = RunCounts::default();
     for segment in view.segments().filter(|segment| !segment.is_loading()) {
         counts.of += 1;
-        counts.built += usize::from(has_run(segment, index));
+        let Some(run) = run_of(segment, index) else { continue };
+        counts.built += 1;
+        let is_left_out =
+            index.kind == IndexKind::Bitmap && run.has_too_many_values().unwrap_or(false);
+        counts.too_many_values += usize::from(is_left_out);
     }
     counts
 }
 
-fn has_run(segment: &Segment, index: &Index) -> bool {
-    segment.runs().iter().any(|run| run.index().id == index.id)
+fn run_of(segment: &Segment, index: &Index) -> Option<Arc<Run>> {
+    segment.runs().iter().find(|run| run.index().id == index.id).cloned()
 }
 
 /// The runs that segments should have and do not.
@@ -213,7 +234,7 @@ fn missing(table: &Arc<TableCore>) -> Vec<Missing> {
     let view = table.view();
     let mut missing = Vec::new();
     for segment in view.segments().filter(|segment| !segment.is_loading()) {
-        for index in view.schema.indexes().iter().filter(|index| !has_run(segment, index)) {
+        for index in view.schema.indexes().iter().filter(|index| run_of(segment, index).is_none()) {
             let (table, segment) = (Arc::clone(table), Arc::clone(segment));
             let (schema, index) = (Arc::clone(&view.schema), index.clone());
             missing.push(Missing { table, schema, segment, index });

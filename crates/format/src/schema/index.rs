@@ -1,6 +1,7 @@
 //! Secondary indexes, as a schema declares them.
 //!
-//! A *trigram* index finds the texts that have some part (see [`crate::grams`]).
+//! A *trigram* index finds the texts that have some part (see [`crate::grams`]). A *bitmap* index
+//! has, for each of the few values of a field, the rows that have it.
 //!
 //! A *unique* index is a constraint, too: no two rows have the same values in its fields, unless
 //! one of these is NULL.
@@ -32,6 +33,8 @@ pub enum IndexKind {
     Ordered,
     /// The rows that have some three bytes next to each other in a text: what contains a part.
     Trigram,
+    /// The rows of each value of a field that has few.
+    Bitmap,
 }
 
 impl IndexKind {
@@ -39,8 +42,12 @@ impl IndexKind {
         match self {
             Self::Ordered => 0,
             Self::Trigram => 1,
+            Self::Bitmap => 2,
         }
     }
+
+    /// Every kind.
+    pub const ALL: [Self; 3] = [Self::Ordered, Self::Trigram, Self::Bitmap];
 
     /// The name by which SQL has it: `USING trigram`.
     #[must_use]
@@ -48,13 +55,14 @@ impl IndexKind {
         match self {
             Self::Ordered => "ordered",
             Self::Trigram => "trigram",
+            Self::Bitmap => "bitmap",
         }
     }
 
     /// The kind of a name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        [Self::Ordered, Self::Trigram].into_iter().find(|k| k.name().eq_ignore_ascii_case(name))
+        Self::ALL.into_iter().find(|kind| kind.name().eq_ignore_ascii_case(name))
     }
 }
 
@@ -162,20 +170,25 @@ impl NewIndex {
 }
 
 impl Index {
-    /// Trigrams are those of one text, and of none of its orders.
-    fn refuse_no_text(&self, field: &Field) -> Result<()> {
+    /// Trigrams are those of one text, bitmaps those of one field, and neither has an order.
+    fn refuse_ordered(&self, field: &Field) -> Result<()> {
         let (name, field_name, data_type) = (&self.name, &field.name, field.data_type);
+        let (is_type, expected) = match self.kind {
+            IndexKind::Trigram => (data_type == DataType::Text, "one field of text"),
+            _ => (data_type != DataType::Json, "one field that is not json"),
+        };
         let is_plain = self.fields.iter().all(|field| !field.descending) && !self.unique;
-        if data_type == DataType::Text && self.fields.len() == 1 && is_plain {
+        if is_type && self.fields.len() == 1 && is_plain {
             return Ok(());
         }
-        let found = match (self.fields.len(), data_type) {
-            (1, DataType::Text) if self.unique => "a unique one".to_owned(),
-            (1, DataType::Text) => format!("{field_name:?} descending"),
-            (1, other) => format!("{field_name:?}, which is {other}"),
-            (count, _) => format!("{count} fields"),
+        let found = match self.fields.len() {
+            1 if !is_type => format!("{field_name:?}, which is {data_type}"),
+            1 if self.unique => "a unique one".to_owned(),
+            1 => format!("{field_name:?} descending"),
+            count => format!("{count} fields"),
         };
-        let message = format!("trigram index {name:?}: expected one field of text, found {found}");
+        let kind = self.kind.name();
+        let message = format!("{kind} index {name:?}: expected {expected}, found {found}");
         Err(Error::invalid(message))
     }
 
@@ -195,8 +208,7 @@ impl Index {
         let (id, name) = (IndexId(input.u32()?), input.text()?.to_owned());
         let (kind, flags) = (input.u8()?, input.u8()?);
         let unknown = || Error::corrupt(format!("index {name:?}: kind {kind}, flags {flags}"));
-        let kinds = [IndexKind::Ordered, IndexKind::Trigram];
-        let found = kinds.into_iter().find(|known| known.code() == kind);
+        let found = IndexKind::ALL.into_iter().find(|known| known.code() == kind);
         let kind = found.filter(|_| flags & !FLAG_UNIQUE == 0).ok_or_else(unknown)?;
         let unique = flags & FLAG_UNIQUE != 0;
         let mut fields = Vec::new();
@@ -333,7 +345,7 @@ impl Schema {
                 }
                 match index.kind {
                     IndexKind::Ordered => refuse_unordered(name, found)?,
-                    IndexKind::Trigram => index.refuse_no_text(found)?,
+                    IndexKind::Trigram | IndexKind::Bitmap => index.refuse_ordered(found)?,
                 }
             }
             if index.id.0 >= self.next_index || index.id.0 > INDEX_IDS_MAX {

@@ -26,8 +26,9 @@ pub struct FieldId(pub u16);
 /// The most fields a table may have.
 pub const FIELDS_MAX: usize = 4096;
 
-/// The most fields that a table may have had, the dropped ones included.
-pub const FIELD_IDS_MAX: usize = u16::MAX as usize - 1;
+/// The most fields that a table may have had, the dropped ones included. Some numbers past it are
+/// for columns of runs that are no fields.
+pub const FIELD_IDS_MAX: usize = u16::MAX as usize - 32;
 
 /// The most check constraints of a table.
 pub const CHECKS_MAX: usize = 256;

@@ -10,7 +10,7 @@ use crate::Result;
 
 /// Reads an index: its name and its fields in parentheses, or only its fields, after which it is
 /// named then; with `unique` before, no two rows have the same values, with `trigram` it finds
-/// parts of a text.
+/// parts of a text, with `bitmap` it has the rows of each value.
 ///
 /// ```
 /// use esker_import::schema_text::parse_index;
@@ -27,7 +27,8 @@ use crate::Result;
 pub fn parse_index(text: &str) -> Result<NewIndex> {
     let mut parser = Parser { what: "index", text, position: 0 };
     let unique = parser.takes_before_name("unique");
-    let trigram = !unique && parser.takes_before_name("trigram");
+    let kinds = [IndexKind::Trigram, IndexKind::Bitmap];
+    let kind = kinds.into_iter().find(|k| !unique && parser.takes_before_name(k.name()));
     let start = parser.position;
     let name = parser.name("a field name")?;
     let index = if parser.is_next('(') {
@@ -41,8 +42,7 @@ pub fn parse_index(text: &str) -> Result<NewIndex> {
         }
         NewIndex::on(fields)
     };
-    let kind = if trigram { IndexKind::Trigram } else { IndexKind::Ordered };
-    let index = NewIndex { unique, kind, ..index };
+    let index = NewIndex { unique, kind: kind.unwrap_or_default(), ..index };
     if parser.at_end() { Ok(index) } else { Err(parser.unexpected("the end")) }
 }
 
@@ -51,6 +51,7 @@ pub(super) fn text(schema: &Schema, index: &Index) -> String {
     let mut text = String::from(match (index.unique, index.kind) {
         (true, _) => "unique index ",
         (false, IndexKind::Trigram) => "trigram index ",
+        (false, IndexKind::Bitmap) => "bitmap index ",
         (false, IndexKind::Ordered) => "index ",
     });
     if is_type(&index.name) {

@@ -67,6 +67,11 @@ impl Mask {
         self.words.get_mut(..self.len.div_ceil(64)).unwrap_or_default()
     }
 
+    /// Whether a row is in.
+    pub(crate) fn contains(&self, row: usize) -> bool {
+        self.words.get(row / 64).is_some_and(|word| word >> (row % 64) & 1 == 1)
+    }
+
     pub(crate) fn count(&self) -> usize {
         self.words().iter().map(|w| w.count_ones() as usize).sum()
     }

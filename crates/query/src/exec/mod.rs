@@ -40,6 +40,7 @@ pub(crate) use after::After;
 pub(crate) use description::describe;
 pub(crate) use evaluate::{Unit, evaluate, fold};
 pub(crate) use fetch::collect;
+pub(crate) use filter::passing;
 pub(crate) use materialised::{Materialised, slice};
 pub(crate) use profile::{Profile, Step, projection_name, stage_name};
 pub(crate) use project::Sink;

@@ -36,6 +36,11 @@ impl RowSet {
                 set(&mut bits, &rows);
                 Ok(Self::Bits(bits))
             }
+            Candidates::Bitmaps(bitmaps) => {
+                let mut bits = vec![0u64; row_count.div_ceil(64)];
+                bitmaps.fill(&mut bits, row_count)?;
+                Ok(Self::Bits(bits))
+            }
             Candidates::All(members) => {
                 let mut members: Vec<&Candidates<'_>> = members.iter().collect();
                 members.sort_by_key(|member| member.count_max());

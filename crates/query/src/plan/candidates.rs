@@ -1,5 +1,6 @@
 //! Rows of a part that may pass a filter, as sorted runs know them, and what is left to be tested.
 
+use super::bitmaps::BitmapLookup;
 use super::cost;
 use super::grams::GramLookup;
 use super::lookup::{Answered, Lookup, tests_of};
@@ -14,6 +15,8 @@ pub(crate) enum Candidates<'a> {
     Lookup(Lookup<'a>),
     /// The rows whose text has some grams.
     Grams(GramLookup<'a>),
+    /// The rows of some values.
+    Bitmaps(BitmapLookup<'a>),
     /// Rows that are in each.
     All(Vec<Self>),
     /// Rows that are in any.
@@ -33,6 +36,7 @@ impl Candidates<'_> {
         match self {
             Self::Lookup(lookup) => lookup.len(),
             Self::Grams(grams) => grams.entry_count(),
+            Self::Bitmaps(bitmaps) => bitmaps.entry_count(),
             Self::All(members) | Self::Any(members) => members.iter().map(Self::entry_count).sum(),
         }
     }
@@ -45,6 +49,7 @@ impl Candidates<'_> {
             Self::Lookup(lookup) => lookup.len() as f64,
             // Grams of one part come together.
             Self::Grams(grams) => grams.count_max() as f64,
+            Self::Bitmaps(bitmaps) => bitmaps.count() as f64,
             Self::All(members) => {
                 let shares = members.iter().map(|member| member.estimate(rows) / rows_f);
                 rows_f * shares.product::<f64>()
@@ -61,8 +66,30 @@ impl Candidates<'_> {
         match self {
             Self::Lookup(lookup) => lookup.len(),
             Self::Grams(grams) => grams.count_max(),
+            Self::Bitmaps(bitmaps) => bitmaps.count(),
             Self::All(members) => members.iter().map(Self::count_max).min().unwrap_or(usize::MAX),
             Self::Any(members) => members.iter().map(Self::count_max).sum(),
+        }
+    }
+
+    /// True when it can be told how many of the rows are visible without reading them.
+    pub(super) fn is_counted(&self, part: &dyn Part) -> bool {
+        match self {
+            Self::Lookup(_) => true,
+            Self::Bitmaps(_) => part.visible_count() == Some(part.row_count()),
+            Self::Grams(_) | Self::All(_) | Self::Any(_) => false,
+        }
+    }
+
+    /// How many of the rows are visible, where that is told.
+    ///
+    /// # Errors
+    /// When a run cannot be read.
+    pub(super) fn count_visible(&self, part: &dyn Part) -> Result<Option<usize>> {
+        match self {
+            Self::Lookup(lookup) => lookup.count_visible().map(Some),
+            Self::Bitmaps(bitmaps) if self.is_counted(part) => Ok(Some(bitmaps.count())),
+            _ => Ok(None),
         }
     }
 
@@ -71,6 +98,7 @@ impl Candidates<'_> {
         match self {
             Self::Lookup(lookup) => visit(lookup.run.name()),
             Self::Grams(grams) => visit(grams.run.name()),
+            Self::Bitmaps(bitmaps) => visit(bitmaps.run.name()),
             Self::All(members) | Self::Any(members) => {
                 members.iter().for_each(|member| member.names(visit));
             }
@@ -82,10 +110,9 @@ impl Candidates<'_> {
 /// none.
 pub(super) fn find<'a>(predicate: &Predicate, part: &'a dyn Part) -> Result<Option<Found<'a>>> {
     match predicate {
-        Predicate::Constant(_) | Predicate::Value(..) => Ok(None),
-        Predicate::Test(_) => find_all(std::slice::from_ref(predicate), part),
+        Predicate::Constant(_) => Ok(None),
         Predicate::All(members) => find_all(members, part),
-        Predicate::Any(members) => find_any(predicate, members, part),
+        other => find_all(std::slice::from_ref(other), part),
     }
 }
 
@@ -98,7 +125,7 @@ struct Way<'a> {
 
 fn find_all<'a>(members: &[Predicate], part: &'a dyn Part) -> Result<Option<Found<'a>>> {
     let mut ways = ways(members, part)?;
-    ways.sort_by_key(|way| way.candidates.count_max());
+    ways.sort_by_key(|way| (way.candidates.count_max(), way.candidates.entry_count()));
     let rows = part.row_count();
     let mut taken: Vec<Candidates<'a>> = Vec::new();
     let mut left: Vec<usize> = (0..members.len()).collect();
@@ -131,7 +158,7 @@ fn find_all<'a>(members: &[Predicate], part: &'a dyn Part) -> Result<Option<Foun
     Ok(Some(Found { candidates, residual: Predicate::all_of(rest) }))
 }
 
-/// What each run, of either kind, and each disjunction, says of a conjunction. What may fail says
+/// What each run, of any kind, and each disjunction, says of a conjunction. What may fail says
 /// nothing: others that may fail are tested on rows that do not pass it.
 fn ways<'a>(members: &[Predicate], part: &'a dyn Part) -> Result<Vec<Way<'a>>> {
     let tests = tests_of(members);
@@ -147,6 +174,13 @@ fn ways<'a>(members: &[Predicate], part: &'a dyn Part) -> Result<Vec<Way<'a>>> {
             if let Some(grams) = GramLookup::find(run, test)? {
                 let exactly = Vec::new();
                 ways.push(Way { candidates: Candidates::Grams(grams), exactly });
+            }
+        }
+    }
+    for run in (0..part.bitmap_run_count()).filter_map(|index| part.bitmap_run(index)) {
+        for (i, member) in members.iter().enumerate() {
+            if let Some(bitmaps) = BitmapLookup::find(run, member, part.row_count())? {
+                ways.push(Way { candidates: Candidates::Bitmaps(bitmaps), exactly: vec![i] });
             }
         }
     }

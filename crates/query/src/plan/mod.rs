@@ -15,6 +15,7 @@
 //! * A negated condition is what lies outside its range among the values; NULL passes neither. No
 //!   complement of candidates is ever taken.
 
+mod bitmaps;
 mod candidates;
 mod cost;
 mod grams;
@@ -83,7 +84,8 @@ impl<'a> ScanPlan<'a> {
         let parts = (0..source.part_count()).map(|i| source.part(i));
         let mut found = Vec::with_capacity(source.part_count());
         for part in parts.clone() {
-            let has_runs = part.run_count() + part.gram_run_count() > 0;
+            let runs = part.run_count() + part.gram_run_count() + part.bitmap_run_count();
+            let has_runs = runs > 0;
             let has_runs = has_runs && options.indexes != IndexUse::Never;
             found.push(if has_runs { candidates::find(predicate, part)? } else { None });
         }
@@ -104,8 +106,7 @@ impl<'a> ScanPlan<'a> {
             if candidates.count_max() == 0 {
                 return PartPlan { access: Access::Nothing, residual: None };
             }
-            let is_answer = residual == Predicate::Constant(true)
-                && matches!(candidates, Candidates::Lookup(_));
+            let is_answer = residual == Predicate::Constant(true) && candidates.is_counted(part);
             let is_cheaper = || {
                 let rows_here = part.row_count();
                 let estimate = candidates.estimate(rows_here);
@@ -144,10 +145,8 @@ impl PartPlan<'_> {
         match &self.access {
             Access::Nothing => Ok(Some(0)),
             Access::Scan if *whole == Predicate::Constant(true) => Ok(part.visible_count()),
-            Access::Lookup(Candidates::Lookup(lookup))
-                if *self.residual(whole) == Predicate::Constant(true) =>
-            {
-                lookup.count_visible().map(Some)
+            Access::Lookup(candidates) if *self.residual(whole) == Predicate::Constant(true) => {
+                candidates.count_visible(part)
             }
             _ => Ok(None),
         }

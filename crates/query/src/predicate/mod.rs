@@ -14,6 +14,8 @@ mod pattern;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
+
 use esker_format::DataType;
 
 use crate::ZONE_ROWS;
@@ -122,6 +124,18 @@ impl Predicate {
     /// True when evaluating it may fail.
     pub(crate) fn may_fail(&self) -> bool {
         self.cost().0
+    }
+
+    /// Adds the positions of the fields that are tested.
+    pub(crate) fn collect_fields(&self, fields: &mut BTreeSet<usize>) {
+        match self {
+            Self::Constant(_) => {}
+            Self::Test(test) => drop(fields.insert(test.field)),
+            Self::Value(bound, _) => bound.collect_fields(fields),
+            Self::All(members) | Self::Any(members) => {
+                members.iter().for_each(|member| member.collect_fields(fields));
+            }
+        }
     }
 
     /// Whether evaluating it may fail, and roughly how dear a row is.

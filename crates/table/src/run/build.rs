@@ -3,12 +3,11 @@
 use esker_format::edit::SegmentEntry;
 use esker_format::schema::{Index, IndexKind};
 use esker_format::segment::{Reordered, encode_column};
-use esker_format::{Column, ColumnSlice, DataType, Field, Schema, TableId};
+use esker_format::{Column, ColumnSlice, DataType, Field, FieldId, Schema, TableId};
 use esker_log::sabotage::planted;
 
-use super::grams;
 use super::sort::sorted_rows;
-use super::{KEY_BYTES_MAX, ROW_FIELD, Run, run_file_id};
+use super::{KEY_BYTES_MAX, ROW_FIELD, Run, bitmap, grams, run_file_id};
 use crate::Result;
 use crate::rewrite::SegmentSink;
 use crate::segment::{FinishedSegment, Segment, SegmentSpec, SegmentWriter};
@@ -47,8 +46,11 @@ pub fn write_run(
     source: &dyn RunSource,
     sink: &mut dyn SegmentSink,
 ) -> Result<Run> {
-    if index.kind == IndexKind::Trigram {
-        return grams::write((database, table, segment), schema, index, source, sink);
+    let place = (database, table, segment);
+    match index.kind {
+        IndexKind::Ordered => {}
+        IndexKind::Trigram => return grams::write(place, schema, index, source, sink),
+        IndexKind::Bitmap => return bitmap::write(place, schema, index, source, sink),
     }
     let rows = source.row_count();
     let mut columns = Vec::new();
@@ -79,8 +81,40 @@ pub fn write_run(
     let mut column = Column::empty(DataType::U32);
     column.values = esker_format::Values::U32(order);
     writer.column(&encode_column(ROW_FIELD, &column))?;
-    let numbers: Vec<u64> = (0..u64::from(count)).collect();
+    finish(writer, (id, count), index, rows, sink)
+}
+
+/// Writes a run that has a row for each of what it lists.
+pub(super) fn write_list(
+    (database, table, segment): (u128, TableId, u64),
+    schema: &Schema,
+    index: &Index,
+    columns: &[(FieldId, Column)],
+    rows: usize,
+    sink: &mut dyn SegmentSink,
+) -> Result<Run> {
+    let count = columns.first().map_or(0, |(_, column)| column.len());
+    let count = u32::try_from(count).unwrap_or(u32::MAX);
+    let id = run_file_id(segment, index.id);
+    let schema_version = schema.version();
+    let spec = SegmentSpec { database, table, segment: id, schema_version, rows: count };
+    let mut writer = SegmentWriter::new(spec, sink.create(id)?)?;
+    for (id, column) in columns {
+        writer.column(&encode_column(*id, column))?;
+        sink.pause();
+    }
+    finish(writer, (id, count), index, rows, sink)
+}
+
+fn finish(
+    writer: SegmentWriter,
+    (id, entries): (u64, u32),
+    index: &Index,
+    rows: usize,
+    sink: &mut dyn SegmentSink,
+) -> Result<Run> {
+    let numbers: Vec<u64> = (0..u64::from(entries)).collect();
     let FinishedSegment { file_bytes, target, .. } = writer.finish(&numbers, None)?;
-    let entry = SegmentEntry { id, rows: count, file_bytes, holds_through: 0 };
+    let entry = SegmentEntry { id, rows: entries, file_bytes, holds_through: 0 };
     Run::new(index.clone(), sink.finish(entry, target)?, rows)
 }

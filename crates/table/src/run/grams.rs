@@ -12,16 +12,15 @@
 //! rows that all its grams have, and tests them. Rows with NULL, or fewer than three bytes, have no
 //! gram. Dead rows have theirs.
 
-use esker_format::edit::SegmentEntry;
 use esker_format::grams::for_each_of_bytes;
 use esker_format::postings::{Postings, decode};
 use esker_format::schema::Index;
-use esker_format::segment::encode_column;
 use esker_format::{Column, ColumnSlice, DataType, Field, FieldId, Schema, TableId, ValueRef};
 
-use super::{Run, RunSource, run_file_id};
+use super::build::write_list;
+use super::{Run, RunSource};
 use crate::rewrite::SegmentSink;
-use crate::segment::{FinishedSegment, Segment, SegmentSpec, SegmentWriter};
+use crate::segment::Segment;
 use crate::{Error, Result};
 
 /// The columns of the file.
@@ -75,7 +74,7 @@ impl Gathered {
 
 /// Writes the run of a trigram index.
 pub(super) fn write(
-    (database, table, segment): (u128, TableId, u64),
+    place: (u128, TableId, u64),
     schema: &Schema,
     index: &Index,
     source: &dyn RunSource,
@@ -96,20 +95,8 @@ pub(super) fn write(
         }
     }
     add(END, &Postings::default())?;
-    let rows = columns.first().map_or(0, Column::len);
-    let rows = u32::try_from(rows).unwrap_or(u32::MAX);
-    let id = run_file_id(segment, index.id);
-    let schema_version = schema.version();
-    let spec = SegmentSpec { database, table, segment: id, schema_version, rows };
-    let mut writer = SegmentWriter::new(spec, sink.create(id)?)?;
-    for ((id, _), column) in [GRAM, COUNT, ROWS].into_iter().zip(&columns) {
-        writer.column(&encode_column(id, column))?;
-        sink.pause();
-    }
-    let numbers: Vec<u64> = (0..u64::from(rows)).collect();
-    let FinishedSegment { file_bytes, target, .. } = writer.finish(&numbers, None)?;
-    let entry = SegmentEntry { id, rows, file_bytes, holds_through: 0 };
-    Run::new(index.clone(), sink.finish(entry, target)?, source.row_count())
+    let columns: Vec<_> = [GRAM, COUNT, ROWS].into_iter().map(|(id, _)| id).zip(columns).collect();
+    write_list(place, schema, index, &columns, source.row_count(), sink)
 }
 
 impl Run {
@@ -176,10 +163,10 @@ impl Run {
     }
 }
 
-fn number(value: ValueRef<'_>) -> Result<u32> {
+pub(super) fn number(value: ValueRef<'_>) -> Result<u32> {
     match value {
         ValueRef::Uint(number) => u32::try_from(number).ok(),
         _ => None,
     }
-    .ok_or_else(|| Error::corrupt("a run of grams has a number that is none"))
+    .ok_or_else(|| Error::corrupt("a run has a number that is none"))
 }

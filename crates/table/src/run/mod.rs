@@ -21,6 +21,7 @@
 //! Long values are stored cut ([`KEY_BYTES_MAX`]); where that leaves a question open the segment's
 //! own value answers it.
 
+mod bitmap;
 mod build;
 mod bytes_order;
 mod dead;
@@ -44,6 +45,7 @@ use esker_vfs::sync::Mutex;
 
 use crate::segment::Segment;
 use crate::{Error, Result};
+pub use bitmap::VALUES_MAX;
 pub use build::{RunSource, write_run};
 use dead::DeadEntries;
 use search::Probe;
@@ -247,8 +249,10 @@ impl Run {
     /// # Errors
     /// `Corrupt` saying what does not fit.
     pub fn verify(&self, owner: &Segment, schema: &Schema) -> Result<()> {
-        if self.index.kind == IndexKind::Trigram {
-            return self.verify_grams(owner, schema);
+        match self.index.kind {
+            IndexKind::Ordered => {}
+            IndexKind::Trigram => return self.verify_grams(owner, schema),
+            IndexKind::Bitmap => return self.verify_bitmaps(owner, schema),
         }
         self.entries.verify_all()?;
         let wrong = |what: &str, entry: usize| {

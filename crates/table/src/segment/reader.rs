@@ -357,7 +357,7 @@ impl Segment {
         let Some(file_bytes) = files.length(id)? else { return Ok(None) };
         let rows = match index.kind {
             IndexKind::Ordered => self.footer.rows,
-            IndexKind::Trigram => ANY_ROWS,
+            IndexKind::Trigram | IndexKind::Bitmap => ANY_ROWS,
         };
         let entry = SegmentEntry { id, rows, file_bytes, holds_through: 0 };
         let run = Self::open(files, &entry, arena);

@@ -78,6 +78,9 @@ pub const BUGS: &[(&str, &str)] = &[
     ("run_counts_dead_rows", "a count by a run takes rows that are gone"),
     ("run_trusts_cut_values", "a run takes the starts of long texts for the whole"),
     ("run_forgets_nulls", "a run takes NULLs for values"),
+    ("trigram_misses_rows_after_merge", "a merged segment has the grams of an older one"),
+    ("bitmap_not_rebuilt_after_merge", "a merged segment has the bitmaps of an older one"),
+    ("bitmap_forgets_nulls", "a bitmap index leaves out the rows with NULL"),
     ("value_reference_not_repointed", "a value is moved, and its row still names the old place"),
 ];
 

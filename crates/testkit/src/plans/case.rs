@@ -125,7 +125,10 @@ impl Case {
             let field = |(name, descending): &(String, bool)| {
                 format!("{name}{}", if *descending { " desc" } else { "" })
             };
-            let kind = if index.kind == IndexKind::Trigram { "trigram " } else { "" };
+            let kind = match index.kind {
+                IndexKind::Ordered => String::new(),
+                kind => format!("{} ", kind.name()),
+            };
             let unique = if index.unique { "unique " } else { "" };
             Some(format!(
                 "{kind}{unique}({})",
@@ -178,6 +181,11 @@ fn draw_index(fields: &[Field], generator: &mut Generator) -> NewIndex {
             *descending = false;
             chosen.truncate(1);
             NewIndex::on(chosen).using(IndexKind::Trigram)
+        }
+        Some((_, descending)) if generator.chance(250_000) => {
+            *descending = false;
+            chosen.truncate(1);
+            NewIndex::on(chosen).using(IndexKind::Bitmap)
         }
         // The field tells rows apart.
         Some((name, _)) if name == ID && generator.chance(500_000) => NewIndex::on(chosen).unique(),

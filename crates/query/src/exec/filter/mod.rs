@@ -86,6 +86,22 @@ pub(crate) fn keep<'a>(
     Ok(())
 }
 
+/// Which of at most [`ZONE_ROWS`](crate::ZONE_ROWS) values of a field pass a filter of that field.
+///
+/// # Errors
+/// When an expression fails.
+pub(crate) fn passing(
+    predicate: &Predicate,
+    field: usize,
+    values: ColumnSlice<'_>,
+) -> Result<Mask> {
+    // Tables are kept by address, and these values go at the end.
+    let tables = CodeTables::default();
+    let mut mask = Mask::all(values.len);
+    keep(predicate, &Rows::of_column(field, values), &mut mask, &tables)?;
+    Ok(mask)
+}
+
 /// How many rows of a batch pass, all of them visible, where that can be told without a mask.
 pub(crate) fn count(predicate: &Predicate, rows: &Rows<'_>) -> Result<Option<usize>> {
     let Predicate::Test(test) = predicate else { return Ok(None) };
