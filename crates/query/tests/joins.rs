@@ -222,6 +222,29 @@ fn a_join_keeps_to_its_memory_and_can_be_cancelled() {
     assert_eq!(error.kind(), ErrorKind::Cancelled, "{error}");
 }
 
+/// All pairs that matched were kept: millions, of which one a row says it all.
+#[test]
+fn semi_and_anti_joins_keep_one_mark_a_row() {
+    let mut dice = Dice(9);
+    let less = field("a.n").binary(Operator::Lt, field("b.n"));
+    for (left, right) in [(3_000, 2_000), (900, 9_000)] {
+        let (first, left) = table(&mut dice, left, DataType::I64, 30);
+        let (second, right) = table(&mut dice, right, DataType::I64, 30);
+        let tables = Two(first, second);
+        let little = Options { memory_budget_bytes: 1 << 19, ..options() };
+        for kind in [JoinKind::Semi, JoinKind::Anti] {
+            let equal = field("a.k").binary(Operator::Eq, field("b.k")).and(less.clone());
+            let found = Resolved::run(&query(kind, less.clone()), &tables, &little).unwrap();
+            let wanted = looped(kind, &left, &right, |a, b| a[0] < b[0]);
+            assert_eq!(found.execute().unwrap().to_rows(), wanted, "{kind:?}");
+            let found = Resolved::run(&query(kind, equal), &tables, &little).unwrap();
+            let same = |a: &Row, b: &Row| !a[1].is_null() && a[1] == b[1] && a[0] < b[0];
+            let wanted = looped(kind, &left, &right, same);
+            assert_eq!(found.execute().unwrap().to_rows(), wanted, "{kind:?} with a key");
+        }
+    }
+}
+
 #[test]
 fn a_key_that_fails_is_tested_last() {
     let mut dice = Dice(5);

@@ -228,6 +228,40 @@ fn what_is_wrong_is_named() {
     ]);
 }
 
+/// The condition of an inner join was taken for one of WHERE.
+#[test]
+fn a_condition_of_a_join_reads_no_table_that_comes_later() {
+    let message = "error: ON: t.owner = p.id: \"t\" is joined later";
+    for kind in ["JOIN", "LEFT JOIN"] {
+        let text =
+            format!("SELECT 1 FROM people p {kind} cities c ON t.owner = p.id JOIN pets t ON true");
+        assert_eq!(answer(&database(), &text), message, "{text}");
+    }
+}
+
+/// All pairs were made, and tested one by one: thousands of millions here.
+#[test]
+fn a_condition_that_holds_of_nothing_makes_no_pairs() {
+    let db = database();
+    let rows: Vec<String> = (0..1_000).map(|n| format!("({n})")).collect();
+    db.sql("CREATE TABLE thousand (n i64 PRIMARY KEY)").unwrap();
+    db.sql(&format!("INSERT INTO thousand VALUES {}", rows.join(", "))).unwrap();
+    let many = "(SELECT a.n * 1000 + b.n AS n FROM thousand a, thousand b)";
+    for (from, wanted) in [
+        (format!("{many} AS x LEFT JOIN {many} AS y ON false"), "1000000|0"),
+        (format!("{many} AS x LEFT JOIN {many} AS y ON 1 > 2 AND x.n < y.n"), "1000000|0"),
+        (format!("{many} AS x JOIN {many} AS y ON NULL"), "0|0"),
+        (format!("{many} AS x, {many} AS y WHERE 1 = 2"), "0|0"),
+    ] {
+        let text = format!("SELECT count(*), count(y.n) FROM {from}");
+        assert_eq!(answer(&db, &text), wanted, "{text}");
+    }
+    for (kind, wanted) in [("SEMI", "0"), ("ANTI", "1000000")] {
+        let text = format!("SELECT count(*) FROM {many} AS x {kind} JOIN {many} AS y ON false");
+        assert_eq!(answer(&db, &text), wanted, "{text}");
+    }
+}
+
 #[test]
 fn statements_with_parameters_and_plans() {
     let db = database();

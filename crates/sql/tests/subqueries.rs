@@ -77,6 +77,111 @@ fn a_name_with_the_inner_table_is_never_the_outer_tables() {
     ]);
 }
 
+/// One operand of each type beside values of each other one: by a list that was answered first, by
+/// a semi join and by a join, the same rows are found, or each refuses.
+#[test]
+fn values_of_subqueries_compare_as_those_of_fields() {
+    let db = Options::new().memory().unwrap();
+    let types = [
+        ("i", "i64", ["1", "9007199254740993", "3"]),
+        ("f", "f64", ["0.1", "9007199254740992.0", "3.0"]),
+        ("g", "f32", ["0.1", "16777216.0", "3.0"]),
+        ("p", "decimal(20,2)", ["0.10", "9007199254740993", "3"]),
+        ("s", "text", ["'2020-01-01'", "'small'", "'3'"]),
+        ("d", "date", ["'2020-01-01'", "'2020-01-02'", "'1970-01-01'"]),
+        ("t", "timestamp", ["'2020-01-01 00:00:00'", "'2020-01-02 00:00:01'", "NULL"]),
+        ("e", "enum('large', 'small')", ["'small'", "'large'", "NULL"]),
+        ("h", "enum('small', 'other', 'large')", ["'small'", "'large'", "'other'"]),
+        ("b", "bool", ["true", "false", "NULL"]),
+    ];
+    for name in ["o", "q"] {
+        let fields: Vec<_> = types.iter().map(|(n, t, _)| format!("{n} {t} NULL")).collect();
+        let fields = fields.join(", ");
+        db.sql(&format!("CREATE TABLE {name} (id i64 PRIMARY KEY, one i64, {fields})")).unwrap();
+        for row in 0..3 {
+            let values: Vec<_> = types.iter().map(|(_, _, values)| values[row]).collect();
+            let values = values.join(", ");
+            db.sql(&format!("INSERT INTO {name} VALUES ({row}, 1, {values})")).unwrap();
+        }
+    }
+    let outcome = |text: String| match answer(&db, &text) {
+        refused if refused.starts_with("error: ") => "refused".to_owned(),
+        rows => rows,
+    };
+    for (a, _, _) in types {
+        for (b, _, _) in types {
+            let list = format!("SELECT id FROM o WHERE {a} IN (SELECT {b} FROM q) ORDER BY id");
+            let semi = format!(
+                "SELECT id FROM o WHERE {a} IN (SELECT q.{b} FROM q WHERE q.one = o.one) \
+                 ORDER BY id"
+            );
+            let join = format!("SELECT DISTINCT o.id FROM o JOIN q ON o.{a} = q.{b} ORDER BY id");
+            let wanted = outcome(join);
+            assert_eq!(outcome(semi), wanted, "{a} {b}");
+            assert_eq!(outcome(list.clone()), wanted, "{list}");
+            let not = list.replace(" IN ", " NOT IN ");
+            let semi = format!(
+                "SELECT id FROM o WHERE {a} NOT IN (SELECT q.{b} FROM q WHERE q.one = o.one) \
+                 ORDER BY id"
+            );
+            assert_eq!(outcome(not.clone()), outcome(semi), "{not}");
+            for row in 0..3 {
+                let one = format!(
+                    "SELECT id FROM o WHERE {a} = (SELECT {b} FROM q WHERE id = {row}) ORDER BY id"
+                );
+                let join = format!(
+                    "SELECT o.id FROM o JOIN q ON o.{a} = q.{b} WHERE q.id = {row} ORDER BY id"
+                );
+                assert_eq!(outcome(one.clone()), outcome(join), "{one}");
+            }
+        }
+    }
+    // Without a value, too.
+    let none = "SELECT id FROM o WHERE d IN (SELECT s FROM q WHERE false)";
+    assert!(answer(&db, none).starts_with("error: "), "{}", answer(&db, none));
+    for value in ["(SELECT h FROM q WHERE id = 0)", "h", "(SELECT e FROM q WHERE id = 0)"] {
+        db.sql("UPDATE o SET e = NULL, h = 'small' WHERE id = 0").unwrap();
+        db.sql(&format!("UPDATE o SET e = {value} WHERE id = 0")).unwrap();
+        assert_eq!(answer(&db, "SELECT e FROM o WHERE id = 0"), "small", "{value}");
+    }
+    let text = "SELECT id FROM o WHERE p < (SELECT max(i) / 2 FROM q) ORDER BY id";
+    assert_eq!(answer(&db, text), "0;2", "{text}");
+}
+
+/// A column was named after the value that a subquery had answered.
+#[test]
+fn a_column_is_named_after_its_subquery() {
+    let db = database();
+    let outcome = db.sql("SELECT (SELECT max(y) FROM t), 1 + (SELECT 1) FROM o").unwrap();
+    let columns = outcome.into_rows().unwrap().columns;
+    let names: Vec<_> = columns.iter().map(|column| column.name.as_str()).collect();
+    assert_eq!(names, ["(SELECT max(y) FROM t)", "1 + (SELECT 1)"]);
+}
+
+#[test]
+fn an_alias_within_hides_no_field_around_where_no_alias_is_known() {
+    check(&[
+        ("SELECT id FROM o WHERE EXISTS (SELECT n AS x FROM t WHERE t.y = x)", "1;2"),
+        ("SELECT id FROM o WHERE k IN (SELECT k AS x FROM t WHERE y = x)", "1;2"),
+        (
+            "SELECT id FROM o WHERE EXISTS (SELECT k AS x FROM t GROUP BY k HAVING count(*) > 1 \
+             ORDER BY x)",
+            "1;2;3",
+        ),
+    ]);
+}
+
+#[test]
+fn a_name_with_a_table_that_is_not_there_is_no_alias() {
+    check_refused(&[
+        ("SELECT x AS k FROM o ORDER BY t.k", "t.k"),
+        ("SELECT x AS z FROM o ORDER BY t.z", "t.z"),
+        ("SELECT x AS z FROM o ORDER BY o.z", "\"z\""),
+        ("SELECT x AS z FROM o GROUP BY x ORDER BY o.z", "\"z\""),
+        ("SELECT o.x AS z FROM o JOIN t USING (k) ORDER BY t.z", "\"z\""),
+    ]);
+}
+
 #[test]
 fn a_limit_within_a_correlated_in_is_refused() {
     let message = "LIMIT or OFFSET";

@@ -16,6 +16,9 @@ pub(crate) struct Bound {
     pub(crate) data_type: Option<DataType>,
     /// The labels of an enum, where they are known.
     pub(crate) labels: Option<Arc<Labels>>,
+    /// True for a constant of which the type is known, as that of a field is: what a subquery has
+    /// answered. One that was written takes the type of what it stands beside.
+    pub(crate) is_typed: bool,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -112,7 +115,7 @@ pub(crate) struct BoundAggregate {
 
 impl Bound {
     pub(crate) fn new(node: Node, data_type: DataType) -> Self {
-        Self { node, data_type: Some(data_type), labels: None }
+        Self { node, data_type: Some(data_type), labels: None, is_typed: false }
     }
 
     pub(crate) fn field(position: usize, data_type: DataType) -> Self {
@@ -126,7 +129,7 @@ impl Bound {
 
     pub(crate) fn literal(value: Value) -> Self {
         let data_type = literal_type(&value);
-        Self { node: Node::Literal(value), data_type, labels: None }
+        Self { node: Node::Literal(value), data_type, labels: None, is_typed: false }
     }
 
     /// The type; text for a NULL that nothing has typed.
@@ -139,6 +142,11 @@ impl Bound {
             Node::Literal(value) => Some(value),
             _ => None,
         }
+    }
+
+    /// The value of a constant that was written.
+    pub(crate) fn as_written(&self) -> Option<&Value> {
+        self.as_literal().filter(|_| !self.is_typed)
     }
 
     /// Calls `visit` on every operand.

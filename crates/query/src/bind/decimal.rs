@@ -23,9 +23,9 @@ pub(super) fn digits(data_type: DataType) -> Option<(u8, u8)> {
     })
 }
 
-/// The same for an expression: a constant has the digits it has.
+/// The same for an expression: a constant that was written has the digits it has.
 fn digits_of(bound: &Bound) -> Option<(u8, u8)> {
-    let constant = bound.as_literal().and_then(|v| v.as_ref().as_word());
+    let constant = bound.as_written().and_then(|v| v.as_ref().as_word());
     match (bound.data_type?, constant) {
         (t, Some(word)) if t.is_integer() && t != DataType::U64 => {
             Some((digit_count(word.into()), 0))

@@ -9,9 +9,11 @@ use super::decimal;
 use super::function::call;
 use super::parameter::value_of;
 use super::scope::Scope;
-use super::typing::{common_type, convert, is_written_as_text, make_comparable, typed};
+use super::typing::{
+    common_type, comparable_values, convert, is_written_as_text, make_comparable, typed,
+};
 use crate::exec::fold;
-use crate::model::{Expr, Function, Operator, Typing};
+use crate::model::{Answer, Expr, Function, Operator, Typing};
 use crate::predicate::Pattern;
 use crate::{Error, ErrorKind, Result};
 
@@ -32,6 +34,7 @@ fn bind_as(expr: &Expr, scope: &mut dyn Scope, is_optional: bool) -> Result<Boun
         Expr::Parameter(parameter) => {
             return Ok(Bound::literal(value_of(parameter, scope.inputs())?.clone()));
         }
+        Expr::Answer(answer) => return Ok(value_answered(answer)),
         Expr::Default => {
             return Err(Error::invalid("DEFAULT stands only as a whole value in VALUES"));
         }
@@ -57,31 +60,49 @@ fn bind_as(expr: &Expr, scope: &mut dyn Scope, is_optional: bool) -> Result<Boun
             call(*function, operands, scope.inputs()).map_err(|e| e.at(expr))?
         }
         Expr::Apply(operator, operands) => {
-            let entry = operator.entry();
-            let is_constant = |operand: &Expr| matches!(operand, Expr::Literal(_));
-            let is_list = matches!(operator, Operator::In | Operator::NotIn)
-                && operands.iter().skip(1).all(is_constant);
-            // Constants become one value, however many a query answers.
-            let most = if is_list { usize::MAX } else { entry.operands_max };
-            let least = entry.operands_min;
-            if !(least..=most).contains(&operands.len()) {
-                let (symbol, found) = (entry.symbol, operands.len());
-                let want =
-                    if least == most { least.to_string() } else { format!("{least} to {most}") };
-                return Err(Error::invalid(format!(
-                    "{symbol} takes {want} operands, found {found}"
-                )));
-            }
-            let is_first_enough = entry.typing == Typing::Case;
-            let operands = bind_all(operands, scope, (is_optional, is_first_enough))?;
-            apply(*operator, operands).map_err(|e| e.at(expr))?
+            let bound = bind_operator(*operator, operands, scope, is_optional)?;
+            bound.map_err(|e| e.at(expr))?
         }
     };
     let kept = is_optional.then(|| bound.clone());
+    // What is computed of typed constants is one.
+    let mut is_typed = bound.is_typed;
+    bound.operands(&mut |operand| is_typed |= operand.is_typed);
     match (fold(bound), kept) {
         (Err(e), Some(kept)) if e.kind() == ErrorKind::OutOfRange => Ok(kept),
-        (folded, _) => folded.map_err(|e| e.at(expr)),
+        (folded, _) => {
+            let folded = folded.map_err(|e| e.at(expr))?;
+            let is_typed = is_typed && folded.as_literal().is_some();
+            Ok(Bound { is_typed, ..folded })
+        }
     }
+}
+
+/// Binds an operator; what it says of its operands is the inner error.
+fn bind_operator(
+    operator: Operator,
+    operands: &[Expr],
+    scope: &mut dyn Scope,
+    is_optional: bool,
+) -> Result<Result<Bound>> {
+    if let (Operator::In, [operand, Expr::Answer(answer)]) = (operator, operands) {
+        return bind_as(operand, scope, is_optional).map(|operand| among(operand, answer));
+    }
+    let entry = operator.entry();
+    let is_constant = |operand: &Expr| matches!(operand, Expr::Literal(_));
+    let is_list = matches!(operator, Operator::In | Operator::NotIn)
+        && operands.iter().skip(1).all(is_constant);
+    // Constants become one value, however many there are.
+    let most = if is_list { usize::MAX } else { entry.operands_max };
+    let least = entry.operands_min;
+    if !(least..=most).contains(&operands.len()) {
+        let (symbol, found) = (entry.symbol, operands.len());
+        let want = if least == most { least.to_string() } else { format!("{least} to {most}") };
+        return Err(Error::invalid(format!("{symbol} takes {want} operands, found {found}")));
+    }
+    let is_first_enough = entry.typing == Typing::Case;
+    let operands = bind_all(operands, scope, (is_optional, is_first_enough))?;
+    Ok(apply(operator, operands))
 }
 
 /// Binds operands: whether all of them may never be evaluated, or all but the first.
@@ -289,6 +310,33 @@ fn in_list(first: Bound, members: Vec<Bound>) -> Result<Bound> {
     })
 }
 
+/// The one value that a subquery has answered.
+fn value_answered(answer: &Answer) -> Bound {
+    let value = answer.values().first().cloned().unwrap_or_default();
+    let bound = Bound::new(Node::Literal(value), answer.data_type());
+    Bound { is_typed: true, ..bound.with_labels(answer.labels()) }
+}
+
+/// Whether an operand is one of the values that a subquery has answered.
+fn among(operand: Bound, answer: &Answer) -> Result<Bound> {
+    let column = (answer.values(), answer.data_type());
+    let (operand, mut values) = comparable_values(operand, column, answer.labels())?;
+    let has_null = values.iter().any(Value::is_null);
+    values.retain(|value| !value.is_null());
+    values.sort();
+    values.dedup();
+    let null = || Bound::new(Node::Literal(Value::Null), DataType::Bool);
+    match (values.is_empty(), has_null) {
+        (true, true) => Ok(null()),
+        (true, false) => Ok(Bound::literal(Value::Bool(false))),
+        (false, _) => {
+            let found = Bound::new(Node::In(Box::new(operand), values), DataType::Bool);
+            let any = |found| Bound::new(Node::Or(vec![found, null()]), DataType::Bool);
+            Ok(if has_null { any(found) } else { found })
+        }
+    }
+}
+
 fn not(operand: Bound) -> Bound {
     Bound::new(Node::Not(Box::new(operand)), DataType::Bool)
 }
@@ -345,7 +393,7 @@ pub(super) fn to_common_type(operands: Vec<Bound>) -> Result<(Vec<Bound>, DataTy
     let mut common = None;
     // A text constant is taken for what it stands beside.
     let is_text_constant =
-        |o: &Bound| o.data_type == Some(DataType::Text) && o.as_literal().is_some();
+        |o: &Bound| o.data_type == Some(DataType::Text) && o.as_written().is_some();
     for operand in operands.iter().filter(|o| !is_text_constant(o)) {
         common = common_type(common, operand.data_type)?;
     }

@@ -58,9 +58,9 @@ pub(super) fn call(function: Function, operands: Vec<Bound>, inputs: &Inputs) ->
             Ok(Bound::new(Node::Call(function, operands), data_type))
         }
         _ => match by_table(entry, operands)? {
-            Bound { node: Node::Call(_, operands), data_type, labels } => {
+            Bound { node: Node::Call(_, operands), data_type, labels, is_typed } => {
                 let node = match_of(function, operands)?;
-                Ok(Bound { node, data_type, labels })
+                Ok(Bound { node, data_type, labels, is_typed })
             }
             other => Ok(other),
         },

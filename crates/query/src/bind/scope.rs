@@ -226,9 +226,16 @@ pub(crate) fn replace_aliases(expr: &Expr, schema: &Schema, select: &[SelectItem
         Expr::Field(_)
         | Expr::AllFields(_)
         | Expr::Literal(_)
+        | Expr::Answer(_)
         | Expr::Parameter(_)
         | Expr::Default
         | Expr::Subquery { .. } => expr.clone(),
+        // A name that was written with its table's: a field's, whatever select items are called.
+        Expr::Call(Function::Coalesce, operands)
+            if matches!(operands.as_slice(), [Expr::Field(_)]) =>
+        {
+            expr.clone()
+        }
         Expr::Apply(operator, operands) => {
             Expr::Apply(*operator, operands.iter().map(again).collect())
         }

@@ -1,5 +1,7 @@
 //! Types of operands: which go together, and how one becomes another.
 
+use std::sync::Arc;
+
 use esker_format::calendar::DAY_US;
 use esker_format::text::parse_value;
 use esker_format::{DataType, Labels, Value};
@@ -36,11 +38,16 @@ pub(crate) fn convert(bound: Bound, to: DataType) -> Result<Bound> {
     if bound.data_type == Some(to) {
         return Ok(bound);
     }
-    match bound.node {
-        Node::Literal(Value::Null) => Ok(Bound::new(Node::Literal(Value::Null), to)),
-        Node::Literal(value) => Ok(Bound::new(Node::Literal(convert_literal(value, to)?), to)),
-        _ => Ok(Bound::new(Node::Cast(Box::new(bound)), to)),
+    let Bound { node, is_typed, .. } = bound;
+    match node {
+        Node::Literal(Value::Null) => Ok(Bound { is_typed, ..literal(Value::Null, to) }),
+        Node::Literal(value) => Ok(Bound { is_typed, ..literal(convert_literal(value, to)?, to) }),
+        node => Ok(Bound::new(Node::Cast(Box::new(Bound { node, ..bound })), to)),
     }
+}
+
+fn literal(value: Value, data_type: DataType) -> Bound {
+    Bound::new(Node::Literal(value), data_type)
 }
 
 /// Types whose constants are written as text: beside one, a text constant is taken for one.
@@ -53,6 +60,7 @@ pub(crate) fn is_written_as_text(data_type: DataType) -> bool {
 fn convert_literal(value: Value, to: DataType) -> Result<Value> {
     match (value, to) {
         (Value::Text(text), DataType::Bytes) => Ok(Value::Bytes(text.into_bytes())),
+        (value @ Value::Enum(_), DataType::Text) => Ok(Value::Text(value.to_string())),
         (Value::Text(text), to) if is_written_as_text(to) => Ok(parse_value(&text, to)?),
         (Value::Date(days), DataType::Timestamp) => {
             Ok(Value::Timestamp(i64::from(days).saturating_mul(DAY_US)))
@@ -79,14 +87,15 @@ pub(crate) fn assign_literal(value: Value, to: DataType) -> Result<Value> {
 
 /// Prepares two operands for a comparison: numbers stay as they are (they compare exactly), but for
 /// a decimal constant, which becomes the nearest float beside one; a text constant becomes a date
-/// (timestamp, UUID, address, …) beside one, a date a timestamp beside one.
+/// (timestamp, UUID, address, …) beside one, a date a timestamp beside one. What a subquery has
+/// answered is no such constant: it compares as a field of its type does.
 pub(crate) fn make_comparable(left: Bound, right: Bound) -> Result<(Bound, Bound)> {
     use DataType::{Date, Text, Timestamp};
     let (Some(a), Some(b)) = (left.data_type, right.data_type) else {
         let known = left.data_type.or(right.data_type).unwrap_or(DataType::I64);
         return Ok((typed(left, known), typed(right, known)));
     };
-    let constant = (left.as_literal().is_some(), right.as_literal().is_some());
+    let constant = (left.as_written().is_some(), right.as_written().is_some());
     let (left, right) = (part_beside(left, b), part_beside(right, a));
     let (a, b) = (left.data_type(), right.data_type());
     match (a, b) {
@@ -104,6 +113,23 @@ pub(crate) fn make_comparable(left: Bound, right: Bound) -> Result<(Bound, Bound
         (Timestamp, Date) => Ok((left, convert(right, a)?)),
         _ => Err(Error::invalid(format!("cannot compare {a} with {b}"))),
     }
+}
+
+/// Prepares an operand and the values of a column for a comparison: as with a field of its type.
+pub(crate) fn comparable_values(
+    operand: Bound,
+    (values, data_type): (&[Value], DataType),
+    labels: Option<&Arc<Labels>>,
+) -> Result<(Bound, Vec<Value>)> {
+    let field = Bound::field(usize::MAX, data_type).with_labels(labels);
+    let (operand, field) = make_comparable(operand, field)?;
+    let to = field.data_type();
+    let value = |value: &Value| match value {
+        Value::Null => Ok(Value::Null),
+        value if to == data_type => Ok(value.clone()),
+        value => convert_literal(value.clone(), to),
+    };
+    Ok((operand, values.iter().map(value).collect::<Result<_>>()?))
 }
 
 /// The text of a part of JSON is the number that it is beside a number.

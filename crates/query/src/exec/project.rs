@@ -132,10 +132,12 @@ fn skipped(
 }
 
 /// The output rows of a morsel up to the first that fails, and its failure.
-struct Shown<'b> {
-    output: Output,
-    error: Option<Error>,
-    counts: ScanCounts,
+pub(super) struct Shown<'b> {
+    pub(super) output: Output,
+    pub(super) error: Option<Error>,
+    pub(super) counts: ScanCounts,
+    /// How many rows are still to be skipped.
+    pub(super) skip: usize,
     _charge: Charge<'b>,
 }
 
@@ -143,7 +145,7 @@ struct Shown<'b> {
 ///
 /// When a batch fails, it is gone through again row by row: a limit may be reached before the row
 /// that fails, and then the query must answer, however rows fall into batches.
-fn shown_of<'a, 'b>(
+pub(super) fn shown_of<'a, 'b>(
     scan: &Scan<'a>,
     projection: &'a Projection,
     morsel: &Morsel,
@@ -173,7 +175,7 @@ fn shown_of<'a, 'b>(
         let again = Morsel { part: morsel.part, rows: progress.next..morsel.rows.end };
         outcome = scan.run_from(&again, 1, &mut progress, &mut visit);
     }
-    Shown { output, error: outcome.err(), counts: progress.counts, _charge: charge }
+    Shown { output, error: outcome.err(), counts: progress.counts, skip, _charge: charge }
 }
 
 /// Rows `from..to` of a batch.

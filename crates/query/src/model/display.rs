@@ -165,6 +165,13 @@ impl Display for Expr {
                 list(f, operands)?;
                 f.write_str(")")
             }
+            Self::Answer(answer) => match answer.values() {
+                [] => f.write_str("NULL"),
+                values => values.iter().enumerate().try_for_each(|(i, value)| {
+                    f.write_str(if i > 0 { ", " } else { "" })?;
+                    literal(f, value)
+                }),
+            },
             Self::Parameter(parameter) => f.write_str(&parameter.name),
             Self::Default => f.write_str("DEFAULT"),
         }

@@ -1,9 +1,10 @@
 //! Expressions over the fields of one row, or of one group.
 
-use esker_format::{DataType, Value};
+use esker_format::{DataType, Labels, Value};
 use serde::{Deserialize, Serialize};
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::{Aggregate, Function, Operator, Query, SubqueryForm, serial};
 
@@ -49,6 +50,45 @@ pub enum Expr {
         /// The query.
         query: Box<Query>,
     },
+    /// What a subquery has answered, in its place while the query around it runs: as an operand of
+    /// [`Operator::In`] all its values, elsewhere the first.
+    #[serde(skip)]
+    Answer(Arc<Answer>),
+}
+
+/// The values of a subquery's one column. They compare as values of a field of its type do, not as
+/// constants that are written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    values: Vec<Value>,
+    data_type: DataType,
+    labels: Option<Arc<Labels>>,
+}
+
+impl Answer {
+    /// The values of a column of some type, and the labels of an enum.
+    #[must_use]
+    pub fn new(values: Vec<Value>, data_type: DataType, labels: Option<Arc<Labels>>) -> Self {
+        Self { values, data_type, labels }
+    }
+
+    /// The values, NULL among them.
+    #[must_use]
+    pub fn values(&self) -> &[Value] {
+        &self.values
+    }
+
+    /// The column's type.
+    #[must_use]
+    pub fn data_type(&self) -> DataType {
+        self.data_type
+    }
+
+    /// The labels of an enum.
+    #[must_use]
+    pub fn labels(&self) -> Option<&Arc<Labels>> {
+        self.labels.as_ref()
+    }
 }
 
 /// A place in a statement for a value that is given when it runs.
@@ -152,6 +192,7 @@ impl Expr {
             Self::Field(_)
             | Self::AllFields(_)
             | Self::Literal(_)
+            | Self::Answer(_)
             | Self::Parameter(_)
             | Self::Default => Vec::new(),
             Self::Aggregate { operand, .. } | Self::Subquery { operand, .. } => {
@@ -168,6 +209,7 @@ impl Expr {
             Self::Field(_)
             | Self::AllFields(_)
             | Self::Literal(_)
+            | Self::Answer(_)
             | Self::Parameter(_)
             | Self::Default => Vec::new(),
             Self::Aggregate { operand, .. } | Self::Subquery { operand, .. } => {

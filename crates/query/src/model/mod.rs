@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 pub use aggregate::Aggregate;
 pub use change::{Change, ConflictUpdate, Delete, Insert, InsertRows, OnConflict, Update};
-pub use expression::{EXPR_DEPTH_MAX, Expr, Parameter};
+pub use expression::{Answer, EXPR_DEPTH_MAX, Expr, Parameter};
 pub use function::{FUNCTIONS, Family, Function, FunctionEntry, OperandKind, Outcome};
 pub use join::{Join, JoinKind, Relation, SubqueryForm};
 pub use operator::{Entry, Form, OPERATORS, Operator, Typing};

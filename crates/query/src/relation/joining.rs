@@ -94,26 +94,26 @@ impl<'a, 'o> Context<'a, 'o> {
         let (schema, inputs) = (names.schema(), &self.options.inputs);
         let mut sorted = Sorted::new(names.len());
         let kind = |i: usize| i.checked_sub(1).and_then(|i| clauses.get(i)).map(|c| c.kind);
-        let mut any: Vec<(&str, Expr)> = Vec::new();
+        let mut any: Vec<Condition> = Vec::new();
         for (i, clause) in (1..).zip(clauses) {
             for expr in &clause.on {
-                if clause.kind == JoinKind::Inner {
-                    any.push(("ON", expr.clone()));
-                    continue;
-                }
                 let condition = Condition::new("ON", expr.clone(), &schema, names, inputs)?;
                 refuse_later(&condition, i, names)?;
-                match condition.members.iter().eq([&i]) && !condition.is_fallible {
-                    true => sorted.push(i, condition),
-                    false => sorted.test_at(i, condition),
+                // What reads nothing holds of every row of the right, or of none.
+                let is_of_right = condition.members.iter().all(|member| *member == i);
+                match clause.kind {
+                    JoinKind::Inner => any.push(condition),
+                    _ if is_of_right && !condition.is_fallible => sorted.push(i, condition),
+                    _ => sorted.test_at(i, condition),
                 }
             }
         }
         let mut conjuncts = Vec::new();
         filter.into_iter().for_each(|filter| condition::flatten(filter, &mut conjuncts));
-        any.extend(conjuncts.into_iter().map(|expr| ("WHERE", expr)));
-        for (clause, expr) in any {
-            let condition = Condition::new(clause, expr, &schema, names, inputs)?;
+        for expr in conjuncts {
+            any.push(Condition::new("WHERE", expr, &schema, names, inputs)?);
+        }
+        for condition in any {
             let last = condition.members.last().copied();
             let is_inner = |i: usize| matches!(kind(i), None | Some(JoinKind::Inner));
             let is_key = |i: usize| {
@@ -121,6 +121,7 @@ impl<'a, 'o> Context<'a, 'o> {
                 condition.as_key(&is_left).is_some()
             };
             match (last, condition.members.len()) {
+                (None, _) if !condition.is_fallible => sorted.push(0, condition),
                 (Some(i), 1) if is_inner(i) && !condition.is_fallible => sorted.push(i, condition),
                 (Some(i), 2..) if is_inner(i) && (!condition.is_fallible || is_key(i)) => {
                     sorted.test_at(i, condition);

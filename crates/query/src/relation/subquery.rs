@@ -1,8 +1,9 @@
 //! Queries inside expressions.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use esker_format::{DataType, Value};
+use esker_format::{DataType, Field, Value};
 
 use super::Context;
 use super::condition::{self, Condition};
@@ -10,7 +11,9 @@ use super::joining::{SideState, Wanted};
 use super::member;
 use super::names::Names;
 use crate::bind::{self, bind_row};
-use crate::model::{Expr, JoinKind, Operator, OrderBy, Query, RowCount, SelectItem, SubqueryForm};
+use crate::model::{
+    Answer, Expr, JoinKind, Operator, OrderBy, Query, RowCount, SelectItem, SubqueryForm,
+};
 use crate::source::Source;
 use crate::{Error, Result};
 
@@ -36,6 +39,10 @@ impl<'a, 'o> Context<'a, 'o> {
     /// fields of the query are taken out of its filter and returned.
     pub(super) fn settle(&self, query: &mut Query, names: &Names) -> Result<Vec<Correlated>> {
         let mut correlated = Vec::new();
+        // A column is named after what was written, whatever that answers.
+        for item in query.select.iter_mut().filter(|item| item.expr.has_subquery()) {
+            item.alias = Some(item.name());
+        }
         if let Some(filter) = query.filter.take_if(|filter| filter.has_subquery()) {
             let (mut conjuncts, mut kept) = (Vec::new(), Vec::new());
             condition::flatten(filter, &mut conjuncts);
@@ -84,12 +91,18 @@ impl<'a, 'o> Context<'a, 'o> {
     /// A name in a subquery that only the query around it knows.
     fn outer_name(&self, query: &Query, outer: &Names) -> Result<Option<String>> {
         let own = self.look_names(query)?;
-        let mut known = Vec::new();
-        query.exprs().for_each(|expr| names_in(expr, &mut known));
-        for name in known {
+        let (mut all, mut behind) = (Vec::new(), Vec::new());
+        query.exprs().for_each(|expr| names_in(expr, &mut all));
+        // Names of select items are known behind the groups only.
+        let keys = query.order_by.iter().map(|key| &key.expr);
+        let clauses = query.group_by.iter().chain(&query.having).chain(keys);
+        clauses.for_each(|expr| names_in(expr, &mut behind));
+        let may_be_alias = |name: &str| behind.iter().any(|known| std::ptr::eq(*known, name));
+        for name in all {
             // What may mean several fields is told when the subquery is resolved.
             let is_own = own.find(name, None).map_or(true, |found| found.is_some());
-            let is_alias = query.select.iter().any(|item| item.alias.as_deref() == Some(name));
+            let is_item = |item: &SelectItem| item.alias.as_deref() == Some(name);
+            let is_alias = may_be_alias(name) && query.select.iter().any(is_item);
             if !is_own && !is_alias && matches!(outer.find(name, None), Ok(Some(_)) | Err(_)) {
                 return Ok(Some(name.to_owned()));
             }
@@ -152,13 +165,13 @@ impl<'a, 'o> Context<'a, 'o> {
         let (rows, _) = self.answer(&one)?;
         match self.runs {
             true => Ok(Expr::literal(rows.row_count() > 0)),
-            false => Ok(unknown(DataType::Bool)),
+            false => Ok(Expr::Answer(Arc::new(Answer::new(Vec::new(), DataType::Bool, None)))),
         }
     }
 
     fn scalar(&self, query: &Query) -> Result<Expr> {
         let (rows, _) = self.answer(query)?;
-        let data_type = only_column(&rows, query)?;
+        let column = only_column(&rows, query)?;
         if rows.row_count() > 1 {
             let count = rows.row_count();
             return Err(Error::invalid(format!(
@@ -166,27 +179,27 @@ impl<'a, 'o> Context<'a, 'o> {
             )));
         }
         let value = rows.values(0).into_iter().next().unwrap_or_default();
-        Ok(constant(value, data_type))
+        let answer = Answer::new(vec![value], column.data_type, column.labels.clone());
+        Ok(Expr::Answer(Arc::new(answer)))
     }
 
     /// Whether an operand is among the values of a query, as a list.
     fn among(&self, operand: Expr, query: &Query) -> Result<Expr> {
         let (rows, _) = self.answer(query)?;
-        let data_type = only_column(&rows, query)?;
-        if !self.runs {
-            return Ok(Expr::Apply(Operator::In, vec![operand, unknown(data_type)]));
-        }
+        let column = only_column(&rows, query)?;
         let mut values = rows.values(0);
         values.sort();
         values.dedup();
         let mut charge = self.budget.charge();
-        charge.set(values.len().saturating_mul(2 * size_of::<Expr>()))?;
+        // Here, and where they are compared with.
+        charge.set(values.len().saturating_mul(2 * size_of::<Value>()))?;
         charge.keep();
-        let members = values.into_iter().map(|value| match value {
-            Value::Enum(_) => constant(value, data_type),
-            value => Expr::Literal(value),
-        });
-        Ok(Expr::Apply(Operator::In, std::iter::once(operand).chain(members).collect()))
+        let answer = match self.runs {
+            true => Answer::new(values, column.data_type, column.labels.clone()),
+            // They are known only when the query runs.
+            false => Answer::new(vec![Value::Null], column.data_type, column.labels.clone()),
+        };
+        Ok(Expr::Apply(Operator::In, vec![operand, Expr::Answer(Arc::new(answer))]))
     }
 
     /// Makes ready what a correlated subquery reads, and notes which fields of the query around it
@@ -316,26 +329,10 @@ fn names_in<'e>(expr: &'e Expr, names: &mut Vec<&'e str>) {
     expr.operands().into_iter().for_each(|operand| names_in(operand, names));
 }
 
-/// A value that is known only when the query runs.
-fn unknown(data_type: DataType) -> Expr {
-    constant(Value::Null, data_type)
-}
-
-/// A value of a type; a label as its text, which every enum understands.
-fn constant(value: Value, data_type: DataType) -> Expr {
-    match value {
-        Value::Enum(_) => Expr::literal(value.to_string()),
-        Value::Null if data_type == DataType::Enum => {
-            Expr::Cast(Box::new(Expr::Literal(value)), DataType::Text)
-        }
-        value => Expr::Cast(Box::new(Expr::Literal(value)), data_type),
-    }
-}
-
-/// The type of the one column.
-fn only_column(rows: &dyn Source, query: &Query) -> Result<DataType> {
+/// The one column.
+fn only_column<'r>(rows: &'r dyn Source, query: &Query) -> Result<&'r Field> {
     match rows.schema().fields() {
-        [only] => Ok(only.data_type),
+        [only] => Ok(only),
         fields => {
             let count = fields.len();
             Err(Error::invalid(format!(

@@ -119,6 +119,7 @@ fn eval(expr: &Expr, context: &Context<'_>) -> Result<Value> {
         }
         Expr::Literal(value) => Ok(value.clone()),
         Expr::Cast(..)
+        | Expr::Answer(_)
         | Expr::Parameter(_)
         | Expr::Default
         | Expr::AllFields(_)

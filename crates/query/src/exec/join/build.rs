@@ -61,7 +61,7 @@ impl<'b> Built<'b> {
             Ok(ControlFlow::Continue(()))
         })?;
         super::pairs::refuse_many(locations.len())?;
-        let index = Index::new(keys, locations.len());
+        let index = Index::new(keys, locations.len(), options)?;
         let mut bytes = locations.capacity() * size_of::<Location>() + index.bytes();
         charge.set(bytes)?;
         let positions = &input.pair_columns;

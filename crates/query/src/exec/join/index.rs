@@ -13,6 +13,11 @@ use super::NONE;
 use crate::bind::Bound;
 use crate::exec::group::encode;
 use crate::exec::vector::{Lanes, Vector};
+use crate::options::Options;
+use crate::{Result, ZONE_ROWS};
+
+/// After so many rows it is seen whether the query is to end.
+const LOOK_ROWS: usize = 8 * ZONE_ROWS;
 
 /// The rows of each key, ascending.
 #[derive(Debug)]
@@ -124,19 +129,22 @@ fn row_number(row: usize) -> u32 {
 
 impl Index {
     /// The index of `rows` rows.
-    pub(super) fn new(keys: Keys, rows: usize) -> Self {
+    ///
+    /// # Errors
+    /// When the query is to end.
+    pub(super) fn new(keys: Keys, rows: usize, options: &Options) -> Result<Self> {
         match keys {
             Keys::None => {
                 let next = (1..=rows).map(|row| if row < rows { row_number(row) } else { NONE });
                 let first = vec![if rows > 0 { 0 } else { NONE }];
-                Self { places: Places::One, first, next: next.collect() }
+                Ok(Self { places: Places::One, first, next: next.collect() })
             }
-            Keys::Ints { values, nulls } => Self::of_ints(values, &nulls),
-            Keys::Bytes { heap, ends } => Self::of_bytes(&heap, &ends),
+            Keys::Ints { values, nulls } => Self::of_ints(values, &nulls, options),
+            Keys::Bytes { heap, ends } => Self::of_bytes(&heap, &ends, options),
         }
     }
 
-    fn of_ints(keys: Vec<i64>, nulls: &[u32]) -> Self {
+    fn of_ints(keys: Vec<i64>, nulls: &[u32], options: &Options) -> Result<Self> {
         let (mut least, mut greatest) = (i64::MAX, i64::MIN);
         keys.iter().for_each(|key| (least, greatest) = (least.min(*key), greatest.max(*key)));
         let near_max = keys.len().saturating_mul(4).saturating_add(1_024);
@@ -154,6 +162,9 @@ impl Index {
         let mut row = keys.len();
         while row > 0 {
             row -= 1;
+            if row.is_multiple_of(LOOK_ROWS) {
+                options.expect_time_left()?;
+            }
             let number = row_number(row);
             if left_out.next_if_eq(&number).is_none() {
                 index.insert(&keys, row, number);
@@ -162,7 +173,7 @@ impl Index {
         if let Places::Hashed { keys: kept, .. } = &mut index.places {
             *kept = keys;
         }
-        index
+        Ok(index)
     }
 
     fn insert(&mut self, keys: &[i64], row: usize, number: u32) {
@@ -178,11 +189,14 @@ impl Index {
         (*next, *first) = (*first, number);
     }
 
-    fn of_bytes(heap: &[u8], ends: &[usize]) -> Self {
+    fn of_bytes(heap: &[u8], ends: &[usize], options: &Options) -> Result<Self> {
         let mut table = KeyTable::default();
         let mut numbers = Vec::with_capacity(ends.len());
         let mut start = 0;
-        for end in ends {
+        for (row, end) in ends.iter().enumerate() {
+            if row.is_multiple_of(LOOK_ROWS) {
+                options.expect_time_left()?;
+            }
             let key = heap.get(start..*end).unwrap_or_default();
             numbers.push(if key.is_empty() { NONE } else { table.number(key) });
             start = *end;
@@ -194,7 +208,7 @@ impl Index {
                 (*next, *first) = (*first, row_number(row));
             }
         }
-        Self { places: Places::Numbered { table }, first, next }
+        Ok(Self { places: Places::Numbered { table }, first, next })
     }
 
     /// The next row of the same key.
@@ -299,6 +313,28 @@ fn of_ints(vectors: &[Vector<'_>], rows: usize, find: impl Fn(i64) -> u32) -> Ve
         Some(nulls) => {
             let both = keys.iter().zip(nulls);
             both.map(|(key, null)| if *null { NONE } else { find(*key) }).collect()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering;
+
+    use esker_vfs::Environment;
+
+    use super::*;
+    use crate::ErrorKind;
+
+    #[test]
+    fn building_ends_with_the_query() {
+        let options = Options::new(&Environment::os());
+        options.cancel.store(true, Ordering::Relaxed);
+        let ints = Keys::Ints { values: (0..100).collect(), nulls: Vec::new() };
+        let bytes = Keys::Bytes { heap: vec![7; 100], ends: (1..=100).collect() };
+        for keys in [ints, bytes] {
+            let error = Index::new(keys, 100, &options).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Cancelled, "{error}");
         }
     }
 }

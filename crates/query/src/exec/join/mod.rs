@@ -25,6 +25,7 @@ mod chunk;
 mod index;
 mod kept;
 mod key;
+mod matched;
 mod pairs;
 mod probe;
 mod take;
@@ -179,7 +180,7 @@ pub(crate) fn run<'b>(
         return Ok((Rows::Kept(kept), counts));
     }
     let is_left = plan.kind == JoinKind::Left;
-    let pairs = Pairs::new(found, built, side, is_left, budget)?;
+    let pairs = Pairs::new(found, built, side, is_left, options, budget)?;
     counts.rows_out = pairs.len() as u64;
     let (rows, charge) = take::rows(plan, pairs, schema, options, budget)?;
     Ok((Rows::Pairs(rows, charge), counts))

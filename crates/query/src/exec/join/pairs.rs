@@ -5,6 +5,7 @@ use super::probe::Found;
 use super::{NONE, Side};
 use crate::exec::budget::{Budget, Charge};
 use crate::exec::sorter::Location;
+use crate::options::Options;
 use crate::{Error, ErrorKind, Result};
 
 /// Pairs: row `left[i]` of the left with row `right[i]` of the right, which may be `NONE`.
@@ -31,12 +32,14 @@ impl<'b> Pairs<'b> {
         built: Built<'b>,
         side: Side,
         is_left: bool,
+        options: &Options,
         budget: &'b Budget,
     ) -> Result<Self> {
         let Found { locations, pairs, charge: found_charge, .. } = found;
         let mut charge = budget.charge();
         charge
             .set((pairs.len() + if side == Side::Left { built.locations.len() } else { 0 }) * 16)?;
+        options.expect_time_left()?;
         let (left, right) = match side {
             Side::Right => pairs.iter().copied().unzip(),
             Side::Left => by_left(&pairs, built.locations.len(), is_left),
@@ -49,7 +52,9 @@ impl<'b> Pairs<'b> {
         let mut left = Half { locations: left_rows, numbers: left };
         let mut right = Half { locations: right_rows, numbers: right };
         drop((built.index, built.pair_columns, built.charge));
+        options.expect_time_left()?;
         left.compact();
+        options.expect_time_left()?;
         right.compact();
         let bytes = left.bytes() + right.bytes();
         charge.set(bytes)?;

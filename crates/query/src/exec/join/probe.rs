@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use super::build::{Built, push_locations, vectors};
 use super::chunk::PairFilter;
+use super::matched::{Marks, Matched};
 use super::{Input, NONE, Side};
 use crate::bind::Bound;
 use crate::exec::budget::{Budget, Charge};
@@ -40,6 +41,8 @@ pub(super) struct Found<'b> {
     /// For each pair, the number of its row in `locations`, and the row that was built, or `NONE`.
     /// Ascending by the first, then by the second.
     pub(super) pairs: Vec<(u32, u32)>,
+    /// Which rows that were built have a match, where that is all that matters.
+    pub(super) marks: Marks,
     pub(super) rows_probed: u64,
     pub(super) charge: Charge<'b>,
 }
@@ -50,8 +53,15 @@ impl Probe<'_> {
     /// # Errors
     /// As [`super::run`].
     pub(super) fn run<'b>(&self, options: &Options, budget: &'b Budget) -> Result<Found<'b>> {
-        let empty =
-            |charge| Found { locations: Vec::new(), pairs: Vec::new(), rows_probed: 0, charge };
+        let marks_built = self.side == Side::Left && !self.kind.shows_right();
+        let marks = if marks_built { self.built.locations.len() } else { 0 };
+        let empty = |charge| Found {
+            locations: Vec::new(),
+            pairs: Vec::new(),
+            marks: Marks::new(marks),
+            rows_probed: 0,
+            charge,
+        };
         let mut all = empty(budget.charge());
         let wants_unmatched =
             self.side == Side::Right && matches!(self.kind, JoinKind::Left | JoinKind::Anti);
@@ -77,6 +87,7 @@ impl Probe<'_> {
             let start = u32::try_from(all.locations.len()).unwrap_or(NONE);
             all.pairs.extend(found.pairs.iter().map(|(row, built)| (row + start, *built)));
             all.locations.extend(found.locations);
+            all.marks.merge(&found.marks);
             all.rows_probed += found.rows_probed;
             drop(found.charge);
             super::pairs::refuse_many(all.locations.len().max(all.pairs.len()))?;
@@ -101,31 +112,37 @@ impl Probe<'_> {
         let selection = picked.selection();
         let keys = vectors(&self.input.keys, self.floats, rows, selection)?;
         let first = self.built.index.first(&keys, selection.len());
-        let mut matched = Vec::new();
+        let mut matched = Matched::new(self.kind, self.side, selection.len());
         let mut candidates: Vec<(u32, u32)> = Vec::new();
-        // One match is enough where nothing is tested and only whether there is one matters.
-        let is_first_enough = *self.pair == Predicate::Constant(true)
-            && !self.kind.shows_right()
-            && self.side == Side::Right;
+        // One match is enough where only whether there is one matters. What may fail does so
+        // whichever side was built: all pairs are tested.
+        let is_first_enough = !self.pair.may_fail() && !self.kind.shows_right();
+        let is_untested = *self.pair == Predicate::Constant(true);
+        let mut steps = 0usize;
         for (i, first) in (0u32..).zip(&first) {
             let mut row = *first;
-            while row != NONE {
-                candidates.push((i, row));
-                if is_first_enough {
-                    break;
+            while row != NONE && !(is_first_enough && matched.has_row(i)) {
+                if !(is_first_enough && matched.has_built(row, &found.marks)) {
+                    candidates.push((i, row));
+                    if is_first_enough && is_untested && self.side == Side::Right {
+                        break;
+                    }
                 }
                 row = self.built.index.next(row);
-                if candidates.len() == ZONE_ROWS {
+                steps += 1;
+                if steps.is_multiple_of(ZONE_ROWS) {
                     options.expect_time_left()?;
+                }
+                if candidates.len() == ZONE_ROWS {
                     pair.keep(rows, selection, &mut candidates)?;
-                    matched.append(&mut candidates);
-                    found.charge.set(found.bytes() + matched.capacity() * 8)?;
+                    matched.add(&mut candidates, &mut found.marks);
+                    found.charge.set(found.bytes() + matched.bytes())?;
                 }
             }
         }
         if !candidates.is_empty() {
             pair.keep(rows, selection, &mut candidates)?;
-            matched.append(&mut candidates);
+            matched.add(&mut candidates, &mut found.marks);
         }
         self.note(part, rows, selection, &matched, found);
         let bytes = found.bytes();
@@ -138,49 +155,38 @@ impl Probe<'_> {
         part: usize,
         rows: &Rows<'_>,
         selection: Selection<'_>,
-        matched: &[(u32, u32)],
+        matched: &Matched,
         found: &mut Found<'_>,
     ) {
-        let shows_pairs = self.kind.shows_right() || self.side == Side::Left;
         let is_kept = |has_match: bool| match (self.side, self.kind) {
             (Side::Left, _) | (_, JoinKind::Inner | JoinKind::Semi) => has_match,
             (Side::Right, JoinKind::Left) => true,
             (Side::Right, JoinKind::Anti) => !has_match,
         };
-        let mut rest = matched;
         let mut kept: Vec<u32> = Vec::new();
         let start = u32::try_from(found.locations.len()).unwrap_or(NONE);
-        for i in 0..u32::try_from(selection.len()).unwrap_or(NONE) {
-            let count = rest.iter().take_while(|(row, _)| *row == i).count();
-            let (own, later) = rest.split_at_checked(count).unwrap_or((rest, &[]));
-            rest = later;
-            if !is_kept(count > 0) {
-                continue;
-            }
-            let number = start.saturating_add(u32::try_from(kept.len()).unwrap_or(NONE));
-            kept.push(selection.row(i as usize));
-            if shows_pairs && own.is_empty() {
-                found.pairs.push((number, NONE));
-            } else if shows_pairs {
+        let count = u32::try_from(selection.len()).unwrap_or(NONE);
+        matched.for_each(count, |i, has_match, own| {
+            if is_kept(has_match) {
+                let number = start.saturating_add(u32::try_from(kept.len()).unwrap_or(NONE));
+                kept.push(selection.row(i as usize));
                 found.pairs.extend(own.iter().map(|(_, built)| (number, *built)));
             }
-        }
+        });
         push_locations(&mut found.locations, part, rows, Selection::Rows(&kept));
     }
 }
 
 impl Found<'_> {
     fn bytes(&self) -> usize {
-        self.locations.capacity() * size_of::<Location>() + self.pairs.capacity() * 8
+        let locations = self.locations.capacity() * size_of::<Location>();
+        locations + self.pairs.capacity() * 8 + self.marks.bytes()
     }
 
     /// The rows that were built and have a match, or those that have none.
     pub(super) fn built_rows(&self, locations: &[Location], has_match: bool) -> Vec<Location> {
-        let mut is_matched = vec![false; locations.len()];
-        for (_, row) in &self.pairs {
-            is_matched.get_mut(*row as usize).into_iter().for_each(|mark| *mark = true);
-        }
-        let marked = locations.iter().zip(is_matched);
-        marked.filter(|(_, mark)| *mark == has_match).map(|(location, _)| *location).collect()
+        let marked = (0u32..).zip(locations);
+        let wanted = marked.filter(|(row, _)| self.marks.has(*row) == has_match);
+        wanted.map(|(_, location)| *location).collect()
     }
 }

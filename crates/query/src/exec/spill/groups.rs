@@ -38,7 +38,7 @@ const BYTES_MIN: usize = 64 << 10;
 /// The groups of a stage, in the order in which they were met.
 pub(in crate::exec) struct SpilledGroups<'a> {
     merge: Merge<'a>,
-    types: Vec<DataType>,
+    pub(super) types: Vec<DataType>,
     /// Groups that were handed out.
     pub(in crate::exec) taken: u64,
     /// How many there are.
@@ -265,7 +265,7 @@ fn group_file(
         let bytes = groups.bytes() + here.bytes();
         if bytes > limit {
             if groups.len().max(here.len()) > 1 && level < LEVELS_MAX {
-                return split(file.rewound(), level, files).map(Some);
+                return split(file.rewound(), level, options, files).map(Some);
             }
             if bytes > options.memory_budget_bytes.max(BYTES_MIN) {
                 return Err(over(bytes, options));
@@ -279,6 +279,7 @@ fn group_file(
         }
     }
     for batch in groups.finish(options)? {
+        options.expect_time_left()?;
         write_groups(&batch, layout, sorter)?;
     }
     Ok(None)
@@ -292,9 +293,19 @@ fn over(bytes: usize, options: &Options) -> Error {
     Error::new(ErrorKind::OverBudget, message)
 }
 
-fn split(mut file: SpillReader, level: u32, files: &TemporaryFiles) -> Result<Vec<SpillReader>> {
+fn split(
+    mut file: SpillReader,
+    level: u32,
+    options: &Options,
+    files: &TemporaryFiles,
+) -> Result<Vec<SpillReader>> {
     let mut parts = Partitions::new(files, level)?;
+    let mut count = 0usize;
     while let Some(record) = file.next()? {
+        if count.is_multiple_of(ZONE_ROWS) {
+            options.expect_time_left()?;
+        }
+        count += 1;
         parts.push(record)?;
     }
     parts.finish()
@@ -371,5 +382,29 @@ impl SpilledGroups<'_> {
         }
         self.taken += batch.len() as u64;
         Materialised::new(&self.types, vec![batch]).map(Some)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering;
+
+    use esker_vfs::Environment;
+
+    use super::*;
+
+    #[test]
+    fn splitting_ends_with_the_query() {
+        let environment = Environment::os();
+        let files = TemporaryFiles::new(&environment, std::env::temp_dir());
+        let options = Options::new(&environment);
+        let mut file = files.create().unwrap();
+        (0..100u32).for_each(|i| {
+            file.push(&[&4u32.to_le_bytes()[..], &i.to_le_bytes()].concat()).unwrap()
+        });
+        let file = file.finish().unwrap();
+        options.cancel.store(true, Ordering::Relaxed);
+        let error = split(file, 1, &options, &files).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Cancelled, "{error}");
     }
 }

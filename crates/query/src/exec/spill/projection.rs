@@ -4,29 +4,87 @@ use std::ops::ControlFlow;
 
 use esker_format::codec::Writer;
 use esker_format::row::encode_row;
-use esker_format::{Batch, DataType, Schema, ValueRef};
+use esker_format::{Batch, Schema, ValueRef};
 
 use super::file::TemporaryFiles;
 use super::groups::SpilledGroups;
 use super::sorter::{ExternalSorter, Merge, Record};
 use super::{push_row, rising};
-use crate::bind::{Bound, Projection};
+use crate::bind::Projection;
+use crate::exec::budget::Budget;
 use crate::exec::evaluate::evaluate;
 use crate::exec::filter::CodeTables;
-use crate::exec::project::Sink;
+use crate::exec::mask::Mask;
+use crate::exec::materialised::Materialised;
+use crate::exec::output::Output;
+use crate::exec::project::{Sink, show, shown_of, types};
+use crate::exec::rows::Rows;
 use crate::exec::scan::{Morsel, Scan, ScanCounts, in_waves};
 use crate::exec::sorter::{Location, Sorter, encode};
-use crate::exec::vector::Picked;
+use crate::exec::vector::{Picked, Selection};
 use crate::options::Options;
 use crate::plan::{Goal, ScanPlan};
 use crate::predicate::Predicate;
+use crate::source::Source;
 use crate::{Result, ZONE_ROWS};
 
-/// Filters, orders, cuts and shows groups.
+/// Filters, orders, cuts and shows groups. What is shown is computed for the groups that are, and
+/// for no others: what fails in a group that a limit leaves out fails nothing.
 ///
 /// # Errors
 /// What evaluating, writing and reading fails with.
 pub(in crate::exec) fn project(
+    groups: SpilledGroups<'_>,
+    projection: &Projection,
+    options: &Options,
+    files: &TemporaryFiles,
+    sink: Sink<'_>,
+) -> Result<ScanCounts> {
+    match projection.order.is_empty() {
+        true => as_met(groups, projection, options, sink),
+        false => in_order(groups, projection, options, files, sink),
+    }
+}
+
+/// Shows groups as they were met, and reads no more of them than are wanted.
+fn as_met(
+    mut groups: SpilledGroups<'_>,
+    projection: &Projection,
+    options: &Options,
+    sink: Sink<'_>,
+) -> Result<ScanCounts> {
+    let predicate = Predicate::compile(projection.filter.as_ref());
+    // Groups come in batches, which take what a morsel does.
+    let budget = Budget::new(usize::MAX);
+    let mut skip = usize::try_from(projection.offset).unwrap_or(usize::MAX);
+    let mut left = projection.rows_wanted().saturating_sub(skip);
+    let mut counts = ScanCounts::default();
+    while left > 0
+        && let Some(source) = groups.next_source()?
+    {
+        let (tables, row_count) = (CodeTables::default(), source.row_count());
+        let plan = ScanPlan::new(&predicate, &source, Goal::ALL, options)?;
+        let scan = Scan::new(&source, &predicate, &tables, &plan, options);
+        let all = Morsel { part: 0, rows: 0..row_count };
+        let shown = shown_of(&scan, projection, &all, (skip, left), &budget);
+        skip = shown.skip;
+        left -= shown.output.len();
+        counts += shown.counts;
+        for batch in shown.output.into_batches() {
+            if sink(batch)?.is_break() {
+                return Ok(counts);
+            }
+        }
+        match shown.error {
+            Some(error) if left > 0 => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(counts)
+}
+
+/// Sorts groups by the keys of an order, and shows the first of them.
+fn in_order(
     mut groups: SpilledGroups<'_>,
     projection: &Projection,
     options: &Options,
@@ -34,8 +92,7 @@ pub(in crate::exec) fn project(
     sink: Sink<'_>,
 ) -> Result<ScanCounts> {
     let predicate = Predicate::compile(projection.filter.as_ref());
-    let types: Vec<DataType> = projection.outputs.iter().map(Bound::data_type).collect();
-    let schema = Schema::of_types(&types);
+    let schema = Schema::of_types(&groups.types);
     let mut sorter = ExternalSorter::new(options, files);
     let mut counts = ScanCounts::default();
     loop {
@@ -45,66 +102,85 @@ pub(in crate::exec) fn project(
         let plan = ScanPlan::new(&predicate, &source, Goal::ALL, options)?;
         let scan = Scan::new(&source, &predicate, &tables, &plan, options);
         counts += scan.run(&Morsel { part: 0, rows: 0..row_count }, |rows, mask| {
-            let picked = Picked::of(&mask);
-            let selection = picked.selection();
-            let keys = projection.order.iter().map(|key| &key.bound);
-            let keys = keys.map(|bound| evaluate(bound, rows, selection));
-            let keys = keys.collect::<Result<Vec<_>>>()?;
-            let outputs = projection.outputs.iter();
-            let outputs = outputs.map(|bound| evaluate(bound, rows, selection));
-            let outputs = outputs.collect::<Result<Vec<_>>>()?;
-            for i in 0..selection.len() {
-                let mut key = Vec::new();
-                for (order, vector) in projection.order.iter().zip(&keys) {
-                    encode(&mut key, order, vector, i);
-                }
-                if projection.after.as_ref().is_some_and(|after| !after.is_before(&key)) {
-                    continue;
-                }
-                key.extend(rising(first + rows.start() as u64 + u64::from(selection.row(i))));
-                let mut out = Writer::new();
-                let value = |field: usize| {
-                    outputs.get(field).map_or(ValueRef::Null, |vector| vector.value(i))
-                };
-                encode_row(&mut out, &schema, value);
-                sorter.push(&key, out.as_bytes())?;
-            }
+            add_groups(&mut sorter, projection, &schema, rows, &mask, first)?;
             Ok(ControlFlow::Continue(()))
         })?;
     }
-    show(sorter.finish()?, &schema, projection, sink)?;
+    drop(groups);
+    show_sorted(sorter.finish()?, &schema, projection, sink)?;
     Ok(counts)
 }
 
-/// Hands over the rows of sorted records.
-fn show(
+/// Adds the groups of a mask by their keys; `first` is the number of the first of their source.
+fn add_groups<'a>(
+    sorter: &mut ExternalSorter<'_>,
+    projection: &'a Projection,
+    schema: &Schema,
+    rows: &Rows<'a>,
+    mask: &Mask,
+    first: u64,
+) -> Result<()> {
+    let picked = Picked::of(mask);
+    let selection = picked.selection();
+    let keys = projection.order.iter().map(|key| evaluate(&key.bound, rows, selection));
+    let keys = keys.collect::<Result<Vec<_>>>()?;
+    let fields = (0..schema.fields().len()).map(|field| rows.column(field));
+    let fields = fields.collect::<Result<Vec<_>>>()?;
+    for i in 0..selection.len() {
+        let mut key = Vec::new();
+        for (order, vector) in projection.order.iter().zip(&keys) {
+            encode(&mut key, order, vector, i);
+        }
+        if projection.after.as_ref().is_some_and(|after| !after.is_before(&key)) {
+            continue;
+        }
+        let row = selection.row(i);
+        key.extend(rising(first + rows.start() as u64 + u64::from(row)));
+        let mut out = Writer::new();
+        let value = |field: usize| {
+            fields.get(field).map_or(ValueRef::Null, |column| column.value(row as usize))
+        };
+        encode_row(&mut out, schema, value);
+        sorter.push(&key, out.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// Shows the groups of sorted records.
+fn show_sorted(
     mut sorted: Merge<'_>,
     schema: &Schema,
     projection: &Projection,
     sink: Sink<'_>,
 ) -> Result<()> {
-    let mut batch = Batch::empty(schema);
     let mut left = projection.rows_wanted() as u64;
     let mut skip = projection.offset;
-    while left > 0
-        && let Some(Record { payload, .. }) = sorted.next()?
-    {
-        left -= 1;
-        if skip > 0 {
-            skip -= 1;
-            continue;
-        }
-        push_row(&mut batch, schema, &payload)?;
-        if batch.len() >= ZONE_ROWS
-            && sink(std::mem::replace(&mut batch, Batch::empty(schema)))?.is_break()
+    loop {
+        let mut groups = Batch::empty(schema);
+        while left > 0
+            && groups.len() < ZONE_ROWS
+            && let Some(Record { payload, .. }) = sorted.next()?
         {
+            left -= 1;
+            match skip {
+                0 => push_row(&mut groups, schema, &payload)?,
+                _ => skip -= 1,
+            }
+        }
+        let len = groups.len();
+        if len == 0 {
             return Ok(());
         }
+        let source = Materialised::of(schema.clone(), vec![groups]);
+        let rows = Rows::new(source.part(0), 0..len);
+        let mut output = Output::new(types(projection));
+        output.append(&show(projection, &rows, Selection::All(len))?, len)?;
+        for batch in output.into_batches() {
+            if sink(batch)?.is_break() {
+                return Ok(());
+            }
+        }
     }
-    if !batch.is_empty() {
-        let _ = sink(batch)?;
-    }
-    Ok(())
 }
 
 /// Where rows lie, in an order.

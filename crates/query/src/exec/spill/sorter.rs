@@ -18,8 +18,8 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use super::file::{SpillReader, SpillWriter, TemporaryFiles};
-use crate::Result;
 use crate::options::Options;
+use crate::{Result, ZONE_ROWS};
 
 /// The most runs that are read at once, and the most of one level.
 const RUNS_MAX: usize = 32;
@@ -74,7 +74,10 @@ impl<'a> ExternalSorter<'a> {
         self.options.expect_time_left()?;
         self.records.sort_unstable_by(|a, b| a.key.cmp(&b.key));
         let mut run = self.files.create()?;
-        for record in self.records.drain(..) {
+        for (i, record) in self.records.drain(..).enumerate() {
+            if i.is_multiple_of(ZONE_ROWS) {
+                self.options.expect_time_left()?;
+            }
             write(&mut run, &record)?;
         }
         self.bytes = 0;
@@ -199,7 +202,7 @@ impl<'a> Merge<'a> {
     /// # Errors
     /// When a run cannot be read, or the query is to end.
     pub(in crate::exec) fn next(&mut self) -> Result<Option<Record>> {
-        if self.taken.is_multiple_of(crate::ZONE_ROWS) {
+        if self.taken.is_multiple_of(ZONE_ROWS) {
             self.options.expect_time_left()?;
         }
         self.taken += 1;
