@@ -239,8 +239,9 @@ impl Options {
 
     /// The most memory that groups, sort keys and answer of one query take at once, in bytes,
     /// unless it says otherwise ([`crate::Limits::memory_bytes`]); 1 GiB by default. It is beside
-    /// [`Options::memory_limit`]. Groups and sort keys beyond it lie in temporary files of the
-    /// directory; a database in memory refuses what needs more with `OverBudget`.
+    /// [`Options::memory_limit`]. Groups, sort keys and sides of joins beyond it lie in
+    /// temporary files of the directory; a database in memory refuses what needs more with
+    /// `OverBudget`.
     #[must_use]
     pub fn query_memory_limit(mut self, bytes: usize) -> Self {
         self.query_memory_limit_bytes = bytes;

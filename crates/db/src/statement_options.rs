@@ -22,8 +22,9 @@ pub struct Limits {
     ///
     /// [`ErrorKind::TimedOut`]: crate::ErrorKind::TimedOut
     pub timeout: Option<Duration>,
-    /// The most memory that its groups, sort keys and answer take at once, in bytes. What groups
-    /// and sort keys need beyond lies in temporary files of the database's directory.
+    /// The most memory that its groups, sort keys and answer take at once, in bytes. What groups,
+    /// sort keys and sides of joins need beyond lies in temporary files of the database's
+    /// directory.
     pub memory_bytes: Option<usize>,
     /// Ends it with [`ErrorKind::Cancelled`] while set, in place of the database's flag.
     ///

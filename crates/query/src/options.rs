@@ -17,8 +17,9 @@ pub struct Options {
     pub tasks: Arc<dyn Tasks>,
     /// Times the steps.
     pub clock: Arc<dyn Clock>,
-    /// The most bytes of groups, sort keys and results held at once. Groups and sort keys that need
-    /// more lie in temporary files; what cannot is refused with [`crate::ErrorKind::OverBudget`].
+    /// The most bytes of groups, sort keys and results held at once. Groups, sort keys and sides
+    /// of joins that need more lie in temporary files; what cannot is refused with
+    /// [`crate::ErrorKind::OverBudget`].
     pub memory_budget_bytes: usize,
     /// Where the temporary files are; `None` for none.
     pub temporary: Option<TemporaryFiles>,

@@ -6,11 +6,13 @@
     reason = "tests fail by panicking"
 )]
 
+use std::ops::ControlFlow;
+
 use esker_format::decimal::Decimal;
 use esker_format::{Batch, DataType, Schema, Value};
 use esker_query::model::{Expr, Join, JoinKind, Operator, Query, Relation};
 use esker_query::testing::{Encoding, Layout, MemorySource};
-use esker_query::{Error, ErrorKind, Options, Resolved, Result, Source, Tables};
+use esker_query::{Error, ErrorKind, Options, Resolved, Result, Source, Tables, TemporaryFiles};
 use esker_vfs::Environment;
 
 const KINDS: [JoinKind; 4] = [JoinKind::Inner, JoinKind::Left, JoinKind::Semi, JoinKind::Anti];
@@ -243,6 +245,94 @@ fn semi_and_anti_joins_keep_one_mark_a_row() {
             assert_eq!(found.execute().unwrap().to_rows(), wanted, "{kind:?} with a key");
         }
     }
+}
+
+fn within(bytes: usize) -> Options {
+    let dir = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let temporary = Some(TemporaryFiles::new(&Environment::os(), dir));
+    Options { memory_budget_bytes: bytes, temporary, ..options() }
+}
+
+/// What the two sides of a join take was all in memory, or the join was refused.
+#[test]
+fn joins_by_files_are_those_of_memory_in_the_same_order() {
+    use DataType::{F64, I64, Text};
+    let (mut dice, mut by_files) = (Dice(13), [0; 4]);
+    for (a, b, distinct) in
+        [(I64, I64, 1 << 16), (Text, Text, 9_000), (F64, I64, 9_000), (Text, Text, 1 << 20)]
+    {
+        for (left, right) in [(9_000, 8_000), (6_000, 11_500)] {
+            let (first, _) = table(&mut dice, left, a, distinct);
+            let (second, _) = table(&mut dice, right, b, distinct);
+            let tables = Two(first, second);
+            let equal = field("a.k").binary(Operator::Eq, field("b.k"));
+            let near = field("a.n").binary(Operator::Subtract, field("b.n"));
+            let bounds = [Expr::literal(-400i64), Expr::literal(400i64)];
+            let near = [near].into_iter().chain(bounds).collect();
+            let near = Expr::Apply(Operator::Between, near);
+            for kind in KINDS {
+                for on in [equal.clone(), equal.clone().and(near.clone())] {
+                    let asked = query(kind, on);
+                    for bytes in [150 << 10, 350 << 10, 550 << 10] {
+                        let none = Options { temporary: None, ..within(bytes) };
+                        let refused = Resolved::run(&asked, &tables, &none).err();
+                        if !refused.is_some_and(|e| e.kind() == ErrorKind::OverBudget) {
+                            continue;
+                        }
+                        let Ok(found) = Resolved::run(&asked, &tables, &within(bytes)) else {
+                            // What comes out has to fit.
+                            continue;
+                        };
+                        by_files[kind as usize] += 1;
+                        let wanted = Resolved::run(&asked, &tables, &options()).unwrap();
+                        let wanted = wanted.execute().unwrap().to_rows();
+                        let mut rows = Vec::new();
+                        let stream = found.stream(&mut |batch: Batch| {
+                            let row = |i| batch.columns.iter().map(move |c| c.value(i).to_owned());
+                            rows.extend((0..batch.len()).map(|i| row(i).collect::<Vec<_>>()));
+                            Ok(ControlFlow::Continue(()))
+                        });
+                        stream.unwrap();
+                        assert!(rows == wanted, "{kind:?} {a} {b} {left} {right}");
+                    }
+                }
+            }
+        }
+    }
+    assert!(by_files.iter().all(|count| *count > 0), "{by_files:?} joins by files");
+}
+
+#[test]
+fn a_join_by_files_needs_little_memory_and_ends_with_one_key() {
+    let mut dice = Dice(17);
+    let (first, _) = table(&mut dice, 60_000, DataType::Text, 1 << 30);
+    let (second, _) = table(&mut dice, 60_000, DataType::Text, 1 << 30);
+    let tables = Two(first, second);
+    let equal = field("a.k").binary(Operator::Eq, field("b.k"));
+    // What comes out of a left join lies in memory, and does not fit here.
+    for kind in KINDS.into_iter().filter(|kind| *kind != JoinKind::Left) {
+        let mut asked = query(kind, equal.clone());
+        asked.select.clear();
+        asked.select(Expr::count());
+        let none = Options { temporary: None, ..within(1 << 20) };
+        let error = Resolved::run(&asked, &tables, &none).err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::OverBudget, "{error}");
+        let found = Resolved::run(&asked, &tables, &within(1 << 20)).unwrap();
+        let wanted = Resolved::run(&asked, &tables, &options()).unwrap();
+        assert_eq!(
+            found.execute().unwrap().to_rows(),
+            wanted.execute().unwrap().to_rows(),
+            "{kind:?}"
+        );
+    }
+    let (first, _) = table(&mut dice, 30_000, DataType::I64, 1);
+    let (second, _) = table(&mut dice, 30_000, DataType::I64, 1);
+    let tables = Two(first, second);
+    let asked = query(JoinKind::Semi, equal.and(field("a.n").binary(Operator::Lt, field("b.n"))));
+    let error = Resolved::run(&asked, &tables, &within(64 << 10)).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::OverBudget, "{error}");
+    assert!(error.to_string().contains("rows of one key of a join"), "{error}");
+    assert!(error.to_string().ends_with("its budget is 65536"), "{error}");
 }
 
 #[test]

@@ -234,6 +234,10 @@ fn many_groups_and_long_sorts_take_their_budget_only() {
             assert!(bits(&found) == bits(&wanted), "{query} with {bytes} bytes");
         }
     }
-    let names = Environment::os().files.list(env!("CARGO_TARGET_TMPDIR").as_ref()).unwrap();
-    assert!(names.iter().all(|name| !name.starts_with("temporary-")), "{names:?}");
+    // Files of other tests have their names for a moment.
+    let has_none = || {
+        let names = Environment::os().files.list(env!("CARGO_TARGET_TMPDIR").as_ref()).unwrap();
+        names.iter().all(|name| !name.starts_with("temporary-"))
+    };
+    assert!((0..1_000).any(|_| has_none()), "a file has kept its name");
 }

@@ -64,18 +64,19 @@ impl<'p> PairFilter<'p> {
             false => (probed, built),
         };
         first.columns.extend(second.columns);
-        self.test(first, pairs)
+        test(self.predicate, first, pairs)
     }
+}
 
-    fn test(&self, batch: Batch, pairs: &mut Vec<(u32, u32)>) -> Result<()> {
-        let types: Vec<_> = batch.columns.iter().map(|column| column.data_type).collect();
-        let source = Materialised::of(Schema::of_types(&types), vec![batch]);
-        let mut mask = Mask::all(pairs.len());
-        let tables = CodeTables::default();
-        keep(self.predicate, &Rows::new(source.part(0), 0..pairs.len()), &mut mask, &tables)?;
-        let mut kept = Vec::with_capacity(mask.count());
-        mask.for_each(|i| kept.extend(pairs.get(i)));
-        *pairs = kept;
-        Ok(())
-    }
+/// Drops the pairs that do not pass; the columns of each stand in a row of `batch`.
+pub(super) fn test(predicate: &Predicate, batch: Batch, pairs: &mut Vec<(u32, u32)>) -> Result<()> {
+    let types: Vec<_> = batch.columns.iter().map(|column| column.data_type).collect();
+    let source = Materialised::of(Schema::of_types(&types), vec![batch]);
+    let mut mask = Mask::all(pairs.len());
+    let tables = CodeTables::default();
+    keep(predicate, &Rows::new(source.part(0), 0..pairs.len()), &mut mask, &tables)?;
+    let mut kept = Vec::with_capacity(mask.count());
+    mask.for_each(|i| kept.extend(pairs.get(i)));
+    *pairs = kept;
+    Ok(())
 }

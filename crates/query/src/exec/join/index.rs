@@ -246,6 +246,13 @@ impl Index {
         }
     }
 
+    /// The first row of a key as bytes, of rows that were numbered by such.
+    pub(super) fn first_of(&self, key: &[u8]) -> u32 {
+        let Places::Numbered { table } = &self.places else { return NONE };
+        let number = table.find(key).and_then(|number| self.first.get(number as usize));
+        number.copied().unwrap_or(NONE)
+    }
+
     /// The keys, sorted, where they are not more than `most`.
     pub(super) fn values(&self, most: usize, key: &Bound) -> Option<Vec<Value>> {
         let data_type = key.data_type();

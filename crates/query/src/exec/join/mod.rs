@@ -17,6 +17,8 @@
 //! * A pair filter sees pairs that have equal keys, and those of its conditions that may fail see
 //!   only pairs that pass the others.
 //! * A semi or anti join makes no pairs: its answer is the left side with fewer visible rows.
+//! * Where memory does not hold the side that is built, both sides are joined by files of equal
+//!   keys ([`partitioned`]).
 //! * Where few keys are built, the probe side is first asked for these alone: by its index on the
 //!   key, if it has one.
 
@@ -27,6 +29,7 @@ mod kept;
 mod key;
 mod matched;
 mod pairs;
+mod partitioned;
 mod probe;
 mod take;
 
@@ -38,16 +41,17 @@ use esker_format::Schema;
 use super::budget::{Budget, Charge};
 use super::materialised::Materialised;
 use super::sorter::Location;
-use crate::Result;
 use crate::bind::{Bound, Node};
 use crate::model::JoinKind;
 use crate::options::{IndexUse, Options};
 use crate::plan::{Access, Goal, ScanPlan};
 use crate::predicate::Predicate;
 use crate::source::Source;
+use crate::{ErrorKind, Result};
 use build::Built;
 use esker_format::DataType;
 use pairs::Pairs;
+use partitioned::Outcome;
 use probe::Probe;
 
 /// No row: the end of a chain, or what stands beside a row without a match.
@@ -147,24 +151,40 @@ pub(crate) fn run<'b>(
     options: &Options,
     budget: &'b Budget,
 ) -> Result<(Rows<'b>, JoinCounts)> {
+    let floats = key::floats(&plan.left.keys, &plan.right.keys);
+    let pair = Predicate::compile(plan.pair.as_ref());
+    let (outcome, counts) =
+        match (in_memory(plan, side, (&floats, &pair), options, budget), &options.temporary) {
+            (Err(e), Some(files)) if e.kind() == ErrorKind::OverBudget && !floats.is_empty() => {
+                partitioned::run(plan, side, (&floats, &pair), (options, files), budget)?
+            }
+            (done, _) => done?,
+        };
+    match outcome {
+        Outcome::Kept(rows) => Ok((Rows::Kept(rows), counts)),
+        Outcome::Pairs(pairs) => {
+            let (rows, charge) = take::rows(plan, pairs, schema, options, budget)?;
+            Ok((Rows::Pairs(rows, charge), counts))
+        }
+    }
+}
+
+/// Joins with the rows of one side in memory.
+fn in_memory<'b>(
+    plan: &JoinPlan<'_>,
+    side: Side,
+    (floats, pair): (&[bool], &Predicate),
+    options: &Options,
+    budget: &'b Budget,
+) -> Result<(Outcome<'b>, JoinCounts)> {
     let (build, probe) = match side {
         Side::Left => (&plan.left, &plan.right),
         Side::Right => (&plan.right, &plan.left),
     };
-    let floats = key::floats(&plan.left.keys, &plan.right.keys);
-    let built = Built::new(build, &floats, options, budget)?;
-    let narrowed = narrowed(plan, side, probe, &built, &floats, options);
+    let built = Built::new(build, floats, options, budget)?;
+    let narrowed = narrowed(plan, side, probe, &built, floats, options);
     let filter = narrowed.as_ref().or(probe.filter.as_ref());
-    let pair = Predicate::compile(plan.pair.as_ref());
-    let probe = Probe {
-        kind: plan.kind,
-        side,
-        input: probe,
-        filter,
-        floats: &floats,
-        built: &built,
-        pair: &pair,
-    };
+    let probe = Probe { kind: plan.kind, side, input: probe, filter, floats, built: &built, pair };
     let found = probe.run(options, budget)?;
     let mut counts = JoinCounts {
         rows_built: built.locations.len() as u64,
@@ -177,13 +197,12 @@ pub(crate) fn run<'b>(
             Side::Left => found.built_rows(&built.locations, plan.kind == JoinKind::Semi),
         };
         counts.rows_out = kept.len() as u64;
-        return Ok((Rows::Kept(kept), counts));
+        return Ok((Outcome::Kept(kept), counts));
     }
     let is_left = plan.kind == JoinKind::Left;
     let pairs = Pairs::new(found, built, side, is_left, options, budget)?;
     counts.rows_out = pairs.len() as u64;
-    let (rows, charge) = take::rows(plan, pairs, schema, options, budget)?;
-    Ok((Rows::Pairs(rows, charge), counts))
+    Ok((Outcome::Pairs(pairs), counts))
 }
 
 /// The filter of the probe side with the few keys that were built, where asking for them first is

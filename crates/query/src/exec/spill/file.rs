@@ -77,11 +77,6 @@ impl SpillWriter {
         if self.block.len() >= BLOCK_BYTES { self.flush() } else { Ok(()) }
     }
 
-    /// Bytes written and to be written.
-    pub(super) fn len(&self) -> u64 {
-        self.len + self.block.len() as u64
-    }
-
     fn flush(&mut self) -> Result<()> {
         let payload = self.block.as_bytes();
         let mut out = Writer::new();
@@ -113,7 +108,7 @@ fn place(file: u64, position: u64) -> Place {
 
 /// A file that is read.
 #[derive(Debug)]
-pub(super) struct SpillReader {
+pub(in crate::exec) struct SpillReader {
     file: Arc<dyn File>,
     number: u64,
     len: u64,
@@ -123,8 +118,13 @@ pub(super) struct SpillReader {
 }
 
 impl SpillReader {
+    /// How many bytes it has.
+    pub(in crate::exec) fn len(&self) -> u64 {
+        self.len
+    }
+
     /// The same, to be read again.
-    pub(super) fn rewound(self) -> Self {
+    pub(in crate::exec) fn rewound(self) -> Self {
         Self { next_block: 0, block: Vec::new(), at: 0, ..self }
     }
 
@@ -132,7 +132,7 @@ impl SpillReader {
     ///
     /// # Errors
     /// `Corrupt` when a block does not fit its checksum, `Io`.
-    pub(super) fn next(&mut self) -> Result<Option<&[u8]>> {
+    pub(in crate::exec) fn next(&mut self) -> Result<Option<&[u8]>> {
         if self.at >= self.block.len() {
             if self.next_block >= self.len {
                 return Ok(None);

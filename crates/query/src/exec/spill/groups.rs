@@ -10,7 +10,8 @@ use esker_format::codec::Writer;
 use esker_format::row::encode_row;
 use esker_format::{Batch, DataType, Schema, Value, ValueRef};
 
-use super::file::{SpillReader, SpillWriter, TemporaryFiles};
+use super::file::{SpillReader, TemporaryFiles};
+use super::partitions::{LEVELS_MAX, Partitions, record_of, rest_of, split};
 use super::sorter::{ExternalSorter, Merge};
 use super::{push_row, rising};
 use crate::bind::{Bound, BoundAggregate, Stage};
@@ -26,10 +27,6 @@ use crate::options::Options;
 use crate::source::Source;
 use crate::{Error, ErrorKind, Result, ZONE_ROWS};
 
-/// How many files rows are spread over at a time.
-const FILES: usize = 16;
-/// How often a file is split.
-const LEVELS_MAX: u32 = 8;
 /// Bits of a place that tell rows of one part apart.
 const PART_SHIFT: u32 = 36;
 /// What the groups of a file may take, however small the budget is.
@@ -86,53 +83,13 @@ impl Layout {
     }
 }
 
-/// Rows by the hash of their keys.
-struct Partitions {
-    files: Vec<SpillWriter>,
-    level: u32,
-}
-
-impl Partitions {
-    fn new(files: &TemporaryFiles, level: u32) -> Result<Self> {
-        let files = (0..FILES).map(|_| files.create()).collect::<Result<_>>()?;
-        Ok(Self { files, level })
-    }
-
-    /// Adds a record of a row: the length of its keys, these, its morsel, and the row.
-    fn push(&mut self, record: &[u8]) -> Result<()> {
-        let at = hash(key_of(record)) >> (self.level * 4) & (FILES as u64 - 1);
-        match self.files.get_mut(usize::try_from(at).unwrap_or(0)) {
-            Some(file) => file.push(record),
-            None => Ok(()),
-        }
-    }
-
-    fn finish(self) -> Result<Vec<SpillReader>> {
-        let files = self.files.into_iter().filter(|file| file.len() > 0);
-        files.map(SpillWriter::finish).collect()
-    }
-}
-
-fn key_of(record: &[u8]) -> &[u8] {
-    let Some((len, rest)) = record.split_first_chunk::<4>() else { return &[] };
-    rest.get(..u32::from_le_bytes(*len) as usize).unwrap_or_default()
-}
-
-/// Which rows are added up together.
+/// Which rows are added up together: a record has its morsel behind its key, and then the row.
 fn morsel_of(record: &[u8]) -> Option<[u8; 8]> {
-    record.get(4 + key_of(record).len()..)?.first_chunk::<8>().copied()
+    rest_of(record).first_chunk::<8>().copied()
 }
 
 fn row_of(record: &[u8]) -> &[u8] {
-    record.get(12 + key_of(record).len()..).unwrap_or_default()
-}
-
-/// FNV-1a, mixed once more so that every bit tells keys apart.
-fn hash(key: &[u8]) -> u64 {
-    let start = 0xcbf2_9ce4_8422_2325u64;
-    let fold = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
-    let hash = key.iter().fold(start, fold);
-    (hash ^ hash >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    rest_of(record).get(8..).unwrap_or_default()
 }
 
 /// Groups the rows of sources that come one after another.
@@ -190,10 +147,12 @@ impl<'a> Grouping<'a> {
     /// `OverBudget` when one group alone is too large; what writing and reading fails with.
     pub(in crate::exec) fn finish(self) -> Result<SpilledGroups<'a>> {
         let mut groups = ExternalSorter::new(self.options, self.files);
-        let level = self.partitions.level + 1;
         let mut todo: Vec<(SpillReader, u32)> =
-            self.partitions.finish()?.into_iter().map(|file| (file, level)).collect();
+            self.partitions.finish()?.into_iter().map(|file| (file, 1)).collect();
         while let Some((file, level)) = todo.pop() {
+            if file.len() == 0 {
+                continue;
+            }
             let (layout, options, files) = (&self.layout, self.options, self.files);
             if let Some(parts) = group_file(layout, file, level, options, files, &mut groups)? {
                 todo.extend(parts.into_iter().map(|file| (file, level + 1)));
@@ -228,10 +187,8 @@ fn write_rows<'a>(
     let vectors = values.map(|bound| evaluate(bound, rows, selection));
     let vectors = vectors.collect::<Result<Vec<_>>>()?;
     for i in 0..selection.len() {
-        let mut record = vec![0; 4];
-        vectors.iter().take(layout.keys).for_each(|key| group::encode(&mut record, key, i));
-        let len = u32::try_from(record.len() - 4).unwrap_or(u32::MAX);
-        record.splice(..4, len.to_le_bytes());
+        let keys = vectors.iter().take(layout.keys);
+        let record = record_of(|out| keys.for_each(|key| group::encode(out, key, i)));
         let place = first + (rows.start() + selection.row(i) as usize) as u64;
         let place = ValueRef::Int(i64::try_from(place).unwrap_or(i64::MAX));
         let mut out = Writer::after(record);
@@ -291,24 +248,6 @@ fn over(bytes: usize, options: &Options) -> Error {
         "a group needs more than {bytes} bytes of memory; the budget of the query is {limit}"
     );
     Error::new(ErrorKind::OverBudget, message)
-}
-
-fn split(
-    mut file: SpillReader,
-    level: u32,
-    options: &Options,
-    files: &TemporaryFiles,
-) -> Result<Vec<SpillReader>> {
-    let mut parts = Partitions::new(files, level)?;
-    let mut count = 0usize;
-    while let Some(record) = file.next()? {
-        if count.is_multiple_of(ZONE_ROWS) {
-            options.expect_time_left()?;
-        }
-        count += 1;
-        parts.push(record)?;
-    }
-    parts.finish()
 }
 
 /// Adds finished groups, by the place of their first row.
@@ -382,29 +321,5 @@ impl SpilledGroups<'_> {
         }
         self.taken += batch.len() as u64;
         Materialised::new(&self.types, vec![batch]).map(Some)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::atomic::Ordering;
-
-    use esker_vfs::Environment;
-
-    use super::*;
-
-    #[test]
-    fn splitting_ends_with_the_query() {
-        let environment = Environment::os();
-        let files = TemporaryFiles::new(&environment, std::env::temp_dir());
-        let options = Options::new(&environment);
-        let mut file = files.create().unwrap();
-        (0..100u32).for_each(|i| {
-            file.push(&[&4u32.to_le_bytes()[..], &i.to_le_bytes()].concat()).unwrap()
-        });
-        let file = file.finish().unwrap();
-        options.cancel.store(true, Ordering::Relaxed);
-        let error = split(file, 1, &options, &files).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Cancelled, "{error}");
     }
 }

@@ -4,6 +4,8 @@
 //! sort    keys and locations ─► sorted runs in files ─► merge ─► rows fetched some at a time
 //! group   keys and operands ─► files by hash of the key ─► groups of one file after another
 //!           ─► sorted by where each group was first met ─► the next step, some at a time
+//! join    keys and locations of both sides ─► files by hash of the key ─► pairs of one file after
+//!           another ─► sorted by where their rows lie
 //! ```
 //!
 //! Each step begins in memory, and begins again here once it is over its budget. The answer is the
@@ -12,6 +14,7 @@
 
 mod file;
 mod groups;
+mod partitions;
 mod projection;
 mod sorter;
 
@@ -20,9 +23,12 @@ use esker_format::row::decode_row;
 use esker_format::{Batch, Schema};
 
 use crate::Result;
+pub(super) use file::SpillReader;
 pub use file::{TEMPORARY_PREFIX, TemporaryFiles};
 pub(super) use groups::{Grouping, SpilledGroups};
+pub(super) use partitions::{LEVELS_MAX, Partitions, key_of, record_of, rest_of, split};
 pub(super) use projection::{project, sorted_locations};
+pub(super) use sorter::{ExternalSorter, Record};
 
 /// Adds a row as it lies in a record.
 fn push_row(batch: &mut Batch, schema: &Schema, row: &[u8]) -> Result<()> {
@@ -35,7 +41,7 @@ fn push_row(batch: &mut Batch, schema: &Schema, row: &[u8]) -> Result<()> {
 }
 
 /// A number as bytes that sort as numbers do.
-fn rising(number: u64) -> [u8; 8] {
+pub(super) fn rising(number: u64) -> [u8; 8] {
     let mut bytes = number.to_le_bytes();
     bytes.reverse();
     bytes
