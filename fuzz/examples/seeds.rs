@@ -7,6 +7,7 @@ use esker_format::codec::Writer;
 use esker_format::edit::{Edit, RowChange, SegmentEntry};
 use esker_format::frame::{FrameHeader, append_frame};
 use esker_format::row::encode_row;
+use esker_format::schema::RowOrder;
 use esker_format::segment::{
     ColumnLayout, Encoding, Extent, Footer, RowIds, ValueFileUse, ZoneEntry,
 };
@@ -165,6 +166,7 @@ fn segment() -> Vec<u8> {
         segment: 3,
         schema_version: 1,
         rows: 10,
+        order: RowOrder::Arrival,
         row_ids: RowIds::Dense { first: 100 },
         dead: None,
         columns: vec![

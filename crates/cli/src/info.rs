@@ -144,6 +144,7 @@ fn show_rules(schema: &Schema, console: &mut Console<'_>) -> Result<()> {
             None => continue,
             Some(DefaultValue::Literal(value)) => Expr::Literal(value.clone()).to_string(),
             Some(DefaultValue::Now) => "now()".to_owned(),
+            Some(DefaultValue::After(us)) => format!("{} s after it is written", us / 1_000_000),
             Some(DefaultValue::Uuid) => "uuid()".to_owned(),
             Some(DefaultValue::NextValue(name)) => {
                 Expr::call(Function::Nextval, [Expr::literal(name.as_str())]).to_string()

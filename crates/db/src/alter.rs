@@ -5,16 +5,13 @@
 
 use std::sync::Arc;
 
-use esker_format::TableId;
 use esker_format::edit::Edit;
 use esker_format::schema::{Alteration, validate_name};
 use esker_log::sabotage::planted;
 use esker_table::Table as TableCore;
-use esker_table::view::View;
-use esker_vfs::sync::MutexGuard;
 
 use crate::checks;
-use crate::engine::{Catalogue, Engine, Ticket, entry, no_table};
+use crate::engine::{Engine, Ticket, entry};
 use crate::maintenance::{Building, index_path};
 use crate::unique::BuildingUniques;
 use crate::{Database, Error, ErrorKind, Result, SnapshotTable};
@@ -104,7 +101,7 @@ impl Database {
     ) -> Result<Option<(Ticket, Arc<TableCore>)>> {
         let engine = self.engine();
         let core = {
-            let (_catalogue, core) = self.lock_table(name)?;
+            let (_catalogue, core) = self.engine().lock_table(name)?;
             core
         };
         let schema = checks::alter(engine, &core.schema(), alterations)?;
@@ -132,7 +129,7 @@ impl Database {
         building: Option<BuildingUniques>,
     ) -> Result<Option<(Ticket, Arc<TableCore>)>> {
         let engine = self.engine();
-        let (mut catalogue, core) = self.lock_table(name)?;
+        let (mut catalogue, core) = self.engine().lock_table(name)?;
         let entry = entry(&mut catalogue, core.id())?;
         if let Some(tested) = tested
             && (!tested.is_of(&core) || entry.changed_at > tested.commit())
@@ -152,7 +149,7 @@ impl Database {
         let edit = Edit::AlterTable { table, name, schema: (*schema).clone() };
         let ticket = engine.append_edit(&edit)?;
         entry.writer.alter(schema, &uniques, ticket.commit());
-        Ok(Some((self.publish(&catalogue, ticket), core)))
+        Ok(Some((self.engine().publish_edit(&catalogue, ticket), core)))
     }
 
     /// Gives a table another name.
@@ -169,7 +166,7 @@ impl Database {
     /// Renames a table; that is not durable yet.
     fn rename_published(&self, from: &str, to: &str) -> Result<Ticket> {
         let engine = self.engine();
-        let (mut catalogue, core) = self.lock_table(from)?;
+        let (mut catalogue, core) = self.engine().lock_table(from)?;
         if engine.names.load().newest().contains_key(to) {
             drop(catalogue);
             engine.acknowledge_published()?;
@@ -186,7 +183,7 @@ impl Database {
             names.remove(from);
             names.insert(to.to_owned(), core);
         });
-        Ok(self.publish(&catalogue, ticket))
+        Ok(self.engine().publish_edit(&catalogue, ticket))
     }
 
     /// Removes all rows of a table at once, however many there are. Row ids begin again at 1.
@@ -195,51 +192,7 @@ impl Database {
     /// # Errors
     /// `NotFound` for an unknown table.
     pub fn truncate_table(&self, name: &str) -> Result<()> {
-        let engine = self.engine();
-        let (old, ticket, index_file) = {
-            let (mut catalogue, old) = self.lock_table(name)?;
-            let replacement = TableId(catalogue.next_table);
-            // Nothing may fail once the frame has its number.
-            let new = engine.new_table(replacement, name, (*old.schema()).clone())?;
-            let edit = Edit::TruncateTable { table: old.id(), replacement };
-            let ticket = engine.append_edit(&edit)?;
-            catalogue.next_table += 1;
-            let entry = catalogue.tables.remove(&old.id());
-            engine.add_table(&mut catalogue, &new, ticket.commit());
-            old.set_successor(new);
-            let ticket = self.publish(&catalogue, ticket);
-            (old, ticket, entry.map_or(0, |entry| entry.index_file))
-        };
-        if planted("truncate_before_durable") {
-            old.view().segments().for_each(|segment| segment.doom());
-            old.set_view(View::empty(old.schema()));
-        }
-        engine.acknowledge(ticket)?;
-        engine.remove_files_of(&old, index_file);
-        Ok(())
-    }
-
-    /// The commit lock, and the table that has a name.
-    fn lock_table(&self, name: &str) -> Result<(MutexGuard<'_, Catalogue>, Arc<TableCore>)> {
-        let engine = self.engine();
-        let catalogue = engine.lock_for_change()?;
-        let history = engine.names.load();
-        match history.newest().get(name) {
-            Some(core) => Ok((catalogue, Arc::clone(core))),
-            None => {
-                drop(catalogue);
-                engine.acknowledge_published()?;
-                Err(no_table(name, history.newest()))
-            }
-        }
-    }
-
-    fn publish(&self, catalogue: &Catalogue, ticket: Ticket) -> Ticket {
-        let engine = self.engine();
-        engine.recount_frozen(catalogue);
-        engine.watermarks.publish(ticket.commit());
-        engine.wake_maintenance();
-        ticket
+        self.engine().truncate(name)
     }
 }
 

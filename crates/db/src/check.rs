@@ -154,6 +154,9 @@ fn check_segments(table: &Arc<TableCore>, report: &mut CheckReport) {
             report.add(&table.name(), e.to_string());
         }
         let schema = table.schema();
+        if let Err(e) = esker_table::key_order::verify(segment, &schema) {
+            report.add(&table.name(), e.to_string());
+        }
         for run in segment.runs().iter() {
             if let Err(e) = run.verify(segment, &schema) {
                 report.add(&table.name(), e.to_string());
@@ -171,7 +174,10 @@ fn check_segments(table: &Arc<TableCore>, report: &mut CheckReport) {
 /// Every visible row is found by its key, once, and is the row that was found.
 fn check_rows(snapshot: &Snapshot, table: &Arc<TableCore>, report: &mut CheckReport) {
     let at = snapshot.commit();
-    let Ok(rows) = snapshot.table_core(table) else { return };
+    let rows = match snapshot.table_core(table) {
+        Ok(rows) => rows,
+        Err(e) => return report.add(&table.name(), e.to_string()),
+    };
     let schema = table.schema();
     let mut row_ids: BTreeMap<u64, u32> = BTreeMap::new();
     let mut count = 0u64;

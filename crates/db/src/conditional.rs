@@ -5,7 +5,7 @@ use std::sync::Arc;
 use esker_format::Value;
 use esker_query::model::Expr;
 use esker_query::{Computed, Inputs};
-use esker_table::table::PreparedPut;
+use esker_table::table::{Existing, PreparedPut};
 
 use crate::engine::{fit_key, fit_row};
 use crate::table::Current;
@@ -54,7 +54,7 @@ impl Table {
             self.change(current, |writer, staged| {
                 if !key.is_empty() {
                     let existing = writer.existing(&key, current.hash(&key))?;
-                    if let Some(existing) = existing.filter(|e| e.deleted == 0) {
+                    if let Some(existing) = existing.filter(Existing::is_alive) {
                         let there = current.core.row_at(existing.location)?;
                         return Ok(Some(Row::new(Arc::clone(schema), there)));
                     }
@@ -125,7 +125,7 @@ impl Table {
             let computed = Computed::new(std::slice::from_ref(condition), schema, &inputs)?;
             self.change(current, |writer, staged| {
                 let hash = current.hash(&key);
-                let existing = writer.existing(&key, hash)?.filter(|e| e.deleted == 0);
+                let existing = writer.existing(&key, hash)?.filter(Existing::is_alive);
                 let Some(existing) = existing else { return Ok(Modified::Absent) };
                 let values = current.core.row_at(existing.location)?;
                 let row = |values| Row::new(Arc::clone(schema), values);

@@ -28,6 +28,9 @@ impl Engine {
                     _ => Value::Timestamp(now_us),
                 }
             }
+            Some(DefaultValue::After(after_us)) => {
+                Value::Timestamp(later(self.now_us(), *after_us))
+            }
             Some(DefaultValue::Uuid) => Value::Uuid(self.new_uuid()),
             Some(DefaultValue::NextValue(sequence)) => {
                 let value = self.next_for_row(sequence);
@@ -61,7 +64,9 @@ impl Engine {
                 let mut field = field.clone();
                 let is_one = match field.default {
                     None | Some(DefaultValue::Uuid | DefaultValue::NextValue(_)) => false,
-                    Some(DefaultValue::Literal(_) | DefaultValue::Now) => true,
+                    Some(DefaultValue::Literal(_) | DefaultValue::Now | DefaultValue::After(_)) => {
+                        true
+                    }
                 };
                 if field.initial.is_null() && is_one {
                     field.initial = self.default_of(&field)?;
@@ -195,4 +200,9 @@ impl Table {
     pub fn default_of(&self, field: &Field) -> Result<Value> {
         self.engine.default_of(field)
     }
+}
+
+/// The moment so many microseconds later; the last one there is when there is no such.
+pub(crate) fn later(now_us: i64, after_us: u64) -> i64 {
+    now_us.saturating_add_unsigned(after_us)
 }

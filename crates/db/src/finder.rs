@@ -168,7 +168,7 @@ impl Searched<'_> {
         if self.all_visible {
             return Ok(rows);
         }
-        let is_visible = |row: &&u32| self.part.unit().is_visible(**row as usize, self.part.at());
+        let is_visible = |row: &&u32| self.part.is_visible(**row as usize);
         Ok(rows.iter().filter(is_visible).copied().collect::<Vec<_>>().into())
     }
 
@@ -186,7 +186,7 @@ impl Searched<'_> {
                     break;
                 }
             }
-            if is_it && (self.all_visible || unit.is_visible(row, self.part.at())) {
+            if is_it && (self.all_visible || self.part.is_visible(row)) {
                 found.push(number);
             }
         }

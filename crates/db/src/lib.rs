@@ -39,6 +39,7 @@
 mod alter;
 mod appender;
 mod backup;
+mod bucket;
 mod change;
 mod check;
 mod checks;
@@ -50,6 +51,7 @@ mod error;
 mod finder;
 mod index;
 mod info;
+mod key_range;
 mod load;
 mod maintenance;
 mod object;
@@ -64,10 +66,15 @@ mod source;
 mod statement_options;
 mod table;
 mod tables;
+mod truncate;
 mod unique;
 
 pub use appender::Appender;
 pub use backup::{BackupOptions, BackupReport};
+pub use bucket::{
+    Bucket, BucketOptions, BucketValue, Entries, Entry, KeyCodec, PutOptions, Serde, Swapped, Ttl,
+    TypedBucket, TypedEntries, ValueCodec, WriteBatch,
+};
 pub use change::{ChangeOptions, Changed};
 pub use check::{CheckReport, Problem};
 pub use checks::check;
@@ -89,6 +96,7 @@ pub use esker_query::{Explanation, IndexUse, Page, Query, QueryResult};
 pub use esker_table::run::VALUES_MAX as BITMAP_VALUES_MAX;
 pub use finder::{Finder, FoundRow, FoundRows};
 pub use info::{IndexInfo, Info, MemoryInfo, TableInfo};
+pub use key_range::KeyRange;
 pub use load::{Load, LoadReport};
 pub use maintenance::CompactReport;
 pub use options::{Durability, Options};

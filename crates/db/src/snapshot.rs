@@ -9,9 +9,9 @@ use esker_query::json::JsonQuery;
 use esker_query::{
     Explanation, OneRow, Query, QueryResult, Resolved, ResultColumn, Source, Statistics, Tables,
 };
-use esker_table::{Table as TableCore, TableSnapshot};
+use esker_table::{Found, Table as TableCore, TableSnapshot};
 
-use crate::engine::{Engine, Names, fit_key, no_table};
+use crate::engine::{Engine, FixedTime, Names, fit_key, no_table};
 use crate::source::SnapshotSource;
 use crate::tables::OpenTables;
 use crate::{Error, QueryOptions, Result, Row};
@@ -26,6 +26,7 @@ struct Registered {
     engine: Arc<Engine>,
     guard: Option<ReaderGuard>,
     commit: u64,
+    time: FixedTime,
     /// The tables when it was taken: those dropped since can be read, those made since cannot.
     names: Arc<Names>,
 }
@@ -43,12 +44,19 @@ impl Snapshot {
     }
 
     pub(crate) fn take(engine: &Arc<Engine>) -> Result<Self> {
+        // Before the commit: what is visible then has not expired any earlier.
+        let time = engine.fix_time();
         let guard = engine.registry.register(|| engine.visible())?;
         let commit = guard.commit();
         let names = Arc::clone(engine.names.load().at(commit));
         let engine = Arc::clone(engine);
-        let inner = Registered { engine, guard: Some(guard), commit, names };
+        let inner = Registered { engine, guard: Some(guard), commit, time, names };
         Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// The time by which rows have expired, in microseconds since 1970.
+    pub(crate) fn now_us(&self) -> i64 {
+        self.inner.time.now_us()
     }
 
     /// The commit it reads at.
@@ -73,7 +81,7 @@ impl Snapshot {
     }
 
     pub(crate) fn table_core(&self, core: &Arc<TableCore>) -> Result<SnapshotTable> {
-        let rows = core.snapshot(self.commit());
+        let rows = core.snapshot(self.commit(), self.now_us())?;
         Ok(SnapshotTable { snapshot: self.clone(), rows })
     }
 
@@ -301,11 +309,9 @@ impl SnapshotTable {
     /// # Errors
     /// As for [`crate::Table::get`].
     pub fn get(&self, key: &[Value]) -> Result<Option<Row>> {
-        let core = self.rows.table();
         let schema = self.rows.schema();
         let key = fit_key(schema, key)?;
-        let at = self.snapshot.commit();
-        let values = core.find(&key, || at, |found| found.values())?;
+        let values = self.find(&key, |found| found.values())?;
         Ok(values.map(|values| Row::new(Arc::clone(schema), values)))
     }
 
@@ -314,7 +320,26 @@ impl SnapshotTable {
     /// # Errors
     /// As for [`crate::Table::get`].
     pub fn exists(&self, key: &[Value]) -> Result<bool> {
-        Ok(self.get(key)?.is_some())
+        let key = fit_key(self.schema(), key)?;
+        Ok(self.find(&key, |_| Ok(()))?.is_some())
+    }
+
+    /// What is taken of the row with a key, whose values have the types of their fields.
+    pub(crate) fn find<R>(
+        &self,
+        key: &[ValueRef<'_>],
+        mut take: impl FnMut(Found<'_>) -> esker_table::Result<R>,
+    ) -> Result<Option<R>> {
+        let (at, now_us) = (self.snapshot.commit(), self.snapshot.now_us());
+        let found = self.rows.table().find(
+            key,
+            || at,
+            |found| match found.has_expired(now_us)? {
+                true => Ok(None),
+                false => take(found).map(Some),
+            },
+        )?;
+        Ok(found.flatten())
     }
 
     /// Every row, with its row id, handed to `visit` in storage order.

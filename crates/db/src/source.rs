@@ -64,9 +64,9 @@ impl<'a> SourcePart<'a> {
         Some(segment.row_id_column(rows).map_err(|e| query_error(&e)))
     }
 
-    /// True for a segment, whose rows lie by row id.
-    pub fn is_sealed(&self) -> bool {
-        matches!(self.part.unit(), Unit::Segment(_))
+    /// True for a segment whose rows lie by row id.
+    pub fn is_by_row_id(&self) -> bool {
+        matches!(self.part.unit(), Unit::Segment(segment) if !segment.is_ordered_by_key())
     }
 
     /// The row ids of some rows.
@@ -78,7 +78,10 @@ impl<'a> SourcePart<'a> {
 
 impl<'a> SnapshotSource<'a> {
     pub fn new(snapshot: &'a TableSnapshot) -> Self {
-        Self { snapshot, parts: snapshot.parts().iter().map(SourcePart::new).collect() }
+        Self {
+            snapshot,
+            parts: snapshot.parts().iter().map(|part| SourcePart::new(part)).collect(),
+        }
     }
 }
 
@@ -279,6 +282,10 @@ impl esker_query::Run for PartRun<'_> {
     }
 
     fn count_visible(&self, entries: Range<usize>) -> esker_query::Result<usize> {
+        if self.part.may_have_expired() {
+            let rows = self.rows(entries)?;
+            return Ok(rows.iter().filter(|row| self.part.is_visible(**row as usize)).count());
+        }
         let count = self.run.count_visible(self.segment, entries, self.part.at());
         count.map_err(|e| query_error(&e))
     }

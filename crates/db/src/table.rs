@@ -6,7 +6,7 @@ use esker_format::{Schema, Value, ValueRef};
 use esker_log::sabotage::planted;
 use esker_query::model::OnConflict;
 use esker_table::Table as TableCore;
-use esker_table::table::PreparedPut;
+use esker_table::table::{Existing, PreparedPut};
 
 use crate::engine::{Engine, Staged, entry, fit_key, fit_row, fit_value};
 use crate::{Appender, Error, ErrorKind, Load, Result, Row, SnapshotTable};
@@ -25,6 +25,7 @@ pub struct Table {
 }
 
 /// What a change of rows was prepared for.
+#[derive(Clone)]
 pub(crate) struct Current {
     pub core: Arc<TableCore>,
     pub schema: Arc<Schema>,
@@ -187,7 +188,7 @@ impl Table {
         let fitted = self.fit_changes(current, changes)?;
         self.change(current, |writer, staged| {
             let hash = current.hash(&key);
-            let Some(existing) = writer.existing(&key, hash)?.filter(|e| e.deleted == 0) else {
+            let Some(existing) = writer.existing(&key, hash)?.filter(Existing::is_alive) else {
                 return Ok(false);
             };
             let mut row = current.core.row_at(existing.location)?;
@@ -232,7 +233,7 @@ impl Table {
         self.attempt(|current| {
             self.change(current, |writer, staged| {
                 let existing = writer.existing(&key, current.hash(&key))?;
-                match existing.filter(|e| e.deleted == 0) {
+                match existing.filter(Existing::is_alive) {
                     Some(existing) => {
                         staged.delete(existing);
                         Ok(true)
@@ -282,7 +283,7 @@ impl Table {
         Ok(self.find(&key, |_| Ok(()))?.is_some())
     }
 
-    fn find<R>(
+    pub(crate) fn find<R>(
         &self,
         key: &[ValueRef<'_>],
         mut take: impl FnMut(&esker_table::Found<'_>) -> esker_table::Result<R>,
@@ -295,10 +296,15 @@ impl Table {
                 at = self.engine.visible();
                 at
             };
-            let found = core.find(key, read_at, |found| take(&found))?;
+            let found = core.find(key, read_at, |found| {
+                // The time is read after the row: it has not been dropped for it yet.
+                let expires = found.schema.expiry_field().is_some();
+                let gone = expires && found.has_expired(self.engine.now_us())?;
+                if gone { Ok(None) } else { take(&found).map(Some) }
+            })?;
             // A merge may have dropped what commit `at` saw, since it was not registered.
             if found.is_some() || core.drop_horizon() <= at {
-                return Ok(found);
+                return Ok(found.flatten());
             }
         }
     }

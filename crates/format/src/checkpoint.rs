@@ -15,7 +15,7 @@ use crate::{Error, ErrorKind, Result, Schema, Sequence, TableId};
 /// The first bytes of every checkpoint file.
 pub const MAGIC: [u8; 8] = *b"ESKERCKP";
 /// The version of the layout.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 /// Bytes of the header.
 pub const HEADER_BYTES: usize = 64;
 /// Bytes of the body under one checksum.
@@ -43,6 +43,8 @@ pub struct Checkpoint {
     pub tables: Vec<TableState>,
     /// The sequences, by name.
     pub sequences: Vec<(String, Sequence)>,
+    /// The latest time that somebody was told, in microseconds since 1970.
+    pub time_us: i64,
 }
 
 /// One table in a checkpoint.
@@ -100,6 +102,7 @@ impl Checkpoint {
             body.text(name);
             sequence.encode(&mut body);
         }
+        body.u64(self.time_us.cast_unsigned());
         let body = body.into_bytes();
         let mut out = Writer::new();
         out.raw(&MAGIC);
@@ -184,6 +187,7 @@ impl Checkpoint {
             let name = input.text()?.to_owned();
             self.sequences.push((name, Sequence::decode(&mut input)?));
         }
+        self.time_us = input.u64()?.cast_signed();
         input.finish()
     }
 }
@@ -273,6 +277,7 @@ mod tests {
                 groups: vec![GroupState { newest_commit: 8, rows: vec![7; 100] }],
             }],
             sequences: vec![("orders".into(), Sequence { start: 1, increment: 2, given: 33 })],
+            time_us: -5,
         };
         let mut bytes = state.encode();
         assert_eq!(Checkpoint::decode(&bytes, 5).unwrap(), state);

@@ -151,6 +151,8 @@ pub enum Edit {
     SetSequence { name: String, sequence: Sequence },
     /// A sequence is gone.
     DropSequence { name: String },
+    /// Somebody was told that it is this late, in microseconds since 1970: it is never earlier.
+    Time { now_us: i64 },
 }
 
 const CREATE_TABLE: u16 = 16;
@@ -163,6 +165,7 @@ const ALTER_TABLE: u16 = 22;
 const TRUNCATE_TABLE: u16 = 23;
 const SET_SEQUENCE: u16 = 24;
 const DROP_SEQUENCE: u16 = 25;
+const TIME: u16 = 26;
 const SEGMENTS_MAX: usize = 1 << 20;
 const REPLACED_MAX: usize = 1 << 26;
 
@@ -181,13 +184,14 @@ impl Edit {
             Self::TruncateTable { .. } => TRUNCATE_TABLE,
             Self::SetSequence { .. } => SET_SEQUENCE,
             Self::DropSequence { .. } => DROP_SEQUENCE,
+            Self::Time { .. } => TIME,
         }
     }
 
     /// True for the kinds of frames that carry an edit.
     #[must_use]
     pub fn is_edit(frame_kind: u16) -> bool {
-        (CREATE_TABLE..=DROP_SEQUENCE).contains(&frame_kind)
+        (CREATE_TABLE..=TIME).contains(&frame_kind)
     }
 
     /// The stored form.
@@ -233,6 +237,7 @@ impl Edit {
                 sequence.encode(&mut out);
             }
             Self::DropSequence { name } => out.text(name),
+            Self::Time { now_us } => out.u64(now_us.cast_unsigned()),
         }
         out.into_bytes()
     }
@@ -287,6 +292,7 @@ impl Edit {
                 sequence: Sequence::decode(&mut input)?,
             },
             DROP_SEQUENCE => Self::DropSequence { name: input.text()?.to_owned() },
+            TIME => Self::Time { now_us: input.u64()?.cast_signed() },
             other => return Err(Error::corrupt(format!("unknown edit {other}"))),
         };
         input.finish()?;

@@ -126,6 +126,7 @@ fn frame_kinds_are_those_of_the_code() {
         Edit::TruncateTable { table: table_id, replacement: TableId(2) },
         Edit::SetSequence { name: "s".into(), sequence: Sequence::new(1, 1).unwrap() },
         Edit::DropSequence { name: "s".into() },
+        Edit::Time { now_us: 1 },
     ];
     let names = [
         "create table",
@@ -138,6 +139,7 @@ fn frame_kinds_are_those_of_the_code() {
         "truncate table",
         "set sequence",
         "drop sequence",
+        "time",
     ];
     let mut code =
         vec![(kind::ROWS, "rows"), (kind::EPOCH_START, "epoch start"), (kind::CLOSE, "close")];

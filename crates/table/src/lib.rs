@@ -10,6 +10,8 @@
 //! | [`segment`] | immutable files of columns |
 //! | [`run`] | the rows of a segment in the order of an index |
 //! | [`value_file`] | long values, in files of their own |
+//! | [`key_order`] | the rows of a table in the order of the primary key |
+//! | [`expiry`] | when rows expire |
 //! | [`view`] | the units of a table at one moment |
 //! | [`rewrite`] | sealing and merging |
 //! | [`location`], [`hash`] | where a version stands; how keys are hashed |
@@ -17,8 +19,10 @@
 
 mod column_map;
 mod error;
+pub mod expiry;
 pub mod group;
 pub mod hash;
+pub mod key_order;
 pub mod location;
 pub mod rewrite;
 pub mod run;

@@ -4,7 +4,7 @@ use esker_format::{Schema, Value, ValueRef};
 use esker_query::Computed;
 use esker_query::model::{ConflictUpdate, Expr, Insert, InsertRows, OnConflict};
 use esker_table::TableWriter;
-use esker_table::table::{PreparedPut, describe_key};
+use esker_table::table::{Existing, PreparedPut, describe_key};
 
 use super::unique::{InTheWay, StagedUniques, Target};
 use super::{Changed, Run, fit_assigned, naming_parameter, set_positions};
@@ -241,7 +241,7 @@ impl Puts<'_> {
             positions => positions.iter().filter_map(|p| old.get(*p)).map(Value::as_ref).collect(),
         };
         let hash = self.current.hash(&key);
-        let existing = self.writer.existing(&key, hash)?.filter(|e| e.deleted == 0);
+        let existing = self.writer.existing(&key, hash)?.filter(Existing::is_alive);
         let Some(existing) = existing else {
             return Err(Error::corrupt(format!("row {} is not found by its key", holder.row_id)));
         };
@@ -267,7 +267,7 @@ impl Puts<'_> {
             return self.change_staged(at, row).map(|()| true);
         }
         let prepared = self.writer.prepare_put(&row, false)?;
-        let row = match prepared.existing.filter(|e| e.deleted == 0) {
+        let row = match prepared.existing.filter(Existing::is_alive) {
             None => row,
             // What is replaced need not be read.
             Some(_) if matches!(conflicts, Conflicts::Replace) => row,

@@ -118,7 +118,7 @@ impl Part for RowIdPart<'_> {
     }
 
     fn has_rising_row_ids(&self) -> bool {
-        self.inner.is_sealed()
+        self.inner.is_by_row_id()
     }
 
     fn run_count(&self) -> usize {

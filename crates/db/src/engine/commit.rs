@@ -70,6 +70,8 @@ pub(crate) struct Staged {
     by_key: BTreeMap<Vec<u8>, usize>,
     /// Nothing is to be changed: it is only to be told whether it could.
     pub is_dry_run: bool,
+    /// Whether the commit is acknowledged only once it is on the disk; else as the database says.
+    pub sync: Option<bool>,
 }
 
 impl Staged {
@@ -121,11 +123,11 @@ impl Staged {
         self.deletes.push(existing);
     }
 
-    fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.puts.is_empty() && self.deletes.is_empty()
     }
 
-    fn encode(&self, out: &mut Writer, table: TableId, schema: &Schema) {
+    pub(super) fn encode(&self, out: &mut Writer, table: TableId, schema: &Schema) {
         out.clear();
         for existing in &self.deletes {
             RowChange::encode_delete(out, table, existing.row_id);
@@ -144,7 +146,7 @@ impl Staged {
 }
 
 impl Staged {
-    fn apply(
+    pub(super) fn apply(
         &self,
         writer: &mut TableWriter,
         commit: u64,
@@ -174,10 +176,11 @@ impl Engine {
     ) -> Result<R> {
         self.wait_for_memory()?;
         let table = current.core.id();
-        let (result, ticket) = {
+        let (result, ticket, sync) = {
             let mut catalogue = self.lock_for_change()?;
             let mut staged = Staged::default();
             let result = refuse_other_schema(&mut catalogue, table, &current.schema)
+                .and_then(|()| self.tell_time(&mut catalogue, current))
                 .and_then(|()| stage(&mut catalogue, &mut staged))
                 .and_then(|result| {
                     let writer = &entry(&mut catalogue, table)?.writer;
@@ -199,10 +202,20 @@ impl Engine {
                 self.commit_large(current, staged, &guard)?;
                 return result;
             }
-            (result, self.apply(&mut catalogue, table, &staged)?)
+            (result, self.apply(&mut catalogue, table, &staged)?, staged.sync)
         };
-        self.acknowledge(ticket)?;
+        self.acknowledge_as(ticket, sync)?;
         result
+    }
+
+    /// Tells the writer of a table whose rows expire what time it is.
+    pub fn tell_time(&self, catalogue: &mut Catalogue, current: &Current) -> Result<()> {
+        if current.schema.expiry_field().is_some()
+            && let Some(entry) = catalogue.tables.get_mut(&current.core.id())
+        {
+            entry.writer.set_time(self.time_of_commit()?);
+        }
+        Ok(())
     }
 
     pub(super) fn apply(
@@ -233,6 +246,15 @@ impl Engine {
         let after = self.freeze_if_full(entry, 0);
         catalogue.scratch = scratch;
         self.watermarks.publish(commit);
+        let many_dead = self.note_killed(catalogue, staged);
+        if before || after || many_dead || self.log_is_long(commit) {
+            self.wake_maintenance();
+        }
+        Ok(ticket)
+    }
+
+    /// Counts what died; true when maintenance is to look at it.
+    pub(super) fn note_killed(&self, catalogue: &mut Catalogue, staged: &Staged) -> bool {
         let killed =
             staged.deletes.len() + staged.puts.iter().filter(|p| p.prepared.is_update()).count();
         catalogue.killed += killed as u64;
@@ -242,10 +264,7 @@ impl Engine {
         if many_dead {
             catalogue.killed = 0;
         }
-        if before || after || many_dead || self.log_is_long(commit) {
-            self.wake_maintenance();
-        }
-        Ok(ticket)
+        many_dead
     }
 
     /// Refuses a frame that is too long, or that the memory that is left may not hold.
@@ -301,7 +320,7 @@ impl Engine {
     }
 
     /// Freezes the open group when it is full, or has no room for `rows` more.
-    fn freeze_if_full(&self, entry: &mut super::TableEntry, rows: usize) -> bool {
+    pub(super) fn freeze_if_full(&self, entry: &mut super::TableEntry, rows: usize) -> bool {
         let Some(group) = entry.writer.open_group() else { return false };
         let bytes = group.group().byte_count();
         // Versions that are dead give their value files back when the group is sealed only.
@@ -323,7 +342,7 @@ impl Engine {
     }
 
     /// Looked at now and then only: it is a lock to take.
-    fn log_is_long(&self, commit: u64) -> bool {
+    pub(super) fn log_is_long(&self, commit: u64) -> bool {
         commit.is_multiple_of(LOG_LENGTH_EVERY)
             && self.journal.log().is_some_and(|log| log.bytes() > self.options.log_limit_bytes)
     }

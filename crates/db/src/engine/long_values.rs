@@ -54,6 +54,7 @@ impl Engine {
         if spill::is_large(&staged.puts, self.options.commit_bytes_max) {
             return self.spill(current, staged, staged_at);
         }
+        let sync = staged.sync;
         let ticket = {
             let id = current.core.id();
             let mut catalogue = self.lock_for_change()?;
@@ -62,7 +63,7 @@ impl Engine {
             spill::expect_unchanged(writer, current, &mut staged, staged_at.commit())?;
             self.apply(&mut catalogue, id, &staged)?
         };
-        self.acknowledge(ticket)
+        self.acknowledge_as(ticket, sync)
     }
 
     /// Writes the long values of rows, and makes them durable.

@@ -21,7 +21,9 @@ mod journal;
 mod long_values;
 mod memory;
 mod names;
+mod parts;
 mod spill;
+mod times;
 mod unique;
 mod watermarks;
 
@@ -49,6 +51,8 @@ pub(crate) use commit::{
 };
 pub(crate) use journal::{Journal, Ticket};
 pub(crate) use names::{NameHistory, Names};
+pub(crate) use parts::Part;
+pub(crate) use times::{FixedTime, Times};
 pub(crate) use watermarks::Watermarks;
 
 /// One table, as the catalogue knows it.
@@ -114,6 +118,8 @@ pub(crate) struct Engine {
     pub frozen_bytes: AtomicU64,
     /// What the handle holds for cursors.
     pub held_snapshots: std::sync::OnceLock<Weak<HeldSnapshots>>,
+    /// When rows expire.
+    pub times: Times,
     /// Held until the database is closed.
     pub lock_file: Mutex<Option<Box<dyn FileLock>>>,
 }
@@ -203,6 +209,9 @@ impl Engine {
     /// # Errors
     /// `OverBudget` when the arena is full.
     pub fn new_table(&self, id: TableId, name: &str, schema: Schema) -> Result<Arc<TableCore>> {
+        if schema.expiry_field().is_some() {
+            self.note_expiring();
+        }
         let (schema, arena) = (Arc::new(schema), Arc::clone(&self.arena));
         Ok(Arc::new(TableCore::new(id, name.to_owned(), schema, arena, self.hasher())?))
     }
@@ -226,9 +235,22 @@ impl Engine {
 
     /// Waits until a commit may be acknowledged.
     pub fn acknowledge(&self, ticket: Ticket) -> Result<()> {
-        match (&self.journal, self.options.durability) {
-            (Journal::Memory(..), _) => {}
-            (Journal::Log(log), Durability::Async { .. }) => {
+        self.wait_until(ticket, self.options.durability == Durability::Sync)
+    }
+
+    /// Waits until a commit may be acknowledged: once it is on the disk, or at once, or as the
+    /// database says.
+    pub fn acknowledge_as(self: &Arc<Self>, ticket: Ticket, sync: Option<bool>) -> Result<()> {
+        if sync == Some(false) && self.is_durable() {
+            crate::maintenance::flusher_of(self);
+        }
+        self.wait_until(ticket, sync.unwrap_or(self.options.durability == Durability::Sync))
+    }
+
+    fn wait_until(&self, ticket: Ticket, sync: bool) -> Result<()> {
+        match &self.journal {
+            Journal::Memory(..) => {}
+            Journal::Log(log) if !sync => {
                 // What may be lost is not shown any more.
                 if log.is_poisoned() {
                     return Err(in_doubt(ticket.commit()));
@@ -236,7 +258,7 @@ impl Engine {
                 self.watermarks.reveal(ticket.commit());
                 self.schedule_flush();
             }
-            (Journal::Log(log), Durability::Sync) => {
+            Journal::Log(log) => {
                 if let Ticket::Log(ticket) = ticket {
                     log.wait_durable(ticket)?;
                 }

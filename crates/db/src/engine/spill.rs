@@ -26,7 +26,7 @@ use esker_table::value_file::StoredValue;
 use esker_table::view::{Resolved, Unit};
 use esker_table::{Location, Table as TableCore, TableWriter, UNIT_ROWS_MAX};
 
-use super::commit::{Put, Staged, entry, half_applied, refuse_other_schema};
+use super::commit::{Put, Staged, entry, half_applied, key_bytes, refuse_other_schema};
 use super::{Engine, Ticket, unique};
 use crate::maintenance::FileSink;
 use crate::table::Current;
@@ -68,6 +68,7 @@ impl Engine {
         staged: Staged,
         staged_at: &ReaderGuard,
     ) -> Result<()> {
+        let sync = staged.sync;
         let (puts, deletes) = staged.into_parts();
         let bytes: usize = puts.iter().map(Put::byte_count).sum();
         let mut held = Reservation::new(&self.arena, Category::Load);
@@ -81,7 +82,7 @@ impl Engine {
         self.sync_segment_dir()?;
         let ticket = self.install_spilled(current, written, &deletes, staged_at, &mut sink)?;
         self.wake_maintenance();
-        self.acknowledge(ticket)
+        self.acknowledge_as(ticket, sync)
     }
 
     fn write_segments(
@@ -90,7 +91,10 @@ impl Engine {
         mut puts: Vec<Put>,
         sink: &mut FileSink<'_>,
     ) -> Result<Vec<Written>> {
-        puts.sort_by_key(|put| put.prepared.row_id);
+        match current.schema.is_ordered_by_key() {
+            true => puts.sort_by_cached_key(|put| key_bytes(&current.schema, &put.row)),
+            false => puts.sort_by_key(|put| put.prepared.row_id),
+        }
         let rows_max = self.options.segment_rows_max.min(UNIT_ROWS_MAX);
         let (mut written, mut part, mut bytes) = (Vec::new(), Vec::new(), 0);
         for put in puts {
@@ -122,6 +126,7 @@ impl Engine {
             segment: id,
             schema_version: schema.version(),
             rows: u32::try_from(puts.len()).unwrap_or(u32::MAX),
+            order: schema.row_order(),
         };
         let mut writer = SegmentWriter::new(spec, sink.create(id)?)?;
         let mut batch = Batch::empty(schema);

@@ -18,7 +18,7 @@ use esker_table::table::{UniqueKeys, describe_key};
 use esker_table::view::{Resolved, Unit, View};
 
 use super::refused;
-use super::worker::Shared;
+use super::worker::{Numbers, Shared};
 use crate::engine::{Engine, refuse_other_schema};
 use crate::{Error, ErrorKind, Result};
 
@@ -32,13 +32,18 @@ fn batch_shift(entries: usize) -> u32 {
     64 - bits
 }
 
-/// Indexes the rows of segment `id`, which `batch` holds; `first_row` rows of the load came before.
-pub(super) fn index_segment(shared: &Shared, batch: &Batch, id: u64, first_row: u64) -> Result<()> {
+/// Indexes the rows of segment `id`, which `batch` holds.
+pub(super) fn index_segment(
+    shared: &Shared,
+    batch: &Batch,
+    id: u64,
+    numbers: &Numbers,
+) -> Result<()> {
     let all = BatchKeys::all(shared, batch);
     // Rows that were left out before these are not counted, so that none is named then.
     let at = |e: Error, row: usize| match shared.skips || shared.replacing.is_some() {
         true => e,
-        false => e.at(format_args!("row {}", first_row + row as u64)),
+        false => e.at(format_args!("row {}", numbers.row_of_load(row))),
     };
     all.iter().try_for_each(|keys| keys.enter(id, batch.len(), &at))
 }
@@ -370,6 +375,11 @@ impl<'a> BatchKeys<'a> {
             return Err(Met::InTheWay(ErrorKind::Conflict, why));
         }
         if !is_own && unit.deleted(row) != 0 {
+            return Ok(());
+        }
+        let expired = !is_own
+            && shared.expired.note(&shared.table.engine, view, (unit, row)).map_err(Met::Failed)?;
+        if expired {
             return Ok(());
         }
         if !is_own && unit.created(row) > shared.started_at {

@@ -15,7 +15,9 @@
 
 mod batch_check;
 mod budget;
+mod expired;
 mod indexing;
+mod key_order;
 mod replacing;
 mod worker;
 
@@ -360,7 +362,7 @@ impl Load {
         let table = shared.core.id();
         refuse_other_schema(&mut catalogue, table, &shared.schema)?;
         let next_row_id = entry(&mut catalogue, table)?.writer.next_row_id();
-        let (replaced, superseded) = match &replacing {
+        let (mut replaced, superseded) = match &replacing {
             None => Default::default(),
             Some(replacing) => {
                 replacing.expect_alive(&shared.core.view())?;
@@ -368,6 +370,7 @@ impl Load {
                 replacing.row_ids()
             }
         };
+        replaced.extend(shared.expired.settle(&shared.core));
         let edit = Edit::Load { table, segments, next_row_id, replaced, superseded };
         refuse_long(&edit)?;
         let ticket = engine.append_edit(&edit)?;
@@ -376,7 +379,8 @@ impl Load {
         shared.commit.store(ticket.commit(), Ordering::Release);
         shared.core.add_live_rows(i64::try_from(rows).unwrap_or_default());
         let killed = replacing.map_or(Ok(()), |r| r.kill(&shared.core, ticket.commit()));
-        if let Err(e) = killed {
+        let expired = shared.expired.kill(&shared.core, ticket.commit());
+        if let Err(e) = killed.and(expired) {
             catalogue.broken = true;
             return Err(half_applied(e));
         }

@@ -14,8 +14,9 @@ use esker_vfs::sync::{AtomicU64, Mutex, MutexGuard};
 use esker_vfs::{Event, Step, Task};
 
 use super::budget::Gathered;
-use super::indexing;
+use super::expired::Expired;
 use super::replacing::Replacing;
+use super::{indexing, key_order};
 use crate::checks::Checks;
 use crate::engine::{Engine, entry};
 use crate::maintenance::FileSink;
@@ -37,6 +38,8 @@ pub(super) struct Shared {
     pub skips: bool,
     /// Rows are replaced whose keys exist.
     pub replacing: Option<Mutex<Replacing>>,
+    /// Rows that had expired, whose keys rows of the load have.
+    pub expired: Expired,
     state: Mutex<State>,
     /// Signalled when a worker has finished.
     progress: Event,
@@ -70,6 +73,7 @@ impl Shared {
             started_at,
             skips,
             replacing,
+            expired: Expired::default(),
             state,
             progress,
         }))
@@ -171,14 +175,21 @@ impl Shared {
             None => 0,
         };
         self.state().left_out += left_out;
-        if batch.is_empty() { Ok(()) } else { self.write(batch, first_row_id, first_row) }
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let order = match self.schema.is_ordered_by_key() {
+            true => Some(key_order::sort(&self.schema, batch)?),
+            false => None,
+        };
+        self.write(batch, &Numbers { first_row_id, first_row, order })
     }
 
     /// Writes a segment, registers it invisibly and indexes its keys.
-    fn write(&self, batch: &Batch, first_row_id: u64, first_row: u64) -> Result<()> {
+    fn write(&self, batch: &Batch, numbers: &Numbers) -> Result<()> {
         let engine = self.engine();
         let id = engine.new_unit();
-        let segment = Arc::new(self.encode(batch, id, first_row_id)?);
+        let segment = Arc::new(self.encode(batch, id, numbers)?);
         if !esker_log::sabotage::planted("visible_before_load_commits") {
             segment.set_created(Created::Load(Arc::clone(&self.commit)));
         }
@@ -198,10 +209,10 @@ impl Shared {
         if !self.schema.has_unique_values() {
             return Ok(());
         }
-        indexing::index_segment(self, batch, id, first_row)
+        indexing::index_segment(self, batch, id, numbers)
     }
 
-    fn encode(&self, batch: &Batch, id: u64, first_row_id: u64) -> Result<Segment> {
+    fn encode(&self, batch: &Batch, id: u64, numbers: &Numbers) -> Result<Segment> {
         let engine = self.engine();
         let spec = SegmentSpec {
             database: engine.database,
@@ -209,6 +220,7 @@ impl Shared {
             segment: id,
             schema_version: self.schema.version(),
             rows: u32::try_from(batch.len()).unwrap_or(u32::MAX),
+            order: self.schema.row_order(),
         };
         let mut sink = FileSink::new(engine);
         let mut writer = SegmentWriter::new(spec, sink.create(id)?)?;
@@ -216,7 +228,8 @@ impl Shared {
         for ((field, column), long) in self.schema.fields().iter().zip(&batch.columns).zip(long) {
             writer.field(field.id, column, long)?;
         }
-        let row_ids: Vec<u64> = (first_row_id..first_row_id + batch.len() as u64).collect();
+        let row_ids: Vec<u64> =
+            (0..batch.len()).map(|row| numbers.first_row_id + numbers.place(row)).collect();
         let finished = writer.finish(&row_ids, None)?;
         let file_bytes = finished.file_bytes;
         let entry = SegmentEntry { id, rows: spec.rows, file_bytes, holds_through: 0 };
@@ -225,6 +238,28 @@ impl Shared {
         engine.write_runs(self.core.id(), &self.schema, &segment, &source)?;
         sink.keep();
         Ok(segment)
+    }
+}
+
+/// Which rows of a load a segment has.
+pub(super) struct Numbers {
+    /// The row id of the first that came.
+    first_row_id: u64,
+    /// How many rows of the load came before.
+    first_row: u64,
+    /// Where each row was among those that came, when they lie in the order of the key.
+    order: Option<Vec<u32>>,
+}
+
+impl Numbers {
+    fn place(&self, row: usize) -> u64 {
+        let order = self.order.as_ref().and_then(|order| order.get(row));
+        order.map_or(row as u64, |place| u64::from(*place))
+    }
+
+    /// The number that a row has in the load.
+    pub fn row_of_load(&self, row: usize) -> u64 {
+        self.first_row + self.place(row)
     }
 }
 

@@ -11,6 +11,7 @@ use esker_format::segment::SEGMENT_ROWS_MAX;
 use esker_table::Table as TableCore;
 use esker_table::view::Unit;
 
+use super::key_levels;
 use super::value_files::Thrift;
 use crate::engine::Engine;
 use crate::{Database, Result};
@@ -114,12 +115,12 @@ impl Engine {
             table
         };
         if dry_run {
-            return Ok(self.worth_rewriting(&table).len() as u64);
+            return Ok(self.compaction_batches(&table)?.iter().map(|b| b.len() as u64).sum());
         }
         while self.seal_frozen()? {}
         self.finish_moving()?;
         let mut rewritten = 0;
-        for inputs in batches(self.worth_rewriting(&table)) {
+        for inputs in self.compaction_batches(&table)? {
             rewritten += inputs.len() as u64;
             let oldest = self.oldest();
             self.merge(&table, inputs, oldest, BTreeSet::new())?;
@@ -127,9 +128,23 @@ impl Engine {
         Ok(rewritten)
     }
 
+    /// What is rewritten together.
+    fn compaction_batches(&self, table: &Arc<TableCore>) -> Result<Vec<Vec<Unit>>> {
+        let mut worth = self.worth_rewriting(table)?;
+        if table.schema().is_ordered_by_key() {
+            let segments: Vec<_> = table.view().segments().cloned().collect();
+            let ready = segments.into_iter().filter(|segment| !segment.is_loading());
+            let units: Vec<Unit> = ready.map(Unit::Segment).collect();
+            if key_levels::overlap(table, &units)? {
+                worth = units;
+            }
+        }
+        Ok(batches(worth))
+    }
+
     /// Segments with rows or long values that nobody can see any more, and small ones where there
     /// are several.
-    fn worth_rewriting(&self, table: &Arc<TableCore>) -> Vec<Unit> {
+    fn worth_rewriting(&self, table: &Arc<TableCore>) -> Result<Vec<Unit>> {
         let oldest = self.oldest();
         let view = table.view();
         let fields = view.fields_since(oldest);
@@ -145,9 +160,19 @@ impl Engine {
             Unit::Segment(segment) => !segment.has_long_only_of(&fields),
             Unit::Group(_) => false,
         };
-        let is_worth =
-            |unit: &Unit| (small > 1 && is_small(&unit)) || has_dropped(unit) || has_dead(unit);
-        units.into_iter().filter(|unit| is_worth(unit)).collect()
+        let (schema, expired_us) = (table.schema(), self.oldest_time_us());
+        let mut worth = Vec::new();
+        for unit in &units {
+            let has_expired = match schema.expiry_field() {
+                Some(field) => unit.count_expired(field, expired_us)? > 0,
+                None => false,
+            };
+            let is_merged = small > 1 && is_small(&unit);
+            if is_merged || has_expired || has_dropped(unit) || has_dead(unit) {
+                worth.push(unit.clone());
+            }
+        }
+        Ok(worth)
     }
 }
 

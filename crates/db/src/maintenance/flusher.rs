@@ -4,10 +4,14 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use esker_vfs::{Step, Task};
+use esker_vfs::{Step, Task, TaskHandle};
 
 use crate::Durability;
 use crate::engine::Engine;
+
+/// How long single asynchronous commits take until they are durable, at most, where the database
+/// does not say.
+const AT_MOST: Duration = Duration::from_millis(100);
 
 struct Flusher {
     engine: Weak<Engine>,
@@ -15,16 +19,25 @@ struct Flusher {
     waiting: bool,
 }
 
-/// Starts the flusher, when commits are asynchronous.
+/// Starts the flusher, when commits are asynchronous. Where they are not, one that is starts it.
 pub(super) fn start(engine: &Arc<Engine>) {
-    let Durability::Async { at_most } = engine.options.durability else { return };
-    if !engine.is_durable() || engine.options.read_only {
-        return;
+    let is_asynchronous = matches!(engine.options.durability, Durability::Async { .. });
+    if is_asynchronous && engine.is_durable() && !engine.options.read_only {
+        flusher_of(engine);
     }
-    // Half of the window is left for the flush itself.
-    let task = Flusher { engine: Arc::downgrade(engine), delay: at_most / 2, waiting: false };
-    let handle = engine.environment.tasks.spawn("flusher", Box::new(task));
-    let _ = engine.flusher_task.set(handle);
+}
+
+/// The flusher of a durable database.
+pub(crate) fn flusher_of(engine: &Arc<Engine>) -> &Arc<dyn TaskHandle> {
+    engine.flusher_task.get_or_init(|| {
+        let at_most = match engine.options.durability {
+            Durability::Async { at_most } => at_most,
+            Durability::Sync => AT_MOST,
+        };
+        // Half of the window is left for the flush itself.
+        let task = Flusher { engine: Arc::downgrade(engine), delay: at_most / 2, waiting: false };
+        engine.environment.tasks.spawn("flusher", Box::new(task))
+    })
 }
 
 impl Task for Flusher {

@@ -18,6 +18,7 @@ use esker_table::rewrite::{RewritePlan, SEGMENT_BYTES_MAX, decoded_bytes, variab
 use esker_table::segment::Segment;
 use esker_table::view::Unit;
 
+use super::key_levels;
 use super::seal::frozen_groups;
 use super::{FileSink, TableJob};
 use crate::Result;
@@ -51,6 +52,8 @@ impl Engine {
             tables.map(|e| (Arc::clone(e.writer.table()), frozen_groups(e))).collect()
         };
         let is_there = |id: &TableId| tables.iter().any(|(table, _)| table.id() == *id);
+        let has_unit = |id| tables.iter().any(|(table, _)| table.view().unit(id).is_some());
+        self.forget_expiring(has_unit);
         self.maintenance_state().back_off.retain(|(id, _), _| is_there(id));
         let mut failed = None;
         for (table, frozen) in tables {
@@ -127,6 +130,7 @@ impl Engine {
             table: Arc::clone(table),
             inputs,
             oldest,
+            expired_us: self.oldest_time_us(),
             through,
             database: self.database,
             column_bytes_max: self.options.column_bytes_max,
@@ -161,6 +165,12 @@ impl Engine {
             .find(|(unit, share)| self.is_due(unit, *share, oldest));
         if let Some((unit, _)) = due {
             return Ok(vec![unit.clone()]);
+        }
+        if let Some(unit) = self.find_expired(table, &segments)? {
+            return Ok(vec![unit]);
+        }
+        if table.schema().is_ordered_by_key() {
+            return key_levels::pick(table, &segments);
         }
         if segments.len() <= SEGMENTS_MAX {
             return Ok(Vec::new());

@@ -19,7 +19,9 @@ mod checkpoint;
 mod compact;
 mod flusher;
 mod index_file;
+mod key_levels;
 mod merge;
+mod purge;
 mod runs;
 mod seal;
 mod sink;
@@ -38,6 +40,7 @@ use crate::engine::Engine;
 use crate::{Error, Result};
 pub(crate) use checkpoint::{PinnedState, checkpoint_path, index_path, parse_number};
 pub use compact::CompactReport;
+pub(crate) use flusher::flusher_of;
 pub(crate) use index_file::IndexFile;
 pub(crate) use runs::{Building, RunCounts, count_runs};
 pub(crate) use seal::frozen_groups;
@@ -84,6 +87,8 @@ pub(crate) struct State {
     moving: Option<Moving>,
     /// Segments judged as not worth rewriting yet, and the oldest commit at that time.
     judged: std::collections::BTreeMap<u64, u64>,
+    /// When units of tables whose rows expire are to be looked at next, in microseconds since 1970.
+    expiring: std::collections::BTreeMap<u64, i64>,
     /// Tables of which a job failed the last times: how often, and until when it is left alone.
     back_off: std::collections::BTreeMap<(TableId, TableJob), (u32, u64)>,
     /// What units refer to in value files.
@@ -274,7 +279,10 @@ impl Task for Maintenance {
         }
         match engine.maintain(true) {
             Ok(true) => Step::Again,
-            Ok(false) => engine.until_next_try().map_or(Step::Idle, Step::After),
+            Ok(false) => {
+                let next = engine.until_next_try().into_iter().chain(engine.until_expiry()).min();
+                next.map_or(Step::Idle, Step::After)
+            }
             Err(e) => {
                 engine.note_error(&e);
                 Step::After(Duration::from_secs(1))

@@ -40,6 +40,7 @@ impl Engine {
             table: Arc::clone(&table),
             inputs: groups,
             oldest: self.oldest(),
+            expired_us: self.oldest_time_us(),
             through: holds_through,
             database: self.database,
             column_bytes_max: self.options.column_bytes_max,

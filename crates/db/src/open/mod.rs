@@ -28,7 +28,7 @@ use esker_vfs::sync::{ArcSwap, AtomicBool, AtomicU64, Mutex};
 use esker_vfs::{Environment, Event, FileLock, LockMode, OpenMode};
 
 use crate::backup::{UNFINISHED_FILE, unfinished};
-use crate::engine::{Engine, Journal, NameHistory, Watermarks};
+use crate::engine::{Engine, Journal, NameHistory, TableEntry, Times, Watermarks};
 use crate::maintenance::{checkpoint_path, frozen_groups, parse_number};
 use crate::sequence::{Sequences, SharedSequence};
 use crate::{Error, ErrorKind, Options, Result};
@@ -116,6 +116,9 @@ impl Engine {
         let memory_limit_bytes = options.memory_limit_bytes.min(addressable);
         let frozen = recovered.catalogue.tables.values().flat_map(frozen_groups);
         let frozen_bytes: u64 = frozen.map(|unit| unit.byte_count()).sum();
+        let mut tables = recovered.catalogue.tables.values();
+        let expires = |entry: &TableEntry| entry.writer.table().schema().expiry_field().is_some();
+        let times = Times::new(tables.any(expires), recovered.time_us);
         Ok(Arc::new(Self {
             environment,
             options,
@@ -142,6 +145,7 @@ impl Engine {
             memory_limit_bytes,
             frozen_bytes: AtomicU64::new(frozen_bytes),
             held_snapshots: OnceLock::new(),
+            times,
             lock_file: Mutex::new(lock),
         }))
     }

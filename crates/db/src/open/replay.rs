@@ -35,6 +35,8 @@ pub(crate) struct Recovered {
     pub names: Names,
     pub sequences: BTreeMap<String, Sequence>,
     pub next_unit: u64,
+    /// The latest time that somebody was told.
+    pub time_us: i64,
     pub segment_files: BTreeSet<u64>,
     pub files: Arc<SegmentFiles>,
 }
@@ -54,8 +56,17 @@ impl Recovered {
         };
         let segment_files = BTreeSet::new();
         let names = Names::new();
-        let (sequences, next_unit) = (BTreeMap::new(), 1);
-        Self { arena, hash_key, catalogue, names, sequences, next_unit, segment_files, files }
+        Self {
+            arena,
+            hash_key,
+            catalogue,
+            names,
+            sequences: BTreeMap::new(),
+            next_unit: 1,
+            time_us: i64::MIN,
+            segment_files,
+            files,
+        }
     }
 }
 
@@ -132,6 +143,7 @@ pub(super) fn replay(
 ) -> Result<Recovered> {
     let mut recovered = Recovered::empty(files, arena, checkpoint.hash_key);
     recovered.next_unit = checkpoint.next_segment.max(1);
+    recovered.time_us = checkpoint.time_us;
     recovered.catalogue.next_table = checkpoint.next_table;
     recovered.catalogue.checkpoint_number = checkpoint.number;
     recovered.catalogue.checkpoint_commit = checkpoint.commit;
@@ -176,7 +188,9 @@ pub(super) fn replay(
     }
     for entry in recovered.catalogue.tables.values_mut() {
         entry.writer.restore_as(None);
-        count_live(entry.writer.table());
+        let table = entry.writer.table();
+        table.view().segments().for_each(|segment| segment.forget_row_order());
+        count_live(table);
     }
     Ok(recovered)
 }
@@ -215,6 +229,7 @@ fn apply_edit(
         Edit::DropTable { table } => drop(tables.remove(&table)),
         Edit::SetSequence { name, sequence } => drop(recovered.sequences.insert(name, sequence)),
         Edit::DropSequence { name } => drop(recovered.sequences.remove(&name)),
+        Edit::Time { now_us } => recovered.time_us = recovered.time_us.max(now_us),
         Edit::Load { table, segments, next_row_id, .. } => {
             if let Some(table) = tables.get_mut(&table) {
                 let stamped = |s: SegmentEntry| SegmentEntry { holds_through: commit, ..s };
@@ -420,7 +435,7 @@ fn kill_older(
     }
     let mut older = None;
     for segment in view.segments().filter(|s| s.holds_through() < commit) {
-        for row in segment.rows_with_id(row_id)? {
+        for row in segment.find_row_id(row_id)? {
             if segment.deleted(row) == 0 {
                 segment.kill(row, commit)?;
                 older = Some(Location::new(segment.id(), row));
@@ -444,7 +459,7 @@ fn kill_superseded(
     let own = view.segments().filter(|s| segments.iter().any(|entry| entry.id == s.id()));
     for segment in own {
         for row_id in row_ids {
-            for row in segment.rows_with_id(*row_id)? {
+            for row in segment.find_row_id(*row_id)? {
                 if segment.deleted(row) == 0 {
                     segment.kill(row, commit)?;
                 }

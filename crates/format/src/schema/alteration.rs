@@ -239,6 +239,10 @@ impl Schema {
             let message = format!("field {name:?} is the last one; a table has at least one");
             return Err(Error::invalid(message));
         }
+        if self.expiry_position() == Some(position) {
+            let message = format!("rows expire by field {name:?}, which cannot be dropped");
+            return Err(Error::invalid(message));
+        }
         let field = self.fields.remove(position);
         self.drop_indexes_of(field.id);
         if let super::PrimaryKey::Fields(positions) = &mut self.primary_key {

@@ -1,6 +1,6 @@
 //! Building a schema.
 
-use super::{Check, DefaultValue, Field, FieldId, NewIndex, PrimaryKey, Schema};
+use super::{Check, DefaultValue, Field, FieldId, NewIndex, PrimaryKey, RowOrder, Schema};
 use crate::{DataType, Error, Labels, Result};
 
 /// Builds a [`Schema`].
@@ -10,6 +10,8 @@ pub struct SchemaBuilder {
     key: Vec<String>,
     checks: Vec<Check>,
     indexes: Vec<NewIndex>,
+    row_order: RowOrder,
+    expiry: Option<String>,
 }
 
 impl SchemaBuilder {
@@ -165,6 +167,49 @@ impl SchemaBuilder {
         self
     }
 
+    /// Rows lie in the order of the primary key once they are sealed, so that reading a range of
+    /// keys touches few pages. It cannot be changed later.
+    ///
+    /// ```
+    /// use esker_format::{DataType, Schema};
+    ///
+    /// let schema = Schema::builder()
+    ///     .field("sensor", DataType::U32)
+    ///     .field("at", DataType::Timestamp)
+    ///     .field("value", DataType::F64)
+    ///     .primary_key(["sensor", "at"])
+    ///     .ordered_by_key()
+    ///     .build()?;
+    /// assert!(schema.is_ordered_by_key());
+    /// # Ok::<(), esker_format::Error>(())
+    /// ```
+    #[must_use]
+    pub fn ordered_by_key(mut self) -> Self {
+        self.row_order = RowOrder::Key;
+        self
+    }
+
+    /// Rows expire at the moment that a timestamp field names: from then on they are absent for
+    /// every purpose, and their space comes back later. NULL means never.
+    ///
+    /// ```
+    /// use esker_format::{DataType, Schema};
+    ///
+    /// let schema = Schema::builder()
+    ///     .field("token", DataType::Uuid)
+    ///     .nullable("until", DataType::Timestamp)
+    ///     .primary_key(["token"])
+    ///     .expires_by("until")
+    ///     .build()?;
+    /// assert_eq!(schema.expiry_field().map(|f| f.name.as_str()), Some("until"));
+    /// # Ok::<(), esker_format::Error>(())
+    /// ```
+    #[must_use]
+    pub fn expires_by(mut self, field: impl Into<String>) -> Self {
+        self.expiry = Some(field.into());
+        self
+    }
+
     /// Checks and finishes the schema.
     ///
     /// # Errors
@@ -185,6 +230,8 @@ impl SchemaBuilder {
         let next_field = u16::try_from(self.fields.len() + 1).unwrap_or(u16::MAX);
         let (fields, checks) = (self.fields, self.checks);
         let mut schema = Schema::new(fields, primary_key, checks, next_field);
+        schema.row_order = self.row_order;
+        schema.set_expiry(self.expiry.as_deref())?;
         self.indexes.iter().try_for_each(|index| schema.add_index(index))?;
         schema.validate()?;
         Ok(schema)

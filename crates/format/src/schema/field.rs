@@ -41,6 +41,8 @@ pub enum DefaultValue {
     Uuid,
     /// The next value of the sequence of this name.
     NextValue(String),
+    /// So many microseconds after the row is written: a timestamp.
+    After(u64),
 }
 
 /// What a stored field has beside its number, type, name and whether it may be NULL.
@@ -57,6 +59,7 @@ const LABELS: u8 = 5;
 const NOW: u8 = 1;
 const UUID: u8 = 2;
 const NEXT_VALUE: u8 = 3;
+const AFTER: u8 = 4;
 
 impl Field {
     /// A field without limits and without a default.
@@ -179,6 +182,12 @@ impl Field {
                 out.text(sequence);
                 properties.push((DEFAULT_COMPUTED, out.into_bytes()));
             }
+            Some(DefaultValue::After(after_us)) => {
+                let mut out = Writer::new();
+                out.u8(AFTER);
+                out.u64(*after_us);
+                properties.push((DEFAULT_COMPUTED, out.into_bytes()));
+            }
         }
         if !self.initial.is_null() {
             properties.push((INITIAL, value(&self.initial)));
@@ -199,6 +208,7 @@ impl Field {
                     NOW => DefaultValue::Now,
                     UUID => DefaultValue::Uuid,
                     NEXT_VALUE => DefaultValue::NextValue(input.text()?.to_owned()),
+                    AFTER => DefaultValue::After(input.u64()?),
                     other => return Err(Error::corrupt(format!("computed default {other}"))),
                 });
             }
@@ -279,6 +289,7 @@ impl Field {
                 return self.fit(value).map(drop).map_err(|e| e.at("default"));
             }
             Some(DefaultValue::Now) if !of_time => "a timestamp, date or time",
+            Some(DefaultValue::After(_)) if self.data_type != DataType::Timestamp => "a timestamp",
             Some(DefaultValue::Uuid) if self.data_type != DataType::Uuid => "a uuid",
             Some(DefaultValue::NextValue(_)) if !self.data_type.is_integer() => "an integer",
             Some(DefaultValue::NextValue(sequence)) => return validate_name("sequence", sequence),

@@ -4,6 +4,7 @@ mod alteration;
 mod builder;
 mod field;
 mod index;
+mod profile;
 
 use crate::codec::{Reader, Writer};
 use crate::suggest::near_or_all;
@@ -14,6 +15,7 @@ pub use field::{DefaultValue, Field};
 pub use index::{
     INDEX_FIELDS_MAX, INDEX_IDS_MAX, INDEXES_MAX, Index, IndexField, IndexId, IndexKind, NewIndex,
 };
+pub use profile::RowOrder;
 
 /// The number of a table within its database; never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -71,6 +73,9 @@ pub struct Schema {
     pub(crate) next_index: u32,
     /// The version that last changed what a row is: not only indexes.
     pub(crate) rows_since: u32,
+    pub(crate) row_order: RowOrder,
+    /// The field that says when a row expires.
+    pub(crate) expiry: Option<FieldId>,
 }
 
 impl Schema {
@@ -109,8 +114,18 @@ impl Schema {
         checks: Vec<Check>,
         next_field: u16,
     ) -> Self {
-        let (version, indexes, next_index, rows_since) = (1, Vec::new(), 1, 1);
-        Self { version, fields, primary_key, checks, next_field, indexes, next_index, rows_since }
+        Self {
+            version: 1,
+            fields,
+            primary_key,
+            checks,
+            next_field,
+            indexes: Vec::new(),
+            next_index: 1,
+            rows_since: 1,
+            row_order: RowOrder::Arrival,
+            expiry: None,
+        }
     }
 
     /// Counts changes; 1 for a new table.
@@ -246,6 +261,7 @@ impl Schema {
         self.indexes.iter().for_each(|index| index.encode(out));
         out.u32(self.next_index);
         out.u32(self.rows_since);
+        self.encode_profile(out);
     }
 
     /// Reads the stored form.
@@ -281,6 +297,7 @@ impl Schema {
         }
         schema.next_index = input.u32()?;
         schema.rows_since = input.u32()?;
+        schema.decode_profile(input)?;
         if schema.rows_since > version {
             let since = schema.rows_since;
             let message = format!("rows since version {since} of a schema of version {version}");
@@ -333,6 +350,7 @@ impl Schema {
             let count = self.checks.len();
             return Err(Error::invalid(format!("at most {CHECKS_MAX} checks, found {count}")));
         }
+        self.validate_profile()?;
         self.validate_indexes()
     }
 }

@@ -354,7 +354,7 @@ fn rank_bounds<T: Copy + Ord + Into<u32>>(
 #[must_use]
 #[allow(clippy::cast_possible_truncation, reason = "the span is checked first")]
 pub fn encode_row_ids(ids: &[u64]) -> Option<(u8, Buffer<'_>)> {
-    let (first, last) = (*ids.first()?, *ids.last()?);
+    let (first, last) = (*ids.iter().min()?, *ids.iter().max()?);
     let span = last - first;
     // Several versions of one row may stand side by side, so the span alone proves nothing.
     if span + 1 == ids.len() as u64 && ids.windows(2).all(|w| matches!(w, [a, b] if a + 1 == *b)) {

@@ -4,14 +4,14 @@ use super::ZoneEntry;
 use crate::checksum::{Place, checksum};
 use crate::codec::{Reader, Writer};
 use crate::row::{decode_value, encode_value};
-use crate::schema::FIELDS_MAX;
+use crate::schema::{FIELDS_MAX, RowOrder};
 use crate::value_file::REFERENCE_BYTES;
 use crate::{DataType, Error, ErrorKind, FieldId, Result, TableId, Value};
 
 /// The first bytes of every segment file.
 pub const MAGIC: [u8; 8] = *b"ESKERSEG";
 /// The version of the layout.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 /// Bytes of the header.
 pub const HEADER_BYTES: usize = 64;
 /// Bytes of the trailer.
@@ -78,7 +78,8 @@ pub struct ColumnLayout {
     pub zones: Vec<ZoneEntry>,
 }
 
-/// The row ids of a segment, rising.
+/// The row ids of a segment: rising where rows lie as they came. `first` and `last` are the least
+/// and the greatest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the fields repeat the variant's description")]
 pub enum RowIds {
@@ -101,6 +102,8 @@ pub struct Footer {
     pub schema_version: u32,
     /// How many rows it has.
     pub rows: u32,
+    /// In which order its rows lie.
+    pub order: RowOrder,
     /// The row ids.
     pub row_ids: RowIds,
     /// The rows that were dead already when the segment was written, kept for open snapshots:
@@ -336,6 +339,7 @@ impl Footer {
         out.u64(self.segment);
         out.u32(self.schema_version);
         out.u32(self.rows);
+        self.order.encode(&mut out);
         self.row_ids.encode(&mut out);
         out.u8(u8::from(self.dead.is_some()));
         self.dead.unwrap_or_default().encode(&mut out);
@@ -372,6 +376,7 @@ impl Footer {
         if rows as usize > SEGMENT_ROWS_MAX {
             return Err(Error::corrupt(format!("{rows} rows, at most {SEGMENT_ROWS_MAX}")));
         }
+        let order = RowOrder::decode(&mut input)?;
         let row_ids = RowIds::decode(&mut input)?;
         let has_dead = input.u8()? == 1;
         let dead = Some(Extent::decode(&mut input)?).filter(|_| has_dead);
@@ -395,6 +400,7 @@ impl Footer {
             segment,
             schema_version,
             rows,
+            order,
             row_ids,
             dead,
             columns,

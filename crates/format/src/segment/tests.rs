@@ -3,6 +3,7 @@
 use super::encode::Encoded;
 use super::*;
 use crate::checksum::Place;
+use crate::schema::RowOrder;
 use crate::value_file::HeapWord;
 use crate::{Column, DataType, FieldId, TableId, Value, ValueReference};
 
@@ -67,6 +68,7 @@ fn footer_and_trailer_survive_a_round_trip_and_refuse_damage() {
         segment: 9,
         schema_version: 1,
         rows: 100,
+        order: RowOrder::Arrival,
         row_ids: RowIds::Dense { first: 5 },
         dead: None,
         columns: vec![ColumnLayout {

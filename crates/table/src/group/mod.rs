@@ -28,6 +28,7 @@ use esker_vfs::sync::AtomicU64;
 
 use crate::Result;
 use crate::column_map::{ColumnMap, initial_column};
+use crate::key_order::SortedRows;
 use crate::location::{Location, row_word};
 use crate::value_file::FileList;
 pub use column::GroupColumn;
@@ -48,6 +49,10 @@ pub struct Group {
     pub(crate) deleted: SparseWords,
     pub(crate) replaced: SparseWords,
     dead: AtomicU64,
+    /// Its rows in the order of the key, as far as somebody has asked.
+    pub(crate) by_key: SortedRows,
+    /// When the first of its rows expires.
+    least_expiry: AtomicU64,
 }
 
 impl Group {
@@ -74,6 +79,11 @@ impl Group {
     pub fn newest_commit(&self) -> u64 {
         let runs = self.created.len();
         runs.checked_sub(1).and_then(|last| self.created.get(last)).map_or(0, |run| run[1])
+    }
+
+    /// When the first row expires; `i64::MAX` when none does.
+    pub(crate) fn least_expiry(&self) -> i64 {
+        self.least_expiry.load(Ordering::Acquire).cast_signed()
     }
 
     /// How many rows, from the first, had been created at commit `at`.

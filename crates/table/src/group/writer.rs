@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use esker_arena::{AppendVec, Appender, Arena, Category, SparseWords};
-use esker_format::{Batch, Schema, Value};
+use esker_format::{Batch, Schema, Value, ValueRef};
 use esker_vfs::sync::AtomicU64;
 
 use super::column::GroupColumnWriter;
 use super::{Group, GroupColumn};
 use crate::Result;
 use crate::column_map::ColumnMap;
+use crate::key_order::SortedRows;
 use crate::location::{Location, row_word};
 use crate::value_file::{FileList, StoredValue};
 
@@ -27,6 +28,8 @@ pub struct GroupWriter {
     next_fresh_id: u64,
     next_fresh_row: u64,
     last_commit: u64,
+    /// The position of the field that says when rows expire.
+    expiry: Option<usize>,
 }
 
 impl GroupWriter {
@@ -61,6 +64,8 @@ impl GroupWriter {
             deleted: SparseWords::new(arena, Category::Visibility)?,
             replaced: SparseWords::new(arena, Category::Visibility)?,
             dead: AtomicU64::new(0),
+            by_key: SortedRows::default(),
+            least_expiry: AtomicU64::new(i64::MAX.cast_unsigned()),
         });
         Ok(Self {
             group,
@@ -73,6 +78,7 @@ impl GroupWriter {
             next_fresh_id: u64::MAX,
             next_fresh_row: 0,
             last_commit: u64::MAX,
+            expiry: schema.expiry_position(),
         })
     }
 
@@ -116,12 +122,24 @@ impl GroupWriter {
             };
         }
         self.count_long(long.iter().map(|(_, stored)| stored));
+        self.note_expiry(self.expiry.and_then(|field| row.get(field)).map(Value::as_ref));
         if let Some(location) = replaced {
             self.group.replaced.set(row_word(self.rows), location.word())?;
         }
         let first = self.rows;
         self.publish(1, row_id, fresh, commit, bytes)?;
         Ok(Location::new(self.group.id, first))
+    }
+
+    /// Before the rows are published.
+    fn note_expiry<'a>(&self, values: impl IntoIterator<Item = ValueRef<'a>>) {
+        for value in values {
+            if let ValueRef::Timestamp(at_us) = value
+                && at_us < self.group.least_expiry()
+            {
+                self.group.least_expiry.store(at_us.cast_unsigned(), Ordering::Release);
+            }
+        }
     }
 
     fn count_long<'a>(&self, long: impl Iterator<Item = &'a StoredValue>) {
@@ -147,6 +165,9 @@ impl GroupWriter {
             bytes += column.append_column(values, long)?;
         }
         self.count_long(long.iter().flatten().map(|(_, stored)| stored));
+        if let Some(column) = self.expiry.and_then(|field| batch.columns.get(field)) {
+            self.note_expiry((0..batch.len()).map(|row| column.value(row)));
+        }
         self.publish(batch.len(), first_row_id, true, commit, bytes)?;
         Ok(first)
     }

@@ -21,6 +21,7 @@ use esker_format::edit::SegmentEntry;
 use esker_format::segment::SEGMENT_ROWS_MAX;
 use esker_format::{Field, Schema};
 
+use crate::key_order::{KeyForm, sorted_by_key};
 use crate::location::Location;
 use crate::segment::{Created, Segment, SegmentSpec, SegmentWriter, SinkTarget};
 use crate::table::{Table, UniqueKeys};
@@ -42,10 +43,10 @@ const RELEASE_ROWS: usize = 4_096;
 
 /// One version that is kept.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Kept {
-    row_id: u64,
-    unit: u32,
-    row: u32,
+pub(crate) struct Kept {
+    pub row_id: u64,
+    pub unit: u32,
+    pub row: u32,
 }
 
 /// What a rewrite needs to know.
@@ -56,6 +57,9 @@ pub struct RewritePlan {
     pub inputs: Vec<Unit>,
     /// The oldest commit that any snapshot reads at.
     pub oldest: u64,
+    /// Rows that expired by this time, in microseconds since 1970, are dropped: no snapshot was
+    /// taken earlier.
+    pub expired_us: i64,
     /// The outputs hold the effects of all commits up to this one.
     pub through: u64,
     /// The database's identity.
@@ -131,18 +135,29 @@ impl RewritePlan {
         Ok(Rewritten { plan: self, segments, forwardings })
     }
 
-    /// Every version that some snapshot may see, by row id and age.
+    /// Every version that some snapshot may see, in the order of the table, then by age.
     fn kept_rows(&self) -> Result<Vec<Kept>> {
+        let schema = self.table.schema();
         let mut kept = Vec::new();
         for (index, unit) in (0u32..).zip(&self.inputs) {
+            let expiry = schema.expiry_field();
+            let expiry = expiry.filter(|field| unit.least_expiry(field) <= self.expired_us);
             for row in 0..unit.row_count() {
                 let deleted = unit.deleted(row);
                 if deleted != 0 && deleted <= self.oldest {
                     continue;
                 }
+                if let Some(field) = expiry
+                    && unit.has_expired(row, field, self.expired_us)?
+                {
+                    continue;
+                }
                 let (row_id, row) = (unit.row_id(row)?, u32::try_from(row).unwrap_or(u32::MAX));
                 kept.push(Kept { row_id, unit: index, row });
             }
+        }
+        if schema.is_ordered_by_key() && !esker_log::sabotage::planted("merge_ignores_key_order") {
+            return sorted_by_key(&KeyForm::of(&schema), &self.inputs, kept);
         }
         // Stable, and inputs come by age, so versions of one row stay in order.
         if !kept.is_sorted_by_key(|k| k.row_id) {
@@ -213,6 +228,7 @@ impl RewritePlan {
             segment: id,
             schema_version,
             rows: u32::try_from(rows.len()).unwrap_or(u32::MAX),
+            order: self.table.schema().row_order(),
         };
         let mut writer = SegmentWriter::new(spec, sink.create(id)?)?;
         for field in fields {
@@ -322,6 +338,7 @@ impl Rewritten {
             }
         }
         let table = Arc::clone(&self.plan.table);
+        table.add_live_rows(-self.dropped_living());
         let mut view: View = (*table.view()).clone();
         view.remove(&self.input_ids());
         // The outputs have no columns for fields that only older readers would ask for.
@@ -356,6 +373,21 @@ impl Rewritten {
         });
         let table = Arc::clone(&self.plan.table);
         Repoint { table, inputs: inputs.collect(), unit: 0, row: 0, unreadable: Vec::new() }
+    }
+
+    /// Rows that nobody had deleted: they had expired.
+    fn dropped_living(&self) -> i64 {
+        if self.plan.table.schema().expiry_field().is_none() {
+            return 0;
+        }
+        let mut dropped = 0;
+        for (unit, targets) in self.plan.inputs.iter().zip(&self.forwardings) {
+            let is_dropped =
+                |(row, target): &(usize, &u64)| **target == 0 && unit.deleted(*row) == 0;
+            let rows = targets.iter().enumerate().filter(is_dropped).count();
+            dropped += i64::try_from(rows).unwrap_or_default();
+        }
+        dropped
     }
 
     fn carry_deaths(&self, unit: &Unit, targets: &[u64]) -> Result<()> {

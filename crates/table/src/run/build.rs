@@ -1,7 +1,7 @@
 //! Writing the run of an index for one segment.
 
 use esker_format::edit::SegmentEntry;
-use esker_format::schema::{Index, IndexKind};
+use esker_format::schema::{Index, IndexKind, RowOrder};
 use esker_format::segment::{Reordered, encode_column};
 use esker_format::{Column, ColumnSlice, DataType, Field, FieldId, Schema, TableId};
 use esker_log::sabotage::planted;
@@ -71,7 +71,14 @@ pub fn write_run(
     let id = run_file_id(segment, index.id);
     let count = u32::try_from(rows).unwrap_or(u32::MAX);
     let schema_version = schema.version();
-    let spec = SegmentSpec { database, table, segment: id, schema_version, rows: count };
+    let spec = SegmentSpec {
+        database,
+        table,
+        segment: id,
+        schema_version,
+        rows: count,
+        order: RowOrder::Arrival,
+    };
     let mut writer = SegmentWriter::new(spec, sink.create(id)?)?;
     for (field, values, _) in &columns {
         let reordered = Reordered::new(values, &order, KEY_BYTES_MAX)?;
@@ -97,7 +104,14 @@ pub(super) fn write_list(
     let count = u32::try_from(count).unwrap_or(u32::MAX);
     let id = run_file_id(segment, index.id);
     let schema_version = schema.version();
-    let spec = SegmentSpec { database, table, segment: id, schema_version, rows: count };
+    let spec = SegmentSpec {
+        database,
+        table,
+        segment: id,
+        schema_version,
+        rows: count,
+        order: RowOrder::Arrival,
+    };
     let mut writer = SegmentWriter::new(spec, sink.create(id)?)?;
     for (id, column) in columns {
         writer.column(&encode_column(*id, column))?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use esker_arena::{Arena, ArenaOptions};
 use esker_format::edit::SegmentEntry;
 use esker_format::order_key::{KeyRange, key};
-use esker_format::schema::{Alteration, IndexKind, NewIndex};
+use esker_format::schema::{Alteration, IndexKind, NewIndex, RowOrder};
 use esker_format::segment::encode_column;
 use esker_format::{Batch, DataType, Decimal, Schema, TableId, Value, ValueRef};
 use esker_vfs::{MappedBytes, Mapping};
@@ -114,7 +114,14 @@ fn build(rows: &[Vec<Value>], fields: &[(usize, bool)]) -> (Segment, Run, Schema
     let mut sink = Memory(Arena::new(ArenaOptions::default()).unwrap());
     let count = u32::try_from(rows.len()).unwrap();
     let (table, schema_version) = (TableId(1), schema.version());
-    let spec = SegmentSpec { database: 1, table, segment: 7, schema_version, rows: count };
+    let spec = SegmentSpec {
+        database: 1,
+        table,
+        segment: 7,
+        schema_version,
+        rows: count,
+        order: RowOrder::Arrival,
+    };
     let mut writer = SegmentWriter::new(spec, SinkTarget::Memory(Vec::new())).unwrap();
     for (field, column) in schema.fields().iter().zip(&batch.columns) {
         writer.column(&encode_column(field.id, column)).unwrap();

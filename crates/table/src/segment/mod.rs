@@ -4,6 +4,7 @@
 mod blocks;
 mod files;
 mod reader;
+mod row_ids;
 mod scattered;
 mod touch;
 mod writer;

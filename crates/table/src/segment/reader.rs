@@ -10,18 +10,19 @@ use esker_format::checksum::checksum;
 use esker_format::edit::SegmentEntry;
 use esker_format::schema::{Index, IndexId, IndexKind};
 use esker_format::segment::{
-    BLOCK_BYTES, ColumnLayout, Encoding, Extent, Footer, RowIds, TRAILER_BYTES, Trailer, ZONE_ROWS,
+    BLOCK_BYTES, ColumnLayout, Encoding, Extent, Footer, TRAILER_BYTES, Trailer, ZONE_ROWS,
 };
 use esker_format::{
     Codes, ColumnSlice, Data, DataType, Dictionary, Field, Validity, Value, ValueRef,
 };
 use esker_vfs::Mapping;
-use esker_vfs::sync::{ArcSwap, ArcSwapOption, AtomicBool, AtomicU64};
+use esker_vfs::sync::{ArcSwap, ArcSwapOption, AtomicBool, AtomicU64, Mutex};
 
 use super::blocks::{Blocks, FOOTER_BLOCK, TRAILER_BLOCK, block_place};
 use super::files::SegmentFiles;
 use super::scattered::ScatteredHeap;
 use crate::column_map::{ColumnMap, initial_column, is_readable_as};
+use crate::key_order::SortedRows;
 use crate::location::{Location, row_word};
 use crate::run::{Run, run_file_id};
 use crate::value_file::ValueFile;
@@ -30,27 +31,21 @@ use crate::{Error, ErrorKind, Result};
 /// Who opens a segment does not know how many rows it has.
 const ANY_ROWS: u32 = u32::MAX;
 
-/// The numbers of the rows of a zone.
-const COUNTED: &[u16; ZONE_ROWS] = &counted();
-
-#[allow(clippy::cast_possible_truncation, reason = "a zone has fewer rows than u16 counts")]
-#[allow(clippy::indexing_slicing, reason = "checked when it is compiled")]
-const fn counted() -> [u16; ZONE_ROWS] {
-    let mut numbers = [0; ZONE_ROWS];
-    let mut row = 0;
-    while row < ZONE_ROWS {
-        numbers[row] = row as u16;
-        row += 1;
-    }
-    numbers
-}
-
 /// When the rows of a segment were created, while some snapshot may be older than that.
 pub enum Created {
     /// All by one commit whose number is stored here once it is known; [`u64::MAX`] before that.
     Load(Arc<AtomicU64>),
     /// Runs of rows (first row, commit), by rising row.
     Runs(Vec<(u32, u64)>),
+}
+
+/// What is known of when the rows of a segment expire.
+#[derive(Default)]
+pub(crate) struct SegmentExpiry {
+    /// The least time.
+    pub least: OnceLock<i64>,
+    /// All times have been read.
+    pub verified: OnceLock<()>,
 }
 
 /// An immutable run of rows, and which of them have died.
@@ -75,6 +70,12 @@ pub struct Segment {
     runs: ArcSwap<Vec<Arc<Run>>>,
     /// Bytes of each column when it is not encoded, once somebody has asked.
     decoded: OnceLock<Vec<u64>>,
+    /// Its rows by row id, where they do not lie so, while the log is replayed.
+    pub(super) by_row_id: Mutex<Option<Arc<Vec<u32>>>>,
+    /// Its rows in the order of the key, where they do not lie so, once somebody has asked.
+    pub(crate) by_key: SortedRows,
+    /// When its rows expire, once somebody has asked.
+    pub(crate) expiry: SegmentExpiry,
 }
 
 impl Segment {
@@ -168,6 +169,9 @@ impl Segment {
             doomed: AtomicBool::new(false),
             runs: ArcSwap::default(),
             decoded: OnceLock::new(),
+            by_row_id: Mutex::default(),
+            by_key: SortedRows::default(),
+            expiry: SegmentExpiry::default(),
         })
     }
 
@@ -600,78 +604,6 @@ impl Segment {
             None => None,
         };
         Some((least, greatest, entry.null_count as usize))
-    }
-
-    /// The row id of a row.
-    ///
-    /// # Errors
-    /// `Corrupt` when its block does not fit its checksum.
-    pub fn row_id(&self, row: usize) -> Result<u64> {
-        Ok(match self.footer.row_ids {
-            RowIds::Dense { first } => first + row as u64,
-            RowIds::Narrowed { first, codes, .. } => {
-                let code = self.typed::<u32>(codes, row..row + 1)?;
-                first + code.first().copied().map_or(0, u64::from)
-            }
-            RowIds::Plain { values, .. } => {
-                self.typed::<u64>(values, row..row + 1)?.first().copied().unwrap_or_default()
-            }
-        })
-    }
-
-    /// The row ids of some rows of one zone, as a column.
-    ///
-    /// # Errors
-    /// `Corrupt` when their blocks do not fit their checksums.
-    pub fn row_id_column(&self, rows: Range<usize>) -> Result<ColumnSlice<'_>> {
-        let (len, start) = (rows.len(), rows.start as u64);
-        let data = match self.footer.row_ids {
-            RowIds::Dense { first } => {
-                let codes = Codes::U16(COUNTED.get(..len).unwrap_or_default());
-                Data::Narrowed { base: first + start, codes }
-            }
-            RowIds::Narrowed { first, codes, .. } => {
-                Data::Narrowed { base: first, codes: Codes::U32(self.typed::<u32>(codes, rows)?) }
-            }
-            RowIds::Plain { values, .. } => Data::U64(self.typed::<u64>(values, rows)?),
-        };
-        Ok(ColumnSlice { data_type: DataType::U64, len, validity: Validity::AllValid, data })
-    }
-
-    /// The least and the greatest row id.
-    #[must_use]
-    pub fn row_id_bounds(&self) -> (u64, u64) {
-        match self.footer.row_ids {
-            RowIds::Dense { first } => (first, first + u64::from(self.footer.rows).max(1) - 1),
-            RowIds::Narrowed { first, last, .. } | RowIds::Plain { first, last, .. } => {
-                (first, last)
-            }
-        }
-    }
-
-    /// The rows with an id, oldest version first: usually one or none.
-    ///
-    /// # Errors
-    /// `Corrupt` when a block does not fit its checksum.
-    pub fn rows_with_id(&self, row_id: u64) -> Result<Range<usize>> {
-        let (first, last) = self.row_id_bounds();
-        if row_id < first || row_id > last || self.footer.rows == 0 {
-            return Ok(0..0);
-        }
-        if let RowIds::Dense { first } = self.footer.row_ids {
-            let row = byte(row_id - first);
-            return Ok(row..row + 1);
-        }
-        let (mut low, mut high) = (0, self.row_count());
-        while low < high {
-            let middle = low.midpoint(high);
-            if self.row_id(middle)? < row_id { low = middle + 1 } else { high = middle }
-        }
-        let mut end = low;
-        while end < self.row_count() && self.row_id(end)? == row_id {
-            end += 1;
-        }
-        Ok(low..end)
     }
 
     /// The end of the zone that holds `row`.

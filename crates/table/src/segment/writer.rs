@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use esker_format::checksum::checksum;
+use esker_format::schema::RowOrder;
 use esker_format::segment::{
     BLOCK_BYTES, Buffer, ColumnLayout, Encoded, EncodedColumn, Encoding, Extent, Footer, RowIds,
     Trailer, ValueFileUse, encode_column, encode_long_column, encode_row_ids, header,
@@ -42,6 +43,8 @@ pub struct SegmentSpec {
     pub schema_version: u32,
     /// How many rows it will have.
     pub rows: u32,
+    /// In which order they come.
+    pub order: RowOrder,
 }
 
 /// Writes one segment, front to back.
@@ -261,8 +264,8 @@ impl SegmentWriter {
     /// What the machine says.
     pub fn finish(mut self, row_ids: &[u64], dead: Option<&[u64]>) -> Result<FinishedSegment> {
         self.long.iter().try_for_each(StoredValue::sync)?;
-        let first = row_ids.first().copied().unwrap_or_default();
-        let last = row_ids.last().copied().unwrap_or_default();
+        let first = row_ids.iter().min().copied().unwrap_or_default();
+        let last = row_ids.iter().max().copied().unwrap_or_default();
         let row_ids = match encode_row_ids(row_ids) {
             None => RowIds::Dense { first },
             Some((4, codes)) => RowIds::Narrowed { first, last, codes: self.buffer(&codes)? },
@@ -283,6 +286,7 @@ impl SegmentWriter {
             segment: self.spec.segment,
             schema_version: self.spec.schema_version,
             rows: self.spec.rows,
+            order: self.spec.order,
             row_ids,
             dead,
             columns: std::mem::take(&mut self.columns),

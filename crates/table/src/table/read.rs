@@ -24,6 +24,19 @@ pub struct Found<'v> {
 }
 
 impl Found<'_> {
+    /// True when the row has expired at a time, in microseconds since 1970.
+    ///
+    /// # Errors
+    /// `Corrupt` when a block does not fit its checksum.
+    pub fn has_expired(&self, now_us: i64) -> Result<bool> {
+        match self.schema.expiry_field() {
+            Some(field) if self.unit.least_expiry(field) <= now_us => {
+                self.unit.has_expired(self.row, field, now_us)
+            }
+            _ => Ok(false),
+        }
+    }
+
     /// Copies the values out.
     ///
     /// # Errors

@@ -4,10 +4,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use esker_format::segment::ZONE_ROWS;
-use esker_format::{ColumnSlice, Schema, ValueRef};
+use esker_format::{ColumnSlice, Field, Schema, ValueRef};
 
 use super::Table;
 use crate::Result;
+use crate::expiry;
 use crate::location::row_word;
 use crate::view::Unit;
 
@@ -20,7 +21,7 @@ pub struct TableSnapshot {
     table: Arc<Table>,
     schema: Arc<Schema>,
     at: u64,
-    parts: Vec<SnapshotPart>,
+    parts: Vec<Arc<SnapshotPart>>,
 }
 
 /// The rows of one unit that had been created at the snapshot's commit.
@@ -30,19 +31,25 @@ pub struct SnapshotPart {
     rows: usize,
     at: u64,
     all_created: bool,
+    /// Where rows may have expired: the field that says so, and the time.
+    expiry: Option<(Field, i64)>,
 }
 
 impl Table {
-    /// The table as of commit `at`, which the caller has registered.
-    #[must_use]
-    pub fn snapshot(self: &Arc<Self>, at: u64) -> TableSnapshot {
+    /// The table as of commit `at`, which the caller has registered, and of a time in microseconds
+    /// since 1970, which the caller has registered where rows expire.
+    ///
+    /// # Errors
+    /// `Corrupt` when the times at which rows expire cannot be read.
+    pub fn snapshot(self: &Arc<Self>, at: u64, now_us: i64) -> Result<TableSnapshot> {
         let view = self.view();
         // The commit is registered, so its schema is known.
         let schema = Arc::clone(view.schema_at(at).unwrap_or(&view.schema));
-        let part = |unit| SnapshotPart::new(unit, &schema, at);
-        let mut parts: Vec<SnapshotPart> = view.units.iter().map(part).collect();
+        let part = |unit| Arc::new(SnapshotPart::new(unit, &schema, at, now_us));
+        let mut parts: Vec<Arc<SnapshotPart>> = view.units.iter().map(part).collect();
         parts.retain(|part| part.rows > 0);
-        TableSnapshot { table: Arc::clone(self), schema, at, parts }
+        parts.iter().try_for_each(|part| part.verify_expiry())?;
+        Ok(TableSnapshot { table: Arc::clone(self), schema, at, parts })
     }
 }
 
@@ -62,10 +69,13 @@ impl TableSnapshot {
     /// The same rows, as a schema that is made of this one by an alteration shows them.
     #[must_use]
     pub fn with_schema(&self, schema: &Arc<Schema>) -> Self {
-        let part = |part: &SnapshotPart| SnapshotPart {
-            unit: part.unit.clone(),
-            schema: Arc::clone(schema),
-            ..*part
+        let part = |part: &Arc<SnapshotPart>| {
+            Arc::new(SnapshotPart {
+                unit: part.unit.clone(),
+                schema: Arc::clone(schema),
+                expiry: part.expiry.clone(),
+                ..**part
+            })
         };
         let parts = self.parts.iter().map(part).collect();
         Self { table: Arc::clone(&self.table), schema: Arc::clone(schema), at: self.at, parts }
@@ -79,7 +89,7 @@ impl TableSnapshot {
 
     /// The parts.
     #[must_use]
-    pub fn parts(&self) -> &[SnapshotPart] {
+    pub fn parts(&self) -> &[Arc<SnapshotPart>] {
         &self.parts
     }
 
@@ -91,13 +101,15 @@ impl TableSnapshot {
 }
 
 impl SnapshotPart {
-    fn new(unit: &Unit, schema: &Arc<Schema>, at: u64) -> Self {
+    fn new(unit: &Unit, schema: &Arc<Schema>, at: u64, now_us: i64) -> Self {
         let (rows, all_created) = match unit {
             Unit::Group(group) => (group.rows_at(at), true),
             Unit::Segment(segment) if segment.is_loading() => (0, true),
             Unit::Segment(segment) => (segment.row_count(), segment.newest_commit() <= at),
         };
-        Self { unit: unit.clone(), schema: Arc::clone(schema), rows, at, all_created }
+        let expiry = schema.expiry_field().filter(|field| unit.least_expiry(field) <= now_us);
+        let expiry = expiry.map(|field| (field.clone(), now_us));
+        Self { unit: unit.clone(), schema: Arc::clone(schema), rows, at, all_created, expiry }
     }
 
     /// How many rows there are, the dead and (in a segment) the invisible included.
@@ -127,7 +139,8 @@ impl SnapshotPart {
     /// How many rows are visible, when no row has to be looked at.
     #[must_use]
     pub fn known_count(&self) -> Option<usize> {
-        (self.all_created && self.unit.dead_count() == 0).then_some(self.rows)
+        let all = self.all_created && self.unit.dead_count() == 0 && self.expiry.is_none();
+        all.then_some(self.rows)
     }
 
     /// How many rows are visible.
@@ -145,6 +158,38 @@ impl SnapshotPart {
             };
         }
         count
+    }
+
+    /// True when rows may have expired, so that [`SnapshotPart::is_visible`] must be asked where
+    /// deaths alone would tell otherwise.
+    #[must_use]
+    pub fn may_have_expired(&self) -> bool {
+        self.expiry.is_some()
+    }
+
+    /// True when a row is visible.
+    #[must_use]
+    pub fn is_visible(&self, row: usize) -> bool {
+        let deleted = self.unit.deleted(row);
+        (deleted == 0 || deleted > self.at)
+            && (self.all_created || self.unit.is_created_at(row, self.at))
+            && !self.has_expired(row)
+    }
+
+    fn has_expired(&self, row: usize) -> bool {
+        // That the values can be read was seen when the part was made.
+        let expires = |(field, now_us): &(Field, i64)| {
+            self.unit.value(field, row).is_ok_and(|value| expiry::has_expired(value, *now_us))
+        };
+        self.expiry.as_ref().is_some_and(expires)
+    }
+
+    /// Reads the times at which rows expire once, where they will be asked for.
+    fn verify_expiry(&self) -> Result<()> {
+        match (&self.expiry, &self.unit) {
+            (Some((field, _)), Unit::Segment(segment)) => segment.verify_expiry(field),
+            _ => Ok(()),
+        }
     }
 
     /// The end of the longest batch from `start` of at most `rows_max` rows within one zone whose
@@ -188,7 +233,7 @@ impl SnapshotPart {
             Unit::Segment(segment) => &segment.deleted,
         };
         let none_dead = self.unit.dead_count() == 0;
-        if none_dead && self.all_created {
+        if none_dead && self.all_created && self.expiry.is_none() {
             return None;
         }
         let mut words = vec![0u64; rows.len().div_ceil(64)];
@@ -196,7 +241,9 @@ impl SnapshotPart {
         for (i, row) in rows.enumerate() {
             let deleted = if none_dead { 0 } else { deaths.get(row_word(row)) };
             let alive = deleted == 0 || deleted > self.at;
-            let seen = alive && (self.all_created || self.unit.created(row) <= self.at);
+            let seen = alive
+                && (self.all_created || self.unit.created(row) <= self.at)
+                && !self.has_expired(row);
             all &= seen;
             if let Some(word) = words.get_mut(i / 64) {
                 *word |= u64::from(seen) << (i % 64);

@@ -30,6 +30,16 @@ pub struct Existing {
     pub created: u64,
     /// The commit that killed it, 0 while it lives.
     pub deleted: u64,
+    /// It has expired: it is to be taken for absent, and its place is taken as in an update.
+    pub expired: bool,
+}
+
+impl Existing {
+    /// True when the row is there for whoever asks.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        self.deleted == 0 && !self.expired
+    }
 }
 
 /// A validated put.
@@ -67,13 +77,20 @@ pub struct TableWriter {
     /// At recovery: the schema that rows are of, when it is not the newest.
     group_schema: Option<Arc<Schema>>,
     next_row_id: u64,
+    /// The time by which rows expire, in microseconds since 1970.
+    now_us: i64,
 }
 
 impl TableWriter {
     /// The writer of a table whose next row id is known.
     #[must_use]
     pub fn new(table: Arc<Table>, next_row_id: u64) -> Self {
-        Self { table, group: None, group_schema: None, next_row_id }
+        Self { table, group: None, group_schema: None, next_row_id, now_us: i64::MIN }
+    }
+
+    /// Sets the time by which rows expire, in microseconds since 1970.
+    pub fn set_time(&mut self, now_us: i64) {
+        self.now_us = now_us;
     }
 
     /// The table.
@@ -146,7 +163,7 @@ impl TableWriter {
             let Some(entry) = Location::from_word(word) else { return ControlFlow::Continue(()) };
             let found = match view.resolve(entry) {
                 Resolved::Row(unit, row) => match is_wanted(unit, row) {
-                    Ok(true) => describe(unit, row, Some(entry)),
+                    Ok(true) => self.describe(&view.schema, (unit, row), Some(entry)),
                     Ok(false) => return ControlFlow::Continue(()),
                     Err(e) => Err(e),
                 },
@@ -171,7 +188,7 @@ impl TableWriter {
                 Unit::Segment(segment) => segment.rows_with_id(row_id)?,
             };
             for row in rows {
-                let found = describe(unit, row, None)?;
+                let found = self.describe(&view.schema, (unit, row), None)?;
                 if found.deleted == 0 {
                     return Ok(Some(found));
                 }
@@ -179,6 +196,32 @@ impl TableWriter {
             }
         }
         Ok(newest)
+    }
+
+    fn describe(
+        &self,
+        schema: &Schema,
+        (unit, row): (&Unit, usize),
+        entry: Option<Location>,
+    ) -> Result<Existing> {
+        if unit.is_loading() {
+            let message = "a load that has not committed holds the key; try again later";
+            return Err(Error::new(ErrorKind::Conflict, message));
+        }
+        let expired = match schema.expiry_field() {
+            Some(field) if unit.least_expiry(field) <= self.now_us => {
+                unit.has_expired(row, field, self.now_us)?
+            }
+            _ => false,
+        };
+        Ok(Existing {
+            location: Location::new(unit.id(), row),
+            entry,
+            row_id: unit.row_id(row)?,
+            created: unit.created(row),
+            deleted: unit.deleted(row),
+            expired,
+        })
     }
 
     /// Validates a put of a row whose values fit the schema. `must_be_new` for an insert.
@@ -199,7 +242,7 @@ impl TableWriter {
         let hash = self.table.hasher.hash_key(key.iter().copied());
         let existing = self.existing_in(&view, &key, hash)?;
         let alive = existing.filter(|e| e.deleted == 0);
-        if alive.is_some() && must_be_new {
+        if alive.is_some_and(|e| !e.expired) && must_be_new {
             let message = format!("{} exists already", describe_key(&view.schema, &key));
             return Err(Error::new(ErrorKind::AlreadyExists, message));
         }
@@ -373,20 +416,6 @@ impl TableWriter {
     pub fn freeze(&mut self) {
         self.group = None;
     }
-}
-
-fn describe(unit: &Unit, row: usize, entry: Option<Location>) -> Result<Existing> {
-    if unit.is_loading() {
-        let message = "a load that has not committed holds the key; try again later";
-        return Err(Error::new(ErrorKind::Conflict, message));
-    }
-    Ok(Existing {
-        location: Location::new(unit.id(), row),
-        entry,
-        row_id: unit.row_id(row)?,
-        created: unit.created(row),
-        deleted: unit.deleted(row),
-    })
 }
 
 /// Marks the version at a location dead, wherever merges have taken it.

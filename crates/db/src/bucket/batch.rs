@@ -1,0 +1,254 @@
+//! Changes of several buckets and tables in one commit.
+
+use std::collections::BTreeMap;
+
+use esker_format::{TableId, Value, ValueRef};
+use esker_table::table::Existing;
+
+use super::{Bucket, PutOptions, row};
+use crate::engine::{Engine, Part, fit_key, fit_row, key_bytes};
+use crate::{Database, Error, ErrorKind, Result, Table};
+use std::sync::Arc;
+
+/// How often a batch begins anew when a schema is changed meanwhile.
+const ATTEMPTS_MAX: usize = 16;
+
+/// Changes of any number of buckets and tables of one database, which become visible and durable
+/// together, or not at all. Of two changes of one key the last one counts. Nothing is read, and
+/// nothing happens, before [`Batch::commit`]; a batch that is dropped did nothing.
+///
+/// ```
+/// use esker::{DataType, Options, Schema};
+///
+/// let db = Options::new().memory()?;
+/// let schema = Schema::builder().field("id", DataType::I64).field("text", DataType::Text);
+/// let orders = db.create_table("orders", schema.primary_key(["id"]).build()?)?;
+/// let (sessions, by_user) = (db.bucket("sessions")?, db.bucket("sessions by user")?);
+/// let mut batch = db.batch();
+/// batch.put(&sessions, b"s1", b"ada")?;
+/// batch.put(&by_user, b"ada s1", b"")?;
+/// batch.upsert(&orders, &[1i64.into(), "tea".into()])?;
+/// batch.commit()?;
+/// assert_eq!((sessions.len()?, by_user.len()?, orders.count()?), (1, 1, 1));
+/// # Ok::<(), esker::Error>(())
+/// ```
+pub struct Batch {
+    engine: Arc<Engine>,
+    parts: BTreeMap<TableId, Changes>,
+    sync: Option<bool>,
+}
+
+/// Changes of one table, by key.
+struct Changes {
+    table: Table,
+    by_key: BTreeMap<Vec<u8>, Change>,
+}
+
+enum Change {
+    Put { row: Vec<Value>, must_be_new: bool },
+    Delete { key: Vec<Value> },
+}
+
+impl Database {
+    /// Starts a batch.
+    #[must_use]
+    pub fn batch(&self) -> Batch {
+        Batch::new(Arc::clone(self.engine()))
+    }
+}
+
+impl Bucket {
+    /// Starts a batch on the bucket's database.
+    #[must_use]
+    pub fn batch(&self) -> Batch {
+        Batch::new(Arc::clone(&self.table.engine))
+    }
+}
+
+impl Batch {
+    fn new(engine: Arc<Engine>) -> Self {
+        Self { engine, parts: BTreeMap::new(), sync: None }
+    }
+
+    /// How many keys it changes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.parts.values().map(|part| part.by_key.len()).sum()
+    }
+
+    /// True when it changes nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether [`Batch::commit`] returns only once all is on the disk (`true`), or at once
+    /// (`false`), whatever the durability of the database is.
+    pub fn sync(&mut self, sync: bool) -> &mut Self {
+        self.sync = Some(sync);
+        self
+    }
+
+    /// Puts an entry of a bucket.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a key that is too long, and for a bucket of another database.
+    pub fn put(
+        &mut self,
+        bucket: &Bucket,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+    ) -> Result<&mut Self> {
+        self.put_with(bucket, key, value, PutOptions::new())
+    }
+
+    /// Puts an entry of a bucket with a time to live of its own, which begins now.
+    ///
+    /// # Errors
+    /// As for [`Batch::put`].
+    pub fn put_with(
+        &mut self,
+        bucket: &Bucket,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+        options: impl Into<PutOptions>,
+    ) -> Result<&mut Self> {
+        let (key, options) = (bucket.key(key.as_ref())?, options.into());
+        let expires_at = bucket.expires_at(&bucket.table.current(), options.ttl)?;
+        let row = row(key, value.as_ref(), expires_at);
+        let change = Change::Put { row, must_be_new: false };
+        self.changes(&bucket.table)?.insert(key.to_vec(), change);
+        Ok(self)
+    }
+
+    /// Removes an entry of a bucket, if it is there.
+    ///
+    /// # Errors
+    /// As for [`Batch::put`].
+    pub fn remove(&mut self, bucket: &Bucket, key: impl AsRef<[u8]>) -> Result<&mut Self> {
+        let key = bucket.key(key.as_ref())?;
+        let change = Change::Delete { key: vec![Value::Bytes(key.to_vec())] };
+        self.changes(&bucket.table)?.insert(key.to_vec(), change);
+        Ok(self)
+    }
+
+    /// Adds a row of a table with key fields. [`Batch::commit`] fails when its key exists.
+    ///
+    /// # Errors
+    /// `InvalidInput` for values that do not fit, for a table with a generated key, and for one of
+    /// another database; `AlreadyExists` when the batch has a row with this key.
+    pub fn insert(&mut self, table: &Table, row: &[Value]) -> Result<&mut Self> {
+        self.put_row(table, row, true)
+    }
+
+    /// Adds a row of a table with key fields, or replaces the one with its key.
+    ///
+    /// # Errors
+    /// `InvalidInput` as for [`Batch::insert`].
+    pub fn upsert(&mut self, table: &Table, row: &[Value]) -> Result<&mut Self> {
+        self.put_row(table, row, false)
+    }
+
+    fn put_row(&mut self, table: &Table, row: &[Value], must_be_new: bool) -> Result<&mut Self> {
+        let schema = table.schema();
+        let row = fit_row(&schema, row)?;
+        let key = table_key(table, key_bytes(&schema, &row))?;
+        let changes = self.changes(table)?;
+        if must_be_new && matches!(changes.get(&key), Some(Change::Put { .. })) {
+            let message = "the batch has a row with this key already";
+            return Err(Error::new(ErrorKind::AlreadyExists, message));
+        }
+        changes.insert(key, Change::Put { row, must_be_new });
+        Ok(self)
+    }
+
+    /// Removes the row with a key, if it is there.
+    ///
+    /// # Errors
+    /// `InvalidInput` when the key does not fit, and as for [`Batch::insert`].
+    pub fn delete(&mut self, table: &Table, key: &[Value]) -> Result<&mut Self> {
+        let schema = table.schema();
+        let fitted: Vec<Value> =
+            fit_key(&schema, key)?.into_iter().map(ValueRef::to_owned).collect();
+        let mut bytes = Vec::new();
+        for (field, value) in schema.key_fields().zip(&fitted) {
+            esker_format::key::encode_key(&mut bytes, field.data_type, value.as_ref());
+        }
+        let bytes = table_key(table, bytes)?;
+        self.changes(table)?.insert(bytes, Change::Delete { key: fitted });
+        Ok(self)
+    }
+
+    fn changes(&mut self, table: &Table) -> Result<&mut BTreeMap<Vec<u8>, Change>> {
+        if !Arc::ptr_eq(&table.engine, &self.engine) {
+            let name = table.name();
+            return Err(Error::invalid(format!("{name:?} is of another database than the batch")));
+        }
+        let empty = || Changes { table: table.clone(), by_key: BTreeMap::new() };
+        Ok(&mut self.parts.entry(table.core().id()).or_insert_with(empty).by_key)
+    }
+
+    /// Makes all changes, in one commit.
+    ///
+    /// # Errors
+    /// `AlreadyExists` naming a key that an inserted row has, `NotFound` when a table has been
+    /// dropped, `InvalidInput` when a row does not meet a check, `OverBudget` when several tables
+    /// are changed by more than a frame of the log takes. Nothing is changed then.
+    pub fn commit(self) -> Result<()> {
+        let mut attempts = 0;
+        loop {
+            let parts: Vec<Part> =
+                self.parts.values().map(|changes| Part::new(changes.table.current())).collect();
+            let outcome =
+                self.engine.commit_parts(parts, self.sync, |at, writer, part| {
+                    match self.parts.values().nth(at) {
+                        Some(changes) => changes.stage(writer, part),
+                        None => Ok(()),
+                    }
+                });
+            match outcome {
+                Err(e) if e.kind() == ErrorKind::Conflict && attempts < ATTEMPTS_MAX => {
+                    attempts += 1;
+                }
+                other => return other,
+            }
+        }
+    }
+}
+
+impl Changes {
+    fn stage(&self, writer: &mut esker_table::TableWriter, part: &mut Part) -> Result<()> {
+        for change in self.by_key.values() {
+            match change {
+                Change::Put { row, must_be_new } => {
+                    let row = fit_row(&part.current.schema, row)?;
+                    self.table.engine.test_rows(&part.current, std::slice::from_ref(&row))?;
+                    let prepared = writer.prepare_put(&row, *must_be_new)?;
+                    part.staged.put(row, prepared);
+                }
+                Change::Delete { key } => {
+                    let key: Vec<_> = key.iter().map(Value::as_ref).collect();
+                    let existing = writer.existing(&key, part.current.hash(&key))?;
+                    let existing = existing.filter(Existing::is_alive);
+                    existing.into_iter().for_each(|existing| part.staged.delete(existing));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn table_key(table: &Table, key: Vec<u8>) -> Result<Vec<u8>> {
+    if table.schema().key_positions().is_empty() {
+        let name = table.name();
+        let message = format!("table {name:?} has a generated key: a batch needs key fields");
+        return Err(Error::invalid(message));
+    }
+    Ok(key)
+}
+
+impl std::fmt::Debug for Batch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WriteBatch").field("changes", &self.len()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,372 @@
+//! Changing entries.
+
+use std::ops::RangeBounds;
+
+use esker_format::{Value, ValueRef};
+use esker_table::TableWriter;
+use esker_table::table::{Existing, PreparedPut};
+
+use super::{Bucket, PutOptions, Ttl, codec, microseconds, row};
+use crate::defaults::later;
+use crate::engine::Staged;
+use crate::table::Current;
+use crate::{Error, Result};
+
+/// What came of [`Bucket::compare_and_swap`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Swapped {
+    /// The value was as expected, and is the new one now.
+    Done,
+    /// Nothing was changed: this is the value, or there is none.
+    Found(Option<Vec<u8>>),
+}
+
+/// What becomes of an entry.
+enum Change {
+    Keep,
+    Remove,
+    /// This value, and this end.
+    Put(Vec<u8>, Value),
+}
+
+/// An entry as it is, under the commit lock.
+struct Entry<'a> {
+    value: &'a [u8],
+    expires_at: &'a Value,
+}
+
+impl Bucket {
+    /// Puts an entry, in the place of the one with its key.
+    ///
+    /// # Errors
+    /// `InvalidInput` for a key of more than 64 KiB, `Conflict` when others kept changing the entry
+    /// while a value of more than 64 KiB was written, and what a commit meets. Nothing is changed
+    /// then; likewise below.
+    pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+        self.put_with(key, value, PutOptions::new())
+    }
+
+    /// Puts an entry with a time to live or a durability of its own.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use esker::Ttl;
+    ///
+    /// # let db = esker::Options::new().memory()?;
+    /// let cache = db.bucket("cache")?;
+    /// cache.put_with(b"page", b"<html>", Ttl::After(Duration::from_secs(60)))?;
+    /// assert!(cache.remaining(b"page")?.expect("an entry").is_some());
+    /// cache.persist(b"page")?;
+    /// assert_eq!(cache.remaining(b"page")?, Some(None));
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn put_with(
+        &self,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+        options: impl Into<PutOptions>,
+    ) -> Result<()> {
+        let options = options.into();
+        let key = self.key(key.as_ref())?;
+        self.table.attempt(|current| {
+            let expires_at = self.expires_at(current, options.ttl)?;
+            self.table.change(current, |writer, staged| {
+                staged.sync = options.sync;
+                let row = row(key, value.as_ref(), expires_at);
+                let prepared = writer.prepare_put(&row, false)?;
+                staged.put(row, prepared);
+                Ok(())
+            })
+        })
+    }
+
+    /// Puts entries, all or none; of two with one key the last wins.
+    pub fn put_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        &self,
+        entries: impl IntoIterator<Item = (K, V)>,
+    ) -> Result<()> {
+        let mut batch = self.batch();
+        for (key, value) in entries {
+            batch.put(self, key, value)?;
+        }
+        batch.commit()
+    }
+
+    /// Puts an entry unless there is one with its key: returns the value that is in the way.
+    pub fn put_if_absent(
+        &self,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+        options: impl Into<PutOptions>,
+    ) -> Result<Option<Vec<u8>>> {
+        let options = options.into();
+        self.modify(key.as_ref(), options.sync, |current, entry| match entry {
+            Some(entry) => Ok((Change::Keep, Some(entry.value.to_vec()))),
+            None => {
+                let expires_at = self.expires_at(current, options.ttl)?;
+                Ok((Change::Put(value.as_ref().to_vec(), expires_at), None))
+            }
+        })
+    }
+
+    /// Replaces a value if it is the one expected; `None` stands for no entry, on either side.
+    ///
+    /// ```
+    /// use esker::Swapped;
+    ///
+    /// # let db = esker::Options::new().memory()?;
+    /// let locks = db.bucket("locks")?;
+    /// assert_eq!(locks.compare_and_swap(b"a", None, Some(b"me"))?, Swapped::Done);
+    /// let other = locks.compare_and_swap(b"a", None, Some(b"you"))?;
+    /// assert_eq!(other, Swapped::Found(Some(b"me".to_vec())));
+    /// assert_eq!(locks.compare_and_swap(b"a", Some(b"me"), None)?, Swapped::Done);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn compare_and_swap(
+        &self,
+        key: impl AsRef<[u8]>,
+        expected: Option<&[u8]>,
+        new: Option<&[u8]>,
+    ) -> Result<Swapped> {
+        self.modify(key.as_ref(), None, |current, entry| {
+            let found = entry.as_ref().map(|entry| entry.value);
+            if found != expected {
+                return Ok((Change::Keep, Swapped::Found(found.map(<[u8]>::to_vec))));
+            }
+            let change = match new {
+                Some(new) => Change::Put(new.to_vec(), self.expires_at(current, Ttl::Default)?),
+                None if found.is_some() => Change::Remove,
+                None => Change::Keep,
+            };
+            Ok((change, Swapped::Done))
+        })
+    }
+
+    /// Changes a value by a function of what it is: `None` stands for no entry, on either side. The
+    /// function may be called several times, while others change the entry. Returns the new value.
+    /// An entry that was there keeps its time to live.
+    ///
+    /// ```
+    /// # let db = esker::Options::new().memory()?;
+    /// let words = db.bucket("words")?;
+    /// words.put(b"w", b"ab")?;
+    /// let doubled = words.update(b"w", |value| value.map(|v| v.repeat(2)))?;
+    /// assert_eq!(doubled.as_deref(), Some(&b"abab"[..]));
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn update(
+        &self,
+        key: impl AsRef<[u8]>,
+        mut change: impl FnMut(Option<&[u8]>) -> Option<Vec<u8>>,
+    ) -> Result<Option<Vec<u8>>> {
+        let key = key.as_ref();
+        loop {
+            let seen = self.get(key)?;
+            let new = change(seen.as_deref());
+            let swapped = self.modify(key, None, |current, entry| {
+                let same = entry.as_ref().map(|entry| entry.value) == seen.as_deref();
+                let end = match &entry {
+                    Some(entry) => entry.expires_at.clone(),
+                    None => self.expires_at(current, Ttl::Default)?,
+                };
+                Ok(match (same, &new) {
+                    (false, _) => (Change::Keep, false),
+                    (true, Some(new)) => (Change::Put(new.clone(), end), true),
+                    (true, None) if entry.is_some() => (Change::Remove, true),
+                    (true, None) => (Change::Keep, true),
+                })
+            })?;
+            if swapped {
+                return Ok(new);
+            }
+        }
+    }
+
+    /// Adds to a number; an entry that is not there counts as 0. Returns the sum. Numbers are
+    /// stored as typed buckets store an `i64`. The entry keeps its time to live.
+    ///
+    /// # Errors
+    /// `InvalidInput` when the value is no such number, or the sum would be none.
+    pub fn increment(&self, key: impl AsRef<[u8]>, by: i64) -> Result<i64> {
+        self.modify(key.as_ref(), None, |current, entry| {
+            let before = match &entry {
+                Some(entry) => codec::decode_i64(entry.value)?,
+                None => 0,
+            };
+            let sum = before.checked_add(by);
+            let sum = sum.ok_or_else(|| {
+                Error::invalid(format!("{before} + {by} is beyond the numbers of 64 bits"))
+            })?;
+            Ok((Change::Put(codec::encode_i64(sum), self.end_of(current, entry.as_ref())?), sum))
+        })
+    }
+
+    /// Adds bytes to the end of a value, or puts them where there is no entry. Returns how many
+    /// bytes there are now. The entry keeps its time to live.
+    pub fn append(&self, key: impl AsRef<[u8]>, bytes: impl AsRef<[u8]>) -> Result<usize> {
+        self.modify(key.as_ref(), None, |current, entry| {
+            let mut value = entry.as_ref().map_or_else(Vec::new, |entry| entry.value.to_vec());
+            value.extend_from_slice(bytes.as_ref());
+            let len = value.len();
+            Ok((Change::Put(value, self.end_of(current, entry.as_ref())?), len))
+        })
+    }
+
+    /// Removes an entry and returns its value; of two who take one entry at the same time one gets
+    /// it.
+    pub fn take(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
+        self.modify(key.as_ref(), None, |_, entry| {
+            Ok(match entry {
+                Some(entry) => (Change::Remove, Some(entry.value.to_vec())),
+                None => (Change::Keep, None),
+            })
+        })
+    }
+
+    /// Removes an entry; false when there is none.
+    pub fn remove(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        let key = [ValueRef::Bytes(self.key(key.as_ref())?)];
+        self.table.attempt(|current| {
+            self.table.change(current, |writer, staged| {
+                let existing = writer.existing(&key, current.hash(&key))?;
+                let existing = existing.filter(Existing::is_alive);
+                existing.into_iter().for_each(|existing| staged.delete(existing));
+                Ok(existing.is_some())
+            })
+        })
+    }
+
+    /// Removes the entries whose keys lie within bounds, all in one commit; returns how many.
+    /// Entries that others put meanwhile stay.
+    pub fn remove_range<K, R>(&self, bounds: R) -> Result<u64>
+    where
+        K: AsRef<[u8]> + ?Sized,
+        R: RangeBounds<K>,
+    {
+        let keys = self.range(bounds)?.keys()?;
+        self.remove_keys(&keys)
+    }
+
+    /// Removes the entries whose keys begin with a prefix, all in one commit; returns how many.
+    pub fn remove_prefix(&self, prefix: impl AsRef<[u8]>) -> Result<u64> {
+        let keys = self.prefix(prefix)?.keys()?;
+        self.remove_keys(&keys)
+    }
+
+    fn remove_keys(&self, keys: &[Vec<u8>]) -> Result<u64> {
+        self.table.attempt(|current| {
+            self.table.change(current, |writer, staged| {
+                let mut removed = 0;
+                for key in keys {
+                    let key = [ValueRef::Bytes(key)];
+                    let existing = writer.existing(&key, current.hash(&key))?;
+                    if let Some(existing) = existing.filter(Existing::is_alive) {
+                        staged.delete(existing);
+                        removed += 1;
+                    }
+                }
+                Ok(removed)
+            })
+        })
+    }
+
+    /// Gives an entry another time to live, from now on; false when there is none.
+    pub fn touch(&self, key: impl AsRef<[u8]>, ttl: Ttl) -> Result<bool> {
+        self.modify(key.as_ref(), None, |current, entry| {
+            let Some(entry) = entry else { return Ok((Change::Keep, false)) };
+            let end = self.expires_at(current, ttl)?;
+            let change = match end == *entry.expires_at {
+                true => Change::Keep,
+                false => Change::Put(entry.value.to_vec(), end),
+            };
+            Ok((change, true))
+        })
+    }
+
+    /// Lets an entry never expire; false when there is none, or it never did.
+    pub fn persist(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        self.modify(key.as_ref(), None, |_, entry| {
+            Ok(match entry.filter(|entry| !entry.expires_at.is_null()) {
+                Some(entry) => (Change::Put(entry.value.to_vec(), Value::Null), true),
+                None => (Change::Keep, false),
+            })
+        })
+    }
+
+    /// Changes an entry by what it is, under the commit lock: `decide` is ours, and quick.
+    fn modify<R>(
+        &self,
+        key: &[u8],
+        sync: Option<bool>,
+        mut decide: impl FnMut(&Current, Option<Entry<'_>>) -> Result<(Change, R)>,
+    ) -> Result<R> {
+        let key_value = [ValueRef::Bytes(self.key(key)?)];
+        self.table.attempt(|current| {
+            self.table.change(current, |writer, staged| {
+                staged.sync = sync;
+                let hash = current.hash(&key_value);
+                let existing = writer.existing(&key_value, hash)?.filter(Existing::is_alive);
+                let there = match &existing {
+                    Some(existing) => Some(current.core.row_at(existing.location)?),
+                    None => None,
+                };
+                let entry = there.as_deref().map(Entry::of).transpose()?;
+                let (change, result) = decide(current, entry)?;
+                apply(writer, staged, (key, existing), (hash, change))?;
+                Ok(result)
+            })
+        })
+    }
+
+    /// When an entry ends that is put now.
+    pub(super) fn expires_at(&self, current: &Current, ttl: Ttl) -> Result<Value> {
+        let now_us = || self.table.engine.now_us();
+        Ok(match ttl {
+            Ttl::Never => Value::Null,
+            Ttl::At(at_us) => Value::Timestamp(at_us),
+            Ttl::After(ttl) => Value::Timestamp(later(now_us(), microseconds(ttl)?)),
+            Ttl::Default => match current.schema.expiry_field() {
+                Some(field) => self.table.engine.default_of(field)?,
+                None => Value::Null,
+            },
+        })
+    }
+
+    fn end_of(&self, current: &Current, entry: Option<&Entry<'_>>) -> Result<Value> {
+        match entry {
+            Some(entry) => Ok(entry.expires_at.clone()),
+            None => self.expires_at(current, Ttl::Default),
+        }
+    }
+}
+
+fn apply(
+    writer: &mut TableWriter,
+    staged: &mut Staged,
+    (key, existing): (&[u8], Option<Existing>),
+    (hash, change): (u64, Change),
+) -> Result<()> {
+    match (change, existing) {
+        (Change::Keep, _) | (Change::Remove, None) => {}
+        (Change::Remove, Some(existing)) => staged.delete(existing),
+        (Change::Put(value, expires_at), Some(existing)) => {
+            staged.put(row(key, &value, expires_at), PreparedPut::update(hash, existing));
+        }
+        (Change::Put(value, expires_at), None) => {
+            let row = row(key, &value, expires_at);
+            let prepared = writer.prepare_put(&row, false)?;
+            staged.put(row, prepared);
+        }
+    }
+    Ok(())
+}
+
+impl<'a> Entry<'a> {
+    fn of(row: &'a [Value]) -> Result<Self> {
+        match row {
+            [_, Value::Bytes(value), expires_at] => Ok(Self { value, expires_at }),
+            _ => Err(Error::corrupt("a row that is no entry of a bucket")),
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! Entries in the order of their keys.
+
+use std::ops::{Bound, RangeBounds};
+use std::sync::Arc;
+
+use esker_format::{Schema, Value, ValueRef};
+use esker_table::key_order::{Direction, KeyForm, KeyRow};
+
+use super::{Bucket, BucketValue};
+use crate::key_range::{KeyWalk, prefix_end};
+use crate::{Error, Result, Snapshot, SnapshotTable};
+
+/// The entries of a range of keys, in the order of the keys, as of one commit. Both ends can be
+/// taken from. An entry that cannot be read is an error, and the walk ends there: none is skipped.
+pub struct Entries {
+    walk: KeyWalk,
+    schema: Arc<Schema>,
+}
+
+/// An entry of a bucket, where it lies.
+pub struct Entry {
+    row: KeyRow,
+    schema: Arc<Schema>,
+    value: BucketValue,
+}
+
+impl Bucket {
+    /// All entries, in the order of their keys.
+    ///
+    /// # Errors
+    /// `OverBudget` when too many snapshots are open; likewise below.
+    pub fn iter(&self) -> Result<Entries> {
+        self.range::<[u8], _>(..)
+    }
+
+    /// The entries whose keys lie within bounds.
+    ///
+    /// ```
+    /// # let db = esker::Options::new().memory()?;
+    /// let bucket = db.bucket("letters")?;
+    /// bucket.put_many([("a", "1"), ("b", "2"), ("c", "3"), ("d", "4")])?;
+    /// let mut entries = bucket.range("b".."d")?;
+    /// assert_eq!(entries.next_back().expect("two entries")?.key(), b"c");
+    /// assert_eq!(entries.next().expect("one more entry")?.key(), b"b");
+    /// assert!(entries.next().is_none());
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn range<K, R>(&self, bounds: R) -> Result<Entries>
+    where
+        K: AsRef<[u8]> + ?Sized,
+        R: RangeBounds<K>,
+    {
+        let owned = |bound: Bound<&K>| match bound {
+            Bound::Included(key) => Bound::Included(key.as_ref().to_vec()),
+            Bound::Excluded(key) => Bound::Excluded(key.as_ref().to_vec()),
+            Bound::Unbounded => Bound::Unbounded,
+        };
+        let rows = self.table.snapshot()?;
+        Ok(Entries::new(rows, owned(bounds.start_bound()), owned(bounds.end_bound())))
+    }
+
+    /// The entries whose keys begin with a prefix.
+    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Entries> {
+        Ok(Entries::of_prefix(self.table.snapshot()?, prefix.as_ref()))
+    }
+
+    /// The entry with the least key.
+    ///
+    /// # Errors
+    /// `Corrupt` when it cannot be read; likewise below.
+    pub fn first(&self) -> Result<Option<Entry>> {
+        self.iter()?.next().transpose()
+    }
+
+    /// The entry with the greatest key.
+    pub fn last(&self) -> Result<Option<Entry>> {
+        self.iter()?.next_back().transpose()
+    }
+
+    /// The entry with the least key above one.
+    pub fn next_after(&self, key: impl AsRef<[u8]>) -> Result<Option<Entry>> {
+        let bounds = (Bound::Excluded(key.as_ref()), Bound::Unbounded);
+        self.range::<[u8], _>(bounds)?.next().transpose()
+    }
+
+    /// The entry with the greatest key below one.
+    pub fn last_before(&self, key: impl AsRef<[u8]>) -> Result<Option<Entry>> {
+        let bounds = (Bound::Unbounded, Bound::Excluded(key.as_ref()));
+        self.range::<[u8], _>(bounds)?.next_back().transpose()
+    }
+
+    /// How many entries lie within bounds. Each is looked at.
+    pub fn count_range<K, R>(&self, bounds: R) -> Result<u64>
+    where
+        K: AsRef<[u8]> + ?Sized,
+        R: RangeBounds<K>,
+    {
+        self.range(bounds)?.count_rows()
+    }
+}
+
+impl Snapshot {
+    /// The entries of a bucket whose keys lie within bounds, as of this commit.
+    ///
+    /// # Errors
+    /// `NotFound` when there was no such bucket then, `InvalidInput` for a table that is none.
+    pub fn bucket_range<K, R>(&self, bucket: &str, bounds: R) -> Result<Entries>
+    where
+        K: AsRef<[u8]> + ?Sized,
+        R: RangeBounds<K>,
+    {
+        let owned = |bound: Bound<&K>| match bound {
+            Bound::Included(key) => Bound::Included(key.as_ref().to_vec()),
+            Bound::Excluded(key) => Bound::Excluded(key.as_ref().to_vec()),
+            Bound::Unbounded => Bound::Unbounded,
+        };
+        let rows = self.bucket_rows(bucket)?;
+        Ok(Entries::new(rows, owned(bounds.start_bound()), owned(bounds.end_bound())))
+    }
+
+    /// The value of a key of a bucket, as of this commit.
+    ///
+    /// # Errors
+    /// As for [`Snapshot::bucket_range`], and `Corrupt` when the entry cannot be read.
+    pub fn bucket_get(&self, bucket: &str, key: impl AsRef<[u8]>) -> Result<Option<BucketValue>> {
+        let rows = self.bucket_rows(bucket)?;
+        rows.find(&[ValueRef::Bytes(key.as_ref())], |found| {
+            BucketValue::new(found.unit, found.schema, found.row)
+        })
+    }
+
+    fn bucket_rows(&self, bucket: &str) -> Result<SnapshotTable> {
+        let rows = self.table(bucket)?;
+        if !super::is_bucket(rows.schema()) {
+            return Err(Error::invalid(format!("{bucket:?} is a table, expected a bucket")));
+        }
+        Ok(rows)
+    }
+}
+
+impl Entries {
+    pub(super) fn new(
+        rows: SnapshotTable,
+        least: Bound<Vec<u8>>,
+        greatest: Bound<Vec<u8>>,
+    ) -> Self {
+        let schema = Arc::clone(rows.schema());
+        let form = Arc::new(KeyForm::of(&schema));
+        Self { walk: KeyWalk::new(rows, form, least, greatest), schema }
+    }
+
+    pub(super) fn of_prefix(rows: SnapshotTable, prefix: &[u8]) -> Self {
+        let end = prefix_end(prefix.to_vec()).map_or(Bound::Unbounded, Bound::Excluded);
+        Self::new(rows, Bound::Included(prefix.to_vec()), end)
+    }
+
+    /// The keys that are left, copied, and nothing of the values.
+    pub(super) fn keys(&mut self) -> Result<Vec<Vec<u8>>> {
+        let mut keys = Vec::new();
+        while let Some(row) = self.walk.step(Direction::Up)? {
+            keys.push(self.field(&row, 0)?.as_bytes().unwrap_or_default().to_vec());
+        }
+        Ok(keys)
+    }
+
+    fn count_rows(mut self) -> Result<u64> {
+        let mut count = 0;
+        while self.walk.step(Direction::Up)?.is_some() {
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    fn field<'r>(&'r self, row: &'r KeyRow, position: usize) -> Result<ValueRef<'r>> {
+        let field = self.schema.fields().get(position);
+        let field = field.ok_or_else(|| Error::corrupt(format!("no field {position}")))?;
+        Ok(row.part.unit().value(field, row.row)?)
+    }
+
+    fn step(&mut self, direction: Direction) -> Option<Result<Entry>> {
+        let row = match self.walk.step(direction) {
+            Ok(None) => return None,
+            Ok(Some(row)) => row,
+            Err(e) => return Some(Err(e)),
+        };
+        let value = BucketValue::new(row.part.unit(), &self.schema, row.row);
+        if value.is_err() {
+            self.walk.end();
+        }
+        let entry = |value| Entry { schema: Arc::clone(&self.schema), row, value };
+        Some(value.map(entry).map_err(Into::into))
+    }
+}
+
+impl Iterator for Entries {
+    type Item = Result<Entry>;
+
+    fn next(&mut self) -> Option<Result<Entry>> {
+        self.step(Direction::Up)
+    }
+}
+
+impl DoubleEndedIterator for Entries {
+    fn next_back(&mut self) -> Option<Result<Entry>> {
+        self.step(Direction::Down)
+    }
+}
+
+impl Entry {
+    /// The key.
+    #[must_use]
+    pub fn key(&self) -> &[u8] {
+        let field = self.schema.fields().first();
+        let unit = self.row.part.unit();
+        let column = field.and_then(|f| unit.column(f, self.row.row..self.row.row + 1).ok());
+        debug_assert!(column.is_some(), "a key that was compared can be read");
+        column.map_or(&[], |column| column.bytes(0))
+    }
+
+    /// The value.
+    #[must_use]
+    pub fn value(&self) -> &[u8] {
+        self.value.as_slice()
+    }
+
+    /// The value, to be held on its own.
+    #[must_use]
+    pub fn into_value(self) -> BucketValue {
+        self.value
+    }
+
+    /// When the entry expires, in microseconds since 1970; `None`: never.
+    ///
+    /// # Errors
+    /// `Corrupt` when it cannot be read.
+    pub fn expires_at_us(&self) -> Result<Option<i64>> {
+        let Some(field) = self.schema.expiry_field() else { return Ok(None) };
+        Ok(match self.row.part.unit().value(field, self.row.row)?.to_owned() {
+            Value::Timestamp(at_us) => Some(at_us),
+            _ => None,
+        })
+    }
+
+    /// Copies of key and value.
+    #[must_use]
+    pub fn to_pair(&self) -> (Vec<u8>, Vec<u8>) {
+        (self.key().to_vec(), self.value().to_vec())
+    }
+}

@@ -1,0 +1,89 @@
+//! A value of a bucket, where it lies.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use esker_format::Schema;
+use esker_table::view::Unit;
+
+use super::VALUE;
+use esker_table::{Error, Result};
+
+/// A value that was read: not copied, and the same for as long as it is held, whatever is written,
+/// merged or removed meanwhile. It keeps the segment or the group that it lies in alive.
+pub struct BucketValue {
+    held: Held,
+}
+
+enum Held {
+    /// In a unit, whose bytes have been verified.
+    Row { unit: Unit, schema: Arc<Schema>, row: usize },
+    /// A value in a file of its own.
+    Copied(Vec<u8>),
+}
+
+impl BucketValue {
+    /// The value of an entry; its bytes are verified here.
+    pub(super) fn new(unit: &Unit, schema: &Arc<Schema>, row: usize) -> Result<Self> {
+        let position = 1;
+        let field = schema.fields().get(position);
+        let field = field.ok_or_else(|| Error::corrupt(format!("no field {VALUE:?}")))?;
+        let value = unit.value(field, row)?;
+        let held = if unit.long_value(field, row)?.is_some() {
+            Held::Copied(value.as_bytes().unwrap_or_default().to_vec())
+        } else {
+            Held::Row { unit: unit.clone(), schema: Arc::clone(schema), row }
+        };
+        Ok(Self { held })
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub fn as_slice(&self) -> &[u8] {
+        match &self.held {
+            Held::Copied(bytes) => bytes,
+            Held::Row { unit, schema, row } => {
+                let field = schema.fields().get(1);
+                let column = field.and_then(|field| unit.column(field, *row..row + 1).ok());
+                debug_assert!(column.is_some(), "a value that was verified can be read");
+                column.map_or(&[], |column| column.bytes(0))
+            }
+        }
+    }
+
+    /// A copy of the bytes.
+    #[must_use]
+    pub fn into_vec(self) -> Vec<u8> {
+        match self.held {
+            Held::Copied(bytes) => bytes,
+            Held::Row { .. } => self.as_slice().to_vec(),
+        }
+    }
+}
+
+impl Deref for BucketValue {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.as_slice()
+    }
+}
+
+impl AsRef<[u8]> for BucketValue {
+    fn as_ref(&self) -> &[u8] {
+        self.as_slice()
+    }
+}
+
+impl<T: AsRef<[u8]> + ?Sized> PartialEq<T> for BucketValue {
+    fn eq(&self, other: &T) -> bool {
+        self.as_slice() == other.as_ref()
+    }
+}
+
+impl fmt::Debug for BucketValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("BucketValue").field(&self.as_slice().escape_ascii().to_string()).finish()
+    }
+}

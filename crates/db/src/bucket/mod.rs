@@ -1,0 +1,241 @@
+//! Buckets: keys and values, both of bytes, in the order of the keys.
+//!
+//! A bucket is a table of a certain shape, and not another engine: everything that is true of
+//! tables is true of it. Its rows lie in the order of the key once they are sealed, the value
+//! beside the key, and expire by their third field.
+//!
+//! | field | type |
+//! |---|---|
+//! | `key` | bytes, the primary key |
+//! | `value` | bytes |
+//! | `expires_at` | timestamp; NULL: never. Its default is the bucket's time to live |
+
+mod batch;
+mod change;
+mod codec;
+mod entries;
+mod guard;
+mod options;
+mod read;
+mod typed;
+
+use std::time::Duration;
+
+use esker_format::schema::{Alteration, DefaultValue};
+use esker_format::{DataType, Schema, Value};
+
+use crate::{Database, Error, ErrorKind, Result, Table};
+pub use batch::Batch as WriteBatch;
+pub use change::Swapped;
+pub use codec::{KeyCodec, Serde, ValueCodec};
+pub use entries::{Entries, Entry};
+pub use guard::BucketValue;
+pub use options::{BucketOptions, PutOptions, Ttl};
+pub use typed::{TypedBucket, TypedEntries};
+
+/// The names of the fields of a bucket.
+const KEY: &str = "key";
+const VALUE: &str = "value";
+const EXPIRES_AT: &str = "expires_at";
+
+/// A named set of keys and values in the order of the keys. Cheap to clone; usable from any number
+/// of threads.
+///
+/// ```
+/// use esker::Options;
+///
+/// let db = Options::new().memory()?;
+/// let users = db.bucket("users")?;
+/// users.put(b"ada", b"London")?;
+/// users.put(b"grace", b"New York")?;
+/// assert_eq!(users.get(b"ada")?.as_deref(), Some(&b"London"[..]));
+/// let names: Vec<Vec<u8>> =
+///     users.iter()?.map(|entry| Ok(entry?.key().to_vec())).collect::<esker::Result<_>>()?;
+/// assert_eq!(names, [&b"ada"[..], b"grace"]);
+/// # Ok::<(), esker::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Bucket {
+    table: Table,
+}
+
+/// The schema of all buckets.
+fn schema_of(options: &BucketOptions) -> Result<Schema> {
+    let schema = Schema::builder()
+        .field(KEY, DataType::Bytes)
+        .field(VALUE, DataType::Bytes)
+        .nullable(EXPIRES_AT, DataType::Timestamp);
+    let schema = match options.ttl {
+        Some(ttl) => schema.default_value(DefaultValue::After(microseconds(ttl)?)),
+        None => schema,
+    };
+    Ok(schema.primary_key([KEY]).ordered_by_key().expires_by(EXPIRES_AT).build()?)
+}
+
+/// A time to live as it is stored.
+fn microseconds(ttl: Duration) -> Result<u64> {
+    u64::try_from(ttl.as_micros()).map_err(|_| Error::invalid(format!("a time to live of {ttl:?}")))
+}
+
+/// True when a table has the shape of a bucket.
+fn is_bucket(schema: &Schema) -> bool {
+    let fields = schema.fields().iter().map(|field| (field.name.as_str(), field.data_type));
+    schema.is_ordered_by_key()
+        && schema.key_positions() == [0]
+        && schema.expiry_position() == Some(2)
+        && fields.eq([
+            (KEY, DataType::Bytes),
+            (VALUE, DataType::Bytes),
+            (EXPIRES_AT, DataType::Timestamp),
+        ])
+}
+
+impl Database {
+    /// The bucket of a name, which is made when there is none.
+    ///
+    /// ```
+    /// # let db = esker::Options::new().memory()?;
+    /// db.bucket("settings")?.put(b"colour", b"green")?;
+    /// assert_eq!(db.buckets(), ["settings"]);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `InvalidInput` for a name that no table may have, and when a table that is no bucket has it;
+    /// `ReadOnly` when there is none and none can be made.
+    pub fn bucket(&self, name: &str) -> Result<Bucket> {
+        loop {
+            match self.table(name) {
+                Ok(table) => return Bucket::of(table),
+                Err(e) if e.kind() == ErrorKind::NotFound => {}
+                Err(e) => return Err(e),
+            }
+            match self.create_bucket(name, &BucketOptions::default()) {
+                // Somebody was quicker.
+                Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
+                other => return other,
+            }
+        }
+    }
+
+    /// Makes a bucket.
+    ///
+    /// # Errors
+    /// `AlreadyExists` when there is a bucket or a table of this name.
+    pub fn create_bucket(&self, name: &str, options: &BucketOptions) -> Result<Bucket> {
+        Ok(Bucket { table: self.create_table(name, schema_of(options)?)? })
+    }
+
+    /// The names of all buckets, sorted.
+    #[must_use]
+    pub fn buckets(&self) -> Vec<String> {
+        let mut names = self.tables();
+        names.retain(|name| self.table(name).is_ok_and(|table| is_bucket(&table.schema())));
+        names
+    }
+
+    /// Gives a bucket another name; handles stay those of the bucket.
+    ///
+    /// # Errors
+    /// `NotFound` when there is none, `AlreadyExists` when the new name is taken.
+    pub fn rename_bucket(&self, from: &str, to: &str) -> Result<()> {
+        self.expect_bucket(from)?;
+        self.rename_table(from, to)
+    }
+
+    /// Removes a bucket with all it holds.
+    ///
+    /// # Errors
+    /// `NotFound` when there is none.
+    pub fn drop_bucket(&self, name: &str) -> Result<()> {
+        self.expect_bucket(name)?;
+        self.drop_table(name)
+    }
+
+    /// Changes what entries of a bucket get that are put from now on without a time to live of
+    /// their own.
+    ///
+    /// # Errors
+    /// `NotFound` when there is none.
+    pub fn set_bucket_ttl(&self, name: &str, ttl: Option<Duration>) -> Result<()> {
+        self.expect_bucket(name)?;
+        let default = match ttl {
+            Some(ttl) => Some(DefaultValue::After(microseconds(ttl)?)),
+            None => None,
+        };
+        self.alter_table(name, &[Alteration::SetDefault { field: EXPIRES_AT.to_owned(), default }])
+    }
+
+    fn expect_bucket(&self, name: &str) -> Result<Bucket> {
+        Bucket::of(self.table(name)?)
+    }
+}
+
+impl Bucket {
+    fn of(table: Table) -> Result<Self> {
+        if !is_bucket(&table.schema()) {
+            let name = table.name();
+            return Err(Error::invalid(format!("{name:?} is a table, expected a bucket")));
+        }
+        Ok(Self { table })
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.table.name()
+    }
+
+    /// The table that it is: for queries, loads and exports.
+    #[must_use]
+    pub fn as_table(&self) -> &Table {
+        &self.table
+    }
+
+    /// Keys and values of other types than bytes.
+    #[must_use]
+    pub fn typed<K: KeyCodec, V: ValueCodec>(&self) -> TypedBucket<K, V> {
+        TypedBucket::new(self.clone())
+    }
+
+    /// What entries get that are put without a time to live of their own.
+    #[must_use]
+    pub fn default_ttl(&self) -> Option<Duration> {
+        let schema = self.table.schema();
+        match schema.expiry_field()?.default {
+            Some(DefaultValue::After(after_us)) => Some(Duration::from_micros(after_us)),
+            _ => None,
+        }
+    }
+
+    /// Removes all entries at once, whatever their number.
+    ///
+    /// # Errors
+    /// `NotFound` when the bucket has been dropped.
+    pub fn clear(&self) -> Result<()> {
+        self.table.engine.truncate(&self.name())
+    }
+
+    /// Waits until all that was written so far, by whomever, is on the disk.
+    ///
+    /// # Errors
+    /// `Poisoned` when a write or a sync failed.
+    pub fn sync(&self) -> Result<()> {
+        self.table.engine.sync()
+    }
+
+    fn key<'a>(&self, key: &'a [u8]) -> Result<&'a [u8]> {
+        let most = esker_format::row::KEY_BYTES_MAX;
+        if key.len() > most {
+            let (name, len) = (self.name(), key.len());
+            let message = format!("bucket {name:?}: a key of {len} bytes, at most {most}");
+            return Err(Error::invalid(message));
+        }
+        Ok(key)
+    }
+}
+
+/// The fields of an entry.
+fn row(key: &[u8], value: &[u8], expires_at: Value) -> Vec<Value> {
+    vec![Value::Bytes(key.into()), Value::Bytes(value.into()), expires_at]
+}

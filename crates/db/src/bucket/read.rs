@@ -1,0 +1,79 @@
+//! Reading entries by key.
+
+use std::time::Duration;
+
+use esker_format::ValueRef;
+
+use super::{Bucket, BucketValue};
+use crate::Result;
+
+impl Bucket {
+    /// The value of a key, where it lies. Takes no lock and copies nothing.
+    ///
+    /// # Errors
+    /// `Corrupt` when the entry cannot be read; likewise below.
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<BucketValue>> {
+        self.table.find(&[ValueRef::Bytes(key.as_ref())], |found| {
+            BucketValue::new(found.unit, found.schema, found.row)
+        })
+    }
+
+    /// A copy of the value of a key.
+    pub fn get_copy(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
+        Ok(self.get(key)?.map(BucketValue::into_vec))
+    }
+
+    /// The values of some keys, in the order of the keys, all as of one commit.
+    pub fn get_many<K: AsRef<[u8]>>(
+        &self,
+        keys: impl IntoIterator<Item = K>,
+    ) -> Result<Vec<Option<BucketValue>>> {
+        let rows = self.table.snapshot()?;
+        let get = |key: K| {
+            rows.find(&[ValueRef::Bytes(key.as_ref())], |found| {
+                BucketValue::new(found.unit, found.schema, found.row)
+            })
+        };
+        keys.into_iter().map(get).collect()
+    }
+
+    /// True when there is an entry with this key.
+    pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        Ok(self.table.find(&[ValueRef::Bytes(key.as_ref())], |_| Ok(()))?.is_some())
+    }
+
+    /// How many entries there are.
+    ///
+    /// # Errors
+    /// `OverBudget` when too many snapshots are open.
+    pub fn len(&self) -> Result<u64> {
+        self.table.count()
+    }
+
+    /// True when there is no entry.
+    ///
+    /// # Errors
+    /// As for [`Bucket::len`].
+    pub fn is_empty(&self) -> Result<bool> {
+        Ok(self.len()? == 0)
+    }
+
+    /// How long an entry is still there: `None` when there is none, `Some(None)` when it never
+    /// expires.
+    #[allow(clippy::option_option, reason = "no entry, and an entry without an end, differ")]
+    pub fn remaining(&self, key: impl AsRef<[u8]>) -> Result<Option<Option<Duration>>> {
+        let now_us = self.table.engine.now_us();
+        let expires = self.table.find(&[ValueRef::Bytes(key.as_ref())], |found| {
+            let field = found.schema.expiry_field();
+            Ok(match field.map(|field| found.unit.value(field, found.row)).transpose()? {
+                Some(ValueRef::Timestamp(at_us)) => Some(at_us),
+                _ => None,
+            })
+        })?;
+        Ok(expires.map(|at_us| {
+            let left =
+                |at: i64| Duration::from_micros(at.saturating_sub(now_us).max(0).unsigned_abs());
+            at_us.map(left)
+        }))
+    }
+}

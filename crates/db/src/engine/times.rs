@@ -1,0 +1,146 @@
+//! The time by which rows expire (protocol rule 9).
+//!
+//! * It never runs backwards, whatever the wall clock does, and stands still rather than that.
+//! * A snapshot fixes it once. Merges drop rows that had expired before the earliest time that a
+//!   live snapshot has fixed, and so does no merge that a snapshot might notice: both look under
+//!   one lock.
+//! * While no table has rows that expire, nothing is locked or kept.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+
+use esker_vfs::sync::{AtomicBool, Mutex, MutexGuard};
+
+use esker_format::edit::Edit;
+use esker_log::sabotage::planted;
+
+use super::Engine;
+use crate::Result;
+
+/// The log is told the time at most this often.
+const LOGGED_EVERY_US: i64 = 1_000_000;
+
+/// What the engine knows of times.
+pub(crate) struct Times {
+    state: Mutex<State>,
+    /// Some table has rows that expire.
+    is_needed: AtomicBool,
+}
+
+#[derive(Default)]
+struct State {
+    /// The latest time that anybody was told.
+    latest_us: i64,
+    /// The latest that the log was told.
+    logged_us: i64,
+    /// Snapshots by the time that they have fixed.
+    live: BTreeMap<i64, usize>,
+}
+
+/// A time that is fixed until this is dropped.
+pub(crate) struct FixedTime {
+    engine: Option<Arc<Engine>>,
+    now_us: i64,
+}
+
+impl Times {
+    /// With what opening found: whether rows of some table expire, and the latest time that
+    /// somebody was told.
+    pub fn new(is_needed: bool, told_us: i64) -> Self {
+        let state = State { latest_us: told_us, logged_us: told_us, ..State::default() };
+        Self { state: Mutex::new(state), is_needed: AtomicBool::new(is_needed) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Engine {
+    /// From now on some table has rows that expire.
+    pub fn note_expiring(&self) {
+        self.times.is_needed.store(true, Ordering::SeqCst);
+    }
+
+    /// True when some table may have rows that expire.
+    pub fn has_expiring(&self) -> bool {
+        self.times.is_needed.load(Ordering::SeqCst)
+    }
+
+    /// The time, in microseconds since 1970.
+    pub fn now_us(&self) -> i64 {
+        let wall_us = self.environment.clock.wall_us();
+        let mut state = self.times.state();
+        state.latest_us = state.latest_us.max(wall_us);
+        state.latest_us
+    }
+
+    /// The latest time that somebody was told, for a checkpoint.
+    pub fn told_us(&self) -> i64 {
+        self.times.state().latest_us
+    }
+
+    /// The time for a commit, which the log is told now and then: a row that has expired does not
+    /// come back when the clock has gone back while the database was closed. Under the commit lock.
+    pub fn time_of_commit(&self) -> Result<i64> {
+        let now_us = self.now_us();
+        let is_due = {
+            let mut state = self.times.state();
+            let is_due = now_us.saturating_sub(state.logged_us) >= LOGGED_EVERY_US;
+            if is_due {
+                state.logged_us = now_us;
+            }
+            is_due
+        };
+        if is_due && self.is_durable() && !planted("time_not_logged") {
+            let ticket = self.append_edit(&Edit::Time { now_us })?;
+            self.watermarks.publish(ticket.commit());
+        }
+        Ok(now_us)
+    }
+
+    /// Fixes the time for a snapshot.
+    pub fn fix_time(self: &Arc<Self>) -> FixedTime {
+        if !self.has_expiring() {
+            return FixedTime { engine: None, now_us: i64::MIN };
+        }
+        let wall_us = self.environment.clock.wall_us();
+        let mut state = self.times.state();
+        state.latest_us = state.latest_us.max(wall_us);
+        let now_us = state.latest_us;
+        *state.live.entry(now_us).or_default() += 1;
+        FixedTime { engine: Some(Arc::clone(self)), now_us }
+    }
+
+    /// The earliest time that a snapshot has fixed or may yet fix.
+    pub fn oldest_time_us(&self) -> i64 {
+        if !self.has_expiring() {
+            return i64::MIN;
+        }
+        let wall_us = self.environment.clock.wall_us();
+        let mut state = self.times.state();
+        state.latest_us = state.latest_us.max(wall_us);
+        state.live.keys().next().copied().unwrap_or(state.latest_us)
+    }
+}
+
+impl FixedTime {
+    /// Microseconds since 1970.
+    pub fn now_us(&self) -> i64 {
+        self.now_us
+    }
+}
+
+impl Drop for FixedTime {
+    fn drop(&mut self) {
+        let Some(engine) = &self.engine else { return };
+        let mut state = engine.times.state();
+        if let Some(count) = state.live.get_mut(&self.now_us) {
+            *count -= 1;
+            if *count == 0 {
+                state.live.remove(&self.now_us);
+            }
+        }
+    }
+}

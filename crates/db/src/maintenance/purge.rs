@@ -1,0 +1,56 @@
+//! Choosing segments of which many rows have expired: a rewrite drops them.
+//!
+//! Nothing tells when a row expires, so that segments are looked at when their first row has, and
+//! now and then after that.
+
+use std::time::Duration;
+
+use esker_table::Table as TableCore;
+use esker_table::view::Unit;
+
+use crate::Result;
+use crate::engine::Engine;
+
+/// A unit is due when one row in this many has expired.
+const EXPIRED_SHARE: u64 = 20;
+/// A unit that is not due is not looked at again before this.
+const LOOK_AGAIN_US: i64 = 10_000_000;
+
+impl Engine {
+    /// A unit of a table of which enough rows have expired for everybody.
+    pub(super) fn find_expired(&self, table: &TableCore, units: &[Unit]) -> Result<Option<Unit>> {
+        let schema = table.schema();
+        let Some(field) = schema.expiry_field() else { return Ok(None) };
+        let (now_us, oldest_us) = (self.now_us(), self.oldest_time_us());
+        for unit in units {
+            let least_us = unit.least_expiry(field);
+            if least_us == i64::MAX {
+                continue;
+            }
+            let id = unit.id();
+            let look_us = *self.maintenance_state().expiring.entry(id).or_insert(least_us);
+            if look_us > now_us {
+                continue;
+            }
+            let expired = unit.count_expired(field, oldest_us)?;
+            let next_us = now_us.saturating_add(LOOK_AGAIN_US);
+            self.maintenance_state().expiring.insert(id, next_us);
+            if expired * EXPIRED_SHARE > unit.row_count() as u64 {
+                return Ok(Some(unit.clone()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Forgets units that are gone.
+    pub(super) fn forget_expiring(&self, is_there: impl Fn(u64) -> bool) {
+        self.maintenance_state().expiring.retain(|id, _| is_there(*id));
+    }
+
+    /// How long until a unit is to be looked at.
+    pub(super) fn until_expiry(&self) -> Option<Duration> {
+        let now_us = self.now_us();
+        let next_us = self.maintenance_state().expiring.values().min().copied()?;
+        Some(Duration::from_micros(next_us.saturating_sub(now_us).max(0).unsigned_abs()))
+    }
+}

@@ -1,0 +1,106 @@
+//! In which order the rows of a table are stored, and when they expire.
+
+use super::{FieldId, PrimaryKey, Schema};
+use crate::codec::{Reader, Writer};
+use crate::{DataType, Error, Field, Result};
+
+/// The order of the rows of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum RowOrder {
+    /// As they came: by row id.
+    #[default]
+    Arrival,
+    /// By the primary key: rows with near keys lie side by side.
+    Key,
+}
+
+impl RowOrder {
+    pub(crate) fn encode(self, out: &mut Writer) {
+        out.u8(match self {
+            Self::Arrival => 0,
+            Self::Key => 1,
+        });
+    }
+
+    pub(crate) fn decode(input: &mut Reader<'_>) -> Result<Self> {
+        Ok(match input.u8()? {
+            0 => Self::Arrival,
+            1 => Self::Key,
+            other => return Err(Error::corrupt(format!("unknown order of rows {other}"))),
+        })
+    }
+}
+
+impl Schema {
+    /// In which order the rows of segments lie. It never changes.
+    #[must_use]
+    pub fn row_order(&self) -> RowOrder {
+        self.row_order
+    }
+
+    /// True when the rows of segments lie in the order of the key.
+    #[must_use]
+    pub fn is_ordered_by_key(&self) -> bool {
+        self.row_order == RowOrder::Key
+    }
+
+    /// The field that says when a row expires: from that moment on it is absent. NULL means never.
+    #[must_use]
+    pub fn expiry_field(&self) -> Option<&Field> {
+        self.field_of(self.expiry?)
+    }
+
+    /// The position of [`Schema::expiry_field`].
+    #[must_use]
+    pub fn expiry_position(&self) -> Option<usize> {
+        let expiry = self.expiry?;
+        self.fields.iter().position(|field| field.id == expiry)
+    }
+
+    pub(super) fn set_expiry(&mut self, name: Option<&str>) -> Result<()> {
+        self.expiry = match name {
+            None => None,
+            Some(name) => self.fields.get(self.resolve(name)?).map(|field| field.id),
+        };
+        Ok(())
+    }
+
+    pub(super) fn encode_profile(&self, out: &mut Writer) {
+        self.row_order.encode(out);
+        // No field has number 0.
+        out.u16(self.expiry.map_or(0, |field| field.0));
+    }
+
+    pub(super) fn decode_profile(&mut self, input: &mut Reader<'_>) -> Result<()> {
+        self.row_order = RowOrder::decode(input)?;
+        self.expiry = Some(FieldId(input.u16()?)).filter(|field| field.0 != 0);
+        Ok(())
+    }
+
+    pub(super) fn validate_profile(&self) -> Result<()> {
+        if self.is_ordered_by_key() && self.primary_key == PrimaryKey::Generated {
+            let message = "rows in the order of the key: expected a primary key of fields";
+            return Err(Error::invalid(message));
+        }
+        let Some(expiry) = self.expiry else { return Ok(()) };
+        let Some(field) = self.field_of(expiry) else {
+            return Err(Error::invalid("the field by which rows expire is not there"));
+        };
+        if field.data_type != DataType::Timestamp {
+            let (name, found) = (&field.name, field.type_text());
+            let message = format!("rows expire by field {name:?}: expected a timestamp");
+            return Err(Error::invalid(format!("{message}, found {found}")));
+        }
+        if let Some(index) = self.unique_indexes().next() {
+            let name = &index.name;
+            let message = format!("unique index {name:?}: a table whose rows expire has none");
+            return Err(Error::invalid(message));
+        }
+        if self.key_fields().any(|key| key.id == expiry) {
+            let name = &field.name;
+            let message = format!("rows expire by field {name:?}, which is part of the key");
+            return Err(Error::invalid(message));
+        }
+        Ok(())
+    }
+}

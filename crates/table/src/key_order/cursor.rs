@@ -1,0 +1,226 @@
+//! Walking a snapshot of a table by key, from either end.
+
+use std::ops::{Bound, Range};
+use std::sync::Arc;
+
+use esker_format::segment::ZONE_ROWS;
+
+use super::KeyForm;
+use crate::Result;
+use crate::table::{SnapshotPart, TableSnapshot};
+use crate::view::Unit;
+
+/// Which way a cursor goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From the least key up.
+    Up,
+    /// From the greatest key down.
+    Down,
+}
+
+/// A range of keys, as bytes of the table's [`KeyForm`].
+pub type KeyBounds<'a> = (Bound<&'a [u8]>, Bound<&'a [u8]>);
+
+/// Gives the visible rows of a snapshot by key. Each source is a sorted sequence of rows of one
+/// unit; the one whose head comes next is the last of `sources`.
+pub struct KeyCursor {
+    form: Arc<KeyForm>,
+    direction: Direction,
+    sources: Vec<Source>,
+}
+
+/// Where a row lies.
+#[derive(Clone)]
+pub struct KeyRow {
+    /// The part of the snapshot.
+    pub part: Arc<SnapshotPart>,
+    /// Its number in the unit.
+    pub row: usize,
+}
+
+/// The rest of the rows of one unit, or of one of its runs.
+struct Source {
+    part: Arc<SnapshotPart>,
+    /// `None` where the rows lie in the order of the key.
+    run: Option<Arc<Vec<u32>>>,
+    rest: Range<usize>,
+    /// The key of the next row, while there are several sources.
+    head: Vec<u8>,
+}
+
+impl KeyCursor {
+    /// The rows whose keys lie within bounds.
+    ///
+    /// # Errors
+    /// `Corrupt` when a block does not fit its checksum; likewise below.
+    pub fn new(
+        snapshot: &TableSnapshot,
+        form: &Arc<KeyForm>,
+        bounds: KeyBounds<'_>,
+        direction: Direction,
+    ) -> Result<Self> {
+        let mut sources = Vec::new();
+        for part in snapshot.parts() {
+            let unit = part.unit();
+            let runs = match unit {
+                Unit::Segment(segment) if segment.is_ordered_by_key() => vec![None],
+                Unit::Segment(segment) => {
+                    let runs = segment.by_key.cover(unit, form, part.row_count())?;
+                    runs.into_iter().map(Some).collect()
+                }
+                Unit::Group(group) => {
+                    let runs = group.by_key.cover(unit, form, part.row_count())?;
+                    runs.into_iter().map(Some).collect()
+                }
+            };
+            for run in runs {
+                let len = run.as_ref().map_or(part.row_count(), |run| run.len());
+                let (part, head) = (Arc::clone(part), Vec::new());
+                let mut source = Source { part, run, rest: 0..len, head };
+                source.narrow(form, bounds)?;
+                if !source.rest.is_empty() {
+                    sources.push(source);
+                }
+            }
+        }
+        let mut cursor = Self { form: Arc::clone(form), direction, sources };
+        if cursor.sources.len() > 1 {
+            for source in &mut cursor.sources {
+                source.read_head(form, direction)?;
+            }
+            cursor.sort();
+        }
+        Ok(cursor)
+    }
+
+    fn sort(&mut self) {
+        let direction = self.direction;
+        self.sources.sort_by(|a, b| match direction {
+            Direction::Up => b.head.cmp(&a.head),
+            Direction::Down => a.head.cmp(&b.head),
+        });
+    }
+
+    /// The next visible row.
+    #[allow(clippy::should_implement_trait, reason = "it may fail")]
+    pub fn next(&mut self) -> Result<Option<KeyRow>> {
+        loop {
+            let Some(source) = self.sources.last_mut() else { return Ok(None) };
+            let row = source.take(self.direction);
+            let part = Arc::clone(&source.part);
+            self.settle()?;
+            if let Some(row) = row.filter(|row| *row < part.row_count())
+                && part.is_visible(row)
+            {
+                return Ok(Some(KeyRow { part, row }));
+            }
+        }
+    }
+
+    /// Brings the source whose head is next to the end again, after a row of the last was taken.
+    fn settle(&mut self) -> Result<()> {
+        let Some(mut last) = self.sources.pop() else { return Ok(()) };
+        if last.rest.is_empty() {
+            return Ok(());
+        }
+        if self.sources.is_empty() {
+            self.sources.push(last);
+            return Ok(());
+        }
+        last.read_head(&self.form, self.direction)?;
+        let direction = self.direction;
+        let comes_later = |other: &Source| match direction {
+            Direction::Up => other.head > last.head,
+            Direction::Down => other.head < last.head,
+        };
+        let mut at = self.sources.len();
+        while at > 0 && self.sources.get(at - 1).is_some_and(|other| !comes_later(other)) {
+            at -= 1;
+        }
+        self.sources.insert(at, last);
+        Ok(())
+    }
+}
+
+impl Source {
+    fn row(&self, at: usize) -> usize {
+        self.run.as_ref().map_or(at, |run| run.get(at).map_or(usize::MAX, |row| *row as usize))
+    }
+
+    fn take(&mut self, direction: Direction) -> Option<usize> {
+        let at = match direction {
+            Direction::Up => self.rest.next(),
+            Direction::Down => self.rest.next_back(),
+        };
+        at.map(|at| self.row(at))
+    }
+
+    fn read_head(&mut self, form: &KeyForm, direction: Direction) -> Result<()> {
+        let at = match direction {
+            Direction::Up => self.rest.start,
+            Direction::Down => self.rest.end.saturating_sub(1),
+        };
+        form.read(self.part.unit(), self.row(at), &mut self.head)
+    }
+
+    fn narrow(&mut self, form: &KeyForm, (least, greatest): KeyBounds<'_>) -> Result<()> {
+        let start = match least {
+            Bound::Unbounded => self.rest.start,
+            Bound::Included(key) => self.first(form, key, false)?,
+            Bound::Excluded(key) => self.first(form, key, true)?,
+        };
+        let end = match greatest {
+            Bound::Unbounded => self.rest.end,
+            Bound::Included(key) => self.first(form, key, true)?,
+            Bound::Excluded(key) => self.first(form, key, false)?,
+        };
+        self.rest = start..end.max(start);
+        Ok(())
+    }
+
+    /// The first row whose key is `key` or later, or (`beyond`) later.
+    fn first(&self, form: &KeyForm, key: &[u8], beyond: bool) -> Result<usize> {
+        let mut scratch = Vec::new();
+        let near = self.near(form, key, &mut scratch)?;
+        let (mut low, mut high) = (near.start, near.end);
+        while low < high {
+            let middle = low.midpoint(high);
+            let order = form.compare(self.part.unit(), self.row(middle), key, &mut scratch)?;
+            if order.is_lt() || (beyond && order.is_eq()) {
+                low = middle + 1
+            } else {
+                high = middle
+            }
+        }
+        Ok(low)
+    }
+
+    /// Where to search among the rows of a segment in the order of the key: the zone map tells
+    /// which zones begin later. Its bounds of long keys are cut short, so that an earlier zone may
+    /// begin later, too, which its first row tells.
+    fn near(&self, form: &KeyForm, key: &[u8], scratch: &mut Vec<u8>) -> Result<Range<usize>> {
+        let (unit, whole) = (self.part.unit(), self.rest.clone());
+        let (None, Unit::Segment(segment), Some(field)) = (&self.run, unit, form.plain_field())
+        else {
+            return Ok(whole);
+        };
+        let (mut low, mut high) = (0, whole.end.div_ceil(ZONE_ROWS));
+        while low < high {
+            let middle = low.midpoint(high);
+            let least = segment.zone(field, middle).and_then(|(least, _, _)| least.as_bytes());
+            match least.map(|least| least > key) {
+                Some(true) => high = middle,
+                Some(false) => low = middle + 1,
+                None => return Ok(whole),
+            }
+        }
+        let end = (low * ZONE_ROWS).min(whole.end);
+        let (mut zone, mut step) = (low.saturating_sub(1), 1);
+        while zone > 0 && form.compare(unit, zone * ZONE_ROWS, key, scratch)?.is_ge() {
+            zone = zone.saturating_sub(step);
+            step *= 2;
+        }
+        Ok(zone * ZONE_ROWS..end)
+    }
+}

@@ -1,0 +1,80 @@
+//! Keys as bytes that sort as the keys do.
+
+use std::cmp::Ordering;
+
+use esker_format::key::encode_key;
+use esker_format::{Field, Schema, ValueRef};
+
+use crate::Result;
+use crate::view::Unit;
+
+/// How the keys of a table become bytes: a key that is one text or byte string is its bytes, any
+/// other the order-preserving form of its values, end to end.
+#[derive(Clone, Debug)]
+pub struct KeyForm {
+    fields: Vec<Field>,
+    is_plain: bool,
+}
+
+impl KeyForm {
+    /// The form of the keys of a table.
+    #[must_use]
+    pub fn of(schema: &Schema) -> Self {
+        let fields: Vec<Field> = schema.key_fields().cloned().collect();
+        let is_plain = match fields.as_slice() {
+            [one] => one.data_type.may_be_long() && one.data_type != esker_format::DataType::Json,
+            _ => false,
+        };
+        Self { fields, is_plain }
+    }
+
+    /// The only field of a key that is its own bytes.
+    pub(crate) fn plain_field(&self) -> Option<&Field> {
+        self.fields.first().filter(|_| self.is_plain)
+    }
+
+    /// The bytes of a key, or of its first values. Values have the types of their fields.
+    #[must_use]
+    pub fn encode(&self, key: &[ValueRef<'_>]) -> Vec<u8> {
+        let mut out = Vec::new();
+        if self.is_plain {
+            out.extend(key.first().and_then(|value| value.as_bytes()).unwrap_or_default());
+            return out;
+        }
+        for (field, value) in self.fields.iter().zip(key) {
+            encode_key(&mut out, field.data_type, *value);
+        }
+        out
+    }
+
+    /// Reads the key of a row.
+    ///
+    /// # Errors
+    /// `Corrupt` when a block does not fit its checksum; likewise below.
+    pub fn read(&self, unit: &Unit, row: usize, key: &mut Vec<u8>) -> Result<()> {
+        key.clear();
+        if let Some(field) = self.plain_field() {
+            key.extend_from_slice(unit.column(field, row..row + 1)?.bytes(0));
+            return Ok(());
+        }
+        for field in &self.fields {
+            encode_key(key, field.data_type, unit.value(field, row)?);
+        }
+        Ok(())
+    }
+
+    /// How the key of a row compares with the bytes of a key; `scratch` is overwritten.
+    pub(crate) fn compare(
+        &self,
+        unit: &Unit,
+        row: usize,
+        key: &[u8],
+        scratch: &mut Vec<u8>,
+    ) -> Result<Ordering> {
+        if let Some(field) = self.plain_field() {
+            return Ok(unit.column(field, row..row + 1)?.bytes(0).cmp(key));
+        }
+        self.read(unit, row, scratch)?;
+        Ok(scratch.as_slice().cmp(key))
+    }
+}

@@ -1,0 +1,195 @@
+//! The rows of a table in the order of the primary key.
+//!
+//! ```text
+//!   segment, by key     0 1 2 3 4 5 6 …                       the rows themselves
+//!   segment, as loaded  run (7 3 9 0 …)                       sorted when first asked
+//!   open group          run (4 0 2 …), run (6 5), run (7)     grows as readers come by
+//!                                │
+//!   cursor              least key of all heads ─► visible? ─► row
+//! ```
+//!
+//! A group has small sorted runs of rising size (the logarithmic method): whoever reads next sorts
+//! the rows that came since and merges runs of about one size, so that a row is merged a few times
+//! in all, and writers never wait. A run names rows by number and is never changed; older readers
+//! pass over the rows that are too new for them.
+//!
+//! Invariants
+//! 1. The runs of a unit name each row below their total length once.
+//! 2. Within a run, rows rise by (key, row number): of two versions of one key the older comes
+//!    first.
+
+mod cursor;
+mod form;
+#[cfg(test)]
+mod tests;
+
+use std::cmp::Ordering;
+use std::sync::{Arc, PoisonError};
+
+use esker_format::Schema;
+use esker_vfs::sync::Mutex;
+
+use crate::rewrite::Kept;
+use crate::segment::Segment;
+use crate::view::Unit;
+use crate::{Error, Result};
+pub use cursor::{Direction, KeyBounds, KeyCursor, KeyRow};
+pub use form::KeyForm;
+
+/// Longer runs are not merged any more: a reader would wait for it.
+const MERGED_ROWS_MAX: usize = 1 << 17;
+
+/// The rows of a unit, sorted as far as somebody has asked.
+#[derive(Default)]
+pub struct SortedRows {
+    runs: Mutex<Vec<Arc<Vec<u32>>>>,
+}
+
+impl SortedRows {
+    /// Runs that name all of the first `rows` rows of a unit, and maybe later ones.
+    pub(crate) fn cover(
+        &self,
+        unit: &Unit,
+        form: &KeyForm,
+        rows: usize,
+    ) -> Result<Vec<Arc<Vec<u32>>>> {
+        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        let covered: usize = runs.iter().map(|run| run.len()).sum();
+        if covered < rows {
+            let mut run = sorted(unit, form, covered..rows)?;
+            let mut kept = runs.clone();
+            while let Some(last) = kept.last() {
+                if last.len() > 2 * run.len() || last.len() + run.len() > MERGED_ROWS_MAX {
+                    break;
+                }
+                run = merged(unit, form, last, &run)?;
+                kept.pop();
+            }
+            kept.push(Arc::new(run));
+            *runs = kept;
+        }
+        Ok(runs.clone())
+    }
+}
+
+/// Some rows by key: first by eight bytes of it, and by all of it where these are equal.
+fn sorted(unit: &Unit, form: &KeyForm, rows: std::ops::Range<usize>) -> Result<Vec<u32>> {
+    let mut pairs = Vec::with_capacity(rows.len());
+    let mut key = Vec::new();
+    for row in rows {
+        form.read(unit, row, &mut key)?;
+        pairs.push((first_bytes(&key), u32::try_from(row).unwrap_or(u32::MAX)));
+    }
+    pairs.sort_unstable();
+    let mut other = Vec::new();
+    let mut failed = None;
+    for equal in pairs.chunk_by_mut(|a, b| a.0 == b.0).filter(|chunk| chunk.len() > 1) {
+        equal.sort_by(|a, b| {
+            let order = compare(unit, form, (a.1, b.1), (&mut key, &mut other));
+            order.unwrap_or_else(|e| {
+                failed.get_or_insert(e);
+                Ordering::Equal
+            })
+        });
+    }
+    failed.map_or_else(|| Ok(pairs.into_iter().map(|(_, row)| row).collect()), Err)
+}
+
+/// Versions of several units, by key, and of one key by age: units come by age.
+pub(crate) fn sorted_by_key(
+    form: &KeyForm,
+    units: &[Unit],
+    versions: Vec<Kept>,
+) -> Result<Vec<Kept>> {
+    let mut key = Vec::new();
+    let mut keyed = Vec::with_capacity(versions.len());
+    for version in versions {
+        let Some(unit) = units.get(version.unit as usize) else { continue };
+        form.read(unit, version.row as usize, &mut key)?;
+        keyed.push((first_bytes(&key), version));
+    }
+    // Stable: segments are sorted already, which this sort makes use of.
+    keyed.sort_by_key(|(first, _)| *first);
+    for equal in keyed.chunk_by_mut(|a, b| a.0 == b.0).filter(|chunk| chunk.len() > 1) {
+        let mut whole = Vec::with_capacity(equal.len());
+        for (_, version) in equal.iter() {
+            let Some(unit) = units.get(version.unit as usize) else { continue };
+            form.read(unit, version.row as usize, &mut key)?;
+            whole.push((key.clone(), version.unit, version.row, *version));
+        }
+        whole.sort_by(|a, b| (&a.0, a.1, a.2).cmp(&(&b.0, b.1, b.2)));
+        for (to, (_, _, _, version)) in equal.iter_mut().zip(whole) {
+            to.1 = version;
+        }
+    }
+    Ok(keyed.into_iter().map(|(_, version)| version).collect())
+}
+
+/// Refuses a segment whose rows are not in the order that it says.
+///
+/// # Errors
+/// `Corrupt` saying which, or when a block does not fit its checksum.
+pub fn verify(segment: &Arc<Segment>, schema: &Schema) -> Result<()> {
+    if !segment.is_ordered_by_key() {
+        return Ok(());
+    }
+    let (form, unit) = (KeyForm::of(schema), Unit::Segment(Arc::clone(segment)));
+    let (mut key, mut before) = (Vec::new(), Vec::new());
+    for row in 0..segment.row_count() {
+        form.read(&unit, row, &mut key)?;
+        if row > 0 && key < before {
+            let message =
+                format!("segment {}: row {row} is not in the order of the key", segment.id());
+            return Err(Error::corrupt(message));
+        }
+        std::mem::swap(&mut key, &mut before);
+    }
+    Ok(())
+}
+
+fn merged(unit: &Unit, form: &KeyForm, older: &[u32], newer: &[u32]) -> Result<Vec<u32>> {
+    let mut rows = Vec::with_capacity(older.len() + newer.len());
+    let (mut older, mut newer) = (older.iter().peekable(), newer.iter().peekable());
+    let (mut a_key, mut b_key) = (Vec::new(), Vec::new());
+    let read = |row: Option<&&u32>, key: &mut Vec<u8>| match row {
+        Some(row) => form.read(unit, **row as usize, key),
+        None => Ok(()),
+    };
+    read(older.peek(), &mut a_key)?;
+    read(newer.peek(), &mut b_key)?;
+    while let (Some(a), Some(b)) = (older.peek(), newer.peek()) {
+        // The rows of older runs have lower numbers.
+        if a_key <= b_key {
+            rows.push(**a);
+            older.next();
+            read(older.peek(), &mut a_key)?;
+        } else {
+            rows.push(**b);
+            newer.next();
+            read(newer.peek(), &mut b_key)?;
+        }
+    }
+    rows.extend(older.chain(newer));
+    Ok(rows)
+}
+
+fn compare(
+    unit: &Unit,
+    form: &KeyForm,
+    (a, b): (u32, u32),
+    (a_key, b_key): (&mut Vec<u8>, &mut Vec<u8>),
+) -> Result<Ordering> {
+    form.read(unit, a as usize, a_key)?;
+    form.read(unit, b as usize, b_key)?;
+    Ok(a_key.cmp(&b_key).then(a.cmp(&b)))
+}
+
+/// The first eight bytes of a key as a number that sorts as they do.
+#[must_use]
+pub fn first_bytes(key: &[u8]) -> u64 {
+    let mut bytes = [0; 8];
+    for (to, from) in bytes.iter_mut().zip(key) {
+        *to = *from;
+    }
+    u64::from_le_bytes(bytes).swap_bytes()
+}

@@ -1,0 +1,157 @@
+//! The row ids of a segment.
+
+use std::ops::Range;
+use std::sync::{Arc, PoisonError};
+
+use esker_format::schema::RowOrder;
+use esker_format::segment::{RowIds, ZONE_ROWS};
+use esker_format::{Codes, ColumnSlice, Data, DataType, Validity};
+
+use super::Segment;
+use super::reader::byte;
+use crate::Result;
+
+/// The numbers of the rows of a zone.
+const COUNTED: &[u16; ZONE_ROWS] = &counted();
+
+#[allow(clippy::cast_possible_truncation, reason = "a zone has fewer rows than u16 counts")]
+#[allow(clippy::indexing_slicing, reason = "checked when it is compiled")]
+const fn counted() -> [u16; ZONE_ROWS] {
+    let mut numbers = [0; ZONE_ROWS];
+    let mut row = 0;
+    while row < ZONE_ROWS {
+        numbers[row] = row as u16;
+        row += 1;
+    }
+    numbers
+}
+
+impl Segment {
+    /// True when its rows lie in the order of the primary key, and not in that of row ids.
+    #[must_use]
+    pub fn is_ordered_by_key(&self) -> bool {
+        self.footer.order == RowOrder::Key
+    }
+
+    /// The row id of a row.
+    ///
+    /// # Errors
+    /// `Corrupt` when its block does not fit its checksum.
+    pub fn row_id(&self, row: usize) -> Result<u64> {
+        Ok(match self.footer.row_ids {
+            RowIds::Dense { first } => first + row as u64,
+            RowIds::Narrowed { first, codes, .. } => {
+                let code = self.typed::<u32>(codes, row..row + 1)?;
+                first + code.first().copied().map_or(0, u64::from)
+            }
+            RowIds::Plain { values, .. } => {
+                self.typed::<u64>(values, row..row + 1)?.first().copied().unwrap_or_default()
+            }
+        })
+    }
+
+    /// The row ids of some rows of one zone, as a column.
+    ///
+    /// # Errors
+    /// `Corrupt` when their blocks do not fit their checksums.
+    pub fn row_id_column(&self, rows: Range<usize>) -> Result<ColumnSlice<'_>> {
+        let (len, start) = (rows.len(), rows.start as u64);
+        let data = match self.footer.row_ids {
+            RowIds::Dense { first } => {
+                let codes = Codes::U16(COUNTED.get(..len).unwrap_or_default());
+                Data::Narrowed { base: first + start, codes }
+            }
+            RowIds::Narrowed { first, codes, .. } => {
+                Data::Narrowed { base: first, codes: Codes::U32(self.typed::<u32>(codes, rows)?) }
+            }
+            RowIds::Plain { values, .. } => Data::U64(self.typed::<u64>(values, rows)?),
+        };
+        Ok(ColumnSlice { data_type: DataType::U64, len, validity: Validity::AllValid, data })
+    }
+
+    /// The least and the greatest row id.
+    #[must_use]
+    pub fn row_id_bounds(&self) -> (u64, u64) {
+        match self.footer.row_ids {
+            RowIds::Dense { first } => (first, first + u64::from(self.footer.rows).max(1) - 1),
+            RowIds::Narrowed { first, last, .. } | RowIds::Plain { first, last, .. } => {
+                (first, last)
+            }
+        }
+    }
+
+    /// The rows with an id, oldest version first: usually one or none.
+    ///
+    /// # Errors
+    /// `Corrupt` when a block does not fit its checksum.
+    pub fn rows_with_id(&self, row_id: u64) -> Result<Range<usize>> {
+        let (first, last) = self.row_id_bounds();
+        if row_id < first || row_id > last || self.footer.rows == 0 {
+            return Ok(0..0);
+        }
+        if let RowIds::Dense { first } = self.footer.row_ids {
+            let row = byte(row_id - first);
+            return Ok(row..row + 1);
+        }
+        let (mut low, mut high) = (0, self.row_count());
+        while low < high {
+            let middle = low.midpoint(high);
+            if self.row_id(middle)? < row_id { low = middle + 1 } else { high = middle }
+        }
+        let mut end = low;
+        while end < self.row_count() && self.row_id(end)? == row_id {
+            end += 1;
+        }
+        Ok(low..end)
+    }
+
+    /// The rows with an id, the oldest version first, in whatever order rows lie. Where that is not
+    /// the order of row ids, the first call sorts all of them; [`Segment::forget_row_order`] ends
+    /// that.
+    ///
+    /// # Errors
+    /// `Corrupt` when a block does not fit its checksum.
+    pub fn find_row_id(&self, row_id: u64) -> Result<Vec<usize>> {
+        if !self.is_ordered_by_key() {
+            return Ok(self.rows_with_id(row_id)?.collect());
+        }
+        let (first, last) = self.row_id_bounds();
+        if row_id < first || row_id > last {
+            return Ok(Vec::new());
+        }
+        let rows = self.rows_by_row_id()?;
+        let (mut low, mut high) = (0, rows.len());
+        let id_at = |at: usize| rows.get(at).map_or(Ok(u64::MAX), |row| self.row_id(*row as usize));
+        while low < high {
+            let middle = low.midpoint(high);
+            if id_at(middle)? < row_id { low = middle + 1 } else { high = middle }
+        }
+        let mut found = Vec::new();
+        while low < rows.len() && id_at(low)? == row_id {
+            found.extend(rows.get(low).map(|row| *row as usize));
+            low += 1;
+        }
+        Ok(found)
+    }
+
+    /// Frees what [`Segment::find_row_id`] keeps.
+    pub fn forget_row_order(&self) {
+        *self.by_row_id.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    fn rows_by_row_id(&self) -> Result<Arc<Vec<u32>>> {
+        let mut kept = self.by_row_id.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(rows) = kept.as_ref() {
+            return Ok(Arc::clone(rows));
+        }
+        let mut pairs = Vec::with_capacity(self.row_count());
+        for (row, number) in (0..self.row_count()).zip(0u32..) {
+            pairs.push((self.row_id(row)?, number));
+        }
+        // Versions of one key stand side by side, so that by row number the older comes first.
+        pairs.sort_unstable();
+        let rows = Arc::new(pairs.into_iter().map(|(_, row)| row).collect::<Vec<u32>>());
+        *kept = Some(Arc::clone(&rows));
+        Ok(rows)
+    }
+}
