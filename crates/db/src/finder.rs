@@ -123,18 +123,22 @@ impl Finder<'_> {
             let message = format!("index {:?}: expected 1 to {fields} values", self.index.name);
             return Err(Error::invalid(format!("{message}, found {given}")));
         }
+        if let ([field, ..], [value]) = (self.fields.as_slice(), key) {
+            let value = fitted(field, value)?;
+            return self.find_fitted(&[value], &[range_of(value)]);
+        }
         let pairs = self.fields.iter().zip(key);
-        let fitted = pairs.map(|(field, value)| match value {
-            Value::Null => Ok(ValueRef::Null),
-            value => fit_reference(field, value.as_ref()),
-        });
-        let key = fitted.collect::<Result<Vec<_>>>()?;
+        let key = pairs.map(|(field, value)| fitted(field, value)).collect::<Result<Vec<_>>>()?;
         let ranges: Vec<_> = key.iter().map(|value| range_of(*value)).collect();
+        self.find_fitted(&key, &ranges)
+    }
+
+    fn find_fitted(&self, key: &[ValueRef<'_>], ranges: &[KeyRange<'_>]) -> Result<FoundRows<'_>> {
         let mut parts = Vec::with_capacity(self.parts.len());
         for (number, searched) in self.parts.iter().enumerate() {
             let rows = match &searched.run {
-                Some(run) => searched.by_run(run, &ranges)?,
-                None => searched.one_by_one(&self.fields, &key)?,
+                Some(run) => searched.by_run(run, ranges)?,
+                None => searched.one_by_one(&self.fields, key)?,
             };
             if !rows.is_empty() {
                 parts.push((number, rows));
@@ -142,6 +146,14 @@ impl Finder<'_> {
         }
         let (parts, rows) = (parts.into_iter(), Cow::Borrowed(Default::default()));
         Ok(FoundRows { finder: self, parts, part: 0, rows, next: 0 })
+    }
+}
+
+/// A value of a key as its field has it.
+fn fitted<'a>(field: &'a Field, value: &'a Value) -> Result<ValueRef<'a>> {
+    match value {
+        Value::Null => Ok(ValueRef::Null),
+        value => fit_reference(field, value.as_ref()),
     }
 }
 
@@ -207,6 +219,16 @@ impl<'f> Iterator for FoundRows<'f> {
             (self.part, self.rows) = self.parts.next()?;
             self.next = 0;
         }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let later = self.parts.as_slice().iter().map(|(_, rows)| rows.len());
+        let left = later.sum::<usize>() + self.rows.len().saturating_sub(self.next);
+        (left, Some(left))
+    }
+
+    fn count(self) -> usize {
+        self.size_hint().0
     }
 }
 

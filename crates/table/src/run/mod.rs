@@ -32,10 +32,11 @@ mod search;
 mod sort;
 #[cfg(test)]
 mod tests;
+mod whole;
 
 use std::cmp::Ordering;
 use std::ops::Range;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, OnceLock, PoisonError};
 
 use esker_format::order_key::{Key, KeyRange, key};
 use esker_format::schema::{INDEX_IDS_MAX, Index, IndexId, IndexKind};
@@ -80,6 +81,8 @@ pub struct Run {
     entries: Segment,
     row_field: Field,
     dead: Mutex<Option<Arc<DeadEntries>>>,
+    /// The first number of each zone, where the first field has numbers.
+    firsts: OnceLock<Option<Vec<i64>>>,
 }
 
 impl Run {
@@ -94,7 +97,7 @@ impl Run {
             return Err(Error::corrupt(message));
         }
         let row_field = Field::new(ROW_FIELD, "row".to_owned(), DataType::U32, false);
-        Ok(Self { index, entries, row_field, dead: Mutex::new(None) })
+        Ok(Self { index, entries, row_field, dead: Mutex::new(None), firsts: OnceLock::new() })
     }
 
     /// The index.
@@ -166,6 +169,13 @@ impl Run {
             let message = format!("index {:?} has no field {number}", self.index.name);
             return Err(Error::corrupt(message));
         };
+        if let KeyRange::Keys(least, greatest) = range
+            && number == 0
+            && within == (0..self.len())
+            && let Some(found) = self.find_whole(field, (*least, *greatest))?
+        {
+            return Ok(found);
+        }
         let probe = Probe { run: self, owner, field, leading: (number == 0).then_some(part) };
         let nulls = match planted("run_forgets_nulls") || !self.entries.has_nulls(field) {
             true => within.end,
