@@ -15,16 +15,74 @@
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct KeyTable {
+    index: HashIndex,
+    keys: KeyList,
+}
+
+/// Numbers by the hashes of their keys, which lie elsewhere.
+///
+/// ```
+/// use esker_format::HashIndex;
+///
+/// let mut index = HashIndex::default();
+/// index.reserve(1);
+/// let slot = index.locate(77, |_| true).unwrap_err();
+/// assert_eq!((index.insert(slot, 77), index.locate(77, |number| number == 0)), (0, Ok(0)));
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct HashIndex {
     /// The lower half of the hash, then the number of the key plus one; 0 for an empty slot. A
     /// power of two long, at most half full.
     slots: Vec<u64>,
     hashes: Vec<u64>,
-    /// Where each key ends in `heap`.
+}
+
+/// Byte strings, end to end in one heap.
+#[derive(Clone, Debug, Default)]
+pub struct KeyList {
+    /// Where each ends in `heap`.
     ends: Vec<usize>,
     heap: Vec<u8>,
 }
 
-impl KeyTable {
+impl KeyList {
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// True when there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// The one at `i`; empty past the end.
+    #[must_use]
+    pub fn get(&self, i: usize) -> &[u8] {
+        let start = match i {
+            0 => 0,
+            _ => self.ends.get(i - 1).copied().unwrap_or_default(),
+        };
+        let end = self.ends.get(i).copied().unwrap_or(start);
+        self.heap.get(start..end).unwrap_or_default()
+    }
+
+    /// Appends one.
+    pub fn push(&mut self, key: &[u8]) {
+        self.heap.extend_from_slice(key);
+        self.ends.push(self.heap.len());
+    }
+
+    /// Bytes of memory in use.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.ends.capacity() * size_of::<usize>() + self.heap.capacity()
+    }
+}
+
+impl HashIndex {
     /// How many keys there are.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -37,66 +95,28 @@ impl KeyTable {
         self.hashes.is_empty()
     }
 
-    /// The key of a number; empty for a number not given out.
+    /// The hashes, by their numbers.
     #[must_use]
-    pub fn key(&self, number: usize) -> &[u8] {
-        let start = match number {
-            0 => 0,
-            _ => self.ends.get(number - 1).copied().unwrap_or_default(),
-        };
-        let end = self.ends.get(number).copied().unwrap_or(start);
-        self.heap.get(start..end).unwrap_or_default()
+    pub fn hashes(&self) -> &[u64] {
+        &self.hashes
     }
 
-    /// The number of a key; a new one when it is met for the first time.
-    pub fn number(&mut self, key: &[u8]) -> u32 {
-        self.number_hashed(key, hash(key))
-    }
-
-    /// The number of a key; `None` when it has not been met.
-    #[must_use]
-    pub fn find(&self, key: &[u8]) -> Option<u32> {
-        if self.slots.is_empty() { None } else { self.locate(key, hash(key)).ok() }
-    }
-
-    /// Notes every key of another table and returns the numbers they have here.
-    pub fn absorb(&mut self, other: &Self) -> Vec<u32> {
-        self.heap.reserve(other.heap.len());
-        while (self.len() + other.len()) * 2 > self.slots.len() {
-            self.grow();
+    /// Makes room for so many more keys.
+    pub fn reserve(&mut self, more: usize) {
+        let len = ((self.len() + more) * 2).next_power_of_two().max(SLOTS_MIN);
+        if len > self.slots.len() {
+            self.grow_to(len);
         }
-        let hashes = other.hashes.iter().enumerate();
-        hashes.map(|(i, hash)| self.number_hashed(other.key(i), *hash)).collect()
     }
 
-    /// Bytes of memory in use.
-    #[must_use]
-    pub fn bytes(&self) -> usize {
-        let fixed = self.slots.capacity() * 8 + (self.hashes.capacity() + self.ends.capacity()) * 8;
-        fixed + self.heap.capacity()
-    }
-
-    fn number_hashed(&mut self, key: &[u8], hash: u64) -> u32 {
-        if self.len() * 2 >= self.slots.len() {
-            self.grow();
-        }
-        let at = match self.locate(key, hash) {
-            Ok(number) => return number,
-            Err(at) => at,
-        };
-        let number = u32::try_from(self.len()).unwrap_or(u32::MAX - 1);
-        self.hashes.push(hash);
-        self.heap.extend_from_slice(key);
-        self.ends.push(self.heap.len());
-        if let Some(slot) = self.slots.get_mut(at) {
-            *slot = slot_of(hash, number);
-        }
-        number
-    }
-
-    /// The number of a key, or the empty slot where it belongs. There are slots.
-    fn locate(&self, key: &[u8], hash: u64) -> Result<u32, usize> {
-        let mask = self.slots.len() - 1;
+    /// The number of a key, of which `is_it` knows whether a number is its, or the slot where it
+    /// belongs. There is room.
+    ///
+    /// # Errors
+    /// The slot, when the key is not there.
+    #[inline]
+    pub fn locate(&self, hash: u64, mut is_it: impl FnMut(usize) -> bool) -> Result<u32, usize> {
+        let mask = self.slots.len().saturating_sub(1);
         let mut at = spread(hash) & mask;
         loop {
             let slot = self.slots.get(at).copied().unwrap_or_default();
@@ -106,7 +126,7 @@ impl KeyTable {
             if slot >> NUMBER_BITS == hash & NUMBER_MASK {
                 let number = (slot & NUMBER_MASK) - 1;
                 let index = usize::try_from(number).unwrap_or(usize::MAX);
-                if self.hashes.get(index) == Some(&hash) && self.key(index) == key {
+                if self.hashes.get(index) == Some(&hash) && is_it(index) {
                     return Ok(u32::try_from(number).unwrap_or(u32::MAX));
                 }
             }
@@ -114,8 +134,29 @@ impl KeyTable {
         }
     }
 
-    fn grow(&mut self) {
-        let len = (self.slots.len() * 2).max(64);
+    /// Puts a new key where [`HashIndex::locate`] said, and returns its number.
+    #[inline]
+    pub fn insert(&mut self, slot: usize, hash: u64) -> u32 {
+        let number = u32::try_from(self.len()).unwrap_or(u32::MAX - 1);
+        self.hashes.push(hash);
+        if let Some(slot) = self.slots.get_mut(slot) {
+            *slot = slot_of(hash, number);
+        }
+        number
+    }
+
+    /// Bytes of memory in use.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        (self.slots.capacity() + self.hashes.capacity()) * 8
+    }
+
+    fn has_room(&self) -> bool {
+        self.len() * 2 < self.slots.len()
+    }
+
+    /// Makes so many slots, a power of two.
+    fn grow_to(&mut self, len: usize) {
         self.slots.clear();
         self.slots.resize(len, 0);
         for (number, hash) in (0u32..).zip(&self.hashes) {
@@ -129,6 +170,79 @@ impl KeyTable {
         }
     }
 }
+
+impl KeyTable {
+    /// How many keys there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// True when there is no key.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+
+    /// The key of a number; empty for a number not given out.
+    #[must_use]
+    pub fn key(&self, number: usize) -> &[u8] {
+        self.keys.get(number)
+    }
+
+    /// The hashes of the keys, by their numbers. They are the same in every table.
+    #[must_use]
+    pub fn hashes(&self) -> &[u64] {
+        self.index.hashes()
+    }
+
+    /// The keys, by their numbers.
+    #[must_use]
+    pub fn into_keys(self) -> KeyList {
+        self.keys
+    }
+
+    /// The number of a key; a new one when it is met for the first time.
+    pub fn number(&mut self, key: &[u8]) -> u32 {
+        self.number_hashed(key, hash(key))
+    }
+
+    /// The number of a key; `None` when it has not been met.
+    #[must_use]
+    pub fn find(&self, key: &[u8]) -> Option<u32> {
+        self.index.locate(hash(key), |number| self.keys.get(number) == key).ok()
+    }
+
+    /// Notes every key of another table and returns the numbers they have here.
+    pub fn absorb(&mut self, other: &Self) -> Vec<u32> {
+        self.keys.heap.reserve(other.keys.heap.len());
+        self.index.reserve(other.len());
+        let hashes = other.hashes().iter().enumerate();
+        hashes.map(|(i, hash)| self.number_hashed(other.key(i), *hash)).collect()
+    }
+
+    /// Bytes of memory in use.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.index.bytes() + self.keys.bytes()
+    }
+
+    fn number_hashed(&mut self, key: &[u8], hash: u64) -> u32 {
+        if !self.index.has_room() {
+            self.index.grow_to((self.index.slots.len() * 2).max(SLOTS_MIN));
+        }
+        match self.index.locate(hash, |number| self.keys.get(number) == key) {
+            Ok(number) => number,
+            Err(slot) => {
+                self.keys.push(key);
+                self.index.insert(slot, hash)
+            }
+        }
+    }
+}
+
+/// The fewest slots, a power of two.
+const SLOTS_MIN: usize = 64;
 
 const NUMBER_BITS: u32 = 32;
 const NUMBER_MASK: u64 = (1 << NUMBER_BITS) - 1;

@@ -59,7 +59,7 @@ pub use data_type::DataType;
 pub use decimal::Decimal;
 pub use error::{Error, ErrorKind, Result};
 pub use excerpt::Excerpt;
-pub use key_table::KeyTable;
+pub use key_table::{HashIndex, KeyList, KeyTable};
 pub use labels::Labels;
 pub use schema::{Field, FieldId, PrimaryKey, Schema, TableId};
 pub use sequence::Sequence;

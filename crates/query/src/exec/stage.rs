@@ -3,12 +3,12 @@
 use std::ops::ControlFlow;
 
 use super::Input;
-use super::budget::{Budget, Charge};
+use super::budget::Budget;
 use super::edges;
 use super::filter::CodeTables;
-use super::group::Groups;
+use super::group::{Groups, Merging};
 use super::materialised::Materialised;
-use super::scan::{Morsel, Scan, ScanCounts, WAVE_MAX, in_waves};
+use super::scan::{Morsel, Scan, ScanCounts, WAVE_MAX, in_growing_waves};
 use super::spill::Grouping;
 use crate::bind::Stage;
 use crate::options::Options;
@@ -87,8 +87,7 @@ pub(crate) fn run<'a>(
     options: &Options,
     budget: &Budget,
 ) -> Result<(Materialised, ScanCounts)> {
-    let mut groups = Groups::new(stage);
-    let mut held: Charge<'_> = budget.charge();
+    let mut merging = Merging::new(stage, budget);
     let mut counts = ScanCounts::default();
     let counts_rows = stage.counts_rows();
     // Parts that need no scan.
@@ -131,16 +130,21 @@ pub(crate) fn run<'a>(
         })?;
         Ok((morsel.part, groups, counts, charge))
     };
-    in_waves(options, &morsels, wave_max, job, |(part, other, more, _charge)| {
+    // All of them are wanted: waves need not begin small.
+    in_growing_waves(options, &morsels, (wave_max, wave_max), job, |outcome| {
+        let (part, other, more, charge) = outcome;
         while let Some((_, earlier)) = known.next_if(|(index, _)| *index < part) {
-            earlier.into_iter().for_each(|earlier| groups.merge(earlier));
+            if let Some(earlier) = earlier {
+                merging.add(earlier, budget.charge(), options)?;
+            }
         }
         counts += more;
-        groups.merge(other);
-        held.set(groups.bytes())?;
+        merging.add(other, charge, options)?;
         Ok(ControlFlow::Continue(()))
     })?;
-    known.filter_map(|(_, later)| later).for_each(|later| groups.merge(later));
-    let batches = groups.finish(options)?;
+    for later in known.filter_map(|(_, later)| later) {
+        merging.add(later, budget.charge(), options)?;
+    }
+    let batches = merging.finish(options)?;
     Ok((Materialised::new(&stage.types(), batches)?, counts))
 }

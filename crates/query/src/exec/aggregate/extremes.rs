@@ -114,27 +114,28 @@ impl Extremes {
         }
     }
 
-    pub(super) fn merge(&mut self, other: &Self, numbers: &[u32]) {
+    pub(super) fn merge(&mut self, other: &Self, pairs: &[(u32, u32)]) {
         fn all<T: Clone>(
             into: &mut [Option<T>],
             from: &[Option<T>],
-            numbers: &[u32],
+            pairs: &[(u32, u32)],
             wanted: Ordering,
             compare: impl Fn(&T, &T) -> Ordering + Copy,
         ) {
-            for (value, number) in from.iter().zip(numbers) {
-                offer(into, *number as usize, value.as_ref(), wanted, compare);
+            for (there, here) in pairs {
+                let value = from.get(*there as usize).and_then(Option::as_ref);
+                offer(into, *here as usize, value, wanted, compare);
             }
         }
         let wanted = self.wanted();
         match (&mut self.values, &other.values) {
-            (Best::Ints(a), Best::Ints(b)) => all(a, b, numbers, wanted, i64::cmp),
-            (Best::Wides(a), Best::Wides(b)) => all(a, b, numbers, wanted, i128::cmp),
-            (Best::Uints(a), Best::Uints(b)) => all(a, b, numbers, wanted, u64::cmp),
-            (Best::Bools(a), Best::Bools(b)) => all(a, b, numbers, wanted, bool::cmp),
-            (Best::Bytes(a), Best::Bytes(b)) => all(a, b, numbers, wanted, Vec::cmp),
+            (Best::Ints(a), Best::Ints(b)) => all(a, b, pairs, wanted, i64::cmp),
+            (Best::Wides(a), Best::Wides(b)) => all(a, b, pairs, wanted, i128::cmp),
+            (Best::Uints(a), Best::Uints(b)) => all(a, b, pairs, wanted, u64::cmp),
+            (Best::Bools(a), Best::Bools(b)) => all(a, b, pairs, wanted, bool::cmp),
+            (Best::Bytes(a), Best::Bytes(b)) => all(a, b, pairs, wanted, Vec::cmp),
             (Best::Floats(a), Best::Floats(b)) => {
-                all(a, b, numbers, wanted, |a, b| compare_floats(*a, *b));
+                all(a, b, pairs, wanted, |a, b| compare_floats(*a, *b));
             }
             _ => {}
         }

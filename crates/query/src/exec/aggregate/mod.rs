@@ -7,8 +7,6 @@ mod kernels;
 mod spread;
 mod update;
 
-use std::ops::Range;
-
 use esker_format::decimal::{DIGITS_MAX, limit};
 use esker_format::{DataType, Decimal, Value};
 
@@ -115,58 +113,44 @@ impl Accumulator {
         }
     }
 
-    /// Adds what another accumulator of the same aggregate holds: its group `i` is group
-    /// `numbers[i]` here. There is room for them.
-    pub(crate) fn merge(&mut self, other: Self, numbers: &[u32]) {
-        match (&mut self.state, other.state) {
+    /// True when some groups can be merged apart from others.
+    pub(crate) fn is_divisible(&self) -> bool {
+        !matches!(self.state, State::Distinct(_))
+    }
+
+    /// Adds what another accumulator of the same aggregate holds of some groups: of each pair, the
+    /// first group there is the second here. There is room for them. Where an accumulator is not
+    /// divisible, the pairs have all groups there, in order.
+    pub(crate) fn merge(&mut self, other: &Self, pairs: &[(u32, u32)]) {
+        match (&mut self.state, &other.state) {
             (State::Rows(a), State::Rows(b)) | (State::Values(a), State::Values(b)) => {
-                add_counts(a, &b, numbers);
+                add_counts(a, b, pairs);
             }
-            (State::Distinct(a), State::Distinct(b)) => {
-                let mut moved = Vec::new();
-                for i in 0..b.len() {
-                    if let Some((group, value)) = b.key(i).split_first_chunk::<4>() {
-                        let group = numbers.get(u32::from_le_bytes(*group) as usize);
-                        moved.clear();
-                        moved.extend_from_slice(&group.copied().unwrap_or_default().to_le_bytes());
-                        moved.extend_from_slice(value);
-                        a.number(&moved);
-                    }
-                }
-            }
+            (State::Distinct(a), State::Distinct(b)) => add_distinct(a, b, pairs),
             (State::Integers { sums, counts }, State::Integers { sums: b, counts: c }) => {
-                add_sums(sums, &b, numbers);
-                add_counts(counts, &c, numbers);
+                add_sums(sums, b, pairs);
+                add_counts(counts, c, pairs);
             }
             (State::Wides { high, low, counts }, State::Wides { high: b, low: c, counts: d }) => {
-                add_sums(high, &b, numbers);
-                add_sums(low, &c, numbers);
-                add_counts(counts, &d, numbers);
+                add_sums(high, b, pairs);
+                add_sums(low, c, pairs);
+                add_counts(counts, d, pairs);
             }
-            (
-                State::Floats { sums, counts, .. },
-                State::Floats { sums: mut b, counts: c, lanes },
-            ) => {
-                if let (Some(lanes), Some(first)) = (lanes, b.first_mut()) {
-                    first.merge(lanes.total());
+            (State::Floats { sums, counts, .. }, State::Floats { sums: b, counts: c, lanes }) => {
+                each(sums, b, pairs, |into, sum| into.merge(*sum));
+                if let (Some(lanes), Some((0, first))) = (lanes, pairs.first())
+                    && let Some(into) = sums.get_mut(*first as usize)
+                {
+                    into.merge(lanes.total());
                 }
-                for (sum, number) in b.iter().zip(numbers) {
-                    if let Some(into) = sums.get_mut(*number as usize) {
-                        into.merge(*sum);
-                    }
-                }
-                add_counts(counts, &c, numbers);
+                add_counts(counts, c, pairs);
             }
-            (State::Extremes(a), State::Extremes(b)) => a.merge(&b, numbers),
+            (State::Extremes(a), State::Extremes(b)) => a.merge(b, pairs),
             (State::Moments(a), State::Moments(b)) => {
-                for (moments, number) in b.into_iter().zip(numbers) {
-                    a.get_mut(*number as usize).into_iter().for_each(|a| a.merge(moments));
-                }
+                each(a, b, pairs, |into, moments| into.merge(*moments));
             }
             (State::Numbers(a), State::Numbers(b)) => {
-                for (mut values, number) in b.into_iter().zip(numbers) {
-                    a.get_mut(*number as usize).into_iter().for_each(|a| a.append(&mut values));
-                }
+                each(a, b, pairs, |into, values| into.extend_from_slice(values));
             }
             _ => {}
         }
@@ -185,51 +169,41 @@ impl Accumulator {
         self.state = State::Values(counts);
     }
 
-    /// The results of some groups, once it has settled.
+    /// The result of a group, once it has settled.
     ///
     /// # Errors
     /// `OutOfRange` when a sum does not fit its type.
-    pub(crate) fn finish(&self, groups: Range<usize>) -> Result<Vec<Value>> {
-        fn of<'v, T>(values: &'v [T], groups: &Range<usize>) -> std::slice::Iter<'v, T> {
-            values.get(groups.clone()).unwrap_or_default().iter()
+    pub(crate) fn value(&self, group: usize) -> Result<Value> {
+        fn of<T: Copy + Default>(values: &[T], group: usize) -> T {
+            values.get(group).copied().unwrap_or_default()
         }
         match &self.state {
             State::Rows(counts) | State::Values(counts) => {
-                Ok(of(counts, &groups).map(|n| count(Some(*n))).collect())
+                Ok(Value::Int(i64::try_from(of(counts, group)).unwrap_or(i64::MAX)))
             }
-            State::Distinct(_) => Ok(groups.map(|_| Value::Null).collect()),
+            State::Distinct(_) => Ok(Value::Null),
             State::Integers { sums, counts } => {
-                let each = of(sums, &groups).zip(of(counts, &groups));
-                each.map(|(sum, count)| self.finish_integers(*sum, *count)).collect()
+                self.finish_integers(of(sums, group), of(counts, group))
             }
             State::Wides { high, low, counts } => {
-                let sums = of(high, &groups).zip(of(low, &groups));
-                let each = sums.zip(of(counts, &groups));
-                each.map(|((high, low), count)| self.finish_wides(*high, *low, *count)).collect()
+                self.finish_wides(of(high, group), of(low, group), of(counts, group))
             }
             State::Floats { sums, counts, .. } => {
-                let each = of(sums, &groups).zip(of(counts, &groups));
-                Ok(each.map(|(sum, count)| self.finish_floats(sum.value(), *count)).collect())
+                Ok(self.finish_floats(of(sums, group).value(), of(counts, group)))
             }
-            State::Extremes(extremes) => {
-                Ok(groups.map(|g| extremes.value(g, self.data_type)).collect())
-            }
+            State::Extremes(extremes) => Ok(extremes.value(group, self.data_type)),
             State::Moments(all) => {
                 let of_sample = matches!(self.function, Aggregate::VarSamp | Aggregate::StddevSamp);
                 let is_root = matches!(self.function, Aggregate::StddevPop | Aggregate::StddevSamp);
-                let value = |moments: &Moments| {
-                    let variance = moments.variance(of_sample);
-                    variance.map(|v| if is_root { v.sqrt() } else { v }).into()
-                };
-                Ok(of(all, &groups).map(value).collect())
+                let variance = of(all, group).variance(of_sample);
+                Ok(variance.map(|v| if is_root { v.sqrt() } else { v }).into())
             }
-            State::Numbers(all) => {
-                let Aggregate::Quantile { millionths } = self.function else {
-                    return Ok(Vec::new());
-                };
-                let value = |values: &Vec<f64>| spread::quantile(values, millionths).into();
-                Ok(of(all, &groups).map(value).collect())
-            }
+            State::Numbers(all) => Ok(match (self.function, all.get(group)) {
+                (Aggregate::Quantile { millionths }, Some(values)) => {
+                    spread::quantile(values, millionths).into()
+                }
+                _ => Value::Null,
+            }),
         }
     }
 
@@ -292,24 +266,36 @@ impl Accumulator {
     }
 }
 
-fn add_counts(into: &mut [u64], counts: &[u64], numbers: &[u32]) {
-    for (count, number) in counts.iter().zip(numbers) {
-        if let Some(into) = into.get_mut(*number as usize) {
-            *into += count;
+/// Calls `add` with what there is here and there of each pair.
+fn each<T>(into: &mut [T], from: &[T], pairs: &[(u32, u32)], mut add: impl FnMut(&mut T, &T)) {
+    for (there, here) in pairs {
+        if let (Some(into), Some(from)) = (into.get_mut(*here as usize), from.get(*there as usize))
+        {
+            add(into, from);
         }
     }
 }
 
-fn add_sums(into: &mut [i128], sums: &[i128], numbers: &[u32]) {
-    for (sum, number) in sums.iter().zip(numbers) {
-        if let Some(into) = into.get_mut(*number as usize) {
-            *into += sum;
-        }
-    }
+fn add_counts(into: &mut [u64], counts: &[u64], pairs: &[(u32, u32)]) {
+    each(into, counts, pairs, |into, count| *into += count);
 }
 
-fn count(n: Option<u64>) -> Value {
-    Value::Int(i64::try_from(n.unwrap_or_default()).unwrap_or(i64::MAX))
+fn add_sums(into: &mut [i128], sums: &[i128], pairs: &[(u32, u32)]) {
+    each(into, sums, pairs, |into, sum| *into += sum);
+}
+
+/// The pairs have all groups there, in order.
+fn add_distinct(into: &mut KeyTable, from: &KeyTable, pairs: &[(u32, u32)]) {
+    let mut moved = Vec::new();
+    for i in 0..from.len() {
+        if let Some((group, value)) = from.key(i).split_first_chunk::<4>() {
+            let pair = pairs.get(u32::from_le_bytes(*group) as usize);
+            moved.clear();
+            moved.extend_from_slice(&pair.map_or(0, |pair| pair.1).to_le_bytes());
+            moved.extend_from_slice(value);
+            into.number(&moved);
+        }
+    }
 }
 
 /// The mean of integers: the whole part exact, then the fraction.

@@ -4,21 +4,28 @@
 //! are looked up in tables by the codes; the hash table sees each tuple once. In general the keys
 //! are written as bytes and hashed. Either way numbers are given in the order in which the keys are
 //! met, so that the order of groups does not depend on the encoding.
+//!
+//! Each morsel has groups of its own. While there are few, they are merged one after the other;
+//! many are merged by all threads, in partitions.
 
 mod code_numbers;
+mod directory;
 mod group_ids;
 mod int_numbers;
 mod key_codec;
+mod many_groups;
+mod merging;
 mod tuple_numbers;
 
 use std::ops::Range;
 
-use esker_format::{Batch, Column, ColumnSlice, DataType};
+use esker_format::{Batch, Column, ColumnSlice, DataType, Value};
 use esker_vfs::parallel_map;
 
 pub(crate) use esker_format::KeyTable;
 pub(crate) use group_ids::{COPIES, FEW, Few, GroupIds};
 pub(crate) use key_codec::{decode, encode};
+pub(crate) use merging::Merging;
 
 use super::aggregate::Accumulator;
 use super::evaluate::evaluate;
@@ -30,6 +37,7 @@ use crate::options::Options;
 use crate::{Result, ZONE_ROWS};
 use code_numbers::CodeNumbers;
 use int_numbers::IntNumbers;
+use many_groups::ManyGroups;
 use tuple_numbers::TupleNumbers;
 
 /// The columns of keys that are all fields.
@@ -163,12 +171,18 @@ impl<'s> Groups<'s> {
 
     /// Adds the groups of later rows.
     pub(crate) fn merge(&mut self, other: Self) {
-        let numbers =
-            if self.stage.keys.is_empty() { vec![0] } else { self.table.absorb(&other.table) };
+        if !self.stage.keys.is_empty() && self.table.is_empty() {
+            *self = other;
+            return;
+        }
+        let pairs: Vec<(u32, u32)> = match self.stage.keys.is_empty() {
+            true => vec![(0, 0)],
+            false => (0..).zip(self.table.absorb(&other.table)).collect(),
+        };
         let groups = self.len();
-        for (into, from) in self.accumulators.iter_mut().zip(other.accumulators) {
+        for (into, from) in self.accumulators.iter_mut().zip(&other.accumulators) {
             into.resize(groups);
-            into.merge(from, &numbers);
+            into.merge(from, &pairs);
         }
     }
 
@@ -179,41 +193,67 @@ impl<'s> Groups<'s> {
     pub(crate) fn finish(mut self, options: &Options) -> Result<Vec<Batch>> {
         let groups = self.len();
         self.accumulators.iter_mut().for_each(|accumulator| accumulator.settle(groups));
-        let ranges: Vec<_> =
-            (0..groups).step_by(ZONE_ROWS).map(|at| at..groups.min(at + ZONE_ROWS)).collect();
-        let batches = parallel_map(&*options.tasks, &ranges, |range| {
-            options.expect_time_left()?;
-            self.batch(range.clone())
-        });
-        batches.into_iter().collect()
+        in_batches(groups, options, |range| {
+            let key = |i| self.table.key(range.start + i);
+            batch(self.stage, range.len(), key, |number, i| {
+                Some((self.accumulators.get(number)?, range.start + i))
+            })
+        })
     }
+}
 
-    /// Some of the groups as rows, which have settled.
-    fn batch(&self, groups: Range<usize>) -> Result<Batch> {
-        let types = self.stage.types();
-        let mut columns: Vec<_> = types.iter().map(|t| Column::empty(*t)).collect();
-        for group in groups.clone() {
-            self.push_keys(&mut columns, group, &types)?;
-        }
-        let results = columns.iter_mut().skip(self.stage.keys.len());
-        for (column, accumulator) in results.zip(&self.accumulators) {
-            for value in accumulator.finish(groups.clone())? {
-                column.push((&value).into())?;
+/// Batches of [`ZONE_ROWS`] groups each but for the last, made in parallel.
+fn in_batches(
+    groups: usize,
+    options: &Options,
+    make: impl Fn(Range<usize>) -> Result<Batch> + Sync,
+) -> Result<Vec<Batch>> {
+    let ranges: Vec<_> =
+        (0..groups).step_by(ZONE_ROWS).map(|at| at..groups.min(at + ZONE_ROWS)).collect();
+    let batches = parallel_map(&*options.tasks, &ranges, |range| {
+        options.expect_time_left()?;
+        make(range.clone())
+    });
+    batches.into_iter().collect()
+}
+
+/// Some groups as rows: `key` has the key of a group, and `aggregate` an aggregate, by its number,
+/// with the number that a group has there.
+fn batch<'k>(
+    stage: &Stage,
+    groups: usize,
+    key: impl Fn(usize) -> &'k [u8],
+    aggregate: impl Fn(usize, usize) -> Option<(&'k Accumulator, usize)>,
+) -> Result<Batch> {
+    let types = stage.types();
+    let mut columns: Vec<_> = types.iter().map(|t| Column::empty(*t)).collect();
+    let (keys, results) = columns.split_at_mut(stage.keys.len());
+    if !keys.is_empty() {
+        for i in 0..groups {
+            let mut key = key(i);
+            for column in &mut *keys {
+                push_key(column, &mut key)?;
             }
         }
-        if columns.is_empty() {
-            // One group of nothing is still a row.
-            columns.push(Column::empty(DataType::Bool));
-            columns.iter_mut().for_each(Column::push_null);
-        }
-        Ok(Batch { columns })
     }
+    for (number, column) in results.iter_mut().enumerate() {
+        for i in 0..groups {
+            let value = match aggregate(number, i) {
+                Some((accumulator, group)) => accumulator.value(group)?,
+                None => Value::Null,
+            };
+            column.push((&value).into())?;
+        }
+    }
+    if columns.is_empty() {
+        // One group of nothing is still a row.
+        columns.push(Column::empty(DataType::Bool));
+        columns.iter_mut().for_each(Column::push_null);
+    }
+    Ok(Batch { columns })
+}
 
-    fn push_keys(&self, columns: &mut [Column], group: usize, types: &[DataType]) -> Result<()> {
-        let mut key = self.table.key(group);
-        for (column, data_type) in columns.iter_mut().zip(types).take(self.stage.keys.len()) {
-            column.push(decode(&mut key, *data_type))?;
-        }
-        Ok(())
-    }
+/// Appends the value at the front of a key.
+fn push_key(column: &mut Column, key: &mut &[u8]) -> Result<()> {
+    Ok(column.push(decode(key, column.data_type))?)
 }
