@@ -10,10 +10,12 @@
 //! | `users` | the tables |
 //! | `question` | questions, and what their answers must be |
 //! | `unindexed`, `indexed` | what is asked |
+//! | `pages` | a page by a cursor |
 //! | `building` | loading beside indexes, and adding them |
 
 mod building;
 mod indexed;
+mod pages;
 mod question;
 mod unindexed;
 mod users;
@@ -43,6 +45,7 @@ macro_rules! classes {
                 &[ask("", AtMost($class.most_us[0]), Microseconds, "")],
                 |bench| measure(bench, &$class),
             ),)*
+            pages::DEEP,
             building::LOAD,
             building::ADD,
         ];

@@ -14,6 +14,8 @@ mod scope;
 mod tests;
 mod typing;
 
+use std::collections::BTreeSet;
+
 use esker_format::{DataType, Schema, Value};
 
 pub(crate) use bound::{Bound, BoundAggregate, Comparison, Node};
@@ -62,6 +64,24 @@ pub(crate) struct OrderKey {
     pub(crate) bound: Bound,
     pub(crate) descending: bool,
     pub(crate) nulls_first: bool,
+}
+
+impl Projection {
+    /// True when it shows some fields of all rows, each field once, and in no order.
+    pub(crate) fn shows_fields_only(&self) -> bool {
+        let mut positions = BTreeSet::new();
+        let is_new = |output: &Bound| match output.node {
+            Node::Field(position) => positions.insert(position),
+            _ => false,
+        };
+        self.filter.is_none()
+            && self.order.is_empty()
+            && self.after.is_none()
+            && self.limit.is_none()
+            && self.offset == 0
+            && !self.outputs.is_empty()
+            && self.outputs.iter().all(is_new)
+    }
 }
 
 impl Stage {

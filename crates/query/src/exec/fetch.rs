@@ -6,10 +6,11 @@
 
 use std::ops::ControlFlow;
 
-use esker_format::{Batch, Column, DataType, ValueRef};
+use esker_format::Batch;
 use esker_vfs::parallel_map;
 
 use super::budget::Budget;
+use super::copy::collect;
 use super::output::Output;
 use super::project::{Sink, show, types};
 use super::rows::Rows;
@@ -22,6 +23,9 @@ use crate::{ErrorKind, Result, ZONE_ROWS};
 
 /// The fewest and the most rows of a chunk.
 const CHUNK_ROWS: (usize, usize) = (ZONE_ROWS, 1 << 22);
+
+/// So few rows are read before another thread has started.
+const FEW_ROWS: usize = 512;
 
 /// Reads the output columns of rows, and gives them in the order asked for; `next` names at most so
 /// many more of them, and none after the last.
@@ -120,9 +124,14 @@ fn fetch<'a>(
     Ok((ordered.into_iter().collect::<Result<_>>()?, bytes))
 }
 
-/// Ranges of `by_location` whose rows lie in one part and one span of [`MORSEL_ROWS`] rows.
+/// Ranges of `by_location` whose rows lie in one part and one span of [`MORSEL_ROWS`] rows, or all
+/// of them where they are few.
 fn runs(by_location: &[(Location, u32)]) -> Vec<std::ops::Range<usize>> {
     let mut runs = Vec::new();
+    if by_location.len() <= FEW_ROWS {
+        runs.push(0..by_location.len());
+        return runs;
+    }
     let span = |l: &(Location, u32)| (l.0.part, l.0.row as usize / MORSEL_ROWS);
     let mut start = 0;
     for run in by_location.chunk_by(|a, b| span(a) == span(b)) {
@@ -155,26 +164,9 @@ fn read<'a>(
         let offset = u32::try_from(start).unwrap_or(u32::MAX);
         let picked: Vec<u32> = now.iter().map(|(l, _)| l.row - offset).collect();
         let rows = Rows::new(part, start..end);
-        output.append(&show(projection, &rows, Selection::Rows(&picked))?, picked.len())?;
+        let selection = Selection::Rows(&picked);
+        output.append_shown(&show(projection, &rows, selection)?, selection)?;
         rest = later;
     }
     Ok(())
-}
-
-/// The rows at some places, in this order.
-pub(crate) fn collect(
-    types: &[DataType],
-    batches: &[Batch],
-    places: &[(u32, u32)],
-) -> Result<Batch> {
-    let mut columns = Vec::with_capacity(types.len());
-    for (i, data_type) in types.iter().copied().enumerate() {
-        let mut column = Column::empty(data_type);
-        for (batch, row) in places {
-            let from = batches.get(*batch as usize).and_then(|b| b.columns.get(i));
-            column.push(from.map_or(ValueRef::Null, |c| c.value(*row as usize)))?;
-        }
-        columns.push(column);
-    }
-    Ok(Batch { columns })
 }

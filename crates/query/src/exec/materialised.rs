@@ -4,6 +4,10 @@ use std::ops::Range;
 
 use esker_format::{Batch, Column, ColumnSlice, Data, DataType, Schema, Validity, Value, Values};
 
+use super::project::Sink;
+use super::scan::ScanCounts;
+use crate::bind::{Node, Projection};
+use crate::options::Options;
 use crate::source::{Part, Source, Zone};
 use crate::{Error, Result, ZONE_ROWS};
 
@@ -42,6 +46,38 @@ impl Materialised {
     /// About how many bytes of memory they take.
     pub(crate) fn byte_count(&self) -> usize {
         self.part.batches.iter().map(crate::run::size).sum()
+    }
+
+    /// Hands over the rows of a projection that [shows fields only], as they lie in memory.
+    ///
+    /// [shows fields only]: Projection::shows_fields_only
+    ///
+    /// # Errors
+    /// What the sink fails with; when the query is to end.
+    pub(super) fn show_fields(
+        self,
+        projection: &Projection,
+        options: &Options,
+        sink: Sink<'_>,
+    ) -> Result<ScanCounts> {
+        let mut counts = ScanCounts::default();
+        for mut batch in self.part.batches {
+            options.expect_time_left()?;
+            let rows = batch.len() as u64;
+            counts +=
+                ScanCounts { zones: 1, rows_scanned: rows, rows_passed: rows, zones_pruned: 0 };
+            let mut left: Vec<Option<Column>> = batch.columns.drain(..).map(Some).collect();
+            let mut shown = Vec::with_capacity(projection.outputs.len());
+            for output in &projection.outputs {
+                let Node::Field(position) = output.node else { continue };
+                let column = left.get_mut(position).and_then(Option::take);
+                shown.push(column.ok_or_else(|| Error::invalid(format!("no column {position}")))?);
+            }
+            if sink(Batch { columns: shown })?.is_break() {
+                break;
+            }
+        }
+        Ok(counts)
     }
 
     /// The values of a column.

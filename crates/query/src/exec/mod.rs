@@ -10,6 +10,7 @@
 mod after;
 mod aggregate;
 mod budget;
+mod copy;
 mod description;
 mod edges;
 mod evaluate;
@@ -37,9 +38,9 @@ mod walk;
 use esker_vfs::Clock;
 
 pub(crate) use after::After;
+pub(crate) use copy::collect;
 pub(crate) use description::describe;
 pub(crate) use evaluate::{Unit, evaluate, fold};
-pub(crate) use fetch::collect;
 pub(crate) use filter::passing;
 pub(crate) use materialised::{Materialised, slice};
 pub(crate) use profile::{Profile, Step, projection_name, stage_name};
@@ -101,6 +102,9 @@ pub(crate) fn run(
     let counts = match input {
         Input::Source(source) => {
             project_from(source, projection, &tables, options, &budget, &mut sink)
+        }
+        Input::Memory(groups, _charge) if projection.shows_fields_only() => {
+            groups.show_fields(projection, options, &mut sink)
         }
         Input::Memory(groups, _charge) => {
             project_from(&groups, projection, &tables, options, &budget, &mut sink)

@@ -1,9 +1,22 @@
 //! Rows on their way out.
 
-use esker_format::{Batch, Column, DataType, Values};
+use std::ops::Range;
 
-use super::vector::{Lanes, Vector};
+use esker_format::{Batch, Column, ColumnSlice, DataType, Values};
+
+use super::copy;
+use super::gather::gather;
+use super::vector::{Lanes, Selection, Vector};
 use crate::{Error, Result, ZONE_ROWS};
+
+/// What is shown of some rows.
+#[derive(Clone, Debug)]
+pub(crate) enum Shown<'a> {
+    /// A field, of all rows of the batch.
+    Field(ColumnSlice<'a>),
+    /// Values, of the selected rows.
+    Values(Vector<'a>),
+}
 
 /// Columns that vectors are appended to.
 #[derive(Clone, Debug)]
@@ -49,6 +62,28 @@ impl Output {
         Ok(())
     }
 
+    /// Appends the selected rows. Batches are cut as [`Output::append`] does.
+    pub(crate) fn append_shown(
+        &mut self,
+        shown: &[Shown<'_>],
+        selection: Selection<'_>,
+    ) -> Result<()> {
+        let (mut start, rows) = (0, selection.len());
+        while start < rows {
+            let room = ZONE_ROWS - self.rows % ZONE_ROWS;
+            let end = rows.min(start + room);
+            for (column, shown) in self.open.columns.iter_mut().zip(shown) {
+                self.bytes += append_shown(column, shown, selection, start..end)?;
+            }
+            self.rows += end - start;
+            if self.rows.is_multiple_of(ZONE_ROWS) {
+                self.full.push(std::mem::replace(&mut self.open, empty(&self.types)));
+            }
+            start = end;
+        }
+        Ok(())
+    }
+
     /// The rows as batches of [`ZONE_ROWS`] rows, but for the last; none is empty.
     pub(crate) fn into_batches(mut self) -> Vec<Batch> {
         if !self.rows.is_multiple_of(ZONE_ROWS) {
@@ -60,6 +95,39 @@ impl Output {
 
 fn empty(types: &[DataType]) -> Batch {
     Batch { columns: types.iter().map(|t| Column::empty(*t)).collect() }
+}
+
+/// Appends those of the selected rows that stand at `range` in the selection, and returns about how
+/// many bytes they take.
+fn append_shown(
+    column: &mut Column,
+    shown: &Shown<'_>,
+    selection: Selection<'_>,
+    range: Range<usize>,
+) -> Result<usize> {
+    let field = match shown {
+        Shown::Values(vector) => return append(column, vector, range.start, range.end),
+        Shown::Field(field) => field,
+    };
+    // The rest of a batch that did not fit.
+    let rest: Vec<u32>;
+    let now = match selection {
+        Selection::Rows(rows) => Selection::Rows(rows.get(range.clone()).unwrap_or_default()),
+        Selection::All(_) if range.start > 0 => {
+            rest = range.clone().map(|row| selection.row(row)).collect();
+            Selection::Rows(&rest)
+        }
+        Selection::All(_) => Selection::All(range.end),
+    };
+    let heap = |column: &Column| match &column.values {
+        Values::Variable(v) => v.heap.len() + 4 * v.len(),
+        values => values.len() * column.data_type.width().unwrap_or(8),
+    };
+    let before = heap(column);
+    if copy::append(column, field, now)? {
+        return Ok(heap(column) - before);
+    }
+    append(column, &gather(field, now), 0, range.len())
 }
 
 /// Appends rows `start..end` of a vector and returns about how many bytes they take.

@@ -12,16 +12,17 @@ use super::budget::{Budget, Charge};
 use super::evaluate::evaluate;
 use super::fetch;
 use super::mask::Mask;
-use super::output::Output;
+use super::output::{Output, Shown};
 use super::row_order;
 use super::rows::Rows;
-use super::scan::{Morsel, Progress, Scan, ScanCounts, WAVE_MAX, in_growing_waves, in_waves};
-use super::sorter::{Location, Sorter, encode};
+use super::scan::{Morsel, Progress, Scan, ScanCounts, WAVE_MAX, in_growing_waves};
+use super::sorter::{Location, Sorter, encode, encode_value};
 use super::spill::{self, TemporaryFiles};
-use super::vector::{Picked, Selection, Vector};
+use super::vector::{Picked, Selection};
 use super::walk::Walk;
-use crate::bind::{Bound, Projection};
+use crate::bind::{Bound, Node, Projection};
 use crate::options::Options;
+use crate::source::Part;
 use crate::{Error, ErrorKind, Result, ZONE_ROWS};
 
 /// Rows of an answer that may be found after a look at few.
@@ -52,13 +53,17 @@ pub(super) fn types(projection: &Projection) -> Vec<DataType> {
     projection.outputs.iter().map(Bound::data_type).collect()
 }
 
-/// The output columns for some rows of a batch.
+/// The output columns for some rows of a batch: fields as they are stored.
 pub(super) fn show<'a>(
     projection: &'a Projection,
     rows: &Rows<'a>,
     selection: Selection<'_>,
-) -> Result<Vec<Vector<'a>>> {
-    projection.outputs.iter().map(|output| evaluate(output, rows, selection)).collect()
+) -> Result<Vec<Shown<'a>>> {
+    let shown = |output: &'a Bound| match output.node {
+        Node::Field(position) => rows.column(position).map(Shown::Field),
+        _ => evaluate(output, rows, selection).map(Shown::Values),
+    };
+    projection.outputs.iter().map(shown).collect()
 }
 
 fn in_scan_order<'a>(
@@ -82,8 +87,11 @@ fn in_scan_order<'a>(
         Ok(shown_of(scan, projection, morsel, (skip, wanted), budget))
     };
     // What few rows answer takes less time than another thread takes to start.
-    let few = wanted <= FEW_WANTED;
-    let at_first = if few { 1 } else { options.tasks.parallelism().max(1) };
+    let at_first = match wanted {
+        ..=FEW_WANTED => 1,
+        usize::MAX => wave_max,
+        _ => options.tasks.parallelism().max(1),
+    };
     in_growing_waves(options, morsels, (at_first, wave_max), job, |shown| {
         counts += shown.counts;
         for batch in shown.output.into_batches() {
@@ -132,7 +140,7 @@ fn skipped(
 }
 
 /// The output rows of a morsel up to the first that fails, and its failure.
-pub(super) struct Shown<'b> {
+pub(super) struct ShownRows<'b> {
     pub(super) output: Output,
     pub(super) error: Option<Error>,
     pub(super) counts: ScanCounts,
@@ -151,7 +159,7 @@ pub(super) fn shown_of<'a, 'b>(
     morsel: &Morsel,
     (mut skip, wanted): (usize, usize),
     budget: &'b Budget,
-) -> Shown<'b> {
+) -> ShownRows<'b> {
     let mut output = Output::new(types(projection));
     let mut charge = budget.charge();
     let mut progress = if wanted <= FEW_WANTED { Progress::growing() } else { Progress::default() };
@@ -161,7 +169,7 @@ pub(super) fn shown_of<'a, 'b>(
         if !mask.is_empty() {
             let picked = Picked::of(&mask);
             let selection = picked.selection();
-            output.append(&show(projection, rows, selection)?, selection.len())?;
+            output.append_shown(&show(projection, rows, selection)?, selection)?;
         }
         // Only now: rows of a batch that fails are met again.
         skip -= dropped;
@@ -175,7 +183,7 @@ pub(super) fn shown_of<'a, 'b>(
         let again = Morsel { part: morsel.part, rows: progress.next..morsel.rows.end };
         outcome = scan.run_from(&again, 1, &mut progress, &mut visit);
     }
-    Shown { output, error: outcome.err(), counts: progress.counts, skip, _charge: charge }
+    ShownRows { output, error: outcome.err(), counts: progress.counts, skip, _charge: charge }
 }
 
 /// Rows `from..to` of a batch.
@@ -227,17 +235,15 @@ fn in_key_order<'a>(
         Ok((sorter, counts, charge))
     };
     let wave_max = if wanted <= ZONE_ROWS { WAVE_MAX } else { options.tasks.parallelism() * 4 };
-    let mut morsels = Vec::new();
-    for part in 0..part_count {
-        match walk_of(part) {
-            None if !in_row_order(part) => morsels.extend(scan.morsels(|of| of == part)),
-            _ => morsels.push(Morsel { part, rows: 0..scan.source.part(part).row_count() }),
-        }
-    }
+    let is_walked = walks.iter().any(Option::is_some);
+    let in_one = |part: usize| walk_of(part).is_some() || in_row_order(part);
+    let morsels = morsels_of_parts(scan, in_one);
     let in_memory = || {
         let (mut sorter, mut held) = (Sorter::new(wanted), budget.charge());
         let mut counts = ScanCounts::default();
-        in_waves(options, &morsels, wave_max, sorted, |(other, more, _charge)| {
+        let waves =
+            (if is_walked { options.tasks.parallelism().max(1) } else { wave_max }, wave_max);
+        in_growing_waves(options, &morsels, waves, sorted, |(other, more, _charge)| {
             counts += more;
             sorter.merge(&other);
             held.set(sorter.bytes())?;
@@ -263,6 +269,19 @@ fn in_key_order<'a>(
             Ok(counts)
         }
     }
+}
+
+/// The morsels of all parts; a part that is read in the order asked for is one.
+fn morsels_of_parts(scan: &Scan<'_>, is_one: impl Fn(usize) -> bool) -> Vec<Morsel> {
+    let mut morsels = Vec::new();
+    for part in 0..scan.source.part_count() {
+        if is_one(part) {
+            morsels.push(Morsel { part, rows: 0..scan.source.part(part).row_count() });
+        } else {
+            morsels.extend(scan.morsels(|of| of == part));
+        }
+    }
+    morsels
 }
 
 /// Sorts more keys than the budget allows.
@@ -310,6 +329,28 @@ fn location_part(morsel: &Morsel) -> Result<u32> {
     u32::try_from(morsel.part).ok().filter(|_| fits).ok_or_else(|| {
         Error::new(ErrorKind::OverBudget, "a part with more than 2^32 rows cannot be ordered")
     })
+}
+
+/// Adds a row to a sorter whose keys are all fields, unless the order has left it behind; returns
+/// how many were added.
+pub(super) fn add_key(
+    sorter: &mut Sorter,
+    projection: &Projection,
+    part: &dyn Part,
+    location: Location,
+) -> Result<usize> {
+    let (mut bytes, row) = (Vec::new(), location.row as usize);
+    for key in &projection.order {
+        if let Node::Field(position) = key.bound.node {
+            let value = part.column(position, row..row + 1)?.value(0);
+            encode_value(&mut bytes, key, key.bound.data_type(), value);
+        }
+    }
+    let is_wanted = projection.after.as_ref().is_none_or(|after| after.is_before(&bytes));
+    if is_wanted {
+        sorter.push(&bytes, location);
+    }
+    Ok(usize::from(is_wanted))
 }
 
 #[allow(clippy::cast_possible_truncation, reason = "location_part has checked the row numbers")]

@@ -18,6 +18,9 @@ use crate::options::Options;
 /// The most rows that are sorted before it is seen whether the query is to end.
 const PIECE_ROWS: usize = 1 << 16;
 
+/// How many bytes of a key are in its entry.
+const PREFIX_BYTES: usize = 16;
+
 /// Where a row lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Location {
@@ -38,8 +41,8 @@ pub(crate) struct Sorter {
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
-    /// The first eight bytes of the key, which mostly decide.
-    prefix: u64,
+    /// The first bytes of the key, which mostly decide.
+    prefix: [u64; 2],
     start: usize,
     len: u32,
     location: Location,
@@ -70,6 +73,13 @@ impl Sorter {
 
     /// Adds the rows of another sorter, all of which come later.
     pub(crate) fn merge(&mut self, other: &Self) {
+        if self.wanted == usize::MAX {
+            let moved = self.heap.len();
+            self.heap.extend_from_slice(&other.heap);
+            let entries = other.entries.iter();
+            self.entries.extend(entries.map(|e| Entry { start: e.start + moved, ..*e }));
+            return;
+        }
         for entry in &other.entries {
             self.push(key_of(&other.heap, entry), entry.location);
         }
@@ -130,15 +140,22 @@ fn key_of<'h>(heap: &'h [u8], entry: &Entry) -> &'h [u8] {
 }
 
 fn compare(heap: &[u8], a: &Entry, b: &Entry) -> Ordering {
-    let by_prefix = a.prefix.cmp(&b.prefix);
-    let by_key = by_prefix.then_with(|| key_of(heap, a).cmp(key_of(heap, b)));
+    let by_key = || match a.len.max(b.len) as usize {
+        // Both keys are in their prefixes but for zeros at the end.
+        ..=PREFIX_BYTES => a.len.cmp(&b.len),
+        _ => key_of(heap, a).cmp(key_of(heap, b)),
+    };
+    let by_key = a.prefix.cmp(&b.prefix).then_with(by_key);
     by_key.then_with(|| a.location.cmp(&b.location))
 }
 
-/// The first eight bytes as a number that sorts as they do.
-fn prefix(key: &[u8]) -> u64 {
-    let bytes = key.iter().copied().chain(std::iter::repeat(0));
-    bytes.take(8).fold(0, |prefix, byte| prefix << 8 | u64::from(byte))
+/// The first bytes as numbers that sort as they do.
+#[allow(clippy::cast_possible_truncation, reason = "both halves are taken")]
+fn prefix(key: &[u8]) -> [u64; 2] {
+    let mut bytes = [0; PREFIX_BYTES];
+    bytes.iter_mut().zip(key).for_each(|(to, from)| *to = *from);
+    let both = u128::from_le_bytes(bytes).swap_bytes();
+    [(both >> 64) as u64, both as u64]
 }
 
 /// Appends the key of row `i` of a vector.

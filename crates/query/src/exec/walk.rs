@@ -23,25 +23,22 @@ use esker_format::order_key::key;
 use esker_format::{Value, ValueRef};
 
 use super::after::After;
-use super::filter::keep;
+use super::filter::{keep, passes};
 use super::mask::Mask;
-use super::project::add_keys;
+use super::project::{add_key, add_keys};
 use super::row_order::{is_row_id, row_id_of};
 use super::rows::Rows;
 use super::scan::{Scan, ScanCounts};
-use super::sorter::Sorter;
+use super::sorter::{Location, Sorter};
+use crate::Result;
 use crate::bind::{Node, Projection};
 use crate::options::{IndexUse, Options};
 use crate::plan::{Access, Lookup};
 use crate::predicate::Predicate;
 use crate::source::{KeyRange, Part, Run};
-use crate::{Result, ZONE_ROWS};
 
 /// The fewest and the most entries of a block, but for ties.
 const BLOCK_ENTRIES: (usize, usize) = (16, 512);
-
-/// Rows that lie this near to each other are read together.
-const SPAN_ROWS: usize = 64;
 
 /// Reading, testing and sorting a row that lies anywhere, in nanoseconds.
 const ROW_NS: f64 = 300.0;
@@ -389,34 +386,39 @@ impl<'a> Walk<'a> {
         walked: &mut Walked,
     ) -> Result<()> {
         walked.counts.rows_scanned += entries.len() as u64;
+        scan.options.expect_time_left()?;
         let mut rows = self.run.rows(entries)?.into_owned();
         rows.sort_unstable();
-        let mut rest = rows.as_slice();
-        while let Some(first) = rest.first() {
-            scan.options.expect_time_left()?;
-            let start = *first as usize;
-            let zone_end = ((start / ZONE_ROWS + 1) * ZONE_ROWS).min(self.part.row_count());
-            let span = SPAN_ROWS.min(zone_end - start).max(1);
-            let end = self.part.batch_end(start, span).clamp(start + 1, start + span);
-            let here = rest.partition_point(|row| (*row as usize) < end).max(1);
-            let (now, later) = rest.split_at_checked(here).unwrap_or((rest, &[]));
-            rest = later;
-            let end = now.last().map_or(end, |last| *last as usize + 1);
-            let bits = now.iter().fold(0u64, |bits, row| bits | 1 << (*row as usize - start));
-            let batch = Rows::new(self.part, start..end);
-            let mut mask = Mask::from_words(&[bits], batch.len());
-            if let Some(visible) = self.part.visible(start..end) {
-                mask.and(&Mask::from_words(&visible, batch.len()));
+        let has_fields_only =
+            projection.order.iter().all(|key| matches!(key.bound.node, Node::Field(_)));
+        let all_visible = self.part.visible_count() == Some(self.part.row_count());
+        let part = u32::try_from(self.part_index).unwrap_or(u32::MAX);
+        for row in rows {
+            let at = row as usize;
+            let is_visible = all_visible
+                || self.part.visible(at..at + 1).is_none_or(|bits| bits.first() == Some(&1));
+            if !is_visible || !self.passes(scan, at)? {
+                continue;
             }
-            keep(scan.predicate, &batch, &mut mask, scan.tables)?;
-            let passed = mask.rows();
-            if !passed.is_empty() {
-                walked.counts.rows_passed += passed.len() as u64;
-                let part = u32::try_from(self.part_index).unwrap_or(u32::MAX);
-                walked.added += add_keys(&mut walked.sorter, projection, &batch, &passed, part)?;
-            }
+            walked.counts.rows_passed += 1;
+            walked.added += if has_fields_only {
+                add_key(&mut walked.sorter, projection, self.part, Location { part, row })?
+            } else {
+                let batch = Rows::new(self.part, at..at + 1);
+                add_keys(&mut walked.sorter, projection, &batch, &[0], part)?
+            };
         }
         Ok(())
+    }
+
+    /// Whether a row passes the filter.
+    fn passes(&self, scan: &Scan<'a>, row: usize) -> Result<bool> {
+        if let Some(passes) = passes(scan.predicate, self.part, row)? {
+            return Ok(passes);
+        }
+        let mut mask = Mask::all(1);
+        keep(scan.predicate, &Rows::new(self.part, row..row + 1), &mut mask, scan.tables)?;
+        Ok(!mask.is_empty())
     }
 }
 

@@ -3,6 +3,7 @@
 mod code_tables;
 mod length;
 mod pair;
+mod pair_floats;
 mod range;
 mod search;
 mod set;
@@ -19,6 +20,7 @@ use super::rows::Rows;
 use super::vector::{Lanes, Picked};
 use crate::Result;
 use crate::predicate::{Condition, Key, Predicate, Test};
+use crate::source::Part;
 
 /// Removes the rows for which the filter is not true.
 ///
@@ -100,6 +102,41 @@ pub(crate) fn passing(
     let mut mask = Mask::all(values.len);
     keep(predicate, &Rows::of_column(field, values), &mut mask, &tables)?;
     Ok(mask)
+}
+
+/// Whether one row passes, of those that lie far from each other; `None` where an expression has to
+/// be evaluated.
+///
+/// # Errors
+/// When a column cannot be read.
+pub(crate) fn passes(predicate: &Predicate, part: &dyn Part, row: usize) -> Result<Option<bool>> {
+    match predicate {
+        Predicate::Constant(passes) => Ok(Some(*passes)),
+        Predicate::Test(test) => {
+            let value = part.column(test.field, row..row + 1)?.value(0);
+            Ok(Some(test.condition.matches(value)))
+        }
+        Predicate::Value(..) => Ok(None),
+        Predicate::All(members) => decided(members, false, part, row),
+        Predicate::Any(members) => decided(members, true, part, row),
+    }
+}
+
+/// What several conditions come to, of which one that is `deciding` is enough.
+fn decided(
+    members: &[Predicate],
+    deciding: bool,
+    part: &dyn Part,
+    row: usize,
+) -> Result<Option<bool>> {
+    for member in members {
+        match passes(member, part, row)? {
+            Some(passes) if passes == deciding => return Ok(Some(deciding)),
+            Some(_) => {}
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(!deciding))
 }
 
 /// How many rows of a batch pass, all of them visible, where that can be told without a mask.

@@ -2,42 +2,105 @@
 
 use esker_format::{Codes, ColumnSlice, Data, DataType, ValueRef};
 
+use super::pair_floats::{self, are_floats_and_numbers};
 use crate::Result;
 use crate::bind::{Bound, Comparison, Node};
 use crate::exec::mask::Mask;
 use crate::exec::rows::Rows;
 
 /// Values taken at a time: as many as a word of a mask has bits.
-const TAKEN: usize = 64;
+pub(super) const TAKEN: usize = 64;
 
 /// Removes the rows for which a comparison of two fields is not `wanted`; false when `bound` is
 /// none, or one of other types.
 pub(super) fn keep(bound: &Bound, wanted: bool, rows: &Rows<'_>, mask: &mut Mask) -> Result<bool> {
     let Node::Compare(comparison, left, right) = &bound.node else { return Ok(false) };
     let (Node::Field(a), Node::Field(b)) = (&left.node, &right.node) else { return Ok(false) };
-    let are_texts = left.data_type().is_variable() && left.data_type == right.data_type;
-    if !are_texts && !are_whole(left.data_type(), right.data_type()) {
+    let (of_left, of_right) = (left.data_type(), right.data_type());
+    let are_texts = of_left.is_variable() && left.data_type == right.data_type;
+    let floats_first = are_floats_and_numbers(of_left, of_right);
+    let floats_last = are_floats_and_numbers(of_right, of_left);
+    if !(are_texts || floats_first || floats_last || are_whole(of_left, of_right)) {
         return Ok(false);
     }
     let (a, b) = (rows.column(*a)?, rows.column(*b)?);
-    let have_words = has_words(&a) && has_words(&b);
-    if !are_texts && !have_words {
-        return Ok(false);
-    }
+    let comparison = if wanted { *comparison } else { comparison.opposite() };
+    let mut kept = mask.clone();
     for column in [&a, &b] {
-        mask.and(&Mask::valid(&column.validity, mask.len()));
+        kept.and(&Mask::valid(&column.validity, mask.len()));
         if matches!(column.data, Data::Constant(ValueRef::Null)) {
-            mask.clear();
+            kept.clear();
         }
     }
-    let comparison = if wanted { *comparison } else { comparison.opposite() };
     match comparison {
-        _ if !are_texts => whole(comparison, &a, &b, mask),
-        Comparison::Eq => mask.retain_rows(|row| is_same(&a, &b, row)),
-        Comparison::Neq => mask.retain_rows(|row| !is_same(&a, &b, row)),
-        _ => mask.retain_rows(|row| comparison.holds(a.bytes(row).cmp(b.bytes(row)))),
+        _ if floats_first => {
+            if !pair_floats::keep(comparison, &a, &b, &mut kept) {
+                return Ok(false);
+            }
+        }
+        _ if floats_last => {
+            if !pair_floats::keep(comparison.mirrored(), &b, &a, &mut kept) {
+                return Ok(false);
+            }
+        }
+        _ if !are_texts => {
+            if !(has_words(&a) && has_words(&b)) {
+                return Ok(false);
+            }
+            whole(comparison, &a, &b, &mut kept);
+        }
+        Comparison::Eq => keep_same(&a, &b, true, &mut kept),
+        Comparison::Neq => keep_same(&a, &b, false, &mut kept),
+        _ => kept.retain_rows(|row| comparison.holds(a.bytes(row).cmp(b.bytes(row)))),
     }
+    *mask = kept;
     Ok(true)
+}
+
+/// Removes the rows whose texts are not the same, or with `wanted` false those whose are.
+fn keep_same(a: &ColumnSlice<'_>, b: &ColumnSlice<'_>, wanted: bool, mask: &mut Mask) {
+    let (Data::Variable { offsets: left, .. }, Data::Variable { offsets: right, .. }) =
+        (a.data, b.data)
+    else {
+        return mask.retain_rows(|row| is_same(a, b, row) == wanted);
+    };
+    let mut alike = [false; TAKEN];
+    mask.retain_words(|word, kept| {
+        let lengths = |offsets: &[u32]| {
+            let offsets = offsets.get(word * TAKEN..).and_then(<[u32]>::first_chunk::<ENDS>);
+            offsets.map(lengths_of)
+        };
+        // The lengths alone tell most.
+        let mut may_be = match (lengths(left), lengths(right)) {
+            (Some(left), Some(right)) => {
+                let pairs = left.iter().zip(&right);
+                alike.iter_mut().zip(pairs).for_each(|(alike, (a, b))| *alike = a == b);
+                kept & Mask::word(&alike)
+            }
+            _ => kept,
+        };
+        let mut same = 0;
+        while may_be != 0 {
+            let bit = may_be & may_be.wrapping_neg();
+            if is_same(a, b, word * TAKEN + may_be.trailing_zeros() as usize) {
+                same |= bit;
+            }
+            may_be ^= bit;
+        }
+        if wanted { same } else { !same }
+    });
+}
+
+/// Offsets of as many texts as are taken at a time.
+const ENDS: usize = TAKEN + 1;
+
+fn lengths_of(offsets: &[u32; ENDS]) -> [u32; TAKEN] {
+    let mut lengths = [0; TAKEN];
+    let ends = offsets.iter().skip(1);
+    for ((length, start), end) in lengths.iter_mut().zip(offsets).zip(ends) {
+        *length = end.wrapping_sub(*start);
+    }
+    lengths
 }
 
 /// The lengths alone tell most.
@@ -63,7 +126,7 @@ fn are_whole(a: DataType, b: DataType) -> bool {
 }
 
 /// Whether the values lie as words of at most 64 bits.
-fn has_words(column: &ColumnSlice<'_>) -> bool {
+pub(super) fn has_words(column: &ColumnSlice<'_>) -> bool {
     match column.data {
         Data::U8(_) | Data::U16(_) | Data::U32(_) => true,
         Data::I8(_) | Data::I16(_) | Data::I32(_) | Data::I64(_) | Data::Narrowed { .. } => true,
@@ -102,7 +165,7 @@ fn each(
 }
 
 /// Takes the words of some rows; past the end anything.
-fn take(column: &ColumnSlice<'_>, first: usize, to: &mut [i64; TAKEN]) {
+pub(super) fn take(column: &ColumnSlice<'_>, first: usize, to: &mut [i64; TAKEN]) {
     fn widened<T: Copy + Into<i64>>(from: &[T], first: usize, to: &mut [i64; TAKEN]) {
         let from = from.get(first..).unwrap_or_default();
         to.iter_mut().zip(from).for_each(|(to, from)| *to = (*from).into());

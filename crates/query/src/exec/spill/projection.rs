@@ -174,7 +174,8 @@ fn show_sorted(
         let source = Materialised::of(schema.clone(), vec![groups]);
         let rows = Rows::new(source.part(0), 0..len);
         let mut output = Output::new(types(projection));
-        output.append(&show(projection, &rows, Selection::All(len))?, len)?;
+        let selection = Selection::All(len);
+        output.append_shown(&show(projection, &rows, selection)?, selection)?;
         for batch in output.into_batches() {
             if sink(batch)?.is_break() {
                 return Ok(());
