@@ -91,6 +91,10 @@ impl SnapshotTable {
             let message = format!("index {name:?}: expected an ordered one, found {kind}");
             return Err(Error::invalid(message));
         }
+        if index.fields.iter().any(|part| !part.path.is_empty()) {
+            let message = format!("index {:?}: expected one of fields, found a path", index.name);
+            return Err(Error::invalid(message));
+        }
         let field = |part: &esker_format::schema::IndexField| schema.field_of(part.field);
         let fields = index.fields.iter().map(field).collect::<Option<Vec<_>>>();
         let fields = fields.ok_or_else(|| Error::invalid("an index of a field that is gone"))?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use esker_format::schema::IndexKind;
 use esker_format::{ColumnSlice, Field, FieldId, Schema};
-use esker_query::{BitmapRun, Entries, GramRun, KeyRange, Part, Source, Zone};
+use esker_query::{BitmapRun, Entries, GramRun, KeyRange, Part, RunPath, Source, Zone};
 use esker_table::TableSnapshot;
 use esker_table::run::Run;
 use esker_table::segment::Segment;
@@ -48,6 +48,7 @@ struct PartRun<'a> {
     segment: &'a Segment,
     run: Arc<Run>,
     fields: Vec<(usize, bool)>,
+    paths: Vec<Option<RunPath>>,
 }
 
 impl<'a> SourcePart<'a> {
@@ -242,9 +243,15 @@ fn runs(part: &SnapshotPart) -> Vec<PartRun<'_>> {
         if index.kind != IndexKind::Ordered || !run.is_readable_by(schema) {
             return None;
         }
-        let fields = index.fields.iter().map(|f| Some((position(f.field)?, f.descending)));
-        let (run, fields) = (Arc::clone(run), fields.collect::<Option<_>>()?);
-        Some(PartRun { part, segment, run, fields })
+        let (mut fields, mut paths) = (Vec::new(), Vec::new());
+        for f in &index.fields {
+            let field = position(f.field)?;
+            let path = RunPath { field, steps: f.path.clone() };
+            let path = Some(path).filter(|path| !path.steps.is_empty());
+            fields.push((if path.is_some() { usize::MAX } else { field }, f.descending));
+            paths.push(path);
+        }
+        Some(PartRun { part, segment, run: Arc::clone(run), fields, paths })
     };
     segment.runs().iter().filter_map(of).collect()
 }
@@ -256,6 +263,10 @@ impl esker_query::Run for PartRun<'_> {
 
     fn fields(&self) -> &[(usize, bool)] {
         &self.fields
+    }
+
+    fn path(&self, number: usize) -> Option<&RunPath> {
+        self.paths.get(number)?.as_ref()
     }
 
     fn len(&self) -> usize {

@@ -68,4 +68,6 @@ pub use page::{Page, Paging, page};
 pub use relation::{Resolved, Tables};
 pub use result::{QueryResult, ResultColumn, Statistics};
 pub use run::{assign, check, constant, execute, explain, plan, scan, stream};
-pub use source::{BitmapRun, Entries, GramRun, KeyRange, Part, Run, Source, ZONE_ROWS, Zone};
+pub use source::{
+    BitmapRun, Entries, GramRun, KeyRange, Part, Run, RunPath, Source, ZONE_ROWS, Zone,
+};

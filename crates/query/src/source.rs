@@ -169,8 +169,15 @@ pub trait Run: Sync {
     /// The index's name.
     fn name(&self) -> &str;
 
-    /// The fields that order it: positions in the schema, and whether the greatest comes first.
+    /// The fields that order it: positions in the schema, and whether the greatest comes first. In
+    /// place of a path there is a position that no field has.
     fn fields(&self) -> &[(usize, bool)];
+
+    /// The path whose texts stand in place of field number `number`.
+    fn path(&self, number: usize) -> Option<&RunPath> {
+        let _ = number;
+        None
+    }
 
     /// How many entries there are: as many as rows.
     fn len(&self) -> usize;
@@ -202,6 +209,15 @@ pub trait Run: Sync {
     /// # Errors
     /// As for [`Run::find`].
     fn count_visible(&self, entries: Range<usize>) -> Result<usize>;
+}
+
+/// A path into the documents of a field, to a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunPath {
+    /// The position of the field.
+    pub field: usize,
+    /// Names, from the document on.
+    pub steps: Vec<String>,
 }
 
 /// What was found in a run.

@@ -78,16 +78,49 @@ fn fields(columns: &[ast::IndexColumn]) -> Result<Vec<(String, bool)>> {
 }
 
 fn field(column: &ast::IndexColumn) -> Result<(String, bool)> {
-    let ast::Expr::Identifier(name) = &column.column.expr else {
-        return Err(unsupported("an index on what is not a field", column));
-    };
+    let expr = &column.column.expr;
+    let mut names = Vec::new();
+    if !path(expr, true, &mut names) {
+        return Err(unsupported("an index on what is no field, and no path into one", column));
+    }
+    if names.iter().skip(1).any(|name| name.contains('.')) {
+        return Err(unsupported("an index on a name with a point in JSON", column));
+    }
     let (order, descending) = match column.column.options.sort {
         Some(ast::OrderBySort::Asc) => (" ASC", false),
         Some(ast::OrderBySort::Desc) => (" DESC", true),
         _ => ("", false),
     };
-    refuse_lost(&column.to_string(), &format!("{name}{order}"))?;
-    Ok((name.value.clone(), descending))
+    refuse_lost(&column.to_string(), &format!("{expr}{order}"))?;
+    Ok((names.join("."), descending))
+}
+
+/// Adds the names of a field, or of a path to a text in one: `doc -> 'a' ->> 'b'`, or `doc.a.b`.
+/// False for anything else.
+fn path(expr: &ast::Expr, is_text: bool, names: &mut Vec<String>) -> bool {
+    match expr {
+        ast::Expr::Nested(inner) => path(inner, is_text, names),
+        ast::Expr::Identifier(name) => {
+            names.push(name.value.clone());
+            true
+        }
+        ast::Expr::CompoundIdentifier(all) if is_text => {
+            names.extend(all.iter().map(|name| name.value.clone()));
+            true
+        }
+        ast::Expr::BinaryOp { left, op, right } => {
+            let ast::Expr::Value(ast::ValueWithSpan { value, .. }) = &**right else { return false };
+            let ast::Value::SingleQuotedString(name) = value else { return false };
+            let expected = match is_text {
+                true => ast::BinaryOperator::LongArrow,
+                false => ast::BinaryOperator::Arrow,
+            };
+            let is_path = *op == expected && path(left, false, names);
+            names.push(name.clone());
+            is_path
+        }
+        _ => false,
+    }
 }
 
 pub(crate) fn drop(drop: &ast::Statement) -> Result<Statement> {

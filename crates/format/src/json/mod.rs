@@ -254,6 +254,21 @@ impl<'a> Json<'a> {
         items.get(usize::try_from(if place < 0 { len.checked_add(place)? } else { place }).ok()?)
     }
 
+    /// The text at the end of a path of names; `None` where it leads nowhere, or to null.
+    ///
+    /// ```
+    /// use esker_format::json::{Json, parse};
+    ///
+    /// let document = parse(r#"{"customer": {"city": "Bonn"}}"#)?;
+    /// let text = Json::document(&document).text_at(["customer", "city"]);
+    /// assert_eq!(text.as_deref(), Some("Bonn"));
+    /// # Ok::<(), esker_format::Error>(())
+    /// ```
+    #[must_use]
+    pub fn text_at<'n>(self, path: impl IntoIterator<Item = &'n str>) -> Option<String> {
+        path.into_iter().try_fold(self, Self::get)?.to_text()
+    }
+
     /// The value as a document of its own.
     #[must_use]
     pub fn to_document(self) -> Vec<u8> {

@@ -13,6 +13,7 @@
 
 use super::{Field, FieldId, Schema, validate_name};
 use crate::codec::{Reader, Writer};
+use crate::json::DEPTH_MAX;
 use crate::suggest::near_or_all;
 use crate::{DataType, Error, Result};
 
@@ -69,15 +70,21 @@ impl IndexKind {
 /// The bit of an index that is a constraint.
 const FLAG_UNIQUE: u8 = 1;
 
+/// The bits of a field of an index.
+const FIELD_DESCENDING: u8 = 1;
+const FIELD_HAS_PATH: u8 = 2;
+
 /// The number of an index within its table; never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct IndexId(pub u32);
 
-/// A field of an index.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What an index orders by: a field, or a part of its documents.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexField {
     /// The field.
     pub field: FieldId,
+    /// Names that lead into its documents, to a text; none for the field itself.
+    pub path: Vec<String>,
     /// The greatest value comes first.
     pub descending: bool,
 }
@@ -106,7 +113,8 @@ pub struct NewIndex {
     pub kind: IndexKind,
     /// Whether no two rows may have the same values in its fields, unless one of these is NULL.
     pub unique: bool,
-    /// By what rows are ordered: names, and whether the greatest value comes first.
+    /// By what rows are ordered: names, and whether the greatest value comes first. What follows
+    /// the name of a JSON field and a point is a path into its documents: `doc.customer.city`.
     pub fields: Vec<(String, bool)>,
 }
 
@@ -139,7 +147,7 @@ impl NewIndex {
     #[must_use]
     pub fn on(fields: Vec<(String, bool)>) -> Self {
         let names: Vec<&str> = fields.iter().map(|(name, _)| name.as_str()).collect();
-        let name = format!("by_{}", names.join("_"));
+        let name = format!("by_{}", names.join("_").replace('.', "_"));
         Self { name, kind: IndexKind::Ordered, unique: false, fields }
     }
 
@@ -170,6 +178,26 @@ impl NewIndex {
 }
 
 impl Index {
+    /// A path leads into JSON, and has an order only.
+    fn refuse_path(&self, field: &Field, path: &[String]) -> Result<()> {
+        let (name, field_name, data_type) = (&self.name, &field.name, field.data_type);
+        let refused = match self.kind {
+            _ if data_type != DataType::Json => {
+                format!("a path leads into json, and field {field_name:?} is {data_type}")
+            }
+            _ if path.len() > DEPTH_MAX => {
+                format!("a path of at most {DEPTH_MAX} names, found {}", path.len())
+            }
+            _ if path.iter().any(|step| step.contains('.')) => {
+                format!("a path of names without points, found {path:?}")
+            }
+            IndexKind::Ordered if !self.unique => return Ok(()),
+            IndexKind::Ordered => format!("a unique index is on fields, not on {}", path.join(".")),
+            kind => format!("a {} index is on a field, not on {}", kind.name(), path.join(".")),
+        };
+        Err(Error::invalid(format!("index {name:?}: {refused}")))
+    }
+
     /// Trigrams are those of one text, bitmaps those of one field, and neither has an order.
     fn refuse_ordered(&self, field: &Field) -> Result<()> {
         let (name, field_name, data_type) = (&self.name, &field.name, field.data_type);
@@ -199,8 +227,13 @@ impl Index {
         out.u8(if self.unique { FLAG_UNIQUE } else { 0 });
         out.count(self.fields.len());
         for field in &self.fields {
+            let has_path = if field.path.is_empty() { 0 } else { FIELD_HAS_PATH };
             out.u16(field.field.0);
-            out.u8(field.descending.into());
+            out.u8(u8::from(field.descending) | has_path);
+            if has_path != 0 {
+                out.count(field.path.len());
+                field.path.iter().for_each(|step| out.text(step));
+            }
         }
     }
 
@@ -213,8 +246,17 @@ impl Index {
         let unique = flags & FLAG_UNIQUE != 0;
         let mut fields = Vec::new();
         for _ in 0..input.count(INDEX_FIELDS_MAX)? {
-            let (field, descending) = (FieldId(input.u16()?), input.u8()? != 0);
-            fields.push(IndexField { field, descending });
+            let (field, flags) = (FieldId(input.u16()?), input.u8()?);
+            if flags & !(FIELD_DESCENDING | FIELD_HAS_PATH) != 0 {
+                return Err(Error::corrupt(format!("index {name:?}: field flags {flags}")));
+            }
+            let mut path = Vec::new();
+            if flags & FIELD_HAS_PATH != 0 {
+                for _ in 0..input.count(DEPTH_MAX)? {
+                    path.push(input.text()?.to_owned());
+                }
+            }
+            fields.push(IndexField { field, path, descending: flags & FIELD_DESCENDING != 0 });
         }
         Ok(Self { id, name, kind, unique, fields })
     }
@@ -257,12 +299,14 @@ impl Schema {
         self.unique_indexes().flat_map(|index| &index.fields).any(|part| part.field == field)
     }
 
-    /// The fields of an index as texts: `name`, or `name desc`.
+    /// The fields of an index as texts: `name`, `name desc`, or `name.step.step`.
     #[must_use]
     pub fn index_fields(&self, index: &Index) -> Vec<String> {
         let text = |field: &IndexField| {
             let name = self.field_of(field.field).map_or("?", |field| field.name.as_str());
-            format!("{name}{}", if field.descending { " desc" } else { "" })
+            let steps = field.path.iter().map(|step| format!(".{step}"));
+            let path = steps.collect::<String>();
+            format!("{name}{path}{}", if field.descending { " desc" } else { "" })
         };
         index.fields.iter().map(text).collect()
     }
@@ -287,9 +331,8 @@ impl Schema {
     pub(super) fn add_index(&mut self, new: &NewIndex) -> Result<()> {
         let mut fields = Vec::new();
         for (name, descending) in &new.fields {
-            let position = self.resolve(name)?;
-            let Some(field) = self.fields.get(position) else { continue };
-            fields.push(IndexField { field: field.id, descending: *descending });
+            let (field, path) = self.resolve_path(name)?;
+            fields.push(IndexField { field, path, descending: *descending });
         }
         let id = IndexId(self.next_index);
         if self.next_index > INDEX_IDS_MAX {
@@ -301,6 +344,22 @@ impl Schema {
         let (name, kind, unique) = (new.name.clone(), new.kind, new.unique);
         self.indexes.push(Index { id, name, kind, unique, fields });
         Ok(())
+    }
+
+    /// The field of a name, and the path behind it: a name may have points itself.
+    fn resolve_path(&self, name: &str) -> Result<(FieldId, Vec<String>)> {
+        let id = |position: usize| self.fields.get(position).map_or(FieldId(0), |field| field.id);
+        let failed = match self.resolve(name) {
+            Ok(position) => return Ok((id(position), Vec::new())),
+            Err(failed) => failed,
+        };
+        for (at, _) in name.match_indices('.') {
+            let (before, path) = (name.get(..at).unwrap_or_default(), name.get(at + 1..));
+            if let (Ok(position), Some(path)) = (self.resolve(before), path) {
+                return Ok((id(position), path.split('.').map(str::to_owned).collect()));
+            }
+        }
+        Err(failed)
     }
 
     pub(super) fn drop_index(&mut self, name: &str) -> Result<()> {
@@ -338,12 +397,13 @@ impl Schema {
                     let id = field.field.0;
                     return Err(Error::invalid(format!("index {name:?}: no field number {id}")));
                 };
-                if !used.insert(field.field) {
+                if !used.insert((field.field, &field.path)) {
                     let field = &found.name;
                     let message = format!("field {field:?} is named twice in index {name:?}");
                     return Err(Error::invalid(message));
                 }
                 match index.kind {
+                    _ if !field.path.is_empty() => index.refuse_path(found, &field.path)?,
                     IndexKind::Ordered => refuse_unordered(name, found)?,
                     IndexKind::Trigram | IndexKind::Bitmap => index.refuse_ordered(found)?,
                 }
@@ -361,7 +421,10 @@ impl Schema {
 fn refuse_unordered(index: &str, field: &Field) -> Result<()> {
     if field.data_type == DataType::Json {
         let name = &field.name;
-        let message = format!("field {name:?} of index {index:?} is json, which has no order");
+        let message = format!(
+            "field {name:?} of index {index:?} is json, which has no order; \
+             a path into it has: {name}.name"
+        );
         return Err(Error::invalid(message));
     }
     Ok(())

@@ -123,7 +123,11 @@ fn indexes_are_named_numbered_and_go_with_their_fields() {
         (add("by_city", &["id"]), "index \"by_city\" exists already"),
         (add("x", &[]), "index \"x\": 1 to 16 fields, found 0"),
         (add("x", &["id", "Id"]), "field \"id\" is named twice in index \"x\""),
-        (add("x", &["doc"]), "field \"doc\" of index \"x\" is json, which has no order"),
+        (
+            add("x", &["doc"]),
+            "field \"doc\" of index \"x\" is json, which has no order; a path into it has: doc.\
+             name",
+        ),
         (
             Alteration::DropIndex("by_cty".into()),
             "unknown index \"by_cty\"; did you mean \"by_city\"?",
@@ -133,6 +137,12 @@ fn indexes_are_named_numbered_and_go_with_their_fields() {
     }
     let two = one.alter(&[Alteration::DropField("city".into())]).unwrap();
     assert_eq!(two.indexes().len(), 1);
+    let path = one.alter(&[add("by_path", &["doc.a.b", "id", "doc.a"])]).unwrap();
+    let mut out = Writer::new();
+    path.encode(&mut out);
+    assert_eq!(Schema::decode(&mut Reader::new(&out.into_bytes())).unwrap(), path);
+    let index = path.index("by_path").unwrap();
+    assert_eq!(path.index_fields(index), ["doc.a.b", "id", "doc.a"]);
     let three = two.alter(&[Alteration::DropIndex("by_id".into()), add("by_id", &["id"])]).unwrap();
     assert_eq!(three.indexes()[0].id, IndexId(3));
 }

@@ -8,9 +8,9 @@ use esker_format::{DataType, Schema};
 use super::{Parser, is_word, name_text};
 use crate::Result;
 
-/// Reads an index: its name and its fields in parentheses, or only its fields, after which it is
-/// named then; with `unique` before, no two rows have the same values, with `trigram` it finds
-/// parts of a text, with `bitmap` it has the rows of each value.
+/// Reads an index: its name and its fields, or paths, in parentheses, or only its fields, after
+/// which it is named then; with `unique` before, no two rows have the same values, with `trigram`
+/// it finds parts of a text, with `bitmap` it has the rows of each value.
 ///
 /// ```
 /// use esker_import::schema_text::parse_index;
@@ -19,6 +19,7 @@ use crate::Result;
 /// assert_eq!(index, parse_index("by_city_age (city, age desc)")?);
 /// assert!(index.fields[1].1);
 /// assert_eq!(parse_index("unique city, age desc")?, index.unique());
+/// assert_eq!(parse_index("doc.customer.city")?.name, "by_doc_customer_city");
 /// # Ok::<(), esker_import::Error>(())
 /// ```
 ///
@@ -63,7 +64,9 @@ pub(super) fn text(schema: &Schema, index: &Index) -> String {
         let name = schema.field_of(field.field).map_or("", |field| field.name.as_str());
         let comma = if i > 0 { ", " } else { "" };
         let order = if field.descending { " desc" } else { "" };
-        let _ = write!(text, "{comma}{}{order}", name_text(name));
+        let steps = field.path.iter().map(|step| format!(".{}", name_text(step)));
+        let path = steps.collect::<String>();
+        let _ = write!(text, "{comma}{}{path}{order}", name_text(name));
     }
     text.push(')');
     text
@@ -120,7 +123,15 @@ impl Parser<'_> {
     }
 
     fn index_field(&mut self) -> Result<(String, bool)> {
-        let name = self.name("a field name")?;
+        let mut name = self.name("a field name")?;
+        while self.rest().starts_with('.') {
+            self.position += 1;
+            let step = self.name("a name within the field")?;
+            if step.contains('.') {
+                return Err(self.unexpected("a name without points behind a field's"));
+            }
+            name = format!("{name}.{step}");
+        }
         let descending = !self.take_word("asc") && self.take_word("desc");
         Ok((name, descending))
     }

@@ -19,6 +19,7 @@
 
 use std::ops::{Bound as End, Range};
 
+use esker_format::json::Json;
 use esker_format::order_key::key;
 use esker_format::{Value, ValueRef};
 
@@ -33,7 +34,7 @@ use super::sorter::{Location, Sorter};
 use crate::Result;
 use crate::bind::{Node, Projection};
 use crate::options::{IndexUse, Options};
-use crate::plan::{Access, Lookup};
+use crate::plan::{Access, DocumentPath, Lookup};
 use crate::predicate::Predicate;
 use crate::source::{KeyRange, Part, Run};
 
@@ -426,8 +427,12 @@ impl<'a> Walk<'a> {
 /// be read from its end.
 fn levels(run: &dyn Run, projection: &Projection, first: usize) -> Option<(Range<usize>, bool)> {
     let fields = run.fields().iter().skip(first).zip(&projection.order);
-    let mut directions = fields.map_while(|((field, descending), key)| {
-        (key.bound.node == Node::Field(*field)).then_some(*descending != key.descending)
+    let mut directions = fields.enumerate().map_while(|(at, ((field, descending), key))| {
+        let is_key = match run.path(first + at) {
+            None => key.bound.node == Node::Field(*field),
+            Some(path) => DocumentPath::of(&key.bound).is_some_and(|of_key| of_key.is(path)),
+        };
+        is_key.then_some(*descending != key.descending)
     });
     let is_backward = directions.next()?;
     let count = 1 + directions.take_while(|direction| *direction == is_backward).count();
@@ -450,6 +455,15 @@ pub(super) fn ties(
         return Ok(entries.clone());
     };
     let row = row as usize;
+    if let Some(path) = run.path(level) {
+        let column = part.column(path.field, row..row + 1)?;
+        let text = match column.is_null(0) {
+            true => None,
+            false => Json::document(column.bytes(0)).text_at(path.steps.iter().map(String::as_str)),
+        };
+        let text = text.map_or(Value::Null, Value::Text);
+        return Ok(run.find(entries.clone(), level, &point(text.as_ref()))?.range);
+    }
     let column = part.column(*field, row..row + 1)?;
     Ok(run.find(entries.clone(), level, &point(column.value(0)))?.range)
 }

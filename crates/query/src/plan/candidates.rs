@@ -3,7 +3,8 @@
 use super::bitmaps::BitmapLookup;
 use super::cost;
 use super::grams::GramLookup;
-use super::lookup::{Answered, Lookup, tests_of};
+use super::lookup::{Answered, Lookup};
+use super::tested::members_of;
 use crate::Result;
 use crate::predicate::Predicate;
 use crate::source::Part;
@@ -161,16 +162,17 @@ fn find_all<'a>(members: &[Predicate], part: &'a dyn Part) -> Result<Option<Foun
 /// What each run, of any kind, and each disjunction, says of a conjunction. What may fail says
 /// nothing: others that may fail are tested on rows that do not pass it.
 fn ways<'a>(members: &[Predicate], part: &'a dyn Part) -> Result<Vec<Way<'a>>> {
-    let tests = tests_of(members);
+    let tested = members_of(members);
     let mut ways = Vec::new();
     for index in 0..part.run_count() {
         let Some(run) = part.run(index) else { continue };
-        if let Some(Answered { lookup, exactly, .. }) = Lookup::find(run, &tests)? {
+        if let Some(Answered { lookup, exactly, .. }) = Lookup::find(run, &tested)? {
             ways.push(Way { candidates: Candidates::Lookup(lookup), exactly });
         }
     }
     for run in (0..part.gram_run_count()).filter_map(|index| part.gram_run(index)) {
-        for (_, test) in &tests {
+        for member in members {
+            let Predicate::Test(test) = member else { continue };
             if let Some(grams) = GramLookup::find(run, test)? {
                 let exactly = Vec::new();
                 ways.push(Way { candidates: Candidates::Grams(grams), exactly });

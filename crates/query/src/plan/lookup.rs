@@ -12,8 +12,9 @@
 use std::ops::Range;
 
 use super::ranges::{is_point, ranges_of};
+use super::tested::{Member, members_of};
 use crate::Result;
-use crate::predicate::{Predicate, Test};
+use crate::predicate::Predicate;
 use crate::source::{Entries, KeyRange, Run};
 
 /// The most ranges of entries: past it, narrowing further would cost more than it saves.
@@ -59,21 +60,22 @@ impl<'a> Lookup<'a> {
     /// When the run cannot be read.
     pub(crate) fn answer(run: &'a dyn Run, predicate: &Predicate) -> Result<Option<Answered<'a>>> {
         match predicate {
-            Predicate::All(members) => Self::find(run, &tests_of(members)),
-            other => Self::find(run, &tests_of(std::slice::from_ref(other))),
+            Predicate::All(members) => Self::find(run, &members_of(members)),
+            other => Self::find(run, &members_of(std::slice::from_ref(other))),
         }
     }
 
     /// What a run answers of tests that all have to be met; `None` when that is nothing.
-    pub(super) fn find(run: &'a dyn Run, tests: &[(usize, &Test)]) -> Result<Option<Answered<'a>>> {
+    pub(super) fn find(run: &'a dyn Run, members: &[Member<'_>]) -> Result<Option<Answered<'a>>> {
         let mut ranges: Vec<_> = std::iter::once(0..run.len()).collect();
         let (mut exactly, mut equal_fields) = (Vec::new(), 0);
         for (level, (field, _)) in run.fields().iter().enumerate() {
-            let found = tests.iter().find_map(|(i, test)| {
-                let of_field = (test.field == *field).then_some(test)?;
-                Some((*i, ranges_of(&of_field.condition, of_field.data_type)?))
+            let path = run.path(level);
+            let found = members.iter().find_map(|member| {
+                let of_field = member.tested.is(*field, path).then_some(member)?;
+                Some((&member.places, ranges_of(&of_field.condition, of_field.data_type)?))
             });
-            let Some((i, wanted)) = found else {
+            let Some((places, wanted)) = found else {
                 if level == 0 {
                     return Ok(None);
                 }
@@ -85,7 +87,7 @@ impl<'a> Lookup<'a> {
             let (next, is_exact) = narrowed(run, level, &ranges, &wanted)?;
             ranges = next;
             if is_exact {
-                exactly.push(i);
+                exactly.extend_from_slice(places);
             }
             if !is_exact || !wanted.iter().all(is_point) {
                 break;
@@ -95,16 +97,6 @@ impl<'a> Lookup<'a> {
         let lookup = Lookup { run, ranges: disjoint(ranges) };
         Ok(Some(Answered { lookup, exactly, equal_fields }))
     }
-}
-
-/// The members that test one field, with their places.
-pub(super) fn tests_of(members: &[Predicate]) -> Vec<(usize, &Test)> {
-    let members = members.iter().enumerate();
-    let tests = members.filter_map(|(i, member)| match member {
-        Predicate::Test(test) => Some((i, test)),
-        _ => None,
-    });
-    tests.collect()
 }
 
 /// The entries within ranges that lie in wanted ranges of a field, and whether those alone.

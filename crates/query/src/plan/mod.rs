@@ -21,6 +21,7 @@ mod cost;
 mod grams;
 mod lookup;
 mod ranges;
+mod tested;
 #[cfg(test)]
 mod tests;
 
@@ -31,6 +32,7 @@ use crate::source::{Part, Source};
 pub(crate) use candidates::Candidates;
 use candidates::Found;
 pub(crate) use lookup::Lookup;
+pub(crate) use tested::DocumentPath;
 
 /// What is asked of the rows that pass.
 #[derive(Clone, Copy, Debug)]

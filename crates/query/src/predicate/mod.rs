@@ -181,39 +181,48 @@ fn compile(bound: &Bound, wanted: bool) -> Predicate {
 
 /// The bound as a condition on one field, where it is one.
 fn test(bound: &Bound, wanted: bool) -> Option<Predicate> {
-    let on_field = |operand: &Bound, condition: &dyn Fn(DataType) -> Option<Condition>| {
-        let Node::Field(field) = operand.node else { return None };
-        let data_type = operand.data_type();
-        Some(Predicate::Test(Test { field, data_type, condition: condition(data_type)? }))
-    };
+    if let Node::Compare(_, _, constant) = &bound.node
+        && constant.as_literal()?.is_null()
+    {
+        return Some(Predicate::Constant(false));
+    }
+    let (operand, condition) = operand_test(bound, wanted)?;
+    let Node::Field(field) = operand.node else { return None };
+    Some(Predicate::Test(Test { field, data_type: operand.data_type(), condition }))
+}
+
+/// The bound as a condition on one operand, where it is one; the other one of a comparison is a
+/// constant that is not NULL.
+pub(crate) fn operand_test(bound: &Bound, wanted: bool) -> Option<(&Bound, Condition)> {
+    type Made<'c> = &'c dyn Fn(DataType) -> Option<Condition>;
+    fn on<'b>(operand: &'b Bound, condition: Made<'_>) -> Option<(&'b Bound, Condition)> {
+        let is_known = matches!(operand.node, Node::Field(_) | Node::Call(..));
+        Some((operand, condition(operand.data_type.filter(|_| is_known)?)?))
+    }
     match &bound.node {
-        Node::Field(_) => on_field(bound, &|data_type| {
+        Node::Field(_) => on(bound, &|data_type| {
             let key = Key::from(wanted);
             Some(Condition::range(data_type, key, key, false))
         }),
         Node::Compare(comparison, operand, constant) => {
             let constant = constant.as_literal()?.as_ref();
             if constant.is_null() {
-                return Some(Predicate::Constant(false));
+                return None;
             }
             let comparison = if wanted { *comparison } else { comparison.opposite() };
             match &operand.node {
                 Node::Call(function @ (Function::Length | Function::OctetLength), of) => {
                     let in_characters = |t| *function == Function::Length && t == DataType::Text;
-                    on_field(of.first()?, &|t| {
-                        Condition::length(comparison, in_characters(t), constant)
-                    })
+                    on(of.first()?, &|t| Condition::length(comparison, in_characters(t), constant))
                 }
-                _ => on_field(operand, &|t| Condition::compare(comparison, t, constant)),
+                _ => on(operand, &|t| Condition::compare(comparison, t, constant)),
             }
         }
-        Node::In(operand, values) => {
-            on_field(operand, &|t| Some(Condition::one_of(t, values, !wanted)))
-        }
+        Node::In(operand, values) => on(operand, &|t| Some(Condition::one_of(t, values, !wanted))),
         Node::Match(operand, pattern) => {
-            on_field(operand, &|_| Some(Condition::pattern(pattern, !wanted)))
+            on(operand, &|_| Some(Condition::pattern(pattern, !wanted)))
         }
-        Node::IsNull(operand) => on_field(operand, &|_| Some(Condition::Null { negated: !wanted })),
+        Node::IsNull(operand) => on(operand, &|_| Some(Condition::Null { negated: !wanted })),
         _ => None,
     }
 }

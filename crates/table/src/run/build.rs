@@ -3,11 +3,11 @@
 use esker_format::edit::SegmentEntry;
 use esker_format::schema::{Index, IndexKind, RowOrder};
 use esker_format::segment::{Reordered, encode_column};
-use esker_format::{Column, ColumnSlice, DataType, Field, FieldId, Schema, TableId};
+use esker_format::{Column, ColumnSlice, DataType, Field, FieldId, Schema, TableId, ValueRef};
 use esker_log::sabotage::planted;
 
 use super::sort::sorted_rows;
-use super::{KEY_BYTES_MAX, ROW_FIELD, Run, bitmap, grams, run_file_id};
+use super::{KEY_BYTES_MAX, ROW_FIELD, Run, bitmap, document_text, grams, path_field, run_file_id};
 use crate::Result;
 use crate::rewrite::SegmentSink;
 use crate::segment::{FinishedSegment, Segment, SegmentSpec, SegmentWriter};
@@ -53,11 +53,24 @@ pub fn write_run(
         IndexKind::Bitmap => return bitmap::write(place, schema, index, source, sink),
     }
     let rows = source.row_count();
-    let mut columns = Vec::new();
-    for part in &index.fields {
+    let mut extracted = Vec::new();
+    for part in index.fields.iter().filter(|part| !part.path.is_empty()) {
         if let Some(field) = schema.field_of(part.field) {
-            columns.push((field, source.column(field)?, part.descending));
+            extracted.push(texts_at(&part.path, &source.column(field)?)?);
         }
+    }
+    let mut extracted = extracted.iter();
+    let mut columns = Vec::new();
+    for (number, part) in index.fields.iter().enumerate() {
+        let Some(field) = schema.field_of(part.field) else { continue };
+        let (id, column) = match part.path.is_empty() {
+            true => (field.id, source.column(field)?),
+            false => match extracted.next() {
+                Some(texts) => (path_field(number), ColumnSlice::from(texts)),
+                None => continue,
+            },
+        };
+        columns.push((id, column, part.descending));
     }
     let by: Vec<(ColumnSlice<'_>, bool)> = columns.iter().map(|(_, c, d)| (*c, *d)).collect();
     let by: Vec<_> = match planted("run_ignores_descending") {
@@ -80,15 +93,27 @@ pub fn write_run(
         order: RowOrder::Arrival,
     };
     let mut writer = SegmentWriter::new(spec, sink.create(id)?)?;
-    for (field, values, _) in &columns {
+    for (id, values, _) in &columns {
         let reordered = Reordered::new(values, &order, KEY_BYTES_MAX)?;
-        writer.column(&reordered.encode(field.id))?;
+        writer.column(&reordered.encode(*id))?;
         sink.pause();
     }
     let mut column = Column::empty(DataType::U32);
     column.values = esker_format::Values::U32(order);
     writer.column(&encode_column(ROW_FIELD, &column))?;
     finish(writer, (id, count), index, rows, sink)
+}
+
+/// The texts at the end of a path into the documents of a column.
+fn texts_at(path: &[String], documents: &ColumnSlice<'_>) -> Result<Column> {
+    let mut texts = Column::empty(DataType::Text);
+    for at in 0..documents.len {
+        match document_text(documents.value(at), path) {
+            Some(text) => texts.push(ValueRef::Text(&text))?,
+            None => texts.push_null(),
+        }
+    }
+    Ok(texts)
 }
 
 /// Writes a run that has a row for each of what it lists.

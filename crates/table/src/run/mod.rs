@@ -38,8 +38,9 @@ use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock, PoisonError};
 
+use esker_format::json::Json;
 use esker_format::order_key::{Key, KeyRange, key};
-use esker_format::schema::{INDEX_IDS_MAX, Index, IndexId, IndexKind};
+use esker_format::schema::{INDEX_IDS_MAX, Index, IndexField, IndexId, IndexKind};
 use esker_format::{Data, DataType, Field, FieldId, Schema, Value, ValueRef};
 use esker_log::sabotage::planted;
 use esker_vfs::sync::Mutex;
@@ -56,6 +57,20 @@ pub const KEY_BYTES_MAX: usize = 64;
 
 /// The field number under which a run stores rows.
 const ROW_FIELD: FieldId = FieldId(u16::MAX);
+
+/// The field number under which a run stores the texts of its field number `number`, a path.
+fn path_field(number: usize) -> FieldId {
+    FieldId(ROW_FIELD.0 - 1 - u16::try_from(number).unwrap_or_default())
+}
+
+/// The text at the end of a path into a document.
+fn document_text(document: ValueRef<'_>, path: &[String]) -> Option<String> {
+    if document.is_null() {
+        return None;
+    }
+    let document = Json::document(document.as_bytes().unwrap_or_default());
+    document.text_at(path.iter().map(String::as_str))
+}
 
 /// The bit that tells the file number of a run from that of a segment.
 const RUN_TAG: u64 = 1 << 55;
@@ -80,6 +95,8 @@ pub struct Run {
     index: Index,
     entries: Segment,
     row_field: Field,
+    /// As what the texts of each path are stored.
+    paths: Vec<Field>,
     dead: Mutex<Option<Arc<DeadEntries>>>,
     /// The first number of each zone, where the first field has numbers.
     firsts: OnceLock<Option<Vec<i64>>>,
@@ -97,7 +114,10 @@ impl Run {
             return Err(Error::corrupt(message));
         }
         let row_field = Field::new(ROW_FIELD, "row".to_owned(), DataType::U32, false);
-        Ok(Self { index, entries, row_field, dead: Mutex::new(None), firsts: OnceLock::new() })
+        let path = |number| Field::new(path_field(number), String::new(), DataType::Text, true);
+        let paths = (0..index.fields.len()).map(path).collect();
+        let (dead, firsts) = (Mutex::new(None), OnceLock::new());
+        Ok(Self { index, entries, row_field, paths, dead, firsts })
     }
 
     /// The index.
@@ -134,6 +154,9 @@ impl Run {
         }
         self.index.fields.iter().all(|part| {
             let field = schema.field_of(part.field);
+            if !part.path.is_empty() {
+                return field.is_some_and(|field| field.data_type == DataType::Json);
+            }
             let stored = field.and_then(|field| Some((self.entries.stored_type(field)?, field)));
             stored.is_some_and(|(stored, field)| stored.widens_to(field.data_type))
         })
@@ -169,6 +192,8 @@ impl Run {
             let message = format!("index {:?} has no field {number}", self.index.name);
             return Err(Error::corrupt(message));
         };
+        let (documents, path) = (field, part.path.as_slice());
+        let field = if path.is_empty() { field } else { self.paths.get(number).unwrap_or(field) };
         if let KeyRange::Keys(least, greatest) = range
             && number == 0
             && within == (0..self.len())
@@ -176,7 +201,8 @@ impl Run {
         {
             return Ok(found);
         }
-        let probe = Probe { run: self, owner, field, leading: (number == 0).then_some(part) };
+        let leading = (number == 0).then_some(part);
+        let probe = Probe { run: self, owner, field, documents, path, leading };
         let nulls = match planted("run_forgets_nulls") || !self.entries.has_nulls(field) {
             true => within.end,
             false => probe.first(within.clone(), |value, _| Ok(!value.is_null()))?,
@@ -272,8 +298,10 @@ impl Run {
         };
         let mut seen = vec![false; owner.row_count()];
         let mut fields = Vec::new();
-        for part in &self.index.fields {
-            fields.extend(schema.field_of(part.field).map(|field| (field, part.descending)));
+        for (part, stored) in self.index.fields.iter().zip(&self.paths) {
+            let Some(field) = schema.field_of(part.field) else { continue };
+            let stored = if part.path.is_empty() { field } else { stored };
+            fields.push((field, stored, part));
         }
         let mut last: Option<(Vec<Value>, u32)> = None;
         for (entry, row) in self.rows(0..self.len())?.iter().enumerate() {
@@ -282,12 +310,17 @@ impl Run {
                 _ => return Err(wrong("a row comes twice", entry)),
             }
             let mut values = Vec::new();
-            for (field, _) in &fields {
+            for (field, stored, part) in &fields {
                 let value = owner.value(field, *row as usize)?;
-                if value.shortened(KEY_BYTES_MAX) != self.entries.value(field, entry)? {
+                let value = match part.path.is_empty() {
+                    true => value.to_owned(),
+                    false => document_text(value, &part.path).map_or(Value::Null, Value::Text),
+                };
+                let found = self.entries.value(stored, entry)?;
+                if value.as_ref().shortened(KEY_BYTES_MAX) != found {
                     return Err(wrong("another value than the row has", entry));
                 }
-                values.push(value.to_owned());
+                values.push(value);
             }
             if let Some((before, row_before)) = &last
                 && compare(before, &values, &fields).then(row_before.cmp(row)).is_ge()
@@ -301,10 +334,10 @@ impl Run {
 }
 
 /// The order of two entries.
-fn compare(a: &[Value], b: &[Value], fields: &[(&Field, bool)]) -> Ordering {
-    for ((a, b), (_, descending)) in a.iter().zip(b).zip(fields) {
+fn compare(a: &[Value], b: &[Value], fields: &[(&Field, &Field, &IndexField)]) -> Ordering {
+    for ((a, b), (_, _, part)) in a.iter().zip(b).zip(fields) {
         let order = match (a.is_null(), b.is_null()) {
-            (false, false) if *descending => b.as_ref().compare(a.as_ref()),
+            (false, false) if part.descending => b.as_ref().compare(a.as_ref()),
             (false, false) => a.as_ref().compare(b.as_ref()),
             (a, b) => a.cmp(&b),
         };

@@ -9,7 +9,7 @@ use esker_format::segment::ZONE_ROWS;
 use esker_format::{Field, ValueRef};
 use esker_log::sabotage::planted;
 
-use super::{KEY_BYTES_MAX, Run};
+use super::{KEY_BYTES_MAX, Run, document_text};
 use crate::Result;
 use crate::segment::Segment;
 
@@ -17,7 +17,11 @@ use crate::segment::Segment;
 pub(super) struct Probe<'a> {
     pub(super) run: &'a Run,
     pub(super) owner: &'a Segment,
+    /// As what the run stores its values.
     pub(super) field: &'a Field,
+    /// The field of the segment, the same but for a path into its documents.
+    pub(super) documents: &'a Field,
+    pub(super) path: &'a [String],
     /// How the field orders all entries, where it is the first of the index.
     pub(super) leading: Option<&'a IndexField>,
 }
@@ -87,8 +91,12 @@ impl<'a> Probe<'a> {
         match stored.cmp(bytes.get(..stored.len()).unwrap_or(bytes)) {
             Ordering::Equal => {
                 let row = self.run.rows(entry..entry + 1)?.first().copied().unwrap_or(u32::MAX);
-                let value = self.owner.value(self.field, row as usize)?;
-                Ok(value.as_bytes().unwrap_or_default().cmp(bytes))
+                let value = self.owner.value(self.documents, row as usize)?;
+                if self.path.is_empty() {
+                    return Ok(value.as_bytes().unwrap_or_default().cmp(bytes));
+                }
+                let text = document_text(value, self.path).unwrap_or_default();
+                Ok(text.as_bytes().cmp(bytes))
             }
             order => Ok(order),
         }

@@ -1,6 +1,6 @@
 //! A case: a table, its indexes, what happens to its rows, and what is asked.
 
-use esker::{DataType, IndexKind, NewIndex, Schema, Value};
+use esker::{DataType, IndexKind, Labels, NewIndex, Schema, Value};
 use esker_query::model::{Change, Delete, Expr, Operator, Update};
 use esker_vfs::sim::Generator;
 
@@ -19,6 +19,18 @@ pub(super) struct Field {
     pub(super) data_type: DataType,
     pub(super) nullable: bool,
     pub(super) pool: Vec<Value>,
+}
+
+impl Field {
+    /// What is asked about: the field, or the texts at the end of a path into its documents.
+    fn asked(&self) -> Self {
+        if self.data_type != DataType::Json {
+            return self.clone();
+        }
+        let name = format!("{}.{}", self.name, value::PATH.join("."));
+        let pool = self.pool.iter().map(value::text_at_path).collect();
+        Self { name, data_type: DataType::Text, nullable: true, pool }
+    }
 }
 
 /// What happens to the rows.
@@ -70,8 +82,8 @@ impl Case {
         let first = |index: &NewIndex| index.fields.first().map(|(name, _)| name.clone());
         let indexed: Vec<String> = indexes.iter().filter_map(first).collect();
         let is_indexed = |field: &&Field| indexed.contains(&field.name);
-        let often: Vec<Field> = fields.iter().filter(is_indexed).cloned().collect();
-        let mut asked = fields.clone();
+        let mut asked: Vec<Field> = fields.iter().map(Field::asked).collect();
+        let often: Vec<Field> = asked.iter().filter(is_indexed).cloned().collect();
         (0..8).for_each(|_| asked.extend_from_slice(&often));
         let predicates = if scale < 100 { 6 } else { 3 };
         let questions = (0..predicates).flat_map(|_| question::draw(&asked, generator)).collect();
@@ -85,6 +97,9 @@ impl Case {
                 true => builder.nullable(&field.name, field.data_type),
                 false => builder.field(&field.name, field.data_type),
             };
+            if field.data_type == DataType::Enum {
+                builder = builder.labels(Labels::new(value::LABELS)?);
+            }
         }
         let key = if self.is_keyed { vec![ID] } else { Vec::new() };
         Ok(builder.primary_key(key).build()?)
@@ -168,7 +183,7 @@ fn draw_index(fields: &[Field], generator: &mut Generator) -> NewIndex {
     let mut chosen: Vec<(String, bool)> = Vec::new();
     for _ in 0..1 + generator.index(3) {
         let field = fields.get(generator.index(fields.len()));
-        let Some(name) = field.map(|field| field.name.clone()) else { continue };
+        let Some(name) = field.map(|field| field.asked().name) else { continue };
         if chosen.iter().all(|(known, _)| *known != name) {
             chosen.push((name, generator.chance(300_000)));
         }
@@ -176,13 +191,14 @@ fn draw_index(fields: &[Field], generator: &mut Generator) -> NewIndex {
     let is_text = |name: &str| {
         fields.iter().any(|field| field.name == name && field.data_type == DataType::Text)
     };
+    let is_field = |name: &str| fields.iter().any(|field| field.name == name);
     match chosen.first_mut() {
         Some((name, descending)) if is_text(name) && generator.chance(600_000) => {
             *descending = false;
             chosen.truncate(1);
             NewIndex::on(chosen).using(IndexKind::Trigram)
         }
-        Some((_, descending)) if generator.chance(250_000) => {
+        Some((name, descending)) if is_field(name) && generator.chance(250_000) => {
             *descending = false;
             chosen.truncate(1);
             NewIndex::on(chosen).using(IndexKind::Bitmap)

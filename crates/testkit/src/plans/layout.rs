@@ -21,6 +21,9 @@ pub enum Layout {
     Loaded,
 }
 
+/// The memory of a query that has little.
+const LITTLE_BYTES: usize = 96 << 10;
+
 /// A database with the rows of a case.
 pub(super) struct Built {
     /// Holds the files.
@@ -50,7 +53,11 @@ impl Layout {
         // Few rows are seldom worth a look-up.
         let forced = generator.chance(850_000);
         let index_use = if forced { IndexUse::Always } else { IndexUse::WhenCheaper };
-        let db = self.options(case, index_use, &machine).open("db")?;
+        let options = self.options(case, index_use, &machine);
+        // With little memory, sorts and groups go through temporary files.
+        let is_tight = self != Self::Open && generator.chance(250_000);
+        let options = if is_tight { options.query_memory_limit(LITTLE_BYTES) } else { options };
+        let db = options.open("db")?;
         let table = db.create_table(TABLE, case.schema()?)?;
         let mut built = Built { _machine: machine, db, old: None };
         if generator.chance(800_000) {
@@ -81,7 +88,12 @@ impl Layout {
                 }
                 let Built { _machine: machine, db, .. } = built;
                 db.close()?;
-                let db = self.options(case, index_use, &machine).open("db")?;
+                let options = self.options(case, index_use, &machine);
+                // With little memory, sorts and groups go through temporary files.
+                let is_tight = self != Self::Open && generator.chance(250_000);
+                let options =
+                    if is_tight { options.query_memory_limit(LITTLE_BYTES) } else { options };
+                let db = options.open("db")?;
                 built = Built { _machine: machine, db, old: None };
             }
             _ => {}

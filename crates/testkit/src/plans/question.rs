@@ -8,7 +8,7 @@ use super::case::{Field, ID, TABLE};
 use super::value;
 
 /// How many questions a predicate makes.
-pub(super) const ASKED: usize = 8;
+pub(super) const ASKED: usize = 9;
 
 /// A question.
 #[derive(Clone, Debug)]
@@ -19,7 +19,8 @@ pub(super) struct Question {
 }
 
 /// The questions about a predicate: where it is true, false and NULL, how many rows there are, the
-/// first of them in two orders, the extremes of a field; the last counts the rows of the table.
+/// first of them in two orders, the extremes of a field, groups by it; the last counts the rows of
+/// the table.
 pub(super) fn draw(fields: &[Field], generator: &mut Generator) -> [Question; ASKED] {
     let predicate = draw_predicate(fields, generator);
     let field = any(fields, generator);
@@ -37,6 +38,11 @@ pub(super) fn draw(fields: &[Field], generator: &mut Generator) -> [Question; AS
         extremes.select(Expr::aggregate(aggregate, Expr::field(&field.name)));
     }
     extremes.select(Expr::aggregate(Aggregate::Count, Expr::field(&field.name)));
+    let mut groups = asked(generator.chance(500_000).then(|| predicate.clone()));
+    groups.group_by = vec![Expr::field(&field.name)];
+    groups.select(Expr::field(&field.name));
+    groups.select(Expr::count());
+    groups.select(Expr::aggregate(Aggregate::Max, Expr::field(ID)));
     let mut all = asked(None);
     all.select(Expr::count());
     [
@@ -47,6 +53,7 @@ pub(super) fn draw(fields: &[Field], generator: &mut Generator) -> [Question; AS
         ordered(first(fields, Some(predicate), generator)),
         ordered(first(fields, None, generator)),
         unordered(extremes),
+        unordered(groups),
         unordered(all),
     ]
 }

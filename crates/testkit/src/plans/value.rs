@@ -1,10 +1,10 @@
 //! Values to fill a field with: few, so that they repeat, and many at the ends of their type.
 
-use esker::{DataType, Decimal, Value};
+use esker::{DataType, Decimal, Labels, Value, ValueRef};
 use esker_vfs::sim::Generator;
 
 /// The types of the fields.
-pub(super) const TYPES: [DataType; 22] = [
+pub(super) const TYPES: [DataType; 25] = [
     DataType::Bool,
     DataType::I8,
     DataType::I16,
@@ -27,7 +27,16 @@ pub(super) const TYPES: [DataType; 22] = [
     DataType::Ipv6,
     DataType::Decimal { precision: 9, scale: 2 },
     DataType::Decimal { precision: 30, scale: 4 },
+    DataType::Enum,
+    DataType::Json,
+    DataType::Json,
 ];
+
+/// The labels of enums.
+pub(super) const LABELS: [&str; 5] = ["new", "paid", "sent", "lost", "back"];
+
+/// A path into the documents there are, by which questions ask and indexes order.
+pub(super) const PATH: [&str; 2] = ["a", "b"];
 
 const TEXTS: [&str; 20] = [
     "",
@@ -103,8 +112,43 @@ pub(super) fn draw(data_type: DataType, generator: &mut Generator) -> Value {
             let mantissa = if generator.chance(400_000) { generator.pick(ends) } else { near };
             Decimal::new(mantissa, scale).map_or(Value::Null, Value::Decimal)
         }
-        T::Enum | T::Json => Value::Null,
+        T::Enum => {
+            let labels = Labels::new(LABELS).ok();
+            let label = generator.pick(LABELS);
+            labels.and_then(|l| l.find(label).map(ValueRef::to_owned)).unwrap_or_default()
+        }
+        T::Json => document(generator),
     }
+}
+
+/// A document that has a text at [`PATH`], mostly.
+fn document(generator: &mut Generator) -> Value {
+    let text = esker::json::parse(&quoted(&text(generator)));
+    let shown = text.map(|text| esker::json::Json::document(&text).to_string());
+    let end = match generator.below(10) {
+        0 => "null".to_owned(),
+        1 => "17.50".to_owned(),
+        2 => "[1, {\"b\": 2}]".to_owned(),
+        _ => shown.unwrap_or_default(),
+    };
+    let document = match generator.below(12) {
+        0 => end,
+        1 => format!("{{\"a\": {end}}}"),
+        _ => format!("{{\"z\": [], \"a\": {{\"b\": {end}, \"\": 1}}}}"),
+    };
+    Value::json(&document).unwrap_or_default()
+}
+
+/// The text as JSON; there are no characters in it that JSON escapes.
+fn quoted(text: &str) -> String {
+    format!("\"{text}\"")
+}
+
+/// The text at [`PATH`].
+pub(super) fn text_at_path(document: &Value) -> Value {
+    let Value::Json(document) = document else { return Value::Null };
+    let text = esker::json::Json::document(document).text_at(PATH);
+    text.map_or(Value::Null, Value::Text)
 }
 
 /// A text of the pieces that there are.
