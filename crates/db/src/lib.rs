@@ -29,6 +29,7 @@
 //! | find rows by other fields than the key | [`Database::create_index`] |
 //! | do so over and over | [`SnapshotTable::finder`] |
 //! | read as of one commit | [`Snapshot`] |
+//! | store keys and values | [`Bucket`] |
 //! | have rows as structs | [`Record`], [`TypedTable`], [`Database::query_as`] |
 //! | have rows as JSON, or as what serde knows | [`Table::insert_object`], [`Row::to_object`] |
 //! | put in many rows | [`Appender`], [`Load`] |
@@ -112,3 +113,8 @@ pub use table::Table;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide/start.md")]
 struct Guide;
+
+/// Likewise.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/buckets.md")]
+struct BucketGuide;
