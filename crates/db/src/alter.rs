@@ -126,10 +126,19 @@ impl Database {
         name: &str,
         alterations: &[Alteration],
         tested: Option<&SnapshotTable>,
-        building: Option<BuildingUniques>,
+        mut building: Option<BuildingUniques>,
     ) -> Result<Option<(Ticket, Arc<TableCore>)>> {
         let engine = self.engine();
-        let (mut catalogue, core) = self.engine().lock_table(name)?;
+        let (mut catalogue, core) = loop {
+            let locked = engine.lock_table(name)?;
+            match &mut building {
+                Some(building) if building.is_behind() => {
+                    drop(locked);
+                    building.catch_up(engine)?;
+                }
+                _ => break locked,
+            }
+        };
         let entry = entry(&mut catalogue, core.id())?;
         if let Some(tested) = tested
             && (!tested.is_of(&core) || entry.changed_at > tested.commit())

@@ -29,6 +29,8 @@ use crate::{Error, ErrorKind, Result};
 const BATCH_ROWS: usize = 64 << 10;
 /// So few rows are entered under the commit lock.
 const LOCKED_ROWS: usize = 4_096;
+/// When so many have come, as by a load that has just committed, the lock is given up for them.
+const BEHIND_ROWS: usize = 16 * LOCKED_ROWS;
 /// Rounds without the lock before writers have to wait, however many rows they add.
 const ROUNDS_MAX: usize = 16;
 
@@ -38,6 +40,10 @@ pub(crate) struct BuildingUniques {
     keys: Vec<Arc<UniqueKeys>>,
     /// How many rows of each unit are entered.
     entered: BTreeMap<u64, usize>,
+    /// The schema with the indexes.
+    schema: Schema,
+    /// How often rows were entered without the lock.
+    rounds: usize,
 }
 
 /// The unique indexes that a changed schema has and the one before has not.
@@ -54,13 +60,31 @@ impl BuildingUniques {
         let before = core.schema();
         let indexes = new_uniques(&before, schema);
         let keys = indexes.iter().map(new).collect::<esker_table::Result<_>>()?;
-        let mut building = Self { core: Arc::clone(core), keys, entered: BTreeMap::new() };
-        for _ in 0..ROUNDS_MAX {
-            if building.enter(schema, Some(engine))? < LOCKED_ROWS {
+        let (core, schema) = (Arc::clone(core), schema.clone());
+        let mut building = Self { core, keys, entered: BTreeMap::new(), schema, rounds: 0 };
+        building.catch_up(engine)?;
+        Ok(building)
+    }
+
+    /// Enters rows without the lock, until there are few.
+    pub fn catch_up(&mut self, engine: &Engine) -> Result<()> {
+        let schema = self.schema.clone();
+        while self.rounds < ROUNDS_MAX {
+            self.rounds += 1;
+            if self.enter(&schema, Some(engine))? < LOCKED_ROWS {
                 break;
             }
         }
-        Ok(building)
+        Ok(())
+    }
+
+    /// True when many rows have come that can be entered without the lock.
+    pub fn is_behind(&self) -> bool {
+        let view = self.core.view();
+        let units = view.units.iter().filter(|unit| !unit.is_loading());
+        let entered = |unit: &Unit| self.entered.get(&unit.id()).copied().unwrap_or_default();
+        let missing: usize = units.map(|unit| unit.row_count() - entered(unit)).sum();
+        missing > BEHIND_ROWS && self.rounds < ROUNDS_MAX
     }
 
     /// Enters the rows that have come since. Under the commit lock. `None` when the indexes are
@@ -229,4 +253,35 @@ fn check_row(
         return Err(Error::corrupt(format!("{what}: row {row_id} is found {found} times by it")));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use esker_format::schema::NewIndex;
+    use esker_format::{DataType, Value};
+
+    use super::*;
+    use crate::{Alteration, Options};
+
+    /// All rows of a load that had committed meanwhile were entered under the commit lock.
+    #[test]
+    fn a_load_that_commits_meanwhile_is_entered_without_the_lock() {
+        let db = Options::new().background(false).memory().unwrap();
+        let schema = Schema::builder().field("n", DataType::I64).build().unwrap();
+        let t = db.create_table("t", schema).unwrap();
+        let (engine, core) = (db.engine(), t.core());
+        let index = Alteration::AddIndex(NewIndex::new("by_n", ["n"]).unique());
+        let schema = crate::checks::alter(engine, &core.schema(), &[index]).unwrap();
+        let mut building = BuildingUniques::start(engine, core, &schema).unwrap();
+        assert!(!building.is_behind());
+        let mut load = t.load().unwrap();
+        let rows = i64::try_from(2 * BEHIND_ROWS).unwrap();
+        (0..rows).for_each(|n| load.push_row(&[Value::Int(n)]).unwrap());
+        load.finish().unwrap();
+        assert!(building.is_behind());
+        building.catch_up(engine).unwrap();
+        assert!(!building.is_behind());
+        let entered: u64 = building.keys.iter().map(|keys| keys.entries().len() as u64).sum();
+        assert_eq!(entered, rows.unsigned_abs());
+    }
 }

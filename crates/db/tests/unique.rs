@@ -476,3 +476,74 @@ fn a_row_that_is_updated_often_is_found_by_its_value_after_reopening() {
     t.insert(&row(500, "m7")).unwrap();
     is_sound(&db);
 }
+
+/// Each time a value came back it had one more entry, all of which were looked at from then on.
+#[test]
+fn a_value_that_comes_and_goes_has_one_entry() {
+    let dir = Directory::new("unique-again");
+    let options = || small().group_limit(100_000, 64 << 20).background(false);
+    let entries = |db: &Database| db.check().unwrap().index_entries;
+    let db = options().open(&dir.0).unwrap();
+    let t = db.create_table("t", schema(false)).unwrap();
+    for i in 0..9 {
+        t.insert(&row(i, &format!("m{i}"))).unwrap();
+    }
+    let last = t.insert(&row(9, "m9")).unwrap();
+    let before = entries(&db);
+    for i in 0..1_000 {
+        let again = t.insert(&row(1_000, "again")).unwrap();
+        t.delete(&[Value::Uint(again)]).unwrap();
+        let mail = if i % 2 == 0 { "one" } else { "other" };
+        t.update(&[Value::Uint(last)], &[("mail", mail.into())]).unwrap();
+    }
+    assert!(entries(&db) < before + 10, "{} entries, {before} before", entries(&db));
+    t.insert(&row(1_000, "again")).unwrap();
+    for mail in ["again", "other", "m8"] {
+        taken(t.insert(&row(1_001, mail)));
+    }
+    t.insert(&row(1_001, "one")).unwrap();
+    is_sound(&db);
+    drop((t, db));
+    let db = options().open(&dir.0).unwrap();
+    let t = db.table("t").unwrap();
+    assert!(entries(&db) < before + 10, "{} entries, {before} before", entries(&db));
+    t.insert(&row(2_000, "m9")).unwrap();
+    for compacted in [false, true] {
+        for mail in ["again", "one", "other", "m8", "m9"] {
+            taken(t.insert(&row(3_000, mail)));
+        }
+        is_sound(&db);
+        if !compacted {
+            db.compact(true, &mut |_, _| ()).unwrap();
+        }
+    }
+}
+
+/// An entry that a snapshot's row had is another's now, while segments are written anew.
+#[test]
+fn values_that_come_back_stay_unique_beside_snapshots_and_merges() {
+    let dir = Directory::new("unique-back");
+    let db = small().background(false).open(&dir.0).unwrap();
+    let t = filled(&db);
+    let mut snapshots = Vec::new();
+    for round in 0..30i64 {
+        for i in 0..20 {
+            let (from, to) = (round * 20 + i, (round + 1) * 20 + i);
+            t.delete(&[Value::Int(1_000 + from)]).unwrap();
+            t.insert(&row(1_000 + to, &format!("back {i}"))).unwrap();
+            taken(t.insert(&row(9_999, &format!("back {i}"))));
+        }
+        if round % 3 == 0 {
+            snapshots.push(db.snapshot().unwrap());
+        }
+        if round % 4 == 0 {
+            snapshots.drain(..snapshots.len() / 2);
+            db.compact(true, &mut |_, _| ()).unwrap();
+            is_sound(&db);
+        }
+    }
+    drop(snapshots);
+    db.compact(true, &mut |_, _| ()).unwrap();
+    is_sound(&db);
+    assert_eq!(t.count().unwrap(), 120);
+}

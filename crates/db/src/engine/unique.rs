@@ -66,8 +66,9 @@ fn expect_unique_values(
             }
             same_hash.push(at);
         }
-        let mut old = None;
-        if let Some(holder) = keys.holder(view, hash, &values)? {
+        let held = keys.held(view, hash, &values)?;
+        let mut old = held.dead;
+        if let Some(holder) = held.holder {
             if holder.row_id == put.prepared.row_id {
                 old = Some(holder.entry);
             } else if !changed.contains(&holder.row_id) {

@@ -107,6 +107,17 @@ pub(crate) struct State {
     building: usize,
 }
 
+/// Whoever is at a job. It is over when this is dropped, by a panic, too: the next one would wait
+/// for ever.
+struct Running<'e>(&'e Engine);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.maintenance_state().running = false;
+        self.0.environment.tasks.signal(&self.0.progress, usize::MAX);
+    }
+}
+
 impl Engine {
     pub(crate) fn maintenance_state(&self) -> MutexGuard<'_, State> {
         self.maintenance.lock().unwrap_or_else(PoisonError::into_inner)
@@ -206,10 +217,8 @@ impl Engine {
             }
             self.environment.tasks.wait(&self.progress, seen);
         }
-        let result = job(self);
-        self.maintenance_state().running = false;
-        self.environment.tasks.signal(&self.progress, usize::MAX);
-        result
+        let _running = Running(self);
+        job(self)
     }
 
     /// Is somebody at a job just now?
@@ -288,5 +297,23 @@ impl Task for Maintenance {
                 Step::After(Duration::from_secs(1))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use crate::{Options, Result};
+
+    /// Nobody could do anything afterwards: all waited for the one that had panicked.
+    #[test]
+    fn a_job_that_panics_is_over() {
+        let db = Options::new().background(false).memory().unwrap();
+        let engine = db.engine();
+        let job = || engine.exclusively(|_| -> Result<()> { panic!("a job that fails") });
+        assert!(catch_unwind(AssertUnwindSafe(job)).is_err());
+        assert!(!engine.is_maintaining());
+        engine.exclusively(|_| Ok(())).unwrap();
     }
 }

@@ -11,7 +11,9 @@
 //!
 //! Invariants
 //! 1. Every living row without a NULL has one entry under the hash of its values.
-//! 2. Other entries lead to dead rows, to rows of a load that has not committed, or to nothing.
+//! 2. Other entries lead to dead rows, to rows of a load that has not committed, or to nothing. One
+//!    of a dead row is taken by the next row of its hash: a value that comes and goes has one
+//!    entry, not one for each time, all of which would be looked at.
 //! 3. No two living rows have equal values.
 //!
 //! Whoever reads rows does not ask here: an old version may have lost its entry to the one that
@@ -54,6 +56,15 @@ pub struct Holder {
     pub entry: Location,
 }
 
+/// What there is under the hash of some values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Held {
+    /// The living row that has them.
+    pub holder: Option<Holder>,
+    /// The entry of a dead row, which nobody needs any more.
+    pub dead: Option<Location>,
+}
+
 /// What a put does to one unique index.
 #[derive(Clone, Debug)]
 pub struct UniqueEntry {
@@ -61,7 +72,8 @@ pub struct UniqueEntry {
     pub keys: Arc<UniqueKeys>,
     /// The hash of the row's values.
     pub hash: u64,
-    /// The entry of the row's older version, when that has the same values.
+    /// The entry that it takes: that of the row's older version, when that has the same values, or
+    /// that of a dead row.
     pub old: Option<Location>,
 }
 
@@ -202,12 +214,24 @@ impl UniqueKeys {
         hash: u64,
         values: &[ValueRef<'_>],
     ) -> Result<Option<Holder>> {
+        self.held(view, hash, values).map(|held| held.holder)
+    }
+
+    /// The living row that has some values, and an entry that can be taken. Under the commit lock.
+    ///
+    /// # Errors
+    /// As [`UniqueKeys::holder`].
+    pub fn held(&self, view: &View, hash: u64, values: &[ValueRef<'_>]) -> Result<Held> {
         let schema = &view.schema;
-        let mut holder = None;
+        let mut held = Held::default();
         // All are looked at: behind the living row there may be one of a load, which is not told
         // of what happens to this one.
         self.candidates::<(), Error>(view, hash, |(unit, row), entry| {
-            if unit.deleted(row) != 0 || !self.equals(schema, (unit, row), values)? {
+            if unit.deleted(row) != 0 {
+                held.dead = Some(entry).filter(|_| !unit.is_loading()).or(held.dead);
+                return Ok(ControlFlow::Continue(()));
+            }
+            if !self.equals(schema, (unit, row), values)? {
                 return Ok(ControlFlow::Continue(()));
             }
             if unit.is_loading() {
@@ -216,10 +240,20 @@ impl UniqueKeys {
                 return Err(Error::new(ErrorKind::Conflict, message));
             }
             let (row_id, location) = (unit.row_id(row)?, Location::new(unit.id(), row));
-            holder = Some(Holder { row_id, location, entry });
+            held.holder = Some(Holder { row_id, location, entry });
             Ok(ControlFlow::Continue(()))
         })?;
-        Ok(holder)
+        Ok(held)
+    }
+
+    /// The entry of a dead row of a hash, at recovery.
+    fn dead_entry(&self, view: &View, hash: u64) -> Result<Option<Location>> {
+        self.candidates(view, hash, |(unit, row), entry| {
+            Ok(match unit.deleted(row) != 0 && !unit.is_loading() {
+                true => ControlFlow::Break(entry),
+                false => ControlFlow::Continue(()),
+            })
+        })
     }
 
     /// The index and some values as errors write them: `unique index "by_mail": mail = "a@b"`.
@@ -258,8 +292,9 @@ impl Table {
     }
 
     /// Enters a row, at recovery, whatever other rows have the same values: they are dead, or a
-    /// later change of the log ends them. Where its predecessor had the same values, it takes that
-    /// one's entry: else a row that is updated often would have as many, one behind the other.
+    /// later change of the log ends them. It takes the entry of its predecessor, where that had the
+    /// same values, or of another dead row: else what is changed often would have as many, one
+    /// behind the other.
     ///
     /// # Errors
     /// `OverBudget` when the arena is full, `Corrupt` for damage.
@@ -271,8 +306,11 @@ impl Table {
         let view = self.view.load();
         let Some(unit) = view.unit(location.unit()) else { return Ok(()) };
         for keys in uniques.iter() {
-            if let Some(hash) = keys.hash_at(self, &view.schema, unit, location.row())? {
-                keys.enter(hash, older, location)?;
+            let Some(hash) = keys.hash_at(self, &view.schema, unit, location.row())? else {
+                continue;
+            };
+            if !older.is_some_and(|old| keys.entries.replace(hash, old.word(), location.word())) {
+                keys.enter(hash, keys.dead_entry(&view, hash)?, location)?;
             }
         }
         Ok(())
