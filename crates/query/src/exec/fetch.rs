@@ -15,6 +15,7 @@ use super::output::Output;
 use super::project::{Sink, show, types};
 use super::rows::Rows;
 use super::scan::{MORSEL_ROWS, Morsel, Scan, WAVE_MAX, in_waves};
+use super::scattered_rows;
 use super::sorter::Location;
 use super::vector::Selection;
 use crate::bind::Projection;
@@ -78,9 +79,19 @@ fn fetch<'a>(
     budget: &Budget,
     locations: &[Location],
 ) -> Result<(Vec<Batch>, usize)> {
+    if locations.len() > FEW_ROWS
+        && let Some(fields) = scattered_rows::fields_of(projection, scan.source)
+    {
+        let types = types(projection);
+        let batches = scattered_rows::read(scan.source, (&fields, &types), locations, options)?;
+        let bytes: usize = batches.iter().map(crate::run::size).sum();
+        if locations.len() > CHUNK_ROWS.0 {
+            budget.charge().set(bytes)?;
+        }
+        return Ok((batches, bytes));
+    }
     // By location, so that each batch is read once; `places` leads back to the order.
-    let mut by_location: Vec<(Location, u32)> = locations.iter().copied().zip(0u32..).collect();
-    by_location.sort_unstable();
+    let by_location = by_location(locations);
     let runs = runs(&by_location);
     let mut charge = budget.charge();
     // The fewest rows are read whatever that takes.
@@ -122,6 +133,22 @@ fn fetch<'a>(
     let ordered =
         parallel_map(&*options.tasks, &chunks, |places| collect(&types, &batches, places));
     Ok((ordered.into_iter().collect::<Result<_>>()?, bytes))
+}
+
+/// Locations in their order, and where each stood.
+#[allow(clippy::cast_possible_truncation, reason = "each is put together of words of 32 bits")]
+fn by_location(locations: &[Location]) -> Vec<(Location, u32)> {
+    // One number each: these are sorted without branches.
+    let pack = |(location, place): (&Location, u32)| {
+        u128::from(location.part) << 64 | u128::from(location.row) << 32 | u128::from(place)
+    };
+    let mut packed: Vec<u128> = locations.iter().zip(0u32..).map(pack).collect();
+    packed.sort_unstable();
+    let unpack = |packed: u128| {
+        let location = Location { part: (packed >> 64) as u32, row: (packed >> 32) as u32 };
+        (location, packed as u32)
+    };
+    packed.into_iter().map(unpack).collect()
 }
 
 /// Ranges of `by_location` whose rows lie in one part and one span of [`MORSEL_ROWS`] rows, or all

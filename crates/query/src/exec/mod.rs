@@ -29,6 +29,7 @@ mod row_order;
 mod row_set;
 mod rows;
 mod scan;
+mod scattered_rows;
 mod sorter;
 mod spill;
 mod stage;

@@ -115,24 +115,52 @@ impl Sorter {
     ///
     /// # Errors
     /// When the query is to end.
+    #[allow(clippy::cast_possible_truncation, reason = "the number of an entry has 32 bits")]
     pub(crate) fn finish(mut self, skipped: usize, options: &Options) -> Result<Vec<Location>> {
         self.prune();
-        sort(&mut self.entries, &self.heap, options)?;
+        if let Some(mut packed) = self.packed() {
+            sort(&mut packed, u128::cmp, options)?;
+            let location = |packed: &u128| self.entries.get(*packed as u32 as usize);
+            let found = packed.iter().skip(skipped).filter_map(location);
+            return Ok(found.map(|entry| entry.location).collect());
+        }
+        let heap = &self.heap;
+        sort(&mut self.entries, |a, b| compare(heap, a, b), options)?;
         Ok(self.entries.iter().skip(skipped).map(|entry| entry.location).collect())
+    }
+
+    /// Each key and the number of its entry as one number, where keys are short and all rows are
+    /// wanted: then entries are in the order of their locations. No key is the beginning of
+    /// another, so that the zeros behind them decide nothing.
+    fn packed(&self) -> Option<Vec<u128>> {
+        let is_short = |entry: &Entry| entry.len as usize <= PREFIX_BYTES - size_of::<u32>();
+        if self.wanted < usize::MAX || !self.entries.iter().all(is_short) {
+            return None;
+        }
+        u32::try_from(self.entries.len()).ok()?;
+        let pack = |(number, entry): (u32, &Entry)| {
+            let [high, low] = entry.prefix;
+            u128::from(high) << 64 | u128::from(low) | u128::from(number)
+        };
+        Some((0..).zip(&self.entries).map(pack).collect())
     }
 }
 
-/// Sorts entries: cut at their median until the pieces are small, so that it can end early.
-fn sort(entries: &mut [Entry], heap: &[u8], options: &Options) -> Result<()> {
+/// Sorts: cut at their median until the pieces are small, so that it can end early.
+fn sort<T>(
+    entries: &mut [T],
+    compare: impl Fn(&T, &T) -> Ordering + Copy,
+    options: &Options,
+) -> Result<()> {
     options.expect_time_left()?;
     if entries.len() <= PIECE_ROWS {
-        entries.sort_unstable_by(|a, b| compare(heap, a, b));
+        entries.sort_unstable_by(compare);
         return Ok(());
     }
     let middle = entries.len() / 2;
-    let (before, _, after) = entries.select_nth_unstable_by(middle, |a, b| compare(heap, a, b));
-    sort(before, heap, options)?;
-    sort(after, heap, options)
+    let (before, _, after) = entries.select_nth_unstable_by(middle, compare);
+    sort(before, compare, options)?;
+    sort(after, compare, options)
 }
 
 fn key_of<'h>(heap: &'h [u8], entry: &Entry) -> &'h [u8] {

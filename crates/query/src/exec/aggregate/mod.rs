@@ -8,7 +8,7 @@ mod spread;
 mod update;
 
 use esker_format::decimal::{DIGITS_MAX, limit};
-use esker_format::{DataType, Decimal, Value};
+use esker_format::{Column, DataType, Decimal, Value, Values};
 
 use super::group::KeyTable;
 use crate::bind::BoundAggregate;
@@ -173,7 +173,7 @@ impl Accumulator {
     ///
     /// # Errors
     /// `OutOfRange` when a sum does not fit its type.
-    pub(crate) fn value(&self, group: usize) -> Result<Value> {
+    fn value(&self, group: usize) -> Result<Value> {
         fn of<T: Copy + Default>(values: &[T], group: usize) -> T {
             values.get(group).copied().unwrap_or_default()
         }
@@ -204,6 +204,23 @@ impl Accumulator {
                 }
                 _ => Value::Null,
             }),
+        }
+    }
+
+    /// Appends the result of a group to a column of its type, once it has settled.
+    ///
+    /// # Errors
+    /// As [`Accumulator::value`].
+    pub(crate) fn push_value(&self, group: usize, column: &mut Column) -> Result<()> {
+        match (&self.state, &mut column.values) {
+            (State::Rows(counts) | State::Values(counts), Values::I64(to))
+                if column.nulls.is_none() =>
+            {
+                let count = counts.get(group).copied().unwrap_or_default();
+                to.push(i64::try_from(count).unwrap_or(i64::MAX));
+                Ok(())
+            }
+            _ => Ok(column.push((&self.value(group)?).into())?),
         }
     }
 

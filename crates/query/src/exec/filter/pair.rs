@@ -96,9 +96,12 @@ const ENDS: usize = TAKEN + 1;
 
 fn lengths_of(offsets: &[u32; ENDS]) -> [u32; TAKEN] {
     let mut lengths = [0; TAKEN];
-    let ends = offsets.iter().skip(1);
-    for ((length, start), end) in lengths.iter_mut().zip(offsets).zip(ends) {
-        *length = end.wrapping_sub(*start);
+    if let (Some(starts), Some(ends)) =
+        (offsets.first_chunk::<TAKEN>(), offsets.last_chunk::<TAKEN>())
+    {
+        for ((length, start), end) in lengths.iter_mut().zip(starts).zip(ends) {
+            *length = end.wrapping_sub(*start);
+        }
     }
     lengths
 }

@@ -4,9 +4,10 @@
 //! one NaN), 1 byte for bools, a 4-byte length and the bytes for what is stored as bytes. NULLs are
 //! equal to each other.
 
-use esker_format::{DataType, ValueRef};
+use esker_format::{Column, DataType, ValueRef, Values};
 
 use crate::exec::vector::{Lanes, Vector};
+use crate::{Error, Result};
 
 /// Appends the value of row `i` of a vector.
 pub(crate) fn encode(out: &mut Vec<u8>, vector: &Vector<'_>, i: usize) {
@@ -45,7 +46,7 @@ pub(crate) fn encode(out: &mut Vec<u8>, vector: &Vector<'_>, i: usize) {
 
 /// Takes a value off the front of a key.
 #[allow(clippy::cast_possible_truncation, reason = "the value was of this type when encoded")]
-pub(crate) fn decode<'k>(key: &mut &'k [u8], data_type: DataType) -> ValueRef<'k> {
+fn decode<'k>(key: &mut &'k [u8], data_type: DataType) -> ValueRef<'k> {
     let [tag] = take::<1>(key);
     if tag == 0 {
         return ValueRef::Null;
@@ -65,6 +66,26 @@ pub(crate) fn decode<'k>(key: &mut &'k [u8], data_type: DataType) -> ValueRef<'k
         DataType::F64 => ValueRef::Float(f64::from_bits(u64::from_le_bytes(take(key)))),
         _ => ValueRef::from_word(data_type, i64::from_le_bytes(take(key))),
     }
+}
+
+/// Takes a value off the front of a key and appends it to a column of its type.
+///
+/// # Errors
+/// When the column's texts would pass 4 GiB.
+pub(super) fn decode_into(column: &mut Column, key: &mut &[u8]) -> Result<()> {
+    let [tag, rest @ ..] = *key else { return Ok(column.push(ValueRef::Null)?) };
+    if let (1, Values::Variable(texts)) = (*tag, &mut column.values) {
+        let mut rest = rest;
+        let len = u32::from_le_bytes(take(&mut rest)) as usize;
+        let (bytes, rest) = rest.split_at_checked(len).unwrap_or((rest, &[]));
+        *key = rest;
+        if !texts.push(bytes) {
+            return Err(Error::out_of_range("a batch of results would pass 4 GiB"));
+        }
+        column.nulls.iter_mut().for_each(|nulls| nulls.push(0));
+        return Ok(());
+    }
+    Ok(column.push(decode(key, column.data_type))?)
 }
 
 fn take<const N: usize>(key: &mut &[u8]) -> [u8; N] {

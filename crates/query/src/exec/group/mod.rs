@@ -19,12 +19,12 @@ mod tuple_numbers;
 
 use std::ops::Range;
 
-use esker_format::{Batch, Column, ColumnSlice, DataType, Value};
+use esker_format::{Batch, Column, ColumnSlice, DataType};
 use esker_vfs::parallel_map;
 
 pub(crate) use esker_format::KeyTable;
 pub(crate) use group_ids::{COPIES, FEW, Few, GroupIds};
-pub(crate) use key_codec::{decode, encode};
+pub(crate) use key_codec::encode;
 pub(crate) use merging::Merging;
 
 use super::aggregate::Accumulator;
@@ -232,17 +232,16 @@ fn batch<'k>(
         for i in 0..groups {
             let mut key = key(i);
             for column in &mut *keys {
-                push_key(column, &mut key)?;
+                key_codec::decode_into(column, &mut key)?;
             }
         }
     }
     for (number, column) in results.iter_mut().enumerate() {
         for i in 0..groups {
-            let value = match aggregate(number, i) {
-                Some((accumulator, group)) => accumulator.value(group)?,
-                None => Value::Null,
-            };
-            column.push((&value).into())?;
+            match aggregate(number, i) {
+                Some((accumulator, group)) => accumulator.push_value(group, column)?,
+                None => column.push_null(),
+            }
         }
     }
     if columns.is_empty() {
@@ -251,9 +250,4 @@ fn batch<'k>(
         columns.iter_mut().for_each(Column::push_null);
     }
     Ok(Batch { columns })
-}
-
-/// Appends the value at the front of a key.
-fn push_key(column: &mut Column, key: &mut &[u8]) -> Result<()> {
-    Ok(column.push(decode(key, column.data_type))?)
 }
