@@ -127,7 +127,7 @@ fn spread_and_quantiles() {
     assert_eq!(query.select[1].expr.to_string(), "quantile(delay, 0.9)");
     let mut query = Query::table("flights");
     query.select(field("carrier"));
-    for function in Aggregate::ALL.into_iter().skip(5) {
+    for function in Aggregate::ALL.into_iter().skip(5).take(5) {
         query.select(delay(function));
     }
     query.group_by = vec![field("carrier")];
@@ -144,6 +144,7 @@ fn aggregates_without_groups() {
         function: Aggregate::Count,
         operand: Some(Box::new(field("carrier"))),
         distinct: true,
+        order: Vec::new(),
     });
     for name in ["delay", "distance", "carrier", "day"] {
         query.select(Expr::aggregate(Aggregate::Min, field(name)));

@@ -29,7 +29,7 @@ type Kept = (usize, i64, i64, i64);
 
 fn aggregate(function: Aggregate, field: Option<&str>) -> SelectItem {
     let operand = field.map(|name| Box::new(Expr::field(name)));
-    let expr = Expr::Aggregate { function, operand, distinct: false };
+    let expr = Expr::Aggregate { function, operand, distinct: false, order: Vec::new() };
     SelectItem { expr, alias: None }
 }
 

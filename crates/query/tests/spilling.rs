@@ -145,7 +145,10 @@ fn many() -> MemorySource {
 
 fn aggregate(function: Aggregate, field: &str) -> SelectItem {
     let operand = Some(Box::new(Expr::field(field)));
-    SelectItem { expr: Expr::Aggregate { function, operand, distinct: false }, alias: None }
+    SelectItem {
+        expr: Expr::Aggregate { function, operand, distinct: false, order: Vec::new() },
+        alias: None,
+    }
 }
 
 /// What is shown of groups was computed for all of them, those a limit or an offset leaves out

@@ -6,6 +6,7 @@ use sqlparser::ast;
 
 use crate::expression::Names;
 use crate::interval;
+use crate::select::order_keys;
 use crate::statement::unsupported;
 use crate::{Error, Result};
 
@@ -96,12 +97,18 @@ impl Names {
             },
             ast::FunctionArguments::Subquery(_) => return Err(unsupported("this call", function)),
         };
-        if !list.clauses.is_empty() {
-            return Err(unsupported("a clause inside a call", function));
-        }
+        let order = match list.clauses.as_slice() {
+            [] => Vec::new(),
+            [ast::FunctionArgumentClause::OrderBy(keys)] => order_keys(keys, &[], self)?,
+            _ => return Err(unsupported("a clause inside a call", function)),
+        };
         let distinct = list.duplicate_treatment == Some(ast::DuplicateTreatment::Distinct);
         if let Some(aggregate) = Aggregate::from_name(&name) {
-            return self.aggregate(function, aggregate, &list.args, distinct);
+            let aggregate = self.aggregate(function, aggregate, &list.args, distinct)?;
+            return Ok(aggregate.in_order(order));
+        }
+        if !order.is_empty() {
+            return Err(unsupported("ORDER BY here", function));
         }
         let scalar = Function::from_name(&name).ok_or_else(|| unknown_function(&name))?;
         if list.duplicate_treatment.is_some() {
@@ -143,7 +150,7 @@ impl Names {
                 return Err(Error::invalid(format!("{name} takes one operand, found `{call}`")));
             }
         };
-        Ok(Expr::Aggregate { function, operand, distinct })
+        Ok(Expr::Aggregate { function, operand, distinct, order: Vec::new() })
     }
 
     /// The quantile of a constant part, from 0 to 1.

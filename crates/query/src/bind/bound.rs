@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use esker_format::{DataType, Labels, Value};
 
+use super::OrderKey;
 use crate::model::{Aggregate, Function, Operator};
 use crate::predicate::Pattern;
 
@@ -37,6 +38,8 @@ pub(crate) enum Node {
     Match(Box<Bound>, Arc<Pattern>),
     IsNull(Box<Bound>),
     Negate(Box<Bound>),
+    /// A value with what its row is ordered by, as bytes.
+    Ranked(Vec<OrderKey>, Box<Bound>),
     /// Text or bytes, one after another.
     Concat(Box<Bound>, Box<Bound>),
     Call(Function, Vec<Bound>),
@@ -164,6 +167,10 @@ impl Bound {
             | Node::Match(a, _)
             | Node::IsNull(a)
             | Node::Cast(a) => visit(a),
+            Node::Ranked(keys, value) => {
+                keys.iter().for_each(|key| visit(&key.bound));
+                visit(value);
+            }
             Node::Case(branches, otherwise) => {
                 for (when, then) in branches {
                     visit(when);
@@ -192,6 +199,10 @@ impl Bound {
             | Node::Match(a, _)
             | Node::IsNull(a)
             | Node::Cast(a) => a.map_fields(to),
+            Node::Ranked(keys, value) => {
+                keys.iter_mut().for_each(|key| key.bound.map_fields(to));
+                value.map_fields(to);
+            }
             Node::Case(branches, otherwise) => {
                 for (when, then) in branches {
                     when.map_fields(to);
@@ -251,7 +262,9 @@ impl Bound {
         let here = match &self.node {
             Node::Field(position) => *field.get_or_insert(*position) == *position,
             Node::Literal(value) => !value.is_null(),
-            Node::And(_) | Node::Or(_) | Node::IsNull(_) | Node::Case(..) => false,
+            Node::And(_) | Node::Or(_) | Node::IsNull(_) | Node::Case(..) | Node::Ranked(..) => {
+                false
+            }
             Node::Call(function, _) => function.entry().is_strict,
             _ => true,
         };

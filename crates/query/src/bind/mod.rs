@@ -59,7 +59,7 @@ pub(crate) struct Projection {
 }
 
 /// One key of an order.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct OrderKey {
     pub(crate) bound: Bound,
     pub(crate) descending: bool,
@@ -100,9 +100,12 @@ impl Stage {
             | Aggregate::StddevPop
             | Aggregate::VarSamp
             | Aggregate::VarPop => true,
-            Aggregate::Count | Aggregate::Min | Aggregate::Max | Aggregate::Quantile { .. } => {
-                false
-            }
+            Aggregate::Count
+            | Aggregate::Min
+            | Aggregate::Max
+            | Aggregate::First
+            | Aggregate::Last
+            | Aggregate::Quantile { .. } => false,
         })
     }
 

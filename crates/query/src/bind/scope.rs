@@ -3,10 +3,11 @@
 use esker_format::decimal::DIGITS_MAX;
 use esker_format::{DataType, Field, Schema, Value};
 
+use super::OrderKey;
 use super::bound::{Bound, BoundAggregate, Node};
 use super::expression::bind;
 use super::typing::typed;
-use crate::model::{Aggregate, Expr, Function, SelectItem};
+use crate::model::{Aggregate, Expr, Function, OrderBy, SelectItem};
 use crate::options::Inputs;
 use crate::{Error, Result};
 
@@ -121,8 +122,8 @@ pub(crate) struct GroupScope<'a> {
 
 impl Scope for GroupScope<'_> {
     fn resolve(&mut self, expr: &Expr) -> Result<Option<Bound>> {
-        if let Expr::Aggregate { function, operand, distinct } = expr {
-            let noted = self.aggregate(*function, operand.as_deref(), *distinct);
+        if let Expr::Aggregate { function, operand, distinct, order } = expr {
+            let noted = self.aggregate(*function, operand.as_deref(), *distinct, order);
             return noted.map(Some).map_err(|e| e.at(expr));
         }
         if matches!(expr, Expr::Literal(_)) || expr.has_aggregate() {
@@ -155,11 +156,23 @@ impl GroupScope<'_> {
         Some(field.with_labels(bound.labels.as_ref()))
     }
 
+    /// A key of the order of `first` and `last`.
+    fn order_key(&mut self, key: &OrderBy) -> Result<OrderKey> {
+        let OrderBy { expr, descending, nulls_first } = key;
+        if expr.has_aggregate() {
+            return Err(Error::invalid("an aggregate cannot be inside another"));
+        }
+        let bound = typed(bind(expr, &mut self.row)?, DataType::I64);
+        let nulls_first = nulls_first.unwrap_or(!descending);
+        Ok(OrderKey { bound, descending: *descending, nulls_first })
+    }
+
     fn aggregate(
         &mut self,
         function: Aggregate,
         operand: Option<&Expr>,
         distinct: bool,
+        order: &[OrderBy],
     ) -> Result<Bound> {
         let operand = operand.map(|operand| {
             if operand.has_aggregate() {
@@ -178,6 +191,18 @@ impl GroupScope<'_> {
         let labels = match (data_type, &operand) {
             (DataType::Enum, Some(operand)) => operand.labels.clone(),
             _ => None,
+        };
+        let operand = match (function, operand) {
+            (Aggregate::First | Aggregate::Last, Some(operand)) => {
+                let keys = order.iter().map(|key| self.order_key(key)).collect::<Result<_>>()?;
+                Some(Bound::new(Node::Ranked(keys, Box::new(operand)), DataType::Bytes))
+            }
+            (_, operand) if order.is_empty() => operand,
+            _ => {
+                let name = function.name();
+                let message = format!("ORDER BY works in first(x) and last(x), not in {name}");
+                return Err(Error::invalid(message));
+            }
         };
         let wanted = BoundAggregate { function, operand, distinct, data_type };
         let known = self.aggregates.iter().position(|a| *a == wanted);
@@ -201,7 +226,7 @@ fn aggregate_type(function: Aggregate, operand: Option<&Bound>) -> Result<DataTy
     let data_type = operand.data_type();
     match function {
         Aggregate::Count => Ok(I64),
-        Aggregate::Min | Aggregate::Max => Ok(data_type),
+        Aggregate::Min | Aggregate::Max | Aggregate::First | Aggregate::Last => Ok(data_type),
         _ if !data_type.is_numeric() => {
             let name = function.name();
             Err(Error::invalid(format!("{name} expects numbers, found {data_type}")))
@@ -242,10 +267,11 @@ pub(crate) fn replace_aliases(expr: &Expr, schema: &Schema, select: &[SelectItem
         Expr::Call(function, operands) => {
             Expr::Call(*function, operands.iter().map(again).collect())
         }
-        Expr::Aggregate { function, operand, distinct } => Expr::Aggregate {
+        Expr::Aggregate { function, operand, distinct, order } => Expr::Aggregate {
             function: *function,
             operand: operand.as_ref().map(|o| Box::new(again(o))),
             distinct: *distinct,
+            order: order.iter().map(|key| OrderBy { expr: again(&key.expr), ..*key }).collect(),
         },
         Expr::Cast(operand, to) => Expr::Cast(Box::new(again(operand)), *to),
     }

@@ -17,6 +17,9 @@ use crate::source::{KeyRange, Part, Run};
 /// After so many entries whose rows nobody sees, a part is scanned.
 const ENTRIES_MAX: usize = 1_024;
 
+/// The most values of a part that are looked up one by one.
+const DISTINCT_MAX: usize = 1_024;
+
 /// How many entries are looked at together.
 const BLOCK_ENTRIES: usize = 16;
 
@@ -25,6 +28,8 @@ enum Answer {
     Count(usize),
     /// The row that has the value, if any has one.
     Row(Option<usize>),
+    /// A row of each value.
+    Rows(Vec<usize>),
 }
 
 /// The only group of a part, where runs know all of its aggregates.
@@ -68,11 +73,21 @@ fn apply(
 ) -> Result<()> {
     match answer {
         Answer::Count(count) => accumulator.add_rows(*count as u64),
-        Answer::Row(None) => {}
-        Answer::Row(Some(row)) => {
-            let rows = Rows::new(part, *row..*row + 1);
-            accumulator.update_all(aggregate.operand.as_ref(), &rows, &Mask::all(1))?;
-        }
+        Answer::Row(row) => return add_rows(accumulator, aggregate, row.as_slice(), part),
+        Answer::Rows(rows) => return add_rows(accumulator, aggregate, rows, part),
+    }
+    Ok(())
+}
+
+fn add_rows<'a>(
+    accumulator: &mut Accumulator,
+    aggregate: &'a BoundAggregate,
+    rows: &[usize],
+    part: &'a dyn Part,
+) -> Result<()> {
+    for row in rows {
+        let rows = Rows::new(part, *row..*row + 1);
+        accumulator.update_all(aggregate.operand.as_ref(), &rows, &Mask::all(1))?;
     }
     Ok(())
 }
@@ -99,10 +114,44 @@ fn answer(aggregate: &BoundAggregate, part: &dyn Part) -> Result<Option<Answer>>
             Ok(if values.exact { Some(run.count_visible(values.range)?) } else { None }
                 .map(Answer::Count))
         }
+        Aggregate::Count if run.is_sorted_exactly() => distinct(run, part),
         Aggregate::Min if run.is_sorted_exactly() => edge(run, part, false),
         Aggregate::Max if run.is_sorted_exactly() => edge(run, part, true),
         _ => Ok(None),
     }
+}
+
+/// A visible row of each value, where there are few values.
+fn distinct(run: &dyn Run, part: &dyn Part) -> Result<Option<Answer>> {
+    let values = run.find(0..run.len(), 0, &KeyRange::NotNull)?.range;
+    let (mut rest, mut found) = (values.clone(), Vec::new());
+    let (mut steps, mut left) = (0usize, ENTRIES_MAX);
+    while !rest.is_empty() {
+        steps += 1;
+        let done = (rest.start - values.start).max(1);
+        if steps > DISTINCT_MAX || (steps > 64 && values.len() / done * steps > 4 * DISTINCT_MAX) {
+            return Ok(None);
+        }
+        let same = ties(part, run, &rest, rest.start, 0)?;
+        rest.start = same.end.max(rest.start + 1);
+        let mut seen = None;
+        for row in run.rows(same.start..same.end.min(same.start + BLOCK_ENTRIES))?.iter() {
+            let row = *row as usize;
+            let visible = part.visible(row..row + 1);
+            if visible.is_none_or(|words| words.first().is_some_and(|word| word & 1 == 1)) {
+                seen = Some(row);
+                break;
+            }
+            left = left.saturating_sub(1);
+        }
+        match seen {
+            Some(row) => found.push(row),
+            // Nobody may see a row of this value: only all of them tell.
+            None if left == 0 || same.len() > BLOCK_ENTRIES => return Ok(None),
+            None => {}
+        }
+    }
+    Ok(Some(Answer::Rows(found)))
 }
 
 /// The first row, in the order of rows, that has the least or greatest value of those visible.

@@ -149,7 +149,10 @@ impl<'a> Criteria<'a> {
             Some(Expr::Aggregate { function, operand, .. }) => match (function, operand.as_deref())
             {
                 (Aggregate::Count, _) => Ok(Some(DataType::I64)),
-                (Aggregate::Min | Aggregate::Max, Some(Expr::Field(name))) => self.type_of(name),
+                (
+                    Aggregate::Min | Aggregate::Max | Aggregate::First | Aggregate::Last,
+                    Some(Expr::Field(name)),
+                ) => self.type_of(name),
                 _ => Ok(Some(DataType::F64)),
             },
             _ => match self.names.type_of(name, self.also)? {

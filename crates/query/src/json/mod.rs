@@ -324,7 +324,7 @@ fn selected(json: &Json, place: &Place<'_>) -> Result<SelectItem> {
 
 fn aggregate(json: &Json, place: &Place<'_>) -> Result<SelectItem> {
     let members = object(json, place)?;
-    refuse_others(members, &["fn", "field", "distinct", "as", "quantile"], place)?;
+    refuse_others(members, &["fn", "field", "distinct", "as", "quantile", "order"], place)?;
     let name = place.text_of(members, "fn")?;
     let function = Aggregate::from_name(name).ok_or_else(|| {
         let names = Aggregate::ALL.into_iter().map(Aggregate::name);
@@ -349,7 +349,16 @@ fn aggregate(json: &Json, place: &Place<'_>) -> Result<SelectItem> {
         None => name.to_owned(),
     });
     let operand = field.map(|field| Box::new(Expr::field(field)));
-    let expr = Expr::Aggregate { function, operand, distinct };
+    let order = match members.get("order") {
+        None => Vec::new(),
+        Some(Json::Array(keys)) => {
+            let keys = keys.iter().enumerate();
+            keys.map(|(i, key)| order(key, &place.member("order").item(i)))
+                .collect::<Result<_>>()?
+        }
+        Some(other) => return Err(place.member("order").expected("a list", other)),
+    };
+    let expr = Expr::Aggregate { function, operand, distinct, order };
     Ok(SelectItem { expr, alias: Some(alias) })
 }
 

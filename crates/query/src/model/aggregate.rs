@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A function of all rows of a group. NULLs are left out; over no value at all, counts are 0 and
-/// the others NULL.
+/// A function of all rows of a group. NULLs are left out, but by the first and the last; over no
+/// value at all, counts are 0 and the others NULL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -33,11 +33,16 @@ pub enum Aggregate {
         /// That part, in millionths: 500,000 for the median.
         millionths: u32,
     },
+    /// The value of the first row, in the order that is given with it, or that in which rows are
+    /// met. NULL where that row has NULL.
+    First,
+    /// The value of the last row.
+    Last,
 }
 
 impl Aggregate {
     /// Every aggregate function by its name and other names.
-    const NAMES: [(&'static str, Self, &'static [&'static str]); 10] = [
+    const NAMES: [(&'static str, Self, &'static [&'static str]); 12] = [
         ("count", Self::Count, &[]),
         ("sum", Self::Sum, &[]),
         ("avg", Self::Avg, &["mean"]),
@@ -48,13 +53,15 @@ impl Aggregate {
         ("var_samp", Self::VarSamp, &["variance"]),
         ("var_pop", Self::VarPop, &[]),
         ("quantile", Self::MEDIAN, &["median"]),
+        ("first", Self::First, &[]),
+        ("last", Self::Last, &[]),
     ];
 
     /// The number in the middle.
     pub const MEDIAN: Self = Self::Quantile { millionths: 500_000 };
 
     /// Every aggregate function; of the quantiles, the median.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Count,
         Self::Sum,
         Self::Avg,
@@ -65,6 +72,8 @@ impl Aggregate {
         Self::VarSamp,
         Self::VarPop,
         Self::MEDIAN,
+        Self::First,
+        Self::Last,
     ];
 
     /// A quantile: `part` of the numbers, from 0 to 1, lie below it. `None` for another part.

@@ -146,7 +146,7 @@ impl Display for Expr {
             }
             Self::Literal(value) => literal(f, value),
             Self::Cast(operand, data_type) => write!(f, "CAST({operand} AS {data_type})"),
-            Self::Aggregate { function, operand, distinct } => {
+            Self::Aggregate { function, operand, distinct, order } => {
                 let distinct = if *distinct { "DISTINCT " } else { "" };
                 match operand {
                     None => write!(f, "{}(*)", function.name()),
@@ -154,6 +154,10 @@ impl Display for Expr {
                         write!(f, "{}({distinct}{operand}", function.name())?;
                         if let Aggregate::Quantile { millionths } = function {
                             write!(f, ", {}", f64::from(*millionths) / 1e6)?;
+                        }
+                        if !order.is_empty() {
+                            f.write_str(" ORDER BY ")?;
+                            list(f, order)?;
                         }
                         f.write_str(")")
                     }

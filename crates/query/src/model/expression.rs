@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::{Aggregate, Function, Operator, Query, SubqueryForm, serial};
+use super::{Aggregate, Function, Operator, OrderBy, Query, SubqueryForm, serial};
 
 /// The most levels of an expression: what is deeper is refused, since computing it goes as deep.
 pub const EXPR_DEPTH_MAX: usize = 128;
@@ -35,6 +35,9 @@ pub enum Expr {
         operand: Option<Box<Self>>,
         /// Whether equal values count once.
         distinct: bool,
+        /// What `first` and `last` order the rows of the group by.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        order: Vec<OrderBy>,
     },
     /// A value converted to a type.
     Cast(Box<Self>, #[serde(with = "serial::type_name")] DataType),
@@ -140,13 +143,35 @@ impl Expr {
     /// The number of rows.
     #[must_use]
     pub fn count() -> Self {
-        Self::Aggregate { function: Aggregate::Count, operand: None, distinct: false }
+        let (function, order) = (Aggregate::Count, Vec::new());
+        Self::Aggregate { function, operand: None, distinct: false, order }
     }
 
     /// An aggregate of an expression.
     #[must_use]
     pub fn aggregate(function: Aggregate, operand: Self) -> Self {
-        Self::Aggregate { function, operand: Some(Box::new(operand)), distinct: false }
+        let (operand, order) = (Some(Box::new(operand)), Vec::new());
+        Self::Aggregate { function, operand, distinct: false, order }
+    }
+
+    /// The same aggregate, [`Aggregate::First`] or [`Aggregate::Last`], over the rows of the group
+    /// in some order; anything else as it is.
+    ///
+    /// ```
+    /// use esker_query::model::{Aggregate, Expr, OrderBy};
+    ///
+    /// let by_time = OrderBy { expr: Expr::field("t"), descending: false, nulls_first: None };
+    /// let last = Expr::aggregate(Aggregate::Last, Expr::field("price")).in_order([by_time]);
+    /// assert_eq!(last.to_string(), "last(price ORDER BY t)");
+    /// ```
+    #[must_use]
+    pub fn in_order(self, by: impl Into<Vec<OrderBy>>) -> Self {
+        match self {
+            Self::Aggregate { function, operand, distinct, .. } => {
+                Self::Aggregate { function, operand, distinct, order: by.into() }
+            }
+            other => other,
+        }
     }
 
     /// Whether a query has a row.
@@ -195,9 +220,10 @@ impl Expr {
             | Self::Answer(_)
             | Self::Parameter(_)
             | Self::Default => Vec::new(),
-            Self::Aggregate { operand, .. } | Self::Subquery { operand, .. } => {
-                operand.iter().map(|o| &**o).collect()
+            Self::Aggregate { operand, order, .. } => {
+                operand.iter().map(|o| &**o).chain(order.iter().map(|key| &key.expr)).collect()
             }
+            Self::Subquery { operand, .. } => operand.iter().map(|o| &**o).collect(),
             Self::Apply(_, operands) | Self::Call(_, operands) => operands.iter().collect(),
             Self::Cast(operand, _) => vec![operand],
         }
@@ -212,9 +238,11 @@ impl Expr {
             | Self::Answer(_)
             | Self::Parameter(_)
             | Self::Default => Vec::new(),
-            Self::Aggregate { operand, .. } | Self::Subquery { operand, .. } => {
-                operand.iter_mut().map(|o| &mut **o).collect()
+            Self::Aggregate { operand, order, .. } => {
+                let keys = order.iter_mut().map(|key| &mut key.expr);
+                operand.iter_mut().map(|o| &mut **o).chain(keys).collect()
             }
+            Self::Subquery { operand, .. } => operand.iter_mut().map(|o| &mut **o).collect(),
             Self::Apply(_, operands) | Self::Call(_, operands) => operands.iter_mut().collect(),
             Self::Cast(operand, _) => vec![operand],
         }

@@ -267,6 +267,7 @@ fn aggregate(dice: &mut Dice) -> Expr {
             function,
             operand: Some(Box::new(field(*dice.pick(&ALL)))),
             distinct: dice.chance(50),
+            order: Vec::new(),
         },
         Aggregate::Sum | Aggregate::Avg if dice.chance(25) => {
             Expr::aggregate(function, number(dice))

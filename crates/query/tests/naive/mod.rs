@@ -126,7 +126,7 @@ fn eval(expr: &Expr, context: &Context<'_>) -> Result<Value> {
         | Expr::Subquery { .. } => {
             unreachable!("the generator makes none")
         }
-        Expr::Aggregate { function, operand, distinct } => {
+        Expr::Aggregate { function, operand, distinct, .. } => {
             let mut values = Vec::new();
             for row in &context.members {
                 values.push(match operand {

@@ -5,6 +5,7 @@ mod float_sum;
 mod grouped;
 mod kernels;
 mod spread;
+mod taken;
 mod update;
 
 use esker_format::decimal::{DIGITS_MAX, limit};
@@ -17,6 +18,7 @@ use crate::{Error, Result};
 use extremes::Extremes;
 use float_sum::{FloatLanes, FloatSum};
 use spread::Moments;
+use taken::Taken;
 
 /// One aggregate, for every group of a part of the rows.
 #[derive(Clone, Debug)]
@@ -57,6 +59,8 @@ enum State {
     Extremes(Extremes),
     /// What variances are made of.
     Moments(Vec<Moments>),
+    /// First or last values.
+    Taken(Taken),
     /// Every value, for quantiles.
     Numbers(Vec<Vec<f64>>),
 }
@@ -79,6 +83,8 @@ impl Accumulator {
             }
             (Aggregate::Min, Some(t)) => State::Extremes(Extremes::new(t, false)),
             (Aggregate::Max, Some(t)) => State::Extremes(Extremes::new(t, true)),
+            (Aggregate::First, _) => State::Taken(Taken::new(false)),
+            (Aggregate::Last, _) => State::Taken(Taken::new(true)),
             (Aggregate::Quantile { .. }, _) => State::Numbers(Vec::new()),
             (_, Some(_)) => State::Moments(Vec::new()),
         };
@@ -108,6 +114,7 @@ impl Accumulator {
                 counts.resize(groups, 0);
             }
             State::Extremes(extremes) => extremes.resize(groups),
+            State::Taken(taken) => taken.resize(groups),
             State::Moments(all) => all.resize(groups, Moments::default()),
             State::Numbers(all) => all.resize(groups, Vec::new()),
         }
@@ -146,6 +153,7 @@ impl Accumulator {
                 add_counts(counts, c, pairs);
             }
             (State::Extremes(a), State::Extremes(b)) => a.merge(b, pairs),
+            (State::Taken(a), State::Taken(b)) => a.merge(b, pairs),
             (State::Moments(a), State::Moments(b)) => {
                 each(a, b, pairs, |into, moments| into.merge(*moments));
             }
@@ -192,6 +200,7 @@ impl Accumulator {
                 Ok(self.finish_floats(of(sums, group).value(), of(counts, group)))
             }
             State::Extremes(extremes) => Ok(extremes.value(group, self.data_type)),
+            State::Taken(taken) => Ok(taken.value(group, self.data_type)),
             State::Moments(all) => {
                 let of_sample = matches!(self.function, Aggregate::VarSamp | Aggregate::StddevSamp);
                 let is_root = matches!(self.function, Aggregate::StddevPop | Aggregate::StddevSamp);
@@ -274,6 +283,7 @@ impl Accumulator {
             State::Wides { high, .. } => high.capacity() * 40,
             State::Floats { sums, .. } => sums.capacity() * 24,
             State::Extremes(extremes) => extremes.bytes(),
+            State::Taken(taken) => taken.bytes(),
             State::Moments(all) => all.capacity() * size_of::<Moments>(),
             State::Numbers(all) => {
                 let values = all.iter().map(|values| values.capacity() * 8).sum::<usize>();

@@ -60,6 +60,7 @@ impl Accumulator {
             (State::Extremes(extremes), Some(vector)) => {
                 extremes.update(groups.numbers(), vector);
             }
+            (State::Taken(taken), Some(vector)) => taken.update(groups.numbers(), vector),
             (State::Moments(all), Some(vector)) => {
                 for (i, group) in groups.numbers().iter().enumerate() {
                     if let (Some(moments), Some(value)) =

@@ -8,9 +8,11 @@ mod decimal;
 mod dictionary;
 mod function;
 mod logic;
+mod ranked;
 
 use esker_format::DataType;
 pub(crate) use function::Unit;
+pub(crate) use ranked::{keys_of, value_of};
 
 use super::gather::gather;
 use super::rows::Rows;
@@ -66,6 +68,10 @@ pub(crate) fn evaluate<'a>(
         }
         Node::Case(branches, otherwise) => {
             choose::case(branches, otherwise, bound.data_type(), rows, selection)
+        }
+        Node::Ranked(keys, value) => {
+            let keys = keys.iter().map(|key| Ok((key, again(&key.bound)?)));
+            Ok(ranked::rank(&keys.collect::<Result<Vec<_>>>()?, &again(value)?))
         }
         Node::Cast(operand) => cast::cast(again(operand)?, bound.data_type()),
     }
