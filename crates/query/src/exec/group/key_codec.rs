@@ -46,7 +46,7 @@ pub(crate) fn encode(out: &mut Vec<u8>, vector: &Vector<'_>, i: usize) {
 
 /// Takes a value off the front of a key.
 #[allow(clippy::cast_possible_truncation, reason = "the value was of this type when encoded")]
-fn decode<'k>(key: &mut &'k [u8], data_type: DataType) -> ValueRef<'k> {
+pub(crate) fn decode<'k>(key: &mut &'k [u8], data_type: DataType) -> ValueRef<'k> {
     let [tag] = take::<1>(key);
     if tag == 0 {
         return ValueRef::Null;

@@ -24,7 +24,7 @@ use esker_vfs::parallel_map;
 
 pub(crate) use esker_format::KeyTable;
 pub(crate) use group_ids::{COPIES, FEW, Few, GroupIds};
-pub(crate) use key_codec::encode;
+pub(crate) use key_codec::{decode, encode};
 pub(crate) use merging::Merging;
 
 use super::aggregate::Accumulator;
