@@ -80,6 +80,8 @@ impl Engine {
         let written = self.write_segments(current, puts, &mut sink)?;
         drop(held);
         self.sync_segment_dir()?;
+        // Others commit while segments are written; a simulation shows what comes of that.
+        self.environment.tasks.pause();
         let ticket = self.install_spilled(current, written, &deletes, staged_at, &mut sink)?;
         self.wake_maintenance();
         self.acknowledge_as(ticket, sync)

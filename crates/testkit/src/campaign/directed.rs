@@ -5,7 +5,7 @@ use esker_vfs::sim::{
     CallKind, CrashChoice, CrashImage, FaultKind, Options as SimOptions, Repeat, Script, Simulation,
 };
 
-use super::{Report, quietly, table_changes};
+use super::{Report, quietly, table_changes, unique_values};
 
 pub(super) type Outcome = Result<(), String>;
 
@@ -22,7 +22,8 @@ const SCENARIOS: [Scenario; 4] = [
 #[must_use]
 pub fn directed(seed: u64) -> Report {
     let mut report = Report { workloads: 1, ..Report::default() };
-    for (name, scenario) in SCENARIOS.into_iter().chain(table_changes::SCENARIOS) {
+    let all = SCENARIOS.into_iter().chain(table_changes::SCENARIOS);
+    for (name, scenario) in all.chain(unique_values::SCENARIOS) {
         report.images += 1;
         if let Err(why) = quietly(scenario) {
             report.fail(format!("{name}: {why}"), format!("--directed {seed}"), Vec::new());

@@ -9,6 +9,7 @@ mod report;
 pub mod sabotage;
 mod sweep;
 mod table_changes;
+mod unique_values;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -81,6 +81,10 @@ pub const BUGS: &[(&str, &str)] = &[
     ("trigram_misses_rows_after_merge", "a merged segment has the grams of an older one"),
     ("bitmap_not_rebuilt_after_merge", "a merged segment has the bitmaps of an older one"),
     ("bitmap_forgets_nulls", "a bitmap index leaves out the rows with NULL"),
+    ("unique_not_checked_in_commit", "one commit may give a unique value to two rows"),
+    ("unique_not_checked_in_loads", "a load may give a unique value that a row has"),
+    ("unique_not_checked_in_spill", "a large commit may give a unique value that a row has"),
+    ("unique_not_repointed", "a merge leaves the entries of unique values behind"),
     ("value_reference_not_repointed", "a value is moved, and its row still names the old place"),
 ];
 
