@@ -21,6 +21,7 @@ const SQL: &str = "SELECT origin AS o, count(*), avg(delay) / 2 FROM flights WHE
 
 fn main() -> std::io::Result<()> {
     let seeds = [
+        ("bucket_key", b"\x04\x0bab\0\xffc\0\0\x80\0\0\x01ab\0\0\x7f\xff\xff\xff".to_vec()),
         ("calendar", b"2013-01-31 05:17:00.123456Z".to_vec()),
         ("checkpoint", checkpoint()),
         ("codec", codec()),

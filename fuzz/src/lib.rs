@@ -5,6 +5,7 @@
 //! | [`codec`] | the reader that every decoder is built on |
 //! | [`json_binary`] | JSON, its text and its binary form |
 //! | [`schema`], [`row`], [`key`] | schemas, rows, order-preserving keys |
+//! | [`bucket_key`] | typed keys and values of buckets |
 //! | [`calendar`] | dates and timestamps as text |
 //! | [`frame`], [`edit`] | log files: frames, and what they say |
 //! | [`segment`] | footers and trailers of segments |
@@ -16,6 +17,7 @@
 //! | [`database`] | a whole database, damaged, then used |
 #![forbid(unsafe_code)]
 
+pub mod bucket_key;
 pub mod calendar;
 pub mod checkpoint;
 pub mod codec;
@@ -40,6 +42,7 @@ pub type Body = fn(&[u8]);
 
 /// Every target by name.
 pub const TARGETS: &[(&str, Body)] = &[
+    ("bucket_key", bucket_key::run),
     ("calendar", calendar::run),
     ("checkpoint", checkpoint::run),
     ("codec", codec::run),

@@ -29,6 +29,7 @@ const STEPS: &[Step] = &[
     Step { name: "quickstart", run: quickstart },
     Step { name: "crash", run: || campaign(&["--images", "50000"]) },
     Step { name: "crash-busy", run: || campaign(&["--busy", "10000"]) },
+    Step { name: "crash-buckets", run: || campaign(&["--buckets", "10000"]) },
     Step { name: "crash-directed", run: || campaign(&["--directed"]) },
     Step { name: "crash-sweep", run: || campaign(&["--sweep", "20"]) },
     Step { name: "crash-small", run: || campaign(&["--exhaustive"]) },

@@ -399,6 +399,26 @@ mod expiry {
     }
 
     #[test]
+    fn a_version_that_never_lived_leads_to_the_one_before() {
+        let dir = Directory::new("bucket-chain");
+        let options = || Options::new().group_limit(16, 1 << 20).small_group_limit(0);
+        for db in [open(options(), None), open(options(), Some(&dir.0))] {
+            at(&db, START);
+            let bucket = db.db.bucket("b").unwrap();
+            bucket.put("k", "old").unwrap();
+            let snapshot = db.db.snapshot().unwrap();
+            bucket.put_with("k", "new", Ttl::At(START * 1_000_000)).unwrap();
+            bucket.put_many((0..64u64).map(|n| (number(n), "x"))).unwrap();
+            db.db.wait_idle().unwrap();
+            assert_eq!(snapshot.bucket_get("b", "k").unwrap().unwrap(), b"old"[..]);
+            assert_eq!(bucket.get("k").unwrap(), None);
+            drop(snapshot);
+            db.db.compact(false, &mut |_, _| {}).unwrap();
+            assert_eq!((bucket.len().unwrap(), bucket.iter().unwrap().count()), (64, 64));
+        }
+    }
+
+    #[test]
     fn the_default_of_a_bucket_counts() {
         let db = open(Options::new(), None);
         at(&db, START);

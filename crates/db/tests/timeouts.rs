@@ -67,6 +67,7 @@ fn unchanged(db: &Database) {
         function: esker_query::model::Aggregate::Sum,
         operand: Some(Box::new(Expr::field(field))),
         distinct: false,
+        order: Vec::new(),
     };
     query.select(sum("n")).select(sum("m")).select(Expr::count());
     let rows = db.query(&query).unwrap().to_rows();

@@ -34,14 +34,16 @@ impl Unit {
         Ok(has_expired(self.value(field, row)?, now_us))
     }
 
-    /// How many living rows have expired at a time.
-    pub fn count_expired(&self, field: &Field, now_us: i64) -> Result<u64> {
+    /// How many living rows have expired at a time, of those that every reader of commit `oldest`
+    /// or later knows. The others lead to what they replaced, which older readers may see.
+    pub fn count_expired(&self, field: &Field, now_us: i64, oldest: u64) -> Result<u64> {
         if self.least_expiry(field) > now_us {
             return Ok(0);
         }
         let mut count = 0;
         for row in 0..self.row_count() {
-            count += u64::from(self.deleted(row) == 0 && self.has_expired(row, field, now_us)?);
+            let is_droppable = self.deleted(row) == 0 && self.created(row) <= oldest;
+            count += u64::from(is_droppable && self.has_expired(row, field, now_us)?);
         }
         Ok(count)
     }

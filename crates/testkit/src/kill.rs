@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
 
-use esker::{Database, Options, Value};
+use esker::{Database, Options, Ttl, Value};
 use esker_vfs::sim::Generator;
 
 use crate::model::TableKind;
@@ -20,18 +20,63 @@ const CYCLES_EACH: u64 = 25;
 
 type Rows = BTreeMap<u64, Vec<Value>>;
 
+type Entries = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// What the database holds.
+#[derive(Default)]
+struct State {
+    rows: Rows,
+    /// The entries of the buckets, as in [`BUCKETS`].
+    entries: [Entries; 2],
+}
+
+const BUCKETS: [&str; 2] = ["b", "c"];
+
+/// The key of a number that grows.
+const TOTAL: &[u8] = b"total";
+
 /// What operation `n` does.
 enum Operation {
     Insert(Vec<u64>),
     Load(Vec<u64>),
     Update(u64),
     Delete(u64),
+    /// Entries of the first bucket, in one commit, by the log or by a load.
+    Put(Vec<(Vec<u8>, Vec<u8>)>),
+    PutByLoad(Vec<(Vec<u8>, Vec<u8>)>),
+    /// A row and an entry of each bucket, in one commit.
+    Batch(u64),
+    Increment(i64),
+    RemovePrefix(Vec<u8>),
+    /// An entry that has expired when it is put.
+    PutExpired(Vec<u8>),
+}
+
+/// Entries put by operations of this ten have this prefix.
+fn prefix(n: u64) -> Vec<u8> {
+    format!("{:010}-", n / 10).into_bytes()
+}
+
+fn entry(n: u64, i: u64) -> (Vec<u8>, Vec<u8>) {
+    let key = [prefix(n), i.to_string().into_bytes()].concat();
+    (key, format!("{n}").repeat(1 + usize::try_from(i % 7).unwrap_or_default()).into_bytes())
+}
+
+fn number(value: Option<&Vec<u8>>) -> i64 {
+    let bytes = value.and_then(|value| <[u8; 8]>::try_from(value.as_slice()).ok());
+    bytes.map_or(0, |b| (u64::from_le_bytes(b).swap_bytes() ^ (1 << 63)).cast_signed())
 }
 
 impl Operation {
     fn of(n: u64) -> Self {
         let key = |n: u64| n * 100;
         match n % 10 {
+            1 => Self::Put((0..5).map(|i| entry(n, i)).collect()),
+            3 => Self::Batch(key(n)),
+            5 if n % 20 == 5 => Self::PutExpired(entry(n, 1).0),
+            5 => Self::Increment(i64::try_from(n).unwrap_or_default()),
+            6 => Self::RemovePrefix(prefix(n.saturating_sub(30))),
+            9 => Self::PutByLoad((10..40).map(|i| entry(n, i)).collect()),
             0 => Self::Load((0..20).map(|i| key(n) + i).collect()),
             4 => Self::Insert((0..5).map(|i| key(n) + i).collect()),
             7 => Self::Delete(key(n - 5)),
@@ -46,7 +91,8 @@ fn row(key: u64, n: u64) -> Vec<Value> {
     TableKind::Integer.row(key, n, &mut Generator::new(key, n)).values
 }
 
-fn apply(n: u64, rows: &mut Rows) {
+fn apply(n: u64, state: &mut State) {
+    let State { rows, entries: [first, second] } = state;
     match Operation::of(n) {
         Operation::Insert(keys) | Operation::Load(keys) => {
             rows.extend(keys.into_iter().map(|key| (key, row(key, n))));
@@ -59,11 +105,26 @@ fn apply(n: u64, rows: &mut Rows) {
             }
         }
         Operation::Delete(key) => drop(rows.remove(&key)),
+        Operation::Put(entries) | Operation::PutByLoad(entries) => first.extend(entries),
+        Operation::Batch(key) => {
+            rows.insert(key, row(key, n));
+            first.extend([entry(n, 50)]);
+            second.extend([entry(n, 50)]);
+        }
+        Operation::Increment(by) => {
+            let sum = number(first.get(TOTAL)) + by;
+            let bytes = (sum.cast_unsigned() ^ (1 << 63)).swap_bytes().to_le_bytes();
+            first.insert(TOTAL.to_vec(), bytes.to_vec());
+        }
+        Operation::RemovePrefix(prefix) => first.retain(|key, _| !key.starts_with(&prefix)),
+        Operation::PutExpired(key) => drop(first.remove(&key)),
     }
 }
 
 fn perform(n: u64, db: &Database) -> esker::Result<()> {
     let table = db.table("t")?;
+    let [first, second] = BUCKETS.map(|name| db.bucket(name));
+    let (first, second) = (first?, second?);
     let key = |key| TableKind::Integer.key(key);
     match Operation::of(n) {
         Operation::Insert(keys) => {
@@ -81,6 +142,24 @@ fn perform(n: u64, db: &Database) -> esker::Result<()> {
         Operation::Delete(of) => {
             table.delete(&key(of))?;
         }
+        Operation::Put(entries) => first.put_many(entries)?,
+        Operation::PutByLoad(entries) => {
+            let mut load = first.as_table().load()?;
+            for (key, value) in entries {
+                load.push_row(&[Value::Bytes(key), Value::Bytes(value), Value::Null])?;
+            }
+            load.finish()?;
+        }
+        Operation::Batch(key) => {
+            let (name, value) = entry(n, 50);
+            let mut batch = db.batch();
+            batch.put(&first, &name, &value)?.put(&second, &name, &value)?;
+            batch.insert(&table, &row(key, n))?;
+            batch.commit()?;
+        }
+        Operation::Increment(by) => drop(first.increment(TOTAL, by)?),
+        Operation::RemovePrefix(prefix) => drop(first.remove_prefix(prefix)?),
+        Operation::PutExpired(key) => first.put_with(key, "gone", Ttl::At(1))?,
     }
     Ok(())
 }
@@ -111,28 +190,42 @@ fn work(directory: &Path, mut n: u64) -> Result<(), String> {
 
 /// What the database holds is what operations up to `acked`, or one more, have left there: returns
 /// which.
-fn compare(directory: &Path, acked: u64, rows: &mut Rows) -> Result<u64, String> {
+fn compare(directory: &Path, acked: u64, state: &mut State) -> Result<u64, String> {
     let db = open(directory).map_err(|e| format!("open: {:?}: {e}", e.kind()))?;
     let report = db.check().map_err(|e| format!("check: {e}"))?;
     if let Some(problem) = report.problems.first() {
         return Err(format!("check: {problem:?}"));
     }
-    let mut found = Rows::new();
-    if let Ok(table) = db.table("t") {
-        let read = table.snapshot().and_then(|snapshot| snapshot.rows());
-        for (_, values) in read.map_err(|e| e.to_string())? {
-            let refs: Vec<_> = values.iter().map(Value::as_ref).collect();
-            found.insert(TableKind::Integer.ident(&refs).unwrap_or(u64::MAX), values);
-        }
-    }
-    if found == *rows {
+    let found = read(&db).map_err(|e| e.to_string())?;
+    let is_found = |state: &State| found.rows == state.rows && found.entries == state.entries;
+    if is_found(state) {
         return Ok(acked);
     }
-    apply(acked + 1, rows);
-    if found == *rows {
+    apply(acked + 1, state);
+    if is_found(state) {
         return Ok(acked + 1);
     }
-    Err(format!("{} rows found after operation {acked}, expected {}", found.len(), rows.len()))
+    let count = |state: &State| (state.rows.len(), state.entries.each_ref().map(BTreeMap::len));
+    let (found, expected) = (count(&found), count(state));
+    Err(format!("{found:?} rows and entries after operation {acked}, expected {expected:?}"))
+}
+
+fn read(db: &Database) -> esker::Result<State> {
+    let mut found = State::default();
+    if let Ok(table) = db.table("t") {
+        for (_, values) in table.snapshot()?.rows()? {
+            let refs: Vec<_> = values.iter().map(Value::as_ref).collect();
+            found.rows.insert(TableKind::Integer.ident(&refs).unwrap_or(u64::MAX), values);
+        }
+    }
+    for (name, entries) in BUCKETS.into_iter().zip(&mut found.entries) {
+        if db.tables().iter().any(|there| there == name) {
+            for entry in db.bucket(name)?.iter()? {
+                entries.extend([entry?.to_pair()]);
+            }
+        }
+    }
+    Ok(found)
 }
 
 /// Lets a child work and kills it; the last operation that it printed.
@@ -173,19 +266,19 @@ pub fn kill_loop(cycles: u64, seed: u64) -> Result<u64, String> {
     let mut generator = Generator::new(seed, 80);
     let name = format!("esker-kill-{}-{seed}", std::process::id());
     let directory = std::env::temp_dir().join(name);
-    let (mut rows, mut n, mut all) = (Rows::new(), 0, 0);
+    let (mut state, mut n, mut all) = (State::default(), 0, 0);
     for number in 0..cycles {
         if number % CYCLES_EACH == 0 {
             let _ = std::fs::remove_dir_all(&directory);
-            (rows, n) = (Rows::new(), 0);
+            (state, n) = (State::default(), 0);
         }
         let delay = Duration::from_millis(2 + generator.below(300));
         let at = |why: String| format!("kill {number} after {delay:?}: {why} ({directory:?})");
         let acked = cycle(&directory, n, delay).map_err(at)?;
         all += acked - n;
-        (n + 1..=acked).for_each(|n| apply(n, &mut rows));
+        (n + 1..=acked).for_each(|n| apply(n, &mut state));
         if directory.exists() {
-            n = compare(&directory, acked, &mut rows).map_err(at)?;
+            n = compare(&directory, acked, &mut state).map_err(at)?;
         }
     }
     let _ = std::fs::remove_dir_all(&directory);

@@ -5,11 +5,13 @@
 //! | know what a database must hold | [`model`], [`schema`], [`statement`], [`history`] |
 //! | hold an open database against it | [`oracle`] |
 //! | work on a database in a simulated machine | [`workload`] |
+//! | do the same with buckets, whose entries expire | [`buckets`] |
 //! | crash, fault, rot and sabotage it | [`campaign`] |
 //! | compare the answers of all plans | [`plans`] |
 //! | kill a real process that writes to it | [`kill`] |
 #![forbid(unsafe_code)]
 
+pub mod buckets;
 pub mod campaign;
 pub mod history;
 mod index;

@@ -244,6 +244,7 @@ impl Engine {
         if sync == Some(false) && self.is_durable() {
             crate::maintenance::flusher_of(self);
         }
+        let sync = sync.filter(|_| !planted("durability_of_a_write_ignored"));
         self.wait_until(ticket, sync.unwrap_or(self.options.durability == Durability::Sync))
     }
 

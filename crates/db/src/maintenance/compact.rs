@@ -164,7 +164,7 @@ impl Engine {
         let mut worth = Vec::new();
         for unit in &units {
             let has_expired = match schema.expiry_field() {
-                Some(field) => unit.count_expired(field, expired_us)? > 0,
+                Some(field) => unit.count_expired(field, expired_us, oldest)? > 0,
                 None => false,
             };
             let is_merged = small > 1 && is_small(&unit);

@@ -6,9 +6,10 @@
 //!                      ├──── e ────┤
 //! ```
 //!
-//! Sealed groups come as overlays. Past four they become one, or, once they have a quarter of the
-//! rows of the base segments that they overlap, they are merged with these: a row is rewritten a
-//! few times in all, and a range of keys is looked for in few places.
+//! Sealed groups come as overlays; several segments that one merge wrote are one of them. Past four
+//! they become one, or, once they have a quarter of the rows of the base segments that they
+//! overlap, they are merged with these: a row is rewritten a few times in all, and a range of keys
+//! is looked for in few places.
 
 use esker_table::Table as TableCore;
 use esker_table::key_order::KeyForm;
@@ -26,6 +27,7 @@ const MERGED_ROWS_MAX: u64 = 32 << 20;
 /// A segment and its range of keys.
 struct Ranged {
     unit: Unit,
+    holds_through: u64,
     least: Vec<u8>,
     greatest: Vec<u8>,
 }
@@ -47,7 +49,11 @@ fn ranged(table: &TableCore, units: &[Unit]) -> Result<Vec<Ranged>> {
         let (mut least, mut greatest) = (Vec::new(), Vec::new());
         form.read(unit, 0, &mut least)?;
         form.read(unit, unit.row_count() - 1, &mut greatest)?;
-        ranged.push(Ranged { unit: unit.clone(), least, greatest });
+        let holds_through = match unit {
+            Unit::Segment(segment) => segment.holds_through(),
+            Unit::Group(_) => unit.id(),
+        };
+        ranged.push(Ranged { unit: unit.clone(), holds_through, least, greatest });
     }
     Ok(ranged)
 }
@@ -57,6 +63,19 @@ pub(super) fn overlap(table: &TableCore, units: &[Unit]) -> Result<bool> {
     let mut ranged = ranged(table, units)?;
     ranged.sort_by(|a, b| a.least.cmp(&b.least));
     Ok(ranged.windows(2).any(|pair| matches!(pair, [a, b] if a.overlaps(b))))
+}
+
+/// In how many places a key is looked for at the most, among segments with the newest commit that
+/// each holds and its range of keys. What one merge wrote holds one commit and is disjoint: it is
+/// one place, however many segments its size took, so that merging it alone is never due again.
+fn places(mut segments: Vec<(u64, &[u8], &[u8])>) -> usize {
+    segments.sort_unstable();
+    let by_merge = segments.chunk_by(|a, b| a.0 == b.0);
+    let count = by_merge.map(|own| {
+        let overlaps = own.windows(2).any(|pair| matches!(pair, [a, b] if a.2 >= b.1));
+        if overlaps { own.len() } else { 1 }
+    });
+    count.sum()
 }
 
 /// The segments to merge next, by age; none while there are few.
@@ -70,7 +89,10 @@ pub(super) fn pick(table: &TableCore, units: &[Unit]) -> Result<Vec<Unit>> {
             false => base.push(segment),
         }
     }
-    if overlays.len() <= OVERLAYS_MAX {
+    let ranges = overlays.iter().map(|segment| {
+        (segment.holds_through, segment.least.as_slice(), segment.greatest.as_slice())
+    });
+    if places(ranges.collect()) <= OVERLAYS_MAX {
         return Ok(Vec::new());
     }
     base.retain(|segment| overlays.iter().any(|overlay| overlay.overlaps(segment)));
@@ -83,4 +105,21 @@ pub(super) fn pick(table: &TableCore, units: &[Unit]) -> Result<Vec<Unit>> {
     let mut picked: Vec<Unit> = overlays.into_iter().map(|segment| segment.unit).collect();
     picked.sort_by_key(Unit::id);
     Ok(picked)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::places;
+
+    #[test]
+    fn what_one_merge_wrote_is_one_place() {
+        let merged = [(7, "a", "c"), (7, "d", "f"), (7, "g", "k")];
+        let loaded = [(9, "a", "f"), (9, "b", "k")];
+        let bytes = |all: &[(u64, &'static str, &'static str)]| {
+            places(all.iter().map(|(at, a, b)| (*at, a.as_bytes(), b.as_bytes())).collect())
+        };
+        assert_eq!(bytes(&merged), 1);
+        assert_eq!(bytes(&loaded), 2, "they have keys of one range");
+        assert_eq!(bytes(&[&merged[..], &loaded].concat()), 3);
+    }
 }

@@ -166,7 +166,7 @@ impl Engine {
         if let Some((unit, _)) = due {
             return Ok(vec![unit.clone()]);
         }
-        if let Some(unit) = self.find_expired(table, &segments)? {
+        if let Some(unit) = self.find_expired(table, &segments, oldest)? {
             return Ok(vec![unit]);
         }
         if table.schema().is_ordered_by_key() {

@@ -18,7 +18,12 @@ const LOOK_AGAIN_US: i64 = 10_000_000;
 
 impl Engine {
     /// A unit of a table of which enough rows have expired for everybody.
-    pub(super) fn find_expired(&self, table: &TableCore, units: &[Unit]) -> Result<Option<Unit>> {
+    pub(super) fn find_expired(
+        &self,
+        table: &TableCore,
+        units: &[Unit],
+        oldest: u64,
+    ) -> Result<Option<Unit>> {
         let schema = table.schema();
         let Some(field) = schema.expiry_field() else { return Ok(None) };
         let (now_us, oldest_us) = (self.now_us(), self.oldest_time_us());
@@ -32,7 +37,7 @@ impl Engine {
             if look_us > now_us {
                 continue;
             }
-            let expired = unit.count_expired(field, oldest_us)?;
+            let expired = unit.count_expired(field, oldest_us, oldest)?;
             let next_us = now_us.saturating_add(LOOK_AGAIN_US);
             self.maintenance_state().expiring.insert(id, next_us);
             if expired * EXPIRED_SHARE > unit.row_count() as u64 {

@@ -4,6 +4,7 @@ use std::ops::{Bound, Range};
 use std::sync::Arc;
 
 use esker_format::segment::ZONE_ROWS;
+use esker_log::sabotage::planted;
 
 use super::KeyForm;
 use crate::Result;
@@ -135,7 +136,11 @@ impl KeyCursor {
             Direction::Down => other.head < last.head,
         };
         let mut at = self.sources.len();
-        while at > 0 && self.sources.get(at - 1).is_some_and(|other| !comes_later(other)) {
+        let unsorted = planted("overlay_order_wrong");
+        while at > 0
+            && !unsorted
+            && self.sources.get(at - 1).is_some_and(|other| !comes_later(other))
+        {
             at -= 1;
         }
         self.sources.insert(at, last);
@@ -217,7 +222,8 @@ impl Source {
         }
         let end = (low * ZONE_ROWS).min(whole.end);
         let (mut zone, mut step) = (low.saturating_sub(1), 1);
-        while zone > 0 && form.compare(unit, zone * ZONE_ROWS, key, scratch)?.is_ge() {
+        let trusts = planted("range_trusts_cut_keys");
+        while zone > 0 && !trusts && form.compare(unit, zone * ZONE_ROWS, key, scratch)?.is_ge() {
             zone = zone.saturating_sub(step);
             step *= 2;
         }

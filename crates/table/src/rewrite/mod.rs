@@ -20,6 +20,7 @@ use std::sync::Arc;
 use esker_format::edit::SegmentEntry;
 use esker_format::segment::SEGMENT_ROWS_MAX;
 use esker_format::{Field, Schema};
+use esker_log::sabotage::planted;
 
 use crate::key_order::{KeyForm, sorted_by_key};
 use crate::location::Location;
@@ -147,7 +148,9 @@ impl RewritePlan {
                 if deleted != 0 && deleted <= self.oldest {
                     continue;
                 }
+                // A version that a snapshot does not know leads it to the one before.
                 if let Some(field) = expiry
+                    && (unit.created(row) <= self.oldest || planted("purge_cuts_chains"))
                     && unit.has_expired(row, field, self.expired_us)?
                 {
                     continue;
@@ -156,7 +159,7 @@ impl RewritePlan {
                 kept.push(Kept { row_id, unit: index, row });
             }
         }
-        if schema.is_ordered_by_key() && !esker_log::sabotage::planted("merge_ignores_key_order") {
+        if schema.is_ordered_by_key() && !planted("merge_ignores_key_order") {
             return sorted_by_key(&KeyForm::of(&schema), &self.inputs, kept);
         }
         // Stable, and inputs come by age, so versions of one row stay in order.
@@ -333,7 +336,7 @@ impl Rewritten {
     /// `OverBudget` when the arena is full.
     pub fn publish(self, commit: u64) -> Result<Repoint> {
         for (unit, targets) in self.plan.inputs.iter().zip(&self.forwardings) {
-            if unit.dead_count() > 0 && !esker_log::sabotage::planted("merge_forgets_deletes") {
+            if unit.dead_count() > 0 && !planted("merge_forgets_deletes") {
                 self.carry_deaths(unit, targets)?;
             }
         }
@@ -342,7 +345,7 @@ impl Rewritten {
         let mut view: View = (*table.view()).clone();
         view.remove(&self.input_ids());
         // The outputs have no columns for fields that only older readers would ask for.
-        let early = esker_log::sabotage::planted("schemas_forgotten_too_early");
+        let early = planted("schemas_forgotten_too_early");
         view.forget_schemas(if early { commit } else { self.plan.oldest });
         let indexes = Arc::clone(&view.schema);
         for segment in &self.segments {
@@ -353,7 +356,7 @@ impl Rewritten {
         let mut inputs = Vec::new();
         for (unit, targets) in self.plan.inputs.into_iter().zip(self.forwardings) {
             let forwarding = Arc::new(Forwarding { unit: unit.id(), targets, retired_at: commit });
-            if !esker_log::sabotage::planted("forwarding_not_registered") {
+            if !planted("forwarding_not_registered") {
                 view.retired.push(Arc::clone(&forwarding));
             }
             inputs.push((unit, forwarding));
@@ -481,8 +484,8 @@ impl Repoint {
                 0 => {
                     entries.remove(*hash, *old);
                 }
-                _ if esker_log::sabotage::planted("index_entry_not_repointed") => {}
-                _ if keys.is_some() && esker_log::sabotage::planted("unique_not_repointed") => {}
+                _ if planted("index_entry_not_repointed") => {}
+                _ if keys.is_some() && planted("unique_not_repointed") => {}
                 new => {
                     entries.replace(*hash, *old, *new);
                 }

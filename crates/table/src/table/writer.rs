@@ -241,6 +241,8 @@ impl TableWriter {
             positions.iter().filter_map(|p| row.get(*p)).map(Value::as_ref).collect();
         let hash = self.table.hasher.hash_key(key.iter().copied());
         let existing = self.existing_in(&view, &key, hash)?;
+        let keeps = esker_log::sabotage::planted("expired_key_not_replaced");
+        let existing = existing.filter(|e| !(keeps && e.expired));
         let alive = existing.filter(|e| e.deleted == 0);
         if alive.is_some_and(|e| !e.expired) && must_be_new {
             let message = format!("{} exists already", describe_key(&view.schema, &key));

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use esker_vfs::sim::Generator;
 
 use super::{
-    Report, WORKLOADS, crash_busy_workload, crash_workload, directed, exhaust, lying_workload,
-    rot_workload, sabotage, same_twice, sweep_workload,
+    Report, WORKLOADS, bucket_workload, crash_busy_workload, crash_workload, directed, exhaust,
+    lying_workload, rot_workload, sabotage, same_twice, sweep_workload,
 };
 
 const USAGE: &str = "\
@@ -17,6 +17,7 @@ usage: crash [MODE] [--seed N] [--threads N]
 
   --images N        random workloads, crashed after every I/O, until N images are checked (default)
   --busy N          the same with many clients, seals, merges and checkpoints at once
+  --buckets N       the same of buckets: entries that expire, ranges, batches, a clock set back
   --sweep [N]       N short workloads, in which each call fails, once and for ever, in each way
   --exhaustive [N]  every workload of up to 3 operations, every I/O, every subset; or a sample of N
   --directed        scenarios that chance finds too seldom
@@ -26,7 +27,7 @@ usage: crash [MODE] [--seed N] [--threads N]
   --sabotage [NAME] each planted bug, or one; needs the cargo feature `sabotage`
 
 one workload of a campaign, with all its images:
-  --workload N, --busy-workload N, --sweep-workload N, --exhaustive-workload N,
+  --workload N, --busy-workload N, --bucket-workload N, --sweep-workload N, --exhaustive-workload N,
   --rot-workload N, --lying-workload N
 ";
 
@@ -94,7 +95,9 @@ impl Arguments {
             "--exhaustive" => gather(threads, Goal::Workloads(WORKLOADS), exhaust),
             "--directed" => directed(seed),
             "--busy" => gather(threads, images(20_000), |n| crash_busy_workload(first + n)),
+            "--buckets" => gather(threads, images(20_000), |n| bucket_workload(first + n)),
             "--workload" => crash_workload(number),
+            "--bucket-workload" => bucket_workload(number),
             "--busy-workload" => crash_busy_workload(number),
             "--sweep-workload" => sweep_workload(number, 1),
             "--exhaustive-workload" => exhaust(number),

@@ -5,7 +5,7 @@ use esker_vfs::sim::{
     CallKind, CrashChoice, CrashImage, FaultKind, Options as SimOptions, Repeat, Script, Simulation,
 };
 
-use super::{Report, quietly, table_changes, unique_values};
+use super::{Report, bucket_scenarios, quietly, table_changes, unique_values};
 
 pub(super) type Outcome = Result<(), String>;
 
@@ -23,7 +23,8 @@ const SCENARIOS: [Scenario; 4] = [
 pub fn directed(seed: u64) -> Report {
     let mut report = Report { workloads: 1, ..Report::default() };
     let all = SCENARIOS.into_iter().chain(table_changes::SCENARIOS);
-    for (name, scenario) in all.chain(unique_values::SCENARIOS) {
+    let all = all.chain(unique_values::SCENARIOS).chain(bucket_scenarios::SCENARIOS);
+    for (name, scenario) in all {
         report.images += 1;
         if let Err(why) = quietly(scenario) {
             report.fail(format!("{name}: {why}"), format!("--directed {seed}"), Vec::new());

@@ -1,5 +1,7 @@
 //! Campaigns: what the `crash` program runs.
 
+mod bucket_scenarios;
+mod buckets;
 pub mod command;
 mod damage;
 mod directed;
@@ -16,6 +18,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use esker_vfs::sim::Generator;
 
 use crate::workload::{self, Config, Plan};
+pub use buckets::bucket_workload;
 pub use damage::{lying_workload, rot_workload};
 pub use directed::directed;
 pub use exhaustive::{WORKLOADS, exhaust};

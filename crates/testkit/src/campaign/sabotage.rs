@@ -11,8 +11,8 @@ use std::time::Duration;
 use crate::plans;
 
 use super::{
-    Report, crash_busy_workload, crash_workload, directed, lying_workload, rot_workload,
-    sweep_workload,
+    Report, bucket_workload, crash_busy_workload, crash_workload, directed, lying_workload,
+    rot_workload, sweep_workload,
 };
 
 /// Every planted bug: its name, and what it does.
@@ -85,6 +85,18 @@ pub const BUGS: &[(&str, &str)] = &[
     ("unique_not_checked_in_loads", "a load may give a unique value that a row has"),
     ("unique_not_checked_in_spill", "a large commit may give a unique value that a row has"),
     ("unique_not_repointed", "a merge leaves the entries of unique values behind"),
+    ("merge_ignores_key_order", "a merged segment is not in the order of the keys"),
+    ("load_ignores_key_order", "a loaded segment is not in the order of the keys"),
+    ("overlay_order_wrong", "a walk over several segments does not give the next key"),
+    ("range_trusts_cut_keys", "a range takes the starts of long keys for the whole"),
+    ("time_not_logged", "an expired entry is back when the clock has gone back"),
+    ("purge_ignores_snapshots", "a merge drops what had not expired for a snapshot"),
+    ("purge_cuts_chains", "a merge drops what leads a snapshot to an older version"),
+    ("expired_key_not_replaced", "a new entry leaves the expired one of its key where it is"),
+    ("count_takes_expired_rows", "a count takes rows that have expired"),
+    ("batch_frame_has_one_table", "the log has the changes of one bucket of a batch"),
+    ("replay_finds_rows_by_row_order", "replay searches rows by number where they lie by key"),
+    ("durability_of_a_write_ignored", "a write is not durable though it was asked to be"),
     ("value_reference_not_repointed", "a value is moved, and its row still names the old place"),
 ];
 
@@ -97,8 +109,9 @@ const CAUGHT: &str = "CAUGHT by ";
 #[must_use]
 pub fn run_planted(seed: u64) -> Option<String> {
     type Phase = (&'static str, u64, fn(u64) -> Report);
-    let phases: [Phase; 8] = [
+    let phases: [Phase; 9] = [
         ("directed scenarios", 1, directed),
+        ("crash campaign of buckets", 12, bucket_workload),
         ("plans", 12, |seed| plans::report(seed, 1)),
         ("crash campaign", 60, crash_workload),
         ("busy crash campaign", 80, crash_busy_workload),

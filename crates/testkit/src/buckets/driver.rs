@@ -1,0 +1,369 @@
+//! One life: opening, one operation after the other, looking at everything now and then.
+
+use std::sync::Arc;
+
+use esker::{BucketOptions, DataType, Database, ErrorKind, PutOptions, Schema, Snapshot, Ttl};
+use esker_vfs::sim::{CrashChoice, CrashImage, Generator, Simulation};
+
+use super::Life;
+use super::model::{History, NAMES, State};
+use super::observe::{self, CLOCK, MARGIN_US, Moment, PROBE, PROBE_END_US, TABLE, pairs};
+use crate::oracle::{self, said};
+use crate::workload::{Config, DIRECTORY};
+
+/// The log may know a time that is so much older than the last commit, in microseconds.
+const LAG_US: i64 = 1_000_000;
+/// How often everything is looked at, in a million.
+const LOOKS: u32 = 200_000;
+
+/// A snapshot, and what it must show.
+pub(super) struct Held {
+    pub snapshot: Snapshot,
+    pub state: Arc<State>,
+    pub now_us: i64,
+}
+
+/// Works on the buckets through one life.
+pub(super) struct Driver<'a> {
+    pub machine: Simulation,
+    pub generator: Generator,
+    pub config: &'a Config,
+    pub db: Option<Database>,
+    pub state: Arc<State>,
+    /// What the database said last of the time, in microseconds since 1970.
+    pub now_us: i64,
+    pub held: Vec<Held>,
+    pub serial: u64,
+    history: History,
+    times: Vec<(u64, i64)>,
+    operations: Vec<(u64, String)>,
+    promised_before: u64,
+    /// The newest commit that returned before it was durable.
+    unsynced: u64,
+    high_before_us: i64,
+    /// The latest that the wall clock showed before it was turned back.
+    wall_high_us: i64,
+    open_ios: u64,
+}
+
+/// What the newest change is to be durable by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Synced {
+    /// As the database says.
+    Default,
+    Yes,
+    No,
+}
+
+impl Synced {
+    pub fn option(self) -> Option<bool> {
+        match self {
+            Self::Default => None,
+            Self::Yes => Some(true),
+            Self::No => Some(false),
+        }
+    }
+
+    pub fn options(self, ttl: Ttl) -> PutOptions {
+        let options = PutOptions::new().ttl(ttl);
+        self.option().map_or(options, |sync| options.sync(sync))
+    }
+}
+
+impl<'a> Driver<'a> {
+    pub fn new(machine: Simulation, seed: u64, config: &'a Config, before: Option<&Life>) -> Self {
+        let earlier = before.map(|life| Arc::clone(&life.history)).unwrap_or_default();
+        Self {
+            machine,
+            generator: Generator::new(seed, 92),
+            config,
+            db: None,
+            state: Arc::default(),
+            now_us: i64::MIN,
+            held: Vec::new(),
+            serial: seed << 16,
+            history: (*earlier).clone(),
+            times: Vec::new(),
+            operations: Vec::new(),
+            promised_before: before.map_or(0, |life| life.promised(u64::MAX)),
+            unsynced: 0,
+            high_before_us: before.map_or(i64::MIN, |life| life.high_us(u64::MAX)),
+            wall_high_us: i64::MIN,
+            open_ios: 0,
+        }
+    }
+
+    pub fn live(&mut self, operations: u64) -> Result<(), String> {
+        if self.generator.chance(300_000) && self.high_before_us > 0 {
+            // The clock was right at the crash, and is again.
+            observe::move_clock_to(&self.machine, self.high_before_us);
+        }
+        let earlier = self.history.clone();
+        self.open(self.promised_before, &earlier)?;
+        self.open_ios = self.machine.io_count();
+        self.set_up()?;
+        for _ in 0..operations {
+            self.settle()?;
+            self.operate()?;
+            if self.generator.chance(LOOKS) {
+                self.look()?;
+            }
+        }
+        Ok(())
+    }
+
+    pub fn db(&self) -> Result<Database, String> {
+        self.db.clone().ok_or_else(|| "no database is open".to_owned())
+    }
+
+    pub fn note(&mut self, what: impl Into<String>) {
+        self.operations.push((self.machine.io_count(), what.into()));
+    }
+
+    fn wall_us(&self) -> i64 {
+        self.machine.environment().clock.wall_us()
+    }
+
+    /// Opens the database, and finds out what is there.
+    pub fn open(&mut self, promised: u64, earlier: &History) -> Result<(), String> {
+        let options = self.config.options(self.machine.environment());
+        let db = options.open(DIRECTORY).map_err(|e| format!("open: {}", said(&e)))?;
+        let commit = oracle::recovered_commit(&db, false)?;
+        self.db = Some(db.clone());
+        if commit < promised {
+            return Err(format!("recovered to commit {commit}, promised {promised}"));
+        }
+        let told_us = earlier.told_us(commit);
+        let now_us = observe::time_of(&db)?;
+        self.note(format!("opened at commit {commit}, time {now_us:?}"));
+        let Some(now_us) = now_us else {
+            if earlier.candidates(commit).iter().all(|state| state.is_ready) {
+                return Err(format!("commit {commit}: the clock is gone"));
+            }
+            self.state = Arc::default();
+            self.history =
+                History::opened(&Arc::new(earlier.clone()), commit, told_us, Arc::default());
+            return Ok(());
+        };
+        if now_us < told_us {
+            return Err(format!("commit {commit}: time {now_us}, and the log was told {told_us}"));
+        }
+        self.now_us = now_us;
+        let moment = Moment { now_us, high_us: self.high_before_us.max(now_us) };
+        let mut outcome = Err(format!("commit {commit}: no state may hold"));
+        for state in earlier.candidates(commit) {
+            self.clear_of_ends(&state)?;
+            let high_us = moment.high_us.max(self.now_us);
+            let moment = Moment { now_us: self.now_us, high_us };
+            outcome = observe::compare(&db, &state, moment, &mut self.generator)
+                .map(|found| without_dropped(&state, &found, moment));
+            if outcome.is_ok() {
+                break;
+            }
+        }
+        let state = outcome.map_err(|why| format!("after commit {commit}: {why}"))?;
+        self.state = Arc::new(state);
+        let earlier = Arc::new(earlier.clone());
+        self.history = History::opened(&earlier, commit, told_us, Arc::clone(&self.state));
+        self.machine.mark(commit);
+        Ok(())
+    }
+
+    fn set_up(&mut self) -> Result<(), String> {
+        if self.state.is_ready {
+            return Ok(());
+        }
+        let db = self.db()?;
+        let from = db.info().published_commit;
+        let make = || {
+            for name in NAMES {
+                match db.create_bucket(name, &BucketOptions::new()) {
+                    Err(e) if e.kind() != ErrorKind::AlreadyExists => return Err(e),
+                    _ => {}
+                }
+            }
+            let schema = Schema::builder().field("id", DataType::I64).field("n", DataType::I64);
+            match db.create_table(TABLE, schema.primary_key(["id"]).build()?) {
+                Err(e) if e.kind() != ErrorKind::AlreadyExists => return Err(e),
+                _ => {}
+            }
+            let options = Synced::Yes.options(Ttl::At(PROBE_END_US));
+            db.bucket(CLOCK)?.put_with(PROBE, "", options)
+        };
+        make().map_err(|e| format!("set up: {}", said(&e)))?;
+        let until = db.info().published_commit;
+        self.state = Arc::new(State { is_ready: true, ..State::default() });
+        self.history.push((from, until), i64::MIN, Arc::clone(&self.state));
+        self.machine.mark(from + 1);
+        self.note("set up");
+        self.read_time()
+    }
+
+    /// Asks what time it is: it never runs backwards, nor ahead of the machine's clock.
+    fn read_time(&mut self) -> Result<(), String> {
+        let db = self.db()?;
+        let before = self.wall_us();
+        let now_us = observe::time_of(&db)?.ok_or("the clock is gone")?;
+        let most = self.now_us.max(self.wall_us()).max(self.wall_high_us);
+        let least = self.now_us.max(before);
+        if now_us < least || now_us > most {
+            return Err(format!("time {now_us}, expected {least} to {most}"));
+        }
+        self.now_us = now_us;
+        self.times.push((self.machine.io_count(), now_us.max(self.high_before_us)));
+        Ok(())
+    }
+
+    /// Moves the clock past ends that are near: what follows meets no end.
+    pub fn settle(&mut self) -> Result<(), String> {
+        let state = Arc::clone(&self.state);
+        self.clear_of_ends(&state)
+    }
+
+    fn clear_of_ends(&mut self, state: &State) -> Result<(), String> {
+        self.read_time()?;
+        observe::clear_of_ends(&self.db()?, &self.machine, state)?;
+        self.read_time()
+    }
+
+    /// Does a change that leads to a state, once it has returned.
+    pub fn change(
+        &mut self,
+        what: String,
+        (mut state, synced): (State, Synced),
+        tells_time: bool,
+        run: impl FnOnce(&mut Self, &Database, &mut State) -> Result<bool, String>,
+    ) -> Result<(), String> {
+        let db = self.db()?;
+        let from = db.info().published_commit;
+        let before_us = self.now_us;
+        let outcome = run(self, &db, &mut state);
+        let info = db.info();
+        let (until, visible) = (info.published_commit, info.visible_commit);
+        self.note(format!("{what}: {outcome:?}, commits {from} to {until}"));
+        self.read_time()?;
+        if self.now_us > before_us + MARGIN_US {
+            let took = self.now_us - before_us;
+            self.note(format!("it took {took} us"));
+        }
+        let changed = outcome.map_err(|why| format!("{what}: {why}"))?;
+        if !changed {
+            return Ok(());
+        }
+        let told_us = if tells_time { before_us - LAG_US } else { i64::MIN };
+        self.state = Arc::new(state);
+        if until > from {
+            self.history.push((from, until), told_us, Arc::clone(&self.state));
+        }
+        let is_synced = match synced {
+            Synced::Default => self.config.sync,
+            Synced::Yes => true,
+            Synced::No => false,
+        };
+        if !is_synced {
+            self.unsynced = until;
+        } else if until > from {
+            self.machine.mark(if visible > self.unsynced { visible } else { from + 1 });
+        }
+        Ok(())
+    }
+
+    /// Compares everything, and what snapshots show.
+    pub fn look(&mut self) -> Result<(), String> {
+        self.settle()?;
+        let db = self.db()?;
+        let moment = Moment { now_us: self.now_us, high_us: self.now_us };
+        let state = Arc::clone(&self.state);
+        observe::compare(&db, &state, moment, &mut self.generator)
+            .map_err(|why| format!("while it ran: {why}"))?;
+        let report = db.check().map_err(|e| format!("check: {}", said(&e)))?;
+        if let Some(problem) = report.problems.first() {
+            return Err(format!("check finds {problem:?}"));
+        }
+        self.held.iter().try_for_each(Held::compare)
+    }
+
+    /// The machine dies here.
+    pub fn end(mut self, left: CrashChoice) -> (Life, CrashImage) {
+        let image = self.machine.crash_image(left);
+        let journal = self.machine.journal();
+        self.machine.crash_after_io(Some(0));
+        self.held.clear();
+        self.db = None;
+        self.machine.kill_tasks();
+        let life = Life {
+            journal,
+            promised_before: self.promised_before,
+            open_ios: self.open_ios,
+            history: Arc::new(std::mem::take(&mut self.history)),
+            times: std::mem::take(&mut self.times),
+            operations: std::mem::take(&mut self.operations),
+        };
+        (life, image)
+    }
+
+    /// The wall clock goes back by so many microseconds: for the database, time stands still.
+    pub fn turn_clock_back(&mut self, us: i64) {
+        self.wall_high_us = self.wall_high_us.max(self.wall_us());
+        self.machine.shift_wall_clock(-us);
+    }
+
+    /// It may have been so late, in microseconds since 1970.
+    pub fn rise_high(&mut self, time_us: i64) {
+        self.high_before_us = self.high_before_us.max(time_us);
+    }
+
+    /// What there was before a close, to be opened again.
+    pub fn history(&self) -> History {
+        self.history.clone()
+    }
+}
+
+impl Drop for Driver<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            // What is below on the stack cannot go on, so nothing may wait for it.
+            std::mem::forget((self.db.take(), std::mem::take(&mut self.held)));
+        }
+    }
+}
+
+impl Held {
+    /// It shows what it showed, whatever has been merged or has expired since.
+    pub fn compare(&self) -> Result<(), String> {
+        let moment = Moment { now_us: self.now_us, high_us: self.now_us };
+        let at = self.snapshot.commit();
+        for (number, name) in NAMES.into_iter().enumerate() {
+            let expected = self.state.bucket(number);
+            let range = || self.snapshot.bucket_range::<[u8], _>(name, ..).map_err(|e| said(&e));
+            let found = pairs(range()?)?;
+            let of = |why: String| format!("snapshot of {at}, {name}: {why}");
+            observe::expect(&found, expected, moment).map_err(of)?;
+            let count = self.snapshot.table(name).and_then(|table| table.count());
+            if count.map_err(|e| said(&e))? != found.len() as u64 {
+                return Err(of("its count is wrong".to_owned()));
+            }
+            for key in expected.entries.keys() {
+                let got = self.snapshot.bucket_get(name, key).map_err(|e| said(&e))?;
+                let want = expected.get(key, self.now_us).map(|entry| entry.value.as_slice());
+                if got.as_deref() != want {
+                    return Err(of(format!("{key:?}: got {got:?}, expected {want:?}")));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A state without the entries that had expired before a crash and are gone for good.
+fn without_dropped(state: &State, found: &[Vec<(Vec<u8>, Vec<u8>)>], moment: Moment) -> State {
+    let mut state = state.clone();
+    for (bucket, found) in state.buckets.iter_mut().zip(found) {
+        bucket.entries.retain(|key, entry| {
+            let is_gone = entry.is_there(moment.now_us)
+                && found.binary_search_by(|(there, _)| there.cmp(key)).is_err();
+            !is_gone
+        });
+    }
+    state
+}

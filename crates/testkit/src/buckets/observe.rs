@@ -1,0 +1,243 @@
+//! Holds the buckets of an open database against a state, by every way of reading them.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::time::Duration;
+
+use esker::{Bucket, Database, Entries, Query, Value};
+use esker_vfs::sim::{Generator, Simulation};
+
+use super::model::{ModelBucket, NAMES, State};
+use crate::oracle::said;
+
+/// The bucket with one entry by which the database says what time it is.
+pub(super) const CLOCK: &str = "clock";
+/// That entry.
+pub(super) const PROBE: &[u8] = b"probe";
+/// When it ends, in microseconds since 1970: late.
+pub(super) const PROBE_END_US: i64 = 4_000_000_000_000_000;
+/// The table that batches change.
+pub(super) const TABLE: &str = "rows";
+
+/// No operation of these workloads takes so long, in microseconds.
+pub(super) const MARGIN_US: i64 = 1_000_000;
+
+type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
+
+/// Times of a comparison, in microseconds since 1970.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    /// What the database says.
+    pub now_us: i64,
+    /// The latest that it may have been: what had expired by then may be gone for good.
+    pub high_us: i64,
+}
+
+/// The time by which entries of a database expire; `None` before its clock was set up.
+///
+/// # Errors
+/// What the engine says.
+pub fn time_of(db: &Database) -> Result<Option<i64>, String> {
+    if !db.tables().iter().any(|name| name == CLOCK) {
+        return Ok(None);
+    }
+    let bucket = db.bucket(CLOCK).map_err(|e| said(&e))?;
+    let left = bucket.remaining(PROBE).map_err(|e| said(&e))?.flatten();
+    let left_us = left.map(|left| i64::try_from(left.as_micros()).unwrap_or(i64::MAX));
+    Ok(left_us.map(|left_us| PROBE_END_US - left_us))
+}
+
+/// Moves the clock of a machine on, unless it is later.
+pub fn move_clock_to(machine: &Simulation, time_us: i64) {
+    let left_us = time_us.saturating_sub(machine.environment().clock.wall_us());
+    if let Ok(left_us) = u64::try_from(left_us) {
+        machine.advance_clock(Duration::from_micros(left_us));
+    }
+}
+
+/// Moves the clock past the ends of entries that are near, so that what follows meets none; tells
+/// what time it is then.
+///
+/// # Errors
+/// What the engine says.
+pub fn clear_of_ends(db: &Database, machine: &Simulation, state: &State) -> Result<i64, String> {
+    loop {
+        let now_us = time_of(db)?.ok_or("the clock is gone")?;
+        let near = now_us..=now_us + MARGIN_US;
+        match state.ends().filter(|end_us| near.contains(end_us)).max() {
+            // Where the machine's clock has been set back, time stands still until it is later.
+            Some(end_us) => move_clock_to(machine, end_us + 1),
+            None => return Ok(now_us),
+        }
+    }
+}
+
+/// Compares everything, and returns the entries that are there, bucket by bucket.
+///
+/// # Errors
+/// The first difference.
+pub fn compare(
+    db: &Database,
+    state: &State,
+    moment: Moment,
+    generator: &mut Generator,
+) -> Result<Vec<Pairs>, String> {
+    let mut all = Vec::new();
+    for (at, name) in NAMES.into_iter().enumerate() {
+        if !state.is_ready && !db.tables().iter().any(|there| there == name) {
+            all.push(Vec::new());
+            continue;
+        }
+        let expected = state.bucket(at);
+        let found = bucket(db, name, expected, generator).map_err(|e| format!("{name}: {e}"))?;
+        expect(&found, expected, moment).map_err(|e| format!("{name}: {e}"))?;
+        all.push(found);
+    }
+    if state.is_ready {
+        rows(db, state)?;
+    }
+    Ok(all)
+}
+
+/// What a walk gave.
+pub(super) fn pairs(entries: Entries) -> Result<Pairs, String> {
+    entries.map(|entry| entry.map(|entry| entry.to_pair()).map_err(|e| said(&e))).collect()
+}
+
+/// Found entries are those that must be there, and perhaps those that may.
+pub(super) fn expect(
+    found: &[(Vec<u8>, Vec<u8>)],
+    expected: &ModelBucket,
+    moment: Moment,
+) -> Result<(), String> {
+    if let Some(pair) = found.windows(2).find(|pair| matches!(pair, [a, b] if a.0 >= b.0)) {
+        return Err(format!("not in the order of the keys: {pair:?}"));
+    }
+    let found: BTreeMap<_, _> = found.iter().map(|(key, value)| (key, value)).collect();
+    if let Some((key, value)) = found.iter().find(|(key, _)| !expected.entries.contains_key(**key))
+    {
+        return Err(format!("key {key:?} with {value:?}, which was not put"));
+    }
+    for (key, entry) in &expected.entries {
+        let (must, may) = (entry.is_there(moment.high_us), entry.is_there(moment.now_us));
+        match found.get(key) {
+            None if must => return Err(format!("{key:?} is not there: {entry:?}, {moment:?}")),
+            Some(_) if !may => return Err(format!("{key:?} has expired: {entry:?}, {moment:?}")),
+            Some(value) if **value != entry.value => {
+                return Err(format!("{key:?}: found {value:?}, expected {:?}", entry.value));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The entries of a bucket; every way to read them says the same.
+fn bucket(
+    db: &Database,
+    name: &str,
+    expected: &ModelBucket,
+    generator: &mut Generator,
+) -> Result<Pairs, String> {
+    let bucket = db.bucket(name).map_err(|e| said(&e))?;
+    let found = pairs(bucket.iter().map_err(|e| said(&e))?)?;
+    let back = bucket.iter().map_err(|e| said(&e))?.rev();
+    let mut back: Pairs =
+        back.map(|e| e.map(|e| e.to_pair())).collect::<esker::Result<_>>().map_err(|e| said(&e))?;
+    back.reverse();
+    if back != found {
+        return Err(format!("from the end {back:?}, from the start {found:?}"));
+    }
+    let by_key: BTreeMap<_, _> = found.iter().cloned().collect();
+    for key in expected.entries.keys() {
+        let got = bucket.get_copy(key).map_err(|e| said(&e))?;
+        if got.as_ref() != by_key.get(key) {
+            return Err(format!("{key:?}: got {got:?}, walked over {:?}", by_key.get(key)));
+        }
+    }
+    let counted = bucket.len().map_err(|e| said(&e))?;
+    if counted != found.len() as u64 {
+        return Err(format!("counted {counted}, walked over {}", found.len()));
+    }
+    let answer = db.query(&Query::table(name)).map_err(|e| said(&e))?.to_rows();
+    let mut answer: Pairs = answer.into_iter().filter_map(entry_of).collect();
+    answer.sort_unstable();
+    if answer != found {
+        return Err(format!("answered {answer:?}, walked over {found:?}"));
+    }
+    range(&bucket, expected, &found, generator)?;
+    Ok(found)
+}
+
+fn entry_of(row: Vec<Value>) -> Option<(Vec<u8>, Vec<u8>)> {
+    match row.as_slice() {
+        [Value::Bytes(key), Value::Bytes(value), _] => Some((key.to_vec(), value.to_vec())),
+        _ => None,
+    }
+}
+
+/// A range, taken from both ends by turns, and its count.
+fn range(
+    bucket: &Bucket,
+    expected: &ModelBucket,
+    found: &[(Vec<u8>, Vec<u8>)],
+    generator: &mut Generator,
+) -> Result<(), String> {
+    let mut bound = || {
+        let at = generator.index(expected.entries.len().max(1));
+        let key = expected.entries.keys().nth(at).cloned().unwrap_or_default();
+        match generator.below(3) {
+            0 => Bound::Included(key),
+            1 => Bound::Excluded(key),
+            _ => Bound::Unbounded,
+        }
+    };
+    let bounds = (bound(), bound());
+    let is_inside = |key: &Vec<u8>| {
+        let above = match &bounds.0 {
+            Bound::Included(least) => key >= least,
+            Bound::Excluded(least) => key > least,
+            Bound::Unbounded => true,
+        };
+        above
+            && match &bounds.1 {
+                Bound::Included(greatest) => key <= greatest,
+                Bound::Excluded(greatest) => key < greatest,
+                Bound::Unbounded => true,
+            }
+    };
+    let want: Pairs = found.iter().filter(|(key, _)| is_inside(key)).cloned().collect();
+    let mut entries = bucket.range::<Vec<u8>, _>(bounds.clone()).map_err(|e| said(&e))?;
+    let (mut front, mut back) = (Vec::new(), Vec::new());
+    loop {
+        let (from_back, next) = match generator.chance(500_000) {
+            true => (true, entries.next_back()),
+            false => (false, entries.next()),
+        };
+        let Some(entry) = next else { break };
+        let pair = entry.map_err(|e| said(&e))?.to_pair();
+        if from_back { back.push(pair) } else { front.push(pair) }
+    }
+    back.reverse();
+    front.extend(back);
+    let count = bucket.count_range::<Vec<u8>, _>(bounds.clone()).map_err(|e| said(&e))?;
+    if front != want || count != want.len() as u64 {
+        return Err(format!("{bounds:?}: {count} entries {front:?}, expected {want:?}"));
+    }
+    Ok(())
+}
+
+fn rows(db: &Database, state: &State) -> Result<(), String> {
+    let table = db.table(TABLE).and_then(|table| table.snapshot()).map_err(|e| said(&e))?;
+    let mut found = BTreeMap::new();
+    for (_, values) in table.rows().map_err(|e| said(&e))? {
+        if let [Value::Int(id), Value::Int(n)] = values.as_slice() {
+            found.insert(*id, *n);
+        }
+    }
+    if found == state.rows {
+        Ok(())
+    } else {
+        Err(format!("rows {found:?}, expected {:?}", state.rows))
+    }
+}

@@ -1,0 +1,180 @@
+//! Crashes of the workloads on buckets.
+
+use std::sync::Arc;
+
+use esker::Database;
+use esker_vfs::sim::{CrashChoice, CrashImage, Generator, Options as SimOptions, Simulation};
+
+use super::images::choose;
+use super::report::{DEPTH_MAX, Report};
+use super::{CRASH_AGAIN, quietly};
+use crate::buckets::{self, Life, Moment, model::State};
+use crate::oracle;
+use crate::workload::{self, Config, Failure};
+
+/// What is known of the crash that an image comes from.
+#[derive(Clone)]
+struct Crash<'a> {
+    life: &'a Life,
+    /// The I/Os that had been done.
+    ios: u64,
+    /// The latest time that it can have been since, in microseconds since 1970.
+    high_us: i64,
+    /// What an open has found since, and the commit: no later crash brings back more.
+    found: Option<(u64, Arc<State>)>,
+}
+
+impl Crash<'_> {
+    fn candidates(&self, commit: u64) -> Vec<Arc<State>> {
+        match &self.found {
+            Some((at, state)) if commit >= *at => vec![Arc::clone(state)],
+            _ => self.life.history.candidates(commit),
+        }
+    }
+}
+
+/// Runs one workload of buckets and crashes it everywhere.
+#[must_use]
+pub fn bucket_workload(seed: u64) -> Report {
+    let mut report = Report { workloads: 1, ..Report::default() };
+    let mut operations = Vec::new();
+    let outcome = quietly(|| {
+        let config = buckets::config(seed);
+        let lives = buckets::run(seed, &config).map_err(|failure| {
+            operations = failure.operations;
+            format!("while it ran: {}", failure.why)
+        })?;
+        for (number, life) in lives.iter().enumerate() {
+            crash_everywhere(&config, life, seed, &mut report).map_err(|failure| {
+                operations = failure.operations;
+                format!("life {number}: {}", failure.why)
+            })?;
+        }
+        Ok(())
+    });
+    if let Err(why) = outcome {
+        report.fail(why, format!("--bucket-workload {seed}"), operations);
+    }
+    report
+}
+
+fn crash_everywhere(
+    config: &Config,
+    life: &Life,
+    seed: u64,
+    report: &mut Report,
+) -> Result<(), Failure> {
+    let Some(journal) = &life.journal else { return Ok(()) };
+    let mut generator = Generator::new(seed, 93);
+    let mut cursor = journal.cursor();
+    loop {
+        if cursor.changed() {
+            let choice = choose(&mut generator);
+            let image = cursor.crash_image(choice);
+            let ios = cursor.position();
+            let crash = Crash { life, ios, high_us: life.high_us(ios), found: None };
+            let next = generator.next_u64();
+            check(config, &image, &crash, (next, 0), report).map_err(|why| {
+                let why = format!("crash after {} ({choice:?}): {why}", cursor.describe());
+                Failure { why, operations: life.operations_until(cursor.position()) }
+            })?;
+        }
+        if !cursor.advance() {
+            return Ok(());
+        }
+    }
+}
+
+/// Opens an image, compares what is there, and crashes that again now and then.
+fn check(
+    config: &Config,
+    image: &CrashImage,
+    crash: &Crash<'_>,
+    (seed, depth): (u64, usize),
+    report: &mut Report,
+) -> Result<(), String> {
+    report.images += 1;
+    let mut generator = Generator::new(seed, 94);
+    let options = SimOptions { record: true, pause_probability: 100_000, ..SimOptions::default() };
+    let machine = Simulation::from_image(image, seed, options);
+    if generator.chance(400_000) && crash.high_us < i64::MAX {
+        buckets::move_clock_to(&machine, crash.high_us);
+    }
+    let db = workload::open(config, &machine, false)
+        .map_err(|e| format!("open: {}", oracle::said(&e)))?;
+    let open_ios = machine.io_count();
+    let commit = oracle::recovered_commit(&db, false)?;
+    let promised = crash.life.promised(crash.ios);
+    if commit < promised {
+        return Err(format!("recovered to commit {commit}, promised {promised}"));
+    }
+    let (found, now_us) = compare((&db, &machine), crash, commit, &mut generator)
+        .map_err(|why| format!("after commit {commit}: {why}"))?;
+    let report_check = db.check().map_err(|e| format!("check: {}", oracle::said(&e)))?;
+    if let Some(problem) = report_check.problems.first() {
+        return Err(format!("check finds {problem:?}"));
+    }
+    let left = machine.crash_image(CrashChoice::Random(generator.next_u64()));
+    let journal = machine.journal();
+    machine.crash_after_io(Some(0));
+    drop(db);
+    machine.kill_tasks();
+    if depth >= DEPTH_MAX || !generator.chance(CRASH_AGAIN) {
+        return Ok(());
+    }
+    // What recovery has answered is durable; a crash within it may come before that.
+    let high_us = crash.high_us.max(now_us);
+    let again = Crash { found: Some((commit, found)), high_us, ..crash.clone() };
+    let next = (generator.next_u64(), depth + 1);
+    check(config, &left, &again, next, report).map_err(|why| format!("opened again: {why}"))?;
+    let Some(journal) = journal else { return Ok(()) };
+    let position = generator.below(open_ios + 1);
+    let mut cursor = journal.cursor();
+    while cursor.position() < position && cursor.advance() {}
+    if let Some(count) = report.in_recovery.get_mut(depth) {
+        *count += 1;
+    }
+    let image = cursor.crash_image(choose(&mut generator));
+    check(config, &image, &again, next, report)
+        .map_err(|why| format!("crash again after {}: {why}", cursor.describe()))
+}
+
+/// The state that the database holds, and what time it is there.
+fn compare(
+    (db, machine): (&Database, &Simulation),
+    crash: &Crash<'_>,
+    commit: u64,
+    generator: &mut Generator,
+) -> Result<(Arc<State>, i64), String> {
+    let now_us = match buckets::time_of(db)? {
+        Some(now_us) => now_us,
+        None if crash.candidates(commit).iter().any(|state| !state.is_ready) => {
+            return Ok((Arc::default(), i64::MIN));
+        }
+        None => return Err("the clock is gone".to_owned()),
+    };
+    let of_life = crash.found.as_ref().map_or(commit, |(found, _)| commit.min(*found));
+    let told_us = crash.life.history.told_us(of_life);
+    if now_us < told_us {
+        return Err(format!("time {now_us}, and the log was told {told_us}"));
+    }
+    let mut outcome = Err("no state may hold".to_owned());
+    for state in crash.candidates(commit) {
+        let now_us = buckets::clear_of_ends(db, machine, &state)?;
+        let moment = Moment { now_us, high_us: crash.high_us.max(now_us) };
+        outcome = buckets::compare(db, &state, moment, generator).map(|_| (state, now_us));
+        if outcome.is_ok() {
+            break;
+        }
+    }
+    outcome
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_workload_of_buckets_ends_well() {
+        let report = super::bucket_workload(8);
+        assert!(report.failures.is_empty() && report.images > 50, "{report}");
+    }
+}
