@@ -43,7 +43,8 @@ fn main() -> std::io::Result<()> {
         ("text", b"a text not null, \"b c\" i64, d timestamp, primary key (a)".to_vec()),
     ];
     let seeds = seeds.map(|(target, bytes)| (target, "valid", bytes));
-    for (target, name, bytes) in seeds.into_iter().chain([("checkpoint", "body", body())]) {
+    let more = [("checkpoint", "body", body()), ("edit", "time", time())];
+    for (target, name, bytes) in seeds.into_iter().chain(more) {
         let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("regressions").join(target);
         std::fs::create_dir_all(&directory)?;
         std::fs::write(directory.join(name), bytes)?;
@@ -137,6 +138,11 @@ fn frame() -> Vec<u8> {
     bytes
 }
 
+fn time() -> Vec<u8> {
+    let edit = Edit::Time { now_us: 1_767_225_600_000_000 };
+    [edit.frame_kind().to_le_bytes().to_vec(), edit.encode()].concat()
+}
+
 fn edit() -> Vec<u8> {
     let edit = Edit::CreateTable { table: TableId(1), name: "people".to_owned(), schema: schema() };
     let mut bytes = edit.frame_kind().to_le_bytes().to_vec();
@@ -196,6 +202,7 @@ fn checkpoint() -> Vec<u8> {
         groups: vec![GroupState { newest_commit: 9, rows: vec![7; 20] }],
     };
     let state = Checkpoint {
+        time_us: 1_767_225_600_000_000,
         database: 7,
         number: 5,
         commit: 9,

@@ -34,6 +34,8 @@ pub(super) struct Driver<'a> {
     pub now_us: i64,
     pub held: Vec<Held>,
     pub serial: u64,
+    /// The database has no files: it is neither closed nor crashed.
+    pub in_memory: bool,
     history: History,
     times: Vec<(u64, i64)>,
     operations: Vec<(u64, String)>,
@@ -82,6 +84,7 @@ impl<'a> Driver<'a> {
             now_us: i64::MIN,
             held: Vec::new(),
             serial: seed << 16,
+            in_memory: false,
             history: (*earlier).clone(),
             times: Vec::new(),
             operations: Vec::new(),
@@ -127,7 +130,8 @@ impl<'a> Driver<'a> {
     /// Opens the database, and finds out what is there.
     pub fn open(&mut self, promised: u64, earlier: &History) -> Result<(), String> {
         let options = self.config.options(self.machine.environment());
-        let db = options.open(DIRECTORY).map_err(|e| format!("open: {}", said(&e)))?;
+        let db = if self.in_memory { options.memory() } else { options.open(DIRECTORY) };
+        let db = db.map_err(|e| format!("open: {}", said(&e)))?;
         let commit = oracle::recovered_commit(&db, false)?;
         self.db = Some(db.clone());
         if commit < promised {

@@ -92,6 +92,19 @@ pub fn config(seed: u64) -> Config {
     Config { clients: 0, commit_bytes, long_bytes, ..drawn }
 }
 
+/// One life of a database without files, longer than others.
+///
+/// # Errors
+/// The first answer that cannot be right.
+pub fn run_in_memory(seed: u64, config: &Config) -> Result<(), Failure> {
+    let options = Options { pause_probability: config.pause_probability, ..Options::default() };
+    let mut driver = Driver::new(Simulation::new(seed, options), seed, config, None);
+    driver.in_memory = true;
+    let outcome = driver.live(250);
+    let (life, _) = driver.end(CrashChoice::KeepAll);
+    outcome.map_err(|why| Failure { why, operations: life.operations_until(u64::MAX) })
+}
+
 /// The lives of a workload.
 ///
 /// # Errors

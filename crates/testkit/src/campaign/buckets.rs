@@ -40,6 +40,10 @@ pub fn bucket_workload(seed: u64) -> Report {
     let mut operations = Vec::new();
     let outcome = quietly(|| {
         let config = buckets::config(seed);
+        buckets::run_in_memory(seed, &config).map_err(|failure| {
+            operations = failure.operations;
+            format!("in memory: {}", failure.why)
+        })?;
         let lives = buckets::run(seed, &config).map_err(|failure| {
             operations = failure.operations;
             format!("while it ran: {}", failure.why)
