@@ -11,7 +11,21 @@ pub fn run(arguments: &[String]) -> Result<()> {
     if arguments.is_empty() {
         return Err(Error::usage("expected the name of a benchmark: cargo xtask bench NAME"));
     }
+    if let Some(("kv", rest)) = arguments.split_first().map(|(first, rest)| (first.as_str(), rest))
+    {
+        return run_kv(rest);
+    }
     Program::cargo(&["run", "--release", "--package", "esker-bench", "--"])
         .arguments(arguments)
         .run()
+}
+
+/// Buckets beside other stores, which are built for this alone.
+fn run_kv(arguments: &[String]) -> Result<()> {
+    let features = std::env::var("ESKER_BENCH_KV_FEATURES").unwrap_or_else(|_| "rocksdb".into());
+    let manifest = "bench/kv/Cargo.toml";
+    let mut build =
+        vec!["run", "--release", "--manifest-path", manifest, "--target-dir", "target/kv"];
+    build.extend(["--no-default-features", "--features", features.as_str(), "--"]);
+    Program::cargo(&build).arguments(arguments).run()
 }

@@ -19,7 +19,7 @@ pub struct KeyRange {
 
 /// The places of rows of a range of keys.
 pub(crate) struct KeyWalk {
-    rows: SnapshotTable,
+    rows: Arc<SnapshotTable>,
     form: Arc<KeyForm>,
     least: Bound<Vec<u8>>,
     greatest: Bound<Vec<u8>>,
@@ -32,7 +32,9 @@ pub(crate) struct KeyWalk {
 
 impl SnapshotTable {
     /// The rows whose keys lie within bounds, in the order of the key. A bound has the values of
-    /// the first fields of the key, or of all.
+    /// the first fields of the key, or of all. Where rows lie as they came, and not in the order of
+    /// the key ([`ordered_by_key`](esker_format::schema::SchemaBuilder::ordered_by_key)), the first
+    /// walk sorts the keys of each segment, which takes four bytes a row from then on.
     ///
     /// ```
     /// use esker::{DataType, Options, Schema, Value};
@@ -68,7 +70,7 @@ impl SnapshotTable {
         let form = Arc::new(KeyForm::of(&schema));
         let least = key_bound(&schema, &form, bounds.start_bound(), true)?;
         let greatest = key_bound(&schema, &form, bounds.end_bound(), false)?;
-        Ok(KeyRange { walk: KeyWalk::new(self, form, least, greatest), schema })
+        Ok(KeyRange { walk: KeyWalk::new(Arc::new(self), form, least, greatest), schema })
     }
 }
 
@@ -126,7 +128,7 @@ fn as_slice(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
 
 impl KeyWalk {
     pub fn new(
-        rows: SnapshotTable,
+        rows: Arc<SnapshotTable>,
         form: Arc<KeyForm>,
         least: Bound<Vec<u8>>,
         greatest: Bound<Vec<u8>>,

@@ -73,8 +73,8 @@ mod unique;
 pub use appender::Appender;
 pub use backup::{BackupOptions, BackupReport};
 pub use bucket::{
-    Bucket, BucketOptions, BucketValue, Entries, Entry, KeyCodec, PutOptions, Serde, Swapped, Ttl,
-    TypedBucket, TypedEntries, ValueCodec, WriteBatch,
+    Bucket, BucketOptions, BucketSnapshot, BucketValue, Entries, Entry, KeyCodec, PutOptions,
+    Serde, Swapped, Ttl, TypedBucket, TypedEntries, ValueCodec, WriteBatch,
 };
 pub use change::{ChangeOptions, Changed};
 pub use check::{CheckReport, Problem};

@@ -47,6 +47,7 @@ pub struct Options {
     pub(crate) background: bool,
     pub(crate) column_bytes_max: u64,
     pub(crate) commit_bytes_max: usize,
+    pub(crate) pauses_large_commits: bool,
     pub(crate) values: ValueLimits,
     pub(crate) paranoid: bool,
     pub(crate) cancel: Arc<AtomicBool>,
@@ -74,6 +75,7 @@ impl Default for Options {
             background: true,
             column_bytes_max: esker_table::rewrite::COLUMN_BYTES_MAX,
             commit_bytes_max: COMMIT_BYTES_MAX,
+            pauses_large_commits: false,
             values: ValueLimits::default(),
             paranoid: false,
             cancel: Arc::default(),
@@ -155,6 +157,15 @@ impl Options {
     #[must_use]
     pub fn commit_limit(mut self, bytes: usize) -> Self {
         self.commit_bytes_max = bytes.clamp(1, COMMIT_BYTES_MAX);
+        self
+    }
+
+    /// Lets other tasks run before a commit that is too large for the log is numbered, in a
+    /// simulation. For tests.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn pause_large_commits(mut self) -> Self {
+        self.pauses_large_commits = true;
         self
     }
 

@@ -45,9 +45,13 @@ impl Snapshot {
 
     pub(crate) fn take(engine: &Arc<Engine>) -> Result<Self> {
         // Before the commit: what is visible then has not expired any earlier.
-        let time = engine.fix_time();
+        let mut time = engine.fix_time();
         let guard = engine.registry.register(|| engine.visible())?;
         let commit = guard.commit();
+        // The first row with an end may be among those that are visible.
+        if !time.is_fixed() && engine.has_expiring() {
+            time = engine.fix_time();
+        }
         let names = Arc::clone(engine.names.load().at(commit));
         let engine = Arc::clone(engine);
         let inner = Registered { engine, guard: Some(guard), commit, time, names };

@@ -298,8 +298,7 @@ impl Table {
             };
             let found = core.find(key, read_at, |found| {
                 // The time is read after the row: it has not been dropped for it yet.
-                let expires = found.schema.expiry_field().is_some();
-                let gone = expires && found.has_expired(self.engine.now_us())?;
+                let gone = found.may_expire() && found.has_expired(self.engine.now_us())?;
                 if gone { Ok(None) } else { take(&found).map(Some) }
             })?;
             // A merge may have dropped what commit `at` saw, since it was not registered.

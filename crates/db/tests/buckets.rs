@@ -249,8 +249,8 @@ fn a_batch_is_one_commit() {
     batch.commit().unwrap();
     assert_eq!(pairs(a.iter().unwrap()), [(b"k".to_vec(), b"1".to_vec())]);
     assert_eq!((b.len().unwrap(), table.count().unwrap()), (1, 1));
-    assert!(before.bucket_get("a", "k").unwrap().is_none());
-    assert!(before.bucket_get("a", "gone").unwrap().is_some());
+    assert!(before.bucket("a").unwrap().get("k").unwrap().is_none());
+    assert!(before.bucket("a").unwrap().get("gone").unwrap().is_some());
     // All or none.
     let mut batch = db.batch();
     batch.put(&a, "k", "9").unwrap().insert(&table, &[1i64.into()]).unwrap();
@@ -384,8 +384,8 @@ mod expiry {
             count(4);
             at(&db, START + 200);
             count(3);
-            assert!(snapshot.bucket_get("b", "a").unwrap().is_some(), "its time is fixed");
-            assert_eq!(snapshot.bucket_range::<[u8], _>("b", ..).unwrap().count(), 4);
+            assert!(snapshot.bucket("b").unwrap().get("a").unwrap().is_some(), "its time is fixed");
+            assert_eq!(snapshot.bucket("b").unwrap().iter().count(), 4);
         }
     }
 
@@ -410,7 +410,7 @@ mod expiry {
             bucket.put_with("k", "new", Ttl::At(START * 1_000_000)).unwrap();
             bucket.put_many((0..64u64).map(|n| (number(n), "x"))).unwrap();
             db.db.wait_idle().unwrap();
-            assert_eq!(snapshot.bucket_get("b", "k").unwrap().unwrap(), b"old"[..]);
+            assert_eq!(snapshot.bucket("b").unwrap().get("k").unwrap().unwrap(), b"old"[..]);
             assert_eq!(bucket.get("k").unwrap(), None);
             drop(snapshot);
             db.db.compact(false, &mut |_, _| {}).unwrap();
@@ -450,7 +450,7 @@ mod expiry {
             }
             at(&db, START + 60);
             let before = db.db.snapshot().unwrap();
-            assert_eq!(before.bucket_range::<[u8], _>("b", ..).unwrap().count(), 2_500);
+            assert_eq!(before.bucket("b").unwrap().iter().count(), 2_500);
             drop(before);
             db.db.compact(false, &mut |_, _| {}).unwrap();
             let rows = db.db.info().tables.iter().map(|t| t.live_rows).sum::<u64>();
@@ -536,4 +536,35 @@ fn scattered_keys_lie_in_few_places() {
     let scattered = |n: u64| n.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let segments = segments_after("bucket-scattered", 40, scattered);
     assert!(segments <= 6, "{segments} segments");
+}
+
+#[test]
+fn removing_more_than_a_frame_takes_is_one_commit() {
+    let dir = Directory::new("bucket-remove");
+    {
+        let db = Options::new().commit_limit(10_000).open(&dir.0).unwrap();
+        let bucket = db.bucket("b").unwrap();
+        bucket.load((0..100_000u64).map(|n| (number(n), number(n)))).unwrap();
+        let before = bucket.snapshot().unwrap();
+        assert_eq!(bucket.remove_range(number(10)..number(90_000)).unwrap(), 89_990);
+        assert_eq!(bucket.len().unwrap(), 10_010);
+        assert_eq!(before.len().unwrap(), 100_000);
+    }
+    let db = Database::open(&dir.0).unwrap();
+    let bucket = db.bucket("b").unwrap();
+    assert_eq!(bucket.iter().unwrap().count(), 10_010);
+    assert!(db.check().unwrap().problems.is_empty());
+}
+
+#[test]
+fn a_bucket_that_was_altered_is_none_any_more() {
+    let db = memory();
+    let bucket = db.bucket("b").unwrap();
+    bucket.put("k", "v").unwrap();
+    let field = esker::Field::new(esker::FieldId(0), "n".into(), esker::DataType::I64, true);
+    db.alter_table("b", &[esker::Alteration::AddField(field)]).unwrap();
+    assert_eq!(bucket.put("k", "w").unwrap_err().kind(), ErrorKind::InvalidInput);
+    assert_eq!(bucket.increment("n", 1).unwrap_err().kind(), ErrorKind::InvalidInput);
+    assert_eq!(db.bucket("b").err().unwrap().kind(), ErrorKind::InvalidInput);
+    assert_eq!(bucket.get("k").unwrap().unwrap(), b"v"[..]);
 }

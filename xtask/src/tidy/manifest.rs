@@ -19,6 +19,7 @@ pub const LAYERS: &[&str] = &[
     "esker-testkit",
     "esker-differential",
     "esker-bench",
+    "esker-bench-kv",
     "esker-fuzz",
     "xtask",
 ];

@@ -4,9 +4,9 @@ use super::lexer::Token;
 use super::reachable::crate_roots;
 use super::{Project, Source, Violation};
 
-/// The crates whose purpose is what the compiler cannot check. They say `deny`, and allow it file
-/// by file; all others say `forbid`.
-const UNSAFE_CRATES: [&str; 2] = ["crates/arena", "crates/vfs"];
+/// The crates whose purpose is what the compiler cannot check, and one that calls LMDB, which is
+/// not safe to call. They say `deny`, and allow it file by file; all others say `forbid`.
+const UNSAFE_CRATES: [&str; 3] = ["crates/arena", "crates/vfs", "bench/kv"];
 
 /// The rule.
 #[must_use]

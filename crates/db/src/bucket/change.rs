@@ -69,7 +69,7 @@ impl Bucket {
     ) -> Result<()> {
         let options = options.into();
         let key = self.key(key.as_ref())?;
-        self.table.attempt(|current| {
+        self.attempt(|current| {
             let expires_at = self.expires_at(current, options.ttl)?;
             self.table.change(current, |writer, staged| {
                 staged.sync = options.sync;
@@ -227,7 +227,7 @@ impl Bucket {
     /// Removes an entry; false when there is none.
     pub fn remove(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         let key = [ValueRef::Bytes(self.key(key.as_ref())?)];
-        self.table.attempt(|current| {
+        self.attempt(|current| {
             self.table.change(current, |writer, staged| {
                 let existing = writer.existing(&key, current.hash(&key))?;
                 let existing = existing.filter(Existing::is_alive);
@@ -255,7 +255,7 @@ impl Bucket {
     }
 
     fn remove_keys(&self, keys: &[Vec<u8>]) -> Result<u64> {
-        self.table.attempt(|current| {
+        self.attempt(|current| {
             self.table.change(current, |writer, staged| {
                 let mut removed = 0;
                 for key in keys {
@@ -302,7 +302,7 @@ impl Bucket {
         mut decide: impl FnMut(&Current, Option<Entry<'_>>) -> Result<(Change, R)>,
     ) -> Result<R> {
         let key_value = [ValueRef::Bytes(self.key(key)?)];
-        self.table.attempt(|current| {
+        self.attempt(|current| {
             self.table.change(current, |writer, staged| {
                 staged.sync = sync;
                 let hash = current.hash(&key_value);

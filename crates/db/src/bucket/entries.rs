@@ -1,14 +1,14 @@
 //! Entries in the order of their keys.
 
-use std::ops::{Bound, RangeBounds};
+use std::ops::RangeBounds;
 use std::sync::Arc;
 
 use esker_format::{Schema, Value, ValueRef};
-use esker_table::key_order::{Direction, KeyForm, KeyRow};
+use esker_table::key_order::{Direction, KeyRow};
 
 use super::{Bucket, BucketValue};
-use crate::key_range::{KeyWalk, prefix_end};
-use crate::{Error, Result, Snapshot, SnapshotTable};
+use crate::key_range::KeyWalk;
+use crate::{Error, Result};
 
 /// The entries of a range of keys, in the order of the keys, as of one commit. Both ends can be
 /// taken from. An entry that cannot be read is an error, and the walk ends there: none is skipped.
@@ -30,7 +30,7 @@ impl Bucket {
     /// # Errors
     /// `OverBudget` when too many snapshots are open; likewise below.
     pub fn iter(&self) -> Result<Entries> {
-        self.range::<[u8], _>(..)
+        Ok(self.snapshot()?.iter())
     }
 
     /// The entries whose keys lie within bounds.
@@ -50,18 +50,12 @@ impl Bucket {
         K: AsRef<[u8]> + ?Sized,
         R: RangeBounds<K>,
     {
-        let owned = |bound: Bound<&K>| match bound {
-            Bound::Included(key) => Bound::Included(key.as_ref().to_vec()),
-            Bound::Excluded(key) => Bound::Excluded(key.as_ref().to_vec()),
-            Bound::Unbounded => Bound::Unbounded,
-        };
-        let rows = self.table.snapshot()?;
-        Ok(Entries::new(rows, owned(bounds.start_bound()), owned(bounds.end_bound())))
+        Ok(self.snapshot()?.range(bounds))
     }
 
     /// The entries whose keys begin with a prefix.
     pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Entries> {
-        Ok(Entries::of_prefix(self.table.snapshot()?, prefix.as_ref()))
+        Ok(self.snapshot()?.prefix(prefix))
     }
 
     /// The entry with the least key.
@@ -79,14 +73,12 @@ impl Bucket {
 
     /// The entry with the least key above one.
     pub fn next_after(&self, key: impl AsRef<[u8]>) -> Result<Option<Entry>> {
-        let bounds = (Bound::Excluded(key.as_ref()), Bound::Unbounded);
-        self.range::<[u8], _>(bounds)?.next().transpose()
+        self.snapshot()?.next_after(key)
     }
 
     /// The entry with the greatest key below one.
     pub fn last_before(&self, key: impl AsRef<[u8]>) -> Result<Option<Entry>> {
-        let bounds = (Bound::Unbounded, Bound::Excluded(key.as_ref()));
-        self.range::<[u8], _>(bounds)?.next_back().transpose()
+        self.snapshot()?.last_before(key)
     }
 
     /// How many entries lie within bounds. Each is looked at.
@@ -99,59 +91,9 @@ impl Bucket {
     }
 }
 
-impl Snapshot {
-    /// The entries of a bucket whose keys lie within bounds, as of this commit.
-    ///
-    /// # Errors
-    /// `NotFound` when there was no such bucket then, `InvalidInput` for a table that is none.
-    pub fn bucket_range<K, R>(&self, bucket: &str, bounds: R) -> Result<Entries>
-    where
-        K: AsRef<[u8]> + ?Sized,
-        R: RangeBounds<K>,
-    {
-        let owned = |bound: Bound<&K>| match bound {
-            Bound::Included(key) => Bound::Included(key.as_ref().to_vec()),
-            Bound::Excluded(key) => Bound::Excluded(key.as_ref().to_vec()),
-            Bound::Unbounded => Bound::Unbounded,
-        };
-        let rows = self.bucket_rows(bucket)?;
-        Ok(Entries::new(rows, owned(bounds.start_bound()), owned(bounds.end_bound())))
-    }
-
-    /// The value of a key of a bucket, as of this commit.
-    ///
-    /// # Errors
-    /// As for [`Snapshot::bucket_range`], and `Corrupt` when the entry cannot be read.
-    pub fn bucket_get(&self, bucket: &str, key: impl AsRef<[u8]>) -> Result<Option<BucketValue>> {
-        let rows = self.bucket_rows(bucket)?;
-        rows.find(&[ValueRef::Bytes(key.as_ref())], |found| {
-            BucketValue::new(found.unit, found.schema, found.row)
-        })
-    }
-
-    fn bucket_rows(&self, bucket: &str) -> Result<SnapshotTable> {
-        let rows = self.table(bucket)?;
-        if !super::is_bucket(rows.schema()) {
-            return Err(Error::invalid(format!("{bucket:?} is a table, expected a bucket")));
-        }
-        Ok(rows)
-    }
-}
-
 impl Entries {
-    pub(super) fn new(
-        rows: SnapshotTable,
-        least: Bound<Vec<u8>>,
-        greatest: Bound<Vec<u8>>,
-    ) -> Self {
-        let schema = Arc::clone(rows.schema());
-        let form = Arc::new(KeyForm::of(&schema));
-        Self { walk: KeyWalk::new(rows, form, least, greatest), schema }
-    }
-
-    pub(super) fn of_prefix(rows: SnapshotTable, prefix: &[u8]) -> Self {
-        let end = prefix_end(prefix.to_vec()).map_or(Bound::Unbounded, Bound::Excluded);
-        Self::new(rows, Bound::Included(prefix.to_vec()), end)
+    pub(super) fn new(walk: KeyWalk, schema: Arc<Schema>) -> Self {
+        Self { walk, schema }
     }
 
     /// The keys that are left, copied, and nothing of the values.

@@ -15,8 +15,10 @@ mod change;
 mod codec;
 mod entries;
 mod guard;
+mod load;
 mod options;
 mod read;
+mod snapshot;
 mod typed;
 
 use std::time::Duration;
@@ -24,6 +26,7 @@ use std::time::Duration;
 use esker_format::schema::{Alteration, DefaultValue};
 use esker_format::{DataType, Schema, Value};
 
+use crate::table::Current;
 use crate::{Database, Error, ErrorKind, Result, Table};
 pub use batch::Batch as WriteBatch;
 pub use change::Swapped;
@@ -31,6 +34,7 @@ pub use codec::{KeyCodec, Serde, ValueCodec};
 pub use entries::{Entries, Entry};
 pub use guard::BucketValue;
 pub use options::{BucketOptions, PutOptions, Ttl};
+pub use snapshot::BucketSnapshot;
 pub use typed::{TypedBucket, TypedEntries};
 
 /// The names of the fields of a bucket.
@@ -222,6 +226,17 @@ impl Bucket {
     /// `Poisoned` when a write or a sync failed.
     pub fn sync(&self) -> Result<()> {
         self.table.engine.sync()
+    }
+
+    /// Runs a change of a table that is a bucket still.
+    fn attempt<R>(&self, mut run: impl FnMut(&Current) -> Result<R>) -> Result<R> {
+        self.table.attempt(|current| {
+            if !is_bucket(&current.schema) {
+                let message = format!("table {:?} is no bucket any more", self.name());
+                return Err(Error::invalid(message));
+            }
+            run(current)
+        })
     }
 
     fn key<'a>(&self, key: &'a [u8]) -> Result<&'a [u8]> {

@@ -28,13 +28,8 @@ impl Bucket {
         &self,
         keys: impl IntoIterator<Item = K>,
     ) -> Result<Vec<Option<BucketValue>>> {
-        let rows = self.table.snapshot()?;
-        let get = |key: K| {
-            rows.find(&[ValueRef::Bytes(key.as_ref())], |found| {
-                BucketValue::new(found.unit, found.schema, found.row)
-            })
-        };
-        keys.into_iter().map(get).collect()
+        let snapshot = self.snapshot()?;
+        keys.into_iter().map(|key| snapshot.get(key)).collect()
     }
 
     /// True when there is an entry with this key.

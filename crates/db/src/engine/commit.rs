@@ -103,6 +103,11 @@ impl Staged {
         }
     }
 
+    /// The rows that are put.
+    pub fn rows(&self) -> impl Iterator<Item = &[Value]> {
+        self.puts.iter().map(|put| put.row.as_slice())
+    }
+
     /// How many rows are put.
     pub fn put_count(&self) -> usize {
         self.puts.len()
@@ -189,13 +194,14 @@ impl Engine {
             if staged.is_dry_run {
                 staged.clear();
             }
+            self.note_ends(&current.schema, &staged);
             if result.is_err() || staged.is_empty() {
                 drop(catalogue);
                 self.acknowledge_published()?;
                 return result;
             }
             let has_long = self.has_long(&current.schema, &staged);
-            if has_long || spill::is_large(&staged.puts, self.options.commit_bytes_max) {
+            if has_long || spill::is_large(&staged, self.options.commit_bytes_max) {
                 // So that it can be told which versions came since.
                 let guard = self.registry.register(|| self.watermarks.published())?;
                 drop(catalogue);
@@ -210,7 +216,8 @@ impl Engine {
 
     /// Tells the writer of a table whose rows expire what time it is.
     pub fn tell_time(&self, catalogue: &mut Catalogue, current: &Current) -> Result<()> {
-        if current.schema.expiry_field().is_some()
+        if self.has_expiring()
+            && current.schema.expiry_field().is_some()
             && let Some(entry) = catalogue.tables.get_mut(&current.core.id())
         {
             entry.writer.set_time(self.time_of_commit()?);

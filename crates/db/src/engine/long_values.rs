@@ -51,7 +51,7 @@ impl Engine {
         if self.is_durable() {
             self.store_long(&current.schema, &mut staged.puts)?;
         }
-        if spill::is_large(&staged.puts, self.options.commit_bytes_max) {
+        if spill::is_large(&staged, self.options.commit_bytes_max) {
             return self.spill(current, staged, staged_at);
         }
         let sync = staged.sync;

@@ -209,9 +209,6 @@ impl Engine {
     /// # Errors
     /// `OverBudget` when the arena is full.
     pub fn new_table(&self, id: TableId, name: &str, schema: Schema) -> Result<Arc<TableCore>> {
-        if schema.expiry_field().is_some() {
-            self.note_expiring();
-        }
         let (schema, arena) = (Arc::new(schema), Arc::clone(&self.arena));
         Ok(Arc::new(TableCore::new(id, name.to_owned(), schema, arena, self.hasher())?))
     }

@@ -83,7 +83,8 @@ impl Engine {
             self.tell_time(catalogue, &part.current)?;
             stage(at, &mut entry(catalogue, id)?.writer, part)?;
             unique::expect_unique(&entry(catalogue, id)?.writer, &mut part.staged)?;
-            let is_large = spill::is_large(&part.staged.puts, self.options.commit_bytes_max);
+            self.note_ends(&part.current.schema, &part.staged);
+            let is_large = spill::is_large(&part.staged, self.options.commit_bytes_max);
             if is_large || self.has_long(&part.current.schema, &part.staged) {
                 let message = "a commit of several tables with a value of more than 64 KiB, or of \
                                more rows than a frame of the log takes; change one table at a time";

@@ -37,16 +37,20 @@ const VALUE_BYTES: usize = 4 << 20;
 /// Bytes of values of one segment, about.
 const SEGMENT_BYTES: usize = 256 << 20;
 
+/// Bytes of a delete in a frame, at the most.
+const DELETE_BYTES: usize = 16;
+
 /// Rows that were written as a segment, in the order of their row ids.
 struct Written {
     segment: Arc<Segment>,
     puts: Vec<Put>,
 }
 
-/// True when a commit of these rows is too large for the log, or a value for an open group.
-pub(super) fn is_large(puts: &[Put], commit_bytes_max: usize) -> bool {
+/// True when a commit is too large for the log, or a value for an open group.
+pub(super) fn is_large(staged: &Staged, commit_bytes_max: usize) -> bool {
+    let puts = &staged.puts;
     let is_long = |put: &Put, field: usize| put.long.iter().any(|(at, _)| *at == field);
-    let mut bytes = 0;
+    let mut bytes = staged.deletes.len() * DELETE_BYTES;
     for put in puts {
         for (field, value) in put.row.iter().enumerate() {
             let len = value.as_ref().as_bytes().map_or(8, <[u8]>::len);
@@ -81,7 +85,9 @@ impl Engine {
         drop(held);
         self.sync_segment_dir()?;
         // Others commit while segments are written; a simulation shows what comes of that.
-        self.environment.tasks.pause();
+        if self.options.pauses_large_commits {
+            self.environment.tasks.pause();
+        }
         let ticket = self.install_spilled(current, written, &deletes, staged_at, &mut sink)?;
         self.wake_maintenance();
         self.acknowledge_as(ticket, sync)

@@ -4,7 +4,7 @@
 //! * A snapshot fixes it once. Merges drop rows that had expired before the earliest time that a
 //!   live snapshot has fixed, and so does no merge that a snapshot might notice: both look under
 //!   one lock.
-//! * While no table has rows that expire, nothing is locked or kept.
+//! * While no row has an end, nothing is locked or kept.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -13,9 +13,10 @@ use std::sync::{Arc, PoisonError};
 use esker_vfs::sync::{AtomicBool, Mutex, MutexGuard};
 
 use esker_format::edit::Edit;
+use esker_format::{Schema, Value};
 use esker_log::sabotage::planted;
 
-use super::Engine;
+use super::{Engine, Staged};
 use crate::Result;
 
 /// The log is told the time at most this often.
@@ -24,7 +25,7 @@ const LOGGED_EVERY_US: i64 = 1_000_000;
 /// What the engine knows of times.
 pub(crate) struct Times {
     state: Mutex<State>,
-    /// Some table has rows that expire.
+    /// Some row has an end.
     is_needed: AtomicBool,
 }
 
@@ -58,12 +59,22 @@ impl Times {
 }
 
 impl Engine {
-    /// From now on some table has rows that expire.
+    /// Notes that rows which are about to be put expire at some time. Before anybody sees them:
+    /// snapshots that were taken until now have no row that expires.
+    pub fn note_ends(&self, schema: &Schema, staged: &Staged) {
+        let Some(position) = schema.expiry_position() else { return };
+        let ends = |row: &[Value]| matches!(row.get(position), Some(Value::Timestamp(_)));
+        if !self.has_expiring() && staged.rows().any(ends) {
+            self.note_expiring();
+        }
+    }
+
+    /// From now on some row expires at some time.
     pub fn note_expiring(&self) {
         self.times.is_needed.store(true, Ordering::SeqCst);
     }
 
-    /// True when some table may have rows that expire.
+    /// True when some row may have an end.
     pub fn has_expiring(&self) -> bool {
         self.times.is_needed.load(Ordering::SeqCst)
     }
@@ -127,6 +138,11 @@ impl Engine {
 }
 
 impl FixedTime {
+    /// False when there was no need to.
+    pub fn is_fixed(&self) -> bool {
+        self.engine.is_some()
+    }
+
     /// Microseconds since 1970.
     pub fn now_us(&self) -> i64 {
         self.now_us

@@ -178,6 +178,10 @@ impl Shared {
         if batch.is_empty() {
             return Ok(());
         }
+        let expiry = self.schema.expiry_position().and_then(|at| batch.columns.get(at));
+        if expiry.is_some_and(|column| (0..column.len()).any(|row| !column.is_null(row))) {
+            self.engine().note_expiring();
+        }
         let order = match self.schema.is_ordered_by_key() {
             true => Some(key_order::sort(&self.schema, batch)?),
             false => None,

@@ -117,7 +117,11 @@ impl Engine {
         let frozen = recovered.catalogue.tables.values().flat_map(frozen_groups);
         let frozen_bytes: u64 = frozen.map(|unit| unit.byte_count()).sum();
         let mut tables = recovered.catalogue.tables.values();
-        let expires = |entry: &TableEntry| entry.writer.table().schema().expiry_field().is_some();
+        let expires = |entry: &TableEntry| {
+            let view = entry.writer.table().view();
+            let field = view.schema.expiry_field();
+            field.is_some_and(|f| view.units.iter().any(|unit| unit.least_expiry(f) < i64::MAX))
+        };
         let times = Times::new(tables.any(expires), recovered.time_us);
         Ok(Arc::new(Self {
             environment,

@@ -24,6 +24,12 @@ pub struct Found<'v> {
 }
 
 impl Found<'_> {
+    /// True when some row of the unit expires at some time.
+    #[must_use]
+    pub fn may_expire(&self) -> bool {
+        self.schema.expiry_field().is_some_and(|field| self.unit.least_expiry(field) < i64::MAX)
+    }
+
     /// True when the row has expired at a time, in microseconds since 1970.
     ///
     /// # Errors

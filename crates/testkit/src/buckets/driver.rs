@@ -339,8 +339,8 @@ impl Held {
         let at = self.snapshot.commit();
         for (number, name) in NAMES.into_iter().enumerate() {
             let expected = self.state.bucket(number);
-            let range = || self.snapshot.bucket_range::<[u8], _>(name, ..).map_err(|e| said(&e));
-            let found = pairs(range()?)?;
+            let bucket = self.snapshot.bucket(name).map_err(|e| said(&e))?;
+            let found = pairs(bucket.iter())?;
             let of = |why: String| format!("snapshot of {at}, {name}: {why}");
             observe::expect(&found, expected, moment).map_err(of)?;
             let count = self.snapshot.table(name).and_then(|table| table.count());
@@ -348,7 +348,7 @@ impl Held {
                 return Err(of("its count is wrong".to_owned()));
             }
             for key in expected.entries.keys() {
-                let got = self.snapshot.bucket_get(name, key).map_err(|e| said(&e))?;
+                let got = bucket.get(key).map_err(|e| said(&e))?;
                 let want = expected.get(key, self.now_us).map(|entry| entry.value.as_slice());
                 if got.as_deref() != want {
                     return Err(of(format!("{key:?}: got {got:?}, expected {want:?}")));

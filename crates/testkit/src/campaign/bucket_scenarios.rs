@@ -68,7 +68,7 @@ fn dead_at_birth() -> Outcome {
     let snapshot = db.snapshot().map_err(said)?;
     bucket.put_with("k", "new", Ttl::At(1)).map_err(said)?;
     in_a_segment(&db, &bucket)?;
-    let found = snapshot.bucket_get("b", "k").map_err(said)?;
+    let found = snapshot.bucket("b").and_then(|bucket| bucket.get("k")).map_err(said)?;
     match found.as_deref() {
         Some(b"old") if !bucket.contains("k").map_err(said)? => Ok(()),
         other => Err(format!("the snapshot has {other:?}")),

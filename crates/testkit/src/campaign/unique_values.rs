@@ -92,7 +92,8 @@ fn in_a_large_commit() -> Outcome {
     let rows = |last| (100..400).map(|id| row(id, id)).chain([row(98, last)]).collect::<Vec<_>>();
     for steps in (0..60).chain((60..1_500).step_by(40)) {
         let machine = busy_machine();
-        let (db, table) = filled_on(&machine, Options::new().commit_limit(1_000))?;
+        let (db, table) =
+            filled_on(&machine, Options::new().commit_limit(1_000).pause_large_commits())?;
         refused("a large commit", table.insert_many(&rows(7)))?;
         let second = Box::new(Second { table: table.clone(), steps });
         let task = machine.environment().tasks.spawn("second", second);

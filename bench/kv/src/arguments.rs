@@ -1,0 +1,53 @@
+//! What is asked for on the command line.
+
+use std::path::PathBuf;
+
+use crate::store::Result;
+
+/// The arguments.
+pub struct Arguments {
+    /// Entries that are loaded.
+    pub records: usize,
+    /// How often everything is done.
+    pub runs: usize,
+    /// Where databases are made: a directory on the disk to be measured.
+    pub dir: PathBuf,
+    /// The stores; all when empty.
+    pub only: Vec<String>,
+    /// Where a chart goes.
+    pub plot: Option<PathBuf>,
+}
+
+impl Arguments {
+    /// Reads arguments.
+    pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Self> {
+        let mut parsed = Self {
+            records: 5_000_000,
+            runs: 5,
+            dir: std::env::temp_dir(),
+            only: Vec::new(),
+            plot: None,
+        };
+        let mut arguments = arguments;
+        while let Some(name) = arguments.next() {
+            let value = arguments.next().ok_or_else(|| format!("{name}: a value is missing"))?;
+            match name.as_str() {
+                "--records" => parsed.records = value.parse::<usize>()?.max(10_000),
+                "--runs" => parsed.runs = value.parse::<usize>()?.max(1),
+                "--dir" => parsed.dir = PathBuf::from(value),
+                "--only" => parsed.only = value.split(',').map(str::to_owned).collect(),
+                "--plot" => parsed.plot = Some(PathBuf::from(value)),
+                other => {
+                    let known = "--records, --runs, --dir, --only, --plot";
+                    return Err(format!("unknown argument {other:?}; expected {known}").into());
+                }
+            }
+        }
+        Ok(parsed)
+    }
+
+    /// True when a store is to be measured.
+    pub fn wants(&self, store: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|name| name == store)
+    }
+}

@@ -1,0 +1,57 @@
+//! Buckets beside other embedded key-value stores: the table of LMDB's benchmark, with what it
+//! hides. `cargo xtask bench kv --records 5000000`.
+//!
+//! Every store does every phase, one after the other, in one process run; keys and values are made
+//! before the clock starts, every value that is read is compared, and each store is opened with the
+//! settings that its own documentation recommends and with the same durability.
+
+#![deny(unsafe_code)]
+
+mod arguments;
+mod data;
+mod phases;
+mod plot;
+mod report;
+mod store;
+mod stores;
+
+use std::process::ExitCode;
+
+use arguments::Arguments;
+use data::Data;
+use report::Report;
+
+fn run() -> store::Result<bool> {
+    let arguments = Arguments::parse(std::env::args().skip(1))?;
+    let data = Data::new(arguments.records);
+    let mut report = Report::new(&arguments);
+    for run in 0..arguments.runs {
+        for kind in stores::ALL {
+            if !arguments.wants(kind.name) {
+                continue;
+            }
+            let dir = arguments.dir.join(format!("kv-{}-{run}", kind.name));
+            let _ = std::fs::remove_dir_all(&dir);
+            std::fs::create_dir_all(&dir)?;
+            eprintln!("run {} of {}: {}", run + 1, arguments.runs, kind.name);
+            let outcome = phases::run(kind, &dir, &data, &mut report);
+            std::fs::remove_dir_all(&dir)?;
+            outcome.map_err(|e| format!("{}: {e}", kind.name))?;
+        }
+    }
+    report.print();
+    if let Some(path) = &arguments.plot {
+        std::fs::write(path, plot::svg(&report))?;
+    }
+    Ok(true)
+}
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(_) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("esker-bench-kv: {e}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! A bucket as of one commit.
+
+use std::ops::{Bound, RangeBounds};
+use std::sync::Arc;
+
+use esker_format::ValueRef;
+use esker_table::key_order::KeyForm;
+
+use super::{Bucket, BucketValue, Entries, Entry, is_bucket};
+use crate::key_range::{KeyWalk, prefix_end};
+use crate::{Error, Result, Snapshot, SnapshotTable};
+
+/// A bucket as of one commit and one time. Cheap to clone; many reads by one snapshot are cheaper
+/// than as many snapshots.
+///
+/// ```
+/// # let db = esker::Options::new().memory()?;
+/// let bucket = db.bucket("letters")?;
+/// bucket.put("a", "1")?;
+/// let before = bucket.snapshot()?;
+/// bucket.put("a", "2")?;
+/// assert_eq!(before.get("a")?.as_deref(), Some(&b"1"[..]));
+/// assert_eq!(before.iter().count(), 1);
+/// # Ok::<(), esker::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct BucketSnapshot {
+    rows: Arc<SnapshotTable>,
+    form: Arc<KeyForm>,
+}
+
+impl Bucket {
+    /// This bucket as of the newest commit.
+    ///
+    /// # Errors
+    /// `OverBudget` when too many snapshots are open.
+    pub fn snapshot(&self) -> Result<BucketSnapshot> {
+        Ok(BucketSnapshot::new(self.table.snapshot()?))
+    }
+}
+
+impl Snapshot {
+    /// A bucket as of this commit.
+    ///
+    /// # Errors
+    /// `NotFound` when there was no such bucket then, `InvalidInput` for a table that is none.
+    pub fn bucket(&self, name: &str) -> Result<BucketSnapshot> {
+        let rows = self.table(name)?;
+        if !is_bucket(rows.schema()) {
+            return Err(Error::invalid(format!("{name:?} is a table, expected a bucket")));
+        }
+        Ok(BucketSnapshot::new(rows))
+    }
+}
+
+impl BucketSnapshot {
+    fn new(rows: SnapshotTable) -> Self {
+        let form = Arc::new(KeyForm::of(rows.schema()));
+        Self { rows: Arc::new(rows), form }
+    }
+
+    /// The value of a key, where it lies.
+    ///
+    /// # Errors
+    /// `Corrupt` when the entry cannot be read; likewise below.
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<BucketValue>> {
+        self.rows.find(&[ValueRef::Bytes(key.as_ref())], |found| {
+            BucketValue::new(found.unit, found.schema, found.row)
+        })
+    }
+
+    /// True when there is an entry with this key.
+    pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        Ok(self.rows.find(&[ValueRef::Bytes(key.as_ref())], |_| Ok(()))?.is_some())
+    }
+
+    /// How many entries there are.
+    pub fn len(&self) -> Result<u64> {
+        self.rows.count()
+    }
+
+    /// True when there is no entry.
+    pub fn is_empty(&self) -> Result<bool> {
+        Ok(self.len()? == 0)
+    }
+
+    /// All entries, in the order of their keys.
+    #[must_use]
+    pub fn iter(&self) -> Entries {
+        self.entries(Bound::Unbounded, Bound::Unbounded)
+    }
+
+    /// The entries whose keys lie within bounds.
+    #[must_use]
+    pub fn range<K, R>(&self, bounds: R) -> Entries
+    where
+        K: AsRef<[u8]> + ?Sized,
+        R: RangeBounds<K>,
+    {
+        let owned = |bound: Bound<&K>| bound.map(|key| key.as_ref().to_vec());
+        self.entries(owned(bounds.start_bound()), owned(bounds.end_bound()))
+    }
+
+    /// The entries whose keys begin with a prefix.
+    #[must_use]
+    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Entries {
+        let prefix = prefix.as_ref().to_vec();
+        let end = prefix_end(prefix.clone()).map_or(Bound::Unbounded, Bound::Excluded);
+        self.entries(Bound::Included(prefix), end)
+    }
+
+    /// The entry with the least key above one.
+    pub fn next_after(&self, key: impl AsRef<[u8]>) -> Result<Option<Entry>> {
+        let least = Bound::Excluded(key.as_ref().to_vec());
+        self.entries(least, Bound::Unbounded).next().transpose()
+    }
+
+    /// The entry with the greatest key below one.
+    pub fn last_before(&self, key: impl AsRef<[u8]>) -> Result<Option<Entry>> {
+        let greatest = Bound::Excluded(key.as_ref().to_vec());
+        self.entries(Bound::Unbounded, greatest).next_back().transpose()
+    }
+
+    fn entries(&self, least: Bound<Vec<u8>>, greatest: Bound<Vec<u8>>) -> Entries {
+        let (rows, form) = (Arc::clone(&self.rows), Arc::clone(&self.form));
+        let schema = Arc::clone(rows.schema());
+        Entries::new(KeyWalk::new(rows, form, least, greatest), schema)
+    }
+}
+
+impl std::fmt::Debug for BucketSnapshot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BucketSnapshot").field("commit", &self.rows.commit()).finish()
+    }
+}
