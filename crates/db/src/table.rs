@@ -24,6 +24,9 @@ pub struct Table {
     first_schema: Arc<Schema>,
 }
 
+/// How often a row that has expired is looked up again, while others commit.
+const LOOKS_MAX: usize = 4;
+
 /// What a change of rows was prepared for.
 #[derive(Clone)]
 pub(crate) struct Current {
@@ -289,6 +292,7 @@ impl Table {
         mut take: impl FnMut(&esker_table::Found<'_>) -> esker_table::Result<R>,
     ) -> Result<Option<R>> {
         self.refuse_dropped()?;
+        let mut looks = 0;
         loop {
             let mut at = self.engine.visible();
             let core = self.core_at(at);
@@ -301,6 +305,11 @@ impl Table {
                 let gone = found.may_expire() && found.has_expired(self.engine.now_us())?;
                 if gone { Ok(None) } else { take(&found).map(Some) }
             })?;
+            // It may have got a later end after `at`, and before the time was read.
+            if matches!(found, Some(None)) && looks < LOOKS_MAX && self.engine.visible() > at {
+                looks += 1;
+                continue;
+            }
             // A merge may have dropped what commit `at` saw, since it was not registered.
             if found.is_some() || core.drop_horizon() <= at {
                 return Ok(found.flatten());

@@ -568,3 +568,105 @@ fn a_bucket_that_was_altered_is_none_any_more() {
     assert_eq!(db.bucket("b").err().unwrap().kind(), ErrorKind::InvalidInput);
     assert_eq!(bucket.get("k").unwrap().unwrap(), b"v"[..]);
 }
+
+#[test]
+fn a_put_beside_a_load_over_an_expired_entry_is_in_conflict() {
+    let dir = Directory::new("bucket-load-expired");
+    let db = Options::new().segment_limit(1_000).open(&dir.0).unwrap();
+    let bucket = db.bucket("b").unwrap();
+    bucket.put_with(number(5), "old", Ttl::At(1)).unwrap();
+    let mut load = bucket.as_table().load().unwrap();
+    for n in 0..3_000u64 {
+        load.push_row(&[number(n).into(), number(n).into(), esker::Value::Null]).unwrap();
+    }
+    load.wait().unwrap();
+    assert_eq!(bucket.put(number(5), "new").unwrap_err().kind(), ErrorKind::Conflict);
+    load.finish().unwrap();
+    assert_eq!(bucket.iter().unwrap().count(), 3_000);
+    assert_eq!(bucket.get(number(5)).unwrap().unwrap(), number(5)[..]);
+    assert!(bucket.remove(number(5)).unwrap());
+    assert!(!bucket.contains(number(5)).unwrap());
+    assert!(db.check().unwrap().problems.is_empty());
+}
+
+#[test]
+fn a_batch_filled_on_both_sides_of_a_clear_writes_a_key_once() {
+    let db = memory();
+    let bucket = db.bucket("b").unwrap();
+    let mut batch = db.batch();
+    batch.put(&bucket, "a", "1").unwrap().put(&bucket, "b", "1").unwrap();
+    bucket.clear().unwrap();
+    batch.put(&bucket, "a", "2").unwrap();
+    batch.commit().unwrap();
+    assert_eq!(
+        pairs(bucket.iter().unwrap()),
+        [(b"a".to_vec(), b"2".to_vec()), (b"b".to_vec(), b"1".to_vec())]
+    );
+    let mut batch = db.batch();
+    batch.put(&bucket, "c", "3").unwrap();
+    bucket.clear().unwrap();
+    batch.commit().unwrap();
+    assert_eq!(bucket.len().unwrap(), 1);
+}
+
+#[test]
+fn a_handle_of_a_dropped_bucket_clears_no_other() {
+    let db = memory();
+    let old = db.bucket("b").unwrap();
+    db.drop_bucket("b").unwrap();
+    let new = db.bucket("b").unwrap();
+    new.put("k", "v").unwrap();
+    assert_eq!(old.clear().unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(new.len().unwrap(), 1);
+    db.rename_bucket("b", "c").unwrap();
+    new.clear().unwrap();
+    assert!(db.bucket("c").unwrap().is_empty().unwrap());
+}
+
+#[test]
+fn checks_of_a_bucket_hold_for_every_write() {
+    use esker_query::model::{Expr, Operator};
+
+    let db = memory();
+    let bucket = db.bucket("b").unwrap();
+    let bad = Expr::literal(esker::Value::Bytes(b"bad".to_vec()));
+    let check = esker::check("good", &Expr::field("value").binary(Operator::Neq, bad)).unwrap();
+    db.alter_table("b", &[esker::Alteration::AddCheck(check)]).unwrap();
+    bucket.put("k", "good").unwrap();
+    let refused = |result: Result<()>| result.unwrap_err().kind() == ErrorKind::InvalidInput;
+    assert!(refused(bucket.put("k", "bad")));
+    assert!(refused(bucket.put_many([("k", "bad")])));
+    assert!(refused(bucket.put_if_absent("l", "bad", Ttl::Default).map(drop)));
+    assert!(refused(bucket.update("k", |_| Some(b"bad".to_vec())).map(drop)));
+    assert!(refused(bucket.compare_and_swap("k", Some(b"good"), Some(b"bad")).map(drop)));
+    assert_eq!(bucket.get("k").unwrap().unwrap(), b"good"[..]);
+}
+
+#[test]
+fn an_insert_after_a_delete_of_one_batch_is_a_new_row() {
+    let db = memory();
+    let schema = esker::Schema::builder().field("id", esker::DataType::I64);
+    let table = db.create_table("t", schema.primary_key(["id"]).build().unwrap()).unwrap();
+    table.insert(&[1i64.into()]).unwrap();
+    let mut batch = db.batch();
+    batch.delete(&table, &[1i64.into()]).unwrap().insert(&table, &[1i64.into()]).unwrap();
+    batch.commit().unwrap();
+    let mut batch = db.batch();
+    batch.insert(&table, &[1i64.into()]).unwrap().upsert(&table, &[1i64.into()]).unwrap();
+    assert_eq!(batch.commit().unwrap_err().kind(), ErrorKind::AlreadyExists);
+}
+
+#[test]
+fn rows_of_an_appender_expire() {
+    let db = memory();
+    let schema = esker::Schema::builder()
+        .field("n", esker::DataType::I64)
+        .nullable("until", esker::DataType::Timestamp)
+        .expires_by("until");
+    let table = db.create_table("t", schema.build().unwrap()).unwrap();
+    let mut appender = table.appender();
+    appender.append(&[3i64.into(), esker::Value::Timestamp(1)]).unwrap();
+    appender.append(&[4i64.into(), esker::Value::Null]).unwrap();
+    appender.finish().unwrap();
+    assert_eq!(table.count().unwrap(), 1);
+}

@@ -35,13 +35,22 @@ const ATTEMPTS_MAX: usize = 16;
 pub struct Batch {
     engine: Arc<Engine>,
     parts: BTreeMap<TableId, Changes>,
+    /// How many changes were made.
+    made: u64,
     sync: Option<bool>,
 }
 
-/// Changes of one table, by key.
+/// Changes of one table, by key, each with its number among all.
 struct Changes {
     table: Table,
-    by_key: BTreeMap<Vec<u8>, Change>,
+    by_key: BTreeMap<Vec<u8>, (u64, Change)>,
+}
+
+/// What is changed of one table as it is now. A table that was cleared meanwhile may have been two
+/// when the batch was filled.
+struct Now<'a> {
+    table: &'a Table,
+    by_key: BTreeMap<&'a [u8], &'a (u64, Change)>,
 }
 
 enum Change {
@@ -67,7 +76,7 @@ impl Bucket {
 
 impl Batch {
     fn new(engine: Arc<Engine>) -> Self {
-        Self { engine, parts: BTreeMap::new(), sync: None }
+        Self { engine, parts: BTreeMap::new(), made: 0, sync: None }
     }
 
     /// How many keys it changes.
@@ -116,9 +125,7 @@ impl Batch {
         let (key, options) = (bucket.key(key.as_ref())?, options.into());
         let expires_at = bucket.expires_at(&bucket.table.current(), options.ttl)?;
         let row = row(key, value.as_ref(), expires_at);
-        let change = Change::Put { row, must_be_new: false };
-        self.changes(&bucket.table)?.insert(key.to_vec(), change);
-        Ok(self)
+        self.note(&bucket.table, key.to_vec(), Change::Put { row, must_be_new: false })
     }
 
     /// Removes an entry of a bucket, if it is there.
@@ -128,8 +135,7 @@ impl Batch {
     pub fn remove(&mut self, bucket: &Bucket, key: impl AsRef<[u8]>) -> Result<&mut Self> {
         let key = bucket.key(key.as_ref())?;
         let change = Change::Delete { key: vec![Value::Bytes(key.to_vec())] };
-        self.changes(&bucket.table)?.insert(key.to_vec(), change);
-        Ok(self)
+        self.note(&bucket.table, key.to_vec(), change)
     }
 
     /// Adds a row of a table with key fields. [`Batch::commit`] fails when its key exists.
@@ -153,13 +159,18 @@ impl Batch {
         let schema = table.schema();
         let row = fit_row(&schema, row)?;
         let key = table_key(table, key_bytes(&schema, &row))?;
-        let changes = self.changes(table)?;
-        if must_be_new && matches!(changes.get(&key), Some(Change::Put { .. })) {
-            let message = "the batch has a row with this key already";
-            return Err(Error::new(ErrorKind::AlreadyExists, message));
-        }
-        changes.insert(key, Change::Put { row, must_be_new });
-        Ok(self)
+        let before = self.changes(table)?.get(&key).map(|(_, change)| change);
+        let must_be_new = match before {
+            Some(Change::Put { .. }) if must_be_new => {
+                let message = "the batch has a row with this key already";
+                return Err(Error::new(ErrorKind::AlreadyExists, message));
+            }
+            // The row of the batch was to be a new one.
+            Some(Change::Put { must_be_new, .. }) => *must_be_new,
+            Some(Change::Delete { .. }) => false,
+            None => must_be_new,
+        };
+        self.note(table, key, Change::Put { row, must_be_new })
     }
 
     /// Removes the row with a key, if it is there.
@@ -175,11 +186,17 @@ impl Batch {
             esker_format::key::encode_key(&mut bytes, field.data_type, value.as_ref());
         }
         let bytes = table_key(table, bytes)?;
-        self.changes(table)?.insert(bytes, Change::Delete { key: fitted });
+        self.note(table, bytes, Change::Delete { key: fitted })
+    }
+
+    fn note(&mut self, table: &Table, key: Vec<u8>, change: Change) -> Result<&mut Self> {
+        self.made += 1;
+        let made = self.made;
+        self.changes(table)?.insert(key, (made, change));
         Ok(self)
     }
 
-    fn changes(&mut self, table: &Table) -> Result<&mut BTreeMap<Vec<u8>, Change>> {
+    fn changes(&mut self, table: &Table) -> Result<&mut BTreeMap<Vec<u8>, (u64, Change)>> {
         if !Arc::ptr_eq(&table.engine, &self.engine) {
             let name = table.name();
             return Err(Error::invalid(format!("{name:?} is of another database than the batch")));
@@ -197,28 +214,44 @@ impl Batch {
     pub fn commit(self) -> Result<()> {
         let mut attempts = 0;
         loop {
-            let parts: Vec<Part> =
-                self.parts.values().map(|changes| Part::new(changes.table.current())).collect();
-            let outcome =
-                self.engine.commit_parts(parts, self.sync, |at, writer, part| {
-                    match self.parts.values().nth(at) {
-                        Some(changes) => changes.stage(writer, part),
-                        None => Ok(()),
-                    }
-                });
+            let now = self.by_table();
+            let parts: Vec<Part> = now.iter().map(|now| Part::new(now.table.current())).collect();
+            let tables: Vec<_> = parts.iter().map(|part| part.current.core.id()).collect();
+            let outcome = self.engine.commit_parts(parts, self.sync, |at, writer, part| {
+                now.get(at).map_or(Ok(()), |now| now.stage(writer, part))
+            });
+            // A table that was cleared meanwhile is another one now.
+            let has_moved = now.iter().zip(tables).any(|(now, id)| now.table.core().id() != id);
             match outcome {
                 Err(e) if e.kind() == ErrorKind::Conflict && attempts < ATTEMPTS_MAX => {
                     attempts += 1;
                 }
+                Err(e) if has_moved && e.kind() == ErrorKind::NotFound => {}
                 other => return other,
             }
         }
     }
+
+    /// The changes by the tables that there are now; of two of one key the later one.
+    fn by_table(&self) -> Vec<Now<'_>> {
+        let mut tables: BTreeMap<TableId, Now<'_>> = BTreeMap::new();
+        for changes in self.parts.values() {
+            let empty = || Now { table: &changes.table, by_key: BTreeMap::new() };
+            let now = tables.entry(changes.table.core().id()).or_insert_with(empty);
+            for (key, change) in &changes.by_key {
+                let known = now.by_key.entry(key).or_insert(change);
+                if known.0 < change.0 {
+                    *known = change;
+                }
+            }
+        }
+        tables.into_values().collect()
+    }
 }
 
-impl Changes {
+impl Now<'_> {
     fn stage(&self, writer: &mut esker_table::TableWriter, part: &mut Part) -> Result<()> {
-        for change in self.by_key.values() {
+        for (_, change) in self.by_key.values().copied() {
             match change {
                 Change::Put { row, must_be_new } => {
                     let row = fit_row(&part.current.schema, row)?;

@@ -68,12 +68,13 @@ impl Bucket {
         options: impl Into<PutOptions>,
     ) -> Result<()> {
         let options = options.into();
-        let key = self.key(key.as_ref())?;
+        let (key, value) = (self.key(key.as_ref())?, value.as_ref());
         self.attempt(|current| {
             let expires_at = self.expires_at(current, options.ttl)?;
             self.table.change(current, |writer, staged| {
                 staged.sync = options.sync;
-                let row = row(key, value.as_ref(), expires_at);
+                let row = row(key, value, expires_at);
+                self.expect_valid(current, &row)?;
                 let prepared = writer.prepare_put(&row, false)?;
                 staged.put(row, prepared);
                 Ok(())
@@ -100,12 +101,12 @@ impl Bucket {
         value: impl AsRef<[u8]>,
         options: impl Into<PutOptions>,
     ) -> Result<Option<Vec<u8>>> {
-        let options = options.into();
+        let (options, value) = (options.into(), value.as_ref());
         self.modify(key.as_ref(), options.sync, |current, entry| match entry {
             Some(entry) => Ok((Change::Keep, Some(entry.value.to_vec()))),
             None => {
                 let expires_at = self.expires_at(current, options.ttl)?;
-                Ok((Change::Put(value.as_ref().to_vec(), expires_at), None))
+                Ok((Change::Put(value.to_vec(), expires_at), None))
             }
         })
     }
@@ -205,9 +206,10 @@ impl Bucket {
     /// Adds bytes to the end of a value, or puts them where there is no entry. Returns how many
     /// bytes there are now. The entry keeps its time to live.
     pub fn append(&self, key: impl AsRef<[u8]>, bytes: impl AsRef<[u8]>) -> Result<usize> {
+        let bytes = bytes.as_ref();
         self.modify(key.as_ref(), None, |current, entry| {
             let mut value = entry.as_ref().map_or_else(Vec::new, |entry| entry.value.to_vec());
-            value.extend_from_slice(bytes.as_ref());
+            value.extend_from_slice(bytes);
             let len = value.len();
             Ok((Change::Put(value, self.end_of(current, entry.as_ref())?), len))
         })
@@ -238,7 +240,7 @@ impl Bucket {
     }
 
     /// Removes the entries whose keys lie within bounds, all in one commit; returns how many.
-    /// Entries that others put meanwhile stay.
+    /// Keys that others put meanwhile for the first time stay.
     pub fn remove_range<K, R>(&self, bounds: R) -> Result<u64>
     where
         K: AsRef<[u8]> + ?Sized,
@@ -313,10 +315,29 @@ impl Bucket {
                 };
                 let entry = there.as_deref().map(Entry::of).transpose()?;
                 let (change, result) = decide(current, entry)?;
+                if let Change::Put(value, expires_at) = &change {
+                    self.expect_valid(current, &row(key, value, expires_at.clone()))?;
+                }
                 apply(writer, staged, (key, existing), (hash, change))?;
                 Ok(result)
             })
         })
+    }
+
+    /// Refuses an entry whose value is too long, or that does not meet a check.
+    fn expect_valid(&self, current: &Current, row: &[Value]) -> Result<()> {
+        let most = esker_format::row::VALUE_BYTES_MAX;
+        if let Some(Value::Bytes(value)) = row.get(super::VALUE_POSITION)
+            && value.len() > most
+        {
+            let (name, len) = (self.name(), value.len());
+            let message = format!("bucket {name:?}: a value of {len} bytes, at most {most}");
+            return Err(Error::invalid(message));
+        }
+        match current.schema.checks().is_empty() {
+            true => Ok(()),
+            false => self.table.engine.test_rows(current, &[row.to_vec()]),
+        }
     }
 
     /// When an entry ends that is put now.

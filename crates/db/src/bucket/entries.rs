@@ -6,7 +6,7 @@ use std::sync::Arc;
 use esker_format::{Schema, Value, ValueRef};
 use esker_table::key_order::{Direction, KeyRow};
 
-use super::{Bucket, BucketValue};
+use super::{Bucket, BucketValue, VALUE_POSITION};
 use crate::key_range::KeyWalk;
 use crate::{Error, Result};
 
@@ -20,8 +20,8 @@ pub struct Entries {
 /// An entry of a bucket, where it lies.
 pub struct Entry {
     row: KeyRow,
-    schema: Arc<Schema>,
-    value: BucketValue,
+    /// A value that lies in a file of its own, copied.
+    long: Option<Vec<u8>>,
 }
 
 impl Bucket {
@@ -125,12 +125,11 @@ impl Entries {
             Ok(Some(row)) => row,
             Err(e) => return Some(Err(e)),
         };
-        let value = BucketValue::new(row.part.unit(), &self.schema, row.row);
-        if value.is_err() {
+        let entry = Entry::new(row);
+        if entry.is_err() {
             self.walk.end();
         }
-        let entry = |value| Entry { schema: Arc::clone(&self.schema), row, value };
-        Some(value.map(entry).map_err(Into::into))
+        Some(entry)
     }
 }
 
@@ -149,26 +148,49 @@ impl DoubleEndedIterator for Entries {
 }
 
 impl Entry {
+    /// The entry of a row; its bytes are verified here.
+    fn new(row: KeyRow) -> Result<Self> {
+        let long = match row.part.schema().fields().get(VALUE_POSITION) {
+            Some(field) => {
+                let unit = row.part.unit();
+                let value = unit.value(field, row.row)?;
+                match unit.has_long(field) && unit.long_value(field, row.row)?.is_some() {
+                    true => Some(value.as_bytes().unwrap_or_default().to_vec()),
+                    false => None,
+                }
+            }
+            None => None,
+        };
+        Ok(Self { row, long })
+    }
+
+    fn bytes(&self, position: usize) -> &[u8] {
+        let field = self.row.part.schema().fields().get(position);
+        let (unit, row) = (self.row.part.unit(), self.row.row);
+        let column = field.and_then(|field| unit.column(field, row..row + 1).ok());
+        debug_assert!(column.is_some(), "bytes that were verified can be read");
+        column.map_or(&[], |column| column.bytes(0))
+    }
+
     /// The key.
     #[must_use]
     pub fn key(&self) -> &[u8] {
-        let field = self.schema.fields().first();
-        let unit = self.row.part.unit();
-        let column = field.and_then(|f| unit.column(f, self.row.row..self.row.row + 1).ok());
-        debug_assert!(column.is_some(), "a key that was compared can be read");
-        column.map_or(&[], |column| column.bytes(0))
+        self.bytes(0)
     }
 
     /// The value.
     #[must_use]
     pub fn value(&self) -> &[u8] {
-        self.value.as_slice()
+        self.long.as_deref().unwrap_or_else(|| self.bytes(VALUE_POSITION))
     }
 
     /// The value, to be held on its own.
     #[must_use]
     pub fn into_value(self) -> BucketValue {
-        self.value
+        match self.long {
+            Some(bytes) => BucketValue::copied(bytes),
+            None => BucketValue::lying(self.row.part.unit(), self.row.part.schema(), self.row.row),
+        }
     }
 
     /// When the entry expires, in microseconds since 1970; `None`: never.
@@ -176,7 +198,7 @@ impl Entry {
     /// # Errors
     /// `Corrupt` when it cannot be read.
     pub fn expires_at_us(&self) -> Result<Option<i64>> {
-        let Some(field) = self.schema.expiry_field() else { return Ok(None) };
+        let Some(field) = self.row.part.schema().expiry_field() else { return Ok(None) };
         Ok(match self.row.part.unit().value(field, self.row.row)?.to_owned() {
             Value::Timestamp(at_us) => Some(at_us),
             _ => None,

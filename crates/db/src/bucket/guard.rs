@@ -7,7 +7,7 @@ use std::sync::Arc;
 use esker_format::Schema;
 use esker_table::view::Unit;
 
-use super::VALUE;
+use super::{VALUE, VALUE_POSITION};
 use esker_table::{Error, Result};
 
 /// A value that was read: not copied, and the same for as long as it is held, whatever is written,
@@ -26,16 +26,23 @@ enum Held {
 impl BucketValue {
     /// The value of an entry; its bytes are verified here.
     pub(super) fn new(unit: &Unit, schema: &Arc<Schema>, row: usize) -> Result<Self> {
-        let position = 1;
-        let field = schema.fields().get(position);
+        let field = schema.fields().get(VALUE_POSITION);
         let field = field.ok_or_else(|| Error::corrupt(format!("no field {VALUE:?}")))?;
         let value = unit.value(field, row)?;
-        let held = if unit.long_value(field, row)?.is_some() {
-            Held::Copied(value.as_bytes().unwrap_or_default().to_vec())
-        } else {
-            Held::Row { unit: unit.clone(), schema: Arc::clone(schema), row }
-        };
-        Ok(Self { held })
+        Ok(match unit.has_long(field) && unit.long_value(field, row)?.is_some() {
+            true => Self::copied(value.as_bytes().unwrap_or_default().to_vec()),
+            false => Self::lying(unit, schema, row),
+        })
+    }
+
+    /// Bytes that were copied.
+    pub(super) fn copied(bytes: Vec<u8>) -> Self {
+        Self { held: Held::Copied(bytes) }
+    }
+
+    /// A value that lies in a unit and has been verified.
+    pub(super) fn lying(unit: &Unit, schema: &Arc<Schema>, row: usize) -> Self {
+        Self { held: Held::Row { unit: unit.clone(), schema: Arc::clone(schema), row } }
     }
 
     /// The bytes.
@@ -44,7 +51,7 @@ impl BucketValue {
         match &self.held {
             Held::Copied(bytes) => bytes,
             Held::Row { unit, schema, row } => {
-                let field = schema.fields().get(1);
+                let field = schema.fields().get(VALUE_POSITION);
                 let column = field.and_then(|field| unit.column(field, *row..row + 1).ok());
                 debug_assert!(column.is_some(), "a value that was verified can be read");
                 column.map_or(&[], |column| column.bytes(0))

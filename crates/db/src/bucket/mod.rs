@@ -41,6 +41,8 @@ pub use typed::{TypedBucket, TypedEntries};
 const KEY: &str = "key";
 const VALUE: &str = "value";
 const EXPIRES_AT: &str = "expires_at";
+/// The position of the value.
+const VALUE_POSITION: usize = 1;
 
 /// A named set of keys and values in the order of the keys. Cheap to clone; usable from any number
 /// of threads.
@@ -217,7 +219,7 @@ impl Bucket {
     /// # Errors
     /// `NotFound` when the bucket has been dropped.
     pub fn clear(&self) -> Result<()> {
-        self.table.engine.truncate(&self.name())
+        self.table.engine.truncate_core(&self.table)
     }
 
     /// Waits until all that was written so far, by whomever, is on the disk.

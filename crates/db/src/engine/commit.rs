@@ -194,7 +194,8 @@ impl Engine {
             if staged.is_dry_run {
                 staged.clear();
             }
-            self.note_ends(&current.schema, &staged);
+            let result =
+                result.and_then(|result| self.note_ends(&current.schema, &staged).map(|()| result));
             if result.is_err() || staged.is_empty() {
                 drop(catalogue);
                 self.acknowledge_published()?;
@@ -296,6 +297,7 @@ impl Engine {
         let ticket = {
             let mut catalogue = self.lock_for_change()?;
             refuse_other_schema(&mut catalogue, id, schema)?;
+            self.note_ends_of(schema, batch)?;
             let mut scratch = std::mem::take(&mut catalogue.scratch);
             let entry = entry(&mut catalogue, id)?;
             let first = entry.writer.reserve_row_ids(batch.len() as u64);

@@ -1,6 +1,7 @@
 //! One commit of changes to several tables (protocol rule 7): one frame has all of them, in the
 //! order of the tables' numbers, so that recovery applies all or none.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use esker_format::codec::Writer;
@@ -77,13 +78,18 @@ impl Engine {
         parts: &mut [Part],
         stage: &mut impl FnMut(usize, &mut TableWriter, &mut Part) -> Result<()>,
     ) -> Result<()> {
+        let mut tables = BTreeSet::new();
         for (at, part) in parts.iter_mut().enumerate() {
             let id = part.current.core.id();
+            if !tables.insert(id) {
+                let message = "a table was cleared meanwhile; try again";
+                return Err(Error::new(ErrorKind::Conflict, message));
+            }
             refuse_other_schema(catalogue, id, &part.current.schema)?;
             self.tell_time(catalogue, &part.current)?;
             stage(at, &mut entry(catalogue, id)?.writer, part)?;
             unique::expect_unique(&entry(catalogue, id)?.writer, &mut part.staged)?;
-            self.note_ends(&part.current.schema, &part.staged);
+            self.note_ends(&part.current.schema, &part.staged)?;
             let is_large = spill::is_large(&part.staged, self.options.commit_bytes_max);
             if is_large || self.has_long(&part.current.schema, &part.staged) {
                 let message = "a commit of several tables with a value of more than 64 KiB, or of \

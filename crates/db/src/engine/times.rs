@@ -13,7 +13,7 @@ use std::sync::{Arc, PoisonError};
 use esker_vfs::sync::{AtomicBool, Mutex, MutexGuard};
 
 use esker_format::edit::Edit;
-use esker_format::{Schema, Value};
+use esker_format::{Batch, Schema, Value};
 use esker_log::sabotage::planted;
 
 use super::{Engine, Staged};
@@ -59,14 +59,28 @@ impl Times {
 }
 
 impl Engine {
-    /// Notes that rows which are about to be put expire at some time. Before anybody sees them:
-    /// snapshots that were taken until now have no row that expires.
-    pub fn note_ends(&self, schema: &Schema, staged: &Staged) {
-        let Some(position) = schema.expiry_position() else { return };
+    /// Notes that rows which are about to be put expire at some time, and tells the log the time
+    /// when they are the first. Before anybody sees them: snapshots that were taken until now have
+    /// no row that expires. Under the commit lock.
+    pub fn note_ends(&self, schema: &Schema, staged: &Staged) -> Result<()> {
+        let Some(position) = schema.expiry_position() else { return Ok(()) };
         let ends = |row: &[Value]| matches!(row.get(position), Some(Value::Timestamp(_)));
         if !self.has_expiring() && staged.rows().any(ends) {
             self.note_expiring();
+            self.time_of_commit()?;
         }
+        Ok(())
+    }
+
+    /// Likewise, for a batch of rows. Under the commit lock.
+    pub fn note_ends_of(&self, schema: &Schema, batch: &Batch) -> Result<()> {
+        let column = schema.expiry_position().and_then(|at| batch.columns.get(at));
+        let Some(column) = column else { return Ok(()) };
+        if (0..column.len()).any(|row| !column.is_null(row)) {
+            self.note_expiring();
+            self.time_of_commit()?;
+        }
+        Ok(())
     }
 
     /// From now on some row expires at some time.

@@ -7,8 +7,8 @@ use esker_table::view::{Resolved, Unit, View};
 use esker_table::{Location, Table as TableCore};
 use esker_vfs::sync::{Mutex, MutexGuard};
 
-use crate::Result;
 use crate::engine::Engine;
+use crate::{Error, ErrorKind, Result};
 
 /// The rows, by number and place.
 #[derive(Default)]
@@ -29,18 +29,30 @@ impl Expired {
         Ok(true)
     }
 
-    /// The rows that are still there: others have been dropped, or ended otherwise. Under the
-    /// commit lock.
-    pub fn settle(&self, core: &TableCore) -> Vec<u64> {
+    /// The rows that are still there: others have been dropped. Under the commit lock.
+    ///
+    /// # Errors
+    /// `Conflict` when somebody else has put an entry in the place of one.
+    pub fn settle(&self, core: &TableCore) -> Result<Vec<u64>> {
         let view = core.view();
         let mut rows = self.rows();
-        rows.retain(|(_, location)| match view.resolve(*location) {
-            Resolved::Row(unit, row) => unit.deleted(row) == 0,
-            Resolved::Gone | Resolved::Unknown => false,
-        });
-        rows.sort_unstable();
-        rows.dedup();
-        rows.iter().map(|(row_id, _)| *row_id).collect()
+        let mut kept = Vec::with_capacity(rows.len());
+        for (row_id, location) in rows.drain(..) {
+            match view.resolve(location) {
+                Resolved::Row(unit, row) if unit.deleted(row) == 0 => {
+                    kept.push((row_id, Location::new(unit.id(), row)));
+                }
+                Resolved::Row(..) => {
+                    let message = "a key of the load was put meanwhile; try again";
+                    return Err(Error::new(ErrorKind::Conflict, message));
+                }
+                Resolved::Gone | Resolved::Unknown => {}
+            }
+        }
+        kept.sort_unstable();
+        kept.dedup();
+        *rows = kept;
+        Ok(rows.iter().map(|(row_id, _)| *row_id).collect())
     }
 
     /// Ends them. Under the commit lock, before the commit is published.

@@ -361,6 +361,9 @@ impl Load {
         let mut catalogue = engine.lock_for_change()?;
         let table = shared.core.id();
         refuse_other_schema(&mut catalogue, table, &shared.schema)?;
+        if engine.has_expiring() && shared.schema.expiry_field().is_some() {
+            engine.time_of_commit()?;
+        }
         let next_row_id = entry(&mut catalogue, table)?.writer.next_row_id();
         let (mut replaced, superseded) = match &replacing {
             None => Default::default(),
@@ -370,7 +373,7 @@ impl Load {
                 replacing.row_ids()
             }
         };
-        replaced.extend(shared.expired.settle(&shared.core));
+        replaced.extend(shared.expired.settle(&shared.core)?);
         let edit = Edit::Load { table, segments, next_row_id, replaced, superseded };
         refuse_long(&edit)?;
         let ticket = engine.append_edit(&edit)?;

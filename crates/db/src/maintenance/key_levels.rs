@@ -72,7 +72,8 @@ fn places(mut segments: Vec<(u64, &[u8], &[u8])>) -> usize {
     segments.sort_unstable();
     let by_merge = segments.chunk_by(|a, b| a.0 == b.0);
     let count = by_merge.map(|own| {
-        let overlaps = own.windows(2).any(|pair| matches!(pair, [a, b] if a.2 >= b.1));
+        // Versions of one key may end one segment and begin the next.
+        let overlaps = own.windows(2).any(|pair| matches!(pair, [a, b] if a.2 > b.1));
         if overlaps { own.len() } else { 1 }
     });
     count.sum()
@@ -119,6 +120,8 @@ mod tests {
             places(all.iter().map(|(at, a, b)| (*at, a.as_bytes(), b.as_bytes())).collect())
         };
         assert_eq!(bytes(&merged), 1);
+        let versions = [(7, "a", "k"), (7, "k", "k"), (7, "k", "k"), (7, "k", "z")];
+        assert_eq!(bytes(&versions), 1, "versions of one key");
         assert_eq!(bytes(&loaded), 2, "they have keys of one range");
         assert_eq!(bytes(&[&merged[..], &loaded].concat()), 3);
     }

@@ -166,7 +166,8 @@ impl Engine {
         if let Some((unit, _)) = due {
             return Ok(vec![unit.clone()]);
         }
-        if let Some(unit) = self.find_expired(table, &segments, oldest)? {
+        let with_frozen: Vec<Unit> = segments.iter().chain(memory).cloned().collect();
+        if let Some(unit) = self.find_expired(table, &with_frozen, oldest)? {
             return Ok(vec![unit]);
         }
         if table.schema().is_ordered_by_key() {

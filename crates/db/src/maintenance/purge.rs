@@ -15,6 +15,9 @@ use crate::engine::Engine;
 const EXPIRED_SHARE: u64 = 20;
 /// A unit that is not due is not looked at again before this.
 const LOOK_AGAIN_US: i64 = 10_000_000;
+/// The shortest time until the next look: a table whose merges fail is left alone for a while, but
+/// its units stay due.
+const WAIT_MIN_US: i64 = 1_000_000;
 
 impl Engine {
     /// A unit of a table of which enough rows have expired for everybody.
@@ -37,9 +40,10 @@ impl Engine {
             if look_us > now_us {
                 continue;
             }
-            let expired = unit.count_expired(field, oldest_us, oldest)?;
+            // Before it can fail: who comes again at once would fail again.
             let next_us = now_us.saturating_add(LOOK_AGAIN_US);
             self.maintenance_state().expiring.insert(id, next_us);
+            let expired = unit.count_expired(field, oldest_us, oldest)?;
             if expired * EXPIRED_SHARE > unit.row_count() as u64 {
                 return Ok(Some(unit.clone()));
             }
@@ -56,6 +60,7 @@ impl Engine {
     pub(super) fn until_expiry(&self) -> Option<Duration> {
         let now_us = self.now_us();
         let next_us = self.maintenance_state().expiring.values().min().copied()?;
-        Some(Duration::from_micros(next_us.saturating_sub(now_us).max(0).unsigned_abs()))
+        let wait_us = next_us.saturating_sub(now_us).max(WAIT_MIN_US);
+        Some(Duration::from_micros(wait_us.unsigned_abs()))
     }
 }

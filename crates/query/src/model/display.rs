@@ -9,6 +9,11 @@ use super::{
     SelectItem, SubqueryForm,
 };
 
+/// Values of a subquery that are shown.
+const SHOWN_VALUES: usize = 8;
+/// Longer ones are not.
+const SHOWN_BYTES: usize = 64;
+
 /// How tightly a comparison binds (see the operator table).
 const PREDICATE: u8 = 4;
 
@@ -171,14 +176,26 @@ impl Display for Expr {
             }
             Self::Answer(answer) => match answer.values() {
                 [] => f.write_str("NULL"),
-                values => values.iter().enumerate().try_for_each(|(i, value)| {
-                    f.write_str(if i > 0 { ", " } else { "" })?;
-                    literal(f, value)
-                }),
+                values => answered(f, values),
             },
             Self::Parameter(parameter) => f.write_str(&parameter.name),
             Self::Default => f.write_str("DEFAULT"),
         }
+    }
+}
+
+/// The values of a subquery, which nobody has written: a few of many.
+fn answered(f: &mut Formatter<'_>, values: &[Value]) -> fmt::Result {
+    for (i, value) in values.iter().take(SHOWN_VALUES).enumerate() {
+        f.write_str(if i > 0 { ", " } else { "" })?;
+        match value.as_ref().as_bytes() {
+            Some(bytes) if bytes.len() > SHOWN_BYTES => f.write_str("(a long value)")?,
+            _ => literal(f, value)?,
+        }
+    }
+    match values.len() > SHOWN_VALUES {
+        true => write!(f, ", … ({} values)", values.len()),
+        false => Ok(()),
     }
 }
 

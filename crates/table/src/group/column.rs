@@ -36,11 +36,10 @@ impl ColumnHeap {
             return Ok(());
         }
         for word in words {
-            if let HeapWord::Long { index } = HeapWord::of(*word)
-                && let Some(reference) = self.reference(index)
-                && let Some(file) = self.files.get(reference.file)
-            {
-                file.ensure(&reference)?;
+            if let HeapWord::Long { index } = HeapWord::of(*word) {
+                let missing = || crate::Error::corrupt(format!("long value {index} of a group"));
+                let reference = self.reference(index).ok_or_else(missing)?;
+                self.files.get(reference.file).ok_or_else(missing)?.ensure(&reference)?;
             }
         }
         Ok(())

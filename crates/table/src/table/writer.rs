@@ -172,10 +172,21 @@ impl TableWriter {
                     Err(Error::corrupt(format!("index entry {entry:?} leads nowhere")))
                 }
             };
-            // A dead entry may stand beside the living one.
-            let go_on = matches!(&found, Ok(e) if e.deleted != 0);
-            outcome = found.map(Some);
-            if go_on { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            // A dead or expired entry may stand beside the living one, or one of a load.
+            match found {
+                Ok(found) if !found.is_alive() => {
+                    // Of these, the expired one is to be ended.
+                    let keeps = matches!(&outcome, Ok(Some(before)) if before.deleted == 0);
+                    if !keeps {
+                        outcome = Ok(Some(found));
+                    }
+                    ControlFlow::Continue(())
+                }
+                other => {
+                    outcome = other.map(Some);
+                    ControlFlow::Break(())
+                }
+            }
         });
         outcome
     }

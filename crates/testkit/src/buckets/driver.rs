@@ -254,6 +254,8 @@ impl<'a> Driver<'a> {
         if !changed {
             return Ok(());
         }
+        // Nobody needs the time while no entry ends.
+        let tells_time = tells_time && self.state.ends().any(|end_us| end_us > before_us);
         let told_us = if tells_time { before_us - LAG_US } else { i64::MIN };
         self.state = Arc::new(state);
         if until > from {
