@@ -374,12 +374,26 @@ impl History {
         let (from, until) = (event.from + 1, event.until.max(event.from + 1));
         match self.verdict(self.at(until), event) {
             Verdict::Change(state, _) => {
-                let state = Arc::new(*state);
-                self.alternatives.push(Alternative { from, until, state: Arc::clone(&state) });
-                self.states.push((until, state));
+                self.add_alternatives(event, from, until);
+                self.states.push((until, Arc::new(*state)));
                 Ok(())
             }
             _ => Err("it must have been refused, whatever its number".to_owned()),
+        }
+    }
+
+    /// After each commit in between, it may have been done already: to what there was then, and not
+    /// to what others have made of it since.
+    fn add_alternatives(&mut self, event: &Event, from: u64, until: u64) {
+        let between = self.states.iter().map(|(commit, _)| *commit);
+        let mut starts = vec![from];
+        starts.extend(between.filter(|commit| (from + 1..until).contains(commit)));
+        for (i, start) in starts.iter().enumerate() {
+            let end = starts.get(i + 1).copied().unwrap_or(until);
+            if let Verdict::Change(state, _) = self.verdict(self.at(*start), event) {
+                let state = Arc::new(*state);
+                self.alternatives.push(Alternative { from: *start, until: end, state });
+            }
         }
     }
 
