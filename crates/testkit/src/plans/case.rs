@@ -203,8 +203,11 @@ fn draw_index(fields: &[Field], generator: &mut Generator) -> NewIndex {
             chosen.truncate(1);
             NewIndex::on(chosen).using(IndexKind::Bitmap)
         }
-        // The field tells rows apart.
-        Some((name, _)) if name == ID && generator.chance(500_000) => NewIndex::on(chosen).unique(),
+        // The field tells rows apart, and a unique index has no paths.
+        Some((name, _)) if name == ID && generator.chance(500_000) => {
+            chosen.retain(|(name, _)| is_field(name));
+            NewIndex::on(chosen).unique()
+        }
         _ => NewIndex::on(chosen),
     }
 }

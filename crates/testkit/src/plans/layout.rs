@@ -1,6 +1,6 @@
 //! Where the rows of a case lie when it is asked about them.
 
-use esker::{Database, IndexUse, Options, Snapshot};
+use esker::{ChangeOptions, Database, IndexUse, Limits, Options, Snapshot};
 use esker_vfs::sim::{Generator, Options as SimOptions, Simulation};
 
 use super::Case;
@@ -23,6 +23,12 @@ pub enum Layout {
 
 /// The memory of a query that has little.
 const LITTLE_BYTES: usize = 96 << 10;
+
+/// Enough memory for the rows that a statement changes, where queries have little.
+fn with_memory() -> ChangeOptions {
+    let limits = Limits { memory_bytes: Some(64 << 20), ..Limits::default() };
+    ChangeOptions { limits, ..ChangeOptions::default() }
+}
 
 /// A database with the rows of a case.
 pub(super) struct Built {
@@ -71,7 +77,7 @@ impl Layout {
                     load.finish()?;
                 }
                 Step::Insert(rows) => table.insert_many(rows)?,
-                Step::Change(change) => drop(built.db.change(change)?),
+                Step::Change(change) => drop(built.db.change_with(change, &with_memory())?),
                 Step::Remember => built.old = Some(built.db.snapshot()?),
             }
             if self != Self::Open && generator.chance(600_000) {
