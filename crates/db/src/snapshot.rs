@@ -196,7 +196,7 @@ impl Snapshot {
         let options = self.inner.engine.statement_options(options);
         if !query.is_plain() {
             return self.read_tables(query, options, |tables, options| {
-                Resolved::run(query, tables, &options)?.explain()
+                Resolved::analyze(query, tables, &options)?.explain()
             });
         }
         self.read_by(query, options, |source, options| {

@@ -6,7 +6,7 @@ use std::fmt::{self, Display, Formatter, Write};
 
 use serde::Serialize;
 
-use crate::bind::{Program, Stage};
+use crate::bind::{Bound, Program, Stage};
 use crate::exec::{Profile, projection_name, stage_name};
 use crate::model::{Query, RowCount};
 
@@ -30,6 +30,22 @@ pub struct Explanation {
     /// The joins, or the query in place of a table, that the steps read; `None` for a table.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<ExplainedInput>,
+    /// The subqueries that are answered before all that, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub subqueries: Vec<ExplainedSubquery>,
+    /// Whether the filter awaits the answer of a subquery, so that `parts` are read in whichever
+    /// way is best once it is there.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub awaits: bool,
+}
+
+/// A query within another that is answered first.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ExplainedSubquery {
+    /// The query.
+    pub query: String,
+    /// How it is answered.
+    pub plan: Explanation,
 }
 
 /// How a part of a table is read.
@@ -130,7 +146,15 @@ pub(crate) fn explained(
         })
     });
     let filter = query.filter.as_ref().map(ToString::to_string);
-    Explanation { table: query.table.clone(), filter, parts, steps, met, input: None }
+    let (table, awaits) = (query.table.clone(), awaits_answer(program));
+    let (input, subqueries) = (None, Vec::new());
+    Explanation { table, filter, parts, steps, met, input, subqueries, awaits }
+}
+
+/// Whether what rows have to pass is known only once a subquery has been answered.
+fn awaits_answer(program: &Program) -> bool {
+    let filter = program.stages.first().map_or(&program.projection.filter, |stage| &stage.filter);
+    filter.as_ref().is_some_and(Bound::is_unanswered)
 }
 
 /// One line per step, the last step first, each indented below the step that reads its rows.
@@ -150,6 +174,7 @@ impl Display for Explanation {
                 writeln!(f, "{indent}filter {filter}")?;
             }
             input.show(f, depth + usize::from(self.filter.is_some()))?;
+            self.show_subqueries(f, &indent)?;
             return self.show_total(f);
         }
         let filter = self.filter.as_ref().map_or(String::new(), |f| format!(" where {f}"));
@@ -179,11 +204,25 @@ impl Display for Explanation {
             let parts = if count == 1 { "part" } else { "parts" };
             writeln!(f, "{indent}  {what}: {count} {parts}, about {estimated} of {rows} rows")?;
         }
+        if self.awaits {
+            writeln!(f, "{indent}  chosen again once the subqueries below are answered")?;
+        }
+        self.show_subqueries(f, &indent)?;
         self.show_total(f)
     }
 }
 
 impl Explanation {
+    fn show_subqueries(&self, f: &mut Formatter<'_>, indent: &str) -> fmt::Result {
+        for subquery in &self.subqueries {
+            writeln!(f, "{indent}first {}", subquery.query)?;
+            for line in subquery.plan.to_string().lines() {
+                writeln!(f, "{indent}  {line}")?;
+            }
+        }
+        Ok(())
+    }
+
     fn show_total(&self, f: &mut Formatter<'_>) -> fmt::Result {
         self.met.iter().try_for_each(|met| writeln!(f, "total {:.3} ms", met.elapsed_ms))
     }

@@ -60,7 +60,9 @@ pub use constraint::Constraint;
 pub use cursor::Cursor;
 pub use error::{Error, ErrorKind, Result};
 pub use exec::{TEMPORARY_PREFIX, TemporaryFiles};
-pub use explain::{ExplainedInput, ExplainedPart, ExplainedStep, Explanation, Met, Ran, Reading};
+pub use explain::{
+    ExplainedInput, ExplainedPart, ExplainedStep, ExplainedSubquery, Explanation, Met, Ran, Reading,
+};
 pub use model::Query;
 pub use one_row::OneRow;
 pub use options::{Deadline, IndexUse, Inputs, Options, Sequences};

@@ -79,7 +79,7 @@ impl Sequences for NoValues {
 }
 
 /// The same for a look only: no value of a sequence is given out.
-fn without_values(inputs: &Inputs) -> Inputs {
+pub(crate) fn without_values(inputs: &Inputs) -> Inputs {
     let sequences = inputs.sequences.as_ref().map(|_| Arc::new(NoValues) as Arc<dyn Sequences>);
     Inputs { sequences, ..inputs.clone() }
 }

@@ -1,5 +1,5 @@
 //! What names mean in queries within others, and what such queries may be.
-#![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
 
 use esker::{Database, Options, Value};
 use esker_sql::Sql;
@@ -256,4 +256,76 @@ fn a_subquery_may_have_any_number_of_values() {
         let text = format!("SELECT count(*) FROM digits WHERE {condition}");
         assert_eq!(answer(&db, &text), wanted, "{text}");
     }
+}
+
+/// The lines of a plan.
+fn plan(db: &Database, text: &str) -> String {
+    match db.sql(text).unwrap() {
+        esker_sql::Outcome::Plan(plan) => plan.to_string(),
+        other => panic!("{text}: {other:?}"),
+    }
+}
+
+#[test]
+fn a_plan_shows_its_subqueries_with_plans_of_their_own() {
+    let db = database();
+    for (condition, within) in [
+        ("x IN (SELECT y FROM t WHERE k = 3)", "scan t where k = 3"),
+        ("NOT x IN (SELECT y FROM t)", "scan t"),
+        ("x = (SELECT max(y) FROM t)", "aggregate all"),
+        ("EXISTS (SELECT 1 FROM t WHERE k = 9)", "scan t where k = 9"),
+        ("CAST(x AS text) LIKE (SELECT 'a')", "scan one row"),
+        ("regexp_like(CAST(x AS text), (SELECT 'a'))", "scan one row"),
+    ] {
+        let shown = plan(&db, &format!("EXPLAIN SELECT id FROM o WHERE {condition}"));
+        let scan = format!("scan o where {condition}");
+        let subquery = condition.find("SELECT").and_then(|at| condition.get(at..)).unwrap();
+        let first = format!("  first {}", subquery.split_once(')').unwrap().0);
+        for part in [&scan, "chosen again once the subqueries below are answered", &first, within] {
+            assert!(shown.contains(part), "{part:?} in\n{shown}");
+        }
+        assert!(!shown.contains("no row can pass"), "{shown}");
+        let ran = plan(&db, &format!("EXPLAIN ANALYZE SELECT id FROM o WHERE {condition}"));
+        assert!(ran.contains(&first) && ran.contains(within), "{ran}");
+        assert!(!ran.contains("chosen again"), "{ran}");
+    }
+    // One within another stands below it, and what is joined has them, too.
+    let nested = "EXPLAIN SELECT o.id FROM o JOIN t ON t.k = o.k WHERE o.x IN (SELECT y FROM t \
+                  WHERE n = (SELECT max(n) FROM t))";
+    let shown = plan(&db, nested);
+    let outer = shown.find("  first SELECT y").unwrap();
+    let inner = shown.find("first SELECT max(n)").unwrap();
+    assert!(outer < inner && shown.matches("first ").count() == 2, "{shown}");
+    assert!(shown.contains("table o where o.x IN (SELECT y"), "{shown}");
+}
+
+/// What no value of a subquery could mend is told although running it fails.
+#[test]
+fn types_are_checked_before_a_subquery_runs() {
+    check_refused(&[
+        (
+            "SELECT id FROM o WHERE x IN (SELECT CAST(9223372036854775807 + n AS text) FROM t)",
+            "cannot compare",
+        ),
+        (
+            "SELECT id FROM o WHERE x = (SELECT DATE '2020-01-01' FROM t \
+             WHERE 9223372036854775807 + n > 0)",
+            "cannot compare",
+        ),
+        (
+            "SELECT id FROM o WHERE x IN (SELECT n, 9223372036854775807 + n FROM t)",
+            "expected one column",
+        ),
+        ("SELECT id FROM o WHERE (SELECT n FROM t)", "expected a condition"),
+        ("SELECT d.n + 'a' FROM (SELECT 9223372036854775807 + n AS n FROM t) AS d", "+"),
+        (
+            "SELECT gone FROM o WHERE x IN (SELECT 9223372036854775807 + n FROM t)",
+            "unknown field \"gone\"",
+        ),
+        (
+            "SELECT o.id FROM o JOIN t ON o.k + 9223372036854775807 = t.k WHERE x = 'a'",
+            "cannot compare",
+        ),
+        ("SELECT id FROM o WHERE x IN (SELECT 9223372036854775807 + n FROM t)", "does not fit i64"),
+    ]);
 }

@@ -26,6 +26,8 @@ pub(crate) struct Bound {
 pub(crate) enum Node {
     Field(usize),
     Literal(Value),
+    /// What a subquery will answer, where the query is only looked at.
+    Unanswered,
     /// One of the five operators on operands of equal type (or dates and days).
     Arithmetic(Operator, Box<Bound>, Box<Bound>),
     Compare(Comparison, Box<Bound>, Box<Bound>),
@@ -155,7 +157,7 @@ impl Bound {
     /// Calls `visit` on every operand.
     pub(crate) fn operands<'a>(&'a self, visit: &mut dyn FnMut(&'a Self)) {
         match &self.node {
-            Node::Field(_) | Node::Literal(_) => {}
+            Node::Field(_) | Node::Literal(_) | Node::Unanswered => {}
             Node::Arithmetic(_, a, b) | Node::Compare(_, a, b) | Node::Concat(a, b) => {
                 visit(a);
                 visit(b);
@@ -185,7 +187,7 @@ impl Bound {
     pub(crate) fn map_fields(&mut self, to: &dyn Fn(usize) -> usize) {
         match &mut self.node {
             Node::Field(position) => *position = to(*position),
-            Node::Literal(_) => {}
+            Node::Literal(_) | Node::Unanswered => {}
             Node::Arithmetic(_, a, b) | Node::Compare(_, a, b) | Node::Concat(a, b) => {
                 a.map_fields(to);
                 b.map_fields(to);
@@ -252,6 +254,13 @@ impl Bound {
         any
     }
 
+    /// True when it is not known before the query runs, though it may read no field.
+    pub(crate) fn is_unanswered(&self) -> bool {
+        let mut any = matches!(self.node, Node::Unanswered);
+        self.operands(&mut |operand| any = any || operand.is_unanswered());
+        any
+    }
+
     fn has_call(&self) -> bool {
         let mut any = matches!(self.node, Node::Call(..) | Node::Concat(..) | Node::Match(..));
         self.operands(&mut |operand| any |= operand.has_call());
@@ -262,9 +271,12 @@ impl Bound {
         let here = match &self.node {
             Node::Field(position) => *field.get_or_insert(*position) == *position,
             Node::Literal(value) => !value.is_null(),
-            Node::And(_) | Node::Or(_) | Node::IsNull(_) | Node::Case(..) | Node::Ranked(..) => {
-                false
-            }
+            Node::And(_)
+            | Node::Or(_)
+            | Node::IsNull(_)
+            | Node::Case(..)
+            | Node::Ranked(..)
+            | Node::Unanswered => false,
             Node::Call(function, _) => function.entry().is_strict,
             _ => true,
         };

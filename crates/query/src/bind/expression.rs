@@ -312,8 +312,11 @@ fn in_list(first: Bound, members: Vec<Bound>) -> Result<Bound> {
 
 /// The one value that a subquery has answered.
 fn value_answered(answer: &Answer) -> Bound {
-    let value = answer.values().first().cloned().unwrap_or_default();
-    let bound = Bound::new(Node::Literal(value), answer.data_type());
+    let node = match answer.as_unanswered() {
+        Some(_) => Node::Unanswered,
+        None => Node::Literal(answer.values().first().cloned().unwrap_or_default()),
+    };
+    let bound = Bound::new(node, answer.data_type());
     Bound { is_typed: true, ..bound.with_labels(answer.labels()) }
 }
 
@@ -321,6 +324,10 @@ fn value_answered(answer: &Answer) -> Bound {
 fn among(operand: Bound, answer: &Answer) -> Result<Bound> {
     let column = (answer.values(), answer.data_type());
     let (operand, mut values) = comparable_values(operand, column, answer.labels())?;
+    if answer.as_unanswered().is_some() {
+        let unanswered = value_answered(answer);
+        return compare(Comparison::Eq, operand, unanswered);
+    }
     let has_null = values.iter().any(Value::is_null);
     values.retain(|value| !value.is_null());
     values.sort();
@@ -383,6 +390,7 @@ fn pattern(operator: Operator, operands: Vec<Bound>) -> Result<Bound> {
             Bound::new(Node::Match(Box::new(text), pattern), DataType::Bool)
         }
         Node::Literal(Value::Null) => Bound::new(Node::Literal(Value::Null), DataType::Bool),
+        Node::Unanswered => Bound::new(Node::Unanswered, DataType::Bool),
         _ => return Err(Error::invalid("a pattern must be a constant text")),
     };
     let negated = matches!(operator, Operator::NotLike | Operator::NotIlike);

@@ -74,6 +74,9 @@ fn match_of(function: Function, operands: Vec<Bound>) -> Result<Node> {
         _ => None,
     };
     let part = |place, any_case| constant(1).map(|part| Pattern::part(place, part, any_case));
+    if operands.iter().any(Bound::is_unanswered) {
+        return Ok(Node::Call(function, operands));
+    }
     let pattern = match function {
         Function::StartsWith => part(Place::Start, false),
         Function::EndsWith => part(Place::End, false),
@@ -218,6 +221,10 @@ fn fit(kind: OperandKind, operand: Bound) -> Result<Bound> {
             let operand = label_as_text(operand)?;
             expect(&operand, "a name or a place", |t| t == Text)?;
             Ok(typed(operand, Text))
+        }
+        OperandKind::Expression | OperandKind::Unit if operand.is_unanswered() => {
+            expect(&operand, "text", |t| t == Text)?;
+            Ok(operand)
         }
         OperandKind::Expression => match operand.as_literal() {
             Some(Value::Text(_) | Value::Null) => Ok(typed(operand, Text)),

@@ -42,6 +42,7 @@ pub(crate) fn convert(bound: Bound, to: DataType) -> Result<Bound> {
     match node {
         Node::Literal(Value::Null) => Ok(Bound { is_typed, ..literal(Value::Null, to) }),
         Node::Literal(value) => Ok(Bound { is_typed, ..literal(convert_literal(value, to)?, to) }),
+        Node::Unanswered => Ok(Bound { is_typed, ..Bound::new(Node::Unanswered, to) }),
         node => Ok(Bound::new(Node::Cast(Box::new(Bound { node, ..bound })), to)),
     }
 }

@@ -174,9 +174,10 @@ impl Display for Expr {
                 list(f, operands)?;
                 f.write_str(")")
             }
-            Self::Answer(answer) => match answer.values() {
-                [] => f.write_str("NULL"),
-                values => answered(f, values),
+            Self::Answer(answer) => match (answer.as_unanswered(), answer.values()) {
+                (Some(text), _) => f.write_str(text),
+                (None, []) => f.write_str("NULL"),
+                (None, values) => answered(f, values),
             },
             Self::Parameter(parameter) => f.write_str(&parameter.name),
             Self::Default => f.write_str("DEFAULT"),

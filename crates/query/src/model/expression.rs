@@ -66,13 +66,28 @@ pub struct Answer {
     values: Vec<Value>,
     data_type: DataType,
     labels: Option<Arc<Labels>>,
+    /// What was asked, where nothing was answered.
+    unanswered: Option<String>,
 }
 
 impl Answer {
     /// The values of a column of some type, and the labels of an enum.
     #[must_use]
     pub fn new(values: Vec<Value>, data_type: DataType, labels: Option<Arc<Labels>>) -> Self {
-        Self { values, data_type, labels }
+        Self { values, data_type, labels, unanswered: None }
+    }
+
+    /// What will be answered when the query runs, where it is only looked at: a column of some type
+    /// and its labels, and the subquery as text.
+    #[must_use]
+    pub fn unanswered(text: String, data_type: DataType, labels: Option<Arc<Labels>>) -> Self {
+        Self { values: Vec::new(), data_type, labels, unanswered: Some(text) }
+    }
+
+    /// The subquery as text, where it has not run.
+    #[must_use]
+    pub fn as_unanswered(&self) -> Option<&str> {
+        self.unanswered.as_deref()
     }
 
     /// The values, NULL among them.

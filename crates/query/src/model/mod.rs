@@ -142,6 +142,12 @@ impl Query {
             && !self.exprs().any(Expr::has_subquery)
     }
 
+    /// True when queries within it run before the rest of it does.
+    pub(crate) fn runs_queries_first(&self) -> bool {
+        let is_derived = self.joins.iter().any(|join| join.relation.query.is_some());
+        is_derived || self.derived.is_some() || self.exprs().any(Expr::has_subquery)
+    }
+
     /// Adds the names of all tables that it reads, those of queries within included.
     pub fn collect_tables(&self, names: &mut std::collections::BTreeSet<String>) {
         for relation in self.relations() {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use esker_format::{Batch, Column};
 
 use super::names::Names;
-use super::{Context, Held};
+use super::{Answered, Context, Held};
 use crate::exec::slice;
 use crate::explain::ExplainedInput;
 use crate::model::{Expr, Join, JoinKind, Query};
@@ -52,7 +52,8 @@ impl<'a> Context<'a, '_> {
                     )));
                 }
                 (Some(query), _) => {
-                    let (rows, input) = self.answer(query).map_err(|e| e.at(&name))?;
+                    let Answered { rows, input, .. } =
+                        self.answer(query).map_err(|e| e.at(&name))?;
                     let input = ExplainedInput::query(&name, input, rows.row_count() as u64);
                     let input = Some(if self.runs { input } else { input.not_run() });
                     Member { name, source: Held::Shared(Arc::new(rows)), input }

@@ -26,6 +26,7 @@ mod member;
 mod names;
 mod subquery;
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -34,11 +35,12 @@ use esker_format::{Batch, Field, FieldId, Schema};
 
 use crate::bind::{Bound, Program, bind_query};
 use crate::exec::{Budget, Materialised, Sink};
-use crate::explain::{ExplainedInput, Explanation};
+use crate::explain::{ExplainedInput, ExplainedSubquery, Explanation};
 use crate::model::{Expr, Function, Query, SelectItem};
 use crate::one_row::OneRow;
 use crate::options::Options;
 use crate::result::{QueryResult, ResultColumn, Statistics};
+use crate::run::without_values;
 use crate::source::Source;
 use crate::{Error, Result};
 pub(crate) use names::Names;
@@ -75,6 +77,17 @@ pub(crate) struct Context<'a, 'o> {
     budget: &'o Budget,
     /// False where nothing is to be read, only looked at.
     runs: bool,
+    /// How subqueries are answered, where that is to be told.
+    told: Option<RefCell<Vec<ExplainedSubquery>>>,
+}
+
+/// What is wanted of a query.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    Run,
+    /// To be run and told of.
+    Analyze,
+    Look,
 }
 
 /// Where the names of tables lead, for languages that need the types of fields.
@@ -101,7 +114,7 @@ impl<'a> Scope<'a> {
             return Err(Error::invalid("a query within another has no place here"));
         };
         let budget = Budget::new(options.memory_budget_bytes);
-        Context { tables, options, budget: &budget, runs: false }.look_names(query)
+        Context { tables, options, budget: &budget, runs: false, told: None }.look_names(query)
     }
 }
 
@@ -146,6 +159,7 @@ pub struct Resolved<'a> {
     /// With the memory that is left.
     options: Options,
     input: Option<ExplainedInput>,
+    subqueries: Vec<ExplainedSubquery>,
 }
 
 impl<'a> Resolved<'a> {
@@ -155,7 +169,15 @@ impl<'a> Resolved<'a> {
     /// As [`crate::execute`], and `InvalidQuery` for a name that is unknown or may mean several
     /// fields, and for a subquery that has no place where it stands.
     pub fn run(query: &Query, tables: &'a dyn Tables, options: &Options) -> Result<Self> {
-        Self::new(query, tables, None, options, true)
+        Self::new(query, tables, None, options, Purpose::Run)
+    }
+
+    /// The same, to be told of by [`Resolved::explain`]: how subqueries are answered is noted.
+    ///
+    /// # Errors
+    /// As [`Resolved::run`].
+    pub fn analyze(query: &Query, tables: &'a dyn Tables, options: &Options) -> Result<Self> {
+        Self::new(query, tables, None, options, Purpose::Analyze)
     }
 
     /// The same with a source for the table that the query reads first.
@@ -168,7 +190,7 @@ impl<'a> Resolved<'a> {
         tables: &'a dyn Tables,
         options: &Options,
     ) -> Result<Self> {
-        Self::new(query, tables, Some(first), options, true)
+        Self::new(query, tables, Some(first), options, Purpose::Run)
     }
 
     /// Checks a query without reading a row: enough to tell its columns and its plan.
@@ -176,7 +198,7 @@ impl<'a> Resolved<'a> {
     /// # Errors
     /// `InvalidQuery` as [`Resolved::run`].
     pub fn look(query: &Query, tables: &'a dyn Tables, options: &Options) -> Result<Self> {
-        Self::new(query, tables, None, options, false)
+        Self::new(query, tables, None, options, Purpose::Look)
     }
 
     fn new(
@@ -184,13 +206,20 @@ impl<'a> Resolved<'a> {
         tables: &'a dyn Tables,
         first: Option<&'a dyn Source>,
         options: &Options,
-        runs: bool,
+        purpose: Purpose,
     ) -> Result<Self> {
+        let runs = purpose != Purpose::Look;
+        if runs && query.runs_queries_first() {
+            // What cannot be answered is refused before any of it runs.
+            Self::new(query, tables, first, options, Purpose::Look)?.columns()?;
+        }
         let budget = Budget::new(options.memory_budget_bytes);
-        let context = Context { tables, options, budget: &budget, runs };
+        let told = (purpose != Purpose::Run).then(RefCell::default);
+        let context = Context { tables, options, budget: &budget, runs, told };
         let (query, source, input) = context.resolve(query, first)?;
+        let subqueries = context.told.map(RefCell::into_inner).unwrap_or_default();
         let options = Options { memory_budget_bytes: budget.left(), ..options.clone() };
-        Ok(Self { query, source, options, input })
+        Ok(Self { query, source, options, input, subqueries })
     }
 
     /// Runs the rest and returns the whole answer.
@@ -226,7 +255,12 @@ impl<'a> Resolved<'a> {
     /// As [`crate::explain`].
     pub fn explain(&self) -> Result<Explanation> {
         let explanation = crate::explain(&self.query, self.source.get(), &self.options)?;
-        Ok(Explanation { input: self.input.clone(), ..explanation })
+        Ok(self.with_what_runs_first(explanation))
+    }
+
+    fn with_what_runs_first(&self, explanation: Explanation) -> Explanation {
+        let (input, subqueries) = (self.input.clone(), self.subqueries.clone());
+        Explanation { input, subqueries, ..explanation }
     }
 
     /// The steps, without running the rest.
@@ -235,12 +269,20 @@ impl<'a> Resolved<'a> {
     /// As [`crate::plan`].
     pub fn plan(&self) -> Result<Explanation> {
         let explanation = crate::plan(&self.query, self.source.get(), &self.options)?;
-        Ok(Explanation { input: self.input.clone(), ..explanation })
+        Ok(self.with_what_runs_first(explanation))
     }
 }
 
 /// The query that is left, what it reads, and how that was made ready.
 type Ready<'a> = (Query, Held<'a>, Option<ExplainedInput>);
+
+/// The answer of a query within another.
+struct Answered {
+    rows: Materialised,
+    input: Option<ExplainedInput>,
+    /// How it came about, where that is to be told.
+    plan: Option<Explanation>,
+}
 
 impl<'a, 'o> Context<'a, 'o> {
     /// Makes ready what a query reads; the query that is left reads that alone, and has no
@@ -281,13 +323,17 @@ impl<'a, 'o> Context<'a, 'o> {
         Ok((query, source, Some(input)))
     }
 
-    /// The answer of a query within another, as a source.
-    fn answer(&self, query: &Query) -> Result<(Materialised, Option<ExplainedInput>)> {
-        let (query, source, input) = self.resolve(query, None)?;
-        let options = self.options_left();
-        let program = bind_query(&query, source.get().schema(), &options.inputs)?;
+    /// The answer of a query within another, as a source, and how it came about.
+    fn answer(&self, query: &Query) -> Result<Answered> {
+        let before = self.told.as_ref().map(RefCell::take);
+        let (rest, source, input) = self.resolve(query, None)?;
+        let (options, is_told) = (self.options_left(), self.told.is_some());
+        let inputs =
+            if self.runs { options.inputs.clone() } else { without_values(&options.inputs) };
+        let program = bind_query(&rest, source.get().schema(), &inputs)?;
         let schema = schema_of(&program);
-        let mut batches = Vec::new();
+        let parts = is_told.then(|| crate::exec::describe(&program, source.get(), &options));
+        let (mut batches, mut profile) = (Vec::new(), None);
         if self.runs {
             let mut charge = self.budget.charge();
             let mut bytes = 0;
@@ -297,10 +343,26 @@ impl<'a, 'o> Context<'a, 'o> {
                 batches.push(batch);
                 Ok(ControlFlow::Continue(()))
             };
-            crate::exec::run(&program, source.get(), &options, sink)?;
+            profile = Some(crate::exec::run(&program, source.get(), &options, sink)?);
             charge.keep();
         }
-        Ok((Materialised::of(schema, member::even(batches)?), input))
+        let rows = Materialised::of(schema, member::even(batches)?);
+        let subqueries = match (&self.told, before) {
+            (Some(told), Some(before)) => told.replace(before),
+            _ => Vec::new(),
+        };
+        let plan = parts.transpose()?.map(|parts| {
+            let told = crate::explain::explained(&rest, &program, parts, profile.as_ref());
+            Explanation { input: input.clone(), subqueries, ..told }
+        });
+        Ok(Answered { rows, input, plan })
+    }
+
+    /// Notes how a subquery is answered.
+    fn note(&self, query: &Query, plan: Option<Explanation>) {
+        if let (Some(told), Some(plan)) = (&self.told, plan) {
+            told.borrow_mut().push(ExplainedSubquery { query: query.to_string(), plan });
+        }
     }
 
     /// The options, with the memory that is left.

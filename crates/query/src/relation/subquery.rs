@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use esker_format::{DataType, Field, Value};
+use esker_format::{DataType, Field, Labels, Value};
 
-use super::Context;
 use super::condition::{self, Condition};
 use super::joining::{SideState, Wanted};
 use super::member;
 use super::names::Names;
+use super::{Answered, Context};
 use crate::bind::{self, bind_row};
 use crate::model::{
     Answer, Expr, JoinKind, Operator, OrderBy, Query, RowCount, SelectItem, SubqueryForm,
@@ -117,11 +117,12 @@ impl<'a, 'o> Context<'a, 'o> {
             options: self.options,
             budget: self.budget,
             runs: false,
+            told: None,
         };
         let mut members = Vec::new();
         for (i, relation) in query.relations().into_iter().enumerate() {
             let schema = match &relation.query {
-                Some(query) => look.answer(query)?.0.schema().clone(),
+                Some(query) => look.answer(query)?.rows.schema().clone(),
                 None => self.tables.table(&relation.table)?.schema().clone(),
             };
             let join = i.checked_sub(1).and_then(|i| query.joins.get(i));
@@ -162,16 +163,22 @@ impl<'a, 'o> Context<'a, 'o> {
         if one.limit.is_none() {
             one.limit = Some(RowCount::Number(1));
         }
-        let (rows, _) = self.answer(&one)?;
-        match self.runs {
-            true => Ok(Expr::literal(rows.row_count() > 0)),
-            false => Ok(Expr::Answer(Arc::new(Answer::new(Vec::new(), DataType::Bool, None)))),
+        let Answered { rows, plan, .. } = self.answer(&one)?;
+        self.note(query, plan);
+        if !self.runs {
+            return Ok(unanswered(format!("EXISTS ({query})"), DataType::Bool, None));
         }
+        Ok(Expr::literal(rows.row_count() > 0))
     }
 
     fn scalar(&self, query: &Query) -> Result<Expr> {
-        let (rows, _) = self.answer(query)?;
+        let Answered { rows, plan, .. } = self.answer(query)?;
+        self.note(query, plan);
         let column = only_column(&rows, query)?;
+        let labels = column.labels.clone();
+        if !self.runs {
+            return Ok(unanswered(format!("({query})"), column.data_type, labels));
+        }
         if rows.row_count() > 1 {
             let count = rows.row_count();
             return Err(Error::invalid(format!(
@@ -179,14 +186,19 @@ impl<'a, 'o> Context<'a, 'o> {
             )));
         }
         let value = rows.values(0).into_iter().next().unwrap_or_default();
-        let answer = Answer::new(vec![value], column.data_type, column.labels.clone());
-        Ok(Expr::Answer(Arc::new(answer)))
+        Ok(Expr::Answer(Arc::new(Answer::new(vec![value], column.data_type, labels))))
     }
 
     /// Whether an operand is among the values of a query, as a list.
     fn among(&self, operand: Expr, query: &Query) -> Result<Expr> {
-        let (rows, _) = self.answer(query)?;
+        let Answered { rows, plan, .. } = self.answer(query)?;
+        self.note(query, plan);
         let column = only_column(&rows, query)?;
+        let labels = column.labels.clone();
+        if !self.runs {
+            let values = unanswered(query.to_string(), column.data_type, labels);
+            return Ok(Expr::Apply(Operator::In, vec![operand, values]));
+        }
         let mut values = rows.values(0);
         values.sort();
         values.dedup();
@@ -194,11 +206,7 @@ impl<'a, 'o> Context<'a, 'o> {
         // Here, and where they are compared with.
         charge.set(values.len().saturating_mul(2 * size_of::<Value>()))?;
         charge.keep();
-        let answer = match self.runs {
-            true => Answer::new(values, column.data_type, column.labels.clone()),
-            // They are known only when the query runs.
-            false => Answer::new(vec![Value::Null], column.data_type, column.labels.clone()),
-        };
+        let answer = Answer::new(values, column.data_type, labels);
         Ok(Expr::Apply(Operator::In, vec![operand, Expr::Answer(Arc::new(answer))]))
     }
 
@@ -327,6 +335,11 @@ fn names_in<'e>(expr: &'e Expr, names: &mut Vec<&'e str>) {
         names.push(name);
     }
     expr.operands().into_iter().for_each(|operand| names_in(operand, names));
+}
+
+/// What stands for a subquery that has not run.
+fn unanswered(text: String, data_type: DataType, labels: Option<Arc<Labels>>) -> Expr {
+    Expr::Answer(Arc::new(Answer::unanswered(text, data_type, labels)))
 }
 
 /// The one column.

@@ -17,8 +17,8 @@ pub(crate) use ranked::{keys_of, value_of};
 use super::gather::gather;
 use super::rows::Rows;
 use super::vector::{Selection, Vector};
-use crate::Result;
 use crate::bind::{Bound, Node};
+use crate::{Error, Result};
 
 /// Computes an expression.
 ///
@@ -36,6 +36,7 @@ pub(crate) fn evaluate<'a>(
     match &bound.node {
         Node::Field(position) => Ok(gather(&rows.column(*position)?, selection)),
         Node::Literal(value) => Ok(Vector::repeat(value, bound.data_type(), selection.len())),
+        Node::Unanswered => Err(Error::invalid("a subquery has not been answered")),
         Node::Arithmetic(operator, left, right) if bound.data_type().is_decimal() => {
             decimal::apply(*operator, bound.data_type(), &again(left)?, &again(right)?)
         }
@@ -79,7 +80,7 @@ pub(crate) fn evaluate<'a>(
 
 /// Computes an expression if it is constant.
 pub(crate) fn fold(bound: Bound) -> Result<Bound> {
-    if bound.has_field() || matches!(bound.node, Node::Literal(_)) {
+    if bound.has_field() || matches!(bound.node, Node::Literal(_)) || bound.is_unanswered() {
         return Ok(bound);
     }
     let data_type: DataType = bound.data_type();
