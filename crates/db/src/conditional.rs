@@ -95,7 +95,7 @@ impl Table {
     ) -> Result<Modified> {
         self.modify(key, condition, |current, row| {
             let mut row = row.to_vec();
-            for (position, value) in self.fit_changes(current, changes)? {
+            for (position, value) in crate::table::fit_changes(&current.schema, changes)? {
                 if let Some(slot) = row.get_mut(position) {
                     *slot = value;
                 }

@@ -30,6 +30,7 @@
 //! | do so over and over | [`SnapshotTable::finder`] |
 //! | read as of one commit | [`Snapshot`] |
 //! | store keys and values | [`Bucket`] |
+//! | change several things as one | [`Database::transact`], [`Transaction`], [`WriteBatch`] |
 //! | have rows as structs | [`Record`], [`TypedTable`], [`Database::query_as`] |
 //! | have rows as JSON, or as what serde knows | [`Table::insert_object`], [`Row::to_object`] |
 //! | put in many rows | [`Appender`], [`Load`] |
@@ -67,6 +68,7 @@ mod source;
 mod statement_options;
 mod table;
 mod tables;
+mod transaction;
 mod truncate;
 mod unique;
 
@@ -108,6 +110,9 @@ pub use sequence::SequenceInfo;
 pub use snapshot::{Snapshot, SnapshotTable};
 pub use statement_options::{Limits, QueryOptions};
 pub use table::Table;
+pub use transaction::{
+    Isolation, Savepoint, Transaction, TransactionBucket, TransactionOptions, TransactionTable,
+};
 
 /// The code of the guide is run with the tests.
 #[cfg(doctest)]

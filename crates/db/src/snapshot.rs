@@ -1,14 +1,16 @@
 //! Reading as of one commit, for as long as one likes.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use esker_arena::ReaderGuard;
-use esker_format::{Batch, Schema, Value, ValueRef};
+use esker_format::{Batch, Schema, TableId, Value, ValueRef};
 use esker_query::json::JsonQuery;
 use esker_query::{
     Explanation, OneRow, Query, QueryResult, Resolved, ResultColumn, Source, Statistics, Tables,
 };
+use esker_table::table::Overlay;
 use esker_table::{Found, Table as TableCore, TableSnapshot};
 
 use crate::engine::{Engine, FixedTime, Names, fit_key, no_table};
@@ -20,7 +22,12 @@ use crate::{Error, QueryOptions, Result, Row};
 #[derive(Clone)]
 pub struct Snapshot {
     inner: Arc<Registered>,
+    /// What the transaction that reads has changed.
+    overlays: Option<Arc<Overlays>>,
 }
+
+/// What a transaction has changed, by table.
+pub(crate) type Overlays = BTreeMap<TableId, Overlay>;
 
 struct Registered {
     engine: Arc<Engine>,
@@ -44,9 +51,19 @@ impl Snapshot {
     }
 
     pub(crate) fn take(engine: &Arc<Engine>) -> Result<Self> {
+        Self::take_at(engine, || engine.visible())
+    }
+
+    /// As of what is published, which may not be durable: whoever reads so has to wait before it
+    /// tells anybody.
+    pub(crate) fn take_published(engine: &Arc<Engine>) -> Result<Self> {
+        Self::take_at(engine, || engine.watermarks.published())
+    }
+
+    fn take_at(engine: &Arc<Engine>, commit: impl Fn() -> u64) -> Result<Self> {
         // Before the commit: what is visible then has not expired any earlier.
         let mut time = engine.fix_time();
-        let guard = engine.registry.register(|| engine.visible())?;
+        let guard = engine.registry.register(commit)?;
         let commit = guard.commit();
         // The first row with an end may be among those that are visible.
         if !time.is_fixed() && engine.has_expiring() {
@@ -55,7 +72,13 @@ impl Snapshot {
         let names = Arc::clone(engine.names.load().at(commit));
         let engine = Arc::clone(engine);
         let inner = Registered { engine, guard: Some(guard), commit, time, names };
-        Ok(Self { inner: Arc::new(inner) })
+        Ok(Self { inner: Arc::new(inner), overlays: None })
+    }
+
+    /// The same, with what a transaction has changed.
+    pub(crate) fn with_overlays(&self, overlays: Overlays) -> Self {
+        let overlays = Some(Arc::new(overlays)).filter(|overlays| !overlays.is_empty());
+        Self { inner: Arc::clone(&self.inner), overlays }
     }
 
     /// The time by which rows have expired, in microseconds since 1970.
@@ -74,9 +97,14 @@ impl Snapshot {
     /// # Errors
     /// `NotFound` when there was no such table then.
     pub fn table(&self, name: &str) -> Result<SnapshotTable> {
+        self.table_core(self.core(name)?)
+    }
+
+    /// The table that had a name as of this commit.
+    pub(crate) fn core(&self, name: &str) -> Result<&Arc<TableCore>> {
         let names = &self.inner.names;
         match names.get(name).filter(|table| table.created_at() <= self.commit()) {
-            Some(core) => self.table_core(core),
+            Some(core) => Ok(core),
             None => {
                 self.inner.engine.acknowledge_published()?;
                 Err(no_table(name, names))
@@ -85,7 +113,11 @@ impl Snapshot {
     }
 
     pub(crate) fn table_core(&self, core: &Arc<TableCore>) -> Result<SnapshotTable> {
-        let rows = core.snapshot(self.commit(), self.now_us())?;
+        let overlay = self.overlays.as_ref().and_then(|overlays| overlays.get(&core.id()));
+        let rows = match overlay {
+            Some(overlay) => core.snapshot_with(self.commit(), self.now_us(), overlay)?,
+            None => core.snapshot(self.commit(), self.now_us())?,
+        };
         Ok(SnapshotTable { snapshot: self.clone(), rows })
     }
 
@@ -334,6 +366,7 @@ impl SnapshotTable {
         key: &[ValueRef<'_>],
         mut take: impl FnMut(Found<'_>) -> esker_table::Result<R>,
     ) -> Result<Option<R>> {
+        debug_assert!(self.snapshot.overlays.is_none(), "transactions look up rows on their own");
         let (at, now_us) = (self.snapshot.commit(), self.snapshot.now_us());
         let found = self.rows.table().find(
             key,

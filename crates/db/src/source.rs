@@ -293,7 +293,7 @@ impl esker_query::Run for PartRun<'_> {
     }
 
     fn count_visible(&self, entries: Range<usize>) -> esker_query::Result<usize> {
-        if self.part.may_have_expired() {
+        if self.part.hides_rows() {
             let rows = self.rows(entries)?;
             return Ok(rows.iter().filter(|row| self.part.is_visible(**row as usize)).count());
         }

@@ -188,7 +188,7 @@ impl Table {
         changes: &[(&str, Value)],
     ) -> Result<bool> {
         let key = fit_key(&current.schema, key)?;
-        let fitted = self.fit_changes(current, changes)?;
+        let fitted = fit_changes(&current.schema, changes)?;
         self.change(current, |writer, staged| {
             let hash = current.hash(&key);
             let Some(existing) = writer.existing(&key, hash)?.filter(Existing::is_alive) else {
@@ -204,27 +204,6 @@ impl Table {
             staged.put(row, PreparedPut::update(hash, existing));
             Ok(true)
         })
-    }
-
-    /// Values for fields by position, as the fields take them; none of the key.
-    pub(crate) fn fit_changes(
-        &self,
-        current: &Current,
-        changes: &[(&str, Value)],
-    ) -> Result<Vec<(usize, Value)>> {
-        let schema = &current.schema;
-        let mut fitted = Vec::with_capacity(changes.len());
-        for (name, value) in changes {
-            let position = schema.expect_position(name)?;
-            if schema.key_positions().contains(&position) {
-                let message = format!("field {name:?} is part of the key and cannot be updated");
-                return Err(Error::invalid(message));
-            }
-            let field = schema.fields().get(position);
-            let field = field.ok_or_else(|| Error::invalid("unknown field"))?;
-            fitted.push((position, fit_value(field, value)?));
-        }
-        Ok(fitted)
     }
 
     /// Removes the row with a key; false when there is none.
@@ -357,6 +336,25 @@ impl Table {
     pub fn load(&self) -> Result<Load> {
         Load::start(self.clone())
     }
+}
+
+/// Values for fields by position, as the fields take them; none of the key.
+pub(crate) fn fit_changes(
+    schema: &Schema,
+    changes: &[(&str, Value)],
+) -> Result<Vec<(usize, Value)>> {
+    let mut fitted = Vec::with_capacity(changes.len());
+    for (name, value) in changes {
+        let position = schema.expect_position(name)?;
+        if schema.key_positions().contains(&position) {
+            let message = format!("field {name:?} is part of the key and cannot be updated");
+            return Err(Error::invalid(message));
+        }
+        let field = schema.fields().get(position);
+        let field = field.ok_or_else(|| Error::invalid("unknown field"))?;
+        fitted.push((position, fit_value(field, value)?));
+    }
+    Ok(fitted)
 }
 
 impl std::fmt::Debug for Table {

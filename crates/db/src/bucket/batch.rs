@@ -6,7 +6,7 @@ use esker_format::{TableId, Value, ValueRef};
 use esker_table::table::Existing;
 
 use super::{Bucket, PutOptions, row};
-use crate::engine::{Engine, Part, fit_key, fit_row, key_bytes};
+use crate::engine::{Engine, Part, Terms, fit_key, fit_row, key_bytes};
 use crate::{Database, Error, ErrorKind, Result, Table};
 use std::sync::Arc;
 
@@ -217,7 +217,8 @@ impl Batch {
             let now = self.by_table();
             let parts: Vec<Part> = now.iter().map(|now| Part::new(now.table.current())).collect();
             let tables: Vec<_> = parts.iter().map(|part| part.current.core.id()).collect();
-            let outcome = self.engine.commit_parts(parts, self.sync, |at, writer, part| {
+            let terms = Terms { sync: self.sync, ..Terms::default() };
+            let outcome = self.engine.commit_parts(parts, terms, |at, writer, part| {
                 now.get(at).map_or(Ok(()), |now| now.stage(writer, part))
             });
             // A table that was cleared meanwhile is another one now.
@@ -227,7 +228,7 @@ impl Batch {
                     attempts += 1;
                 }
                 Err(e) if has_moved && e.kind() == ErrorKind::NotFound => {}
-                other => return other,
+                other => return other.map(drop),
             }
         }
     }

@@ -2,13 +2,13 @@
 
 use std::ops::RangeBounds;
 
-use esker_format::{Value, ValueRef};
+use esker_format::{Schema, Value, ValueRef};
 use esker_table::TableWriter;
 use esker_table::table::{Existing, PreparedPut};
 
 use super::{Bucket, PutOptions, Ttl, codec, microseconds, row};
 use crate::defaults::later;
-use crate::engine::Staged;
+use crate::engine::{Engine, Staged};
 use crate::table::Current;
 use crate::{Error, Result};
 
@@ -191,15 +191,8 @@ impl Bucket {
     /// `InvalidInput` when the value is no such number, or the sum would be none.
     pub fn increment(&self, key: impl AsRef<[u8]>, by: i64) -> Result<i64> {
         self.modify(key.as_ref(), None, |current, entry| {
-            let before = match &entry {
-                Some(entry) => codec::decode_i64(entry.value)?,
-                None => 0,
-            };
-            let sum = before.checked_add(by);
-            let sum = sum.ok_or_else(|| {
-                Error::invalid(format!("{before} + {by} is beyond the numbers of 64 bits"))
-            })?;
-            Ok((Change::Put(codec::encode_i64(sum), self.end_of(current, entry.as_ref())?), sum))
+            let (bytes, sum) = add(entry.as_ref().map(|entry| entry.value), by)?;
+            Ok((Change::Put(bytes, self.end_of(current, entry.as_ref())?), sum))
         })
     }
 
@@ -342,16 +335,7 @@ impl Bucket {
 
     /// When an entry ends that is put now.
     pub(super) fn expires_at(&self, current: &Current, ttl: Ttl) -> Result<Value> {
-        let now_us = || self.table.engine.now_us();
-        Ok(match ttl {
-            Ttl::Never => Value::Null,
-            Ttl::At(at_us) => Value::Timestamp(at_us),
-            Ttl::After(ttl) => Value::Timestamp(later(now_us(), microseconds(ttl)?)),
-            Ttl::Default => match current.schema.expiry_field() {
-                Some(field) => self.table.engine.default_of(field)?,
-                None => Value::Null,
-            },
-        })
+        expiry_of(&self.table.engine, &current.schema, ttl)
     }
 
     fn end_of(&self, current: &Current, entry: Option<&Entry<'_>>) -> Result<Value> {
@@ -360,6 +344,28 @@ impl Bucket {
             None => self.expires_at(current, Ttl::Default),
         }
     }
+}
+
+/// The sum of a value and a number, as it is stored and as it is.
+pub(crate) fn add(value: Option<&[u8]>, by: i64) -> Result<(Vec<u8>, i64)> {
+    let before = value.map_or(Ok(0), codec::decode_i64)?;
+    let sum = before.checked_add(by).ok_or_else(|| {
+        Error::invalid(format!("{before} + {by} is beyond the numbers of 64 bits"))
+    })?;
+    Ok((codec::encode_i64(sum), sum))
+}
+
+/// When an entry ends that is put now.
+pub(crate) fn expiry_of(engine: &Engine, schema: &Schema, ttl: Ttl) -> Result<Value> {
+    Ok(match ttl {
+        Ttl::Never => Value::Null,
+        Ttl::At(at_us) => Value::Timestamp(at_us),
+        Ttl::After(ttl) => Value::Timestamp(later(engine.now_us(), microseconds(ttl)?)),
+        Ttl::Default => match schema.expiry_field() {
+            Some(field) => engine.default_of(field)?,
+            None => Value::Null,
+        },
+    })
 }
 
 fn apply(

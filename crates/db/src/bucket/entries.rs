@@ -97,7 +97,7 @@ impl Entries {
     }
 
     /// The keys that are left, copied, and nothing of the values.
-    pub(super) fn keys(&mut self) -> Result<Vec<Vec<u8>>> {
+    pub(crate) fn keys(&mut self) -> Result<Vec<Vec<u8>>> {
         let mut keys = Vec::new();
         while let Some(row) = self.walk.step(Direction::Up)? {
             keys.push(self.field(&row, 0)?.as_bytes().unwrap_or_default().to_vec());

@@ -25,7 +25,7 @@ enum Held {
 
 impl BucketValue {
     /// The value of an entry; its bytes are verified here.
-    pub(super) fn new(unit: &Unit, schema: &Arc<Schema>, row: usize) -> Result<Self> {
+    pub(crate) fn new(unit: &Unit, schema: &Arc<Schema>, row: usize) -> Result<Self> {
         let field = schema.fields().get(VALUE_POSITION);
         let field = field.ok_or_else(|| Error::corrupt(format!("no field {VALUE:?}")))?;
         let value = unit.value(field, row)?;
@@ -36,7 +36,7 @@ impl BucketValue {
     }
 
     /// Bytes that were copied.
-    pub(super) fn copied(bytes: Vec<u8>) -> Self {
+    pub(crate) fn copied(bytes: Vec<u8>) -> Self {
         Self { held: Held::Copied(bytes) }
     }
 

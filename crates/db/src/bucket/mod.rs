@@ -30,6 +30,7 @@ use crate::table::Current;
 use crate::{Database, Error, ErrorKind, Result, Table};
 pub use batch::Batch as WriteBatch;
 pub use change::Swapped;
+pub(crate) use change::{add, expiry_of};
 pub use codec::{KeyCodec, Serde, ValueCodec};
 pub use entries::{Entries, Entry};
 pub use guard::BucketValue;
@@ -42,7 +43,7 @@ const KEY: &str = "key";
 const VALUE: &str = "value";
 const EXPIRES_AT: &str = "expires_at";
 /// The position of the value.
-const VALUE_POSITION: usize = 1;
+pub(crate) const VALUE_POSITION: usize = 1;
 
 /// A named set of keys and values in the order of the keys. Cheap to clone; usable from any number
 /// of threads.
@@ -84,7 +85,7 @@ fn microseconds(ttl: Duration) -> Result<u64> {
 }
 
 /// True when a table has the shape of a bucket.
-fn is_bucket(schema: &Schema) -> bool {
+pub(crate) fn is_bucket(schema: &Schema) -> bool {
     let fields = schema.fields().iter().map(|field| (field.name.as_str(), field.data_type));
     schema.is_ordered_by_key()
         && schema.key_positions() == [0]
@@ -242,17 +243,22 @@ impl Bucket {
     }
 
     fn key<'a>(&self, key: &'a [u8]) -> Result<&'a [u8]> {
-        let most = esker_format::row::KEY_BYTES_MAX;
-        if key.len() > most {
-            let (name, len) = (self.name(), key.len());
-            let message = format!("bucket {name:?}: a key of {len} bytes, at most {most}");
-            return Err(Error::invalid(message));
-        }
-        Ok(key)
+        expect_key(|| self.name(), key)
     }
 }
 
+/// Refuses a key that is too long.
+pub(crate) fn expect_key(name: impl Fn() -> String, key: &[u8]) -> Result<&[u8]> {
+    let most = esker_format::row::KEY_BYTES_MAX;
+    if key.len() > most {
+        let (name, len) = (name(), key.len());
+        let message = format!("bucket {name:?}: a key of {len} bytes, at most {most}");
+        return Err(Error::invalid(message));
+    }
+    Ok(key)
+}
+
 /// The fields of an entry.
-fn row(key: &[u8], value: &[u8], expires_at: Value) -> Vec<Value> {
+pub(crate) fn row(key: &[u8], value: &[u8], expires_at: Value) -> Vec<Value> {
     vec![Value::Bytes(key.into()), Value::Bytes(value.into()), expires_at]
 }

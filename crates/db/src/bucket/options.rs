@@ -40,7 +40,7 @@ pub enum Ttl {
 /// How an entry is put.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PutOptions {
-    pub(super) ttl: Ttl,
+    pub(crate) ttl: Ttl,
     pub(super) sync: Option<bool>,
 }
 

@@ -54,7 +54,7 @@ impl Snapshot {
 }
 
 impl BucketSnapshot {
-    fn new(rows: SnapshotTable) -> Self {
+    pub(crate) fn new(rows: SnapshotTable) -> Self {
         let form = Arc::new(KeyForm::of(rows.schema()));
         Self { rows: Arc::new(rows), form }
     }

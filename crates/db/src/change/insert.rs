@@ -7,49 +7,25 @@ use esker_table::TableWriter;
 use esker_table::table::{Existing, PreparedPut, describe_key};
 
 use super::unique::{InTheWay, StagedUniques, Target};
-use super::{Changed, Run, fit_assigned, naming_parameter, set_positions};
+use super::{Changed, On, Run, fit_assigned, naming_parameter, set_positions};
 use crate::engine::{Staged, fit_row, key_bytes};
 use crate::table::Current;
 use crate::{Error, ErrorKind, Result, Table};
 
 /// The values of a row, in the order of the named fields; `None` for a default.
-type Values = Vec<Option<Value>>;
+pub(super) type Values = Vec<Option<Value>>;
 
 impl Run<'_> {
     pub(super) fn insert(&self, insert: &Insert) -> Result<Changed> {
-        let table = self.database.table(&insert.table)?;
-        let rows: Vec<Values> = match &insert.rows {
-            InsertRows::Values(rows) => {
-                let mut inputs = self.options.inputs.clone();
-                inputs.sequences = Some(self.database.engine().as_sequences());
-                let value = |expr: &Expr| match expr {
-                    Expr::Default => Ok(None),
-                    expr => esker_query::constant(expr, &inputs).map(Some),
-                };
-                let row = |row: &Vec<Expr>| row.iter().map(value).collect();
-                rows.iter().map(row).collect::<esker_query::Result<_>>()?
-            }
-            InsertRows::Query(query) => {
-                let rows = self.query(query)?.to_rows();
-                rows.into_iter().map(|row| row.into_iter().map(Some).collect()).collect()
-            }
+        let database = match self.on {
+            On::Database(database) => database,
+            On::Transaction(transaction) => return self.insert_within(transaction, insert),
         };
+        let table = database.table(&insert.table)?;
+        let rows = self.rows_of(insert)?;
         table.attempt(|current| {
-            let (schema, engine) = (&current.schema, self.database.engine());
-            let positions = insert_positions(schema, &insert.fields)?;
-            let placed = rows.iter().enumerate().map(|(i, values)| {
-                self.expect_time_left(i)?;
-                let exprs = match &insert.rows {
-                    InsertRows::Values(rows) => rows.get(i).map_or(&[][..], Vec::as_slice),
-                    InsertRows::Query(_) => &[],
-                };
-                let given = fit_all(schema, &positions, values, exprs);
-                let row = given.and_then(|given| engine.fill_row(schema, given));
-                let row = row.and_then(|row| fit_row(schema, &row));
-                row.map_err(|e| e.at(format_args!("row {i}")))
-            });
-            let placed: Vec<Vec<Value>> = placed.collect::<Result<_>>()?;
-            engine.test_rows(current, &placed)?;
+            let schema = &current.schema;
+            let placed = self.place(current, insert, &rows)?;
             let conflicts = Conflicts::new(self, schema, &insert.on_conflict)?;
             let target = Target::of(schema, &insert.conflict_key)?;
             table.change(current, |writer, staged| {
@@ -62,6 +38,51 @@ impl Run<'_> {
                 self.finish(schema, staged, (rows, shown), insert.returning.as_deref())
             })
         })
+    }
+
+    /// The values of the rows, as the statement has them.
+    pub(super) fn rows_of(&self, insert: &Insert) -> Result<Vec<Values>> {
+        Ok(match &insert.rows {
+            InsertRows::Values(rows) => {
+                let mut inputs = self.options.inputs.clone();
+                inputs.sequences = Some(self.engine().as_sequences());
+                let value = |expr: &Expr| match expr {
+                    Expr::Default => Ok(None),
+                    expr => esker_query::constant(expr, &inputs).map(Some),
+                };
+                let row = |row: &Vec<Expr>| row.iter().map(value).collect();
+                rows.iter().map(row).collect::<esker_query::Result<_>>()?
+            }
+            InsertRows::Query(query) => {
+                let rows = self.query(query)?.to_rows();
+                rows.into_iter().map(|row| row.into_iter().map(Some).collect()).collect()
+            }
+        })
+    }
+
+    /// The rows as the table takes them.
+    pub(super) fn place(
+        &self,
+        current: &Current,
+        insert: &Insert,
+        rows: &[Values],
+    ) -> Result<Vec<Vec<Value>>> {
+        let (schema, engine) = (&current.schema, self.engine());
+        let positions = insert_positions(schema, &insert.fields)?;
+        let placed = rows.iter().enumerate().map(|(i, values)| {
+            self.expect_time_left(i)?;
+            let exprs = match &insert.rows {
+                InsertRows::Values(rows) => rows.get(i).map_or(&[][..], Vec::as_slice),
+                InsertRows::Query(_) => &[],
+            };
+            let given = fit_all(schema, &positions, values, exprs);
+            let row = given.and_then(|given| engine.fill_row(schema, given));
+            let row = row.and_then(|row| fit_row(schema, &row));
+            row.map_err(|e| e.at(format_args!("row {i}")))
+        });
+        let placed: Vec<Vec<Value>> = placed.collect::<Result<_>>()?;
+        engine.test_rows(current, &placed)?;
+        Ok(placed)
     }
 }
 
@@ -97,7 +118,7 @@ impl Table {
 }
 
 /// What happens to a row whose key exists, ready to be computed.
-enum Conflicts {
+pub(super) enum Conflicts {
     Fail,
     Skip,
     Replace,
@@ -112,7 +133,7 @@ enum Conflicts {
 }
 
 impl Conflicts {
-    fn new(run: &Run<'_>, schema: &Schema, on_conflict: &OnConflict) -> Result<Self> {
+    pub(super) fn new(run: &Run<'_>, schema: &Schema, on_conflict: &OnConflict) -> Result<Self> {
         Ok(match on_conflict {
             OnConflict::Fail => Self::Fail,
             OnConflict::Skip => Self::Skip,
@@ -132,7 +153,7 @@ impl Conflicts {
     }
 
     /// What becomes of an old row that has the key of a new one; `None` when it stays.
-    fn resolve(
+    pub(super) fn resolve(
         &self,
         schema: &Schema,
         old: &[Value],

@@ -1,5 +1,7 @@
 //! Changing and removing the rows that match.
 
+use std::sync::Arc;
+
 use esker_format::Schema;
 use esker_format::Value;
 use esker_format::schema::ROW_ID_NAME;
@@ -8,7 +10,7 @@ use esker_query::model::{Delete, Expr, OrderBy, Query, RowCount, SelectItem, Upd
 use esker_table::table::{Existing, PreparedPut};
 
 use super::row_ids::RowIdSource;
-use super::{Changed, Run, fit_assigned, naming_parameter, set_positions};
+use super::{Changed, On, Run, fit_assigned, naming_parameter, set_positions};
 use crate::engine::fit_key;
 use crate::table::Current;
 use crate::tables::OpenTables;
@@ -19,27 +21,50 @@ const ATTEMPTS_MAX: usize = 64;
 
 /// From a row and the values that a statement computed for it to the new row, or `None` to remove
 /// it.
-type MakeRow<'a> = dyn Fn(&Schema, Vec<Value>, &[Value]) -> Result<Option<Vec<Value>>> + 'a;
+pub(super) type MakeRow<'a> =
+    dyn Fn(&Schema, Vec<Value>, &[Value]) -> Result<Option<Vec<Value>>> + 'a;
 
 /// Rows that a statement found: by row id, with the values of some expressions.
-struct Matched {
+pub(super) struct Matched {
     /// Held until they are changed: else a seal would make a version that came meanwhile look as
     /// old as the one that was found.
-    snapshot: SnapshotTable,
+    pub(super) snapshot: SnapshotTable,
     /// The row id, the key fields, then the values.
-    rows: Vec<Vec<Value>>,
+    pub(super) rows: Vec<Vec<Value>>,
 }
 
 /// Which rows a statement changes, and what it needs of them.
-struct Wanted<'a> {
-    table: &'a str,
+pub(super) struct Wanted<'a> {
+    pub table: &'a str,
     alias: Option<&'a String>,
     filter: Option<&'a Expr>,
     order_by: &'a [OrderBy],
     limit: Option<&'a RowCount>,
     exprs: Vec<Expr>,
     removes: bool,
-    returning: Option<&'a [SelectItem]>,
+    pub returning: Option<&'a [SelectItem]>,
+}
+
+impl Wanted<'_> {
+    /// The query that finds the rows.
+    pub(super) fn query(&self, schema: &Schema) -> Query {
+        let mut query = Query::table(self.table);
+        query.select(Expr::field(ROW_ID_NAME));
+        for position in schema.key_positions() {
+            if let Some(field) = schema.fields().get(*position) {
+                query.select(Expr::field(&field.name));
+            }
+        }
+        let exprs = self.exprs.iter().map(|expr| SelectItem { expr: expr.clone(), alias: None });
+        query.select.extend(exprs);
+        query.filter = self.filter.cloned();
+        query.order_by = self.order_by.to_vec();
+        query.limit = self.limit.cloned();
+        if !query.is_plain() {
+            query.alias = self.alias.cloned();
+        }
+        query
+    }
 }
 
 impl Run<'_> {
@@ -54,7 +79,7 @@ impl Run<'_> {
             removes: false,
             returning: update.returning.as_deref(),
         };
-        set_positions(&self.database.table(wanted.table)?.schema(), &update.set)?;
+        set_positions(&*self.schema(wanted.table)?, &update.set)?;
         self.change_matched(&wanted, &|schema, mut row, values| {
             let positions = set_positions(schema, &update.set)?;
             for (i, (position, value)) in positions.iter().zip(values).enumerate() {
@@ -83,12 +108,25 @@ impl Run<'_> {
         self.change_matched(&wanted, &|_, _, _| Ok(None))
     }
 
+    fn schema(&self, table: &str) -> Result<Arc<Schema>> {
+        match self.on {
+            On::Database(database) => Ok(database.table(table)?.schema()),
+            On::Transaction(transaction) => Ok(Arc::clone(transaction.table(table)?.schema())),
+        }
+    }
+
     /// Changes every row that is wanted.
     fn change_matched(&self, wanted: &Wanted<'_>, make: &MakeRow<'_>) -> Result<Changed> {
-        let table = self.database.table(wanted.table)?;
+        let database = match self.on {
+            On::Database(database) => database,
+            On::Transaction(transaction) => {
+                return self.change_matched_within(transaction, wanted, make);
+            }
+        };
+        let table = database.table(wanted.table)?;
         let mut last = None;
         for _ in 0..ATTEMPTS_MAX {
-            let matched = self.matched(&table, wanted)?;
+            let matched = self.matched(table.snapshot()?, wanted)?;
             let current = table.current();
             let found = if current.schema.has_same_rows_as(matched.snapshot.schema()) {
                 self.change_found(&table, &current, &matched, wanted, make)
@@ -98,7 +136,7 @@ impl Run<'_> {
             match found {
                 Err(e) if e.kind() == ErrorKind::Conflict => {
                     // What is not yet durable is not yet visible: read again when it is.
-                    self.database.engine().acknowledge_published()?;
+                    database.engine().acknowledge_published()?;
                     last = Some(e);
                 }
                 result => return result,
@@ -109,26 +147,13 @@ impl Run<'_> {
         Err(Error::new(ErrorKind::Conflict, message))
     }
 
-    fn matched(&self, table: &Table, wanted: &Wanted<'_>) -> Result<Matched> {
-        let snapshot = table.snapshot()?;
+    /// The rows of a table that are wanted, as of a snapshot.
+    pub(super) fn matched(&self, snapshot: SnapshotTable, wanted: &Wanted<'_>) -> Result<Matched> {
         let source = RowIdSource::new(snapshot.rows_as_of());
-        let schema = snapshot.schema();
-        let mut query = Query::table(table.name());
-        query.select(Expr::field(ROW_ID_NAME));
-        for position in schema.key_positions() {
-            if let Some(field) = schema.fields().get(*position) {
-                query.select(Expr::field(&field.name));
-            }
-        }
-        let exprs = wanted.exprs.iter().map(|expr| SelectItem { expr: expr.clone(), alias: None });
-        query.select.extend(exprs);
-        query.filter = wanted.filter.cloned();
-        query.order_by = wanted.order_by.to_vec();
-        query.limit = wanted.limit.cloned();
+        let query = wanted.query(snapshot.schema());
         let rows = if query.is_plain() {
             esker_query::execute(&query, &source, &self.options)?.to_rows()
         } else {
-            query.alias = wanted.alias.cloned();
             let tables = OpenTables::new(snapshot.whole(), &query)?;
             let read = tables.sources();
             Resolved::run_on(&query, &source, &read, &self.options)?.execute()?.to_rows()

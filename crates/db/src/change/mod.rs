@@ -11,16 +11,18 @@ mod insert;
 mod matched;
 mod row_ids;
 mod unique;
+mod within;
 
 pub(crate) use row_ids::RowIdSource;
 use std::sync::Arc;
+pub(crate) use within::change_within;
 
 use esker_format::{Schema, Value, ValueRef};
 use esker_query::QueryResult;
 use esker_query::model::{Change, Expr, Query, SelectItem};
 
-use crate::engine::{Staged, fit_value};
-use crate::{Database, Error, Limits, QueryOptions, Result};
+use crate::engine::{Engine, Staged, fit_value};
+use crate::{Database, Error, Limits, QueryOptions, Result, Transaction};
 
 /// How many rows are changed between two looks at the time.
 const ROWS_PER_LOOK: usize = 256;
@@ -88,25 +90,49 @@ impl Database {
     /// then.
     pub fn change_with(&self, change: &Change, options: &ChangeOptions) -> Result<Changed> {
         let query = self.engine().statement_options(&options.for_query());
-        let run = Run { database: self, options: query, dry_run: options.dry_run };
-        match change {
-            Change::Insert(insert) => run.insert(insert),
-            Change::Update(update) => run.update(update),
-            Change::Delete(delete) => run.delete(delete),
-        }
+        let on = On::Database(self);
+        Run { on, options: query, dry_run: options.dry_run }.change(change)
     }
+}
+
+/// What a statement changes.
+#[derive(Clone, Copy)]
+enum On<'a> {
+    /// The database, in a commit of its own.
+    Database(&'a Database),
+    /// What a transaction sees.
+    Transaction(&'a Transaction),
 }
 
 /// A statement under way.
 struct Run<'a> {
-    database: &'a Database,
+    on: On<'a>,
     options: esker_query::Options,
     dry_run: bool,
 }
 
 impl Run<'_> {
+    fn change(&self, change: &Change) -> Result<Changed> {
+        match change {
+            Change::Insert(insert) => self.insert(insert),
+            Change::Update(update) => self.update(update),
+            Change::Delete(delete) => self.delete(delete),
+        }
+    }
+
+    fn engine(&self) -> &Arc<Engine> {
+        match self.on {
+            On::Database(database) => database.engine(),
+            On::Transaction(transaction) => transaction.engine(),
+        }
+    }
+
     fn query(&self, query: &Query) -> Result<QueryResult> {
-        self.database.snapshot()?.query_by(query, self.options.clone())
+        let snapshot = match self.on {
+            On::Database(database) => database.snapshot()?,
+            On::Transaction(transaction) => transaction.snapshot_for(query)?,
+        };
+        snapshot.query_by(query, self.options.clone())
     }
 
     /// Sees, every some hundred rows, whether the statement is to end.
@@ -126,13 +152,22 @@ impl Run<'_> {
         (rows, shown): (u64, Vec<Vec<Value>>),
         returning: Option<&[SelectItem]>,
     ) -> Result<Changed> {
-        let shown = shown.iter().map(Vec::as_slice);
-        let returning = returning
-            .map(|items| esker_query::select(items, schema, shown, &self.options))
-            .transpose()
-            .map_err(|e| Error::from(e).at("RETURNING"))?;
+        let returning = self.returned(schema, &shown, returning)?;
         staged.is_dry_run = self.dry_run;
         Ok(Changed { rows, returning })
+    }
+
+    /// What is returned of changed rows.
+    fn returned(
+        &self,
+        schema: &Schema,
+        shown: &[Vec<Value>],
+        returning: Option<&[SelectItem]>,
+    ) -> Result<Option<QueryResult>> {
+        let shown = || shown.iter().map(Vec::as_slice);
+        let returned =
+            returning.map(|items| esker_query::select(items, schema, shown(), &self.options));
+        returned.transpose().map_err(|e| Error::from(e).at("RETURNING"))
     }
 }
 

@@ -16,7 +16,7 @@ use esker_table::TableWriter;
 use esker_table::table::{Existing, PreparedPut};
 use esker_table::value_file::StoredValue;
 
-use super::{Catalogue, Engine, Ticket, spill, unique};
+use super::{Catalogue, Engine, Terms, Ticket, spill, unique};
 use crate::table::Current;
 use crate::{Error, ErrorKind, Result};
 
@@ -72,6 +72,8 @@ pub(crate) struct Staged {
     pub is_dry_run: bool,
     /// Whether the commit is acknowledged only once it is on the disk; else as the database says.
     pub sync: Option<bool>,
+    /// The commit as of which a transaction has read.
+    pub read_at: Option<u64>,
 }
 
 impl Staged {
@@ -206,7 +208,8 @@ impl Engine {
                 // So that it can be told which versions came since.
                 let guard = self.registry.register(|| self.watermarks.published())?;
                 drop(catalogue);
-                self.commit_large(current, staged, &guard)?;
+                let terms = Terms { sync: staged.sync, ..Terms::default() };
+                self.commit_large(current, staged, terms, &guard)?;
                 return result;
             }
             (result, self.apply(&mut catalogue, table, &staged)?, staged.sync)

@@ -16,7 +16,7 @@ use esker_format::{Batch, Column, Field, Schema, Value, Values};
 use esker_table::value_file::StoredValue;
 
 use super::commit::{Put, Staged, entry, refuse_other_schema};
-use super::{Engine, spill};
+use super::{Engine, Terms, Ticket, spill};
 use crate::table::Current;
 use crate::{Error, ErrorKind, Result};
 
@@ -46,28 +46,30 @@ impl Engine {
         self: &Arc<Self>,
         current: &Current,
         mut staged: Staged,
+        terms: Terms<'_>,
         staged_at: &ReaderGuard,
-    ) -> Result<()> {
+    ) -> Result<Ticket> {
         if self.is_durable() {
             self.store_long(&current.schema, &mut staged.puts)?;
         }
         if spill::is_large(&staged, self.options.commit_bytes_max) {
-            return self.spill(current, staged, staged_at);
+            return self.spill(current, staged, terms, staged_at);
         }
-        let sync = staged.sync;
         let ticket = {
             let id = current.core.id();
             let mut catalogue = self.lock_for_change()?;
+            (terms.validate)(&mut catalogue)?;
             refuse_other_schema(&mut catalogue, id, &current.schema)?;
             let writer = &entry(&mut catalogue, id)?.writer;
             spill::expect_unchanged(writer, current, &mut staged, staged_at.commit())?;
             self.apply(&mut catalogue, id, &staged)?
         };
-        self.acknowledge_as(ticket, sync)
+        self.acknowledge_as(ticket, terms.sync)?;
+        Ok(ticket)
     }
 
     /// Writes the long values of rows, and makes them durable.
-    fn store_long(&self, schema: &Schema, puts: &mut [Put]) -> Result<()> {
+    pub(super) fn store_long(&self, schema: &Schema, puts: &mut [Put]) -> Result<()> {
         for put in &mut *puts {
             let mut long = Vec::new();
             for (field, value) in self.long_fields(schema, put) {

@@ -51,7 +51,7 @@ pub(crate) use commit::{
 };
 pub(crate) use journal::{Journal, Ticket};
 pub(crate) use names::{NameHistory, Names};
-pub(crate) use parts::Part;
+pub(crate) use parts::{Part, Terms};
 pub(crate) use times::{FixedTime, Times};
 pub(crate) use watermarks::Watermarks;
 
@@ -275,6 +275,11 @@ impl Engine {
             return Ok(());
         }
         self.sync().map_err(|e| Error::new(ErrorKind::Poisoned, e.to_string()))
+    }
+
+    /// Likewise, for what was committed up to a number.
+    pub fn acknowledge_through(&self, commit: u64) -> Result<()> {
+        if self.visible() >= commit { Ok(()) } else { self.acknowledge_published() }
     }
 
     /// Waits until everything committed so far is on the disk.

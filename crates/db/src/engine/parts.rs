@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use esker_arena::ReaderGuard;
 use esker_format::codec::Writer;
 use esker_format::edit::ROWS_FRAME;
 use esker_log::sabotage::planted;
@@ -27,49 +28,101 @@ impl Part {
     }
 }
 
+/// On which terms changes are committed.
+#[derive(Clone, Copy)]
+pub(crate) struct Terms<'a> {
+    /// Whether the commit is acknowledged only once it is on the disk; else as the database says.
+    pub sync: Option<bool>,
+    /// What is to hold in addition, under the commit lock; asked again where that was let go.
+    pub validate: &'a dyn Fn(&mut Catalogue) -> Result<()>,
+}
+
+impl Default for Terms<'_> {
+    fn default() -> Self {
+        Self { sync: None, validate: &|_| Ok(()) }
+    }
+}
+
 impl Engine {
     /// One atomic commit: `stage` validates the changes of each table, which it is told by its
-    /// place among the parts, under the commit lock.
+    /// place among the parts, under the commit lock. Returns the commit's number; 0 when nothing
+    /// was changed.
     pub fn commit_parts(
         self: &Arc<Self>,
         mut parts: Vec<Part>,
-        sync: Option<bool>,
+        terms: Terms<'_>,
         mut stage: impl FnMut(usize, &mut TableWriter, &mut Part) -> Result<()>,
-    ) -> Result<()> {
-        if parts.len() <= 1 {
-            let Some(part) = parts.pop() else { return Ok(()) };
-            return self.commit_only(part, sync, |writer, part| stage(0, writer, part));
-        }
+    ) -> Result<u64> {
         self.wait_for_memory()?;
         let ticket = {
             let mut catalogue = self.lock_for_change()?;
-            let outcome = self.stage_parts(&mut catalogue, &mut parts, &mut stage);
-            if outcome.is_err() || parts.iter().all(|part| part.staged.is_empty()) {
+            let outcome = (terms.validate)(&mut catalogue)
+                .and_then(|()| self.stage_parts(&mut catalogue, &mut parts, &mut stage));
+            parts.retain(|part| !part.staged.is_empty());
+            if outcome.is_err() || parts.is_empty() {
                 drop(catalogue);
                 self.acknowledge_published()?;
-                return outcome;
+                return outcome.map(|()| 0);
+            }
+            if parts.iter().any(|part| self.needs_files(part)) {
+                // So that it can be told which versions came since.
+                let guard = self.registry.register(|| self.watermarks.published())?;
+                drop(catalogue);
+                return self.commit_with_files(parts, terms, &guard);
+            }
+            match parts.as_slice() {
+                [only] => self.apply(&mut catalogue, only.current.core.id(), &only.staged)?,
+                several => self.apply_parts(&mut catalogue, several)?,
+            }
+        };
+        self.acknowledge_as(ticket, terms.sync)?;
+        Ok(ticket.commit())
+    }
+
+    /// True when changes cannot be numbered before files are written.
+    fn needs_files(&self, part: &Part) -> bool {
+        self.is_large_part(part) || self.has_long(&part.current.schema, &part.staged)
+    }
+
+    fn is_large_part(&self, part: &Part) -> bool {
+        spill::is_large(&part.staged, self.options.commit_bytes_max)
+    }
+
+    /// Writes what does not go into the log into files, then commits, if all is as it was staged.
+    fn commit_with_files(
+        self: &Arc<Self>,
+        mut parts: Vec<Part>,
+        terms: Terms<'_>,
+        staged_at: &ReaderGuard,
+    ) -> Result<u64> {
+        if parts.len() == 1 {
+            let Some(part) = parts.pop() else { return Ok(0) };
+            let ticket = self.commit_large(&part.current, part.staged, terms, staged_at)?;
+            return Ok(ticket.commit());
+        }
+        if parts.iter().any(|part| self.is_large_part(part)) {
+            let message = "a commit of several tables with more rows than a frame of the log \
+                           takes; change one table at a time";
+            return Err(Error::new(ErrorKind::OverBudget, message));
+        }
+        if self.is_durable() {
+            for part in &mut parts {
+                self.store_long(&part.current.schema, &mut part.staged.puts)?;
+            }
+        }
+        let ticket = {
+            let mut catalogue = self.lock_for_change()?;
+            (terms.validate)(&mut catalogue)?;
+            for part in &mut parts {
+                let (current, staged) = (&part.current, &mut part.staged);
+                refuse_other_schema(&mut catalogue, current.core.id(), &current.schema)?;
+                let writer = &entry(&mut catalogue, current.core.id())?.writer;
+                spill::expect_unchanged(writer, current, staged, staged_at.commit())?;
             }
             self.apply_parts(&mut catalogue, &parts)?
         };
-        self.acknowledge_as(ticket, sync)
-    }
-
-    /// A commit of one table, which may be large.
-    fn commit_only(
-        self: &Arc<Self>,
-        part: Part,
-        sync: Option<bool>,
-        stage: impl FnOnce(&mut TableWriter, &mut Part) -> Result<()>,
-    ) -> Result<()> {
-        let Part { current, .. } = part;
-        let id = current.core.id();
-        let mut inner = Part::new(current.clone());
-        self.commit_rows(&current, |catalogue, staged| {
-            stage(&mut entry(catalogue, id)?.writer, &mut inner)?;
-            *staged = std::mem::take(&mut inner.staged);
-            staged.sync = sync;
-            Ok(())
-        })
+        self.acknowledge_as(ticket, terms.sync)?;
+        Ok(ticket.commit())
     }
 
     fn stage_parts(
@@ -90,12 +143,6 @@ impl Engine {
             stage(at, &mut entry(catalogue, id)?.writer, part)?;
             unique::expect_unique(&entry(catalogue, id)?.writer, &mut part.staged)?;
             self.note_ends(&part.current.schema, &part.staged)?;
-            let is_large = spill::is_large(&part.staged, self.options.commit_bytes_max);
-            if is_large || self.has_long(&part.current.schema, &part.staged) {
-                let message = "a commit of several tables with a value of more than 64 KiB, or of \
-                               more rows than a frame of the log takes; change one table at a time";
-                return Err(Error::new(ErrorKind::OverBudget, message));
-            }
         }
         Ok(())
     }

@@ -27,7 +27,7 @@ use esker_table::view::{Resolved, Unit};
 use esker_table::{Location, Table as TableCore, TableWriter, UNIT_ROWS_MAX};
 
 use super::commit::{Put, Staged, entry, half_applied, key_bytes, refuse_other_schema};
-use super::{Engine, Ticket, unique};
+use super::{Engine, Terms, Ticket, unique};
 use crate::maintenance::FileSink;
 use crate::table::Current;
 use crate::{Error, ErrorKind, Result};
@@ -70,9 +70,9 @@ impl Engine {
         self: &Arc<Self>,
         current: &Current,
         staged: Staged,
+        terms: Terms<'_>,
         staged_at: &ReaderGuard,
-    ) -> Result<()> {
-        let sync = staged.sync;
+    ) -> Result<Ticket> {
         let (puts, deletes) = staged.into_parts();
         let bytes: usize = puts.iter().map(Put::byte_count).sum();
         let mut held = Reservation::new(&self.arena, Category::Load);
@@ -88,9 +88,11 @@ impl Engine {
         if self.options.pauses_large_commits {
             self.environment.tasks.pause();
         }
-        let ticket = self.install_spilled(current, written, &deletes, staged_at, &mut sink)?;
+        let staged = (written, deletes.as_slice());
+        let ticket = self.install_spilled(current, staged, terms, staged_at, &mut sink)?;
         self.wake_maintenance();
-        self.acknowledge_as(ticket, sync)
+        self.acknowledge_as(ticket, terms.sync)?;
+        Ok(ticket)
     }
 
     fn write_segments(
@@ -162,13 +164,14 @@ impl Engine {
     fn install_spilled(
         &self,
         current: &Current,
-        mut written: Vec<Written>,
-        deletes: &[Existing],
+        (mut written, deletes): (Vec<Written>, &[Existing]),
+        terms: Terms<'_>,
         staged_at: &ReaderGuard,
         sink: &mut FileSink<'_>,
     ) -> Result<Ticket> {
         let table = current.core.id();
         let mut catalogue = self.lock_for_change()?;
+        (terms.validate)(&mut catalogue)?;
         refuse_other_schema(&mut catalogue, table, &current.schema)?;
         let entry = entry(&mut catalogue, table)?;
         let mut replaced = Vec::new();
@@ -184,7 +187,7 @@ impl Engine {
         }
         if current.core.has_uniques() && !planted("unique_not_checked_in_spill") {
             let puts = written.iter_mut().flat_map(|w| &mut w.puts);
-            unique::expect_unique_rows(&entry.writer, &mut puts.collect::<Vec<_>>(), deletes)
+            unique::expect_unique_rows(&entry.writer, &mut puts.collect::<Vec<_>>(), deletes, None)
                 .map_err(as_changed)?;
         }
         let segments = written.iter().map(|w| w.segment.entry()).collect();

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use esker_format::{Schema, Value};
 use esker_log::sabotage::planted;
 use esker_table::TableWriter;
-use esker_table::table::{Existing, UniqueEntry, UniqueKeys};
-use esker_table::view::View;
+use esker_table::table::{Existing, Holder, UniqueEntry, UniqueKeys};
+use esker_table::view::{Resolved, View};
 
 use super::commit::{Put, Staged, refuse_long_unique};
 use crate::{Error, ErrorKind, Result};
@@ -20,14 +20,17 @@ pub(super) fn expect_unique(writer: &TableWriter, staged: &mut Staged) -> Result
     if !writer.table().has_uniques() {
         return Ok(());
     }
-    expect_unique_rows(writer, &mut staged.puts.iter_mut().collect::<Vec<_>>(), &staged.deletes)
+    let mut puts = staged.puts.iter_mut().collect::<Vec<_>>();
+    expect_unique_rows(writer, &mut puts, &staged.deletes, staged.read_at)
 }
 
-/// Likewise, for rows that are put as others are deleted.
+/// Likewise, for rows that are put as others are deleted. Who has read as of a commit meets a
+/// `Conflict` where the other row is younger.
 pub(super) fn expect_unique_rows(
     writer: &TableWriter,
     puts: &mut [&mut Put],
     deletes: &[Existing],
+    read_at: Option<u64>,
 ) -> Result<()> {
     puts.iter_mut().for_each(|put| put.prepared.uniques.clear());
     let (uniques, view) = (writer.table().uniques(), writer.table().view());
@@ -37,7 +40,8 @@ pub(super) fn expect_unique_rows(
         .map(|existing| existing.row_id)
         .chain(updated.map(|put| put.prepared.row_id))
         .collect();
-    uniques.iter().try_for_each(|keys| expect_unique_values(writer, &view, keys, puts, &changed))
+    let terms = (&changed, read_at);
+    uniques.iter().try_for_each(|keys| expect_unique_values(writer, &view, keys, puts, terms))
 }
 
 fn expect_unique_values(
@@ -45,7 +49,7 @@ fn expect_unique_values(
     view: &View,
     keys: &Arc<UniqueKeys>,
     puts: &mut [&mut Put],
-    changed: &BTreeSet<u64>,
+    (changed, read_at): (&BTreeSet<u64>, Option<u64>),
 ) -> Result<()> {
     let schema = &view.schema;
     let is_alone = puts.len() == 1 || planted("unique_not_checked_in_commit");
@@ -72,6 +76,11 @@ fn expect_unique_values(
             if holder.row_id == put.prepared.row_id {
                 old = Some(holder.entry);
             } else if !changed.contains(&holder.row_id) {
+                if read_at.is_some_and(|at| is_younger(view, &holder, at)) {
+                    let how = "has been taken by another commit meanwhile";
+                    let e = refused(keys, schema, &put.row, how);
+                    return Err(Error::new(ErrorKind::Conflict, e.to_string()));
+                }
                 return Err(refused(keys, schema, &put.row, "exists already"));
             }
         }
@@ -80,6 +89,14 @@ fn expect_unique_values(
         }
     }
     Ok(())
+}
+
+/// True when a row came after a commit.
+fn is_younger(view: &View, holder: &Holder, at: u64) -> bool {
+    match view.resolve(holder.location) {
+        Resolved::Row(unit, row) => unit.created(row) > at,
+        Resolved::Gone | Resolved::Unknown => true,
+    }
 }
 
 /// The error for a row whose values another one has.

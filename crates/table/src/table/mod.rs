@@ -26,7 +26,7 @@ use esker_vfs::sync::{ArcSwap, AtomicBool, AtomicU64};
 use crate::hash::KeyHasher;
 use crate::view::View;
 pub use read::Found;
-pub use snapshot::{SnapshotPart, TableSnapshot};
+pub use snapshot::{Overlay, SnapshotPart, TableSnapshot};
 pub use unique::{Holder, UniqueEntry, UniqueKeys};
 pub use writer::{Existing, PreparedPut, TableWriter, describe_key};
 

@@ -1,5 +1,6 @@
 //! A table as of one commit, for scanning.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -8,10 +9,11 @@ use esker_format::{ColumnSlice, Field, Schema, ValueRef};
 use esker_log::sabotage::planted;
 
 use super::Table;
-use crate::Result;
 use crate::expiry;
-use crate::location::row_word;
-use crate::view::Unit;
+use crate::group::Group;
+use crate::location::{Location, row_word};
+use crate::view::{Resolved, Unit, View};
+use crate::{Error, Result};
 
 /// Bytes of long values that a query reads at once, about.
 const LONG_BYTES_AT_ONCE: u64 = 16 << 20;
@@ -34,6 +36,19 @@ pub struct SnapshotPart {
     all_created: bool,
     /// Where rows may have expired: the field that says so, and the time.
     expiry: Option<(Field, i64)>,
+    /// Rows that are hidden from this reader alone, rising.
+    hidden: Option<Arc<[usize]>>,
+}
+
+/// What a transaction has changed of a table and nobody else sees.
+#[derive(Clone, Default)]
+pub struct Overlay {
+    /// Where the versions are that it has replaced or deleted, as of its snapshot.
+    pub hidden: Vec<Location>,
+    /// The versions that it has made, in groups of its own.
+    pub groups: Vec<Arc<Group>>,
+    /// Its number of changes: versions of the groups are created and killed by such numbers.
+    pub version: u64,
 }
 
 impl Table {
@@ -43,15 +58,52 @@ impl Table {
     /// # Errors
     /// `Corrupt` when the times at which rows expire cannot be read.
     pub fn snapshot(self: &Arc<Self>, at: u64, now_us: i64) -> Result<TableSnapshot> {
+        self.snapshot_with(at, now_us, &Overlay::default())
+    }
+
+    /// Likewise, as a transaction sees it that has changed rows.
+    ///
+    /// # Errors
+    /// As for [`Table::snapshot`].
+    pub fn snapshot_with(
+        self: &Arc<Self>,
+        at: u64,
+        now_us: i64,
+        overlay: &Overlay,
+    ) -> Result<TableSnapshot> {
         let view = self.view();
         // The commit is registered, so its schema is known.
         let schema = Arc::clone(view.schema_at(at).unwrap_or(&view.schema));
-        let part = |unit| Arc::new(SnapshotPart::new(unit, &schema, at, now_us));
+        let mut hidden = hidden_rows(&view, &overlay.hidden)?;
+        let part = |unit: &Unit| {
+            let part = SnapshotPart::new(unit, &schema, at, now_us);
+            let hidden = hidden.remove(&unit.id()).map(Arc::from);
+            Arc::new(SnapshotPart { hidden, ..part })
+        };
         let mut parts: Vec<Arc<SnapshotPart>> = view.units.iter().map(part).collect();
+        let own = overlay.groups.iter().map(|group| Unit::Group(Arc::clone(group)));
+        let own = own.map(|unit| SnapshotPart::new(&unit, &schema, overlay.version, now_us));
+        parts.extend(own.map(Arc::new));
         parts.retain(|part| part.rows > 0);
         parts.iter().try_for_each(|part| part.verify_expiry())?;
         Ok(TableSnapshot { table: Arc::clone(self), schema, at, parts })
     }
+}
+
+/// The hidden rows of each unit, rising. A transaction's snapshot is registered, so what it has
+/// found leads somewhere until it ends.
+fn hidden_rows(view: &View, hidden: &[Location]) -> Result<BTreeMap<u64, Vec<usize>>> {
+    let mut rows: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
+    for location in hidden {
+        match view.resolve(*location) {
+            Resolved::Row(unit, row) => rows.entry(unit.id()).or_default().push(row),
+            Resolved::Gone | Resolved::Unknown => {
+                return Err(Error::corrupt(format!("{location:?} leads nowhere")));
+            }
+        }
+    }
+    rows.values_mut().for_each(|rows| rows.sort_unstable());
+    Ok(rows)
 }
 
 impl TableSnapshot {
@@ -75,6 +127,7 @@ impl TableSnapshot {
                 unit: part.unit.clone(),
                 schema: Arc::clone(schema),
                 expiry: part.expiry.clone(),
+                hidden: part.hidden.clone(),
                 ..**part
             })
         };
@@ -110,7 +163,8 @@ impl SnapshotPart {
         };
         let expiry = schema.expiry_field().filter(|field| unit.least_expiry(field) <= now_us);
         let expiry = expiry.map(|field| (field.clone(), now_us));
-        Self { unit: unit.clone(), schema: Arc::clone(schema), rows, at, all_created, expiry }
+        let (unit, schema) = (unit.clone(), Arc::clone(schema));
+        Self { unit, schema, rows, at, all_created, expiry, hidden: None }
     }
 
     /// How many rows there are, the dead and (in a segment) the invisible included.
@@ -142,7 +196,7 @@ impl SnapshotPart {
     pub fn known_count(&self) -> Option<usize> {
         let none_expired = self.expiry.is_none() || planted("count_takes_expired_rows");
         let all = self.all_created && self.unit.dead_count() == 0 && none_expired;
-        all.then_some(self.rows)
+        (all && self.hidden.is_none()).then_some(self.rows)
     }
 
     /// How many rows are visible.
@@ -162,11 +216,15 @@ impl SnapshotPart {
         count
     }
 
-    /// True when rows may have expired, so that [`SnapshotPart::is_visible`] must be asked where
-    /// deaths alone would tell otherwise.
+    /// True when rows may have expired, or are hidden, so that [`SnapshotPart::is_visible`] must be
+    /// asked where deaths alone would tell otherwise.
     #[must_use]
-    pub fn may_have_expired(&self) -> bool {
-        self.expiry.is_some()
+    pub fn hides_rows(&self) -> bool {
+        self.expiry.is_some() || self.hidden.is_some()
+    }
+
+    fn is_hidden(&self, row: usize) -> bool {
+        self.hidden.as_ref().is_some_and(|hidden| hidden.binary_search(&row).is_ok())
     }
 
     /// True when a row is visible.
@@ -176,6 +234,7 @@ impl SnapshotPart {
         (deleted == 0 || deleted > self.at)
             && (self.all_created || self.unit.is_created_at(row, self.at))
             && !self.has_expired(row)
+            && !self.is_hidden(row)
     }
 
     fn has_expired(&self, row: usize) -> bool {
@@ -223,7 +282,7 @@ impl SnapshotPart {
     /// `Corrupt` when a block does not fit its checksum.
     pub fn column(&self, position: usize, rows: Range<usize>) -> Result<ColumnSlice<'_>> {
         let field = self.schema.fields().get(position);
-        let missing = || crate::Error::corrupt(format!("no field {position}"));
+        let missing = || Error::corrupt(format!("no field {position}"));
         self.unit.column(field.ok_or_else(missing)?, rows)
     }
 
@@ -235,9 +294,11 @@ impl SnapshotPart {
             Unit::Segment(segment) => &segment.deleted,
         };
         let none_dead = self.unit.dead_count() == 0;
-        if none_dead && self.all_created && self.expiry.is_none() {
+        if none_dead && self.all_created && !self.hides_rows() {
             return None;
         }
+        let first = rows.start;
+        let hidden = self.hidden_within(&rows);
         let mut words = vec![0u64; rows.len().div_ceil(64)];
         let mut all = true;
         for (i, row) in rows.enumerate() {
@@ -251,7 +312,21 @@ impl SnapshotPart {
                 *word |= u64::from(seen) << (i % 64);
             }
         }
+        for row in hidden {
+            all = false;
+            if let Some(word) = words.get_mut((row - first) / 64) {
+                *word &= !(1 << ((row - first) % 64));
+            }
+        }
         (!all).then_some(words)
+    }
+
+    /// The hidden rows among some.
+    fn hidden_within(&self, rows: &Range<usize>) -> &[usize] {
+        let hidden = self.hidden.as_deref().unwrap_or_default();
+        let start = hidden.partition_point(|row| *row < rows.start);
+        let end = hidden.partition_point(|row| *row < rows.end);
+        hidden.get(start..end).unwrap_or_default()
     }
 
     /// Bounds on a field within a zone: the least value (NULL when all are), the greatest when it

@@ -279,9 +279,11 @@ impl TableWriter {
         new_unit: &mut dyn FnMut() -> u64,
     ) -> Result<()> {
         let predecessor = put.existing.map(|e| e.location);
-        let fresh = !put.is_update();
-        let location = self.group(new_unit)?.push(row, put.row_id, fresh, commit, predecessor)?;
-        self.link(put, location, commit)
+        let group = self.group(new_unit)?;
+        // A transaction may have taken its row ids long before others.
+        let fresh = !put.is_update() && group.takes_fresh(put.row_id);
+        let location = group.push(row, put.row_id, fresh, commit, predecessor)?;
+        self.link_found(put, (location, fresh), commit)
     }
 
     /// Makes the new version of a put, which lies at a location already, the newest one.
@@ -289,8 +291,18 @@ impl TableWriter {
     /// # Errors
     /// `OverBudget` when the arena is full.
     pub fn link(&mut self, put: &PreparedPut, location: Location, commit: u64) -> Result<()> {
+        self.link_found(put, (location, !put.is_update()), commit)
+    }
+
+    /// Likewise; a fresh row is found by its row id where that is its key.
+    fn link_found(
+        &mut self,
+        put: &PreparedPut,
+        (location, fresh): (Location, bool),
+        commit: u64,
+    ) -> Result<()> {
         let alive = put.existing.filter(|e| e.deleted == 0);
-        let indexed = !self.table.has_generated_key() || alive.is_some();
+        let indexed = !self.table.has_generated_key() || !fresh;
         let table = &self.table;
         if let Some(existing) = alive {
             kill(&table.view.load(), existing.location, commit)?;

@@ -34,7 +34,7 @@ fn spill(
     }
     let guard = engine.registry.register(|| engine.watermarks.published())?;
     meanwhile(table);
-    engine.spill(&current, staged, &guard)
+    engine.spill(&current, staged, Terms::default(), &guard).map(drop)
 }
 
 fn rows(table: &Table) -> Vec<(i64, String)> {

@@ -1,0 +1,208 @@
+//! Statements within a transaction: the rows that they change become changes of the transaction.
+
+use std::sync::Arc;
+
+use esker_format::schema::{Index, ROW_ID_NAME};
+use esker_format::{Schema, Value, ValueRef};
+use esker_query::model::{Change, Expr, Insert, Operator, Query};
+
+use super::insert::Conflicts;
+use super::matched::{MakeRow, Wanted};
+use super::unique::Target;
+use super::{ChangeOptions, Changed, On, RowIdSource, Run};
+use crate::engine::fit_key;
+use crate::transaction::{State, TransactionTable};
+use crate::{Error, Result, Transaction};
+
+/// Runs a statement within a transaction, all of it or nothing.
+pub(crate) fn change_within(
+    transaction: &Transaction,
+    change: &Change,
+    options: &ChangeOptions,
+) -> Result<Changed> {
+    let query = transaction.engine().statement_options(&options.for_query());
+    let on = On::Transaction(transaction);
+    let run = Run { on, options: query, dry_run: options.dry_run };
+    if !run.dry_run {
+        return run.change(change);
+    }
+    let before = transaction.savepoint();
+    let outcome = run.change(change);
+    transaction.rollback_to(before)?;
+    transaction.release(before)?;
+    outcome
+}
+
+impl Run<'_> {
+    /// Changes every row that is wanted.
+    pub(super) fn change_matched_within(
+        &self,
+        transaction: &Transaction,
+        wanted: &Wanted<'_>,
+        make: &MakeRow<'_>,
+    ) -> Result<Changed> {
+        let table = transaction.table(wanted.table)?;
+        let query = wanted.query(table.schema());
+        let snapshot = transaction.snapshot_for(&query)?;
+        let matched = self.matched(snapshot.table(wanted.table)?, wanted)?;
+        let schema = Arc::clone(table.schema());
+        let mut state = transaction.state();
+        let (mut rows, mut shown) = (0, Vec::new());
+        table.done(&mut state, |state| {
+            for (i, found) in matched.rows.iter().enumerate() {
+                self.expect_time_left(i)?;
+                let (key, values) = split(&schema, found);
+                let key = fit_key(&schema, key)?;
+                let mut seen = table.see(state, &key)?;
+                let Some(old) = seen.row.take() else {
+                    return Err(Error::corrupt("a row that was found is not there"));
+                };
+                match make(&schema, old.clone(), values)? {
+                    None => {
+                        table.remove(state, &key, &seen)?;
+                        shown.push(old);
+                    }
+                    Some(row) => {
+                        shown.push(row.clone());
+                        table.replace(state, &key, (row, seen.before, seen.new_row_id))?;
+                    }
+                }
+                rows += 1;
+            }
+            Ok(())
+        })?;
+        drop(state);
+        let returning = self.returned(&schema, &shown, wanted.returning)?;
+        Ok(Changed { rows, returning })
+    }
+
+    pub(super) fn insert_within(
+        &self,
+        transaction: &Transaction,
+        insert: &Insert,
+    ) -> Result<Changed> {
+        let table = transaction.table(&insert.table)?;
+        let rows = self.rows_of(insert)?;
+        let schema = Arc::clone(table.schema());
+        let placed = self.place(&table.current, insert, &rows)?;
+        let conflicts = Conflicts::new(self, &schema, &insert.on_conflict)?;
+        let target = Target::of(&schema, &insert.conflict_key)?;
+        let put = Puts { run: self, table: &table, conflicts: &conflicts, target };
+        let mut state = transaction.state();
+        let (mut count, mut shown) = (0, Vec::new());
+        table.done(&mut state, |state| {
+            for (i, row) in placed.into_iter().enumerate() {
+                self.expect_time_left(i)?;
+                let put = put.put(state, row).map_err(|e| e.at(format_args!("row {i}")))?;
+                count += u64::from(put.is_some());
+                shown.extend(put);
+            }
+            Ok(())
+        })?;
+        drop(state);
+        let returning = self.returned(&schema, &shown, insert.returning.as_deref())?;
+        Ok(Changed { rows: count, returning })
+    }
+}
+
+/// The key, which may be the row id, and the values of a row that was found.
+fn split<'r>(schema: &Schema, found: &'r [Value]) -> (&'r [Value], &'r [Value]) {
+    let fields = schema.key_positions().len();
+    match found.split_first() {
+        Some((row_id, rest)) if fields == 0 => (std::slice::from_ref(row_id), rest),
+        Some((_, rest)) => rest.split_at_checked(fields).unwrap_or((rest, &[])),
+        None => (&[], &[]),
+    }
+}
+
+/// Where rows are put.
+struct Puts<'a> {
+    run: &'a Run<'a>,
+    table: &'a TransactionTable<'a>,
+    conflicts: &'a Conflicts,
+    target: Target,
+}
+
+impl Puts<'_> {
+    /// Puts one row; the row as it is then, unless it was left out.
+    fn put(&self, state: &mut State, row: Vec<Value>) -> Result<Option<Vec<Value>>> {
+        let schema = self.table.schema();
+        for index in schema.unique_indexes() {
+            let is_asked = match self.target {
+                Target::Any => matches!(self.conflicts, Conflicts::Skip),
+                Target::Key => false,
+                Target::Unique(id) => index.id == id,
+            };
+            if is_asked && let Some(key) = self.holder(state, index, &row)? {
+                return self.put_upon(state, &key, row);
+            }
+        }
+        if schema.key_positions().is_empty() {
+            self.table.put(state, row.clone(), true)?;
+            return Ok(Some(row));
+        }
+        let positions = schema.key_positions().iter();
+        let key: Vec<Value> = positions.filter_map(|p| row.get(*p)).cloned().collect();
+        if matches!(self.conflicts, Conflicts::Fail) || matches!(self.target, Target::Unique(_)) {
+            self.table.put(state, row.clone(), true)?;
+            return Ok(Some(row));
+        }
+        self.put_upon(state, &key, row)
+    }
+
+    /// Puts a row where there may be one.
+    fn put_upon(
+        &self,
+        state: &mut State,
+        key: &[Value],
+        row: Vec<Value>,
+    ) -> Result<Option<Vec<Value>>> {
+        let schema = self.table.schema();
+        let key = fit_key(schema, key)?;
+        let seen = self.table.see(state, &key)?;
+        let Some(old) = &seen.row else {
+            self.table.put(state, row.clone(), true)?;
+            return Ok(Some(row));
+        };
+        let Some(row) = self.conflicts.resolve(schema, old, row)? else {
+            self.table.note_read(state, &key);
+            return Ok(None);
+        };
+        self.table.replace(state, &key, (row.clone(), seen.before, seen.new_row_id))?;
+        Ok(Some(row))
+    }
+
+    /// The key of the row that has the values of a new one in a unique index.
+    fn holder(
+        &self,
+        state: &mut State,
+        index: &Index,
+        row: &[Value],
+    ) -> Result<Option<Vec<Value>>> {
+        let schema = self.table.schema();
+        let mut query = Query::table(self.table.name());
+        query.select(Expr::field(ROW_ID_NAME));
+        for field in schema.key_fields() {
+            query.select(Expr::field(&field.name));
+        }
+        for part in &index.fields {
+            let position = schema.fields().iter().position(|field| field.id == part.field);
+            let Some(value) = position.and_then(|p| row.get(p)) else { return Ok(None) };
+            if value.as_ref() == ValueRef::Null {
+                return Ok(None);
+            }
+            let name = position.and_then(|p| schema.fields().get(p)).map(|field| &field.name);
+            let is = Expr::field(name.map_or("", String::as_str))
+                .binary(Operator::Eq, Expr::literal(value.clone()));
+            query.filter = Some(match query.filter.take() {
+                Some(filter) => filter.and(is),
+                None => is,
+            });
+        }
+        let snapshot = self.table.transaction.with_changes(state, [&self.table.current.core])?;
+        let rows = snapshot.table_core(&self.table.current.core)?;
+        let source = RowIdSource::new(rows.rows_as_of());
+        let found = esker_query::execute(&query, &source, &self.run.options)?.to_rows();
+        Ok(found.first().map(|found| split(schema, found).0.to_vec()))
+    }
+}

@@ -1,0 +1,221 @@
+//! What a transaction has changed of one table. Nobody else sees it before the commit.
+//!
+//! ```text
+//! by_key: key ─► before: where the row of the snapshot lies, if there is one
+//!                now:    the row as it is, or that it is gone
+//! ```
+//!
+//! Look-ups ask here first, then the snapshot. Queries read the snapshot without the rows that are
+//! changed, and beside it groups of the transaction's own, which have its rows in columns: see
+//! [`OwnRows`], made when the first query needs it and brought up to date by later ones.
+//!
+//! Invariants:
+//! 1. A key that is here decides: whatever the snapshot has under it is hidden.
+//! 2. `before` never changes once it is known: it is of the snapshot.
+//! 3. What is undone is put back as it was, so that a savepoint costs nothing until it is used.
+
+use std::collections::BTreeMap;
+
+use esker_format::{Schema, Value, ValueRef};
+use esker_table::Location;
+use esker_table::table::{Existing, PreparedPut};
+
+use super::own_rows::OwnRows;
+use crate::engine::Staged;
+use crate::table::Current;
+use crate::{Error, ErrorKind, Result};
+
+/// Bytes that a changed row takes beside its values, about.
+const ROW_BYTES: usize = 160;
+
+/// The row of a key in the snapshot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Before {
+    /// Nobody has looked.
+    Unknown,
+    /// There is none.
+    Absent,
+    /// Here, with this row id.
+    At(Location, u64),
+}
+
+/// A changed row as it is now.
+#[derive(Clone, Debug)]
+pub(super) enum Now {
+    Row(Vec<Value>),
+    /// Removed; its key.
+    Gone(Vec<Value>),
+}
+
+/// What a transaction has made of a key.
+#[derive(Clone, Debug)]
+pub(super) struct Change {
+    pub before: Before,
+    pub now: Now,
+    /// The row id of a row that is new in the transaction, once it has one; else 0.
+    pub new_row_id: u64,
+}
+
+impl Change {
+    pub fn row(&self) -> Option<&[Value]> {
+        match &self.now {
+            Now::Row(row) => Some(row),
+            Now::Gone(_) => None,
+        }
+    }
+
+    /// The values of its key; a row id is not among them.
+    pub fn key(&self, schema: &Schema) -> Vec<ValueRef<'_>> {
+        match &self.now {
+            Now::Gone(key) => key.iter().map(Value::as_ref).collect(),
+            Now::Row(row) => {
+                let positions = schema.key_positions().iter();
+                positions.filter_map(|p| row.get(*p)).map(Value::as_ref).collect()
+            }
+        }
+    }
+
+    /// The row id, when there is one already.
+    pub fn row_id(&self) -> u64 {
+        match self.before {
+            Before::At(_, row_id) => row_id,
+            Before::Unknown | Before::Absent => self.new_row_id,
+        }
+    }
+
+    fn byte_count(&self, key: &[u8]) -> usize {
+        let (Now::Row(values) | Now::Gone(values)) = &self.now;
+        let bytes = |value: &Value| value.as_ref().as_bytes().map_or(0, <[u8]>::len);
+        let values_bytes: usize =
+            values.iter().map(|value| size_of::<Value>() + bytes(value)).sum();
+        ROW_BYTES + key.len() + values_bytes
+    }
+}
+
+/// What was changed of a table.
+pub(super) struct Changes {
+    pub current: Current,
+    pub by_key: BTreeMap<Vec<u8>, Change>,
+    pub own: Option<OwnRows>,
+    /// Bytes of the changes, about.
+    pub bytes: usize,
+}
+
+/// How a key was before a change of it.
+pub(super) struct Undo {
+    pub key: Vec<u8>,
+    pub previous: Option<Change>,
+}
+
+impl Changes {
+    pub fn new(current: Current) -> Self {
+        Self { current, by_key: BTreeMap::new(), own: None, bytes: 0 }
+    }
+
+    /// Changes a key.
+    pub fn set(&mut self, key: Vec<u8>, change: Change) -> Undo {
+        if let Some(own) = &mut self.own {
+            own.note(&key);
+        }
+        self.bytes += change.byte_count(&key);
+        let previous = self.by_key.insert(key.clone(), change);
+        self.bytes -= previous.as_ref().map_or(0, |change| change.byte_count(&key));
+        Undo { key, previous }
+    }
+
+    /// Takes a change back.
+    pub fn undo(&mut self, undo: Undo) {
+        if let Some(own) = &mut self.own {
+            own.note(&undo.key);
+        }
+        let now = self.by_key.remove(&undo.key);
+        self.bytes -= now.map_or(0, |change| change.byte_count(&undo.key));
+        if let Some(previous) = undo.previous {
+            self.bytes += previous.byte_count(&undo.key);
+            self.by_key.insert(undo.key, previous);
+        }
+    }
+
+    /// True when the table is as it was.
+    pub fn is_empty(&self) -> bool {
+        self.by_key
+            .values()
+            .all(|change| matches!((&change.now, change.before), (Now::Gone(_), Before::Absent)))
+    }
+
+    /// Stages all changes for a commit, under the commit lock, unless somebody was quicker.
+    pub fn stage(
+        &self,
+        writer: &mut esker_table::TableWriter,
+        staged: &mut Staged,
+        read_at: u64,
+    ) -> Result<()> {
+        staged.read_at = Some(read_at);
+        for change in self.by_key.values() {
+            self.stage_one(writer, staged, change, read_at)?;
+        }
+        Ok(())
+    }
+
+    fn stage_one(
+        &self,
+        writer: &mut esker_table::TableWriter,
+        staged: &mut Staged,
+        change: &Change,
+        read_at: u64,
+    ) -> Result<()> {
+        let schema = &self.current.schema;
+        let is_generated = schema.key_positions().is_empty();
+        if is_generated && change.before == Before::Absent {
+            // Nobody else has its key.
+            let Now::Row(row) = &change.now else { return Ok(()) };
+            let (row_id, uniques) = (change.new_row_id, Vec::new());
+            let hash = writer.table().hasher().hash_row_id(row_id);
+            staged.put(row.clone(), PreparedPut { hash, existing: None, row_id, uniques });
+            return Ok(());
+        }
+        // Of a row that came and went within the transaction it is left that there was none.
+        let row_id = [ValueRef::Uint(change.row_id())];
+        let key = if is_generated { row_id.to_vec() } else { change.key(schema) };
+        let hash = self.current.hash(&key);
+        let existing = writer.existing(&key, hash)?;
+        expect_unchanged(&self.current, &key, existing.as_ref(), read_at)?;
+        let there = existing.filter(|existing| existing.deleted == 0);
+        match (&change.now, there) {
+            (Now::Gone(_), Some(existing)) => staged.delete(existing),
+            (Now::Gone(_), None) => {}
+            (Now::Row(row), Some(existing)) => {
+                staged.put(row.clone(), PreparedPut::update(hash, existing));
+            }
+            (Now::Row(row), None) => {
+                let row_id = match change.new_row_id {
+                    0 => writer.reserve_row_ids(1),
+                    given => given,
+                };
+                let uniques = Vec::new();
+                staged.put(row.clone(), PreparedPut { hash, existing, row_id, uniques });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Refuses a key whose newest version came, or went, after a commit.
+pub(super) fn expect_unchanged(
+    current: &Current,
+    key: &[ValueRef<'_>],
+    existing: Option<&Existing>,
+    read_at: u64,
+) -> Result<()> {
+    let is_younger = |e: &Existing| e.created > read_at || e.deleted > read_at;
+    if existing.is_some_and(is_younger) && !esker_log::sabotage::planted("first_committer_loses") {
+        let name = current.core.name();
+        let key = esker_table::table::describe_key(&current.schema, key);
+        let message = format!(
+            "table {name:?}: {key} was changed by another commit since the transaction began; \
+             begin again"
+        );
+        return Err(Error::new(ErrorKind::Conflict, message));
+    }
+    Ok(())
+}

@@ -1,0 +1,278 @@
+//! Entries of a bucket within a transaction.
+
+use std::ops::RangeBounds;
+
+use esker_format::batch::check_value;
+use esker_format::{Value, ValueRef};
+
+use super::rows::{Seen, TransactionTable};
+use super::{State, Transaction};
+use crate::bucket::{VALUE_POSITION, add, expect_key, expiry_of, is_bucket, row};
+use crate::{BucketSnapshot, BucketValue, Entries, Error, PutOptions, Result};
+
+/// A bucket within a transaction: as of its snapshot, with its changes.
+///
+/// ```
+/// # let db = esker::Options::new().memory()?;
+/// db.bucket("stock")?.put(b"tea", b"3")?;
+/// let transaction = db.begin()?;
+/// let stock = transaction.bucket("stock")?;
+/// stock.put(b"tea", b"2")?;
+/// stock.put(b"tin", b"9")?;
+/// assert_eq!(stock.get(b"tea")?.as_deref(), Some(&b"2"[..]));
+/// assert_eq!(stock.prefix(b"t")?.count(), 2);
+/// transaction.commit()?;
+/// # Ok::<(), esker::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct TransactionBucket<'t> {
+    table: TransactionTable<'t>,
+}
+
+impl Transaction {
+    /// A bucket as of the transaction's snapshot.
+    ///
+    /// # Errors
+    /// `NotFound` when there was no such bucket when it began, `InvalidInput` when it is a table.
+    pub fn bucket(&self, name: &str) -> Result<TransactionBucket<'_>> {
+        let table = self.table(name)?;
+        if !is_bucket(table.schema()) {
+            return Err(Error::invalid(format!("{name:?} is a table, expected a bucket")));
+        }
+        Ok(TransactionBucket { table })
+    }
+}
+
+impl TransactionBucket<'_> {
+    /// The name, as it is now.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.table.name()
+    }
+
+    fn transaction(&self) -> &Transaction {
+        self.table.transaction
+    }
+
+    fn key<'k>(&self, key: &'k [u8]) -> Result<[ValueRef<'k>; 1]> {
+        expect_key(|| self.name(), key).map(|key| [ValueRef::Bytes(key)])
+    }
+
+    /// The value of a key.
+    ///
+    /// # Errors
+    /// As for [`crate::Bucket::get`].
+    pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<BucketValue>> {
+        let key = self.key(key.as_ref())?;
+        let mut state = self.transaction().state();
+        self.table.note_read(&mut state, &key);
+        self.look(&state, &key)
+    }
+
+    /// The value of a key that no other transaction may change before this one commits: see
+    /// [`TransactionTable::get_for_update`].
+    ///
+    /// # Errors
+    /// As for [`crate::Bucket::get`].
+    pub fn get_for_update(&self, key: impl AsRef<[u8]>) -> Result<Option<BucketValue>> {
+        let key = self.key(key.as_ref())?;
+        let mut state = self.transaction().state();
+        self.table.hold(&mut state, &key);
+        self.look(&state, &key)
+    }
+
+    fn look(&self, state: &State, key: &[ValueRef<'_>]) -> Result<Option<BucketValue>> {
+        if let Some(change) = self.table.change_of(state, key) {
+            return Ok(match change.row().and_then(|row| row.get(VALUE_POSITION)) {
+                Some(Value::Bytes(value)) => Some(BucketValue::copied(value.clone())),
+                _ => None,
+            });
+        }
+        let take =
+            |found: &esker_table::Found<'_>| BucketValue::new(found.unit, found.schema, found.row);
+        let found = self.transaction().find(&self.table.current, key, take)?;
+        Ok(found.map(|(value, _)| value))
+    }
+
+    /// True when there is an entry with a key.
+    ///
+    /// # Errors
+    /// As for [`crate::Bucket::get`].
+    pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        Ok(self.get(key)?.is_some())
+    }
+
+    /// How many entries there are.
+    ///
+    /// # Errors
+    /// As for [`Transaction::query`].
+    pub fn len(&self) -> Result<u64> {
+        self.table.count()
+    }
+
+    /// True when there are none.
+    ///
+    /// # Errors
+    /// As for [`Transaction::query`].
+    pub fn is_empty(&self) -> Result<bool> {
+        Ok(self.len()? == 0)
+    }
+
+    fn as_it_is(&self) -> Result<BucketSnapshot> {
+        Ok(BucketSnapshot::new(self.table.as_it_is()?))
+    }
+
+    /// All entries, by key, as they are now: later changes do not show.
+    ///
+    /// # Errors
+    /// As for [`Transaction::query`].
+    pub fn iter(&self) -> Result<Entries> {
+        Ok(self.as_it_is()?.iter())
+    }
+
+    /// The entries whose keys lie within bounds, by key.
+    ///
+    /// # Errors
+    /// As for [`Transaction::query`].
+    pub fn range<K, R>(&self, bounds: R) -> Result<Entries>
+    where
+        K: AsRef<[u8]> + ?Sized,
+        R: RangeBounds<K>,
+    {
+        Ok(self.as_it_is()?.range(bounds))
+    }
+
+    /// The entries whose keys begin with a prefix, by key.
+    ///
+    /// # Errors
+    /// As for [`Transaction::query`].
+    pub fn prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Entries> {
+        Ok(self.as_it_is()?.prefix(prefix))
+    }
+
+    /// Puts an entry, in the place of the one with its key.
+    ///
+    /// # Errors
+    /// As for [`crate::Bucket::put`], but that what others commit meanwhile is told by
+    /// [`Transaction::commit`]; `OverBudget` when the changes take too much memory.
+    pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
+        self.put_with(key, value, PutOptions::new())
+    }
+
+    /// Puts an entry with a time to live of its own, which begins now. Durability is the
+    /// transaction's.
+    ///
+    /// # Errors
+    /// As for [`TransactionBucket::put`].
+    pub fn put_with(
+        &self,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+        options: impl Into<PutOptions>,
+    ) -> Result<()> {
+        let (options, key) = (options.into(), key.as_ref());
+        let found = self.key(key)?;
+        let engine = &self.transaction().engine;
+        let expires_at = expiry_of(engine, self.table.schema(), options.ttl)?;
+        let row = row(key, value.as_ref(), expires_at);
+        let fields = self.table.schema().fields().iter().zip(&row);
+        fields.into_iter().try_for_each(|(field, value)| check_value(field, value.as_ref()))?;
+        let mut state = self.transaction().state();
+        let (before, new_row_id) = self.table.known(&state, &found);
+        self.table
+            .done(&mut state, |state| self.table.replace(state, &found, (row, before, new_row_id)))
+    }
+
+    /// Removes an entry; false when there is none.
+    ///
+    /// # Errors
+    /// As for [`TransactionBucket::put`].
+    pub fn remove(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        let key = self.key(key.as_ref())?;
+        let mut state = self.transaction().state();
+        self.table.done(&mut state, |state| self.remove_within(state, &key))
+    }
+
+    fn remove_within(&self, state: &mut State, key: &[ValueRef<'_>]) -> Result<bool> {
+        let seen: Seen = self.table.see(state, key)?;
+        match seen.row {
+            Some(_) => self.table.remove(state, key, &seen).map(|()| true),
+            None => {
+                self.table.note_read(state, key);
+                Ok(false)
+            }
+        }
+    }
+
+    /// Removes an entry and returns its value.
+    ///
+    /// # Errors
+    /// As for [`TransactionBucket::put`].
+    pub fn take(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
+        let key = key.as_ref();
+        let value = self.get(key)?.map(BucketValue::into_vec);
+        self.remove(key)?;
+        Ok(value)
+    }
+
+    /// Removes the entries whose keys lie within bounds; returns how many.
+    ///
+    /// # Errors
+    /// As for [`TransactionBucket::put`].
+    pub fn remove_range<K, R>(&self, bounds: R) -> Result<u64>
+    where
+        K: AsRef<[u8]> + ?Sized,
+        R: RangeBounds<K>,
+    {
+        let keys = self.range(bounds)?.keys()?;
+        self.remove_keys(&keys)
+    }
+
+    /// Removes the entries whose keys begin with a prefix; returns how many.
+    ///
+    /// # Errors
+    /// As for [`TransactionBucket::put`].
+    pub fn remove_prefix(&self, prefix: impl AsRef<[u8]>) -> Result<u64> {
+        let keys = self.prefix(prefix)?.keys()?;
+        self.remove_keys(&keys)
+    }
+
+    fn remove_keys(&self, keys: &[Vec<u8>]) -> Result<u64> {
+        let mut state = self.transaction().state();
+        self.table.done(&mut state, |state| {
+            let mut removed = 0;
+            for key in keys {
+                removed += u64::from(self.remove_within(state, &[ValueRef::Bytes(key)])?);
+            }
+            Ok(removed)
+        })
+    }
+
+    /// Adds to a number, as [`crate::Bucket::increment`] does.
+    ///
+    /// # Errors
+    /// As for [`crate::Bucket::increment`] and [`TransactionBucket::put`].
+    pub fn increment(&self, key: impl AsRef<[u8]>, by: i64) -> Result<i64> {
+        let key = key.as_ref();
+        let found = self.key(key)?;
+        let mut state = self.transaction().state();
+        self.table.done(&mut state, |state| {
+            let seen = self.table.see(state, &found)?;
+            let (value, end) = match seen.row.as_deref() {
+                Some([_, Value::Bytes(value), end]) => (Some(value.as_slice()), Some(end.clone())),
+                _ => (None, None),
+            };
+            let (bytes, sum) = add(value, by)?;
+            let end = match end {
+                Some(end) => end,
+                None => {
+                    let engine = &self.transaction().engine;
+                    expiry_of(engine, self.table.schema(), crate::Ttl::Default)?
+                }
+            };
+            let row = row(key, &bytes, end);
+            self.table.replace(state, &found, (row, seen.before, seen.new_row_id))?;
+            Ok(sum)
+        })
+    }
+}

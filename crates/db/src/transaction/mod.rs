@@ -1,0 +1,300 @@
+//! Transactions: changes of any number of tables and buckets that become visible together, or not
+//! at all, made upon one view of the database.
+//!
+//! ```text
+//! begin ─► snapshot (registered) ─► reads: own changes, else the snapshot
+//!                                   changes: kept by the transaction
+//! commit ─► commit lock ─► is each key that was changed as old as the snapshot? (first committer)
+//!           ─► is what was read still so? (serializable) ─► one frame, applied, published
+//!           ─► unlock ─► wait for durability
+//! ```
+//!
+//! Nothing is locked before the commit, so that a transaction that is forgotten holds up nobody,
+//! and its end costs nothing: dropping it is rolling it back.
+//!
+//! Invariants:
+//! 1. The snapshot of a transaction that writes is of what is *published*, not only of what is
+//!    visible: who has just been overtaken would else be overtaken again until the other's sync
+//!    has ended. What it reads may therefore not be durable; no answer leaves it before it is
+//!    (protocol rule 2), but for the closure of [`Database::transact`], which waits at its end.
+//! 2. What a statement has changed is undone when it fails: a transaction is never half of one.
+//! 3. The commit validates under the same hold of the commit lock under which it is numbered.
+
+mod changes;
+mod entries;
+mod options;
+mod own_rows;
+mod reads;
+mod rows;
+mod savepoint;
+mod statement;
+mod transact;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError};
+
+use esker_arena::{Category, Reservation};
+use esker_format::TableId;
+use esker_vfs::sync::{Mutex, MutexGuard};
+
+use crate::engine::{Engine, Part, Terms};
+use crate::table::Current;
+use crate::{Database, Error, ErrorKind, Result, Snapshot};
+use changes::{Change, Changes, Undo};
+pub use entries::TransactionBucket;
+pub use options::{Isolation, TransactionOptions};
+use reads::Reads;
+pub use rows::TransactionTable;
+pub use savepoint::Savepoint;
+
+/// Reservations grow by so many bytes.
+const RESERVED_AT_ONCE: u64 = 256 << 10;
+
+/// Changes upon one view of the database, which become visible and durable together, or not at
+/// all. Dropping it rolls it back. It may be used from several threads, one after another.
+///
+/// ```
+/// use esker::{DataType, Options, Schema};
+///
+/// let db = Options::new().memory()?;
+/// let schema = Schema::builder().field("owner", DataType::Text).field("cents", DataType::I64);
+/// let accounts = db.create_table("accounts", schema.primary_key(["owner"]).build()?)?;
+/// accounts.insert(&["ada".into(), 500i64.into()])?;
+///
+/// let transaction = db.begin()?;
+/// let within = transaction.table("accounts")?;
+/// within.update(&["ada".into()], &[("cents", 400i64.into())])?;
+/// within.insert(&["bob".into(), 100i64.into()])?;
+/// assert_eq!((within.count()?, accounts.count()?), (2, 1));
+/// transaction.commit()?;
+/// assert_eq!(accounts.count()?, 2);
+/// # Ok::<(), esker::Error>(())
+/// ```
+pub struct Transaction {
+    engine: Arc<Engine>,
+    snapshot: Snapshot,
+    options: TransactionOptions,
+    /// What it reads may be told before it is durable: somebody else waits for that.
+    waits_at_end: bool,
+    state: Mutex<State>,
+}
+
+/// What a transaction has done.
+pub(crate) struct State {
+    changes: BTreeMap<TableId, Changes>,
+    reads: Reads,
+    /// What leads back to how it was, oldest first.
+    undo: Vec<(TableId, Undo)>,
+    /// How many savepoints there are that somebody may go back to.
+    savepoints: savepoint::Savepoints,
+    held: Reservation,
+}
+
+pub(super) fn table_gone(name: &str) -> Error {
+    let message =
+        format!("table {name:?} was dropped or truncated since the transaction began; begin again");
+    Error::new(ErrorKind::Conflict, message)
+}
+
+impl Database {
+    /// Begins a transaction under snapshot isolation.
+    ///
+    /// # Errors
+    /// `ReadOnly` when the database is opened for reading, `OverBudget` when there are too many
+    /// snapshots.
+    pub fn begin(&self) -> Result<Transaction> {
+        self.begin_with(TransactionOptions::new())
+    }
+
+    /// Begins a transaction.
+    ///
+    /// # Errors
+    /// As for [`Database::begin`]; one that only reads may begin on a database that is opened for
+    /// reading.
+    pub fn begin_with(&self, options: TransactionOptions) -> Result<Transaction> {
+        Transaction::begin(self.engine(), options, false)
+    }
+}
+
+impl Transaction {
+    fn begin(
+        engine: &Arc<Engine>,
+        options: TransactionOptions,
+        waits_at_end: bool,
+    ) -> Result<Self> {
+        let snapshot = if options.read_only {
+            Snapshot::take(engine)?
+        } else {
+            if engine.options.read_only {
+                let message = "the database was opened for reading; begin a read-only transaction";
+                return Err(Error::new(ErrorKind::ReadOnly, message));
+            }
+            Snapshot::take_published(engine)?
+        };
+        let state = State {
+            changes: BTreeMap::new(),
+            reads: Reads::default(),
+            undo: Vec::new(),
+            savepoints: savepoint::Savepoints::default(),
+            held: Reservation::new(&engine.arena, Category::Load),
+        };
+        let (engine, state) = (Arc::clone(engine), Mutex::new(state));
+        Ok(Self { engine, snapshot, options, waits_at_end, state })
+    }
+
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
+    /// What it is kept from seeing of others.
+    #[must_use]
+    pub fn isolation(&self) -> Isolation {
+        self.options.isolation
+    }
+
+    /// The number of the commit that it reads at: it sees what was committed up to it, and its own
+    /// changes.
+    #[must_use]
+    pub fn read_at(&self) -> u64 {
+        self.snapshot.commit()
+    }
+
+    /// True when nothing was changed.
+    #[must_use]
+    pub fn is_unchanged(&self) -> bool {
+        self.state().changes.values().all(Changes::is_empty)
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until what the transaction reads may be told.
+    fn settle(&self) -> Result<()> {
+        if self.waits_at_end {
+            return Ok(());
+        }
+        self.engine.acknowledge_through(self.read_at())
+    }
+
+    /// Whether what is read is remembered, to be compared at the commit.
+    fn remembers_reads(&self) -> bool {
+        self.options.isolation == Isolation::Serializable && !self.options.read_only
+    }
+
+    /// The changes of a table, none at first.
+    ///
+    /// # Errors
+    /// `ReadOnly` in a transaction that only reads.
+    fn changes_of<'s>(&self, state: &'s mut State, current: &Current) -> Result<&'s mut Changes> {
+        if self.options.read_only {
+            let message = "the transaction was begun for reading";
+            return Err(Error::new(ErrorKind::ReadOnly, message));
+        }
+        let empty = || Changes::new(current.clone());
+        Ok(state.changes.entry(current.core.id()).or_insert_with(empty))
+    }
+
+    /// Notes a change of a key.
+    fn note(
+        &self,
+        state: &mut State,
+        current: &Current,
+        (key, change): (Vec<u8>, Change),
+    ) -> Result<()> {
+        let changes = self.changes_of(state, current)?;
+        let undo = changes.set(key, change);
+        state.undo.push((current.core.id(), undo));
+        let bytes: usize = state.changes.values().map(|changes| changes.bytes).sum();
+        let outcome = self.reserve(state, bytes as u64);
+        if outcome.is_err() {
+            state.undo_to(state.undo.len() - 1);
+        }
+        outcome
+    }
+
+    /// Counts the memory of the changes with the rest.
+    fn reserve(&self, state: &mut State, bytes: u64) -> Result<()> {
+        if bytes <= state.held.bytes() || bytes < RESERVED_AT_ONCE {
+            return Ok(());
+        }
+        let most = self.options.memory_bytes.unwrap_or(u64::MAX);
+        let wanted = bytes.div_ceil(RESERVED_AT_ONCE) * RESERVED_AT_ONCE;
+        if bytes <= most && self.engine.seal_for_load(&mut state.held, wanted)? {
+            return Ok(());
+        }
+        let limit = most.min(self.engine.load_share());
+        let message = format!(
+            "the changes of the transaction take {bytes} bytes of memory, at most {limit}: commit \
+             in parts, load the rows, or open with a higher memory limit"
+        );
+        Err(Error::new(ErrorKind::OverBudget, message))
+    }
+
+    /// Makes all changes visible and durable. Returns the number of the commit; that of the
+    /// snapshot when nothing was changed.
+    ///
+    /// # Errors
+    /// `Conflict` when another transaction has committed a change of a row, a key or a unique
+    /// value that this one changes, or (serializable) of what it has read: begin again.
+    /// `AlreadyExists` when a row has a unique value of another row; `OutcomeUnknown` when the log
+    /// could not be synced. Nothing is changed then.
+    pub fn commit(self) -> Result<u64> {
+        let mut state = self.state();
+        let state = &mut *state;
+        if self.options.read_only {
+            return Ok(self.read_at());
+        }
+        let read_at = self.read_at();
+        if state.changes.values().all(Changes::is_empty) {
+            self.engine.acknowledge_through(read_at)?;
+            return Ok(read_at);
+        }
+        let changes: Vec<&Changes> = state.changes.values().collect();
+        let parts = changes.iter().map(|changes| Part::new(changes.current.clone())).collect();
+        let reads = &state.reads;
+        let terms = Terms {
+            sync: self.options.sync,
+            validate: &|catalogue| reads.expect_unchanged(catalogue, read_at),
+        };
+        let outcome = self.engine.commit_parts(parts, terms, |at, writer, part| {
+            let changes =
+                changes.get(at).ok_or_else(|| Error::corrupt("a part without changes"))?;
+            changes.stage(writer, &mut part.staged, read_at)
+        });
+        match outcome {
+            Ok(0) => Ok(read_at),
+            Ok(commit) => Ok(commit),
+            // It was there when the transaction began.
+            Err(e) if e.kind() == ErrorKind::NotFound => Err(Error::new(
+                ErrorKind::Conflict,
+                format!("{e} since the transaction began; begin again"),
+            )),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// Forgets all changes. Dropping the transaction does the same.
+    pub fn rollback(self) {}
+}
+
+impl State {
+    /// Takes changes back until so many are left.
+    fn undo_to(&mut self, len: usize) {
+        while self.undo.len() > len {
+            let Some((table, undo)) = self.undo.pop() else { break };
+            if let Some(changes) = self.changes.get_mut(&table) {
+                changes.undo(undo);
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Transaction {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Transaction")
+            .field("read_at", &self.read_at())
+            .field("isolation", &self.isolation())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,150 @@
+//! The rows that a transaction has changed, in columns, for its queries.
+//!
+//! They lie in groups like those of a table, which nobody else knows. Where a commit number would
+//! stand, there is the number of the query that they were made for, so that an answer that is
+//! still being read is not disturbed by later changes: it sees the rows up to its number.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use esker_format::Value;
+use esker_table::Location;
+use esker_table::group::GroupWriter;
+use esker_table::table::Overlay;
+use esker_table::view::Unit;
+
+use super::changes::{Before, Change, Now};
+use crate::engine::Engine;
+use crate::table::Current;
+use crate::{Error, ErrorKind, Result};
+
+/// The longest value that a group takes.
+const VALUE_BYTES_MAX: usize = 4 << 20;
+
+/// Rows in columns.
+#[derive(Default)]
+pub(super) struct OwnRows {
+    groups: Vec<GroupWriter>,
+    /// Where the row of a key is.
+    places: BTreeMap<Vec<u8>, Location>,
+    /// Where the row of the snapshot is that a key hides.
+    hidden: BTreeMap<Vec<u8>, Location>,
+    /// Keys that were changed since the last query.
+    changed: BTreeSet<Vec<u8>>,
+    /// Queries so far.
+    version: u64,
+}
+
+impl OwnRows {
+    /// With everything that was changed so far to be taken up.
+    pub fn new<'a>(keys: impl Iterator<Item = &'a Vec<u8>>) -> Self {
+        Self { changed: keys.cloned().collect(), ..Self::default() }
+    }
+
+    /// A key was changed.
+    pub fn note(&mut self, key: &[u8]) {
+        self.changed.insert(key.to_vec());
+    }
+
+    /// Takes up what was changed since the last query; `find` tells what the snapshot has under a
+    /// key.
+    pub fn bring_up_to_date(
+        &mut self,
+        engine: &Engine,
+        current: &Current,
+        by_key: &mut BTreeMap<Vec<u8>, Change>,
+        find: &dyn Fn(&Change) -> Result<Before>,
+    ) -> Result<()> {
+        if self.changed.is_empty() {
+            return Ok(());
+        }
+        refuse_long_values(self.changed.iter().filter_map(|key| by_key.get(key)))?;
+        self.version += 1;
+        for key in std::mem::take(&mut self.changed) {
+            let outcome = self.take_up(engine, current, (&key, by_key.get_mut(&key)), find);
+            if outcome.is_err() {
+                self.changed.insert(key);
+                return outcome;
+            }
+        }
+        Ok(())
+    }
+
+    fn take_up(
+        &mut self,
+        engine: &Engine,
+        current: &Current,
+        (key, change): (&Vec<u8>, Option<&mut Change>),
+        find: &dyn Fn(&Change) -> Result<Before>,
+    ) -> Result<()> {
+        if let Some(place) = self.places.remove(key) {
+            self.kill(place)?;
+        }
+        let Some(change) = change else {
+            self.hidden.remove(key);
+            return Ok(());
+        };
+        if change.before == Before::Unknown {
+            change.before = find(change)?;
+        }
+        if let Before::At(location, _) = change.before {
+            self.hidden.insert(key.clone(), location);
+        }
+        if change.row_id() == 0 {
+            let mut catalogue = engine.lock_for_change()?;
+            let writer = &mut crate::engine::entry(&mut catalogue, current.core.id())?.writer;
+            change.new_row_id = writer.reserve_row_ids(1);
+        }
+        if let Now::Row(row) = &change.now {
+            let (row_id, version) = (change.row_id(), self.version);
+            let group = self.group(engine, current)?;
+            let place = group.push((row, &[]), row_id, false, version, None)?;
+            self.places.insert(key.clone(), place);
+        }
+        Ok(())
+    }
+
+    fn kill(&self, place: Location) -> Result<()> {
+        let writers = self.groups.iter().map(GroupWriter::group);
+        let mut units = writers.map(|group| Unit::Group(Arc::clone(group)));
+        match units.find(|unit| unit.id() == place.unit()) {
+            Some(unit) => Ok(unit.kill(place.row(), self.version)?),
+            None => Err(Error::corrupt(format!("{place:?} leads nowhere"))),
+        }
+    }
+
+    /// The group that takes one more row.
+    fn group(&mut self, engine: &Engine, current: &Current) -> Result<&mut GroupWriter> {
+        let is_full = |group: &GroupWriter| {
+            group.rows() >= engine.options.group_rows_max
+                || group.group().byte_count() >= engine.options.group_bytes_max
+        };
+        if self.groups.last().is_none_or(is_full) {
+            let unit = engine.new_unit();
+            self.groups.push(GroupWriter::create(&engine.arena, unit, &current.schema)?);
+        }
+        self.groups.last_mut().ok_or_else(|| Error::corrupt("no group"))
+    }
+
+    /// What a query sees.
+    pub fn overlay(&self) -> Overlay {
+        Overlay {
+            hidden: self.hidden.values().copied().collect(),
+            groups: self.groups.iter().map(|group| Arc::clone(group.group())).collect(),
+            version: self.version,
+        }
+    }
+}
+
+fn refuse_long_values<'a>(changes: impl Iterator<Item = &'a Change>) -> Result<()> {
+    let len = |value: &Value| value.as_ref().as_bytes().map_or(0, <[u8]>::len);
+    let longest = changes.filter_map(Change::row).flatten().map(len).max().unwrap_or(0);
+    if longest <= VALUE_BYTES_MAX {
+        return Ok(());
+    }
+    let message = format!(
+        "a query of a table in which the transaction has put a value of {longest} bytes, at most \
+         {VALUE_BYTES_MAX}: commit first"
+    );
+    Err(Error::new(ErrorKind::OverBudget, message))
+}

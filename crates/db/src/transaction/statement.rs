@@ -1,0 +1,147 @@
+//! Questions and statements within a transaction, which see its changes.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use esker_format::Batch;
+use esker_query::model::Change;
+use esker_query::{Explanation, Query, QueryResult, Statistics};
+use esker_table::Table as TableCore;
+
+use super::own_rows::OwnRows;
+use super::{Changes, State, Transaction};
+use crate::change::{ChangeOptions, Changed};
+use crate::snapshot::Overlays;
+use crate::{QueryOptions, Result, Snapshot};
+
+impl Transaction {
+    /// Answers a query about the tables as the transaction sees them.
+    ///
+    /// ```
+    /// use esker::{DataType, Options, Query, Schema, Value};
+    /// use esker_query::model::Expr;
+    ///
+    /// let db = Options::new().memory()?;
+    /// let schema = Schema::builder().field("n", DataType::I64).primary_key(["n"]).build()?;
+    /// db.create_table("t", schema)?;
+    /// let transaction = db.begin()?;
+    /// transaction.table("t")?.insert(&[1i64.into()])?;
+    /// let mut query = Query::table("t");
+    /// query.select(Expr::count());
+    /// assert_eq!(transaction.query(&query)?.to_rows(), [[Value::Uint(1)]]);
+    /// assert_eq!(db.query(&query)?.to_rows(), [[Value::Uint(0)]]);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`crate::Database::query`].
+    pub fn query(&self, query: &Query) -> Result<QueryResult> {
+        self.query_with(query, &QueryOptions::default())
+    }
+
+    /// Answers a query with parameters, or within limits of its own.
+    ///
+    /// # Errors
+    /// As for [`crate::Database::query_with`].
+    pub fn query_with(&self, query: &Query, options: &QueryOptions) -> Result<QueryResult> {
+        self.snapshot_for(query)?.query_with(query, options)
+    }
+
+    /// Answers a query some thousand rows at a time, until `sink` breaks, as the transaction is
+    /// now: later changes do not show.
+    ///
+    /// # Errors
+    /// As for [`crate::Database::query_with`].
+    pub fn stream_with(
+        &self,
+        query: &Query,
+        options: &QueryOptions,
+        sink: impl FnMut(Batch) -> ControlFlow<()>,
+    ) -> Result<Statistics> {
+        self.snapshot_for(query)?.stream_with(query, options, sink)
+    }
+
+    /// How a query is answered, and what came of running it.
+    ///
+    /// # Errors
+    /// As for [`crate::Database::query`].
+    pub fn explain_with(&self, query: &Query, options: &QueryOptions) -> Result<Explanation> {
+        self.snapshot_for(query)?.explain_with(query, options)
+    }
+
+    /// How a query would be answered. It is not run.
+    ///
+    /// # Errors
+    /// As for [`crate::Database::query`].
+    pub fn plan(&self, query: &Query) -> Result<Explanation> {
+        self.snapshot_for(query)?.plan(query)
+    }
+
+    /// Runs a statement that changes rows, all of it or nothing; returns how many rows it added,
+    /// changed or removed.
+    ///
+    /// # Errors
+    /// As for [`crate::Database::change`], but that what others commit meanwhile is told by
+    /// [`Transaction::commit`].
+    pub fn change(&self, change: &Change) -> Result<u64> {
+        self.change_with(change, &ChangeOptions::default()).map(|changed| changed.rows)
+    }
+
+    /// Runs a statement that changes rows, with parameters or only to see what it would do, and
+    /// answers what it was asked to return of the rows.
+    ///
+    /// # Errors
+    /// As for [`Transaction::change`].
+    pub fn change_with(&self, change: &Change, options: &ChangeOptions) -> Result<Changed> {
+        self.settle()?;
+        crate::change::change_within(self, change, options)
+    }
+
+    /// The database as the transaction sees it, for a query. Its tables count as read.
+    pub(crate) fn snapshot_for(&self, query: &Query) -> Result<Snapshot> {
+        let mut names = BTreeSet::new();
+        query.collect_tables(&mut names);
+        self.snapshot_of(names)
+    }
+
+    /// The same for tables by their names.
+    pub(crate) fn snapshot_of(&self, names: BTreeSet<String>) -> Result<Snapshot> {
+        self.settle()?;
+        let cores = names.iter().filter(|name| !name.is_empty());
+        let cores = cores.map(|name| self.snapshot.core(name)).collect::<Result<Vec<_>>>()?;
+        self.with_changes(&mut self.state(), cores)
+    }
+
+    /// The snapshot with what the transaction has changed of some tables, which count as read.
+    pub(crate) fn with_changes<'c>(
+        &self,
+        state: &mut State,
+        cores: impl IntoIterator<Item = &'c Arc<TableCore>>,
+    ) -> Result<Snapshot> {
+        let mut overlays = Overlays::new();
+        for core in cores {
+            if self.remembers_reads() {
+                state.reads.note_table(core);
+            }
+            let Some(changes) = state.changes.get_mut(&core.id()) else { continue };
+            if changes.by_key.is_empty() && changes.own.is_none() {
+                continue;
+            }
+            overlays.insert(core.id(), self.overlay(changes)?);
+        }
+        Ok(self.snapshot.with_overlays(overlays))
+    }
+
+    fn overlay(&self, changes: &mut Changes) -> Result<esker_table::table::Overlay> {
+        let Changes { current, by_key, own, .. } = changes;
+        let own = own.get_or_insert_with(|| OwnRows::new(by_key.keys()));
+        let find = |change: &super::Change| {
+            let key = change.key(&current.schema);
+            let found = self.find(current, &key, |_| Ok(()))?;
+            Ok(found.map_or(super::changes::Before::Absent, |(_, before)| before))
+        };
+        own.bring_up_to_date(&self.engine, current, by_key, &find)?;
+        Ok(own.overlay())
+    }
+}

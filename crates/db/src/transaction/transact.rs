@@ -1,0 +1,82 @@
+//! Running a transaction again until nobody is in its way.
+
+use std::time::Duration;
+
+use super::{Transaction, TransactionOptions};
+use crate::{Database, Error, ErrorKind, Result};
+
+/// How often a transaction is begun before its conflict is told.
+const ATTEMPTS_MAX: u32 = 1_000;
+/// Attempts that follow at once.
+const ATTEMPTS_AT_ONCE: u32 = 3;
+/// The longest rest between two attempts.
+const REST_US_MAX: u64 = 5_000;
+
+impl Database {
+    /// Runs a function in a transaction and commits it; again, from the beginning and after a short
+    /// rest, as long as others are quicker (`Conflict`). What the function returns is returned once
+    /// the commit is durable. An error of the function rolls back.
+    ///
+    /// The function may be called several times, and may see commits that a power loss could still
+    /// take back: it should change nothing but the database.
+    ///
+    /// ```
+    /// # let db = esker::Options::new().memory()?;
+    /// let hits = db.bucket("hits")?;
+    /// let count = db.transact(|transaction| transaction.bucket("hits")?.increment(b"page", 1))?;
+    /// assert_eq!((count, hits.len()?), (1, 1));
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// What the function fails with, and what [`Transaction::commit`] does; `Conflict` after a
+    /// thousand attempts.
+    pub fn transact<R>(&self, run: impl FnMut(&Transaction) -> Result<R>) -> Result<R> {
+        self.transact_with(TransactionOptions::new(), run)
+    }
+
+    /// Likewise, in a transaction of a kind.
+    ///
+    /// # Errors
+    /// As for [`Database::transact`].
+    pub fn transact_with<R>(
+        &self,
+        options: TransactionOptions,
+        mut run: impl FnMut(&Transaction) -> Result<R>,
+    ) -> Result<R> {
+        let engine = self.engine();
+        for attempt in 0.. {
+            let transaction = Transaction::begin(engine, options, true)?;
+            let read_at = transaction.read_at();
+            let outcome = match run(&transaction) {
+                Ok(result) => transaction.commit().map(|_| result),
+                Err(e) => {
+                    drop(transaction);
+                    engine.acknowledge_through(read_at)?;
+                    Err(e)
+                }
+            };
+            match outcome {
+                Err(e) if e.kind() == ErrorKind::Conflict && attempt < ATTEMPTS_MAX => {
+                    self.rest(attempt);
+                }
+                other => return other,
+            }
+        }
+        Err(Error::new(ErrorKind::Conflict, "others were always quicker"))
+    }
+
+    /// Rests for a random while, which is longer after more attempts.
+    fn rest(&self, attempt: u32) {
+        let environment = &self.engine().environment;
+        let Some(doublings) = attempt.checked_sub(ATTEMPTS_AT_ONCE) else {
+            environment.tasks.pause();
+            return;
+        };
+        let most_us = (10u64 << doublings.min(20)).min(REST_US_MAX);
+        let rest_us = environment.random.next_u64() % most_us + 1;
+        let event = esker_vfs::Event::new();
+        let seen = event.generation();
+        environment.tasks.wait_timeout(&event, seen, Duration::from_micros(rest_us));
+    }
+}
