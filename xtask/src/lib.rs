@@ -5,6 +5,7 @@
 //! | [`ci`] | every check, in order, as continuous integration does |
 //! | [`tidy`] | the rules of style that no compiler checks |
 //! | [`crash`], [`differential`], [`plans`] | campaigns of other crates, built optimised |
+//! | [`history`] | histories of transactions and their anomalies, likewise |
 //! | [`mod@bench`] | a benchmark, likewise |
 //! | [`fuzz`] | the fuzz targets, bounded by time |
 //! | [`tsan`] | concurrent tests under a race detector |
@@ -23,6 +24,7 @@ pub mod crash;
 pub mod differential;
 mod error;
 pub mod fuzz;
+pub mod history;
 pub mod loom;
 pub mod model;
 pub mod plans;

@@ -11,6 +11,7 @@ usage: cargo xtask COMMAND
   crash [ARGUMENT...]             the crash campaign of esker-testkit
   differential [ARGUMENT...]      random SQL here and on SQLite, compared
   plans [--cases N] [--seed N]    answers with each index, sealed or not, old or new, compared
+  history [ARGUMENT...]           histories of transactions, their anomalies by name
   bench NAME [ARGUMENT...]        a benchmark of esker-bench
   fuzz [--seconds N] [TARGET...]  every fuzz target, or those named, 60 s each
   tsan [PACKAGE...]               concurrent tests under the thread sanitizer
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         "crash" => xtask::crash::run(&arguments),
         "differential" => xtask::differential::run(&arguments),
         "plans" => xtask::plans::run(&arguments),
+        "history" => xtask::history::run(&arguments),
         "bench" => xtask::bench::run(&arguments),
         "fuzz" => xtask::fuzz::run(&arguments),
         "tsan" => xtask::tsan::run(&arguments),

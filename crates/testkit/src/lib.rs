@@ -8,6 +8,7 @@
 //! | do the same with buckets, whose entries expire | [`buckets`] |
 //! | crash, fault, rot and sabotage it | [`campaign`] |
 //! | compare the answers of all plans | [`plans`] |
+//! | judge histories of transactions by their isolation | [`isolation`] |
 //! | kill a real process that writes to it | [`kill`] |
 #![forbid(unsafe_code)]
 
@@ -15,6 +16,7 @@ pub mod buckets;
 pub mod campaign;
 pub mod history;
 mod index;
+pub mod isolation;
 pub mod kill;
 pub mod model;
 pub mod oracle;

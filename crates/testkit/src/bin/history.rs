@@ -1,0 +1,9 @@
+//! `history`: histories of transactions, judged. See `docs/internals/testing.md`.
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    esker_testkit::isolation::command::run(&arguments)
+}
