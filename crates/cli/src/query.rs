@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &QueryArguments, console: &mut Console<'_>) -> Resu
             settings.show(&page.result, console)?;
             show_cursors(&page, console)?;
         }
-        false => settings.ask(&database, &query, console)?,
+        false => settings.ask(&esker_sql::Session::new(&database), &query, console)?,
     }
     database.close()?;
     Ok(())

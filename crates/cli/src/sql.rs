@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use esker::{ChangeOptions, Database, Limits, Options, QueryOptions};
 use esker_query::{Explanation, Query, QueryResult};
-use esker_sql::{Outcome, Statement};
+use esker_sql::{Outcome, Session, Statement};
 
 use crate::arguments::{Format, SqlArguments};
 use crate::failure::{Failure, Result};
@@ -45,13 +45,22 @@ pub(crate) fn run(arguments: &SqlArguments, console: &mut Console<'_>) -> Result
     }
     let cancel = Arc::default();
     let statements = parsed.iter().map(|(_, statement)| statement);
-    let database = open_for(&arguments.db, statements, &settings, cancel)?;
+    let mut session = Session::new(&open_for(&arguments.db, statements, &settings, cancel)?);
     for (text, statement) in &parsed {
-        let done = settings.execute(&database, statement, console);
+        let done = settings.execute(&mut session, statement, console);
         done.map_err(|failure| failure.in_statement(text))?;
     }
+    end(session)
+}
+
+/// Closes the database of a session.
+pub(crate) fn end(session: Session) -> Result<()> {
+    let (database, was_open) = session.into_database();
     database.close()?;
-    Ok(())
+    match was_open {
+        true => Err(Failure::usage("BEGIN without COMMIT: the transaction was rolled back")),
+        false => Ok(()),
+    }
 }
 
 /// Opens a database so that some statements can be run.
@@ -83,41 +92,41 @@ impl Settings {
     /// Runs a statement; shows what it answers and says what it did.
     pub(crate) fn execute(
         &self,
-        database: &Database,
+        session: &mut Session,
         statement: &Statement,
         console: &mut Console<'_>,
     ) -> Result<()> {
         match statement {
-            Statement::Explain(query) => self.explain(database, query, console),
-            Statement::Plan(query) => shown(&database.plan(query)?, console),
-            Statement::Query(query) => self.ask(database, query, console),
+            Statement::Explain(query) => self.explain(session, query, console),
+            Statement::Plan(query) => shown(&session.plan(query)?, console),
+            Statement::Query(query) => self.ask(session, query, console),
             _ if self.explain => Err(Failure::usage("--explain is for SELECT")),
-            change => self.change(database, change, console),
+            change => self.change(session, change, console),
         }
     }
 
     /// Answers a query, or shows its steps.
     pub(crate) fn ask(
         &self,
-        database: &Database,
+        session: &Session,
         query: &Query,
         console: &mut Console<'_>,
     ) -> Result<()> {
         match self.explain {
-            true => self.explain(database, query, console),
-            false => self.answer(database, query, console),
+            true => self.explain(session, query, console),
+            false => self.answer(session, query, console),
         }
     }
 
     fn change(
         &self,
-        database: &Database,
+        session: &mut Session,
         statement: &Statement,
         console: &mut Console<'_>,
     ) -> Result<()> {
         let (dry_run, limits) = (self.dry_run, self.limits.clone());
         let options = ChangeOptions { dry_run, limits, ..ChangeOptions::default() };
-        let outcome = esker_sql::run(database, statement, &options)?;
+        let outcome = session.run(statement, &options)?;
         let (verbs, changed) = match outcome {
             Outcome::Added(changed) => (("add", "added"), changed),
             Outcome::Changed(changed) => (("change", "changed"), changed),
@@ -148,12 +157,12 @@ impl Settings {
         QueryOptions { limits: self.limits.clone(), ..QueryOptions::default() }
     }
 
-    fn explain(&self, database: &Database, query: &Query, console: &mut Console<'_>) -> Result<()> {
-        shown(&database.explain_with(query, &self.query_options())?, console)
+    fn explain(&self, session: &Session, query: &Query, console: &mut Console<'_>) -> Result<()> {
+        shown(&session.explain_with(query, &self.query_options())?, console)
     }
 
-    fn answer(&self, database: &Database, query: &Query, console: &mut Console<'_>) -> Result<()> {
-        let result = database.query_with(query, &self.query_options())?;
+    fn answer(&self, session: &Session, query: &Query, console: &mut Console<'_>) -> Result<()> {
+        let result = session.query_with(query, &self.query_options())?;
         self.show(&result, console)?;
         if self.timing {
             console.out.flush()?;

@@ -123,3 +123,8 @@ struct Guide;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide/buckets.md")]
 struct BucketGuide;
+
+/// Likewise.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/transactions.md")]
+struct TransactionGuide;

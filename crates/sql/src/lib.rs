@@ -5,7 +5,8 @@
 //! `LIMIT`, `OFFSET`.
 //! And `INSERT` (rows or a query, `OR REPLACE`, `ON CONFLICT DO NOTHING` or `DO UPDATE`), `UPDATE`
 //! and `DELETE` (with `ORDER BY`, `LIMIT` and `RETURNING`), `CREATE TABLE`, `DROP TABLE` and
-//! `TRUNCATE TABLE`: see [`Statement`]. [`Sql`] runs and prepares statements on a database.
+//! `TRUNCATE TABLE`: see [`Statement`]. [`Sql`] runs and prepares statements on a database,
+//! [`Session`] runs them one after another, with `BEGIN`, `COMMIT`, `ROLLBACK` and savepoints.
 //! Everything else that the grammar knows is refused by name: nothing is ignored.
 //!
 //! ```
@@ -33,10 +34,12 @@ mod run;
 mod script;
 mod select;
 mod sequence;
+mod session;
 mod statement;
 mod table;
 #[cfg(test)]
 mod tests;
+mod transaction;
 mod type_name;
 
 pub use esker_query::{Error, ErrorKind, Result};
@@ -44,7 +47,9 @@ pub use place::place;
 pub use prepared::Prepared;
 pub use run::{Outcome, Sql, run};
 pub use script::{is_complete, statements};
+pub use session::Session;
 pub use statement::{Statement, parse, parse_statement};
+pub use transaction::TransactionStatement;
 
 /// The program in the guide is a test.
 #[cfg(doctest)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use esker::{ChangeOptions, Changed, Database, ErrorKind, QueryResult, Result, Value};
+use esker::{ChangeOptions, Changed, Database, Error, ErrorKind, QueryResult, Result, Value};
 use esker_query::model::Change;
 
 use crate::index;
@@ -107,14 +107,11 @@ pub fn run(db: &Database, statement: &Statement, options: &ChangeOptions) -> Res
             Ok(Outcome::Plan(explanation.to_string()))
         }
         Statement::Plan(query) => Ok(Outcome::Plan(db.plan(query)?.to_string())),
-        Statement::Change(change) => {
-            let changed = db.change_with(change, options)?;
-            Ok(match change {
-                Change::Insert(_) => Outcome::Added(changed),
-                Change::Update(_) => Outcome::Changed(changed),
-                Change::Delete(_) => Outcome::Removed(changed),
-            })
-        }
+        Statement::Change(change) => Ok(changed(change, db.change_with(change, options)?)),
+        Statement::Transaction(_) => Err(Error::new(
+            ErrorKind::InvalidInput,
+            "a transaction in SQL needs a session, which runs statements one after another",
+        )),
         Statement::CreateTable { name, schema, if_not_exists } => {
             let exists = db.tables().contains(name);
             if exists && *if_not_exists {
@@ -159,6 +156,15 @@ pub fn run(db: &Database, statement: &Statement, options: &ChangeOptions) -> Res
             let words = ("truncate", "truncated");
             about_table(db, name, *if_exists, dry_run, words, Database::truncate_table)
         }
+    }
+}
+
+/// What a change of rows came to.
+pub(crate) fn changed(change: &Change, changed: Changed) -> Outcome {
+    match change {
+        Change::Insert(_) => Outcome::Added(changed),
+        Change::Update(_) => Outcome::Changed(changed),
+        Change::Delete(_) => Outcome::Removed(changed),
     }
 }
 

@@ -9,6 +9,7 @@ use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
 use crate::expression::Parameters;
+use crate::transaction::{self, TransactionStatement};
 use crate::{Error, Result, alter, change, index, parameter, select, sequence, table};
 
 /// The longest text, in bytes.
@@ -100,6 +101,8 @@ pub enum Statement {
         /// Whether it is good that there is none.
         if_exists: bool,
     },
+    /// Begin or end a transaction, or go back in it.
+    Transaction(TransactionStatement),
     /// Remove all rows of a table.
     Truncate {
         /// Its name.
@@ -116,6 +119,7 @@ impl Statement {
         match self {
             Self::Query(query) | Self::Explain(query) => !query.takes_values(),
             Self::Plan(_) => true,
+            Self::Transaction(statement) => !matches!(statement, TransactionStatement::Begin(_)),
             _ => false,
         }
     }
@@ -137,7 +141,7 @@ pub fn parse(text: &str) -> Result<Query> {
 
 /// Reads one `SELECT`, `EXPLAIN SELECT`, `INSERT`, `UPDATE`, `DELETE`, `CREATE TABLE`,
 /// `ALTER TABLE`, `DROP TABLE`, `TRUNCATE TABLE`, `CREATE INDEX`, `DROP INDEX`,
-/// `CREATE SEQUENCE` or `DROP SEQUENCE`.
+/// `CREATE SEQUENCE`, `DROP SEQUENCE`, `BEGIN`, `COMMIT`, `ROLLBACK`, `SAVEPOINT` or `RELEASE`.
 ///
 /// # Errors
 /// As [`parse`].
@@ -155,7 +159,11 @@ pub(crate) fn parse_with_parameters(text: &str) -> Result<(Statement, Parameters
             return Ok((statement, parameters));
         }
     }
-    let statement = convert(parse_one(tokens)?, &parameters)?;
+    let read = parse_one(tokens)?;
+    let statement = match transaction::convert(&read)? {
+        Some(statement) => statement,
+        None => convert(read, &parameters)?,
+    };
     Ok((statement, parameters))
 }
 

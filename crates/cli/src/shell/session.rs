@@ -29,14 +29,15 @@ pub(super) enum Next {
 
 /// A database and how its answers are shown.
 pub(super) struct Session {
-    database: Database,
+    statements: esker_sql::Session,
     settings: Settings,
     words: Arc<Mutex<Words>>,
 }
 
 impl Session {
     pub(super) fn new(database: Database, settings: Settings) -> Self {
-        let session = Self { database, settings, words: Arc::default() };
+        let statements = esker_sql::Session::new(&database);
+        let session = Self { statements, settings, words: Arc::default() };
         session.learn_words();
         session
     }
@@ -49,9 +50,13 @@ impl Session {
     /// Learns the names of tables, fields and indexes.
     pub(super) fn learn_words(&self) {
         let mut words = Words::default();
-        self.database.sequences().iter().for_each(|sequence| words.add(&sequence.name));
-        for name in self.database.tables() {
-            let table = self.database.table(&name);
+        self.statements
+            .database()
+            .sequences()
+            .iter()
+            .for_each(|sequence| words.add(&sequence.name));
+        for name in self.statements.database().tables() {
+            let table = self.statements.database().table(&name);
             words.add(&name);
             if let Ok(table) = table {
                 let schema = table.schema();
@@ -70,8 +75,9 @@ impl Session {
         }
         for text in esker_sql::statements(line) {
             let parsed = esker_sql::parse_statement(text).map_err(Failure::from);
-            let done = parsed
-                .and_then(|statement| self.settings.execute(&self.database, &statement, console));
+            let Self { settings, statements, .. } = self;
+            let done =
+                parsed.and_then(|statement| settings.execute(statements, &statement, console));
             done.map_err(|failure| failure.in_statement(text))?;
         }
         Ok(Next::Line)
@@ -88,9 +94,16 @@ impl Session {
                 writeln!(console.out, "timing is {state}")?;
             }
             (Some("\\timeout"), time, None) => self.timeout(time, console)?,
-            (Some("\\d"), None, _) => info::show_tables(&self.database.info(), console)?,
+            (Some("\\d"), None, _) => {
+                info::show_tables(&self.statements.database().info(), console)?
+            }
             (Some("\\d"), Some(table), None) => {
-                info::show_table(&self.database, &self.database.info(), table, console)?;
+                info::show_table(
+                    self.statements.database(),
+                    &self.statements.database().info(),
+                    table,
+                    console,
+                )?;
             }
             _ => return Err(Failure::usage(format!("{line}: no such command; \\? lists them"))),
         }
@@ -113,6 +126,6 @@ impl Session {
     }
 
     pub(super) fn close(self) -> Result<()> {
-        Ok(self.database.close()?)
+        crate::sql::end(self.statements)
     }
 }

@@ -25,7 +25,7 @@ pub enum Isolation {
 /// assert_eq!(transaction.isolation(), Isolation::Serializable);
 /// # Ok::<(), esker::Error>(())
 /// ```
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TransactionOptions {
     pub(super) isolation: Isolation,
     pub(super) read_only: bool,

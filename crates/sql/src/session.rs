@@ -1,0 +1,216 @@
+//! Statements one after another, with a transaction between `BEGIN` and `COMMIT`.
+
+use esker::{
+    ChangeOptions, Database, Error, ErrorKind, QueryOptions, QueryResult, Result, Savepoint,
+    Transaction,
+};
+use esker_query::model::{Change, Delete};
+use esker_query::{Explanation, Query};
+
+use crate::run::{Outcome, changed, run};
+use crate::statement::{Statement, parse_statement};
+use crate::transaction::TransactionStatement;
+
+/// Runs statements one after another. Between `BEGIN` and `COMMIT` they are one transaction, which
+/// sees its own changes; a session that is dropped before rolls it back. A statement that fails
+/// changes nothing, and the transaction goes on.
+///
+/// ```
+/// use esker::Options;
+/// use esker_sql::Session;
+///
+/// # fn main() -> esker::Result<()> {
+/// let db = Options::new().memory()?;
+/// let mut session = Session::new(&db);
+/// session.sql("CREATE TABLE stock (item text PRIMARY KEY, n i64)")?;
+/// session.sql("BEGIN")?;
+/// session.sql("INSERT INTO stock VALUES ('tea', 3)")?;
+/// session.sql("SAVEPOINT before")?;
+/// session.sql("UPDATE stock SET n = n - 5")?;
+/// session.sql("ROLLBACK TO before")?;
+/// session.sql("COMMIT")?;
+/// let rows = session.sql("SELECT n FROM stock")?.into_rows().expect("an answer").to_rows();
+/// assert_eq!(rows, [[3i64.into()]]);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Session {
+    database: Database,
+    open: Option<Open>,
+}
+
+/// A transaction under way.
+#[derive(Debug)]
+struct Open {
+    transaction: Transaction,
+    savepoints: Vec<(String, Savepoint)>,
+}
+
+impl Open {
+    /// The newest savepoint of a name, and how many there are before it.
+    fn find(&self, name: &str) -> Result<(usize, Savepoint)> {
+        let mut known = self.savepoints.iter().enumerate().rev();
+        let found = known.find(|(_, (known, _))| known.eq_ignore_ascii_case(name));
+        found.map(|(at, (_, savepoint))| (at, *savepoint)).ok_or_else(|| {
+            let names: Vec<&str> =
+                self.savepoints.iter().map(|(known, _)| known.as_str()).collect();
+            let known = match names.is_empty() {
+                true => "there is none".to_owned(),
+                false => format!("there are {}", names.join(", ")),
+            };
+            Error::new(ErrorKind::NotFound, format!("no savepoint {name:?}; {known}"))
+        })
+    }
+}
+
+impl Session {
+    /// A session without a transaction.
+    #[must_use]
+    pub fn new(database: &Database) -> Self {
+        Self { database: database.clone(), open: None }
+    }
+
+    /// The database.
+    #[must_use]
+    pub fn database(&self) -> &Database {
+        &self.database
+    }
+
+    /// True between `BEGIN` and `COMMIT` or `ROLLBACK`.
+    #[must_use]
+    pub fn is_in_transaction(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// Runs one statement.
+    ///
+    /// # Errors
+    /// As for [`crate::Sql::sql`]; `Conflict` for a `COMMIT` that somebody else has come before,
+    /// which ends the transaction.
+    pub fn sql(&mut self, text: &str) -> Result<Outcome> {
+        self.run(&parse_statement(text)?, &ChangeOptions::default())
+    }
+
+    /// Runs a statement, or says with [`ChangeOptions::dry_run`] what it would change.
+    ///
+    /// # Errors
+    /// As for [`Session::sql`].
+    pub fn run(&mut self, statement: &Statement, options: &ChangeOptions) -> Result<Outcome> {
+        match (statement, &self.open) {
+            (Statement::Transaction(statement), _) => self.transact(statement),
+            (_, None) => run(&self.database, statement, options),
+            (Statement::Query(query), Some(_)) => {
+                Ok(Outcome::Rows(self.query_with(query, &options.for_query())?))
+            }
+            (Statement::Explain(query), Some(_)) => {
+                Ok(Outcome::Plan(self.explain_with(query, &options.for_query())?.to_string()))
+            }
+            (Statement::Plan(query), Some(_)) => Ok(Outcome::Plan(self.plan(query)?.to_string())),
+            (Statement::Change(change), Some(open)) => {
+                Ok(changed(change, open.transaction.change_with(change, options)?))
+            }
+            (Statement::Truncate { name, if_exists }, Some(open)) => {
+                let delete = Delete { table: name.clone(), ..Delete::default() };
+                match open.transaction.change_with(&Change::Delete(delete), options) {
+                    Err(e) if *if_exists && e.kind() == ErrorKind::NotFound => {
+                        Ok(Outcome::Done(format!("no table {name}")))
+                    }
+                    done => Ok(Outcome::Removed(done?)),
+                }
+            }
+            (_, Some(_)) => Err(Error::new(
+                ErrorKind::InvalidInput,
+                "within a transaction: expected SELECT, INSERT, UPDATE, DELETE or TRUNCATE; \
+                 tables, indexes and sequences are changed outside: COMMIT or ROLLBACK first",
+            )),
+        }
+    }
+
+    fn transact(&mut self, statement: &TransactionStatement) -> Result<Outcome> {
+        let done = |what: &str| Ok(Outcome::Done(what.to_owned()));
+        if let TransactionStatement::Begin(options) = statement {
+            if self.open.is_some() {
+                let message = "BEGIN within a transaction: COMMIT or ROLLBACK first, or SAVEPOINT";
+                return Err(Error::new(ErrorKind::InvalidInput, message));
+            }
+            let transaction = self.database.begin_with(*options)?;
+            self.open = Some(Open { transaction, savepoints: Vec::new() });
+            return done("began a transaction");
+        }
+        let Some(open) = &mut self.open else {
+            let message = "there is no transaction: expected BEGIN before";
+            return Err(Error::new(ErrorKind::InvalidInput, message));
+        };
+        match statement {
+            TransactionStatement::Begin(_) => {}
+            TransactionStatement::Commit => {
+                if let Some(open) = self.open.take() {
+                    open.transaction.commit()?;
+                }
+                return done("committed");
+            }
+            TransactionStatement::Rollback => {
+                self.open = None;
+                return done("rolled back");
+            }
+            TransactionStatement::Savepoint(name) => {
+                open.savepoints.push((name.clone(), open.transaction.savepoint()));
+                return done(&format!("savepoint {name}"));
+            }
+            TransactionStatement::RollbackTo(name) => {
+                let (at, savepoint) = open.find(name)?;
+                open.transaction.rollback_to(savepoint)?;
+                open.savepoints.truncate(at + 1);
+                return done(&format!("rolled back to {name}"));
+            }
+            TransactionStatement::Release(name) => {
+                let (at, savepoint) = open.find(name)?;
+                open.transaction.release(savepoint)?;
+                open.savepoints.truncate(at);
+                return done(&format!("released {name}"));
+            }
+        }
+        done("")
+    }
+
+    /// Answers a query, as the transaction sees the tables where there is one.
+    ///
+    /// # Errors
+    /// As for [`Database::query_with`].
+    pub fn query_with(&self, query: &Query, options: &QueryOptions) -> Result<QueryResult> {
+        match &self.open {
+            Some(open) => open.transaction.query_with(query, options),
+            None => self.database.query_with(query, options),
+        }
+    }
+
+    /// How a query is answered, and what came of running it.
+    ///
+    /// # Errors
+    /// As for [`Database::explain_with`].
+    pub fn explain_with(&self, query: &Query, options: &QueryOptions) -> Result<Explanation> {
+        match &self.open {
+            Some(open) => open.transaction.explain_with(query, options),
+            None => self.database.explain_with(query, options),
+        }
+    }
+
+    /// How a query would be answered. It is not run.
+    ///
+    /// # Errors
+    /// As for [`Database::plan`].
+    pub fn plan(&self, query: &Query) -> Result<Explanation> {
+        match &self.open {
+            Some(open) => open.transaction.plan(query),
+            None => self.database.plan(query),
+        }
+    }
+
+    /// Ends the session; a transaction that was not committed is rolled back. Returns the
+    /// database, and whether there was one.
+    #[must_use]
+    pub fn into_database(self) -> (Database, bool) {
+        (self.database, self.open.is_some())
+    }
+}

@@ -1,0 +1,130 @@
+//! Transactions in SQL: two sessions side by side.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panicking")]
+
+use esker::{Database, ErrorKind, Options, Value};
+use esker_sql::{Outcome, Session};
+
+fn database() -> Database {
+    let db = Options::new().memory().unwrap();
+    let mut session = Session::new(&db);
+    for statement in [
+        "CREATE TABLE stock (item text PRIMARY KEY, n i64)",
+        "CREATE TABLE orders (id i64 PRIMARY KEY, item text, n i64)",
+        "CREATE INDEX by_item ON orders (item)",
+        "INSERT INTO stock VALUES ('tea', 10), ('tin', 4)",
+    ] {
+        session.sql(statement).unwrap();
+    }
+    db
+}
+
+#[track_caller]
+fn run(session: &mut Session, statements: &[&str]) {
+    for statement in statements {
+        if let Err(error) = session.sql(statement) {
+            panic!("{statement}: {error}");
+        }
+    }
+}
+
+/// An answer as text: values by `|`, rows by `;`.
+#[track_caller]
+fn answer(session: &mut Session, text: &str) -> String {
+    let rows = session.sql(text).unwrap().into_rows().unwrap().to_rows();
+    let row = |row: &Vec<Value>| row.iter().map(Value::to_string).collect::<Vec<_>>().join("|");
+    rows.iter().map(row).collect::<Vec<_>>().join(";")
+}
+
+#[test]
+fn a_session_sees_its_transaction_and_others_see_the_commit() {
+    let db = database();
+    let (mut a, mut b) = (Session::new(&db), Session::new(&db));
+    run(
+        &mut a,
+        &[
+            "BEGIN TRANSACTION",
+            "INSERT INTO orders VALUES (1, 'tea', 3), (2, 'tin', 1)",
+            "UPDATE stock SET n = n - 3 WHERE item = 'tea'",
+            "UPDATE stock SET n = n - (SELECT sum(n) FROM orders WHERE item = 'tin') \
+         WHERE item = 'tin'",
+        ],
+    );
+    let joined = "SELECT o.id, s.n FROM orders o JOIN stock s ON s.item = o.item ORDER BY o.id";
+    assert_eq!(answer(&mut a, joined), "1|7;2|3");
+    assert_eq!(answer(&mut a, "SELECT id FROM orders WHERE item = 'tin'"), "2");
+    assert_eq!(answer(&mut b, joined), "");
+    let returned = "DELETE FROM orders WHERE id = 2 RETURNING item, n";
+    assert_eq!(answer(&mut a, returned), "tin|1");
+    let upsert = "INSERT INTO stock VALUES ('tea', 1), ('tub', 2) \
+                  ON CONFLICT (item) DO UPDATE SET n = stock.n + excluded.n RETURNING item, n";
+    assert_eq!(answer(&mut a, upsert), "tea|8;tub|2");
+    run(&mut a, &["COMMIT"]);
+    assert_eq!(answer(&mut b, joined), "1|8");
+    assert_eq!(answer(&mut b, "SELECT item, n FROM stock ORDER BY 1"), "tea|8;tin|3;tub|2");
+}
+
+#[test]
+fn a_conflict_ends_the_transaction_and_says_with_whom() {
+    let db = database();
+    let (mut a, mut b) = (Session::new(&db), Session::new(&db));
+    run(&mut a, &["BEGIN", "UPDATE stock SET n = 0 WHERE item = 'tea'"]);
+    run(&mut b, &["START TRANSACTION", "UPDATE stock SET n = 1 WHERE item = 'tea'", "COMMIT WORK"]);
+    let error = a.sql("COMMIT").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    assert!(error.to_string().contains("table \"stock\": key item = tea"), "{error}");
+    assert!(!a.is_in_transaction());
+    assert_eq!(answer(&mut a, "SELECT n FROM stock WHERE item = 'tea'"), "1");
+    let serializable = "BEGIN ISOLATION LEVEL SERIALIZABLE";
+    run(&mut a, &[serializable, "SELECT count(*) FROM orders", "UPDATE stock SET n = 5"]);
+    run(&mut b, &["INSERT INTO orders VALUES (7, 'tea', 1)"]);
+    assert_eq!(a.sql("END").unwrap_err().kind(), ErrorKind::Conflict);
+}
+
+#[test]
+fn savepoints_have_names() {
+    let db = database();
+    let mut a = Session::new(&db);
+    run(
+        &mut a,
+        &[
+            "BEGIN",
+            "DELETE FROM stock WHERE item = 'tin'",
+            "SAVEPOINT s",
+            "DELETE FROM stock",
+            "SAVEPOINT s",
+            "INSERT INTO stock VALUES ('new', 1)",
+            "ROLLBACK TO SAVEPOINT s",
+        ],
+    );
+    assert_eq!(answer(&mut a, "SELECT count(*) FROM stock"), "0");
+    run(&mut a, &["RELEASE SAVEPOINT s", "ROLLBACK TO S"]);
+    assert_eq!(answer(&mut a, "SELECT item FROM stock"), "tea");
+    let error = a.sql("ROLLBACK TO other").unwrap_err().to_string();
+    assert_eq!(error, "no savepoint \"other\"; there are s");
+    // A statement that fails changes nothing, and the transaction goes on.
+    assert!(a.sql("INSERT INTO stock VALUES ('a', 1), ('tea', 1)").is_err());
+    assert_eq!(answer(&mut a, "SELECT count(*) FROM stock"), "1");
+    run(&mut a, &["TRUNCATE TABLE stock"]);
+    assert_eq!(answer(&mut a, "SELECT count(*) FROM stock"), "0");
+    run(&mut a, &["ROLLBACK"]);
+    assert_eq!(answer(&mut a, "SELECT count(*) FROM stock"), "2");
+}
+
+#[test]
+fn what_does_not_go_says_what_does() {
+    let db = database();
+    let mut a = Session::new(&db);
+    let mut refused = |statement: &str| a.sql(statement).unwrap_err().to_string();
+    assert_eq!(refused("COMMIT"), "there is no transaction: expected BEGIN before");
+    assert!(refused("BEGIN ISOLATION LEVEL READ COMMITTED").contains("expected SNAPSHOT"));
+    assert!(refused("COMMIT AND CHAIN").contains("COMMIT"));
+    run(&mut a, &["BEGIN"]);
+    let mut refused = |statement: &str| a.sql(statement).unwrap_err().to_string();
+    assert!(refused("BEGIN").starts_with("BEGIN within a transaction"));
+    assert!(refused("CREATE TABLE t (a i64)").starts_with("within a transaction: expected"));
+    run(&mut a, &["COMMIT", "BEGIN READ ONLY"]);
+    assert_eq!(a.sql("DELETE FROM stock").unwrap_err().kind(), ErrorKind::ReadOnly);
+    run(&mut a, &["SELECT * FROM stock", "COMMIT"]);
+    let plan = a.sql("EXPLAIN SELECT * FROM stock").unwrap();
+    assert!(matches!(plan, Outcome::Plan(_)), "{plan:?}");
+}
