@@ -138,9 +138,9 @@ pub(crate) enum InputFormat {
     Csv,
     /// Fields with tabs between them
     Tsv,
-    /// A JSON object a line
+    /// An object of JSON in each line
     Ndjson,
-    /// A JSON array of objects, or an object of objects by key
+    /// One array of objects, or one object with the rows as its members, by key
     Json,
 }
 
@@ -224,7 +224,7 @@ pub(crate) struct GetArguments {
     pub(crate) format: Option<Format>,
 }
 
-/// Ask one table with a query as JSON: {"table": "t", "where": [{"field", "op", "value"}], …}
+/// Ask with a query as JSON: {"table": "t", "where": {"field": "f", "op": "gt", "value": 1}}
 #[derive(Debug, Args)]
 pub(crate) struct QueryArguments {
     /// The directory of the database

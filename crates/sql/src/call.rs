@@ -99,7 +99,7 @@ impl Names {
         };
         let order = match list.clauses.as_slice() {
             [] => Vec::new(),
-            [ast::FunctionArgumentClause::OrderBy(keys)] => order_keys(keys, &[], self)?,
+            [ast::FunctionArgumentClause::OrderBy(keys)] => order_keys(keys, None, self)?,
             _ => return Err(unsupported("a clause inside a call", function)),
         };
         let distinct = list.duplicate_treatment == Some(ast::DuplicateTreatment::Distinct);

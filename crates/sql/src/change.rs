@@ -153,7 +153,7 @@ pub(crate) fn update(update: ast::Update, parameters: &Parameters) -> Result<Cha
         alias: table.alias,
         set: assignments(&update.assignments, &names)?,
         filter: update.selection.as_ref().map(|e| names.convert(e)).transpose()?,
-        order_by: select::order_keys(&update.order_by, &[], &names)?,
+        order_by: select::order_keys(&update.order_by, None, &names)?,
         limit: limit.map(|e| select::count("LIMIT", e, parameters)).transpose()?,
         returning: returning(asked, &names)?,
     }))
@@ -172,7 +172,7 @@ pub(crate) fn delete(delete: ast::Delete, parameters: &Parameters) -> Result<Cha
         table: table.table,
         alias: table.alias,
         filter: delete.selection.as_ref().map(|e| names.convert(e)).transpose()?,
-        order_by: select::order_keys(&delete.order_by, &[], &names)?,
+        order_by: select::order_keys(&delete.order_by, None, &names)?,
         limit: limit.map(|e| select::count("LIMIT", e, parameters)).transpose()?,
         returning: returning(asked, &names)?,
     }))

@@ -3,7 +3,9 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use esker_query::model::{EXPR_DEPTH_MAX as DEPTH_MAX, Expr, Function, Operator, Parameter};
+use esker_query::model::{
+    EXPR_DEPTH_MAX as DEPTH_MAX, Expr, Function, Operator, Parameter, SelectItem,
+};
 use sqlparser::ast;
 
 use crate::statement::unsupported;
@@ -17,13 +19,21 @@ pub(crate) type Parameters = Arc<[String]>;
 pub(crate) struct Names {
     tables: Vec<String>,
     parameters: Parameters,
+    /// The names of select items, where they may stand for these.
+    aliases: Vec<String>,
     /// How deep the expression at hand lies in others.
     depth: Cell<usize>,
 }
 
 impl Names {
     pub(crate) fn new(tables: Vec<String>, parameters: &Parameters) -> Self {
-        Self { tables, parameters: Arc::clone(parameters), depth: Cell::new(0) }
+        let (parameters, aliases) = (Arc::clone(parameters), Vec::new());
+        Self { tables, parameters, aliases, depth: Cell::new(0) }
+    }
+
+    /// For clauses in which the name of a select item stands for it.
+    pub(crate) fn beside(self, select: &[SelectItem]) -> Self {
+        Self { aliases: select.iter().filter_map(|item| item.alias.clone()).collect(), ..self }
     }
 
     /// Turns a parsed expression into the model's.
@@ -130,22 +140,16 @@ impl Names {
         };
         match names {
             [table, path @ ..] if !path.is_empty() && self.is_table(&table.value) => {
-                Ok(Expr::Field(joined(path)))
+                let (name, field) = (joined(path), Expr::Field(joined(path)));
+                // A name with its table's is a field's, never that of a select item.
+                Ok(match self.aliases.contains(&name) {
+                    true => Expr::call(Function::Coalesce, [field]),
+                    false => field,
+                })
             }
             // A path into a field of JSON, or a field of the new row, `excluded`: binding knows.
             [_, _, ..] => Ok(Expr::Field(joined(names))),
             _ => Err(unsupported("a path", expr)),
-        }
-    }
-
-    /// True for the name of a field that is converted without its table's.
-    pub(crate) fn shortens(&self, expr: &ast::Expr) -> bool {
-        match expr {
-            ast::Expr::Nested(inner) => self.shortens(inner),
-            ast::Expr::CompoundIdentifier(names) => {
-                names.first().is_some_and(|table| self.is_table(&table.value))
-            }
-            _ => false,
         }
     }
 

@@ -1,7 +1,7 @@
 //! The clauses of a SELECT.
 
 use esker_format::Value;
-use esker_query::model::{Expr, Function, OrderBy, Query, RowCount, SelectItem};
+use esker_query::model::{Expr, OrderBy, Query, RowCount, SelectItem};
 use sqlparser::ast;
 
 use crate::expression::{Names, Parameters};
@@ -49,9 +49,10 @@ fn convert_at(query: ast::Query, is_outermost: bool, parameters: &Parameters) ->
         Some(other) => return Err(unsupported("DISTINCT ON", other)),
     };
     result.filter = select.selection.as_ref().map(|e| names.convert(e)).transpose()?;
+    let names = names.beside(&result.select);
     result.group_by = match &select.group_by {
         ast::GroupByExpr::Expressions(keys, modifiers) if modifiers.is_empty() => {
-            let key = |e| position_or("GROUP BY", e, &result.select, &names);
+            let key = |e| position_or("GROUP BY", e, Some(&result.select), &names);
             keys.iter().map(key).collect::<Result<_>>()?
         }
         other => return Err(unsupported("this GROUP BY", other)),
@@ -151,13 +152,13 @@ fn order(order_by: &ast::OrderBy, select: &[SelectItem], names: &Names) -> Resul
     if order_by.interpolate.is_some() {
         return Err(unsupported("INTERPOLATE", order_by));
     }
-    order_keys(keys, select, names)
+    order_keys(keys, Some(select), names)
 }
 
-/// The keys of an order.
+/// The keys of an order; `select` has what a number stands for, where there is such.
 pub(crate) fn order_keys(
     keys: &[ast::OrderByExpr],
-    select: &[SelectItem],
+    select: Option<&[SelectItem]>,
     names: &Names,
 ) -> Result<Vec<OrderBy>> {
     let key = |key: &ast::OrderByExpr| {
@@ -170,14 +171,6 @@ pub(crate) fn order_keys(
             Some(_) => return Err(unsupported("ORDER BY … USING", key)),
         };
         let expr = position_or("ORDER BY", &key.expr, select, names)?;
-        let is_alias = |name: &str| select.iter().any(|i| i.alias.as_deref() == Some(name));
-        let expr = match expr {
-            // A name with its table's is a field's, never that of a select item.
-            Expr::Field(name) if is_alias(&name) && names.shortens(&key.expr) => {
-                Expr::call(Function::Coalesce, [Expr::Field(name)])
-            }
-            expr => expr,
-        };
         Ok(OrderBy { expr, descending, nulls_first: key.options.nulls_first })
     };
     keys.iter().map(key).collect()
@@ -187,11 +180,17 @@ pub(crate) fn order_keys(
 fn position_or(
     clause: &str,
     expr: &ast::Expr,
-    select: &[SelectItem],
+    select: Option<&[SelectItem]>,
     names: &Names,
 ) -> Result<Expr> {
     let converted = names.convert(expr)?;
     let Expr::Literal(Value::Int(position)) = converted else { return Ok(converted) };
+    let Some(select) = select else {
+        return Err(Error::invalid(format!(
+            "{clause} {position}: expected a field or an expression; a number stands for a column \
+             in the clauses of SELECT only"
+        )));
+    };
     let item = usize::try_from(position).ok().and_then(|p| p.checked_sub(1));
     let item = item.and_then(|index| select.get(index));
     item.map(|item| item.expr.clone()).ok_or_else(|| {

@@ -192,8 +192,17 @@ impl Index {
                 format!("a path of names without points, found {path:?}")
             }
             IndexKind::Ordered if !self.unique => return Ok(()),
-            IndexKind::Ordered => format!("a unique index is on fields, not on {}", path.join(".")),
-            kind => format!("a {} index is on a field, not on {}", kind.name(), path.join(".")),
+            IndexKind::Ordered => format!(
+                "a unique index is on fields, not on a path into json, {field_name}.{}; copy that \
+                 part into a field of its own",
+                path.join(".")
+            ),
+            kind => format!(
+                "a {} index is on a field, not on a path into json, {field_name}.{}; an ordered \
+                 index can be on it",
+                kind.name(),
+                path.join(".")
+            ),
         };
         Err(Error::invalid(format!("index {name:?}: {refused}")))
     }

@@ -153,17 +153,36 @@ pub(crate) fn bind_query(query: &Query, schema: &Schema, inputs: &Inputs) -> Res
     let having = match &query.having {
         Some(having) => {
             let having = replace_aliases(having, schema, &query.select);
-            Some(condition("HAVING", &having, &mut scope)?)
+            let bound = condition("HAVING", &having, &mut scope);
+            Some(bound.map_err(|e| shadowed(e, "HAVING", &[having], &query, schema))?)
         }
         None => None,
     };
-    let mut projection = project(&query, having, &mut scope, schema)?;
+    let mut projection = project(&query, having, &mut scope, schema)
+        .map_err(|e| shadowed(e, "GROUP BY", &query.group_by, &query, schema))?;
     let stage = Stage { filter, keys: scope.key_exprs, aggregates: scope.aggregates };
     let mut stages = vec![stage];
     if distinct {
         stages.push(distinct_stage(&mut projection)?);
     }
     Ok(Program { stages, projection })
+}
+
+/// The error with what to write, where a clause reads a field whose name a select item has, too.
+fn shadowed(error: Error, clause: &str, exprs: &[Expr], query: &Query, schema: &Schema) -> Error {
+    let is_hidden = |name: &str| {
+        let item = alias(name, &query.select).filter(|_| position(schema, name).is_some())?;
+        (*item != Expr::field(name)).then(|| (name.to_owned(), item.clone()))
+    };
+    let mut names = Vec::new();
+    exprs.iter().for_each(|expr| expr.collect_names(&mut names));
+    match names.into_iter().find_map(is_hidden) {
+        Some((name, item)) => Error::new(
+            error.kind(),
+            format!("{error}; in {clause}, {name} is the field of that name: write {item}"),
+        ),
+        None => error,
+    }
 }
 
 /// Writes out `SELECT *`.

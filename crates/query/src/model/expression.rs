@@ -263,6 +263,14 @@ impl Expr {
         }
     }
 
+    /// Adds the names of the fields that it reads, those in queries within it left out.
+    pub(crate) fn collect_names<'e>(&'e self, names: &mut Vec<&'e str>) {
+        if let Self::Field(name) = self {
+            names.push(name);
+        }
+        self.operands().into_iter().for_each(|operand| operand.collect_names(names));
+    }
+
     /// True when it reads a field of this name, or a path into it.
     #[must_use]
     pub fn reads_field(&self, name: &str) -> bool {

@@ -92,11 +92,11 @@ impl<'a, 'o> Context<'a, 'o> {
     fn outer_name(&self, query: &Query, outer: &Names) -> Result<Option<String>> {
         let own = self.look_names(query)?;
         let (mut all, mut behind) = (Vec::new(), Vec::new());
-        query.exprs().for_each(|expr| names_in(expr, &mut all));
+        query.exprs().for_each(|expr| expr.collect_names(&mut all));
         // Names of select items are known behind the groups only.
         let keys = query.order_by.iter().map(|key| &key.expr);
         let clauses = query.group_by.iter().chain(&query.having).chain(keys);
-        clauses.for_each(|expr| names_in(expr, &mut behind));
+        clauses.for_each(|expr| expr.collect_names(&mut behind));
         let may_be_alias = |name: &str| behind.iter().any(|known| std::ptr::eq(*known, name));
         for name in all {
             // What may mean several fields is told when the subquery is resolved.
@@ -317,7 +317,7 @@ fn split(filter: Option<Expr>, own: &Names, names: &Names) -> Result<[Vec<Expr>;
     filter.into_iter().for_each(|filter| condition::flatten(filter, &mut conjuncts));
     for mut conjunct in conjuncts {
         let mut all = Vec::new();
-        names_in(&conjunct, &mut all);
+        conjunct.collect_names(&mut all);
         let mut is_inside = true;
         for name in all {
             is_inside &= own.find(name, None)?.is_some();
@@ -327,14 +327,6 @@ fn split(filter: Option<Expr>, own: &Names, names: &Names) -> Result<[Vec<Expr>;
         if is_inside { inside.push(conjunct) } else { across.push(conjunct) }
     }
     Ok([inside, across])
-}
-
-/// The names of fields in an expression, those of subqueries within included.
-fn names_in<'e>(expr: &'e Expr, names: &mut Vec<&'e str>) {
-    if let Expr::Field(name) = expr {
-        names.push(name);
-    }
-    expr.operands().into_iter().for_each(|operand| names_in(operand, names));
 }
 
 /// What stands for a subquery that has not run.

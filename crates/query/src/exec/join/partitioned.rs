@@ -174,7 +174,7 @@ impl<'p> Join<'p> {
             let (bytes, budget) = (build.len(), self.options.memory_budget_bytes);
             let message = format!(
                 "the rows of one key of a join need more than {bytes} bytes of memory on either \
-                 side; its budget is {budget}"
+                 side, and the query may have {budget}: leave out rows by WHERE, or give it more"
             );
             return Err(Error::new(ErrorKind::OverBudget, message));
         }
