@@ -17,6 +17,7 @@
 use std::collections::BTreeMap;
 
 use esker_format::{Schema, Value, ValueRef};
+use esker_log::sabotage::planted;
 use esker_table::Location;
 use esker_table::table::{Existing, PreparedPut};
 
@@ -125,7 +126,7 @@ impl Changes {
 
     /// Takes a change back.
     pub fn undo(&mut self, undo: Undo) {
-        if let Some(own) = &mut self.own {
+        if let Some(own) = self.own.as_mut().filter(|_| !planted("undone_rows_stay_in_queries")) {
             own.note(&undo.key);
         }
         let now = self.by_key.remove(&undo.key);
@@ -182,6 +183,7 @@ impl Changes {
         expect_unchanged(&self.current, &key, existing.as_ref(), read_at)?;
         let there = existing.filter(|existing| existing.deleted == 0);
         match (&change.now, there) {
+            (Now::Gone(_), Some(_)) if planted("transaction_forgets_deletes") => {}
             (Now::Gone(_), Some(existing)) => staged.delete(existing),
             (Now::Gone(_), None) => {}
             (Now::Row(row), Some(existing)) => {
@@ -208,7 +210,7 @@ pub(super) fn expect_unchanged(
     read_at: u64,
 ) -> Result<()> {
     let is_younger = |e: &Existing| e.created > read_at || e.deleted > read_at;
-    if existing.is_some_and(is_younger) && !esker_log::sabotage::planted("first_committer_loses") {
+    if existing.is_some_and(is_younger) && !planted("first_committer_loses") {
         let name = current.core.name();
         let key = esker_table::table::describe_key(&current.schema, key);
         let message = format!(

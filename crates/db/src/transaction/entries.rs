@@ -83,7 +83,7 @@ impl TransactionBucket<'_> {
 
     fn look(&self, state: &State, key: &[ValueRef<'_>]) -> Result<Option<BucketValue>> {
         if let Some(change) = self.table.change_of(state, key) {
-            return Ok(match change.row().and_then(|row| row.get(VALUE_POSITION)) {
+            return Ok(match self.table.row_of(change).and_then(|row| row.get(VALUE_POSITION)) {
                 Some(Value::Bytes(value)) => Some(BucketValue::copied(value.clone())),
                 _ => None,
             });

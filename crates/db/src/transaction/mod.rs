@@ -31,10 +31,10 @@ mod statement;
 mod transact;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, OnceLock, PoisonError};
 
 use esker_arena::{Category, Reservation};
-use esker_format::TableId;
+use esker_format::{Schema, TableId};
 use esker_vfs::sync::{Mutex, MutexGuard};
 
 use crate::engine::{Engine, Part, Terms};
@@ -76,6 +76,8 @@ pub struct Transaction {
     options: TransactionOptions,
     /// What it reads may be told before it is durable: somebody else waits for that.
     waits_at_end: bool,
+    /// The time by which its own rows expire, where the snapshot has none.
+    now_us: OnceLock<i64>,
     state: Mutex<State>,
 }
 
@@ -139,7 +141,8 @@ impl Transaction {
             held: Reservation::new(&engine.arena, Category::Load),
         };
         let (engine, state) = (Arc::clone(engine), Mutex::new(state));
-        Ok(Self { engine, snapshot, options, waits_at_end, state })
+        let now_us = OnceLock::new();
+        Ok(Self { engine, snapshot, options, waits_at_end, now_us, state })
     }
 
     pub(crate) fn engine(&self) -> &Arc<Engine> {
@@ -167,6 +170,17 @@ impl Transaction {
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The time by which rows that it has put have expired, in microseconds since 1970.
+    fn now_us(&self, schema: &Schema) -> i64 {
+        // No row had an end when a snapshot was taken without a time.
+        match self.snapshot.now_us() {
+            i64::MIN if schema.expiry_field().is_some() => {
+                *self.now_us.get_or_init(|| self.engine.now_us())
+            }
+            fixed => fixed,
+        }
     }
 
     /// Waits until what the transaction reads may be told.

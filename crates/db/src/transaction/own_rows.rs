@@ -126,12 +126,13 @@ impl OwnRows {
         self.groups.last_mut().ok_or_else(|| Error::corrupt("no group"))
     }
 
-    /// What a query sees.
-    pub fn overlay(&self) -> Overlay {
+    /// What a query sees, at a time.
+    pub fn overlay(&self, now_us: i64) -> Overlay {
         Overlay {
             hidden: self.hidden.values().copied().collect(),
             groups: self.groups.iter().map(|group| Arc::clone(group.group())).collect(),
             version: self.version,
+            now_us,
         }
     }
 }

@@ -250,6 +250,17 @@ impl<'t> TransactionTable<'t> {
         state.changes.get(&self.current.core.id())?.by_key.get(&self.bytes_of(key))
     }
 
+    /// The row that the transaction has put, unless it has expired.
+    pub(super) fn row_of<'c>(&self, change: &'c Change) -> Option<&'c [Value]> {
+        let schema = self.schema();
+        let row = change.row()?;
+        let end = schema.expiry_position().and_then(|position| row.get(position));
+        let is_over = end.is_some_and(|end| {
+            esker_table::expiry::has_expired(end.as_ref(), self.transaction.now_us(schema))
+        });
+        (!is_over).then_some(row)
+    }
+
     /// What is known of the snapshot under a key, without a look at it.
     pub(super) fn known(&self, state: &State, key: &[ValueRef<'_>]) -> (Before, u64) {
         let change = self.change_of(state, key);
@@ -259,7 +270,7 @@ impl<'t> TransactionTable<'t> {
     /// What the transaction has under a key.
     pub(crate) fn see(&self, state: &State, key: &[ValueRef<'_>]) -> Result<Seen> {
         if let Some(change) = self.change_of(state, key) {
-            let row = change.row().map(<[Value]>::to_vec);
+            let row = self.row_of(change).map(<[Value]>::to_vec);
             return Ok(Seen { row, before: change.before, new_row_id: change.new_row_id });
         }
         let found = self.transaction.find(&self.current, key, |found| found.values())?;

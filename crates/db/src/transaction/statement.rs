@@ -142,6 +142,6 @@ impl Transaction {
             Ok(found.map_or(super::changes::Before::Absent, |(_, before)| before))
         };
         own.bring_up_to_date(&self.engine, current, by_key, &find)?;
-        Ok(own.overlay())
+        Ok(own.overlay(self.now_us(&current.schema)))
     }
 }

@@ -20,6 +20,7 @@ pub mod model;
 mod observe;
 mod operation;
 mod other;
+mod transaction;
 
 use std::sync::Arc;
 
