@@ -241,7 +241,7 @@ impl<'a> Scan<'a> {
                 && visible.is_none()
                 && candidates.is_none()
                 && verdict == Verdict::Sometimes
-                && let Some(passed) = count(predicate, &rows)?
+                && let Some(passed) = count(predicate, &rows, self.tables)?
             {
                 counts.rows_scanned += rows.len() as u64;
                 counts.rows_passed += passed as u64;

@@ -5,6 +5,7 @@ mod length;
 mod pair;
 mod pair_floats;
 mod range;
+mod runs;
 mod search;
 mod set;
 mod suffix;
@@ -140,14 +141,32 @@ fn decided(
 }
 
 /// How many rows of a batch pass, all of them visible, where that can be told without a mask.
-pub(crate) fn count(predicate: &Predicate, rows: &Rows<'_>) -> Result<Option<usize>> {
+pub(crate) fn count(
+    predicate: &Predicate,
+    rows: &Rows<'_>,
+    tables: &CodeTables,
+) -> Result<Option<usize>> {
     let Predicate::Test(test) = predicate else { return Ok(None) };
-    let Condition::Range { least, greatest, negated } = &test.condition else { return Ok(None) };
+    let condition = &test.condition;
+    if !matches!(
+        condition,
+        Condition::Range { .. } | Condition::TextRange { .. } | Condition::Match { .. }
+    ) {
+        return Ok(None);
+    }
     let column = rows.column(test.field)?;
     if !matches!(column.validity, Validity::AllValid) {
         return Ok(None);
     }
-    Ok(range::count(column.data, (*least, *greatest), *negated))
+    Ok(match (condition, column.data) {
+        (Condition::Range { least, greatest, negated }, data) => {
+            range::count(data, (*least, *greatest), *negated)
+        }
+        (_, Data::Dictionary { codes, dictionary }) => {
+            text::count_codes(test, (codes, dictionary), column.len, tables)
+        }
+        _ => None,
+    })
 }
 
 /// Removes the rows whose value fails a test.

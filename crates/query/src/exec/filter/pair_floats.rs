@@ -98,20 +98,61 @@ fn take_floats(column: &ColumnSlice<'_>, first: usize, unit: f64, to: &mut [f64;
 
 /// Takes some numbers, rounded to floats; past the end anything.
 fn take_numbers(column: &ColumnSlice<'_>, first: usize, to: &mut [f64; TAKEN]) {
+    let mut words = [0; TAKEN];
     if let Data::I128(v) = column.data {
         let from = v.get(first..).unwrap_or_default();
         let from = from.get(..TAKEN).unwrap_or(from);
         #[allow(clippy::cast_possible_truncation, reason = "it is seen whether anything is lost")]
         let short = |number: &i128| *number as i64;
         // Nearly all are short, and these are converted faster.
-        if from.iter().fold(true, |all, number| all & (i128::from(short(number)) == *number)) {
-            to.iter_mut().zip(from).for_each(|(to, from)| *to = short(from) as f64);
-        } else {
+        if !from.iter().fold(true, |all, number| all & (i128::from(short(number)) == *number)) {
             to.iter_mut().zip(from).for_each(|(to, from)| *to = *from as f64);
+            return;
         }
+        words.iter_mut().zip(from).for_each(|(word, from)| *word = short(from));
+    } else {
+        take(column, first, &mut words);
+    }
+    convert(&words, to);
+}
+
+/// Half of the numbers that [`convert`] takes without an instruction for each.
+const SHORT: i64 = 1 << 51;
+/// The bits of the float 1.5 × 2^52, whose last bit is worth 1: what is added to the bits is added
+/// to the number.
+const WHOLE_BITS: i64 = 0x4338_0000_0000_0000;
+const WHOLE: f64 = 6_755_399_441_055_744.0;
+
+/// The numbers as floats. Older processors have no instruction that converts several at a time;
+/// numbers of 52 bits become floats by an addition to the bits of one.
+fn convert(words: &[i64; TAKEN], to: &mut [f64; TAKEN]) {
+    let beyond = |word: i64| word.wrapping_add(SHORT).cast_unsigned() >> 52;
+    if words.iter().fold(0, |all, word| all | beyond(*word)) != 0 {
+        to.iter_mut().zip(words).for_each(|(to, word)| *to = *word as f64);
         return;
     }
-    let mut words = [0; TAKEN];
-    take(column, first, &mut words);
-    to.iter_mut().zip(&words).for_each(|(to, from)| *to = *from as f64);
+    for (to, word) in to.iter_mut().zip(words) {
+        *to = f64::from_bits(word.wrapping_add(WHOLE_BITS).cast_unsigned()) - WHOLE;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_become_the_floats_that_they_are() {
+        let edges = [0, 1, -1, SHORT - 1, -SHORT, SHORT, -SHORT - 1, i64::MAX, i64::MIN, 12_345];
+        for (i, edge) in edges.into_iter().enumerate() {
+            for other in edges.into_iter().take(5) {
+                let mut words = [other; TAKEN];
+                words[i] = edge;
+                let mut floats = [0.0; TAKEN];
+                convert(&words, &mut floats);
+                for (float, word) in floats.iter().zip(&words) {
+                    assert_eq!(float.to_bits(), (*word as f64).to_bits(), "{word}");
+                }
+            }
+        }
+    }
 }

@@ -4,14 +4,16 @@
 
 use std::ops::Bound as End;
 
-use esker_format::{Codes, Data, Dictionary};
+use esker_format::{Codes, Dictionary};
 
-use super::{CodeTables, as_data, range, set};
+use super::{CodeTables, as_data, range, runs, set};
 use crate::exec::mask::Mask;
 use crate::predicate::{Condition, Key, Test};
 
 /// With more distinct values than so many for each row, trying them all would not pay.
 const DICTIONARY_PER_ROW: usize = 16;
+/// The most distinct values of which the runs that pass are looked for, to count by them.
+const COUNTED_CODES_MAX: usize = 1 << 12;
 
 /// Removes the rows whose code stands for a text that fails.
 pub(super) fn keep_codes(
@@ -42,7 +44,8 @@ pub(super) fn keep_codes(
         condition => {
             let table = tables.get(test, dictionary, |text| condition.matches_text(text));
             let table = table.as_slice();
-            if keep_runs(as_data(codes), table, mask) {
+            let (runs, negated) = runs_of(table);
+            if runs::keep(as_data(codes), &runs, negated, mask) {
                 return;
             }
             let passes = |code: usize| table.get(code).copied().unwrap_or_default();
@@ -55,37 +58,42 @@ pub(super) fn keep_codes(
     }
 }
 
-/// Removes the rows whose code fails, where the codes that pass, or those that do not, are few runs
-/// of neighbours: comparing with those takes less than a look at the table.
-fn keep_runs(codes: Data<'_>, table: &[bool], mask: &mut Mask) -> bool {
-    const RUNS_MAX: usize = 4;
-    let runs = |wanted: bool| {
-        let mut runs: Vec<(Key, Key)> = Vec::new();
-        let mut code = 0;
-        for same in table.chunk_by(|a, b| a == b) {
-            if same.first() == Some(&wanted) {
-                runs.push((code as Key, (code + same.len()) as Key - 1));
-            }
-            code += same.len();
+/// The runs of neighbours among codes that pass, or among those that do not where these are fewer.
+fn runs_of(table: &[bool]) -> (Vec<(Key, Key)>, bool) {
+    let (mut passing, mut failing) = (Vec::new(), Vec::new());
+    let mut code = 0;
+    for same in table.chunk_by(|a, b| a == b) {
+        let run = (code as Key, (code + same.len()) as Key - 1);
+        match same.first() {
+            Some(true) => passing.push(run),
+            _ => failing.push(run),
         }
-        runs
+        code += same.len();
+    }
+    if passing.len() <= failing.len() { (passing, false) } else { (failing, true) }
+}
+
+/// How many rows have a code that stands for a text that passes, where that is told faster than
+/// which rows they are.
+pub(super) fn count_codes(
+    test: &Test,
+    (codes, dictionary): (Codes<'_>, Dictionary<'_>),
+    rows: usize,
+    tables: &CodeTables,
+) -> Option<usize> {
+    let (runs, negated) = match &test.condition {
+        Condition::TextRange { least, greatest, negated } => {
+            let (from, to) = code_range(dictionary, least, greatest);
+            (if from < to { vec![(from, to - 1)] } else { Vec::new() }, *negated)
+        }
+        Condition::Match { .. } if dictionary.len() <= COUNTED_CODES_MAX => {
+            let table = tables.get(test, dictionary, |text| test.condition.matches_text(text));
+            runs_of(&table)
+        }
+        _ => return None,
     };
-    let (passing, failing) = (runs(true), runs(false));
-    if passing.len() <= failing.len() && passing.len() <= RUNS_MAX {
-        let mut kept = Mask::none(mask.len());
-        for run in passing {
-            let mut one = mask.clone();
-            range::keep(codes, run, false, &mut one);
-            kept.or(&one);
-        }
-        *mask = kept;
-        return true;
-    }
-    if failing.len() <= RUNS_MAX {
-        failing.into_iter().for_each(|run| range::keep(codes, run, true, mask));
-        return true;
-    }
-    false
+    let inside = runs::count(as_data(codes), &runs)?;
+    Some(if negated { rows - inside } else { inside })
 }
 
 /// The codes of the texts between two ends: from the first up to, not including, the second.
