@@ -32,19 +32,13 @@ pub(super) const ADD: Row = row(
     add,
 );
 
-/// A million rows and 25 million.
-fn between(bench: &Bench, [one, many]: [f64; 2]) -> f64 {
-    let share = ((bench.rows as f64 / 1e6 - 1.0) / 24.0).max(0.0);
-    one + (many - one) * share
-}
-
 fn load(bench: &mut Bench) -> Result<Outcome> {
     let schema = loading::USERS.schema()?;
     let add: Vec<_> = indexes().into_iter().map(Alteration::AddIndex).collect();
     let schema = schema.alter(&add)?;
     let loaded = loading::load_as(bench, &loading::USERS, &schema, loading::Form::Ndjson)?;
     loaded.database.close()?;
-    let goal = AtLeast(between(bench, [0.6e6, 0.5e6]));
+    let goal = AtLeast(super::between(bench.rows, [0.6e6, 0.5e6]));
     Ok(Outcome::default()
         .and_with_goal(loaded.rate, loaded.bare, goal)
         .segments(loaded.segments)
@@ -72,7 +66,7 @@ fn add(bench: &mut Bench) -> Result<Outcome> {
     let bare = disk_rate(&bench.place("bare")?, after - before)?;
     let entries = bench.rows as f64 * INDEXED.len() as f64;
     let per_entry = (after - before) as f64 / entries;
-    let goal = AtMost(between(bench, [0.6, 18.0]));
+    let goal = AtMost(super::between(bench.rows, [0.6, 18.0]));
     Ok(Outcome::default()
         .and_with_goal(elapsed, (after - before) as f64 / bare, goal)
         .and(of_integer, Some(4.0))

@@ -6,8 +6,8 @@ use super::users::Which;
 use crate::Result;
 use crate::bench::{Bench, segments};
 use crate::outcome::Goal::AtMost;
-use crate::outcome::Outcome;
 use crate::outcome::Unit::Microseconds;
+use crate::outcome::{Measure, Outcome};
 use crate::rows::{Row, ask, row};
 use crate::timing;
 
@@ -40,6 +40,8 @@ fn measure(bench: &mut Bench) -> Result<Outcome> {
     }
     let timing = timing::repeat(REPEATS, || database.page(&query, &options))?;
     let note = format!("least {:.0} µs, behind {skipped} rows", timing.least);
-    let outcome = Outcome::default().and(timing.median, None);
+    let goal = AtMost(super::between(bench.rows, [100.0, 200.0]));
+    let mut outcome = Outcome::default();
+    outcome.measures.push(Measure { value: timing.median, limit: None, goal: Some(goal) });
     Ok(outcome.segments(segments(&database, "users")).note(note))
 }

@@ -2,8 +2,9 @@
 //! anew, for all questions at once.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 
-use esker::{QueryResult, Value};
+use esker::{Column, Database, Query, Value, ValueRef};
 
 use super::users::{User, Which};
 use crate::Result;
@@ -36,6 +37,61 @@ pub(super) struct Class {
     /// The most microseconds for a million rows, and for 25 million.
     pub most_us: [f64; 2],
     pub questions: &'static [Question],
+}
+
+/// What a question was answered with.
+pub(super) enum Found {
+    Rows(Vec<Vec<Value>>),
+    /// Taken as a stream, since it may be larger than the memory that a query may have.
+    Groups {
+        first: Vec<Value>,
+        groups: usize,
+        /// The sum of the second column.
+        counted: u64,
+    },
+}
+
+impl Found {
+    /// Asks.
+    pub(super) fn ask(database: &Database, query: &Query, check: Check) -> Result<Self> {
+        if !matches!(check, Check::Groups(_)) {
+            return Ok(Self::Rows(database.query(query)?.to_rows()));
+        }
+        let (mut first, mut groups, mut counted) = (Vec::new(), 0, 0);
+        database.snapshot()?.stream(query, |batch| {
+            if groups == 0 {
+                first = batch.columns.iter().map(|column| column.value(0).to_owned()).collect();
+            }
+            groups += batch.len();
+            counted += batch.columns.get(1).map_or(0, sum);
+            ControlFlow::Continue(())
+        })?;
+        Ok(Self::Groups { first, groups, counted })
+    }
+
+    /// Asks, and drops the answer.
+    pub(super) fn drop_answer(
+        database: &Database,
+        query: &Query,
+        check: Check,
+    ) -> esker::Result<()> {
+        match check {
+            Check::Groups(_) => {
+                database.snapshot()?.stream(query, |_| ControlFlow::Continue(()))?;
+            }
+            _ => drop(database.query(query)?),
+        }
+        Ok(())
+    }
+}
+
+/// The sum of counts.
+fn sum(column: &Column) -> u64 {
+    let value = |row| match column.value(row) {
+        ValueRef::Int(count) => count.unsigned_abs(),
+        _ => 0,
+    };
+    (0..column.len()).map(value).sum()
 }
 
 /// What is found for a question.
@@ -88,31 +144,31 @@ impl Expected {
     }
 
     /// What is wrong with an answer, if anything is.
-    pub fn fault(&self, class: &Class, question: &Question, found: &QueryResult) -> Result<()> {
+    pub fn fault(&self, class: &Class, question: &Question, found: &Found) -> Result<()> {
         let key = (question.sql, class.which == Which::Deleted);
         let answer = self.answers.get(&key).ok_or("no answer is known")?;
-        let rows = found.to_rows();
+        let rows = match found {
+            Found::Rows(rows) => rows.as_slice(),
+            Found::Groups { first, .. } => std::slice::from_ref(first),
+        };
         let first = rows.first().and_then(|row| row.first()).cloned().unwrap_or_default();
-        let is_right = match (answer, question.check) {
-            (Answer::Count(count), Check::Rows(most, _)) => {
+        let is_right = match (answer, question.check, found) {
+            (Answer::Count(count), Check::Rows(most, _), _) => {
                 rows.len() == most.min(usize::try_from(*count)?)
             }
-            (Answer::Count(count), _) => first.to_string() == count.to_string(),
-            (Answer::Sum(sum), _) => match &first {
+            (Answer::Count(count), ..) => first.to_string() == count.to_string(),
+            (Answer::Sum(sum), ..) => match &first {
                 Value::Decimal(found) => found.mantissa() == *sum,
                 found => found.to_string() == sum.to_string(),
             },
-            (Answer::Mean(sum, count), _) => {
+            (Answer::Mean(sum, count), ..) => {
                 let mean = sum / *count as f64;
                 matches!(first, Value::Float(found) if (found - mean).abs() <= mean.abs() * 1e-9)
             }
-            (Answer::Groups(groups, count), _) => {
-                let counts = rows.iter().map(|row| match row.get(1) {
-                    Some(Value::Int(count)) => count.unsigned_abs(),
-                    _ => 0,
-                });
-                counts.sum::<u64>() == *count && rows.len() == groups.len()
+            (Answer::Groups(wanted, count), _, Found::Groups { groups, counted, .. }) => {
+                counted == count && *groups == wanted.len()
             }
+            (Answer::Groups(..), ..) => false,
         };
         if is_right {
             return Ok(());
