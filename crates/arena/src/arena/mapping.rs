@@ -3,7 +3,7 @@
 //! ```text
 //! offset 0                      words_end                                        len
 //! | small words | large words   | large data                      | small data    |
-//! |  4 KiB pages|  huge pages   |  huge pages                     |  4 KiB pages  |
+//! |  huge pages, but for the first 4 MiB of small words and of small data         |
 //! ```
 //!
 //! Invariants

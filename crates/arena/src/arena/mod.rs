@@ -38,7 +38,8 @@ impl Default for ArenaOptions {
 /// One reserved address range, and the allocator of its blocks.
 ///
 /// Blocks are named by their offset in the range and belong to a container, which frees them when
-/// its last handle goes. Blocks below 256 KiB lie on 4 KiB pages, larger ones on huge pages.
+/// its last handle goes. The first blocks below 256 KiB lie on 4 KiB pages, later and larger ones
+/// on huge pages.
 ///
 /// ```
 /// use esker_arena::{AppendVec, Arena, ArenaOptions, Category};
@@ -69,9 +70,11 @@ impl Arena {
         let mapping = Mapping::reserve(wanted)?;
         let (len, words_end) = (mapping.len(), mapping.words_end());
         let (words_split, data_split) = (len / 8, len / 8 * 7);
-        mapping.prefer(0..words_split, PageSize::Small);
-        mapping.prefer(words_split..data_split, PageSize::Huge);
-        mapping.prefer(data_split..len, PageSize::Small);
+        // Small blocks lie close together: past the first of them, huge pages fill up as well.
+        mapping.prefer(0..SMALL_PAGES_BYTES, PageSize::Small);
+        mapping.prefer(SMALL_PAGES_BYTES..data_split, PageSize::Huge);
+        mapping.prefer(data_split..data_split + SMALL_PAGES_BYTES, PageSize::Small);
+        mapping.prefer(data_split + SMALL_PAGES_BYTES..len, PageSize::Huge);
         let part = |start: usize, end: usize| Part { next: start as u64, end: end as u64 };
         // Offset 0 means "none" everywhere, so the first line is never handed out.
         let mut small_words = part(0, words_split);
@@ -178,6 +181,10 @@ impl Arena {
         self.lock().free(block, zeroed);
     }
 }
+
+/// Bytes of small blocks, words and data each, that lie on 4 KiB pages: a small database takes
+/// little memory.
+const SMALL_PAGES_BYTES: usize = 2 * HUGE_PAGE;
 
 /// The partitioned hash names a line of 64 bytes of the word part with 32 bits.
 const MOST_RESERVED: u64 = 512 << 30;
