@@ -25,8 +25,8 @@ pub(crate) struct KeyWalk {
     greatest: Bound<Vec<u8>>,
     front: Option<KeyCursor>,
     back: Option<KeyCursor>,
-    /// The rows that were given last, from the front and from the back.
-    given: [Option<KeyRow>; 2],
+    /// The rows that were given last, from the front and from the back: which part, which row.
+    given: [Option<(usize, usize)>; 2],
     ended: bool,
 }
 
@@ -137,6 +137,17 @@ impl KeyWalk {
         Self { rows, form, least, greatest, front, back, given, ended: false }
     }
 
+    /// The schema of the rows.
+    pub fn schema(&self) -> &Arc<Schema> {
+        self.rows.schema()
+    }
+
+    /// In how many sorted sequences of rows it looks.
+    pub fn source_count(&self) -> Result<usize> {
+        let (rows, bounds) = (self.rows.rows_as_of(), self.bounds());
+        Ok(KeyCursor::new(rows, &self.form, bounds, Direction::Up)?.source_count())
+    }
+
     /// Gives nothing any more.
     pub fn end(&mut self) {
         self.ended = true;
@@ -170,15 +181,19 @@ impl KeyWalk {
         let Some(found) = cursor.next()? else { return Ok(None) };
         let [front, back] = &mut self.given;
         let other = if is_front { &*back } else { &*front };
-        if let Some(other) = other {
+        let parts = self.rows.rows_as_of().parts();
+        if let Some((part, row)) = other {
             let (mut key, mut end) = (Vec::new(), Vec::new());
             self.form.read(found.part.unit(), found.row, &mut key)?;
-            self.form.read(other.part.unit(), other.row, &mut end)?;
+            let missing = || Error::invalid("a walk has lost the row that it gave last");
+            let part = parts.get(*part).ok_or_else(missing)?;
+            self.form.read(part.unit(), *row, &mut end)?;
             if if is_front { key >= end } else { key <= end } {
                 return Ok(None);
             }
         }
-        *(if is_front { front } else { back }) = Some(found.clone());
+        let part = parts.iter().position(|part| Arc::ptr_eq(part, &found.part));
+        *(if is_front { front } else { back }) = part.map(|part| (part, found.row));
         Ok(Some(found))
     }
 }

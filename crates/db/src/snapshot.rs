@@ -367,15 +367,14 @@ impl SnapshotTable {
         mut take: impl FnMut(Found<'_>) -> esker_table::Result<R>,
     ) -> Result<Option<R>> {
         debug_assert!(self.snapshot.overlays.is_none(), "transactions look up rows on their own");
-        let (at, now_us) = (self.snapshot.commit(), self.snapshot.now_us());
-        let found = self.rows.table().find(
-            key,
-            || at,
-            |found| match found.has_expired(now_us)? {
-                true => Ok(None),
-                false => take(found).map(Some),
-            },
-        )?;
+        if !self.rows.may_have_expired() {
+            return Ok(self.rows.find(key, take)?);
+        }
+        let now_us = self.snapshot.now_us();
+        let found = self.rows.find(key, |found| match found.has_expired(now_us)? {
+            true => Ok(None),
+            false => take(found).map(Some),
+        })?;
         Ok(found.flatten())
     }
 

@@ -13,15 +13,18 @@ pub struct KeyHasher {
     key: [u64; 2],
 }
 
+#[inline]
 fn fold(a: u64, b: u64) -> u64 {
     let (low, high) = halves(u128::from(a) * u128::from(b));
     low ^ high
 }
 
+#[inline]
 fn halves(v: u128) -> (u64, u64) {
-    let bytes = v.to_le_bytes();
-    let (low, high) = bytes.split_at(8);
-    (word(low), word(high))
+    match v.to_le_bytes().as_chunks::<8>().0 {
+        [low, high] => (u64::from_le_bytes(*low), u64::from_le_bytes(*high)),
+        _ => (0, 0),
+    }
 }
 
 fn word(bytes: &[u8]) -> u64 {
@@ -45,6 +48,7 @@ impl KeyHasher {
         self.finish(self.mix(self.key[0], row_id), 8)
     }
 
+    #[inline]
     fn mix(&self, state: u64, piece: u64) -> u64 {
         fold(state ^ piece, self.key[1] ^ 0x9e37_79b9_7f4a_7c15) ^ state.rotate_left(23)
     }
@@ -59,6 +63,7 @@ impl KeyHasher {
         self.finish(self.mix_bytes(self.key[0], bytes), 1)
     }
 
+    #[inline]
     fn mix_bytes(&self, mut state: u64, bytes: &[u8]) -> u64 {
         let (words, tail) = bytes.as_chunks::<8>();
         for piece in words {

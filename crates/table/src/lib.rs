@@ -14,6 +14,7 @@
 //! | [`expiry`] | when rows expire |
 //! | [`view`] | the units of a table at one moment |
 //! | [`rewrite`] | sealing and merging |
+//! | [`near`] | the bytes of one value, where they lie |
 //! | [`location`], [`hash`] | where a version stands; how keys are hashed |
 #![forbid(unsafe_code)]
 
@@ -24,6 +25,7 @@ pub mod group;
 pub mod hash;
 pub mod key_order;
 pub mod location;
+pub mod near;
 pub mod rewrite;
 pub mod run;
 pub mod segment;

@@ -70,6 +70,7 @@ pub enum Resolved<'a> {
 impl Unit {
     /// The unit's number.
     #[must_use]
+    #[inline]
     pub fn id(&self) -> u64 {
         match self {
             Self::Group(group) => group.id,
@@ -106,10 +107,11 @@ impl Unit {
 
     /// True when the row had been created at commit `at`.
     #[must_use]
+    #[inline]
     pub fn is_created_at(&self, row: usize, at: u64) -> bool {
         match self {
             Self::Group(group) => group.is_created_at(row, at),
-            Self::Segment(segment) => segment.created(row) <= at,
+            Self::Segment(segment) => segment.is_created_at(row, at),
         }
     }
 
@@ -124,6 +126,7 @@ impl Unit {
 
     /// The commit that killed a row, 0 while it lives.
     #[must_use]
+    #[inline]
     pub fn deleted(&self, row: usize) -> u64 {
         match self {
             Self::Group(group) => group.deleted(row),
@@ -155,6 +158,7 @@ impl Unit {
 
     /// The version that a row superseded.
     #[must_use]
+    #[inline]
     pub fn replaced(&self, row: usize) -> Option<Location> {
         match self {
             Self::Group(group) => group.replaced(row),
@@ -206,15 +210,23 @@ impl Unit {
     }
 
     /// True when the row's key fields equal `key`.
+    #[inline]
     pub fn key_equals(&self, row: usize, schema: &Schema, key: &[ValueRef<'_>]) -> Result<bool> {
         for (field, expected) in schema.key_fields().zip(key) {
-            let same = match (expected.as_bytes(), self) {
-                // Equal bytes are equal texts: no need to see first that they are texts.
-                (Some(bytes), Self::Segment(segment)) => {
-                    let column = segment.column(field, row..row + 1)?;
-                    !column.is_null(0) && column.bytes(0) == bytes
+            // Equal bytes are equal texts: no need to see first that they are texts.
+            if let (Some(bytes), Some(cell)) = (expected.as_bytes(), self.cell(field, row)) {
+                if cell != bytes {
+                    return Ok(false);
                 }
-                _ => self.value(field, row)? == *expected,
+                continue;
+            }
+            let near = match expected.as_bytes() {
+                Some(bytes) => self.near_bytes(field, row)?.map(|(_, near)| near == bytes),
+                None => None,
+            };
+            let same = match near {
+                Some(same) => same,
+                None => self.value(field, row)? == *expected,
             };
             if !same {
                 return Ok(false);
@@ -275,6 +287,7 @@ impl View {
 
     /// The unit with a number.
     #[must_use]
+    #[inline]
     pub fn unit(&self, id: u64) -> Option<&Unit> {
         // Few units: a scan beats a binary search.
         self.units.iter().find(|unit| unit.id() == id)
@@ -293,6 +306,7 @@ impl View {
 
     /// Follows a location through merges.
     #[must_use]
+    #[inline]
     pub fn resolve(&self, location: Location) -> Resolved<'_> {
         let mut location = location;
         loop {

@@ -124,7 +124,7 @@ impl Batch {
     ) -> Result<&mut Self> {
         let (key, options) = (bucket.key(key.as_ref())?, options.into());
         let expires_at = bucket.expires_at(&bucket.table.current(), options.ttl)?;
-        let row = row(key, value.as_ref(), expires_at);
+        let row = row(key, bucket.value(value.as_ref())?, expires_at);
         self.note(&bucket.table, key.to_vec(), Change::Put { row, must_be_new: false })
     }
 

@@ -68,7 +68,7 @@ impl Bucket {
         options: impl Into<PutOptions>,
     ) -> Result<()> {
         let options = options.into();
-        let (key, value) = (self.key(key.as_ref())?, value.as_ref());
+        let (key, value) = (self.key(key.as_ref())?, self.value(value.as_ref())?);
         self.attempt(|current| {
             let expires_at = self.expires_at(current, options.ttl)?;
             self.table.change(current, |writer, staged| {
@@ -101,7 +101,7 @@ impl Bucket {
         value: impl AsRef<[u8]>,
         options: impl Into<PutOptions>,
     ) -> Result<Option<Vec<u8>>> {
-        let (options, value) = (options.into(), value.as_ref());
+        let (options, value) = (options.into(), self.value(value.as_ref())?);
         self.modify(key.as_ref(), options.sync, |current, entry| match entry {
             Some(entry) => Ok((Change::Keep, Some(entry.value.to_vec()))),
             None => {
@@ -130,6 +130,7 @@ impl Bucket {
         expected: Option<&[u8]>,
         new: Option<&[u8]>,
     ) -> Result<Swapped> {
+        let new = new.map(|new| self.value(new)).transpose()?;
         self.modify(key.as_ref(), None, |current, entry| {
             let found = entry.as_ref().map(|entry| entry.value);
             if found != expected {

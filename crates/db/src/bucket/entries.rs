@@ -1,12 +1,12 @@
 //! Entries in the order of their keys.
 
 use std::ops::RangeBounds;
-use std::sync::Arc;
 
-use esker_format::{Schema, Value, ValueRef};
+use esker_format::{Value, ValueRef};
 use esker_table::key_order::{Direction, KeyRow};
+use esker_table::near::BytesPlace;
 
-use super::{Bucket, BucketValue, VALUE_POSITION};
+use super::{Bucket, BucketValue, KEY, VALUE_POSITION, guard};
 use crate::key_range::KeyWalk;
 use crate::{Error, Result};
 
@@ -14,14 +14,22 @@ use crate::{Error, Result};
 /// taken from. An entry that cannot be read is an error, and the walk ends there: none is skipped.
 pub struct Entries {
     walk: KeyWalk,
-    schema: Arc<Schema>,
 }
 
 /// An entry of a bucket, where it lies.
 pub struct Entry {
     row: KeyRow,
-    /// A value that lies in a file of its own, copied.
-    long: Option<Vec<u8>>,
+    /// Where the key lies, if it does on its own.
+    key: Option<BytesPlace>,
+    value: EntryValue,
+}
+
+enum EntryValue {
+    Near(BytesPlace),
+    /// One that lies in a file of its own, copied.
+    Long(Vec<u8>),
+    /// One of another form in the unit.
+    Row,
 }
 
 impl Bucket {
@@ -92,8 +100,8 @@ impl Bucket {
 }
 
 impl Entries {
-    pub(super) fn new(walk: KeyWalk, schema: Arc<Schema>) -> Self {
-        Self { walk, schema }
+    pub(super) fn new(walk: KeyWalk) -> Self {
+        Self { walk }
     }
 
     /// The keys that are left, copied, and nothing of the values.
@@ -114,7 +122,7 @@ impl Entries {
     }
 
     fn field<'r>(&'r self, row: &'r KeyRow, position: usize) -> Result<ValueRef<'r>> {
-        let field = self.schema.fields().get(position);
+        let field = self.walk.schema().fields().get(position);
         let field = field.ok_or_else(|| Error::corrupt(format!("no field {position}")))?;
         Ok(row.part.unit().value(field, row.row)?)
     }
@@ -150,18 +158,22 @@ impl DoubleEndedIterator for Entries {
 impl Entry {
     /// The entry of a row; its bytes are verified here.
     fn new(row: KeyRow) -> Result<Self> {
-        let long = match row.part.schema().fields().get(VALUE_POSITION) {
-            Some(field) => {
-                let unit = row.part.unit();
-                let value = unit.value(field, row.row)?;
-                match unit.has_long(field) && unit.long_value(field, row.row)?.is_some() {
-                    true => Some(value.as_bytes().unwrap_or_default().to_vec()),
-                    false => None,
+        let (unit, schema, number) = (row.part.unit(), row.part.schema(), row.row);
+        let key = schema.fields().first();
+        let key = key.ok_or_else(|| Error::corrupt(format!("no field {KEY:?}")))?;
+        let key = unit.near_bytes(key, number)?.map(|(place, _)| place);
+        let field = guard::value_field(schema)?;
+        let value = match unit.near_bytes(field, number)? {
+            Some((place, _)) => EntryValue::Near(place),
+            None => {
+                let value = unit.value(field, number)?;
+                match unit.has_long(field) && unit.long_value(field, number)?.is_some() {
+                    true => EntryValue::Long(value.as_bytes().unwrap_or_default().to_vec()),
+                    false => EntryValue::Row,
                 }
             }
-            None => None,
         };
-        Ok(Self { row, long })
+        Ok(Self { row, key, value })
     }
 
     fn bytes(&self, position: usize) -> &[u8] {
@@ -175,21 +187,30 @@ impl Entry {
     /// The key.
     #[must_use]
     pub fn key(&self) -> &[u8] {
-        self.bytes(0)
+        match &self.key {
+            Some(place) => self.row.part.unit().bytes_at(place),
+            None => self.bytes(0),
+        }
     }
 
     /// The value.
     #[must_use]
     pub fn value(&self) -> &[u8] {
-        self.long.as_deref().unwrap_or_else(|| self.bytes(VALUE_POSITION))
+        match &self.value {
+            EntryValue::Near(place) => self.row.part.unit().bytes_at(place),
+            EntryValue::Long(bytes) => bytes,
+            EntryValue::Row => self.bytes(VALUE_POSITION),
+        }
     }
 
     /// The value, to be held on its own.
     #[must_use]
     pub fn into_value(self) -> BucketValue {
-        match self.long {
-            Some(bytes) => BucketValue::copied(bytes),
-            None => BucketValue::lying(self.row.part.unit(), self.row.part.schema(), self.row.row),
+        let unit = self.row.part.unit();
+        match self.value {
+            EntryValue::Near(place) => BucketValue::near(unit, place),
+            EntryValue::Long(bytes) => BucketValue::copied(bytes),
+            EntryValue::Row => BucketValue::lying(unit, self.row.part.schema(), self.row.row),
         }
     }
 

@@ -4,11 +4,12 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use esker_format::Schema;
+use esker_format::{Field, Schema};
+use esker_table::near::BytesPlace;
 use esker_table::view::Unit;
 
 use super::{VALUE, VALUE_POSITION};
-use esker_table::{Error, Result};
+use esker_table::{Error, Found, Result};
 
 /// A value that was read: not copied, and the same for as long as it is held, whatever is written,
 /// merged or removed meanwhile. It keeps the segment or the group that it lies in alive.
@@ -18,16 +19,39 @@ pub struct BucketValue {
 
 enum Held {
     /// In a unit, whose bytes have been verified.
+    Near { unit: Unit, place: BytesPlace },
+    /// In a unit, among values that have another form there.
     Row { unit: Unit, schema: Arc<Schema>, row: usize },
     /// A value in a file of its own.
     Copied(Vec<u8>),
 }
 
+/// The field that values are in.
+pub(super) fn value_field(schema: &Schema) -> Result<&Field> {
+    let field = schema.fields().get(VALUE_POSITION);
+    field.ok_or_else(|| Error::corrupt(format!("no field {VALUE:?}")))
+}
+
+/// Hands the value of an entry to `take`, where it lies; its bytes are verified here.
+#[inline]
+pub(super) fn read<R>(found: &Found<'_>, take: impl FnOnce(&[u8]) -> R) -> Result<R> {
+    let field = value_field(found.schema)?;
+    if let Some(bytes) = found.unit.cell(field, found.row) {
+        return Ok(take(bytes));
+    }
+    Ok(match found.unit.near_bytes(field, found.row)? {
+        Some((_, bytes)) => take(bytes),
+        None => take(found.unit.value(field, found.row)?.as_bytes().unwrap_or_default()),
+    })
+}
+
 impl BucketValue {
     /// The value of an entry; its bytes are verified here.
     pub(crate) fn new(unit: &Unit, schema: &Arc<Schema>, row: usize) -> Result<Self> {
-        let field = schema.fields().get(VALUE_POSITION);
-        let field = field.ok_or_else(|| Error::corrupt(format!("no field {VALUE:?}")))?;
+        let field = value_field(schema)?;
+        if let Some((place, _)) = unit.near_bytes(field, row)? {
+            return Ok(Self::near(unit, place));
+        }
         let value = unit.value(field, row)?;
         Ok(match unit.has_long(field) && unit.long_value(field, row)?.is_some() {
             true => Self::copied(value.as_bytes().unwrap_or_default().to_vec()),
@@ -40,6 +64,11 @@ impl BucketValue {
         Self { held: Held::Copied(bytes) }
     }
 
+    /// A value at a place in a unit, verified.
+    pub(super) fn near(unit: &Unit, place: BytesPlace) -> Self {
+        Self { held: Held::Near { unit: unit.clone(), place } }
+    }
+
     /// A value that lies in a unit and has been verified.
     pub(super) fn lying(unit: &Unit, schema: &Arc<Schema>, row: usize) -> Self {
         Self { held: Held::Row { unit: unit.clone(), schema: Arc::clone(schema), row } }
@@ -49,6 +78,7 @@ impl BucketValue {
     #[must_use]
     pub fn as_slice(&self) -> &[u8] {
         match &self.held {
+            Held::Near { unit, place } => unit.bytes_at(place),
             Held::Copied(bytes) => bytes,
             Held::Row { unit, schema, row } => {
                 let field = schema.fields().get(VALUE_POSITION);
@@ -64,7 +94,7 @@ impl BucketValue {
     pub fn into_vec(self) -> Vec<u8> {
         match self.held {
             Held::Copied(bytes) => bytes,
-            Held::Row { .. } => self.as_slice().to_vec(),
+            Held::Near { .. } | Held::Row { .. } => self.as_slice().to_vec(),
         }
     }
 }

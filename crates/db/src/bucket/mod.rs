@@ -245,6 +245,17 @@ impl Bucket {
     fn key<'a>(&self, key: &'a [u8]) -> Result<&'a [u8]> {
         expect_key(|| self.name(), key)
     }
+
+    /// Refuses a value that is too long, before anything copies it.
+    fn value<'a>(&self, value: &'a [u8]) -> Result<&'a [u8]> {
+        let most = esker_format::row::VALUE_BYTES_MAX;
+        if value.len() > most {
+            let (name, len) = (self.name(), value.len());
+            let message = format!("bucket {name:?}: a value of {len} bytes, at most {most}");
+            return Err(Error::invalid(message));
+        }
+        Ok(value)
+    }
 }
 
 /// Refuses a key that is too long.

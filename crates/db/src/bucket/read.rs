@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use esker_format::ValueRef;
 
-use super::{Bucket, BucketValue};
+use super::{Bucket, BucketValue, guard};
 use crate::Result;
 
 impl Bucket {
@@ -16,6 +16,30 @@ impl Bucket {
         self.table.find(&[ValueRef::Bytes(key.as_ref())], |found| {
             BucketValue::new(found.unit, found.schema, found.row)
         })
+    }
+
+    /// What `take` makes of the value of a key, which it sees where it lies: the cheapest way to
+    /// read, since nothing has to be held.
+    ///
+    /// ```
+    /// # let db = esker::Options::new().memory()?;
+    /// let bucket = db.bucket("letters")?;
+    /// bucket.put("a", "alpha")?;
+    /// assert_eq!(bucket.read("a", |value| value.len())?, Some(5));
+    /// assert_eq!(bucket.read("b", |value| value.len())?, None);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn read<R>(
+        &self,
+        key: impl AsRef<[u8]>,
+        take: impl FnOnce(&[u8]) -> R,
+    ) -> Result<Option<R>> {
+        let mut take = Some(take);
+        let found = self.table.find(&[ValueRef::Bytes(key.as_ref())], |found| {
+            // It is called for one row at most.
+            take.take().map(|take| guard::read(found, take)).transpose()
+        })?;
+        Ok(found.flatten())
     }
 
     /// A copy of the value of a key.

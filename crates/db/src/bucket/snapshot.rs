@@ -6,7 +6,7 @@ use std::sync::Arc;
 use esker_format::ValueRef;
 use esker_table::key_order::KeyForm;
 
-use super::{Bucket, BucketValue, Entries, Entry, is_bucket};
+use super::{Bucket, BucketValue, Entries, Entry, guard, is_bucket};
 use crate::key_range::{KeyWalk, prefix_end};
 use crate::{Error, Result, Snapshot, SnapshotTable};
 
@@ -69,6 +69,19 @@ impl BucketSnapshot {
         })
     }
 
+    /// What `take` makes of the value of a key, which it sees where it lies; see [`Bucket::read`].
+    pub fn read<R>(
+        &self,
+        key: impl AsRef<[u8]>,
+        take: impl FnOnce(&[u8]) -> R,
+    ) -> Result<Option<R>> {
+        let mut take = Some(take);
+        let found = self.rows.find(&[ValueRef::Bytes(key.as_ref())], |found| {
+            take.take().map(|take| guard::read(&found, take)).transpose()
+        })?;
+        Ok(found.flatten())
+    }
+
     /// True when there is an entry with this key.
     pub fn contains(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         Ok(self.rows.find(&[ValueRef::Bytes(key.as_ref())], |_| Ok(()))?.is_some())
@@ -121,10 +134,17 @@ impl BucketSnapshot {
         self.entries(Bound::Unbounded, greatest).next_back().transpose()
     }
 
+    /// How many sorted sequences of rows a range is looked for in: one a segment, and a few for
+    /// what was put since these were sealed.
+    pub fn sorted_runs(&self) -> Result<usize> {
+        let all = (Bound::Unbounded, Bound::Unbounded);
+        let (rows, form) = (Arc::clone(&self.rows), Arc::clone(&self.form));
+        KeyWalk::new(rows, form, all.0, all.1).source_count()
+    }
+
     fn entries(&self, least: Bound<Vec<u8>>, greatest: Bound<Vec<u8>>) -> Entries {
         let (rows, form) = (Arc::clone(&self.rows), Arc::clone(&self.form));
-        let schema = Arc::clone(rows.schema());
-        Entries::new(KeyWalk::new(rows, form, least, greatest), schema)
+        Entries::new(KeyWalk::new(rows, form, least, greatest))
     }
 }
 

@@ -228,6 +228,27 @@ impl GroupColumn {
         }
     }
 
+    /// The word of a row in a column of bytes that cannot be NULL, where it names bytes of the
+    /// heap.
+    #[inline]
+    pub fn near_word(&self, data_type: DataType, row: usize) -> Option<u64> {
+        let Storage::Variable(words, _) = &self.storage else { return None };
+        if self.nulls.is_some() || self.data_type != data_type {
+            return None;
+        }
+        let word = words.get(row)?;
+        matches!(HeapWord::of(word), HeapWord::Near { .. }).then_some(word)
+    }
+
+    /// The bytes that a word of this column names.
+    #[inline]
+    pub fn word_bytes(&self, word: u64) -> &[u8] {
+        match &self.storage {
+            Storage::Variable(_, heap) => heap.near.bytes(word),
+            _ => &[],
+        }
+    }
+
     /// Has some row a long value?
     #[must_use]
     pub fn has_long(&self) -> bool {

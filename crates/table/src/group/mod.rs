@@ -201,6 +201,22 @@ impl Group {
         Ok(ColumnSlice { data_type: field.data_type, ..column.slice(start, end) })
     }
 
+    /// The column of a field, the word of a row, and the bytes that it names, where they lie in the
+    /// heap of the column.
+    #[inline]
+    pub(crate) fn near_bytes(&self, field: &Field, row: usize) -> Option<(usize, u64, &[u8])> {
+        let at = self.column_map.get(field.id)?;
+        let column = self.columns.get(at)?;
+        let word = column.near_word(field.data_type, row)?;
+        Some((at, word, column.word_bytes(word)))
+    }
+
+    /// The bytes that a word of a column names.
+    #[inline]
+    pub(crate) fn word_bytes(&self, column: usize, word: u64) -> &[u8] {
+        self.columns.get(column).map_or(&[], |column| column.word_bytes(word))
+    }
+
     pub(crate) fn column_of(&self, field: &Field) -> Option<&GroupColumn> {
         self.columns.get(self.column_map.get(field.id)?)
     }

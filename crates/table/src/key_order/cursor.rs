@@ -7,9 +7,15 @@ use esker_format::segment::ZONE_ROWS;
 use esker_log::sabotage::planted;
 
 use super::KeyForm;
+use super::samples::{SAMPLED_ROWS, SortedRun};
 use crate::Result;
 use crate::table::{SnapshotPart, TableSnapshot};
 use crate::view::Unit;
+
+/// Rows whose keys are touched together.
+const TOUCHED_ROWS_MAX: usize = 2 * SAMPLED_ROWS;
+/// Of rows that lie side by side: a cache line has some keys.
+const TOUCHED_EVERY: usize = 3;
 
 /// Which way a cursor goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +50,7 @@ pub struct KeyRow {
 struct Source {
     part: Arc<SnapshotPart>,
     /// `None` where the rows lie in the order of the key.
-    run: Option<Arc<Vec<u32>>>,
+    run: Option<Arc<SortedRun>>,
     rest: Range<usize>,
     /// The key of the next row, while there are several sources.
     head: Vec<u8>,
@@ -76,7 +82,7 @@ impl KeyCursor {
                 }
             };
             for run in runs {
-                let len = run.as_ref().map_or(part.row_count(), |run| run.len());
+                let len = run.as_ref().map_or(part.row_count(), |run| run.rows.len());
                 let (part, head) = (Arc::clone(part), Vec::new());
                 let mut source = Source { part, run, rest: 0..len, head };
                 source.narrow(form, bounds)?;
@@ -95,6 +101,12 @@ impl KeyCursor {
         Ok(cursor)
     }
 
+    /// How many sorted sequences it takes its rows from.
+    #[must_use]
+    pub fn source_count(&self) -> usize {
+        self.sources.len()
+    }
+
     fn sort(&mut self) {
         let direction = self.direction;
         self.sources.sort_by(|a, b| match direction {
@@ -109,24 +121,25 @@ impl KeyCursor {
         loop {
             let Some(source) = self.sources.last_mut() else { return Ok(None) };
             let row = source.take(self.direction);
-            let part = Arc::clone(&source.part);
+            let row = row.filter(|row| *row < source.part.row_count());
+            let row = row.filter(|row| source.part.is_visible(*row));
+            let found = row.map(|row| KeyRow { part: Arc::clone(&source.part), row });
             self.settle()?;
-            if let Some(row) = row.filter(|row| *row < part.row_count())
-                && part.is_visible(row)
-            {
-                return Ok(Some(KeyRow { part, row }));
+            if found.is_some() {
+                return Ok(found);
             }
         }
     }
 
     /// Brings the source whose head is next to the end again, after a row of the last was taken.
     fn settle(&mut self) -> Result<()> {
-        let Some(mut last) = self.sources.pop() else { return Ok(()) };
-        if last.rest.is_empty() {
+        if let [only] = self.sources.as_slice()
+            && !only.rest.is_empty()
+        {
             return Ok(());
         }
-        if self.sources.is_empty() {
-            self.sources.push(last);
+        let Some(mut last) = self.sources.pop() else { return Ok(()) };
+        if last.rest.is_empty() {
             return Ok(());
         }
         last.read_head(&self.form, self.direction)?;
@@ -150,7 +163,7 @@ impl KeyCursor {
 
 impl Source {
     fn row(&self, at: usize) -> usize {
-        self.run.as_ref().map_or(at, |run| run.get(at).map_or(usize::MAX, |row| *row as usize))
+        self.run.as_ref().map_or(at, |run| run.rows.get(at).map_or(usize::MAX, |row| *row as usize))
     }
 
     fn take(&mut self, direction: Direction) -> Option<usize> {
@@ -188,6 +201,7 @@ impl Source {
     fn first(&self, form: &KeyForm, key: &[u8], beyond: bool) -> Result<usize> {
         let mut scratch = Vec::new();
         let near = self.near(form, key, &mut scratch)?;
+        self.touch(form, near.clone());
         let (mut low, mut high) = (near.start, near.end);
         while low < high {
             let middle = low.midpoint(high);
@@ -201,32 +215,43 @@ impl Source {
         Ok(low)
     }
 
-    /// Where to search among the rows of a segment in the order of the key: the zone map tells
-    /// which zones begin later. Its bounds of long keys are cut short, so that an earlier zone may
-    /// begin later, too, which its first row tells.
+    /// Brings the keys of a few rows near before they are compared one after the other.
+    fn touch(&self, form: &KeyForm, near: Range<usize>) {
+        let Some(field) = form.plain_field().filter(|_| near.len() <= TOUCHED_ROWS_MAX) else {
+            return;
+        };
+        let first = |at| match self.part.unit().near_bytes(field, self.row(at)) {
+            Ok(Some((_, bytes))) => bytes.first().copied().unwrap_or_default(),
+            _ => 0,
+        };
+        let step = if self.run.is_some() { 1 } else { TOUCHED_EVERY };
+        std::hint::black_box(near.step_by(step).map(first).fold(0, u8::wrapping_add));
+    }
+
+    /// Where to search. In a run, where its samples say. Among the rows of a segment in the order
+    /// of the key: the zone map tells which zones begin later. Its bounds of long keys are cut
+    /// short, so that an earlier zone may begin later, too, which its first row tells.
     fn near(&self, form: &KeyForm, key: &[u8], scratch: &mut Vec<u8>) -> Result<Range<usize>> {
         let (unit, whole) = (self.part.unit(), self.rest.clone());
-        let (None, Unit::Segment(segment), Some(field)) = (&self.run, unit, form.plain_field())
-        else {
+        if let Some(run) = &self.run {
+            return Ok(run.near(key));
+        }
+        let (Unit::Segment(segment), Some(field)) = (unit, form.plain_field()) else {
             return Ok(whole);
         };
-        let (mut low, mut high) = (0, whole.end.div_ceil(ZONE_ROWS));
-        while low < high {
-            let middle = low.midpoint(high);
-            let least = segment.zone(field, middle).and_then(|(least, _, _)| least.as_bytes());
-            match least.map(|least| least > key) {
-                Some(true) => high = middle,
-                Some(false) => low = middle + 1,
-                None => return Ok(whole),
-            }
+        let Some(samples) = segment.by_key.samples(segment, form) else { return Ok(whole) };
+        let mut zone = samples.zone(segment, field, key);
+        let rows = zone * ZONE_ROWS..((zone + 1) * ZONE_ROWS).min(whole.end);
+        let near = samples.within((unit, form), rows.clone(), zone, key)?;
+        if near.start > rows.start {
+            return Ok(near);
         }
-        let end = (low * ZONE_ROWS).min(whole.end);
-        let (mut zone, mut step) = (low.saturating_sub(1), 1);
+        let mut step = 1;
         let trusts = planted("range_trusts_cut_keys");
         while zone > 0 && !trusts && form.compare(unit, zone * ZONE_ROWS, key, scratch)?.is_ge() {
             zone = zone.saturating_sub(step);
             step *= 2;
         }
-        Ok(zone * ZONE_ROWS..end)
+        Ok(zone * ZONE_ROWS..near.end)
     }
 }

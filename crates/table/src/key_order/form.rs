@@ -54,7 +54,10 @@ impl KeyForm {
     pub fn read(&self, unit: &Unit, row: usize, key: &mut Vec<u8>) -> Result<()> {
         key.clear();
         if let Some(field) = self.plain_field() {
-            key.extend_from_slice(unit.column(field, row..row + 1)?.bytes(0));
+            match unit.near_bytes(field, row)? {
+                Some((_, bytes)) => key.extend_from_slice(bytes),
+                None => key.extend_from_slice(unit.column(field, row..row + 1)?.bytes(0)),
+            }
             return Ok(());
         }
         for field in &self.fields {
@@ -72,7 +75,10 @@ impl KeyForm {
         scratch: &mut Vec<u8>,
     ) -> Result<Ordering> {
         if let Some(field) = self.plain_field() {
-            return Ok(unit.column(field, row..row + 1)?.bytes(0).cmp(key));
+            return Ok(match unit.near_bytes(field, row)? {
+                Some((_, bytes)) => bytes.cmp(key),
+                None => unit.column(field, row..row + 1)?.bytes(0).cmp(key),
+            });
         }
         self.read(unit, row, scratch)?;
         Ok(scratch.as_slice().cmp(key))

@@ -20,11 +20,12 @@
 
 mod cursor;
 mod form;
+mod samples;
 #[cfg(test)]
 mod tests;
 
 use std::cmp::Ordering;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, OnceLock, PoisonError};
 
 use esker_format::Schema;
 use esker_vfs::sync::Mutex;
@@ -35,6 +36,7 @@ use crate::view::Unit;
 use crate::{Error, Result};
 pub use cursor::{Direction, KeyBounds, KeyCursor, KeyRow};
 pub use form::KeyForm;
+use samples::{SegmentSamples, SortedRun};
 
 /// Longer runs are not merged any more: a reader would wait for it.
 const MERGED_ROWS_MAX: usize = 1 << 17;
@@ -42,7 +44,9 @@ const MERGED_ROWS_MAX: usize = 1 << 17;
 /// The rows of a unit, sorted as far as somebody has asked.
 #[derive(Default)]
 pub struct SortedRows {
-    runs: Mutex<Vec<Arc<Vec<u32>>>>,
+    runs: Mutex<Vec<Arc<SortedRun>>>,
+    /// Of a segment whose rows lie in the order of the key.
+    samples: OnceLock<Option<SegmentSamples>>,
 }
 
 impl SortedRows {
@@ -52,23 +56,30 @@ impl SortedRows {
         unit: &Unit,
         form: &KeyForm,
         rows: usize,
-    ) -> Result<Vec<Arc<Vec<u32>>>> {
+    ) -> Result<Vec<Arc<SortedRun>>> {
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
-        let covered: usize = runs.iter().map(|run| run.len()).sum();
+        let covered: usize = runs.iter().map(|run| run.rows.len()).sum();
         if covered < rows {
             let mut run = sorted(unit, form, covered..rows)?;
             let mut kept = runs.clone();
             while let Some(last) = kept.last() {
-                if last.len() > 2 * run.len() || last.len() + run.len() > MERGED_ROWS_MAX {
+                let len = last.rows.len();
+                if len > 2 * run.len() || len + run.len() > MERGED_ROWS_MAX {
                     break;
                 }
-                run = merged(unit, form, last, &run)?;
+                run = merged(unit, form, &last.rows, &run)?;
                 kept.pop();
             }
-            kept.push(Arc::new(run));
+            kept.push(Arc::new(SortedRun::new(unit, form, run)?));
             *runs = kept;
         }
         Ok(runs.clone())
+    }
+
+    /// The samples of a segment whose rows lie in the order of the key, if there can be any.
+    fn samples(&self, segment: &Segment, form: &KeyForm) -> Option<&SegmentSamples> {
+        let field = form.plain_field()?;
+        self.samples.get_or_init(|| SegmentSamples::new(segment, field)).as_ref()
     }
 }
 

@@ -44,8 +44,8 @@ proptest! {
             let mut seen = Vec::new();
             for run in &runs {
                 let key = |row: &u32| (rows[*row as usize].clone(), *row);
-                prop_assert!(run.is_sorted_by_key(key));
-                seen.extend(run.iter().copied());
+                prop_assert!(run.rows.is_sorted_by_key(key));
+                seen.extend(run.rows.iter().copied());
             }
             seen.sort_unstable();
             prop_assert_eq!(seen, (0..u32::try_from(look).unwrap()).collect::<Vec<_>>());

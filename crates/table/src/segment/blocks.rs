@@ -78,6 +78,13 @@ impl Blocks {
             return Ok(());
         }
         let (first, last) = (start / BLOCK_BYTES as u64, (end - 1) / BLOCK_BYTES as u64);
+        if first == last && self.is_verified(first) {
+            return Ok(());
+        }
+        self.ensure_all(first, last)
+    }
+
+    fn ensure_all(&self, first: u64, last: u64) -> Result<()> {
         for block in first..=last {
             if !self.is_verified(block) {
                 self.touch(block)?;
@@ -90,7 +97,7 @@ impl Blocks {
     #[inline]
     pub fn are_verified(&self, first: u64, last: u64) -> bool {
         let (first, last) = (first / BLOCK_BYTES as u64, last / BLOCK_BYTES as u64);
-        (first..=last).all(|block| self.is_verified(block))
+        self.is_verified(first) && (first + 1..=last).all(|block| self.is_verified(block))
     }
 
     #[inline]

@@ -3,6 +3,7 @@
 
 mod blocks;
 mod files;
+mod near;
 mod reader;
 mod row_ids;
 mod scattered;

@@ -20,6 +20,7 @@ use esker_vfs::sync::{ArcSwap, ArcSwapOption, AtomicBool, AtomicU64, Mutex};
 
 use super::blocks::{Blocks, FOOTER_BLOCK, TRAILER_BLOCK, block_place};
 use super::files::SegmentFiles;
+use super::near::Cells;
 use super::scattered::ScatteredHeap;
 use crate::column_map::{ColumnMap, initial_column, is_readable_as};
 use crate::key_order::SortedRows;
@@ -60,11 +61,14 @@ pub struct Segment {
     pub(super) heaps: BTreeMap<usize, ScatteredHeap>,
     file_bytes: u64,
     holds_through: u64,
-    column_map: ColumnMap,
+    pub(super) column_map: ColumnMap,
+    pub(super) cells: Vec<Cells>,
     pub(crate) deleted: SparseWords,
     pub(crate) replaced: SparseWords,
     dead: AtomicU64,
     created: ArcSwapOption<Created>,
+    /// No row was created after this commit.
+    created_through: AtomicU64,
     doomed: AtomicBool,
     /// Its rows in the order of indexes, as far as they are built.
     runs: ArcSwap<Vec<Arc<Run>>>,
@@ -151,6 +155,7 @@ impl Segment {
 
     fn assemble(footer: Footer, mapping: Mapping, arena: &Arc<Arena>) -> Result<Self> {
         let column_map = ColumnMap::new(footer.columns.iter().map(|column| column.field));
+        let cells = Cells::of(&footer.columns);
         Ok(Self {
             id: footer.segment,
             footer,
@@ -162,10 +167,12 @@ impl Segment {
             file_bytes: 0,
             holds_through: 0,
             column_map,
+            cells,
             deleted: SparseWords::new(arena, Category::Visibility)?,
             replaced: SparseWords::new(arena, Category::Visibility)?,
             dead: AtomicU64::new(0),
             created: ArcSwapOption::empty(),
+            created_through: AtomicU64::new(0),
             doomed: AtomicBool::new(false),
             runs: ArcSwap::default(),
             decoded: OnceLock::new(),
@@ -193,6 +200,7 @@ impl Segment {
 
     /// The number.
     #[must_use]
+    #[inline]
     pub fn id(&self) -> u64 {
         self.id
     }
@@ -234,6 +242,7 @@ impl Segment {
 
     /// Says when its rows were created; they count as created long ago otherwise.
     pub fn set_created(&self, created: Created) {
+        self.created_through.store(u64::MAX, Ordering::Release);
         self.created.store(Some(Arc::new(created)));
     }
 
@@ -241,6 +250,7 @@ impl Segment {
     pub fn settle(&self, oldest: u64) {
         if self.newest_commit() <= oldest {
             self.created.store(None);
+            self.created_through.store(0, Ordering::Release);
         }
     }
 
@@ -261,6 +271,19 @@ impl Segment {
             Some(Created::Load(commit)) if commit.load(Ordering::Acquire) == u64::MAX)
     }
 
+    /// True when a row had been created at commit `at`.
+    #[must_use]
+    #[inline]
+    pub fn is_created_at(&self, row: usize, at: u64) -> bool {
+        if self.created_through.load(Ordering::Acquire) <= at {
+            return true;
+        }
+        // Once it is known, nobody has to look at the runs again.
+        let newest = self.newest_commit();
+        self.created_through.fetch_min(newest, Ordering::AcqRel);
+        newest <= at || self.created(row) <= at
+    }
+
     /// The commit that created a row; 0 when that was long ago.
     #[must_use]
     pub fn created(&self, row: usize) -> u64 {
@@ -276,6 +299,7 @@ impl Segment {
 
     /// The commit that killed a row, 0 while it lives.
     #[must_use]
+    #[inline]
     pub fn deleted(&self, row: usize) -> u64 {
         self.deleted.get(row_word(row))
     }
@@ -399,7 +423,7 @@ impl Segment {
 
     /// Bytes of blocks that have been verified.
     #[inline]
-    pub(super) fn raw(&self, range: Range<usize>) -> Option<&[u8]> {
+    pub(crate) fn raw(&self, range: Range<usize>) -> Option<&[u8]> {
         match self.blocks.as_ref().and_then(Blocks::copies) {
             None => self.mapping.get(range),
             Some(copies) => copies.get(range),
@@ -417,7 +441,7 @@ impl Segment {
             .map_err(|e| Error::corrupt(format!("segment {}: {e}", self.id)))
     }
 
-    fn codes(&self, width: u8, extent: Extent, rows: Range<usize>) -> Result<Codes<'_>> {
+    pub(super) fn codes(&self, width: u8, extent: Extent, rows: Range<usize>) -> Result<Codes<'_>> {
         Ok(match width {
             1 => Codes::U8(self.typed(extent, rows)?),
             2 => Codes::U16(self.typed(extent, rows)?),

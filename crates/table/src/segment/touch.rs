@@ -10,14 +10,26 @@ use super::Segment;
 
 /// Columns to touch; more misses than this at a time do not overlap.
 const COLUMNS_MAX: usize = 8;
+/// The reader of so few columns comes to the last while it waits for the first.
+const COLUMNS_READ_AT_ONCE: usize = 3;
+
 /// Bytes of a cache line.
 const LINE_BYTES: usize = 64;
+/// Lines of one value to touch.
+const LINES_MAX: usize = 8;
 
 impl Segment {
     /// Loads the bytes of a row's values, those of blocks that have been verified. A hint: it
     /// reads nothing that is not used afterwards, and cannot fail.
     #[inline]
     pub fn touch(&self, row: usize) {
+        if self.footer.columns.len() <= COLUMNS_READ_AT_ONCE {
+            return;
+        }
+        self.touch_columns(row);
+    }
+
+    fn touch_columns(&self, row: usize) {
         let mut sum = 0u8;
         for column in self.footer.columns.iter().take(COLUMNS_MAX) {
             let (extent, width) = match &column.encoding {
@@ -42,7 +54,12 @@ impl Segment {
             return 0;
         }
         let bytes = self.raw(start..last.saturating_add(1)).unwrap_or_default();
-        let lines = bytes.iter().step_by(LINE_BYTES).take(COLUMNS_MAX);
-        lines.chain(bytes.last()).fold(0, |sum, byte| sum.wrapping_add(*byte))
+        let mut sum = bytes.last().copied().unwrap_or_default();
+        let mut at = 0;
+        while let Some(byte) = bytes.get(at).filter(|_| at < LINES_MAX * LINE_BYTES) {
+            sum = sum.wrapping_add(*byte);
+            at += LINE_BYTES;
+        }
+        sum
     }
 }

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use esker_arena::Arena;
 use esker_format::{Field, Schema, Value, ValueRef};
 
 use super::Table;
@@ -19,8 +20,8 @@ pub struct Found<'v> {
     pub unit: &'v Unit,
     /// Its number in the unit.
     pub row: usize,
-    /// The most bytes that long values may take when they are copied.
-    limit: u64,
+    /// Where the most bytes are told that long values may take when they are copied.
+    arena: &'v Arena,
 }
 
 impl Found<'_> {
@@ -34,6 +35,7 @@ impl Found<'_> {
     ///
     /// # Errors
     /// `Corrupt` when a block does not fit its checksum.
+    #[inline]
     pub fn has_expired(&self, now_us: i64) -> Result<bool> {
         match self.schema.expiry_field() {
             Some(field) if self.unit.least_expiry(field) <= now_us => {
@@ -65,10 +67,10 @@ impl Found<'_> {
         for field in fields {
             needed += self.unit.long_value(field, self.row)?.map_or(0, |r| r.len);
         }
-        if needed <= self.limit {
+        let limit = self.arena.limit_bytes();
+        if needed <= limit {
             return Ok(());
         }
-        let limit = self.limit;
         let message = format!("a row of {needed} bytes of memory, the limit is {limit}");
         Err(Error::new(ErrorKind::OverBudget, message))
     }
@@ -102,16 +104,14 @@ impl Table {
             let at = read_at();
             let view = self.view.load();
             let schema = view.schema_at(at);
-            let outcome = match row_id_of(key).filter(|_| view.schema.key_positions().is_empty()) {
-                _ if schema.is_none() => Walk::Stale,
-                Some(row_id) => self.find_row_id_in(&view, row_id, at)?,
-                None => self.find_key_in(&view, key, at)?,
+            let outcome = match schema {
+                None => Walk::Stale,
+                Some(_) => self.find_in(&view, key, at)?,
             };
             match outcome {
                 Walk::Found(unit, row) => {
                     let schema = schema.unwrap_or(&view.schema);
-                    let limit = self.arena.limit_bytes();
-                    return take(Found { schema, unit, row, limit }).map(Some);
+                    return take(self.found(schema, unit, row)).map(Some);
                 }
                 Walk::Absent => return Ok(None),
                 // What leads from newer versions back to commit `at` is gone: the caller, who has
@@ -122,11 +122,44 @@ impl Table {
         }
     }
 
+    /// Likewise as of a snapshot's commit and by its view. `None` when the view is too old: what it
+    /// knows has gone elsewhere since.
+    #[inline]
+    pub(super) fn find_by_view<R>(
+        &self,
+        (view, schema): (&View, &Arc<Schema>),
+        key: &[ValueRef<'_>],
+        at: u64,
+        take: impl FnOnce(Found<'_>) -> Result<R>,
+    ) -> Result<ControlFlow<Option<R>>> {
+        Ok(match self.find_in(view, key, at)? {
+            Walk::Found(unit, row) => {
+                ControlFlow::Break(Some(take(self.found(schema, unit, row))?))
+            }
+            Walk::Absent => ControlFlow::Break(None),
+            Walk::Stale => ControlFlow::Continue(()),
+        })
+    }
+
+    #[inline]
+    fn found<'v>(&'v self, schema: &'v Arc<Schema>, unit: &'v Unit, row: usize) -> Found<'v> {
+        Found { schema, unit, row, arena: &self.arena }
+    }
+
+    #[inline]
+    fn find_in<'v>(&self, view: &'v View, key: &[ValueRef<'_>], at: u64) -> Result<Walk<'v>> {
+        match row_id_of(key).filter(|_| view.schema.key_positions().is_empty()) {
+            Some(row_id) => self.find_row_id_in(view, row_id, at),
+            None => self.find_key_in(view, key, at),
+        }
+    }
+
+    #[inline]
     fn find_key_in<'v>(&self, view: &'v View, key: &[ValueRef<'_>], at: u64) -> Result<Walk<'v>> {
         let hash = self.hasher.hash_key(key.iter().copied());
         let schema = &view.schema;
         self.probe(hash, |location| {
-            self.walk(view, location, at, &|unit, row| unit.key_equals(row, schema, key))
+            self.walk(view, location, at, |unit, row| unit.key_equals(row, schema, key))
         })
     }
 
@@ -134,7 +167,7 @@ impl Table {
     fn find_row_id_in<'v>(&self, view: &'v View, row_id: u64, at: u64) -> Result<Walk<'v>> {
         let hash = self.hasher.hash_row_id(row_id);
         let walk = self.probe(hash, |location| {
-            self.walk(view, location, at, &|unit, row| Ok(unit.row_id(row)? == row_id))
+            self.walk(view, location, at, |unit, row| Ok(unit.row_id(row)? == row_id))
         })?;
         if !matches!(walk, Walk::Absent) {
             return Ok(walk);
@@ -159,6 +192,7 @@ impl Table {
     }
 
     /// Tries every index entry under a hash until one leads to a visible row.
+    #[inline]
     fn probe<'v>(
         &self,
         hash: u64,
@@ -181,12 +215,13 @@ impl Table {
     }
 
     /// From an index entry back through the versions that newer ones replaced.
+    #[inline]
     fn walk<'v>(
         &self,
         view: &'v View,
         location: Location,
         at: u64,
-        is_wanted: &dyn Fn(&Unit, usize) -> Result<bool>,
+        is_wanted: impl Fn(&Unit, usize) -> Result<bool>,
     ) -> Result<Walk<'v>> {
         let mut location = location;
         let mut first = true;
@@ -223,10 +258,7 @@ impl Table {
     pub fn row_at(&self, location: Location) -> Result<Vec<Value>> {
         let view = self.view();
         match view.resolve(location) {
-            Resolved::Row(unit, row) => {
-                let limit = self.arena.limit_bytes();
-                Found { schema: &view.schema, unit, row, limit }.values()
-            }
+            Resolved::Row(unit, row) => self.found(&view.schema, unit, row).values(),
             Resolved::Gone | Resolved::Unknown => {
                 Err(Error::corrupt(format!("{location:?} leads nowhere")))
             }

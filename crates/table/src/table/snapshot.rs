@@ -1,14 +1,14 @@
 //! A table as of one commit, for scanning.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use esker_format::segment::ZONE_ROWS;
 use esker_format::{ColumnSlice, Field, Schema, ValueRef};
 use esker_log::sabotage::planted;
 
-use super::Table;
+use super::{Found, Table};
 use crate::expiry;
 use crate::group::Group;
 use crate::location::{Location, row_word};
@@ -25,6 +25,8 @@ pub struct TableSnapshot {
     schema: Arc<Schema>,
     at: u64,
     parts: Vec<Arc<SnapshotPart>>,
+    view: Arc<View>,
+    may_have_expired: bool,
 }
 
 /// The rows of one unit that had been created at the snapshot's commit.
@@ -89,7 +91,8 @@ impl Table {
         parts.extend(own.map(Arc::new));
         parts.retain(|part| part.rows > 0);
         parts.iter().try_for_each(|part| part.verify_expiry())?;
-        Ok(TableSnapshot { table: Arc::clone(self), schema, at, parts })
+        let may_have_expired = parts.iter().any(|part| part.expiry.is_some());
+        Ok(TableSnapshot { table: Arc::clone(self), schema, at, parts, view, may_have_expired })
     }
 }
 
@@ -136,7 +139,9 @@ impl TableSnapshot {
             })
         };
         let parts = self.parts.iter().map(part).collect();
-        Self { table: Arc::clone(&self.table), schema: Arc::clone(schema), at: self.at, parts }
+        let (table, view) = (Arc::clone(&self.table), Arc::clone(&self.view));
+        let (schema, at) = (Arc::clone(schema), self.at);
+        Self { table, schema, at, parts, view, may_have_expired: self.may_have_expired }
     }
 
     /// The commit.
@@ -149,6 +154,30 @@ impl TableSnapshot {
     #[must_use]
     pub fn parts(&self) -> &[Arc<SnapshotPart>] {
         &self.parts
+    }
+
+    /// True when some visible row may have expired at the snapshot's time.
+    #[must_use]
+    pub fn may_have_expired(&self) -> bool {
+        self.may_have_expired
+    }
+
+    /// Looks up a row by its key, as [`Table::find`] does, mostly without asking what the table
+    /// consists of now.
+    ///
+    /// # Errors
+    /// `Corrupt` when a block that the row lies in does not fit its checksum.
+    #[inline]
+    pub fn find<R>(
+        &self,
+        key: &[ValueRef<'_>],
+        mut take: impl FnMut(Found<'_>) -> Result<R>,
+    ) -> Result<Option<R>> {
+        let by_view = (&*self.view, &self.schema);
+        match self.table.find_by_view(by_view, key, self.at, &mut take)? {
+            ControlFlow::Break(found) => Ok(found),
+            ControlFlow::Continue(()) => self.table.find(key, || self.at, take),
+        }
     }
 
     /// How many rows are visible.

@@ -1,0 +1,182 @@
+//! Reading buckets: by key and in order, whatever form keys and values have where they lie.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    clippy::panic,
+    reason = "a test stops where it fails"
+)]
+
+mod fixture;
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use esker::{Bucket, BucketSnapshot, ErrorKind, Options, PutOptions};
+use fixture::Directory;
+
+type Model = BTreeMap<Vec<u8>, Vec<u8>>;
+
+fn expect_reads(bucket: &Bucket, snapshot: &BucketSnapshot, model: &Model) {
+    for (key, value) in model {
+        assert_eq!(bucket.get(key).unwrap().as_deref(), Some(value.as_slice()));
+        assert_eq!(snapshot.get(key).unwrap().as_deref(), Some(value.as_slice()));
+        assert_eq!(snapshot.read(key, <[u8]>::to_vec).unwrap().as_ref(), Some(value));
+        assert_eq!(bucket.read(key, |found| found == value).unwrap(), Some(true));
+        let mut beyond = key.clone();
+        beyond.push(0);
+        if !model.contains_key(&beyond) {
+            assert_eq!(snapshot.read(&beyond, <[u8]>::len).unwrap(), None);
+            assert!(bucket.get(&beyond).unwrap().is_none());
+        }
+    }
+    let entries = snapshot.iter().map(|entry| entry.unwrap().to_pair());
+    assert!(entries.eq(model.clone()));
+}
+
+/// Values of one length, of many, of few kinds, all equal, and some of them long: in the open
+/// group, sealed, and after a merge.
+#[test]
+fn every_form_of_a_value_reads_alike() {
+    let forms: [fn(usize) -> Vec<u8>; 5] = [
+        |n| format!("{n:0>150}").into_bytes(),
+        |n| vec![7; n % 200],
+        |n| format!("kind {}", n % 9).into_bytes(),
+        |_| b"the same".to_vec(),
+        |n| vec![3; if n % 300 == 0 { 70_000 } else { 40 }],
+    ];
+    let dir = Directory::new("bucket-reads-1");
+    let options = || Options::new().group_limit(600, 1 << 20);
+    let mut models = Vec::new();
+    let db = options().open(&dir.0).unwrap();
+    for (at, form) in forms.iter().enumerate() {
+        let bucket = db.bucket(&format!("b{at}")).unwrap();
+        let model: Model = (0..2_000).map(|n| (format!("{n:05}").into_bytes(), form(n))).collect();
+        for (key, value) in &model {
+            bucket.put_with(key, value, PutOptions::new().sync(false)).unwrap();
+        }
+        expect_reads(&bucket, &bucket.snapshot().unwrap(), &model);
+        models.push(model);
+    }
+    db.close().unwrap();
+    let db = options().open(&dir.0).unwrap();
+    for compacts in [false, true] {
+        if compacts {
+            db.compact(false, &mut |_, _| {}).unwrap();
+        }
+        for (at, model) in models.iter().enumerate() {
+            let bucket = db.bucket(&format!("b{at}")).unwrap();
+            expect_reads(&bucket, &bucket.snapshot().unwrap(), model);
+        }
+    }
+}
+
+/// What a held snapshot reads by key and in order is the same before and after merges, which move
+/// what it sees to units that it does not know.
+#[test]
+fn a_merge_beside_a_held_snapshot_changes_nothing_for_it() {
+    let dir = Directory::new("bucket-reads-2");
+    let db = Options::new().group_limit(400, 1 << 20).open(&dir.0).unwrap();
+    let bucket = db.bucket("b").unwrap();
+    let unsynced = PutOptions::new().sync(false);
+    let (mut model, mut held) = (Model::new(), Vec::new());
+    for round in 0..3usize {
+        for n in (0..3_000usize).filter(|n| n % (round + 1) == 0) {
+            let (key, value) = (format!("{n:04}").into_bytes(), format!("{round}").into_bytes());
+            bucket.put_with(&key, &value, unsynced).unwrap();
+            model.insert(key, value);
+        }
+        for n in (round..3_000).step_by(7) {
+            let key = format!("{n:04}").into_bytes();
+            bucket.remove(&key).unwrap();
+            model.remove(&key);
+        }
+        held.push((bucket.snapshot().unwrap(), model.clone()));
+    }
+    let guard = held[0].0.get("0001").unwrap().expect("there in the first round");
+    db.compact(false, &mut |_, _| {}).unwrap();
+    assert_eq!(guard, "0");
+    for (snapshot, model) in &held {
+        for n in 0..3_000 {
+            let key = format!("{n:04}").into_bytes();
+            let found = snapshot.read(&key, <[u8]>::to_vec).unwrap();
+            assert_eq!(found.as_ref(), model.get(&key), "{n}");
+        }
+        let entries = snapshot.iter().map(|entry| entry.unwrap().to_pair());
+        assert!(entries.eq(model.clone()));
+    }
+}
+
+/// Keys that differ late, early, or not within what samples and zone maps keep of them; more than
+/// a zone of them, with overlays and an open group.
+#[test]
+fn ranges_begin_where_they_should_whatever_keys_have_in_common() {
+    let forms: [fn(usize) -> Vec<u8>; 4] = [
+        |n| format!("{}{n:07}", "shared ".repeat(40)).into_bytes(),
+        |n| (n as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes().to_vec(),
+        |n| vec![b'a'; n % 400].into_iter().chain((n / 400).to_string().into_bytes()).collect(),
+        |n| [vec![0; n % 150], vec![1], (n / 150).to_le_bytes().to_vec()].concat(),
+    ];
+    for (at, form) in forms.into_iter().enumerate() {
+        let dir = Directory::new(&format!("bucket-reads-3-{at}"));
+        let db = Options::new().group_limit(5_000, 1 << 30).open(&dir.0).unwrap();
+        let bucket = db.bucket("b").unwrap();
+        let mut model: Model = (0..20_000).map(|n| (form(n * 2), vec![1])).collect();
+        bucket.load(model.clone()).unwrap();
+        db.wait_idle().unwrap();
+        db.compact(false, &mut |_, _| {}).unwrap();
+        assert!(db.info().tables.iter().any(|table| table.segments > 0));
+        let overlay: Model = (0..1_500).map(|n| (form(n * 21 + 1), vec![2])).collect();
+        for part in [0, 1] {
+            let entries = overlay.iter().skip(part).step_by(2);
+            bucket.put_many(entries.clone()).unwrap();
+            model.extend(entries.map(|(key, value)| (key.clone(), value.clone())));
+            let snapshot = bucket.snapshot().unwrap();
+            assert!(snapshot.sorted_runs().unwrap() > 0);
+            for n in (0..45_000).step_by(61) {
+                expect_range(&snapshot, &model, &form(n));
+            }
+            expect_range(&snapshot, &model, b"");
+            expect_range(&snapshot, &model, &[255; 9]);
+        }
+    }
+}
+
+fn expect_range(snapshot: &BucketSnapshot, model: &Model, key: &[u8]) {
+    for bound in [Bound::Included(key), Bound::Excluded(key)] {
+        let up = snapshot.range::<[u8], _>((bound, Bound::Unbounded)).take(3);
+        let up: Vec<_> = up.map(|entry| entry.unwrap().key().to_vec()).collect();
+        let expected = model.range::<[u8], _>((bound, Bound::Unbounded)).take(3);
+        assert!(expected.map(|(key, _)| key).eq(&up), "up from {bound:?}");
+        let down = snapshot.range::<[u8], _>((Bound::Unbounded, bound)).rev().take(3);
+        let down: Vec<_> = down.map(|entry| entry.unwrap().key().to_vec()).collect();
+        let expected = model.range::<[u8], _>((Bound::Unbounded, bound)).rev().take(3);
+        assert!(expected.map(|(key, _)| key).eq(&down), "down from {bound:?}");
+    }
+}
+
+/// A value that is too long is refused before it is copied: pages of zeros that nobody has touched
+/// take no memory.
+#[test]
+fn a_value_of_more_than_a_gibibyte_is_refused() {
+    let db = Options::new().memory().unwrap();
+    let bucket = db.bucket("b").unwrap();
+    let value = vec![0u8; (1 << 30) + 1];
+    for refused in [
+        bucket.put("k", &value),
+        bucket.put_many([("k", &value)]),
+        bucket.put_if_absent("k", &value, PutOptions::new()).map(drop),
+        bucket.compare_and_swap("k", None, Some(&value)).map(drop),
+        db.batch().put(&bucket, "k", &value).map(drop),
+    ] {
+        let refused = refused.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::InvalidInput);
+        assert!(refused.to_string().contains("1073741825 bytes, at most 1073741824"), "{refused}");
+    }
+    assert!(bucket.is_empty().unwrap());
+    let resident = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let pages: u64 = resident.split(' ').nth(1).unwrap().parse().unwrap();
+    assert!(pages < 100_000, "{pages} pages of memory");
+}

@@ -1,0 +1,196 @@
+//! Beginnings of some keys in memory, so that a search reads few rows.
+//!
+//! ```text
+//!   key of a segment ─► zone heads ─► zone ─► heads of every 16th row ─► 16 rows ─► row
+//!                       (zone map)            (read when first asked)
+//!   key of a run ─────────────────────────► heads of every 16th row ─► 16 rows ─► row
+//! ```
+//!
+//! A head is the eight bytes that follow what the sampled keys have in common. Heads tell of most
+//! keys on which side of another they are; those that they do not tell are read. A zone's samples
+//! take half a byte a row, once somebody has searched in the zone.
+
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use esker_format::Field;
+use esker_format::segment::ZONE_ROWS;
+
+use super::{KeyForm, first_bytes};
+use crate::Result;
+use crate::segment::Segment;
+use crate::view::Unit;
+
+/// Of so many rows one is sampled.
+pub(super) const SAMPLED_ROWS: usize = 16;
+/// Shorter runs are searched without samples.
+const SAMPLED_FROM_ROWS: usize = 64;
+
+/// Sorted keys: what they have in common, and eight bytes after that of each.
+#[derive(Debug, Default)]
+pub(super) struct Heads {
+    prefix: Vec<u8>,
+    heads: Vec<u64>,
+}
+
+impl Heads {
+    /// The heads of sorted keys, of which `first` and `last` are the ends.
+    fn new(first: &[u8], last: &[u8], capacity: usize) -> Self {
+        let common = first.iter().zip(last).take_while(|(a, b)| a == b).count();
+        let prefix = first.get(..common).unwrap_or_default().to_vec();
+        Self { prefix, heads: Vec::with_capacity(capacity) }
+    }
+
+    fn push(&mut self, key: &[u8]) {
+        self.heads.push(first_bytes(key.get(self.prefix.len()..).unwrap_or_default()));
+    }
+
+    /// The keys before the start of the range are less than `key`, those from its end on greater.
+    fn near(&self, key: &[u8]) -> Range<usize> {
+        let common = self.prefix.len().min(key.len());
+        let (begins, rest) = key.split_at_checked(common).unwrap_or((key, &[]));
+        match begins.cmp(self.prefix.get(..common).unwrap_or_default()) {
+            std::cmp::Ordering::Greater => self.heads.len()..self.heads.len(),
+            std::cmp::Ordering::Equal if common == self.prefix.len() => {
+                let head = first_bytes(rest);
+                let start = self.heads.partition_point(|other| *other < head);
+                let equal = self.heads.get(start..).unwrap_or_default();
+                start..start + equal.partition_point(|other| *other == head)
+            }
+            std::cmp::Ordering::Less | std::cmp::Ordering::Equal => 0..0,
+        }
+    }
+}
+
+/// The heads of some rows of a unit in the order of the key, named by their places among `len`.
+fn sampled(unit: &Unit, form: &KeyForm, len: usize, row: impl Fn(usize) -> usize) -> Result<Heads> {
+    let places = (0..len).step_by(SAMPLED_ROWS);
+    let (mut key, mut last) = (Vec::new(), Vec::new());
+    let Some(end) = places.clone().next_back() else { return Ok(Heads::default()) };
+    form.read(unit, row(0), &mut key)?;
+    form.read(unit, row(end), &mut last)?;
+    let mut heads = Heads::new(&key, &last, places.len());
+    for place in places {
+        form.read(unit, row(place), &mut key)?;
+        heads.push(&key);
+    }
+    Ok(heads)
+}
+
+/// Where among `len` sampled rows to look for the first whose key is not less: before `start`
+/// all are less, at `end` one is greater.
+fn rows_near(heads: &Heads, key: &[u8], len: usize) -> Range<usize> {
+    let near = heads.near(key);
+    let start = near.start.checked_sub(1).map_or(0, |before| before * SAMPLED_ROWS + 1);
+    start..(near.end * SAMPLED_ROWS).min(len)
+}
+
+/// Rows of a unit by key.
+#[derive(Debug)]
+pub struct SortedRun {
+    pub(super) rows: Vec<u32>,
+    heads: Option<Heads>,
+}
+
+impl SortedRun {
+    /// A run of rows that are sorted.
+    pub(super) fn new(unit: &Unit, form: &KeyForm, rows: Vec<u32>) -> Result<Self> {
+        let row = |place: usize| rows.get(place).map_or(usize::MAX, |row| *row as usize);
+        let heads = match rows.len() >= SAMPLED_FROM_ROWS {
+            true => Some(sampled(unit, form, rows.len(), row)?),
+            false => None,
+        };
+        Ok(Self { rows, heads })
+    }
+
+    /// Where in the run to look for a key.
+    pub(super) fn near(&self, key: &[u8]) -> Range<usize> {
+        match &self.heads {
+            Some(heads) => rows_near(heads, key, self.rows.len()),
+            None => 0..self.rows.len(),
+        }
+    }
+}
+
+/// The samples of a segment whose rows lie in the order of the key.
+#[derive(Debug)]
+pub(super) struct SegmentSamples {
+    /// Of the least keys of the zones, as the zone map knows them: cut short, if they are long.
+    zones: Heads,
+    within: Vec<OnceLock<Heads>>,
+}
+
+impl SegmentSamples {
+    /// `None` when the zone map does not tell.
+    pub fn new(segment: &Segment, field: &Field) -> Option<Self> {
+        let count = segment.row_count().div_ceil(ZONE_ROWS);
+        let least = |zone| segment.zone(field, zone).and_then(|(least, _, _)| least.as_bytes());
+        let mut zones = Heads::new(least(0)?, least(count.checked_sub(1)?)?, count);
+        for zone in 0..count {
+            zones.push(least(zone)?);
+        }
+        Some(Self { zones, within: (0..count).map(|_| OnceLock::new()).collect() })
+    }
+
+    /// The last zone that may begin with the key or before it, by the zone map; 0 if there is none.
+    pub fn zone(&self, segment: &Segment, field: &Field, key: &[u8]) -> usize {
+        let near = self.zones.near(key);
+        let (mut low, mut high) = (near.start, near.end);
+        while low < high {
+            let middle = low.midpoint(high);
+            let least = segment.zone(field, middle).and_then(|(least, _, _)| least.as_bytes());
+            match least.is_some_and(|least| least > key) {
+                true => high = middle,
+                false => low = middle + 1,
+            }
+        }
+        low.saturating_sub(1)
+    }
+
+    /// Where in a zone to look for a key; a start at the first row of the zone says nothing of the
+    /// zone before.
+    pub fn within(
+        &self,
+        (unit, form): (&Unit, &KeyForm),
+        rows: Range<usize>,
+        zone: usize,
+        key: &[u8],
+    ) -> Result<Range<usize>> {
+        let Some(slot) = self.within.get(zone) else { return Ok(rows) };
+        let heads = match slot.get() {
+            Some(heads) => heads,
+            None => {
+                let heads = sampled(unit, form, rows.len(), |place| rows.start + place)?;
+                slot.get_or_init(|| heads)
+            }
+        };
+        let near = rows_near(heads, key, rows.len());
+        Ok(rows.start + near.start..rows.start + near.end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heads_never_tell_wrong() {
+        let texts = ["", "a", "a\0", "ab", "abcdefgh", "abcdefghi", "abcdefgz", "b", "ba"];
+        for from in 0..texts.len() {
+            let keys = &texts[from..];
+            let mut heads = Heads::new(keys[0].as_bytes(), b"ba", 0);
+            keys.iter().for_each(|key| heads.push(key.as_bytes()));
+            for key in texts.iter().chain(&["abcdefghij", "a\0\0", "bb", "z"]) {
+                let near = heads.near(key.as_bytes());
+                assert!(keys[..near.start].iter().all(|other| other < key), "{key:?}");
+                assert!(keys[near.end..].iter().all(|other| other > key), "{key:?}");
+            }
+        }
+        let mut shared = Heads::new(b"user:1", b"user:9", 0);
+        ["user:1", "user:5", "user:9"].iter().for_each(|key| shared.push(key.as_bytes()));
+        assert_eq!(shared.near(b"user"), 0..0);
+        assert_eq!(shared.near(b"user:4"), 1..1);
+        assert_eq!(shared.near(b"user:5"), 1..2);
+        assert_eq!(shared.near(b"uses"), 3..3);
+    }
+}

@@ -1,0 +1,63 @@
+//! Bytes of one value of a unit, where they lie.
+
+use std::ops::Range;
+
+use esker_format::Field;
+
+use crate::Result;
+use crate::view::Unit;
+
+/// Where the bytes of a value lie in its unit, for as long as the unit is held.
+#[derive(Clone, Debug)]
+pub struct BytesPlace(Place);
+
+#[derive(Clone, Debug)]
+enum Place {
+    /// Bytes of a segment that have been verified.
+    Segment(Range<usize>),
+    /// A word of the heap of a group's column.
+    Group { column: usize, word: u64 },
+}
+
+impl Unit {
+    /// The bytes of a value where that is quick to tell; [`Unit::near_bytes`] may tell them, too,
+    /// where this does not.
+    #[must_use]
+    #[inline]
+    pub fn cell(&self, field: &Field, row: usize) -> Option<&[u8]> {
+        match self {
+            Self::Segment(segment) => segment.cell(field, row),
+            Self::Group(_) => None,
+        }
+    }
+
+    /// The bytes of a value and their place. `None` where they do not lie in the unit on their
+    /// own: [`Unit::value`] and [`Unit::long_value`] tell what there is.
+    ///
+    /// # Errors
+    /// `Corrupt` when a block does not fit its checksum.
+    #[inline]
+    pub fn near_bytes(&self, field: &Field, row: usize) -> Result<Option<(BytesPlace, &[u8])>> {
+        Ok(match self {
+            Self::Segment(segment) => segment
+                .near_bytes(field, row)?
+                .map(|(range, bytes)| (BytesPlace(Place::Segment(range)), bytes)),
+            Self::Group(group) => group
+                .near_bytes(field, row)
+                .map(|(column, word, bytes)| (BytesPlace(Place::Group { column, word }), bytes)),
+        })
+    }
+
+    /// The bytes at a place that [`Unit::near_bytes`] gave; empty for one of another unit.
+    #[must_use]
+    #[inline]
+    pub fn bytes_at(&self, place: &BytesPlace) -> &[u8] {
+        match (self, &place.0) {
+            (Self::Segment(segment), Place::Segment(range)) => {
+                segment.raw(range.clone()).unwrap_or_default()
+            }
+            (Self::Group(group), Place::Group { column, word }) => group.word_bytes(*column, *word),
+            _ => &[],
+        }
+    }
+}
