@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::phases::PHASES;
 use crate::store::Result;
 
 /// The arguments.
@@ -14,6 +15,8 @@ pub struct Arguments {
     pub dir: PathBuf,
     /// The stores; all when empty.
     pub only: Vec<String>,
+    /// The phases after the load; all when empty.
+    pub phases: Vec<String>,
     /// Where a chart goes.
     pub plot: Option<PathBuf>,
 }
@@ -26,6 +29,7 @@ impl Arguments {
             runs: 5,
             dir: std::env::temp_dir(),
             only: Vec::new(),
+            phases: Vec::new(),
             plot: None,
         };
         let mut arguments = arguments;
@@ -36,14 +40,23 @@ impl Arguments {
                 "--runs" => parsed.runs = value.parse::<usize>()?.max(1),
                 "--dir" => parsed.dir = PathBuf::from(value),
                 "--only" => parsed.only = value.split(',').map(str::to_owned).collect(),
+                "--phases" => parsed.phases = value.split(',').map(str::to_owned).collect(),
                 "--plot" => parsed.plot = Some(PathBuf::from(value)),
                 other => {
-                    let known = "--records, --runs, --dir, --only, --plot";
+                    let known = "--records, --runs, --dir, --only, --phases, --plot";
                     return Err(format!("unknown argument {other:?}; expected {known}").into());
                 }
             }
         }
+        if let Some(name) = parsed.phases.iter().find(|name| !PHASES.contains(&name.as_str())) {
+            return Err(format!("unknown phase {name:?}; expected {}", PHASES.join(", ")).into());
+        }
         Ok(parsed)
+    }
+
+    /// True when a phase is to be done.
+    pub fn wants_phase(&self, phase: &str) -> bool {
+        self.phases.is_empty() || self.phases.iter().any(|name| name == phase)
     }
 
     /// True when a store is to be measured.

@@ -12,6 +12,8 @@ pub const BATCHED: usize = 100_000;
 pub const UNSYNCED: usize = 50_000;
 /// Entries that several threads put, each durable: by eight, and by sixty-four.
 pub const GROUPED: usize = 3_200;
+/// What there is beside the records, for all phases.
+const MORE: usize = SINGLES + BATCHED + UNSYNCED + 3 * GROUPED;
 
 /// Random keys, none twice, and random values.
 pub struct Data {
@@ -47,9 +49,9 @@ impl Random {
 
 impl Data {
     /// Enough entries for all phases, of which the first `records` are loaded.
-    pub fn new(records: usize) -> Self {
-        let count = records + SINGLES + BATCHED + UNSYNCED + 2 * GROUPED;
-        let mut random = Random(3);
+    pub fn new(records: usize, seed: u64) -> Self {
+        let count = records + MORE;
+        let mut random = Random(seed);
         let keys = random.fill(count * KEY_BYTES);
         let values = random.fill(count * VALUE_BYTES);
         let mut shuffled: Vec<u32> = (0..u32::try_from(records).unwrap_or(u32::MAX)).collect();

@@ -21,9 +21,19 @@ use arguments::Arguments;
 use data::Data;
 use report::Report;
 
+/// Of keys and values.
+const SEED: u64 = 3;
+
 fn run() -> store::Result<bool> {
+    let mut given = std::env::args().skip(1);
+    if let (Some("--die"), Some(name), Some(dir)) =
+        (given.next().as_deref(), given.next(), given.next())
+    {
+        let kind = stores::ALL.iter().find(|kind| kind.name == name).ok_or("no such store")?;
+        phases::die(kind, dir.as_ref())?;
+    }
     let arguments = Arguments::parse(std::env::args().skip(1))?;
-    let data = Data::new(arguments.records);
+    let data = Data::new(arguments.records, SEED);
     let mut report = Report::new(&arguments);
     for run in 0..arguments.runs {
         for kind in stores::ALL {
@@ -34,7 +44,7 @@ fn run() -> store::Result<bool> {
             let _ = std::fs::remove_dir_all(&dir);
             std::fs::create_dir_all(&dir)?;
             eprintln!("run {} of {}: {}", run + 1, arguments.runs, kind.name);
-            let outcome = phases::run(kind, &dir, &data, &mut report);
+            let outcome = phases::run(kind, &dir, &data, &arguments, &mut report);
             std::fs::remove_dir_all(&dir)?;
             outcome.map_err(|e| format!("{}: {e}", kind.name))?;
         }

@@ -45,6 +45,11 @@ pub trait Store: Sync {
         0
     }
 
+    /// How many sorted runs a range is looked for in, where the store says.
+    fn runs_of_a_range(&self) -> Option<usize> {
+        None
+    }
+
     /// Bytes of memory beside mapped files, where the store says.
     fn memory_bytes(&self) -> Option<u64> {
         None

@@ -26,7 +26,7 @@ struct Esker {
     bucket: Bucket,
 }
 
-struct View<'a>(&'a Bucket, BucketSnapshot);
+struct View(BucketSnapshot);
 
 impl Store for Esker {
     fn load(&self, data: &Data, entries: Range<usize>) -> Result<()> {
@@ -52,7 +52,7 @@ impl Store for Esker {
     }
 
     fn reader(&self) -> Result<Box<dyn Reader + '_>> {
-        Ok(Box::new(View(&self.bucket, self.bucket.snapshot()?)))
+        Ok(Box::new(View(self.bucket.snapshot()?)))
     }
 
     fn remove(&self, data: &Data, entries: Range<usize>) -> Result<()> {
@@ -81,19 +81,23 @@ impl Store for Esker {
         derived.filter_map(|file| Some(file.metadata().ok()?.len())).sum()
     }
 
+    fn runs_of_a_range(&self) -> Option<usize> {
+        self.bucket.snapshot().ok()?.sorted_runs().ok()
+    }
+
     fn memory_bytes(&self) -> Option<u64> {
         Some(self.db.info().memory.indexes)
     }
 }
 
-impl Reader for View<'_> {
+impl Reader for View {
     fn has(&self, key: &[u8], value: &[u8]) -> Result<bool> {
-        Ok(self.0.get(key)?.is_some_and(|found| found == value))
+        Ok(self.0.read(key, |found| found == value)?.unwrap_or(false))
     }
 
     fn ten_from(&self, key: &[u8]) -> Result<usize> {
         let mut bytes = 0;
-        for entry in self.1.range(key..).take(10) {
+        for entry in self.0.range(key..).take(10) {
             let entry = entry?;
             bytes += entry.key().len() + entry.value().len();
         }

@@ -1,0 +1,77 @@
+//! Opening what was closed, and what was killed.
+
+use std::ops::Range;
+use std::path::Path;
+use std::process::Command;
+
+use super::{Closed, Run};
+use crate::data::{Data, UNSYNCED};
+use crate::store::{Kind, Reader, Result, Store};
+
+/// The data of a process that is to be killed: other keys than all others.
+const DYING_SEED: u64 = 7;
+
+impl Run<'_> {
+    pub fn opens(&mut self) -> Result<()> {
+        let closed = self.reopen()?;
+        self.note("open after a close", closed * 1e3);
+        self.store = Box::new(Closed);
+        let program = std::env::current_exe()?;
+        let ended =
+            Command::new(program).arg("--die").arg(self.kind.name).arg(self.dir).status()?;
+        if ended.success() {
+            return Err("the process that was to die did not".into());
+        }
+        let killed = self.reopen()?;
+        self.note("open after a kill", killed * 1e3);
+        let data = Data::new(0, DYING_SEED);
+        let last = UNSYNCED;
+        if !self.store.reader()?.has(data.key(last), data.value(last))? {
+            return Err("what a killed process had put durably is lost".into());
+        }
+        Ok(())
+    }
+}
+
+/// Puts entries into a store and dies without closing it.
+pub fn die(kind: &Kind, dir: &Path) -> Result<()> {
+    let data = Data::new(0, DYING_SEED);
+    let store = (kind.open)(dir, &data)?;
+    store.put_unsynced(&data, 0..UNSYNCED)?;
+    store.put(data.key(UNSYNCED), data.value(UNSYNCED))?;
+    std::process::abort()
+}
+
+fn closed<T>() -> Result<T> {
+    Err("the store is closed".into())
+}
+
+impl Store for Closed {
+    fn load(&self, _: &Data, _: Range<usize>) -> Result<()> {
+        closed()
+    }
+
+    fn put(&self, _: &[u8], _: &[u8]) -> Result<()> {
+        closed()
+    }
+
+    fn put_batch(&self, _: &Data, _: Range<usize>) -> Result<()> {
+        closed()
+    }
+
+    fn put_unsynced(&self, _: &Data, _: Range<usize>) -> Result<()> {
+        closed()
+    }
+
+    fn reader(&self) -> Result<Box<dyn Reader + '_>> {
+        closed()
+    }
+
+    fn remove(&self, _: &Data, _: Range<usize>) -> Result<()> {
+        closed()
+    }
+
+    fn compact(&mut self) -> Result<()> {
+        closed()
+    }
+}
