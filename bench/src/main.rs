@@ -1,6 +1,6 @@
-//! `esker-bench engine`, `load`, `queries`, `invoice`, `slate` and `whitedb`: every speed and size
-//! that is asked of the engine, and of what brings rows into it and out of it, measured beside what
-//! the machine can do at best, with answers checked first.
+//! `esker-bench engine`, `load`, `queries`, `invoice`, `slate`, `whitedb` and `txn`: every speed
+//! and size that is asked of the engine, and of what brings rows into it and out of it, measured
+//! beside what the machine can do at best, with answers checked first.
 //!
 //! | module | what it defines |
 //! |---|---|
@@ -12,6 +12,7 @@
 //! | `loading` | the rows and workloads of `esker-bench load` |
 //! | `queries` | the queries of `esker-bench queries` |
 //! | `invoice`, `slate`, `whitedb` | what the benchmarks of these names ask |
+//! | `transactions` | the rows of `esker-bench txn` |
 //! | `timing` | the median of repeated questions |
 //! | `data`, `environment`, `process` | keys and texts; one core; memory and children |
 //! | `outcome`, `report` | what a run gave; the table at the end |
@@ -37,6 +38,7 @@ mod report;
 mod rows;
 mod slate;
 mod timing;
+mod transactions;
 mod whitedb;
 mod workloads;
 
@@ -75,6 +77,9 @@ fn run(arguments: &[String]) -> Result<()> {
         }
         Some((name, rest)) if name == "whitedb" => {
             measure(&arguments::Arguments::parse(whitedb::ROWS, 10_000_000, rest)?)
+        }
+        Some((name, rest)) if name == "txn" => {
+            measure(&arguments::Arguments::parse(transactions::ROWS, 1_000_000, rest)?)
         }
         Some((name, rest)) if name == "child" => child::run(rest),
         _ => Err(arguments::USAGE.into()),
