@@ -40,7 +40,7 @@ impl Store for Rocks {
         for part in entries.chunks(10_000) {
             let mut batch = WriteBatch::default();
             part.iter().for_each(|at| batch.put(data.key(*at), data.value(*at)));
-            self.0.write_opt(&batch, &sync(part.last() == Some(&(end - 1))))?;
+            self.0.write_opt(batch, &sync(part.last() == Some(&(end - 1))))?;
         }
         Ok(())
     }
@@ -52,7 +52,7 @@ impl Store for Rocks {
     fn put_batch(&self, data: &Data, entries: Range<usize>) -> Result<()> {
         let mut batch = WriteBatch::default();
         entries.for_each(|at| batch.put(data.key(at), data.value(at)));
-        Ok(self.0.write_opt(&batch, &sync(true))?)
+        Ok(self.0.write_opt(batch, &sync(true))?)
     }
 
     fn put_unsynced(&self, data: &Data, mut entries: Range<usize>) -> Result<()> {
@@ -69,7 +69,7 @@ impl Store for Rocks {
         for part in entries.chunks(10_000) {
             let mut batch = WriteBatch::default();
             part.iter().for_each(|at| batch.delete(data.key(*at)));
-            self.0.write_opt(&batch, &sync(part.last() == Some(&(end - 1))))?;
+            self.0.write_opt(batch, &sync(part.last() == Some(&(end - 1))))?;
         }
         Ok(())
     }
