@@ -118,7 +118,7 @@ pub fn run_planted(seed: u64) -> Option<String> {
     let phases: [Phase; 9] = [
         ("directed scenarios", 1, directed),
         ("crash campaign of buckets", 12, bucket_workload),
-        ("plans", 12, |seed| plans::report(seed, 1)),
+        ("plans", 24, |seed| plans::report(seed, 1)),
         ("crash campaign", 60, crash_workload),
         ("busy crash campaign", 80, crash_busy_workload),
         ("rot", 12, rot_workload),

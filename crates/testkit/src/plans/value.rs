@@ -157,7 +157,7 @@ pub(super) fn text(generator: &mut Generator) -> String {
     if generator.chance(300_000) {
         text.push_str(generator.pick(TEXTS));
     }
-    if generator.chance(80_000) {
+    if generator.chance(250_000) {
         // Longer than what runs of texts keep beside their rows, with an equal start.
         text.insert_str(0, &"long ".repeat(14));
     }
