@@ -39,6 +39,8 @@ const STEPS: &[Step] = &[
     Step { name: "kill", run: kill_loop },
     Step { name: "differential", run: differential },
     Step { name: "plans", run: plans },
+    Step { name: "history-planted", run: || history(&["--planted"]) },
+    Step { name: "history", run: || history(&["--transactions", "200000"]) },
     Step { name: "deny", run: deny },
 ];
 
@@ -164,6 +166,13 @@ fn plans() -> Result<Outcome> {
     once(Program::cargo(&package).arguments(&["--", "--cases", "100", "--seed", "1"]))
         .run()
         .map(|()| Outcome::Passed)
+}
+
+/// Histories of transactions, judged.
+fn history(arguments: &[&str]) -> Result<Outcome> {
+    let package = ["run", "--release", "--locked", "--package", "esker-testkit"];
+    let program = Program::cargo(&package).arguments(&["--bin", "history", "--"]);
+    once(program.arguments(arguments)).run().map(|()| Outcome::Passed)
 }
 
 /// A real process that is killed while it writes, a few times.

@@ -277,9 +277,22 @@ impl Engine {
         self.sync().map_err(|e| Error::new(ErrorKind::Poisoned, e.to_string()))
     }
 
-    /// Likewise, for what was committed up to a number.
+    /// Likewise, for what was committed up to a number. Where nobody waits for the disk, what is
+    /// told is from now on seen by all: nobody reads, after that, what was before it.
     pub fn acknowledge_through(&self, commit: u64) -> Result<()> {
-        if self.visible() >= commit { Ok(()) } else { self.acknowledge_published() }
+        if self.visible() >= commit {
+            return Ok(());
+        }
+        if let (Journal::Log(log), Durability::Async { .. }) =
+            (&self.journal, self.options.durability)
+        {
+            if log.is_poisoned() {
+                return Err(in_doubt(commit));
+            }
+            self.watermarks.reveal(commit);
+            return Ok(());
+        }
+        self.acknowledge_published()
     }
 
     /// Waits until everything committed so far is on the disk.

@@ -41,11 +41,13 @@
 //! | judge | [`History::judge`], [`Verdict`] |
 //! | see the checker find each of them | [`planted`] |
 //! | make histories without a database | [`simulator`] |
+//! | make histories of the database itself | [`drive`] |
 
 mod anomaly;
 pub mod command;
 mod components;
 mod cycles;
+pub mod drive;
 mod finding;
 mod graph;
 mod inference;

@@ -31,6 +31,12 @@ pub(super) fn infer(touches: &[Touch], gathered: &mut Gathered<'_>) {
     }
     writes.sort_unstable();
     versions.sort_by_key(|version| version.commit);
+    // What was not there, was written and deleted again has no new version.
+    let mut was_there = false;
+    versions.retain(|version| {
+        let was_before = std::mem::replace(&mut was_there, version.cell.is_some());
+        was_before || was_there
+    });
     for pair in versions.windows(2) {
         if let [before, after] = pair {
             gathered.depend(before.transaction, Dependency::Write, after.transaction);

@@ -81,22 +81,29 @@ impl Replay {
         if made.snapshot.is_some_and(|snapshot| snapshot >= commit) {
             self.fail(number, || format!("commit {commit} reads at {began}"));
         }
+        let mut changed: BTreeMap<Key, Row> = BTreeMap::new();
         for operation in &made.operations {
-            let key = match operation {
-                Operation::Append { key, .. } | Operation::Write { key, .. } => *key,
-                _ => continue,
+            let (Operation::Append { key, .. } | Operation::Write { key, .. }) = operation else {
+                continue;
             };
-            let row = self.map.entry(key).or_default();
-            let before = std::mem::replace(&mut row.commit, commit);
+            let row = self.map.entry(*key).or_default();
+            changed.entry(*key).or_insert(Row { values: Vec::new(), ..*row });
             match operation {
                 Operation::Append { value, .. } => row.values.push(*value),
                 Operation::Write { cell, .. } => row.cell = *cell,
                 _ => {}
             }
-            let is_rival = before > began && before != commit;
-            if is_rival && made.isolation >= Level::Snapshot {
+            row.commit = commit;
+        }
+        for (key, before) in changed {
+            let Some(row) = self.map.get_mut(&key) else { continue };
+            // What was not there, was written and deleted again has not changed.
+            if row.cell.is_none() && before.cell.is_none() && row.values.is_empty() {
+                row.commit = before.commit;
+            } else if before.commit > began && made.isolation >= Level::Snapshot {
+                let rival = before.commit;
                 self.fail(number, || {
-                    format!("{key} was changed by commit {before} after the transaction began")
+                    format!("{key} was changed by commit {rival} after the transaction began")
                 });
             }
         }
