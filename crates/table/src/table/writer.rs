@@ -175,8 +175,10 @@ impl TableWriter {
             // A dead or expired entry may stand beside the living one, or one of a load.
             match found {
                 Ok(found) if !found.is_alive() => {
-                    // Of these, the expired one is to be ended.
-                    let keeps = matches!(&outcome, Ok(Some(before)) if before.deleted == 0);
+                    // Of these, the expired one is to be ended; else the newest tells what a
+                    // transaction has to find unchanged.
+                    let keeps = matches!(&outcome, Ok(Some(before)) if before.deleted == 0
+                        || (found.deleted != 0 && found.created < before.created));
                     if !keeps {
                         outcome = Ok(Some(found));
                     }

@@ -39,6 +39,16 @@ fn what_committed_before_a_crash_is_there() {
     assert_eq!(seen.summary(), "no anomaly");
 }
 
+/// After an opening a key can have entries of several dead versions in the index; the newest tells
+/// whether it was changed since a transaction began. An older one hid a deletion here.
+#[test]
+fn the_newest_of_several_dead_versions_counts() {
+    let (workload, place, level) = (Workload::Register, Place::Crashing, Level::Serializable);
+    let judged =
+        Drive { workload, place, level, transactions: 2_500, threads: 1, seed: 7_002 }.judge();
+    assert_eq!(judged.failures, "");
+}
+
 /// Nobody's increment is lost, in a row or in a bucket, however often the others are quicker.
 #[test]
 #[allow(clippy::disallowed_methods)]
