@@ -88,7 +88,8 @@ fn transfer(transaction: &esker::Transaction, rows: u64, serial: u64) -> esker::
     let (from, to) = (id(0), id(1));
     let mut cents = [0i64; 4];
     for (i, cents) in (0..4).zip(&mut cents) {
-        if let Some(Value::Int(found)) = table.get(&[id(i)])?.and_then(|row| row.get("cents").cloned())
+        if let Some(Value::Int(found)) =
+            table.get(&[id(i)])?.and_then(|row| row.get("cents").cloned())
         {
             *cents = found;
         }

@@ -155,7 +155,8 @@ impl<'a> Driver<'a> {
         self.now_us = now_us;
         let moment = Moment { now_us, high_us: self.high_before_us.max(now_us) };
         let mut outcome = Err(format!("commit {commit}: no state may hold"));
-        for state in earlier.candidates(commit) {
+        // Of two that look the same, since what was put has expired, the later one says more.
+        for state in earlier.candidates(commit).into_iter().rev() {
             self.clear_of_ends(&state)?;
             let high_us = moment.high_us.max(self.now_us);
             let moment = Moment { now_us: self.now_us, high_us };

@@ -91,6 +91,7 @@ pub fn compare(
         let expected = state.bucket(at);
         let found = bucket(db, name, expected, generator).map_err(|e| format!("{name}: {e}"))?;
         expect(&found, expected, moment).map_err(|e| format!("{name}: {e}"))?;
+        expect_ends(db, name, expected).map_err(|e| format!("{name}: {e}"))?;
         all.push(found);
     }
     if state.is_ready {
@@ -127,6 +128,21 @@ pub(super) fn expect(
                 return Err(format!("{key:?}: found {value:?}, expected {:?}", entry.value));
             }
             _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Entries that are there end when they should: else two states look the same until then.
+fn expect_ends(db: &Database, name: &str, expected: &ModelBucket) -> Result<(), String> {
+    let entries = db.bucket(name).and_then(|bucket| bucket.iter()).map_err(|e| said(&e))?;
+    for entry in entries {
+        let entry = entry.map_err(|e| said(&e))?;
+        let end_us = entry.expires_at_us().map_err(|e| said(&e))?;
+        let wanted = expected.entries.get(entry.key()).map(|entry| entry.end_us);
+        if wanted.is_some_and(|wanted| wanted != end_us) {
+            let key = entry.key();
+            return Err(format!("{key:?} ends at {end_us:?}, expected {wanted:?}"));
         }
     }
     Ok(())

@@ -32,6 +32,7 @@ impl Driver<'_> {
             if self.generator.chance(250_000) {
                 let (savepoint, before) = (transaction.savepoint(), staged.clone());
                 self.change_within(&transaction, &mut staged)?;
+                self.see(&transaction, &staged.0)?;
                 transaction.rollback_to(savepoint).map_err(|e| said(&e))?;
                 staged = before;
             }
@@ -62,7 +63,9 @@ impl Driver<'_> {
             _ => {
                 let (state, learn) = staged;
                 let what = format!("transaction {options:?}");
-                self.change(what, (state, synced), true, |driver, _, state| {
+                // The log is told the time where entries change.
+                let tells_time = state.buckets != self.state.buckets;
+                self.change(what, (state, synced), tells_time, |driver, _, state| {
                     match transaction.commit() {
                         // It is more than a frame takes.
                         Err(e) if e.kind() == ErrorKind::OverBudget => Ok(false),
@@ -79,7 +82,7 @@ impl Driver<'_> {
         let mut state = (*self.state).clone();
         state.rows.insert(id, -n);
         let what = "a change that overtakes a transaction".to_owned();
-        self.change(what, (state, Synced::Default), true, |_, db, _| {
+        self.change(what, (state, Synced::Default), false, |_, db, _| {
             let table = db.table(TABLE).map_err(|e| said(&e))?;
             table.upsert(&[Value::Int(id), Value::Int(-n)]).map_err(|e| said(&e))?;
             Ok(true)
@@ -167,7 +170,7 @@ impl Driver<'_> {
         if outside != value(&committed) {
             return Err(format!("{key:?} outside: {outside:?}, expected {:?}", value(&committed)));
         }
-        if !self.generator.chance(300_000) {
+        if !self.generator.chance(400_000) {
             return Ok(());
         }
         let there = state.bucket(at).entries.iter();

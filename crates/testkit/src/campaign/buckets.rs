@@ -163,7 +163,8 @@ fn compare(
         return Err(format!("time {now_us}, and the log was told {told_us}"));
     }
     let mut outcome = Err("no state may hold".to_owned());
-    for state in crash.candidates(commit) {
+    // Of two that look the same, since what was put has expired, the later one says more.
+    for state in crash.candidates(commit).into_iter().rev() {
         let now_us = buckets::clear_of_ends(db, machine, &state)?;
         let moment = Moment { now_us, high_us: crash.high_us.max(now_us) };
         outcome = buckets::compare(db, &state, moment, generator).map(|_| (state, now_us));
