@@ -12,7 +12,7 @@ use super::unique::Target;
 use super::{ChangeOptions, Changed, On, RowIdSource, Run};
 use crate::engine::fit_key;
 use crate::transaction::{State, TransactionTable};
-use crate::{Error, Result, Transaction};
+use crate::{Error, ErrorKind, Result, Transaction};
 
 /// Runs a statement within a transaction, all of it or nothing.
 pub(crate) fn change_within(
@@ -48,14 +48,15 @@ impl Run<'_> {
         let schema = Arc::clone(table.schema());
         let mut state = transaction.state();
         let (mut rows, mut shown) = (0, Vec::new());
-        table.done(&mut state, |state| {
+        let returning = table.done(&mut state, |state| {
             for (i, found) in matched.rows.iter().enumerate() {
                 self.expect_time_left(i)?;
                 let (key, values) = split(&schema, found);
                 let key = fit_key(&schema, key)?;
                 let mut seen = table.see(state, &key)?;
                 let Some(old) = seen.row.take() else {
-                    return Err(Error::corrupt("a row that was found is not there"));
+                    let message = "the transaction was changed by another thread meanwhile";
+                    return Err(Error::new(ErrorKind::Conflict, message));
                 };
                 match make(&schema, old.clone(), values)? {
                     None => {
@@ -69,10 +70,8 @@ impl Run<'_> {
                 }
                 rows += 1;
             }
-            Ok(())
+            self.returned(&schema, &shown, wanted.returning)
         })?;
-        drop(state);
-        let returning = self.returned(&schema, &shown, wanted.returning)?;
         Ok(Changed { rows, returning })
     }
 
@@ -90,17 +89,15 @@ impl Run<'_> {
         let put = Puts { run: self, table: &table, conflicts: &conflicts, target };
         let mut state = transaction.state();
         let (mut count, mut shown) = (0, Vec::new());
-        table.done(&mut state, |state| {
+        let returning = table.done(&mut state, |state| {
             for (i, row) in placed.into_iter().enumerate() {
                 self.expect_time_left(i)?;
                 let put = put.put(state, row).map_err(|e| e.at(format_args!("row {i}")))?;
                 count += u64::from(put.is_some());
                 shown.extend(put);
             }
-            Ok(())
+            self.returned(&schema, &shown, insert.returning.as_deref())
         })?;
-        drop(state);
-        let returning = self.returned(&schema, &shown, insert.returning.as_deref())?;
         Ok(Changed { rows: count, returning })
     }
 }
@@ -165,7 +162,6 @@ impl Puts<'_> {
             return Ok(Some(row));
         };
         let Some(row) = self.conflicts.resolve(schema, old, row)? else {
-            self.table.note_read(state, &key);
             return Ok(None);
         };
         self.table.replace(state, &key, (row.clone(), seen.before, seen.new_row_id))?;

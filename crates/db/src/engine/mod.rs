@@ -116,6 +116,8 @@ pub(crate) struct Engine {
     pub memory_limit_bytes: u64,
     /// Frozen bytes that wait to be sealed.
     pub frozen_bytes: AtomicU64,
+    /// Transactions that were begun.
+    pub transactions: AtomicU64,
     /// What the handle holds for cursors.
     pub held_snapshots: std::sync::OnceLock<Weak<HeldSnapshots>>,
     /// When rows expire.
@@ -164,6 +166,11 @@ impl Engine {
     /// A number that no group or segment has had.
     pub fn new_unit(&self) -> u64 {
         self.next_unit.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// A number that no transaction has had.
+    pub fn new_transaction(&self) -> u64 {
+        self.transactions.fetch_add(1, Ordering::Relaxed)
     }
 
     /// The hash of primary keys.

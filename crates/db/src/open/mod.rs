@@ -148,6 +148,7 @@ impl Engine {
             stopping: AtomicBool::new(false),
             memory_limit_bytes,
             frozen_bytes: AtomicU64::new(frozen_bytes),
+            transactions: AtomicU64::new(0),
             held_snapshots: OnceLock::new(),
             times,
             lock_file: Mutex::new(lock),

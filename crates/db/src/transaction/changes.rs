@@ -108,6 +108,13 @@ pub(super) struct Undo {
     pub previous: Option<Change>,
 }
 
+impl Undo {
+    /// Bytes that it keeps, about.
+    pub fn byte_count(&self) -> usize {
+        self.key.len() + self.previous.as_ref().map_or(0, |change| change.byte_count(&self.key))
+    }
+}
+
 impl Changes {
     pub fn new(current: Current) -> Self {
         Self { current, by_key: BTreeMap::new(), own: None, bytes: 0 }

@@ -197,10 +197,7 @@ impl TransactionBucket<'_> {
         let seen: Seen = self.table.see(state, key)?;
         match seen.row {
             Some(_) => self.table.remove(state, key, &seen).map(|()| true),
-            None => {
-                self.table.note_read(state, key);
-                Ok(false)
-            }
+            None => Ok(false),
         }
     }
 

@@ -76,6 +76,8 @@ pub struct Transaction {
     options: TransactionOptions,
     /// What it reads may be told before it is durable: somebody else waits for that.
     waits_at_end: bool,
+    /// Which of all transactions it is.
+    number: u64,
     /// The time by which its own rows expire, where the snapshot has none.
     now_us: OnceLock<i64>,
     state: Mutex<State>,
@@ -87,6 +89,10 @@ pub(crate) struct State {
     reads: Reads,
     /// What leads back to how it was, oldest first.
     undo: Vec<(TableId, Undo)>,
+    /// Bytes of what it keeps of earlier rows, about.
+    undo_bytes: usize,
+    /// Something was read that must stay as it is, whatever is changed.
+    holds: bool,
     /// How many savepoints there are that somebody may go back to.
     savepoints: savepoint::Savepoints,
     held: Reservation,
@@ -137,12 +143,14 @@ impl Transaction {
             changes: BTreeMap::new(),
             reads: Reads::default(),
             undo: Vec::new(),
+            undo_bytes: 0,
+            holds: false,
             savepoints: savepoint::Savepoints::default(),
             held: Reservation::new(&engine.arena, Category::Load),
         };
         let (engine, state) = (Arc::clone(engine), Mutex::new(state));
-        let now_us = OnceLock::new();
-        Ok(Self { engine, snapshot, options, waits_at_end, now_us, state })
+        let (number, now_us) = (engine.new_transaction(), OnceLock::new());
+        Ok(Self { engine, snapshot, options, waits_at_end, number, now_us, state })
     }
 
     pub(crate) fn engine(&self) -> &Arc<Engine> {
@@ -218,29 +226,33 @@ impl Transaction {
     ) -> Result<()> {
         let changes = self.changes_of(state, current)?;
         let undo = changes.set(key, change);
+        state.undo_bytes += undo.byte_count();
         state.undo.push((current.core.id(), undo));
-        let bytes: usize = state.changes.values().map(|changes| changes.bytes).sum();
-        let outcome = self.reserve(state, bytes as u64);
+        let outcome = self.reserve(state);
         if outcome.is_err() {
             state.undo_to(state.undo.len() - 1);
         }
         outcome
     }
 
-    /// Counts the memory of the changes with the rest.
-    fn reserve(&self, state: &mut State, bytes: u64) -> Result<()> {
-        if bytes <= state.held.bytes() || bytes < RESERVED_AT_ONCE {
+    /// Counts the memory of the changes with the rest. Their groups are counted by the arena.
+    fn reserve(&self, state: &mut State) -> Result<()> {
+        let changed: usize = state.changes.values().map(|changes| changes.bytes).sum();
+        let bytes = (changed + state.undo_bytes + state.reads.byte_count()) as u64;
+        let groups = state.changes.values().filter_map(|changes| changes.own.as_ref());
+        let all: u64 = bytes + groups.map(own_rows::OwnRows::byte_count).sum::<u64>();
+        let most = self.options.memory_bytes.unwrap_or(u64::MAX);
+        if all <= most && (bytes <= state.held.bytes() || bytes < RESERVED_AT_ONCE) {
             return Ok(());
         }
-        let most = self.options.memory_bytes.unwrap_or(u64::MAX);
         let wanted = bytes.div_ceil(RESERVED_AT_ONCE) * RESERVED_AT_ONCE;
-        if bytes <= most && self.engine.seal_for_load(&mut state.held, wanted)? {
+        if all <= most && self.engine.seal_for_load(&mut state.held, wanted)? {
             return Ok(());
         }
         let limit = most.min(self.engine.load_share());
         let message = format!(
-            "the changes of the transaction take {bytes} bytes of memory, at most {limit}: commit \
-             in parts, load the rows, or open with a higher memory limit"
+            "what the transaction has changed takes {all} bytes of memory, at most {limit}: \
+             commit in parts, load the rows, or open with a higher memory limit"
         );
         Err(Error::new(ErrorKind::OverBudget, message))
     }
@@ -260,11 +272,12 @@ impl Transaction {
             return Ok(self.read_at());
         }
         let read_at = self.read_at();
-        if state.changes.values().all(Changes::is_empty) {
+        if state.changes.values().all(Changes::is_empty) && !state.holds {
             self.engine.acknowledge_through(read_at)?;
             return Ok(read_at);
         }
-        let changes: Vec<&Changes> = state.changes.values().collect();
+        let changes = state.changes.values().filter(|changes| !changes.by_key.is_empty());
+        let changes: Vec<&Changes> = changes.collect();
         let parts = changes.iter().map(|changes| Part::new(changes.current.clone())).collect();
         let reads = &state.reads;
         let terms = Terms {
@@ -297,6 +310,7 @@ impl State {
     fn undo_to(&mut self, len: usize) {
         while self.undo.len() > len {
             let Some((table, undo)) = self.undo.pop() else { break };
+            self.undo_bytes -= undo.byte_count();
             if let Some(changes) = self.changes.get_mut(&table) {
                 changes.undo(undo);
             }

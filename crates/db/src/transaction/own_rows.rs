@@ -21,6 +21,9 @@ use crate::{Error, ErrorKind, Result};
 /// The longest value that a group takes.
 const VALUE_BYTES_MAX: usize = 4 << 20;
 
+/// Replaced versions that are worth making the groups anew.
+const DEAD_ROWS_MIN: usize = 16;
+
 /// Rows in columns.
 #[derive(Default)]
 pub(super) struct OwnRows {
@@ -47,7 +50,7 @@ impl OwnRows {
     }
 
     /// Takes up what was changed since the last query; `find` tells what the snapshot has under a
-    /// key.
+    /// key. After an error these rows must not be used any more.
     pub fn bring_up_to_date(
         &mut self,
         engine: &Engine,
@@ -61,13 +64,20 @@ impl OwnRows {
         refuse_long_values(self.changed.iter().filter_map(|key| by_key.get(key)))?;
         self.version += 1;
         for key in std::mem::take(&mut self.changed) {
-            let outcome = self.take_up(engine, current, (&key, by_key.get_mut(&key)), find);
-            if outcome.is_err() {
-                self.changed.insert(key);
-                return outcome;
-            }
+            self.take_up(engine, current, (&key, by_key.get_mut(&key)), find)?;
         }
         Ok(())
+    }
+
+    /// True when most of the versions in the groups are replaced ones: they are made anew then.
+    pub fn is_mostly_dead(&self) -> bool {
+        let rows: usize = self.groups.iter().map(GroupWriter::rows).sum();
+        rows > DEAD_ROWS_MIN && rows / 2 > self.places.len() + self.changed.len()
+    }
+
+    /// Bytes of the groups, about.
+    pub fn byte_count(&self) -> u64 {
+        self.groups.iter().map(|group| group.group().byte_count()).sum()
     }
 
     fn take_up(
@@ -92,8 +102,9 @@ impl OwnRows {
         }
         if change.row_id() == 0 {
             let mut catalogue = engine.lock_for_change()?;
-            let writer = &mut crate::engine::entry(&mut catalogue, current.core.id())?.writer;
-            change.new_row_id = writer.reserve_row_ids(1);
+            let entry = crate::engine::entry(&mut catalogue, current.core.id());
+            let entry = entry.map_err(|_| super::table_gone(&current.core.name()))?;
+            change.new_row_id = entry.writer.reserve_row_ids(1);
         }
         if let Now::Row(row) = &change.now {
             let (row_id, version) = (change.row_id(), self.version);

@@ -16,11 +16,15 @@ use crate::engine::Catalogue;
 use crate::table::Current;
 use crate::{Error, ErrorKind, Result};
 
+/// Bytes that a key takes beside its own, about.
+const KEY_BYTES: usize = 120;
+
 /// What was read.
 #[derive(Default)]
 pub(super) struct Reads {
     tables: BTreeMap<TableId, Arc<TableCore>>,
     keys: BTreeMap<TableId, Keys>,
+    bytes: usize,
 }
 
 struct Keys {
@@ -29,6 +33,11 @@ struct Keys {
 }
 
 impl Reads {
+    /// Bytes that they take, about.
+    pub fn byte_count(&self) -> usize {
+        self.bytes
+    }
+
     /// A whole table was read.
     pub fn note_table(&mut self, core: &Arc<TableCore>) {
         self.tables.entry(core.id()).or_insert_with(|| Arc::clone(core));
@@ -43,6 +52,7 @@ impl Reads {
         let empty = || Keys { current: current.clone(), by_bytes: BTreeMap::new() };
         let keys = &mut self.keys.entry(id).or_insert_with(empty).by_bytes;
         if !keys.contains_key(bytes) {
+            self.bytes += KEY_BYTES + 2 * bytes.len();
             keys.insert(
                 bytes.to_vec(),
                 key.iter().map(|value| ValueRef::to_owned(*value)).collect(),

@@ -59,7 +59,7 @@ impl<'t> TransactionTable<'t> {
     pub fn get(&self, key: &[Value]) -> Result<Option<Row>> {
         let key = fit_key(self.schema(), key)?;
         let mut state = self.transaction.state();
-        let seen = self.read(&mut state, &key)?;
+        let seen = self.see(&mut state, &key)?;
         Ok(seen.row.map(|row| Row::new(Arc::clone(self.schema()), row)))
     }
 
@@ -81,7 +81,7 @@ impl<'t> TransactionTable<'t> {
         let key = fit_key(self.schema(), key)?;
         let mut state = self.transaction.state();
         self.hold(&mut state, &key);
-        let seen = self.see(&state, &key)?;
+        let seen = self.see(&mut state, &key)?;
         Ok(seen.row.map(|row| Row::new(Arc::clone(self.schema()), row)))
     }
 
@@ -177,7 +177,6 @@ impl<'t> TransactionTable<'t> {
         let mut state = self.transaction.state();
         self.done(&mut state, |state| {
             let Seen { row: Some(mut row), before, new_row_id } = self.see(state, &key)? else {
-                self.note_read(state, &key);
                 return Ok(false);
             };
             for (position, value) in fitted {
@@ -200,10 +199,7 @@ impl<'t> TransactionTable<'t> {
             let seen = self.see(state, &key)?;
             match seen.row {
                 Some(_) => self.remove(state, &key, &seen).map(|()| true),
-                None => {
-                    self.note_read(state, &key);
-                    Ok(false)
-                }
+                None => Ok(false),
             }
         })
     }
@@ -223,13 +219,8 @@ impl<'t> TransactionTable<'t> {
         outcome
     }
 
-    /// What the transaction has under a key; the read counts.
-    fn read(&self, state: &mut State, key: &[ValueRef<'_>]) -> Result<Seen> {
-        self.note_read(state, key);
-        self.see(state, key)
-    }
-
-    /// A key was looked up: that there is no such row is something that was read, too.
+    /// A key was looked up: that there is no such row is something that was read, too. It counts
+    /// whatever becomes of the change that it was for.
     pub(crate) fn note_read(&self, state: &mut State, key: &[ValueRef<'_>]) {
         if self.transaction.remembers_reads() {
             state.reads.note_key(&self.current, &self.bytes_of(key), key);
@@ -238,6 +229,7 @@ impl<'t> TransactionTable<'t> {
 
     /// Nobody else may change a key before the commit.
     pub(super) fn hold(&self, state: &mut State, key: &[ValueRef<'_>]) {
+        state.holds = true;
         state.reads.note_key(&self.current, &self.bytes_of(key), key);
     }
 
@@ -268,7 +260,8 @@ impl<'t> TransactionTable<'t> {
     }
 
     /// What the transaction has under a key.
-    pub(crate) fn see(&self, state: &State, key: &[ValueRef<'_>]) -> Result<Seen> {
+    pub(crate) fn see(&self, state: &mut State, key: &[ValueRef<'_>]) -> Result<Seen> {
+        self.note_read(state, key);
         if let Some(change) = self.change_of(state, key) {
             let row = self.row_of(change).map(<[Value]>::to_vec);
             return Ok(Seen { row, before: change.before, new_row_id: change.new_row_id });

@@ -7,6 +7,7 @@ use super::{State, Transaction};
 /// A place within a transaction to go back to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Savepoint {
+    transaction: u64,
     number: u64,
 }
 
@@ -44,7 +45,7 @@ impl Transaction {
         let number = savepoints.next;
         savepoints.next += 1;
         savepoints.stack.push((number, done));
-        Savepoint { number }
+        Savepoint { transaction: self.number, number }
     }
 
     /// Takes back what was changed since a savepoint, which stays, and with it the savepoints that
@@ -54,7 +55,7 @@ impl Transaction {
     /// `InvalidInput` when the savepoint was released, or went with an earlier one.
     pub fn rollback_to(&self, savepoint: Savepoint) -> Result<()> {
         let mut state = self.state();
-        let at = state.savepoints.find(savepoint)?;
+        let at = state.savepoints.find(self.number, savepoint)?;
         let done = state.savepoints.stack.get(at).map_or(0, |(_, done)| *done);
         state.savepoints.stack.truncate(at + 1);
         if !esker_log::sabotage::planted("savepoint_keeps_changes") {
@@ -69,7 +70,7 @@ impl Transaction {
     /// As for [`Transaction::rollback_to`].
     pub fn release(&self, savepoint: Savepoint) -> Result<()> {
         let mut state = self.state();
-        let at = state.savepoints.find(savepoint)?;
+        let at = state.savepoints.find(self.number, savepoint)?;
         state.savepoints.stack.truncate(at);
         state.forget_undo();
         Ok(())
@@ -77,7 +78,10 @@ impl Transaction {
 }
 
 impl Savepoints {
-    fn find(&self, savepoint: Savepoint) -> Result<usize> {
+    fn find(&self, transaction: u64, savepoint: Savepoint) -> Result<usize> {
+        if savepoint.transaction != transaction {
+            return Err(Error::invalid("a savepoint of another transaction"));
+        }
         let found = self.stack.iter().position(|(number, _)| *number == savepoint.number);
         found.ok_or_else(|| Error::invalid("a savepoint that was released or rolled back"))
     }
@@ -88,6 +92,7 @@ impl State {
     pub(super) fn forget_undo(&mut self) {
         if self.savepoints.stack.is_empty() {
             self.undo.clear();
+            self.undo_bytes = 0;
         }
     }
 }

@@ -8,7 +8,9 @@ use esker_format::Batch;
 use esker_query::model::Change;
 use esker_query::{Explanation, Query, QueryResult, Statistics};
 use esker_table::Table as TableCore;
+use esker_table::table::Overlay;
 
+use super::changes::Before;
 use super::own_rows::OwnRows;
 use super::{Changes, State, Transaction};
 use crate::change::{ChangeOptions, Changed};
@@ -133,15 +135,24 @@ impl Transaction {
         Ok(self.snapshot.with_overlays(overlays))
     }
 
-    fn overlay(&self, changes: &mut Changes) -> Result<esker_table::table::Overlay> {
+    fn overlay(&self, changes: &mut Changes) -> Result<Overlay> {
         let Changes { current, by_key, own, .. } = changes;
-        let own = own.get_or_insert_with(|| OwnRows::new(by_key.keys()));
+        if own.as_ref().is_some_and(OwnRows::is_mostly_dead) {
+            *own = None;
+        }
         let find = |change: &super::Change| {
             let key = change.key(&current.schema);
             let found = self.find(current, &key, |_| Ok(()))?;
-            Ok(found.map_or(super::changes::Before::Absent, |(_, before)| before))
+            Ok(found.map_or(Before::Absent, |(_, before)| before))
         };
-        own.bring_up_to_date(&self.engine, current, by_key, &find)?;
-        Ok(own.overlay(self.now_us(&current.schema)))
+        let rows = own.get_or_insert_with(|| OwnRows::new(by_key.keys()));
+        let outcome = rows.bring_up_to_date(&self.engine, current, by_key, &find);
+        let overlay = rows.overlay(self.now_us(&current.schema));
+        if let Err(e) = outcome {
+            // Half of a row may be there: they are made anew.
+            *own = None;
+            return Err(e);
+        }
+        Ok(overlay)
     }
 }

@@ -70,6 +70,18 @@ impl PreparedPut {
     }
 }
 
+/// Of two versions of a key that nobody sees any more, the one that tells what a transaction has to
+/// find unchanged: an expired one, which is to be ended, or the one that died last.
+fn later(one: Option<Existing>, other: Option<Existing>) -> Option<Existing> {
+    match (one, other) {
+        (Some(one), Some(other)) if other.deleted == 0 => {
+            Some(if one.deleted == 0 { one } else { other })
+        }
+        (Some(one), Some(other)) if one.deleted != 0 && one.deleted < other.deleted => Some(other),
+        (one, other) => one.or(other),
+    }
+}
+
 /// The writing end of a table.
 pub struct TableWriter {
     table: Arc<Table>,
@@ -146,7 +158,7 @@ impl TableWriter {
         match row_id {
             // A commit that spilled, replayed, leaves the entry of the version that it replaced.
             Some(id) if indexed.is_none_or(|found| found.deleted != 0) => {
-                Ok(self.existing_by_row_id(view, id)?.or(indexed))
+                Ok(later(self.existing_by_row_id(view, id)?, indexed))
             }
             _ => Ok(indexed),
         }
@@ -175,12 +187,8 @@ impl TableWriter {
             // A dead or expired entry may stand beside the living one, or one of a load.
             match found {
                 Ok(found) if !found.is_alive() => {
-                    // Of these, the expired one is to be ended; else the newest tells what a
-                    // transaction has to find unchanged.
-                    let keeps = matches!(&outcome, Ok(Some(before)) if before.deleted == 0
-                        || (found.deleted != 0 && found.created < before.created));
-                    if !keeps {
-                        outcome = Ok(Some(found));
+                    if let Ok(before) = &mut outcome {
+                        *before = later(before.take(), Some(found));
                     }
                     ControlFlow::Continue(())
                 }
@@ -205,7 +213,7 @@ impl TableWriter {
                 if found.deleted == 0 {
                     return Ok(Some(found));
                 }
-                newest = Some(found);
+                newest = later(newest, Some(found));
             }
         }
         Ok(newest)
