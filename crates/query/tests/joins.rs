@@ -332,7 +332,7 @@ fn a_join_by_files_needs_little_memory_and_ends_with_one_key() {
     let error = Resolved::run(&asked, &tables, &within(64 << 10)).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::OverBudget, "{error}");
     assert!(error.to_string().contains("rows of one key of a join"), "{error}");
-    assert!(error.to_string().ends_with("its budget is 65536"), "{error}");
+    assert!(error.to_string().contains("the query may have 65536"), "{error}");
 }
 
 #[test]
