@@ -242,7 +242,7 @@ impl Source {
         let Some(samples) = segment.by_key.samples(segment, form) else { return Ok(whole) };
         let mut zone = samples.zone(segment, field, key);
         let rows = zone * ZONE_ROWS..((zone + 1) * ZONE_ROWS).min(whole.end);
-        let near = samples.within((unit, form), rows.clone(), zone, key)?;
+        let near = samples.within((unit, form), rows.clone(), zone, key);
         if near.start > rows.start {
             return Ok(near);
         }

@@ -148,24 +148,24 @@ impl SegmentSamples {
     }
 
     /// Where in a zone to look for a key; a start at the first row of the zone says nothing of the
-    /// zone before.
+    /// zone before. Where keys are damaged, the whole zone: whoever needs those finds it out.
     pub fn within(
         &self,
         (unit, form): (&Unit, &KeyForm),
         rows: Range<usize>,
         zone: usize,
         key: &[u8],
-    ) -> Result<Range<usize>> {
-        let Some(slot) = self.within.get(zone) else { return Ok(rows) };
+    ) -> Range<usize> {
+        let Some(slot) = self.within.get(zone) else { return rows };
         let heads = match slot.get() {
             Some(heads) => heads,
-            None => {
-                let heads = sampled(unit, form, rows.len(), |place| rows.start + place)?;
-                slot.get_or_init(|| heads)
-            }
+            None => match sampled(unit, form, rows.len(), |place| rows.start + place) {
+                Ok(heads) => slot.get_or_init(|| heads),
+                Err(_) => return rows,
+            },
         };
         let near = rows_near(heads, key, rows.len());
-        Ok(rows.start + near.start..rows.start + near.end)
+        rows.start + near.start..rows.start + near.end
     }
 }
 
