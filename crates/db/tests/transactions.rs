@@ -390,6 +390,8 @@ fn who_only_reads_never_changes_anything() {
     let within = a.table("accounts").unwrap();
     let e = within.insert(&row(1, 1, "a")).unwrap_err();
     assert_eq!(e.kind(), ErrorKind::ReadOnly);
+    let e = within.get_for_update(&[1i64.into()]).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::ReadOnly);
     let e = a.change(&Change::Delete(Delete { table: "accounts".into(), ..Delete::default() }));
     assert_eq!(e.unwrap(), 0, "there is nothing to delete");
     t.insert(&row(1, 1, "a")).unwrap();

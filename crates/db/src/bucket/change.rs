@@ -320,13 +320,8 @@ impl Bucket {
 
     /// Refuses an entry whose value is too long, or that does not meet a check.
     fn expect_valid(&self, current: &Current, row: &[Value]) -> Result<()> {
-        let most = esker_format::row::VALUE_BYTES_MAX;
-        if let Some(Value::Bytes(value)) = row.get(super::VALUE_POSITION)
-            && value.len() > most
-        {
-            let (name, len) = (self.name(), value.len());
-            let message = format!("bucket {name:?}: a value of {len} bytes, at most {most}");
-            return Err(Error::invalid(message));
+        if let Some(Value::Bytes(value)) = row.get(super::VALUE_POSITION) {
+            self.value(value)?;
         }
         match current.schema.checks().is_empty() {
             true => Ok(()),

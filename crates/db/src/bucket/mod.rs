@@ -248,14 +248,19 @@ impl Bucket {
 
     /// Refuses a value that is too long, before anything copies it.
     fn value<'a>(&self, value: &'a [u8]) -> Result<&'a [u8]> {
-        let most = esker_format::row::VALUE_BYTES_MAX;
-        if value.len() > most {
-            let (name, len) = (self.name(), value.len());
-            let message = format!("bucket {name:?}: a value of {len} bytes, at most {most}");
-            return Err(Error::invalid(message));
-        }
-        Ok(value)
+        expect_value(|| self.name(), value)
     }
+}
+
+/// Refuses a value that is too long.
+pub(crate) fn expect_value(name: impl Fn() -> String, value: &[u8]) -> Result<&[u8]> {
+    let most = esker_format::row::VALUE_BYTES_MAX;
+    if value.len() > most {
+        let (name, len) = (name(), value.len());
+        let message = format!("bucket {name:?}: a value of {len} bytes, at most {most}");
+        return Err(Error::invalid(message));
+    }
+    Ok(value)
 }
 
 /// Refuses a key that is too long.

@@ -2,12 +2,11 @@
 
 use std::ops::RangeBounds;
 
-use esker_format::batch::check_value;
 use esker_format::{Value, ValueRef};
 
 use super::rows::{Seen, TransactionTable};
 use super::{State, Transaction};
-use crate::bucket::{VALUE_POSITION, add, expect_key, expiry_of, is_bucket, row};
+use crate::bucket::{VALUE_POSITION, add, expect_key, expect_value, expiry_of, is_bucket, row};
 use crate::{BucketSnapshot, BucketValue, Entries, Error, PutOptions, Result};
 
 /// A bucket within a transaction: as of its snapshot, with its changes.
@@ -77,7 +76,7 @@ impl TransactionBucket<'_> {
     pub fn get_for_update(&self, key: impl AsRef<[u8]>) -> Result<Option<BucketValue>> {
         let key = self.key(key.as_ref())?;
         let mut state = self.transaction().state();
-        self.table.hold(&mut state, &key);
+        self.table.hold(&mut state, &key)?;
         self.look(&state, &key)
     }
 
@@ -174,9 +173,8 @@ impl TransactionBucket<'_> {
         let found = self.key(key)?;
         let engine = &self.transaction().engine;
         let expires_at = expiry_of(engine, self.table.schema(), options.ttl)?;
-        let row = row(key, value.as_ref(), expires_at);
-        let fields = self.table.schema().fields().iter().zip(&row);
-        fields.into_iter().try_for_each(|(field, value)| check_value(field, value.as_ref()))?;
+        let value = expect_value(|| self.name(), value.as_ref())?;
+        let row = row(key, value, expires_at);
         let mut state = self.transaction().state();
         let (before, new_row_id) = self.table.known(&state, &found);
         self.table

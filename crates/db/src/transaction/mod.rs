@@ -204,15 +204,21 @@ impl Transaction {
         self.options.isolation == Isolation::Serializable && !self.options.read_only
     }
 
+    /// Refuses to go on in a transaction that only reads.
+    fn expect_writes(&self) -> Result<()> {
+        if self.options.read_only {
+            let message = "the transaction was begun for reading";
+            return Err(Error::new(ErrorKind::ReadOnly, message));
+        }
+        Ok(())
+    }
+
     /// The changes of a table, none at first.
     ///
     /// # Errors
     /// `ReadOnly` in a transaction that only reads.
     fn changes_of<'s>(&self, state: &'s mut State, current: &Current) -> Result<&'s mut Changes> {
-        if self.options.read_only {
-            let message = "the transaction was begun for reading";
-            return Err(Error::new(ErrorKind::ReadOnly, message));
-        }
+        self.expect_writes()?;
         let empty = || Changes::new(current.clone());
         Ok(state.changes.entry(current.core.id()).or_insert_with(empty))
     }

@@ -76,11 +76,11 @@ impl<'t> TransactionTable<'t> {
     /// transactions from changing what the other has only read.
     ///
     /// # Errors
-    /// As for [`TransactionTable::get`].
+    /// As for [`TransactionTable::get`]; `ReadOnly` in a transaction that only reads.
     pub fn get_for_update(&self, key: &[Value]) -> Result<Option<Row>> {
         let key = fit_key(self.schema(), key)?;
         let mut state = self.transaction.state();
-        self.hold(&mut state, &key);
+        self.hold(&mut state, &key)?;
         let seen = self.see(&mut state, &key)?;
         Ok(seen.row.map(|row| Row::new(Arc::clone(self.schema()), row)))
     }
@@ -228,9 +228,11 @@ impl<'t> TransactionTable<'t> {
     }
 
     /// Nobody else may change a key before the commit.
-    pub(super) fn hold(&self, state: &mut State, key: &[ValueRef<'_>]) {
+    pub(super) fn hold(&self, state: &mut State, key: &[ValueRef<'_>]) -> Result<()> {
+        self.transaction.expect_writes()?;
         state.holds = true;
         state.reads.note_key(&self.current, &self.bytes_of(key), key);
+        Ok(())
     }
 
     /// What the transaction has made of a key.
@@ -278,9 +280,8 @@ impl<'t> TransactionTable<'t> {
         let schema = self.schema();
         if schema.key_positions().is_empty() {
             let row_id = self.reserve_row_id()?;
-            let change = Seen { row: None, before: Before::Absent, new_row_id: row_id };
             let key = [ValueRef::Uint(row_id)];
-            self.replace(state, &key, (row, change.before, row_id))?;
+            self.replace(state, &key, (row, Before::Absent, row_id))?;
             return Ok(row_id);
         }
         let values: Vec<Value> =
