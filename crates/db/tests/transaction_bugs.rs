@@ -222,10 +222,14 @@ fn a_table_that_stays_as_it_was_is_no_conflict() {
 /// Where nobody waits for the disk, a transaction showed a commit whose sync had failed.
 #[test]
 fn a_commit_in_doubt_is_not_shown_to_transactions() {
+    let late = Durability::Async { at_most: std::time::Duration::from_secs(1) };
+    [late, Durability::Sync].into_iter().for_each(expect_doubt_is_told);
+}
+
+fn expect_doubt_is_told(durability: Durability) {
     use esker_vfs::sim::{CallKind, FaultKind, Options as SimOptions, Repeat, Script, Simulation};
     let machine = Simulation::new(3, SimOptions::default());
-    let late = Durability::Async { at_most: std::time::Duration::from_secs(1) };
-    let options = Options::new().background(false).durability(late);
+    let options = Options::new().background(false).durability(durability);
     let db = options.environment(machine.environment()).open("db").unwrap();
     let b = db.bucket("b").unwrap();
     b.put(b"k", b"old").unwrap();
