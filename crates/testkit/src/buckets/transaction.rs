@@ -118,7 +118,9 @@ impl Driver<'_> {
             2 => self.remove_prefix_within(&bucket, at, (state, learn)),
             _ => {
                 let (mut value, ttl) = (self.draw_value(), self.draw_ttl());
-                value.truncate(12);
+                if self.generator.chance(800_000) {
+                    value.truncate(12);
+                }
                 bucket.put_with(&key, &value, ttl).map_err(|e| said(&e))?;
                 let end = self.end_of(at, ttl);
                 Self::stage(state, learn, (at, &key, value), end);
