@@ -199,7 +199,7 @@ impl Snapshot {
         self.page_from(query, options, cursor, None)
     }
 
-    fn page_from(
+    pub(crate) fn page_from(
         &self,
         query: &Query,
         options: &PageOptions,

@@ -232,6 +232,14 @@ impl TransactionBucket<'_> {
         self.remove_keys(&keys)
     }
 
+    /// Removes all entries that the transaction sees; returns how many.
+    ///
+    /// # Errors
+    /// As for [`TransactionBucket::put`].
+    pub fn clear(&self) -> Result<u64> {
+        self.table.clear()
+    }
+
     fn remove_keys(&self, keys: &[Vec<u8>]) -> Result<u64> {
         let mut state = self.transaction().state();
         self.table.done(&mut state, |state| {

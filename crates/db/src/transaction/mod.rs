@@ -20,10 +20,12 @@
 //! 2. What a statement has changed is undone when it fails: a transaction is never half of one.
 //! 3. The commit validates under the same hold of the commit lock under which it is numbered.
 
+mod bulk;
 mod changes;
 mod entries;
 mod options;
 mod own_rows;
+mod page;
 mod reads;
 mod rows;
 mod savepoint;
@@ -80,6 +82,8 @@ pub struct Transaction {
     number: u64,
     /// The time by which its own rows expire, where the snapshot has none.
     now_us: OnceLock<i64>,
+    /// What the cursors of its pages name.
+    pages: OnceLock<u128>,
     state: Mutex<State>,
 }
 
@@ -150,7 +154,8 @@ impl Transaction {
         };
         let (engine, state) = (Arc::clone(engine), Mutex::new(state));
         let (number, now_us) = (engine.new_transaction(), OnceLock::new());
-        Ok(Self { engine, snapshot, options, waits_at_end, number, now_us, state })
+        let pages = OnceLock::new();
+        Ok(Self { engine, snapshot, options, waits_at_end, number, now_us, pages, state })
     }
 
     pub(crate) fn engine(&self) -> &Arc<Engine> {
