@@ -10,7 +10,7 @@ usage: esker-bench engine|load|queries|invoice|slate|whitedb|txn [--rows N] [--r
                    [--only NAME,NAME] [--dir DIR] [--flights FILE] [--bytes N]
 
   --rows N        rows of the large tables; 10000000 unless given, 1000000 for load,
-                  queries and invoice, 100000 for slate
+                  queries, invoice and txn, 500000 for slate
   --runs N        how often each row is measured; 5 unless given
   --only NAMES    only these rows
   --dir DIR       where to make a directory for files, removed at the end; the system's

@@ -73,7 +73,7 @@ fn run(arguments: &[String]) -> Result<()> {
             measure(&arguments::Arguments::parse(invoice::ROWS, 1_000_000, rest)?)
         }
         Some((name, rest)) if name == "slate" => {
-            measure(&arguments::Arguments::parse(slate::ROWS, 100_000, rest)?)
+            measure(&arguments::Arguments::parse(slate::ROWS, 500_000, rest)?)
         }
         Some((name, rest)) if name == "whitedb" => {
             measure(&arguments::Arguments::parse(whitedb::ROWS, 10_000_000, rest)?)
