@@ -105,7 +105,7 @@ impl Appender {
         if self.generated {
             self.batch.push_row(&self.current.schema, row)?;
         } else {
-            self.rows.push(fit_row(&self.current.schema, row)?);
+            self.rows.push(fit_row(&self.current.schema, row)?.into_owned());
         }
         self.bytes += bytes;
         self.gathered += 1;

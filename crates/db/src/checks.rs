@@ -237,10 +237,10 @@ impl Engine {
     }
 
     /// Tests rows that fit the schema.
-    pub fn test_rows(&self, current: &Current, rows: &[Vec<Value>]) -> Result<()> {
+    pub fn test_rows(&self, current: &Current, rows: &[impl AsRef<[Value]>]) -> Result<()> {
         let Some(checks) = self.checks(current)? else { return Ok(()) };
         let mut batch = Batch::empty(&current.schema);
-        rows.iter().try_for_each(|row| batch.push_row(&current.schema, row))?;
+        rows.iter().try_for_each(|row| batch.push_row(&current.schema, row.as_ref()))?;
         checks.test(&batch, 0)
     }
 }

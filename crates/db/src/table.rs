@@ -226,10 +226,10 @@ impl Table {
         })
     }
 
-    pub(crate) fn change<R>(
+    pub(crate) fn change<'r, R>(
         &self,
         current: &Current,
-        stage: impl FnOnce(&mut esker_table::TableWriter, &mut Staged) -> Result<R>,
+        stage: impl FnOnce(&mut esker_table::TableWriter, &mut Staged<'r>) -> Result<R>,
     ) -> Result<R> {
         let id = current.core.id();
         self.engine.commit_rows(current, |catalogue, staged| {

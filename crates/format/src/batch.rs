@@ -272,8 +272,7 @@ impl Column {
     }
 
     fn push_fitted(&mut self, field: &crate::Field, value: ValueRef<'_>) -> Result<()> {
-        check_value(field, value)?;
-        self.push(field.coerce(value)?)
+        self.push(fit_value(field, value)?)
     }
 
     /// Keeps the first `rows` rows.
@@ -346,6 +345,14 @@ impl Batch {
 /// # Errors
 /// `InvalidInput` naming the field, what it expects and what was found.
 pub fn check_value(field: &crate::Field, value: ValueRef<'_>) -> Result<()> {
+    fit_value(field, value).map(drop)
+}
+
+/// Checks one value against its field, and gives it as the field keeps it.
+///
+/// # Errors
+/// As for [`check_value`].
+pub fn fit_value<'a>(field: &'a crate::Field, value: ValueRef<'a>) -> Result<ValueRef<'a>> {
     if value.is_null() && !field.nullable {
         return Err(Error::invalid(format!("field {:?} must not be null", field.name)));
     }
@@ -356,6 +363,6 @@ pub fn check_value(field: &crate::Field, value: ValueRef<'_>) -> Result<()> {
             "field {name:?}: {len} bytes, at most {VALUE_BYTES_MAX}"
         )));
     }
-    let fitted = field.coerce(value).and_then(|value| field.check_length(value));
+    let fitted = field.coerce(value).and_then(|fitted| field.check_length(fitted).map(|()| fitted));
     fitted.map_err(|e| e.at(format_args!("field {:?}", field.name)))
 }

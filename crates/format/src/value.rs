@@ -293,6 +293,33 @@ impl<'a> ValueRef<'a> {
         }
     }
 
+    /// True when both are one type and are stored as the same bytes: numbers that are equal, like
+    /// 1 and 1.0 or 1.5 and 1.50, need not be.
+    #[must_use]
+    pub fn is_identical(self, other: ValueRef<'_>) -> bool {
+        match (self, other) {
+            (Self::Null, ValueRef::Null) => true,
+            (Self::Bool(a), ValueRef::Bool(b)) => a == b,
+            (Self::Int(a), ValueRef::Int(b))
+            | (Self::Timestamp(a), ValueRef::Timestamp(b))
+            | (Self::Time(a), ValueRef::Time(b)) => a == b,
+            (Self::Uint(a), ValueRef::Uint(b)) => a == b,
+            (Self::Float32(a), ValueRef::Float32(b)) => a.to_bits() == b.to_bits(),
+            (Self::Float(a), ValueRef::Float(b)) => a.to_bits() == b.to_bits(),
+            (Self::Text(a), ValueRef::Text(b)) => same_bytes(a.as_bytes(), b.as_bytes()),
+            (Self::Bytes(a), ValueRef::Bytes(b))
+            | (Self::Enum(a), ValueRef::Enum(b))
+            | (Self::Json(a), ValueRef::Json(b)) => same_bytes(a, b),
+            (Self::Date(a), ValueRef::Date(b)) => a == b,
+            (Self::Ipv4(a), ValueRef::Ipv4(b)) => a == b,
+            (Self::Uuid(a), ValueRef::Uuid(b)) | (Self::Ipv6(a), ValueRef::Ipv6(b)) => a == b,
+            (Self::Decimal(a), ValueRef::Decimal(b)) => {
+                (a.mantissa(), a.scale()) == (b.mantissa(), b.scale())
+            }
+            _ => false,
+        }
+    }
+
     /// The value as a field of type `data_type` stores it. Integers and decimals change width and
     /// scale, and become each other, only when nothing is lost; so do integers that become floats.
     /// A decimal becomes the nearest float, and a float never a decimal; an f64 is rounded to the
@@ -592,6 +619,11 @@ impl fmt::Display for ValueRef<'_> {
             Self::Json(v) => json::Json::document(v).fmt(f),
         }
     }
+}
+
+/// True of equal bytes, which need not be compared when they lie in one place.
+fn same_bytes(a: &[u8], b: &[u8]) -> bool {
+    (a.as_ptr() == b.as_ptr() && a.len() == b.len()) || a == b
 }
 
 /// Groups of 8, 4, 4, 4 and 12 digits.

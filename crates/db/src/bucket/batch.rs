@@ -157,7 +157,7 @@ impl Batch {
 
     fn put_row(&mut self, table: &Table, row: &[Value], must_be_new: bool) -> Result<&mut Self> {
         let schema = table.schema();
-        let row = fit_row(&schema, row)?;
+        let row = fit_row(&schema, row)?.into_owned();
         let key = table_key(table, key_bytes(&schema, &row))?;
         let before = self.changes(table)?.get(&key).map(|(_, change)| change);
         let must_be_new = match before {
@@ -215,7 +215,8 @@ impl Batch {
         let mut attempts = 0;
         loop {
             let now = self.by_table();
-            let parts: Vec<Part> = now.iter().map(|now| Part::new(now.table.current())).collect();
+            let parts: Vec<Part<'_>> =
+                now.iter().map(|now| Part::new(now.table.current())).collect();
             let tables: Vec<_> = parts.iter().map(|part| part.current.core.id()).collect();
             let terms = Terms { sync: self.sync, ..Terms::default() };
             let outcome = self.engine.commit_parts(parts, terms, |at, writer, part| {
@@ -250,8 +251,8 @@ impl Batch {
     }
 }
 
-impl Now<'_> {
-    fn stage(&self, writer: &mut esker_table::TableWriter, part: &mut Part) -> Result<()> {
+impl<'a> Now<'a> {
+    fn stage(&self, writer: &mut esker_table::TableWriter, part: &mut Part<'a>) -> Result<()> {
         for (_, change) in self.by_key.values().copied() {
             match change {
                 Change::Put { row, must_be_new } => {

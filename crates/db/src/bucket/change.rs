@@ -366,7 +366,7 @@ pub(crate) fn expiry_of(engine: &Engine, schema: &Schema, ttl: Ttl) -> Result<Va
 
 fn apply(
     writer: &mut TableWriter,
-    staged: &mut Staged,
+    staged: &mut Staged<'_>,
     (key, existing): (&[u8], Option<Existing>),
     (hash, change): (u64, Change),
 ) -> Result<()> {

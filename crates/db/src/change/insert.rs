@@ -1,5 +1,7 @@
 //! Adding rows: from expressions or a query, with what happens to those whose key exists.
 
+use std::borrow::Cow;
+
 use esker_format::{Schema, Value, ValueRef};
 use esker_query::Computed;
 use esker_query::model::{ConflictUpdate, Expr, Insert, InsertRows, OnConflict};
@@ -77,7 +79,7 @@ impl Run<'_> {
             };
             let given = fit_all(schema, &positions, values, exprs);
             let row = given.and_then(|given| engine.fill_row(schema, given));
-            let row = row.and_then(|row| fit_row(schema, &row));
+            let row = row.and_then(|row| Ok(fit_row(schema, &row)?.into_owned()));
             row.map_err(|e| e.at(format_args!("row {i}")))
         });
         let placed: Vec<Vec<Value>> = placed.collect::<Result<_>>()?;
@@ -104,10 +106,10 @@ impl Table {
             OnConflict::Replace => Conflicts::Replace,
             OnConflict::Fail | OnConflict::Update(_) => Conflicts::Fail,
         };
-        let fit = |(i, row): (usize, &Vec<Value>)| {
+        let fit = rows.iter().enumerate().map(|(i, row)| {
             fit_row(&current.schema, row).map_err(|e| e.at(format_args!("row {i}")))
-        };
-        let rows: Vec<Vec<Value>> = rows.iter().enumerate().map(fit).collect::<Result<_>>()?;
+        });
+        let rows: Vec<_> = fit.collect::<Result<_>>()?;
         self.engine.test_rows(current, &rows)?;
         self.change(current, |writer, staged| {
             let uniques = Target::Any.uniques(writer, matches!(conflicts, Conflicts::Skip));
@@ -153,12 +155,12 @@ impl Conflicts {
     }
 
     /// What becomes of an old row that has the key of a new one; `None` when it stays.
-    pub(super) fn resolve(
+    pub(super) fn resolve<'r>(
         &self,
         schema: &Schema,
         old: &[Value],
-        new: Vec<Value>,
-    ) -> Result<Option<Vec<Value>>> {
+        new: Cow<'r, [Value]>,
+    ) -> Result<Option<Cow<'r, [Value]>>> {
         match self {
             Self::Skip => Ok(None),
             Self::Replace => Ok(Some(new)),
@@ -182,29 +184,29 @@ impl Conflicts {
                         *slot = fitted;
                     }
                 }
-                Ok(Some(row))
+                Ok(Some(row.into()))
             }
         }
     }
 }
 
 /// Where rows are put.
-struct Puts<'a> {
+struct Puts<'a, 'r> {
     table: &'a Table,
     current: &'a Current,
     writer: &'a mut TableWriter,
-    staged: &'a mut Staged,
+    staged: &'a mut Staged<'r>,
     uniques: StagedUniques,
     /// Every row that is added or changed, as it is then, where somebody asks.
     shown: Option<&'a mut Vec<Vec<Value>>>,
 }
 
-impl Puts<'_> {
+impl<'r> Puts<'_, 'r> {
     /// Stages rows, one after another: each sees those before it. Returns how many were added or
     /// changed. `go_on` is asked before each of them.
     fn put(
         mut self,
-        rows: Vec<Vec<Value>>,
+        rows: Vec<impl Into<Cow<'r, [Value]>>>,
         conflicts: &Conflicts,
         target: Target,
         go_on: &dyn Fn(usize) -> Result<()>,
@@ -215,7 +217,7 @@ impl Puts<'_> {
         let mut count = 0;
         for (i, row) in rows.into_iter().enumerate() {
             go_on(i)?;
-            let put = self.put_row(row, generated, by_key, conflicts);
+            let put = self.put_row(row.into(), generated, by_key, conflicts);
             count += u64::from(put.map_err(|e| e.at(format_args!("row {i}")))?);
         }
         Ok(count)
@@ -223,7 +225,7 @@ impl Puts<'_> {
 
     fn put_row(
         &mut self,
-        row: Vec<Value>,
+        row: Cow<'r, [Value]>,
         generated: bool,
         by_key: &Conflicts,
         conflicts: &Conflicts,
@@ -243,7 +245,7 @@ impl Puts<'_> {
     fn put_upon(
         &mut self,
         in_the_way: &InTheWay,
-        row: Vec<Value>,
+        row: Cow<'r, [Value]>,
         conflicts: &Conflicts,
     ) -> Result<bool> {
         let schema = &self.current.schema;
@@ -270,13 +272,13 @@ impl Puts<'_> {
         Ok(true)
     }
 
-    fn add(&mut self, row: Vec<Value>) -> Result<bool> {
+    fn add(&mut self, row: Cow<'r, [Value]>) -> Result<bool> {
         let prepared = self.writer.prepare_put(&row, true)?;
         self.stage(Vec::new(), row, prepared);
         Ok(true)
     }
 
-    fn put_keyed(&mut self, row: Vec<Value>, conflicts: &Conflicts) -> Result<bool> {
+    fn put_keyed(&mut self, row: Cow<'r, [Value]>, conflicts: &Conflicts) -> Result<bool> {
         let schema = &self.current.schema;
         let key = key_bytes(schema, &row);
         if let Some(at) = self.staged.position_of(&key) {
@@ -305,7 +307,7 @@ impl Puts<'_> {
     }
 
     /// Stages a row with a key, which is empty where it is given out.
-    fn stage(&mut self, key: Vec<u8>, row: Vec<Value>, prepared: PreparedPut) {
+    fn stage(&mut self, key: Vec<u8>, row: Cow<'r, [Value]>, prepared: PreparedPut) {
         self.show(&row);
         let at = self.staged.put_count();
         let changed = prepared.is_update().then_some(prepared.row_id);
@@ -317,7 +319,7 @@ impl Puts<'_> {
     }
 
     /// Puts a row in the place of a staged one.
-    fn change_staged(&mut self, at: usize, row: Vec<Value>) -> Result<()> {
+    fn change_staged(&mut self, at: usize, row: Cow<'r, [Value]>) -> Result<()> {
         self.table.engine.test_rows(self.current, std::slice::from_ref(&row))?;
         let before = self.staged.row_at(at).map(<[Value]>::to_vec);
         self.show(&row);

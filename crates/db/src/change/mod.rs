@@ -148,7 +148,7 @@ impl Run<'_> {
     fn finish(
         &self,
         schema: &Schema,
-        staged: &mut Staged,
+        staged: &mut Staged<'_>,
         (rows, shown): (u64, Vec<Vec<Value>>),
         returning: Option<&[SelectItem]>,
     ) -> Result<Changed> {

@@ -135,7 +135,7 @@ impl StagedUniques {
     pub fn note(
         &mut self,
         schema: &Schema,
-        staged: &Staged,
+        staged: &Staged<'_>,
         (at, row_id): (usize, Option<u64>),
         before: Option<&[Value]>,
     ) {

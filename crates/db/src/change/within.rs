@@ -161,9 +161,10 @@ impl Puts<'_> {
             self.table.put(state, row.clone(), true)?;
             return Ok(Some(row));
         };
-        let Some(row) = self.conflicts.resolve(schema, old, row)? else {
+        let Some(row) = self.conflicts.resolve(schema, old, row.into())? else {
             return Ok(None);
         };
+        let row = row.into_owned();
         self.table.replace(state, &key, (row.clone(), seen.before, seen.new_row_id))?;
         Ok(Some(row))
     }

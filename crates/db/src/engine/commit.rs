@@ -1,5 +1,6 @@
 //! Committing changes of rows.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -28,20 +29,22 @@ const KILLED_WAKE: u64 = 4_096;
 const LONG_BYTES_FACTOR: u64 = 16;
 /// The same where the rows may have long values.
 const LONG_KILLED_WAKE: u64 = 64;
+/// Bytes of a value in a key beside those of texts and bytes, about.
+const KEY_VALUE_BYTES: usize = 9;
 /// Commits between two looks at the length of the log, which is a limit for its order of magnitude.
 const LOG_LENGTH_EVERY: u64 = 32;
 
-/// A row that is put.
-pub(super) struct Put {
-    pub row: Vec<Value>,
+/// A row that is put; it may be the caller's.
+pub(super) struct Put<'r> {
+    pub row: Cow<'r, [Value]>,
     pub prepared: PreparedPut,
     /// The values that lie in value files, by rising field.
     pub long: Vec<(usize, StoredValue)>,
 }
 
-impl Put {
-    fn new(row: Vec<Value>, prepared: PreparedPut) -> Self {
-        Self { row, prepared, long: Vec::new() }
+impl<'r> Put<'r> {
+    fn new(row: impl Into<Cow<'r, [Value]>>, prepared: PreparedPut) -> Self {
+        Self { row: row.into(), prepared, long: Vec::new() }
     }
 
     fn cell(&self, field: usize) -> Cell<'_> {
@@ -63,8 +66,8 @@ impl Put {
 
 /// Validated changes of one table, waiting for their number.
 #[derive(Default)]
-pub(crate) struct Staged {
-    pub(super) puts: Vec<Put>,
+pub(crate) struct Staged<'r> {
+    pub(super) puts: Vec<Put<'r>>,
     pub(super) deletes: Vec<Existing>,
     /// Positions in `puts` by key, when there can be several.
     by_key: BTreeMap<Vec<u8>, usize>,
@@ -76,14 +79,19 @@ pub(crate) struct Staged {
     pub read_at: Option<u64>,
 }
 
-impl Staged {
+impl<'r> Staged<'r> {
     /// Adds a put.
-    pub fn put(&mut self, row: Vec<Value>, prepared: PreparedPut) {
+    pub fn put(&mut self, row: impl Into<Cow<'r, [Value]>>, prepared: PreparedPut) {
         self.puts.push(Put::new(row, prepared));
     }
 
     /// Adds a put of a key that may be staged already; then the last one wins.
-    pub fn put_keyed(&mut self, key: Vec<u8>, row: Vec<Value>, prepared: PreparedPut) {
+    pub fn put_keyed(
+        &mut self,
+        key: Vec<u8>,
+        row: impl Into<Cow<'r, [Value]>>,
+        prepared: PreparedPut,
+    ) {
         self.by_key.insert(key, self.puts.len());
         self.puts.push(Put::new(row, prepared));
     }
@@ -95,19 +103,19 @@ impl Staged {
 
     /// A staged row.
     pub fn row_at(&self, at: usize) -> Option<&[Value]> {
-        self.puts.get(at).map(|put| put.row.as_slice())
+        self.puts.get(at).map(|put| &*put.row)
     }
 
     /// Puts another row in the place of a staged one, whose key it has.
-    pub fn replace(&mut self, at: usize, row: Vec<Value>) {
+    pub fn replace(&mut self, at: usize, row: impl Into<Cow<'r, [Value]>>) {
         if let Some(put) = self.puts.get_mut(at) {
-            put.row = row;
+            put.row = row.into();
         }
     }
 
     /// The rows that are put.
     pub fn rows(&self) -> impl Iterator<Item = &[Value]> {
-        self.puts.iter().map(|put| put.row.as_slice())
+        self.puts.iter().map(|put| &*put.row)
     }
 
     /// How many rows are put.
@@ -121,7 +129,7 @@ impl Staged {
     }
 
     /// The puts and the deletes.
-    pub(super) fn into_parts(self) -> (Vec<Put>, Vec<Existing>) {
+    pub(super) fn into_parts(self) -> (Vec<Put<'r>>, Vec<Existing>) {
         (self.puts, self.deletes)
     }
 
@@ -152,7 +160,7 @@ impl Staged {
     }
 }
 
-impl Staged {
+impl Staged<'_> {
     pub(super) fn apply(
         &self,
         writer: &mut TableWriter,
@@ -162,7 +170,8 @@ impl Staged {
         for existing in &self.deletes {
             writer.delete(existing, commit)?;
         }
-        let put = |put: &Put| writer.put((&put.row, &put.long), &put.prepared, commit, new_unit);
+        let put =
+            |put: &Put<'_>| writer.put((&put.row, &put.long), &put.prepared, commit, new_unit);
         self.puts.iter().try_for_each(put)
     }
 }
@@ -176,10 +185,10 @@ pub(crate) fn half_applied(e: esker_table::Error) -> Error {
 impl Engine {
     /// One atomic commit of changes to one table: `stage` validates them under the commit lock.
     /// They were prepared for a version of its schema.
-    pub fn commit_rows<R>(
+    pub fn commit_rows<'r, R>(
         self: &Arc<Self>,
         current: &Current,
-        stage: impl FnOnce(&mut Catalogue, &mut Staged) -> Result<R>,
+        stage: impl FnOnce(&mut Catalogue, &mut Staged<'r>) -> Result<R>,
     ) -> Result<R> {
         self.wait_for_memory()?;
         let table = current.core.id();
@@ -233,7 +242,7 @@ impl Engine {
         &self,
         catalogue: &mut Catalogue,
         id: TableId,
-        staged: &Staged,
+        staged: &Staged<'_>,
     ) -> Result<Ticket> {
         let mut scratch = std::mem::take(&mut catalogue.scratch);
         let entry = entry(catalogue, id)?;
@@ -265,7 +274,7 @@ impl Engine {
     }
 
     /// Counts what died; true when maintenance is to look at it.
-    pub(super) fn note_killed(&self, catalogue: &mut Catalogue, staged: &Staged) -> bool {
+    pub(super) fn note_killed(&self, catalogue: &mut Catalogue, staged: &Staged<'_>) -> bool {
         let killed =
             staged.deletes.len() + staged.puts.iter().filter(|p| p.prepared.is_update()).count();
         catalogue.killed += killed as u64;
@@ -420,7 +429,7 @@ pub(crate) fn entry(catalogue: &mut Catalogue, id: TableId) -> Result<&mut super
 }
 
 /// Checks a row against the schema and fits every value to its field.
-pub(crate) fn fit_row(schema: &Schema, row: &[Value]) -> Result<Vec<Value>> {
+pub(crate) fn fit_row<'r>(schema: &Schema, row: &'r [Value]) -> Result<Cow<'r, [Value]>> {
     if row.len() != schema.fields().len() {
         let (want, got) = (schema.fields().len(), row.len());
         let names: Vec<&str> = schema.fields().iter().map(|f| f.name.as_str()).collect();
@@ -429,9 +438,15 @@ pub(crate) fn fit_row(schema: &Schema, row: &[Value]) -> Result<Vec<Value>> {
             names.join(", ")
         )));
     }
-    let fields = schema.fields().iter().zip(row);
-    let row: Vec<Value> =
-        fields.map(|(field, value)| fit_value(field, value)).collect::<Result<_>>()?;
+    let mut row = Cow::Borrowed(row);
+    for (position, field) in schema.fields().iter().enumerate() {
+        let Some(value) = row.get(position) else { continue };
+        if let Some(fitted) = fit_changed(field, value)?
+            && let Some(slot) = row.to_mut().get_mut(position)
+        {
+            *slot = fitted;
+        }
+    }
     refuse_long_key(schema.key_positions().iter().filter_map(|p| row.get(*p)).map(Value::as_ref))?;
     Ok(row)
 }
@@ -473,12 +488,17 @@ pub(crate) fn fit_value(field: &esker_format::Field, value: &Value) -> Result<Va
     Ok(fit_reference(field, value.as_ref())?.to_owned())
 }
 
+/// What a value becomes in its field, where it is not kept as it is.
+fn fit_changed(field: &esker_format::Field, value: &Value) -> Result<Option<Value>> {
+    let fitted = fit_reference(field, value.as_ref())?;
+    Ok((!fitted.is_identical(value.as_ref())).then(|| fitted.to_owned()))
+}
+
 pub(crate) fn fit_reference<'a>(
     field: &'a esker_format::Field,
     value: ValueRef<'a>,
 ) -> Result<ValueRef<'a>> {
-    esker_format::batch::check_value(field, value)?;
-    Ok(field.coerce(value)?)
+    Ok(esker_format::batch::fit_value(field, value)?)
 }
 
 /// Fits a key to the key fields.
@@ -509,7 +529,9 @@ pub(crate) fn fit_key<'a>(schema: &'a Schema, key: &'a [Value]) -> Result<Vec<Va
 
 /// The order-preserving bytes of a row's key.
 pub(crate) fn key_bytes(schema: &Schema, row: &[Value]) -> Vec<u8> {
-    let mut out = Vec::new();
+    let bytes = |p: &usize| row.get(*p).and_then(|v| v.as_ref().as_bytes()).map_or(0, <[u8]>::len);
+    let most: usize = schema.key_positions().iter().map(|p| bytes(p) + KEY_VALUE_BYTES).sum();
+    let mut out = Vec::with_capacity(most);
     for position in schema.key_positions() {
         if let (Some(field), Some(value)) = (schema.fields().get(*position), row.get(*position)) {
             esker_format::key::encode_key(&mut out, field.data_type, value.as_ref());

@@ -22,7 +22,7 @@ use crate::{Error, ErrorKind, Result};
 
 impl Engine {
     /// Has some row that is staged a value that is to go to a value file?
-    pub(super) fn has_long(&self, schema: &Schema, staged: &Staged) -> bool {
+    pub(super) fn has_long(&self, schema: &Schema, staged: &Staged<'_>) -> bool {
         self.is_durable()
             && staged.puts.iter().any(|put| self.long_fields(schema, put).next().is_some())
     }
@@ -31,7 +31,7 @@ impl Engine {
     fn long_fields<'a>(
         &self,
         schema: &'a Schema,
-        put: &'a Put,
+        put: &'a Put<'_>,
     ) -> impl Iterator<Item = (usize, &'a Value)> {
         let most = self.options.values.long_bytes;
         put.row.iter().enumerate().filter(move |(field, value)| {
@@ -45,7 +45,7 @@ impl Engine {
     pub(super) fn commit_large(
         self: &Arc<Self>,
         current: &Current,
-        mut staged: Staged,
+        mut staged: Staged<'_>,
         terms: Terms<'_>,
         staged_at: &ReaderGuard,
     ) -> Result<Ticket> {
@@ -69,7 +69,7 @@ impl Engine {
     }
 
     /// Writes the long values of rows, and makes them durable.
-    pub(super) fn store_long(&self, schema: &Schema, puts: &mut [Put]) -> Result<()> {
+    pub(super) fn store_long(&self, schema: &Schema, puts: &mut [Put<'_>]) -> Result<()> {
         for put in &mut *puts {
             let mut long = Vec::new();
             for (field, value) in self.long_fields(schema, put) {

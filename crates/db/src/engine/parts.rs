@@ -16,12 +16,12 @@ use crate::table::Current;
 use crate::{Error, ErrorKind, Result};
 
 /// The changes of one table within a commit.
-pub(crate) struct Part {
+pub(crate) struct Part<'r> {
     pub current: Current,
-    pub staged: Staged,
+    pub staged: Staged<'r>,
 }
 
-impl Part {
+impl Part<'_> {
     /// No changes yet.
     pub fn new(current: Current) -> Self {
         Self { current, staged: Staged::default() }
@@ -47,11 +47,11 @@ impl Engine {
     /// One atomic commit: `stage` validates the changes of each table, which it is told by its
     /// place among the parts, under the commit lock. Returns the commit's number; 0 when nothing
     /// was changed.
-    pub fn commit_parts(
+    pub fn commit_parts<'r>(
         self: &Arc<Self>,
-        mut parts: Vec<Part>,
+        mut parts: Vec<Part<'r>>,
         terms: Terms<'_>,
-        mut stage: impl FnMut(usize, &mut TableWriter, &mut Part) -> Result<()>,
+        mut stage: impl FnMut(usize, &mut TableWriter, &mut Part<'r>) -> Result<()>,
     ) -> Result<u64> {
         self.wait_for_memory()?;
         let ticket = {
@@ -125,11 +125,11 @@ impl Engine {
         Ok(ticket.commit())
     }
 
-    fn stage_parts(
+    fn stage_parts<'r>(
         &self,
         catalogue: &mut Catalogue,
-        parts: &mut [Part],
-        stage: &mut impl FnMut(usize, &mut TableWriter, &mut Part) -> Result<()>,
+        parts: &mut [Part<'r>],
+        stage: &mut impl FnMut(usize, &mut TableWriter, &mut Part<'r>) -> Result<()>,
     ) -> Result<()> {
         let mut tables = BTreeSet::new();
         for (at, part) in parts.iter_mut().enumerate() {

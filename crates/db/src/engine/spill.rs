@@ -41,15 +41,15 @@ const SEGMENT_BYTES: usize = 256 << 20;
 const DELETE_BYTES: usize = 16;
 
 /// Rows that were written as a segment, in the order of their row ids.
-struct Written {
+struct Written<'r> {
     segment: Arc<Segment>,
-    puts: Vec<Put>,
+    puts: Vec<Put<'r>>,
 }
 
 /// True when a commit is too large for the log, or a value for an open group.
-pub(super) fn is_large(staged: &Staged, commit_bytes_max: usize) -> bool {
+pub(super) fn is_large(staged: &Staged<'_>, commit_bytes_max: usize) -> bool {
     let puts = &staged.puts;
-    let is_long = |put: &Put, field: usize| put.long.iter().any(|(at, _)| *at == field);
+    let is_long = |put: &Put<'_>, field: usize| put.long.iter().any(|(at, _)| *at == field);
     let mut bytes = staged.deletes.len() * DELETE_BYTES;
     for put in puts {
         for (field, value) in put.row.iter().enumerate() {
@@ -69,7 +69,7 @@ impl Engine {
     pub(super) fn spill(
         self: &Arc<Self>,
         current: &Current,
-        staged: Staged,
+        staged: Staged<'_>,
         terms: Terms<'_>,
         staged_at: &ReaderGuard,
     ) -> Result<Ticket> {
@@ -95,12 +95,12 @@ impl Engine {
         Ok(ticket)
     }
 
-    fn write_segments(
+    fn write_segments<'r>(
         &self,
         current: &Current,
-        mut puts: Vec<Put>,
+        mut puts: Vec<Put<'r>>,
         sink: &mut FileSink<'_>,
-    ) -> Result<Vec<Written>> {
+    ) -> Result<Vec<Written<'r>>> {
         match current.schema.is_ordered_by_key() {
             true => puts.sort_by_cached_key(|put| key_bytes(&current.schema, &put.row)),
             false => puts.sort_by_key(|put| put.prepared.row_id),
@@ -122,12 +122,12 @@ impl Engine {
         Ok(written)
     }
 
-    fn write_segment(
+    fn write_segment<'r>(
         &self,
         current: &Current,
-        mut puts: Vec<Put>,
+        mut puts: Vec<Put<'r>>,
         sink: &mut FileSink<'_>,
-    ) -> Result<Written> {
+    ) -> Result<Written<'r>> {
         let schema = &current.schema;
         let id = self.new_unit();
         let spec = SegmentSpec {
@@ -143,7 +143,9 @@ impl Engine {
         let mut long: Vec<Vec<(usize, StoredValue)>> = vec![Vec::new(); schema.fields().len()];
         for (row, put) in puts.iter_mut().enumerate() {
             for (field, stored) in std::mem::take(&mut put.long) {
-                if let (Some(value), Some(long)) = (put.row.get_mut(field), long.get_mut(field)) {
+                if let (Some(value), Some(long)) =
+                    (put.row.to_mut().get_mut(field), long.get_mut(field))
+                {
                     *value = empty_of(value);
                     long.push((row, stored));
                 }
@@ -217,7 +219,7 @@ fn changed() -> Error {
 pub(super) fn expect_unchanged(
     writer: &TableWriter,
     current: &Current,
-    staged: &mut Staged,
+    staged: &mut Staged<'_>,
     staged_at: u64,
 ) -> Result<()> {
     staged.deletes.iter().try_for_each(|existing| expect_alive(&current.core, existing))?;
@@ -249,7 +251,12 @@ fn expect_alive(core: &TableCore, existing: &Existing) -> Result<()> {
 }
 
 /// Finds the version that a put replaces, wherever it is now; it has to be the one that was staged.
-fn expect_same(writer: &TableWriter, schema: &Schema, put: &mut Put, staged_at: u64) -> Result<()> {
+fn expect_same(
+    writer: &TableWriter,
+    schema: &Schema,
+    put: &mut Put<'_>,
+    staged_at: u64,
+) -> Result<()> {
     let prepared = &mut put.prepared;
     let key: Vec<ValueRef<'_>> = match schema.key_positions() {
         [] if prepared.existing.is_none() => return Ok(()),
@@ -270,7 +277,7 @@ fn expect_same(writer: &TableWriter, schema: &Schema, put: &mut Put, staged_at: 
 
 fn apply(
     writer: &mut TableWriter,
-    written: &[Written],
+    written: &[Written<'_>],
     deletes: &[Existing],
     commit: u64,
 ) -> esker_table::Result<()> {

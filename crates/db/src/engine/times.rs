@@ -62,7 +62,7 @@ impl Engine {
     /// Notes that rows which are about to be put expire at some time, and tells the log the time
     /// when they are the first. Before anybody sees them: snapshots that were taken until now have
     /// no row that expires. Under the commit lock.
-    pub fn note_ends(&self, schema: &Schema, staged: &Staged) -> Result<()> {
+    pub fn note_ends(&self, schema: &Schema, staged: &Staged<'_>) -> Result<()> {
         let Some(position) = schema.expiry_position() else { return Ok(()) };
         let ends = |row: &[Value]| matches!(row.get(position), Some(Value::Timestamp(_)));
         if !self.has_expiring() && staged.rows().any(ends) {

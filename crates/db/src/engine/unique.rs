@@ -16,7 +16,7 @@ use super::commit::{Put, Staged, refuse_long_unique};
 use crate::{Error, ErrorKind, Result};
 
 /// Refuses rows that are staged with values that other rows have, and notes which entries move.
-pub(super) fn expect_unique(writer: &TableWriter, staged: &mut Staged) -> Result<()> {
+pub(super) fn expect_unique(writer: &TableWriter, staged: &mut Staged<'_>) -> Result<()> {
     if !writer.table().has_uniques() {
         return Ok(());
     }
@@ -28,7 +28,7 @@ pub(super) fn expect_unique(writer: &TableWriter, staged: &mut Staged) -> Result
 /// `Conflict` where the other row is younger.
 pub(super) fn expect_unique_rows(
     writer: &TableWriter,
-    puts: &mut [&mut Put],
+    puts: &mut [&mut Put<'_>],
     deletes: &[Existing],
     read_at: Option<u64>,
 ) -> Result<()> {
@@ -48,7 +48,7 @@ fn expect_unique_values(
     writer: &TableWriter,
     view: &View,
     keys: &Arc<UniqueKeys>,
-    puts: &mut [&mut Put],
+    puts: &mut [&mut Put<'_>],
     (changed, read_at): (&BTreeSet<u64>, Option<u64>),
 ) -> Result<()> {
     let schema = &view.schema;

@@ -152,10 +152,10 @@ impl Changes {
     }
 
     /// Stages all changes for a commit, under the commit lock, unless somebody was quicker.
-    pub fn stage(
-        &self,
+    pub fn stage<'r>(
+        &'r self,
         writer: &mut esker_table::TableWriter,
-        staged: &mut Staged,
+        staged: &mut Staged<'r>,
         read_at: u64,
     ) -> Result<()> {
         staged.read_at = Some(read_at);
@@ -165,11 +165,11 @@ impl Changes {
         Ok(())
     }
 
-    fn stage_one(
+    fn stage_one<'r>(
         &self,
         writer: &mut esker_table::TableWriter,
-        staged: &mut Staged,
-        change: &Change,
+        staged: &mut Staged<'r>,
+        change: &'r Change,
         read_at: u64,
     ) -> Result<()> {
         let schema = &self.current.schema;
@@ -179,7 +179,7 @@ impl Changes {
             let Now::Row(row) = &change.now else { return Ok(()) };
             let (row_id, uniques) = (change.new_row_id, Vec::new());
             let hash = writer.table().hasher().hash_row_id(row_id);
-            staged.put(row.clone(), PreparedPut { hash, existing: None, row_id, uniques });
+            staged.put(row.as_slice(), PreparedPut { hash, existing: None, row_id, uniques });
             return Ok(());
         }
         // Of a row that came and went within the transaction it is left that there was none.
@@ -194,7 +194,7 @@ impl Changes {
             (Now::Gone(_), Some(existing)) => staged.delete(existing),
             (Now::Gone(_), None) => {}
             (Now::Row(row), Some(existing)) => {
-                staged.put(row.clone(), PreparedPut::update(hash, existing));
+                staged.put(row.as_slice(), PreparedPut::update(hash, existing));
             }
             (Now::Row(row), None) => {
                 let row_id = match change.new_row_id {
@@ -202,7 +202,7 @@ impl Changes {
                     given => given,
                 };
                 let uniques = Vec::new();
-                staged.put(row.clone(), PreparedPut { hash, existing, row_id, uniques });
+                staged.put(row.as_slice(), PreparedPut { hash, existing, row_id, uniques });
             }
         }
         Ok(())

@@ -125,7 +125,7 @@ impl<'t> TransactionTable<'t> {
     /// transaction that only reads. Nothing is changed then; likewise below.
     pub fn insert(&self, row: &[Value]) -> Result<u64> {
         let mut state = self.transaction.state();
-        let row = fit_row(self.schema(), row)?;
+        let row = fit_row(self.schema(), row)?.into_owned();
         self.done(&mut state, |state| self.put(state, row, true))
     }
 
@@ -143,7 +143,7 @@ impl<'t> TransactionTable<'t> {
     /// As for [`TransactionTable::insert`].
     pub fn upsert(&self, row: &[Value]) -> Result<u64> {
         let mut state = self.transaction.state();
-        let row = fit_row(self.schema(), row)?;
+        let row = fit_row(self.schema(), row)?.into_owned();
         self.done(&mut state, |state| self.put(state, row, false))
     }
 
@@ -159,8 +159,8 @@ impl<'t> TransactionTable<'t> {
         let mut state = self.transaction.state();
         self.done(&mut state, |state| {
             for (i, row) in rows.iter().enumerate() {
-                let put =
-                    fit_row(self.schema(), row).and_then(|row| self.put(state, row, must_be_new));
+                let put = fit_row(self.schema(), row)
+                    .and_then(|row| self.put(state, row.into_owned(), must_be_new));
                 put.map_err(|e| e.at(format_args!("row {i}")))?;
             }
             Ok(())

@@ -249,8 +249,7 @@ impl Field {
     /// # Errors
     /// `InvalidInput` naming the field and what was expected.
     pub fn fit(&self, value: &Value) -> Result<Value> {
-        crate::batch::check_value(self, value.as_ref())?;
-        Ok(self.coerce(value.as_ref())?.to_owned())
+        Ok(crate::batch::fit_value(self, value.as_ref())?.to_owned())
     }
 
     pub(super) fn validate(&self) -> Result<()> {

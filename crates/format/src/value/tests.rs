@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use crate::key::encode_key;
-use crate::{DataType, Value, ValueRef};
+use crate::{DataType, Decimal, Value, ValueRef};
 
 fn any_value() -> impl Strategy<Value = Value> {
     prop_oneof![
@@ -43,6 +43,26 @@ fn coerce_refuses_what_does_not_fit() {
     assert!(ValueRef::Float(1.0).coerce(DataType::I64).is_err());
     assert!(ValueRef::Float(1e300).coerce(DataType::F32).is_err());
     assert!(matches!(ValueRef::Int(7).coerce(DataType::U8), Ok(ValueRef::Uint(7))));
+}
+
+#[test]
+fn equal_values_of_other_bytes_are_not_identical() {
+    let decimal = |text: &str| text.parse::<Decimal>().map(ValueRef::Decimal).unwrap();
+    let apart = [
+        (ValueRef::Float(0.0), ValueRef::Float(-0.0)),
+        (ValueRef::Float(1.0), ValueRef::Float32(1.0)),
+        (ValueRef::Int(1), ValueRef::Uint(1)),
+        (ValueRef::Text("a"), ValueRef::Bytes(b"a")),
+        (ValueRef::Timestamp(1), ValueRef::Time(1)),
+        (decimal("1.5"), decimal("1.50")),
+        (ValueRef::Null, ValueRef::Bool(false)),
+    ];
+    for (a, b) in apart {
+        assert!(!a.is_identical(b) && !b.is_identical(a), "{a:?} {b:?}");
+        assert!(a.is_identical(a) && b.is_identical(b), "{a:?} {b:?}");
+    }
+    assert!(ValueRef::Float(f64::NAN).is_identical(ValueRef::Float(f64::NAN)));
+    assert!(ValueRef::Text(&String::from("a")).is_identical(ValueRef::Text("a")));
 }
 
 #[test]
