@@ -11,6 +11,9 @@ use crate::engine::{fit_key, fit_row};
 use crate::table::Current;
 use crate::{Error, ErrorKind, Result, Row, Table};
 
+/// From a row to the new one, or `None` to remove it.
+pub(crate) type MakeRow<'a> = dyn Fn(&[Value]) -> Result<Option<Vec<Value>>> + 'a;
+
 /// What came of a conditional write.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Modified {
@@ -93,14 +96,17 @@ impl Table {
         changes: &[(&str, Value)],
         condition: &Expr,
     ) -> Result<Modified> {
-        self.modify(key, condition, |current, row| {
-            let mut row = row.to_vec();
-            for (position, value) in crate::table::fit_changes(&current.schema, changes)? {
-                if let Some(slot) = row.get_mut(position) {
-                    *slot = value;
+        self.attempt(|current| {
+            let fitted = crate::table::fit_changes(&current.schema, changes)?;
+            self.modify_once(current, key, Some(condition), &|row| {
+                let mut row = row.to_vec();
+                for (position, value) in &fitted {
+                    if let Some(slot) = row.get_mut(*position) {
+                        slot.clone_from(value);
+                    }
                 }
-            }
-            Ok(Some(row))
+                Ok(Some(row))
+            })
         })
     }
 
@@ -109,26 +115,30 @@ impl Table {
     /// # Errors
     /// As for [`Table::update_if`].
     pub fn delete_if(&self, key: &[Value], condition: &Expr) -> Result<Modified> {
-        self.modify(key, condition, |_, _| Ok(None))
+        self.attempt(|current| self.modify_once(current, key, Some(condition), &|_| Ok(None)))
     }
 
-    fn modify(
+    /// Makes a new row, or none, of the one with a key, unless a condition is not true for it.
+    pub(crate) fn modify_once(
         &self,
+        current: &Current,
         key: &[Value],
-        condition: &Expr,
-        make: impl Fn(&Current, &[Value]) -> Result<Option<Vec<Value>>>,
+        condition: Option<&Expr>,
+        make: &MakeRow<'_>,
     ) -> Result<Modified> {
-        self.attempt(|current| {
-            let schema = &current.schema;
-            let key = fit_key(schema, key)?;
-            let inputs = Inputs::default();
-            let computed = Computed::new(std::slice::from_ref(condition), schema, &inputs)?;
-            self.change(current, |writer, staged| {
-                let hash = current.hash(&key);
-                let existing = writer.existing(&key, hash)?.filter(Existing::is_alive);
-                let Some(existing) = existing else { return Ok(Modified::Absent) };
-                let values = current.core.row_at(existing.location)?;
-                let row = |values| Row::new(Arc::clone(schema), values);
+        let schema = &current.schema;
+        let key = fit_key(schema, key)?;
+        let inputs = Inputs::default();
+        let computed = condition
+            .map(|condition| Computed::new(std::slice::from_ref(condition), schema, &inputs));
+        let computed = computed.transpose()?;
+        self.change(current, |writer, staged| {
+            let hash = current.hash(&key);
+            let existing = writer.existing(&key, hash)?.filter(Existing::is_alive);
+            let Some(existing) = existing else { return Ok(Modified::Absent) };
+            let values = current.core.row_at(existing.location)?;
+            let row = |values| Row::new(Arc::clone(schema), values);
+            if let (Some(condition), Some(computed)) = (condition, &computed) {
                 match computed.of(&values)?.as_slice() {
                     [Value::Bool(true)] => {}
                     [Value::Bool(false) | Value::Null] => return Ok(Modified::Kept(row(values))),
@@ -137,17 +147,16 @@ impl Table {
                         return Err(Error::new(ErrorKind::InvalidInput, message));
                     }
                 }
-                let new = make(current, &values)?;
-                match &new {
-                    None => staged.delete(existing),
-                    Some(new) => {
-                        self.engine.test_rows(current, std::slice::from_ref(new))?;
-                        let put = PreparedPut::update(hash, existing);
-                        staged.put(new.clone(), put);
-                    }
+            }
+            let new = make(&values)?;
+            match &new {
+                None => staged.delete(existing),
+                Some(new) => {
+                    self.engine.test_rows(current, std::slice::from_ref(new))?;
+                    staged.put(new.clone(), PreparedPut::update(hash, existing));
                 }
-                Ok(Modified::Changed { old: row(values), new: new.map(row) })
-            })
+            }
+            Ok(Modified::Changed { old: row(values), new: new.map(row) })
         })
     }
 }

@@ -28,6 +28,7 @@
 //! | define, read and change tables | [`Schema`], [`Alteration`], [`Table`], [`Row`] |
 //! | find rows by other fields than the key | [`Database::create_index`] |
 //! | do so over and over | [`SnapshotTable::finder`] |
+//! | count, push, rename without reading first | [`Update`], [`Table::apply`] |
 //! | read as of one commit | [`Snapshot`] |
 //! | store keys and values | [`Bucket`] |
 //! | change several things as one | [`Database::transact`], [`Transaction`], [`WriteBatch`] |
@@ -58,6 +59,7 @@ mod load;
 mod maintenance;
 mod object;
 mod open;
+pub mod operators;
 mod options;
 mod page;
 pub mod record;
@@ -102,6 +104,7 @@ pub use info::{IndexInfo, Info, MemoryInfo, TableInfo};
 pub use key_range::KeyRange;
 pub use load::{Load, LoadReport};
 pub use maintenance::CompactReport;
+pub use operators::Update;
 pub use options::{Durability, Options};
 pub use page::PageOptions;
 pub use record::{FieldType, Record, ToKey, TypedTable};
@@ -128,3 +131,8 @@ struct BucketGuide;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide/transactions.md")]
 struct TransactionGuide;
+
+/// Likewise.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/updates.md")]
+struct UpdateGuide;

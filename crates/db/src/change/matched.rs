@@ -45,7 +45,21 @@ pub(super) struct Wanted<'a> {
     pub returning: Option<&'a [SelectItem]>,
 }
 
-impl Wanted<'_> {
+impl<'a> Wanted<'a> {
+    /// All rows of a table that pass a filter, and nothing but their keys.
+    pub(super) fn all(table: &'a str, filter: Option<&'a Expr>) -> Self {
+        Wanted {
+            table,
+            alias: None,
+            filter,
+            order_by: &[],
+            limit: None,
+            exprs: Vec::new(),
+            removes: false,
+            returning: None,
+        }
+    }
+
     /// The query that finds the rows.
     pub(super) fn query(&self, schema: &Schema) -> Query {
         let mut query = Query::table(self.table);
@@ -108,7 +122,7 @@ impl Run<'_> {
         self.change_matched(&wanted, &|_, _, _| Ok(None))
     }
 
-    fn schema(&self, table: &str) -> Result<Arc<Schema>> {
+    pub(super) fn schema(&self, table: &str) -> Result<Arc<Schema>> {
         match self.on {
             On::Database(database) => Ok(database.table(table)?.schema()),
             On::Transaction(transaction) => Ok(Arc::clone(transaction.table(table)?.schema())),
@@ -116,7 +130,11 @@ impl Run<'_> {
     }
 
     /// Changes every row that is wanted.
-    fn change_matched(&self, wanted: &Wanted<'_>, make: &MakeRow<'_>) -> Result<Changed> {
+    pub(super) fn change_matched(
+        &self,
+        wanted: &Wanted<'_>,
+        make: &MakeRow<'_>,
+    ) -> Result<Changed> {
         let database = match self.on {
             On::Database(database) => database,
             On::Transaction(transaction) => {

@@ -7,12 +7,14 @@
 //! others add between the two parts are not among those that match: that is snapshot isolation.
 //! Other writers wait only for the second part.
 
+mod apply;
 mod insert;
 mod matched;
 mod row_ids;
 mod unique;
 mod within;
 
+pub(crate) use apply::{apply_to_matching, apply_within};
 pub(crate) use row_ids::RowIdSource;
 use std::sync::Arc;
 pub(crate) use within::change_within;
@@ -189,7 +191,7 @@ fn set_positions(schema: &Schema, set: &[(String, Expr)]) -> Result<Vec<usize>> 
 }
 
 /// A value of a statement as its field takes it.
-fn fit_assigned(schema: &Schema, position: usize, value: &Value) -> Result<Value> {
+pub(crate) fn fit_assigned(schema: &Schema, position: usize, value: &Value) -> Result<Value> {
     let field = schema.fields().get(position);
     let field = field.ok_or_else(|| Error::invalid("unknown field"))?;
     let assigned = match value.as_ref() {

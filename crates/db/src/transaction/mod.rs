@@ -46,6 +46,7 @@ use changes::{Change, Changes, Undo};
 pub use entries::TransactionBucket;
 pub use options::{Isolation, TransactionOptions};
 use reads::Reads;
+pub(crate) use rows::Seen;
 pub use rows::TransactionTable;
 pub use savepoint::Savepoint;
 
@@ -197,7 +198,7 @@ impl Transaction {
     }
 
     /// Waits until what the transaction reads may be told.
-    fn settle(&self) -> Result<()> {
+    pub(crate) fn settle(&self) -> Result<()> {
         if self.waits_at_end {
             return Ok(());
         }

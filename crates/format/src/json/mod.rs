@@ -19,12 +19,16 @@
 //! first, its sign flipped, each digit plus one, and 0; all but the first flipped below zero.
 //! Arrays and objects have an order too, which means nothing.
 
+mod edit;
+mod number;
 mod parser;
 #[cfg(test)]
 mod tests;
 
 use std::fmt;
 
+pub use edit::{Replacement, array, edit, from_value};
+pub use number::{add_decimals, add_numbers, compare_numbers, multiply_decimals, multiply_numbers};
 pub use parser::parse;
 
 use crate::codec::Reader;
@@ -163,16 +167,7 @@ impl<'a> Members<'a> {
     /// The value of a name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<Json<'a>> {
-        let (mut from, mut to) = (0, self.len());
-        while from < to {
-            let middle = from.midpoint(to);
-            match self.name(middle).cmp(name.as_bytes()) {
-                std::cmp::Ordering::Less => from = middle + 1,
-                std::cmp::Ordering::Greater => to = middle,
-                std::cmp::Ordering::Equal => return self.items.get(middle),
-            }
-        }
-        None
+        self.find(name).ok().and_then(|at| self.items.get(at))
     }
 
     /// All names and values.

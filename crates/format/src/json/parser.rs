@@ -279,7 +279,7 @@ impl<'a> Parser<'a> {
 }
 
 /// An array or object of so many values, from its tables of ends and what they bound.
-fn container(tag: u8, count: usize, tables: &[&[usize]], contents: &[&[u8]]) -> Vec<u8> {
+pub(super) fn container(tag: u8, count: usize, tables: &[&[usize]], contents: &[&[u8]]) -> Vec<u8> {
     let longest = contents.iter().map(|content| content.len()).max().unwrap_or(0);
     let width = width_of(longest.max(count));
     let mut out = vec![tag, u8::try_from(width).unwrap_or(4)];

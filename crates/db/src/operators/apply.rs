@@ -1,0 +1,84 @@
+//! Applying an update to the row of a key.
+
+use std::sync::Arc;
+
+use esker_format::Value;
+use esker_query::model::Expr;
+
+use super::{Bound, Update};
+use crate::engine::fit_key;
+use crate::transaction::Seen;
+use crate::{Modified, Result, Row, Table, TransactionTable};
+
+impl Table {
+    /// Applies an update to the row with a key, as one: nobody changes the row between its reading
+    /// and its writing. Returns the row before and the row now.
+    ///
+    /// ```
+    /// use esker::{DataType, Modified, Options, Schema, Update};
+    ///
+    /// let db = Options::new().memory()?;
+    /// let schema = Schema::builder().field("name", DataType::Text).field("n", DataType::I64);
+    /// let counters = db.create_table("counters", schema.primary_key(["name"]).build()?)?;
+    /// counters.insert(&["hits".into(), 0.into()])?;
+    /// counters.apply(&["hits".into()], &Update::new().increment("n", 5))?;
+    /// assert_eq!(counters.get(&["hits".into()])?.unwrap().get("n"), Some(&5.into()));
+    /// let absent = counters.apply(&["misses".into()], &Update::new().increment("n", 1))?;
+    /// assert_eq!(absent, Modified::Absent);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `InvalidInput` naming the operator and the path of what cannot be done: an unknown field or
+    /// one of the key, a value of another type than the operator takes, an overflow, operators on
+    /// one place, a check that the new row fails; `AlreadyExists` for a unique value that another
+    /// row has. Nothing is changed then.
+    pub fn apply(&self, key: &[Value], update: &Update) -> Result<Modified> {
+        self.apply_to(key, None, update)
+    }
+
+    /// Likewise, if a condition is true for the row.
+    ///
+    /// # Errors
+    /// As for [`Table::apply`]; `InvalidInput` when the condition does not fit the schema or is
+    /// none.
+    pub fn apply_if(&self, key: &[Value], update: &Update, condition: &Expr) -> Result<Modified> {
+        self.apply_to(key, Some(condition), update)
+    }
+
+    fn apply_to(
+        &self,
+        key: &[Value],
+        condition: Option<&Expr>,
+        update: &Update,
+    ) -> Result<Modified> {
+        self.attempt(|current| {
+            let bound = Bound::new(&current.schema, update, &self.engine)?;
+            self.modify_once(current, key, condition, &|row| bound.apply(row).map(Some))
+        })
+    }
+}
+
+impl TransactionTable<'_> {
+    /// Applies an update to the row with a key, as the transaction sees it. Returns the row before
+    /// and the row now.
+    ///
+    /// # Errors
+    /// As for [`Table::apply`], but that what others commit meanwhile, and unique values, are told
+    /// by [`crate::Transaction::commit`].
+    pub fn apply(&self, key: &[Value], update: &Update) -> Result<Modified> {
+        let schema = Arc::clone(self.schema());
+        let key = fit_key(&schema, key)?;
+        let bound = Bound::new(&schema, update, self.transaction.engine())?;
+        let mut state = self.transaction.state();
+        self.done(&mut state, |state| {
+            let Seen { row: Some(old), before, new_row_id } = self.see(state, &key)? else {
+                return Ok(Modified::Absent);
+            };
+            let new = bound.apply(&old)?;
+            self.replace(state, &key, (new.clone(), before, new_row_id))?;
+            let row = |values| Row::new(Arc::clone(&schema), values);
+            Ok(Modified::Changed { old: row(old), new: Some(row(new)) })
+        })
+    }
+}

@@ -1,0 +1,154 @@
+//! Operators on places inside JSON documents, or on whole ones.
+
+use esker_format::json::{
+    Items, Json, Kind, Replacement, add_numbers, array, compare_numbers, edit, from_value,
+    multiply_numbers,
+};
+use esker_format::{Error, Field, Result, Value, ValueRef};
+
+use super::Operator;
+
+/// What comes of a field's value.
+pub(super) fn apply(
+    old: Value,
+    path: &[String],
+    operator: Operator,
+    operand: &[u8],
+) -> crate::Result<Value> {
+    let replacement = edit(document(&old), path, &mut |found| change(operator, found, operand))?;
+    Ok(replaced(old, replacement))
+}
+
+/// Moves what is at one path to another.
+pub(super) fn rename(old: Value, from: &[String], to: &[String]) -> crate::Result<Value> {
+    let mut moved = None;
+    let removed = edit(document(&old), from, &mut |found| {
+        moved = found.map(Json::to_document);
+        Ok(if found.is_some() { Replacement::Remove } else { Replacement::Keep })
+    })?;
+    let Some(moved) = moved else { return Ok(old) };
+    let rest = replaced(old, removed);
+    let put = edit(document(&rest), to, &mut |_| Ok(Replacement::Put(moved.clone())))?;
+    Ok(replaced(rest, put))
+}
+
+/// Refuses a document that is longer than a value can be.
+pub(super) fn expect_length(field: &Field, document: &[u8]) -> crate::Result<()> {
+    let (len, most) = (document.len(), esker_format::row::VALUE_BYTES_MAX);
+    if len <= most {
+        return Ok(());
+    }
+    let name = &field.name;
+    Err(crate::Error::invalid(format!("field {name:?}: {len} bytes, at most {most}")))
+}
+
+fn document(value: &Value) -> Option<Json<'_>> {
+    match value {
+        Value::Json(document) => Some(Json::document(document)),
+        _ => None,
+    }
+}
+
+fn replaced(old: Value, replacement: Replacement) -> Value {
+    match replacement {
+        Replacement::Keep => old,
+        Replacement::Remove => Value::Null,
+        Replacement::Put(document) => Value::Json(document),
+    }
+}
+
+fn change(operator: Operator, found: Option<Json<'_>>, operand: &[u8]) -> Result<Replacement> {
+    let value = Json::document(operand);
+    Ok(match operator {
+        Operator::Set | Operator::CurrentTime => Replacement::Put(operand.to_vec()),
+        Operator::Unset => Replacement::Remove,
+        Operator::Increment | Operator::Multiply => calculate(operator, found, value)?,
+        Operator::Min | Operator::Max => match found {
+            Some(found) if !is_better(operator, found, value)? => Replacement::Keep,
+            _ => Replacement::Put(operand.to_vec()),
+        },
+        Operator::Push | Operator::PushFront | Operator::AddToSet => add(operator, found, value)?,
+        Operator::Pop | Operator::PopFront | Operator::Pull => remove(operator, found, value)?,
+        // It has two places: see `rename`.
+        Operator::Rename => Replacement::Keep,
+    })
+}
+
+fn expected(expected: &str, found: Json<'_>) -> Error {
+    Error::invalid(format!("expected {expected}, found {}", found.kind_name()))
+}
+
+fn calculate(
+    operator: Operator,
+    found: Option<Json<'_>>,
+    operand: Json<'_>,
+) -> Result<Replacement> {
+    let Kind::Number(operand) = operand.kind() else {
+        return Err(expected("a number", operand));
+    };
+    let number = match found {
+        None => "0",
+        Some(found) => match found.kind() {
+            Kind::Number(written) => written,
+            _ => return Err(expected("a number", found)),
+        },
+    };
+    let result = match operator {
+        Operator::Increment => match (number.parse::<i64>(), operand.parse::<i64>()) {
+            (Ok(a), Ok(b)) if a.checked_add(b).is_some() => {
+                return Ok(Replacement::Put(from_value(ValueRef::Int(a + b))?));
+            }
+            _ => add_numbers(number, operand)?,
+        },
+        _ => multiply_numbers(number, operand)?,
+    };
+    Ok(Replacement::Put(esker_format::json::parse(&result)?))
+}
+
+/// Whether a value is to take the place of what was found: both are numbers, or both strings.
+fn is_better(operator: Operator, found: Json<'_>, value: Json<'_>) -> Result<bool> {
+    let order = match (value.kind(), found.kind()) {
+        (Kind::Number(a), Kind::Number(b)) => compare_numbers(a, b),
+        (Kind::String(a), Kind::String(b)) => a.cmp(b),
+        (Kind::Number(_), _) => return Err(expected("a number", found)),
+        (Kind::String(_), _) => return Err(expected("a string", found)),
+        _ => return Err(expected("a number or a string to compare with", value)),
+    };
+    Ok(if operator == Operator::Min { order.is_lt() } else { order.is_gt() })
+}
+
+fn items(found: Json<'_>) -> Result<Items<'_>> {
+    match found.kind() {
+        Kind::Array(items) => Ok(items),
+        _ => Err(expected("an array", found)),
+    }
+}
+
+fn add(operator: Operator, found: Option<Json<'_>>, value: Json<'_>) -> Result<Replacement> {
+    let Some(found) = found else {
+        return Ok(Replacement::Put(array([value].into_iter())));
+    };
+    let items = items(found)?;
+    if operator == Operator::AddToSet && items.iter().any(|item| item.is_same(value)) {
+        return Ok(Replacement::Keep);
+    }
+    let (before, after) = match operator {
+        Operator::PushFront => (Some(value), None),
+        _ => (None, Some(value)),
+    };
+    Ok(Replacement::Put(array(before.into_iter().chain(items.iter()).chain(after))))
+}
+
+fn remove(operator: Operator, found: Option<Json<'_>>, value: Json<'_>) -> Result<Replacement> {
+    let Some(found) = found else { return Ok(Replacement::Keep) };
+    let items = items(found)?;
+    if items.is_empty() {
+        return Ok(Replacement::Keep);
+    }
+    let rest = match operator {
+        Operator::Pop => array(items.iter().take(items.len() - 1)),
+        Operator::PopFront => array(items.iter().skip(1)),
+        _ => array(items.iter().filter(|item| !item.is_same(value))),
+    };
+    Ok(Replacement::Put(rest))
+}

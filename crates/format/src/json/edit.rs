@@ -1,0 +1,315 @@
+//! Changing one place of a document without reading the rest of it.
+//!
+//! The way to the place leads through arrays and objects. Each of them is written anew around what
+//! has changed below it, and what else it holds is copied as bytes.
+//!
+//! ```text
+//! { "a": …, "items": [ …, { "count": 1 }, … ], "z": … }      items.1.count
+//!    copied            copied   ^ changed  copied  copied
+//! ```
+
+use super::{
+    ARRAY, DEPTH_MAX, Items, Json, Kind, Members, NUMBER, OBJECT, STRING, number_document, parser,
+};
+use crate::{Error, Result, ValueRef};
+
+/// What becomes of a place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Replacement {
+    /// Nothing: the document stays as it is.
+    Keep,
+    /// What is there goes: the member of an object, the element of an array.
+    Remove,
+    /// This document takes the place of what is there, or a new one.
+    Put(Vec<u8>),
+}
+
+/// Changes what lies at the end of a path: names of members, and places in arrays from 0, -1 for
+/// the last. `change` is given what is there, `None` where nothing is. What is put where nothing is
+/// becomes a new member, or the element after the last; objects on the way to it come to be.
+///
+/// ```
+/// use esker_format::json::{Json, Replacement, edit, parse};
+///
+/// let document = parse(r#"{"items": [{"count": 1}, {"count": 2}]}"#)?;
+/// let path = ["items".to_owned(), "-1".to_owned(), "count".to_owned()];
+/// let edited = edit(Some(Json::document(&document)), &path, &mut |found| {
+///     assert_eq!(found.unwrap().to_string(), "2");
+///     Ok(Replacement::Put(parse("3")?))
+/// })?;
+/// let Replacement::Put(edited) = edited else { unreachable!() };
+/// assert_eq!(
+///     Json::document(&edited).to_string(),
+///     r#"{"items":[{"count":1},{"count":3}]}"#,
+/// );
+/// # Ok::<(), esker_format::Error>(())
+/// ```
+///
+/// # Errors
+/// `InvalidInput` where the way leads through something that is neither array nor object, or past
+/// the end of an array; for more than 128 levels; and what `change` fails with.
+pub fn edit(
+    document: Option<Json<'_>>,
+    path: &[String],
+    change: &mut dyn FnMut(Option<Json<'_>>) -> Result<Replacement>,
+) -> Result<Replacement> {
+    Ok(match edit_at(document, path, 0, change)? {
+        Replacement::Put(nested) => Replacement::Put(document_of(nested)),
+        other => other,
+    })
+}
+
+/// The same with values in their form within a document.
+fn edit_at(
+    found: Option<Json<'_>>,
+    path: &[String],
+    depth: usize,
+    change: &mut dyn FnMut(Option<Json<'_>>) -> Result<Replacement>,
+) -> Result<Replacement> {
+    let Some(step) = path.get(depth) else {
+        return match change(found)? {
+            Replacement::Put(document) => {
+                let json = Json::document(&document);
+                if depth + height(json) > DEPTH_MAX {
+                    return Err(Error::invalid(format!("expected at most {DEPTH_MAX} levels")));
+                }
+                Ok(Replacement::Put(nested(json).to_vec()))
+            }
+            other => Ok(other),
+        };
+    };
+    match found.map(Json::kind) {
+        Some(Kind::Object(members)) => {
+            let at = members.find(step);
+            let below = at.ok().and_then(|at| members.items.get(at));
+            Ok(match edit_at(below, path, depth + 1, change)? {
+                Replacement::Keep => Replacement::Keep,
+                Replacement::Remove => at.map_or(Replacement::Keep, |at| {
+                    Replacement::Put(members.with(Ok(at), step, None))
+                }),
+                Replacement::Put(value) => Replacement::Put(members.with(at, step, Some(&value))),
+            })
+        }
+        Some(Kind::Array(items)) => {
+            let at = place_of(items, step)?;
+            Ok(match edit_at(items.get(at), path, depth + 1, change)? {
+                Replacement::Keep => Replacement::Keep,
+                Replacement::Remove if at >= items.len() => Replacement::Keep,
+                Replacement::Remove => Replacement::Put(items.with(at, None)),
+                Replacement::Put(_) if at > items.len() => {
+                    let count = items.len();
+                    let message = format!("expected a place of an array of {count}, found {step}");
+                    return Err(Error::invalid(message));
+                }
+                Replacement::Put(value) => Replacement::Put(items.with(at, Some(&value))),
+            })
+        }
+        None => Ok(match edit_at(None, path, depth + 1, change)? {
+            Replacement::Put(value) => {
+                Replacement::Put(container([(step.as_bytes(), value.as_slice())].into_iter()))
+            }
+            _ => Replacement::Keep,
+        }),
+        Some(_) => {
+            let kind = found.map_or("null", Json::kind_name);
+            let message = format!("expected an object or an array before {step:?}, found {kind}");
+            Err(Error::invalid(message))
+        }
+    }
+}
+
+/// The place in an array that a step names.
+fn place_of(items: Items<'_>, step: &str) -> Result<usize> {
+    let place = step.parse::<i64>().ok().and_then(|place| {
+        let len = i64::try_from(items.len()).ok()?;
+        usize::try_from(if place < 0 { len.checked_add(place)? } else { place }).ok()
+    });
+    place.ok_or_else(|| {
+        let count = items.len();
+        Error::invalid(format!("expected a place of an array of {count}, found {step:?}"))
+    })
+}
+
+impl<'a> Members<'a> {
+    /// Where a name is, or would be.
+    pub(super) fn find(&self, name: &str) -> std::result::Result<usize, usize> {
+        let (mut from, mut to) = (0, self.len());
+        while from < to {
+            let middle = from.midpoint(to);
+            match self.name(middle).cmp(name.as_bytes()) {
+                std::cmp::Ordering::Less => from = middle + 1,
+                std::cmp::Ordering::Greater => to = middle,
+                std::cmp::Ordering::Equal => return Ok(middle),
+            }
+        }
+        Err(from)
+    }
+
+    /// The object with another value of a name at a place, or without it.
+    fn with(
+        self,
+        at: std::result::Result<usize, usize>,
+        name: &str,
+        value: Option<&[u8]>,
+    ) -> Vec<u8> {
+        let (place, skipped) = match at {
+            Ok(place) => (place, 1),
+            Err(place) => (place, 0),
+        };
+        let member = move |i: usize| (self.name(i), self.items.bytes_at(i));
+        let new = value.map(|value| (name.as_bytes(), value));
+        container(
+            (0..place).map(member).chain(new).chain((place + skipped..self.len()).map(member)),
+        )
+    }
+}
+
+impl<'a> Items<'a> {
+    fn bytes_at(&self, i: usize) -> &'a [u8] {
+        self.ends.part(i, self.values)
+    }
+
+    /// The array with another value at a place, or without that.
+    fn with(self, place: usize, value: Option<&[u8]>) -> Vec<u8> {
+        let item = move |i: usize| self.bytes_at(i);
+        let after = (place + 1).min(self.len())..self.len();
+        nested_array((0..place.min(self.len())).map(item).chain(value).chain(after.map(item)))
+    }
+}
+
+/// An object of members in the order of their names.
+fn container<'a>(members: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> Vec<u8> {
+    let (mut name_ends, mut ends, mut names, mut values) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for (name, value) in members {
+        names.extend_from_slice(name);
+        name_ends.push(names.len());
+        values.extend_from_slice(value);
+        ends.push(values.len());
+    }
+    parser::container(OBJECT, ends.len(), &[&name_ends, &ends], &[&names, &values])
+}
+
+fn nested_array<'a>(items: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
+    let (mut ends, mut values) = (Vec::new(), Vec::new());
+    for item in items {
+        values.extend_from_slice(item);
+        ends.push(values.len());
+    }
+    parser::container(ARRAY, ends.len(), &[&ends], &[&values])
+}
+
+/// An array of values as a document.
+pub fn array<'a>(items: impl Iterator<Item = Json<'a>>) -> Vec<u8> {
+    let mut numbers = Vec::new();
+    let items: Vec<Json<'a>> = items.collect();
+    for item in &items {
+        numbers.push(nested(*item));
+    }
+    nested_array(numbers.iter().map(AsRef::as_ref))
+}
+
+/// A value in its form within a document.
+fn nested(json: Json<'_>) -> std::borrow::Cow<'_, [u8]> {
+    match json.kind() {
+        Kind::Number(written) if json.is_document => number(written).into(),
+        _ => json.bytes.into(),
+    }
+}
+
+fn number(written: &str) -> Vec<u8> {
+    let mut bytes = vec![NUMBER];
+    bytes.extend_from_slice(written.as_bytes());
+    bytes
+}
+
+/// A value in its form within a document, as a document of its own.
+fn document_of(nested: Vec<u8>) -> Vec<u8> {
+    match nested.split_first() {
+        Some((&NUMBER, written)) => {
+            number_document(std::str::from_utf8(written).unwrap_or_default())
+        }
+        _ => nested,
+    }
+}
+
+/// The levels of arrays and objects of a value.
+fn height(json: Json<'_>) -> usize {
+    match json.kind() {
+        Kind::Array(items) => items.iter().map(height).max().unwrap_or(0) + 1,
+        Kind::Object(members) => members.iter().map(|(_, v)| height(v)).max().unwrap_or(0) + 1,
+        _ => 0,
+    }
+}
+
+impl Json<'_> {
+    /// What it is, for error messages.
+    #[must_use]
+    pub fn kind_name(self) -> &'static str {
+        match self.kind() {
+            Kind::Null => "null",
+            Kind::Bool(_) => "bool",
+            Kind::Number(_) => "a number",
+            Kind::String(_) => "a string",
+            Kind::Array(_) => "an array",
+            Kind::Object(_) => "an object",
+        }
+    }
+
+    /// True for what says the same: numbers of one value are equal however they are written.
+    #[must_use]
+    pub fn is_same(self, other: Json<'_>) -> bool {
+        match (self.kind(), other.kind()) {
+            (Kind::Number(a), Kind::Number(b)) => super::compare_numbers(a, b).is_eq(),
+            (Kind::Array(a), Kind::Array(b)) => {
+                a.len() == b.len() && a.iter().zip(b.iter()).all(|(a, b)| a.is_same(b))
+            }
+            (Kind::Object(a), Kind::Object(b)) => {
+                let same =
+                    |((a, x), (b, y)): ((&str, Json<'_>), (&str, Json<'_>))| a == b && x.is_same(y);
+                a.len() == b.len() && a.iter().zip(b.iter()).all(same)
+            }
+            (Kind::String(a), Kind::String(b)) => a == b,
+            (Kind::Bool(a), Kind::Bool(b)) => a == b,
+            (Kind::Null, Kind::Null) => true,
+            _ => false,
+        }
+    }
+}
+
+/// A value of a field as a document: numbers and truth values as such, JSON as it is, anything else
+/// as a string.
+///
+/// # Errors
+/// `InvalidInput` for a float that is no number.
+pub fn from_value(value: ValueRef<'_>) -> Result<Vec<u8>> {
+    let finite = |is_finite: bool, written: String| {
+        let error = || Error::invalid(format!("expected a number that json has, found {written}"));
+        is_finite.then(|| number_document(&written)).ok_or_else(error)
+    };
+    Ok(match value {
+        ValueRef::Null => vec![super::NULL],
+        ValueRef::Bool(false) => vec![super::FALSE],
+        ValueRef::Bool(true) => vec![super::TRUE],
+        ValueRef::Int(v) => number_document(&v.to_string()),
+        ValueRef::Uint(v) => number_document(&v.to_string()),
+        ValueRef::Decimal(v) => number_document(&v.to_string()),
+        ValueRef::Float32(v) => finite(v.is_finite(), v.to_string())?,
+        ValueRef::Float(v) => finite(v.is_finite(), written_float(v))?,
+        ValueRef::Json(document) => document.to_vec(),
+        ValueRef::Text(text) => string(text),
+        other => string(&other.to_string()),
+    })
+}
+
+/// A float as JSON has it, the shortest way.
+pub(super) fn written_float(v: f64) -> String {
+    let plain = v.to_string();
+    if plain.len() > 25 { format!("{v:e}") } else { plain }
+}
+
+fn string(text: &str) -> Vec<u8> {
+    let mut bytes = vec![STRING];
+    bytes.extend_from_slice(text.as_bytes());
+    bytes
+}
