@@ -203,7 +203,7 @@ impl Run<'_> {
                 let hash = current.hash(&key);
                 let existing = writer.existing(&key, hash)?;
                 let is_same = |e: &Existing| {
-                    e.deleted == 0
+                    e.is_alive()
                         && Value::Uint(e.row_id) == *row_id
                         && e.created <= matched.snapshot.commit()
                 };

@@ -189,6 +189,12 @@ impl Changes {
         let existing = writer.existing(&key, hash)?;
         expect_unchanged(&self.current, &key, existing.as_ref(), read_at)?;
         let there = existing.filter(|existing| existing.deleted == 0);
+        let has_expired = there.is_some_and(|existing| existing.expired);
+        if let (Now::Row(_), Before::At(..), true) = (&change.now, change.before, has_expired) {
+            let key = esker_table::table::describe_key(schema, &key);
+            let message = format!("{key} has expired since the transaction began; begin again");
+            return Err(Error::new(ErrorKind::Conflict, message));
+        }
         match (&change.now, there) {
             (Now::Gone(_), Some(_)) if planted("transaction_forgets_deletes") => {}
             (Now::Gone(_), Some(existing)) => staged.delete(existing),
