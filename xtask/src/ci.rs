@@ -34,6 +34,7 @@ const STEPS: &[Step] = &[
     Step { name: "crash-sweep", run: || campaign(&["--sweep", "20"]) },
     Step { name: "crash-small", run: || campaign(&["--exhaustive"]) },
     Step { name: "crash-rot", run: || campaign(&["--rot", "20000"]) },
+    Step { name: "bucket-rot", run: || campaign(&["--bucket-rot", "10000"]) },
     Step { name: "crash-lies", run: || campaign(&["--lying-fsync", "10000"]) },
     Step { name: "determinism", run: || campaign(&["--determinism", "1000"]) },
     Step { name: "kill", run: kill_loop },

@@ -133,3 +133,19 @@ pub fn run(seed: u64, config: &Config) -> Result<Vec<Life>, Failure> {
     }
     Ok(lives)
 }
+
+/// One life up to a clean close, and what is on the disk then.
+///
+/// # Errors
+/// The first answer that cannot be right.
+pub fn run_to_close(seed: u64, config: &Config) -> Result<(Life, CrashImage), Failure> {
+    let mut generator = Generator::new(seed, 97);
+    let options = Options { pause_probability: config.pause_probability, ..Options::default() };
+    let mut driver = Driver::new(Simulation::new(seed, options), seed, config, None);
+    let outcome = driver.live(20 + generator.below(50)).and_then(|()| driver.close().map(drop));
+    let (life, image) = driver.end(CrashChoice::KeepAll);
+    match outcome {
+        Ok(()) => Ok((life, image)),
+        Err(why) => Err(Failure { why, operations: life.operations_until(u64::MAX) }),
+    }
+}

@@ -255,14 +255,20 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Closes and opens, perhaps with another clock.
-    fn reopen(&mut self) -> Result<(), String> {
+    /// Looks at everything and closes; tells the newest commit.
+    pub fn close(&mut self) -> Result<u64, String> {
         self.look()?;
         self.held.clear();
         let db = self.db.take().ok_or("no database is open")?;
         let commit = db.info().published_commit;
         db.close().map_err(|e| format!("close: {}", said(&e)))?;
         self.machine.mark(commit);
+        Ok(commit)
+    }
+
+    /// Closes and opens, perhaps with another clock.
+    fn reopen(&mut self) -> Result<(), String> {
+        let commit = self.close()?;
         if self.generator.chance(400_000) {
             self.turn_back()?;
         }

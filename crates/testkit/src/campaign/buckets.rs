@@ -14,14 +14,14 @@ use crate::workload::{self, Config, Failure};
 
 /// What is known of the crash that an image comes from.
 #[derive(Clone)]
-struct Crash<'a> {
-    life: &'a Life,
+pub(super) struct Crash<'a> {
+    pub life: &'a Life,
     /// The I/Os that had been done.
-    ios: u64,
+    pub ios: u64,
     /// The latest time that it can have been since, in microseconds since 1970.
-    high_us: i64,
+    pub high_us: i64,
     /// What an open has found since, and the commit: no later crash brings back more.
-    found: Option<(u64, Arc<State>)>,
+    pub found: Option<(u64, Arc<State>)>,
 }
 
 impl Crash<'_> {
@@ -144,7 +144,7 @@ fn check(
 }
 
 /// The state that the database holds, and what time it is there.
-fn compare(
+pub(super) fn compare(
     (db, machine): (&Database, &Simulation),
     crash: &Crash<'_>,
     commit: u64,

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use esker_vfs::sim::Generator;
 
 use super::{
-    Report, WORKLOADS, bucket_workload, crash_busy_workload, crash_workload, directed, exhaust,
-    lying_workload, rot_workload, sabotage, same_twice, sweep_workload,
+    Report, WORKLOADS, bucket_rot_workload, bucket_workload, crash_busy_workload, crash_workload,
+    directed, exhaust, lying_workload, rot_workload, sabotage, same_twice, sweep_workload,
 };
 
 const USAGE: &str = "\
@@ -23,12 +23,13 @@ usage: crash [MODE] [--seed N] [--threads N]
   --directed        scenarios that chance finds too seldom
   --determinism N   N seeds, each run twice
   --rot N           closed databases, until N damaged images are read
+  --bucket-rot N    the same of buckets
   --lying-fsync N   disks that lie, until N images are checked
   --sabotage [NAME] each planted bug, or one; needs the cargo feature `sabotage`
 
 one workload of a campaign, with all its images:
   --workload N, --busy-workload N, --bucket-workload N, --sweep-workload N, --exhaustive-workload N,
-  --rot-workload N, --lying-workload N
+  --rot-workload N, --bucket-rot-workload N, --lying-workload N
 ";
 
 /// Failures after which a campaign ends.
@@ -96,12 +97,14 @@ impl Arguments {
             "--directed" => directed(seed),
             "--busy" => gather(threads, images(20_000), |n| crash_busy_workload(first + n)),
             "--buckets" => gather(threads, images(20_000), |n| bucket_workload(first + n)),
+            "--bucket-rot" => gather(threads, images(20_000), |n| bucket_rot_workload(first + n)),
             "--workload" => crash_workload(number),
             "--bucket-workload" => bucket_workload(number),
             "--busy-workload" => crash_busy_workload(number),
             "--sweep-workload" => sweep_workload(number, 1),
             "--exhaustive-workload" => exhaust(number),
             "--rot-workload" => rot_workload(number),
+            "--bucket-rot-workload" => bucket_rot_workload(number),
             "--lying-workload" => lying_workload(number),
             "--planted" => {
                 if let Some(caught) = sabotage::run_planted(seed) {

@@ -10,7 +10,7 @@ use super::images::says_damaged;
 use super::{Checker, Report, crash_everywhere, quietly};
 use crate::history::History;
 use crate::oracle::{self, Depth};
-use crate::workload::{self, Config, Plan};
+use crate::workload::{self, Config, Opened, Plan};
 
 /// Faults that no program can tell from success.
 const LIES: [FaultKind; 5] = [
@@ -85,30 +85,46 @@ pub fn rot_workload(seed: u64) -> Report {
             return report;
         }
     };
+    let words = || (format!("--rot-workload {seed}"), life.operations_until(u64::MAX));
+    let read = |machine: &Simulation, wide| read_damaged(&config, machine, &life.history, wide);
+    damage_often(&life.end, &mut generator, &mut report, (words, read));
+    report
+}
+
+/// Makes damaged images of what a closed database left, and reads each; `words` say how to repeat
+/// it, and what had been done.
+pub(super) fn damage_often(
+    sound: &CrashImage,
+    generator: &mut Generator,
+    report: &mut Report,
+    (words, read): (
+        impl Fn() -> (String, Vec<String>),
+        impl Fn(&Simulation, bool) -> Result<bool, String>,
+    ),
+) {
     for _ in 0..DAMAGED_EACH {
-        let mut image = life.end.clone();
-        let flipped = generator.chance(FLIPPED_READS).then(|| flipped_read(&mut generator));
+        let mut image = sound.clone();
+        let flipped = generator.chance(FLIPPED_READS).then(|| flipped_read(generator));
         let damaged = match flipped {
             Some((what, script)) => Some((what, false, FaultPlan::none().script(script))),
-            None => damage(&mut image, &mut generator).map(|(w, d)| (w, d, FaultPlan::none())),
+            None => damage(&mut image, generator).map(|(w, d)| (w, d, FaultPlan::none())),
         };
         let Some((what, wide, faults)) = damaged else { continue };
         report.images += 1;
         let machine =
             Simulation::from_image(&image, 9, SimOptions { faults, ..Default::default() });
-        let outcome = quietly(|| read_damaged(&config, &machine, &life.history, wide));
+        let outcome = quietly(|| read(&machine, wide));
         report.add_faults(&machine.faults_fired());
         report.add_faults(&image.faults_fired());
         match outcome {
             Ok(refused) => report.refused += u64::from(refused),
             Err(why) => {
-                let operations = life.operations_until(u64::MAX);
-                report.fail(format!("{what}: {why}"), format!("--rot-workload {seed}"), operations);
-                return report;
+                let (arguments, operations) = words();
+                report.fail(format!("{what}: {why}"), arguments, operations);
+                return;
             }
         }
     }
-    report
 }
 
 /// A read that brings a wrong bit, though the disk is sound; says which.
@@ -146,25 +162,29 @@ fn damage(image: &mut CrashImage, generator: &mut Generator) -> Option<(String, 
     image.overwrite(&path, to as u64, room).then_some((what, log))
 }
 
-/// Opens a damaged database: true when it was refused.
+/// Opens a damaged database, unless it is refused; then nothing has been written.
+pub(super) fn open_damaged(
+    config: &Config,
+    machine: &Simulation,
+) -> Result<Option<Opened>, String> {
+    match workload::open(config, machine, false) {
+        Ok(db) => Ok(Some(db)),
+        Err(e) if e.kind() == ErrorKind::Corrupt => match machine.io_count() {
+            0 => Ok(None),
+            ios => Err(format!("refused, after {ios} I/Os: {e}")),
+        },
+        Err(e) => Err(format!("refused as {}", oracle::said(&e))),
+    }
+}
+
+/// Reads a damaged database: true when it was refused.
 fn read_damaged(
     config: &Config,
     machine: &Simulation,
     history: &History,
     wide: bool,
 ) -> Result<bool, String> {
-    let db = match workload::open(config, machine, false) {
-        Ok(db) => db,
-        Err(e) if e.kind() == ErrorKind::Corrupt => {
-            let ios = machine.io_count();
-            return if ios == 0 {
-                Ok(true)
-            } else {
-                Err(format!("refused, after {ios} I/Os: {e}"))
-            };
-        }
-        Err(e) => return Err(format!("refused as {}", oracle::said(&e))),
-    };
+    let Some(db) = open_damaged(config, machine)? else { return Ok(true) };
     let commit = if wide { oracle::recovered_commit(&db, false)? } else { u64::MAX };
     let looks = [Depth { check: false, ..Depth::FULL }, Depth::FULL];
     for look in looks {

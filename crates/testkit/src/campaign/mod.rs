@@ -1,5 +1,6 @@
 //! Campaigns: what the `crash` program runs.
 
+mod bucket_damage;
 mod bucket_scenarios;
 mod buckets;
 pub mod command;
@@ -18,6 +19,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use esker_vfs::sim::Generator;
 
 use crate::workload::{self, Config, Plan};
+pub use bucket_damage::bucket_rot_workload;
 pub use buckets::bucket_workload;
 pub use damage::{lying_workload, rot_workload};
 pub use directed::directed;
