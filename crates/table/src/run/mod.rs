@@ -255,7 +255,8 @@ impl Run {
         }
         // A short range is looked at row by row, and so is what an older reader asks of rows that
         // are not all there yet for it.
-        if !all_created || entries.len() <= self.len() / dead::TEST_SHARE {
+        let is_short = entries.len() <= self.len() / dead::TEST_SHARE;
+        if !all_created || is_short && !self.knows_dead_entries(owner) {
             let is_visible = |row: &&u32| {
                 let row = **row as usize;
                 let deleted = owner.deleted(row);
@@ -265,6 +266,12 @@ impl Run {
         }
         let dead = self.dead_entries(owner)?;
         Ok(entries.len() - dead.count(entries, at))
+    }
+
+    /// True when somebody has looked for the dead entries since the last row died.
+    fn knows_dead_entries(&self, owner: &Segment) -> bool {
+        let kept = self.dead.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.as_ref().is_some_and(|dead| dead.is_of(owner))
     }
 
     fn dead_entries(&self, owner: &Segment) -> Result<Arc<DeadEntries>> {

@@ -19,6 +19,7 @@ use esker_vfs::Mapping;
 use esker_vfs::sync::{ArcSwap, ArcSwapOption, AtomicBool, AtomicU64, Mutex};
 
 use super::blocks::{Blocks, FOOTER_BLOCK, TRAILER_BLOCK, block_place};
+use super::dead_rows::DeadRows;
 use super::files::SegmentFiles;
 use super::near::Cells;
 use super::scattered::ScatteredHeap;
@@ -63,7 +64,9 @@ pub struct Segment {
     holds_through: u64,
     pub(super) column_map: ColumnMap,
     pub(super) cells: Vec<Cells>,
-    pub(crate) deleted: SparseWords,
+    deleted: SparseWords,
+    /// Of which rows `deleted` says something.
+    pub(super) dead_rows: DeadRows,
     pub(crate) replaced: SparseWords,
     dead: AtomicU64,
     created: ArcSwapOption<Created>,
@@ -169,6 +172,7 @@ impl Segment {
             column_map,
             cells,
             deleted: SparseWords::new(arena, Category::Visibility)?,
+            dead_rows: DeadRows::default(),
             replaced: SparseWords::new(arena, Category::Visibility)?,
             dead: AtomicU64::new(0),
             created: ArcSwapOption::empty(),
@@ -301,7 +305,7 @@ impl Segment {
     #[must_use]
     #[inline]
     pub fn deleted(&self, row: usize) -> u64 {
-        self.deleted.get(row_word(row))
+        if self.dead_rows.has(row) { self.deleted.get(row_word(row)) } else { 0 }
     }
 
     /// Marks a row dead from `commit` on. Under the commit lock, or at recovery.
@@ -319,6 +323,7 @@ impl Segment {
             self.id
         );
         self.deleted.set(row_word(row), commit)?;
+        self.dead_rows.mark(row, self.row_count());
         // Whoever sees the count sees the rows that it counts.
         self.dead.fetch_add(1, Ordering::Release);
         Ok(())

@@ -11,7 +11,7 @@ use esker_log::sabotage::planted;
 use super::{Found, Table};
 use crate::expiry;
 use crate::group::Group;
-use crate::location::{Location, row_word};
+use crate::location::Location;
 use crate::view::{Resolved, Unit, View};
 use crate::{Error, Result};
 
@@ -322,20 +322,21 @@ impl SnapshotPart {
     /// Which rows are visible: `None` for all, else one bit per row.
     #[must_use]
     pub fn visible(&self, rows: Range<usize>) -> Option<Vec<u64>> {
-        let deaths = match &self.unit {
-            Unit::Group(group) => &group.deleted,
-            Unit::Segment(segment) => &segment.deleted,
-        };
         let none_dead = self.unit.dead_count() == 0;
         if none_dead && self.all_created && !self.hides_rows() {
             return None;
+        }
+        if let (Unit::Segment(segment), true, false) =
+            (&self.unit, self.all_created, self.hides_rows())
+        {
+            return segment.alive(rows, self.at);
         }
         let first = rows.start;
         let hidden = self.hidden_within(&rows);
         let mut words = vec![0u64; rows.len().div_ceil(64)];
         let mut all = true;
         for (i, row) in rows.enumerate() {
-            let deleted = if none_dead { 0 } else { deaths.get(row_word(row)) };
+            let deleted = if none_dead { 0 } else { self.unit.deleted(row) };
             let alive = deleted == 0 || deleted > self.at;
             let seen = alive
                 && (self.all_created || self.unit.created(row) <= self.at)
