@@ -11,21 +11,23 @@ pub fn run(arguments: &[String]) -> Result<()> {
     if arguments.is_empty() {
         return Err(Error::usage("expected the name of a benchmark: cargo xtask bench NAME"));
     }
-    if let Some(("kv", rest)) = arguments.split_first().map(|(first, rest)| (first.as_str(), rest))
-    {
-        return run_kv(rest);
+    match arguments.split_first().map(|(first, rest)| (first.as_str(), rest)) {
+        Some(("kv", rest)) => return run_kv(&[], rest),
+        Some(("txn-peers", rest)) => return run_kv(&["txn"], rest),
+        _ => {}
     }
     Program::cargo(&["run", "--release", "--package", "esker-bench", "--"])
         .arguments(arguments)
         .run()
 }
 
-/// Buckets beside other stores, which are built for this alone.
-fn run_kv(arguments: &[String]) -> Result<()> {
+/// Buckets, or transactions, beside other stores, which are built for this alone.
+fn run_kv(command: &[&str], arguments: &[String]) -> Result<()> {
     let features = std::env::var("ESKER_BENCH_KV_FEATURES").unwrap_or_else(|_| "rocksdb".into());
     let manifest = "bench/kv/Cargo.toml";
     let mut build =
         vec!["run", "--release", "--manifest-path", manifest, "--target-dir", "target/kv"];
     build.extend(["--no-default-features", "--features", features.as_str(), "--"]);
+    build.extend(command);
     Program::cargo(&build).arguments(arguments).run()
 }

@@ -14,6 +14,7 @@ mod plot;
 mod report;
 mod store;
 mod stores;
+mod transactions;
 
 use std::process::ExitCode;
 
@@ -25,6 +26,9 @@ use report::Report;
 const SEED: u64 = 3;
 
 fn run() -> store::Result<bool> {
+    if std::env::args().nth(1).as_deref() == Some("txn") {
+        return transactions::run(&Arguments::parse(std::env::args().skip(2))?).map(|()| true);
+    }
     let mut given = std::env::args().skip(1);
     if let (Some("--die"), Some(name), Some(dir)) =
         (given.next().as_deref(), given.next(), given.next())
@@ -34,7 +38,9 @@ fn run() -> store::Result<bool> {
     }
     let arguments = Arguments::parse(std::env::args().skip(1))?;
     let data = Data::new(arguments.records, SEED);
-    let mut report = Report::new(&arguments);
+    let title = format!("{} entries of 24 and 150 bytes", arguments.records);
+    let names = stores::ALL.iter().map(|kind| (kind.name, kind.settings)).collect();
+    let mut report = Report::new(title, report::ROWS, names, arguments.runs);
     for run in 0..arguments.runs {
         for kind in stores::ALL {
             if !arguments.wants(kind.name) {

@@ -2,23 +2,27 @@
 
 use std::collections::BTreeMap;
 
-use crate::arguments::Arguments;
-use crate::stores;
-
 /// How a row is judged.
-enum Asked {
+pub enum Asked {
     /// At least so many times the best of the others.
     Best(f64),
     /// At least so many times one of the others.
     Of(&'static str, f64),
+    /// At least so many times each of these.
+    Each(&'static [(&'static str, f64)]),
+    /// At least this.
+    Least(f64),
     /// At most this.
     Most(f64),
     /// Not judged.
     Shown,
 }
 
-/// The rows, in order: name, unit, what is asked of Esker.
-const ROWS: [(&str, &str, Asked); 25] = [
+/// A row: name, unit, what is asked of Esker.
+pub type Row = (&'static str, &'static str, Asked);
+
+/// The rows of buckets, in order.
+pub const ROWS: &[Row] = &[
     ("bulk load, durable", "entries/s", Asked::Best(1.5)),
     ("single durable writes", "writes/s", Asked::Of("raw append and sync", 1.0 / 1.05)),
     ("raw append and sync", "syncs/s", Asked::Shown),
@@ -48,15 +52,23 @@ const ROWS: [(&str, &str, Asked); 25] = [
 
 /// What was measured: by row and store, one value a run.
 pub struct Report {
-    records: usize,
+    title: String,
+    rows: &'static [Row],
+    /// The names of the stores, ours first, and their settings.
+    stores: Vec<(&'static str, &'static str)>,
     runs: usize,
     values: BTreeMap<(&'static str, &'static str), Vec<f64>>,
 }
 
 impl Report {
     /// Nothing yet.
-    pub fn new(arguments: &Arguments) -> Self {
-        Self { records: arguments.records, runs: arguments.runs, values: BTreeMap::new() }
+    pub fn new(
+        title: String,
+        rows: &'static [Row],
+        stores: Vec<(&'static str, &'static str)>,
+        runs: usize,
+    ) -> Self {
+        Self { title, rows, stores, runs, values: BTreeMap::new() }
     }
 
     /// Notes what a run gave.
@@ -67,12 +79,12 @@ impl Report {
 
     /// The rows that have values, with the median of each store.
     pub fn medians(&self) -> Vec<(&'static str, &'static str, Vec<(&'static str, f64)>)> {
-        let of = |(row, unit, _): &(&'static str, &'static str, Asked)| {
-            let stores = stores::ALL.iter();
-            let values = stores.filter_map(|kind| Some((kind.name, self.median(row, kind.name)?)));
+        let of = |(row, unit, _): &Row| {
+            let stores = self.stores.iter();
+            let values = stores.filter_map(|(name, _)| Some((*name, self.median(row, name)?)));
             (*row, *unit, values.collect::<Vec<_>>())
         };
-        ROWS.iter().map(of).filter(|(_, _, values)| !values.is_empty()).collect()
+        self.rows.iter().map(of).filter(|(_, _, values)| !values.is_empty()).collect()
     }
 
     fn median(&self, row: &'static str, store: &'static str) -> Option<f64> {
@@ -84,29 +96,38 @@ impl Report {
     /// In how many runs a figure was reached; `None` when there is nothing to compare with.
     fn reached(&self, row: &'static str, asked: &Asked) -> Option<usize> {
         let ours = self.values.get(&(row, "esker"))?;
-        let others: Vec<&Vec<f64>> = match asked {
+        let mut others: Vec<(&Vec<f64>, f64)> = Vec::new();
+        match asked {
             Asked::Shown => return None,
             Asked::Most(most) => return Some(ours.iter().filter(|ours| *ours <= most).count()),
-            Asked::Of(other, _) => {
-                let key = if ROWS.iter().any(|row| row.0 == *other) {
+            Asked::Least(least) => return Some(ours.iter().filter(|ours| *ours >= least).count()),
+            Asked::Of(other, factor) => {
+                let key = if self.rows.iter().any(|row| row.0 == *other) {
                     (*other, "esker")
                 } else {
                     (row, *other)
                 };
-                vec![self.values.get(&key)?]
+                others.push((self.values.get(&key)?, *factor));
             }
-            Asked::Best(_) => {
-                let others = stores::ALL.iter().filter(|kind| kind.name != "esker");
-                others.filter_map(|kind| self.values.get(&(row, kind.name))).collect()
+            Asked::Each(each) => {
+                let values = |(other, factor): &(_, f64)| {
+                    self.values.get(&(row, *other)).map(|values| (values, *factor))
+                };
+                others.extend(each.iter().filter_map(values));
             }
-        };
-        let (Asked::Best(factor) | Asked::Of(_, factor)) = asked else { return None };
+            Asked::Best(factor) => {
+                let names = self.stores.iter().map(|(name, _)| *name).filter(|n| *n != "esker");
+                let values = names.filter_map(|name| self.values.get(&(row, name)));
+                others.extend(values.map(|values| (values, *factor)));
+            }
+        }
         if others.is_empty() {
             return None;
         }
         let is_reached = |(run, ours): (usize, &f64)| {
-            let best = others.iter().filter_map(|values| values.get(run)).copied();
-            *ours >= best.fold(0.0, f64::max) * factor
+            let wanted =
+                others.iter().filter_map(|(values, factor)| Some(values.get(run)? * factor));
+            *ours >= wanted.fold(0.0, f64::max)
         };
         Some(
             ours.iter().copied().enumerate().filter(|(run, ours)| is_reached((*run, ours))).count(),
@@ -115,16 +136,16 @@ impl Report {
 
     /// Prints the table and the verdict.
     pub fn print(&self) {
-        println!("{} entries of 24 and 150 bytes, medians of {} runs", self.records, self.runs);
-        for kind in stores::ALL {
-            println!("  {:8} {}", kind.name, kind.settings);
+        println!("{}, medians of {} runs", self.title, self.runs);
+        for (name, settings) in &self.stores {
+            println!("  {name:8} {settings}");
         }
-        let names: Vec<_> = stores::ALL.iter().map(|kind| kind.name).collect();
+        let names: Vec<_> = self.stores.iter().map(|(name, _)| *name).collect();
         println!("\n| row | {} | asked | reached |", names.join(" | "));
         println!("|---|{}---|---|", "---|".repeat(names.len()));
         let (mut reached, mut short) = (0, 0);
-        for (row, unit, asked) in &ROWS {
-            if stores::ALL.iter().all(|kind| self.median(row, kind.name).is_none()) {
+        for (row, unit, asked) in self.rows {
+            if names.iter().all(|name| self.median(row, name).is_none()) {
                 continue;
             }
             let cell = |name: &&'static str| match self.median(row, name) {
@@ -136,7 +157,12 @@ impl Report {
             let wanted = match asked {
                 Asked::Best(factor) => format!("{factor} × the best other"),
                 Asked::Of(other, factor) => format!("{factor:.2} × {other}"),
+                Asked::Each(each) => {
+                    let each = each.iter().map(|(other, factor)| format!("{factor} × {other}"));
+                    each.collect::<Vec<_>>().join(", ")
+                }
                 Asked::Most(most) => format!("≤ {most}"),
+                Asked::Least(least) => format!("≥ {least}"),
                 Asked::Shown => String::new(),
             };
             let verdict = match self.reached(row, asked) {

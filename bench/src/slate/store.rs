@@ -38,6 +38,8 @@ const READERS: u64 = 4;
 const SHARED: u64 = 10_000;
 const READS: u64 = 50_000;
 const WRITES: u64 = 1_000;
+/// What the database in memory may take.
+const MEMORY_BYTES: u64 = 8 << 30;
 const LATE: Duration = Duration::from_secs(1);
 
 fn key(id: u64) -> String {
@@ -65,7 +67,7 @@ pub(super) fn on_disk(bench: &mut Bench) -> Result<Outcome> {
 }
 
 pub(super) fn in_memory(bench: &mut Bench) -> Result<Outcome> {
-    run(bench, &Options::new().memory()?)
+    run(bench, &Options::new().memory_limit(MEMORY_BYTES).memory()?)
 }
 
 fn run(bench: &Bench, database: &Database) -> Result<Outcome> {

@@ -1,5 +1,6 @@
 //! Borrowed columns in the encodings that random access survives, as kernels see them.
 
+use crate::value_file::HeapWord;
 use crate::{Column, DataType, ValueRef, Values};
 
 /// A run of consecutive rows of one column, borrowed from a segment, an open group or a batch.
@@ -86,6 +87,59 @@ impl<'a> Dictionary<'a> {
 pub trait Heap: Send + Sync {
     /// The bytes behind a reference; empty when it is not one of this heap's.
     fn bytes(&self, reference: u64) -> &[u8];
+
+    /// Bytes around those behind a reference, in one piece, and the position of the first of them
+    /// as a [`HeapWord`] tells it; `None` where nothing is known of neighbours.
+    fn window(&self, _reference: u64) -> Option<(u64, &[u8])> {
+        None
+    }
+}
+
+/// Reads a column of texts or bytes. Of a scattered one it remembers where the last value lay:
+/// whoever wrote them one after another is quick to read so.
+pub struct BytesReader<'a> {
+    column: ColumnSlice<'a>,
+    /// The position of the first byte of the window; none has `u64::MAX`.
+    start: u64,
+    window: &'a [u8],
+}
+
+impl<'a> BytesReader<'a> {
+    /// A reader of a column.
+    #[must_use]
+    pub fn new(column: &ColumnSlice<'a>) -> Self {
+        Self { column: *column, start: u64::MAX, window: &[] }
+    }
+
+    /// The bytes of row `i`, as [`ColumnSlice::bytes`] has them.
+    #[inline]
+    pub fn bytes(&mut self, i: usize) -> &'a [u8] {
+        let Data::Scattered { references, heap } = self.column.data else {
+            return self.column.bytes(i);
+        };
+        let Some(word) = references.get(i) else { return &[] };
+        match self.within(*word) {
+            Some(bytes) => bytes,
+            None => self.refill(*word, heap),
+        }
+    }
+
+    #[inline]
+    fn within(&self, word: u64) -> Option<&'a [u8]> {
+        let HeapWord::Near { position, len } = HeapWord::of(word) else { return None };
+        let from = usize::try_from(position.checked_sub(self.start)?).ok()?;
+        self.window.get(from..from.checked_add(usize::try_from(len).ok()?)?)
+    }
+
+    #[cold]
+    fn refill(&mut self, word: u64, heap: &'a dyn Heap) -> &'a [u8] {
+        if let (HeapWord::Near { .. }, Some((start, window))) =
+            (HeapWord::of(word), heap.window(word))
+        {
+            (self.start, self.window) = (start, window);
+        }
+        heap.bytes(word)
+    }
 }
 
 /// The values of a [`ColumnSlice`]. Slices are exactly `len` long (offsets one longer).

@@ -54,7 +54,7 @@ pub mod value;
 pub mod value_file;
 
 pub use batch::{Batch, Column, Values, VariableValues};
-pub use column::{Codes, ColumnSlice, Data, Dictionary, Validity};
+pub use column::{BytesReader, Codes, ColumnSlice, Data, Dictionary, Validity};
 pub use data_type::DataType;
 pub use decimal::Decimal;
 pub use error::{Error, ErrorKind, Result};

@@ -16,6 +16,13 @@ pub(crate) const SLOT_BYTES: u64 = 4 << 20;
 const FIRST_TABLE: usize = 64;
 const TABLE_COUNT: u64 = 16;
 
+/// Positions whose bytes lie in one piece, and where in the arena.
+pub(crate) struct Run {
+    pub(crate) start: u64,
+    pub(crate) capacity: u64,
+    pub(crate) offset: u64,
+}
+
 #[derive(Debug)]
 pub(crate) struct Chunks<W> {
     words: W,
@@ -103,6 +110,16 @@ impl<W: WordHeap> Chunks<W> {
             }
         }
         Some(offset + within)
+    }
+
+    /// The chunk or slot of a position; two slots that lie side by side are told one by one.
+    pub(crate) fn run_of(&self, position: u64) -> Option<Run> {
+        let (start, capacity) = match doubling_place(position) {
+            Some(place) => (place.start as u64, place.capacity as u64),
+            None => (position - (position - DOUBLING_END) % SLOT_BYTES, SLOT_BYTES),
+        };
+        let offset = self.locate(start, 1)?;
+        Some(Run { start, capacity, offset })
     }
 
     /// Allocates the slot tables for a run. Writer only.

@@ -174,6 +174,23 @@ impl ByteReader {
         self.get(reference).unwrap_or(&[])
     }
 
+    /// The strings in the chunk of the one that `reference` names, as far as they are published,
+    /// in one piece, and the position of its first byte: who reads neighbours finds them there.
+    #[must_use]
+    pub fn window(&self, reference: u64) -> Option<(u64, &[u8])> {
+        let (position, end) = (reference >> LENGTH_BITS, self.chunks.end());
+        if position >= end {
+            return None;
+        }
+        let run = self.chunks.run_of(position)?;
+        let len = usize::try_from(run.capacity.min(end - run.start)).ok()?;
+        let address = self.chunks.words().arena().data(run.offset, len)?;
+        // SAFETY: the run is one block of this heap, and it stays until the last handle goes, while
+        // `self` is borrowed. Its bytes below `end` were written before `end` was published, or
+        // are a skipped rest, which is zero; nobody writes either.
+        Some((run.start, unsafe { std::slice::from_raw_parts(address.as_ptr(), len) }))
+    }
+
     /// Positions used so far, in bytes.
     #[must_use]
     pub fn end(&self) -> u64 {

@@ -40,6 +40,31 @@ fn slot_tables_grow() {
 }
 
 #[test]
+fn a_window_has_what_its_chunk_has() {
+    let (mut writer, reader, _arena) = heap();
+    assert_eq!(reader.window(0), None);
+    let mut kept = Vec::new();
+    for round in 0..3_000usize {
+        let value = vec![u8::try_from(round % 251).unwrap(); round * 7 % 9_000];
+        kept.push((writer.push(&value).unwrap(), value));
+        if round % 50 > 0 {
+            continue;
+        }
+        for (reference, value) in kept.iter().filter(|(_, value)| !value.is_empty()) {
+            let (start, window) = reader.window(*reference).unwrap();
+            let from = usize::try_from((reference >> 24) - start).unwrap();
+            assert_eq!(&window[from..from + value.len()], value);
+            assert!(start + window.len() as u64 <= reader.end());
+        }
+    }
+    assert_eq!(reader.window(reader.end() << 24), None);
+    // Of a string above a slot, the part in its first one.
+    let long = writer.push(&vec![7; (4 << 20) + 5]).unwrap();
+    let (start, window) = reader.window(long).unwrap();
+    assert_eq!((start, window), (long >> 24, &vec![7; 4 << 20][..]));
+}
+
+#[test]
 fn unknown_references_read_nothing() {
     let (mut writer, reader, _arena) = heap();
     assert_eq!(reader.get(5), None);

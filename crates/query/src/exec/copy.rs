@@ -2,8 +2,8 @@
 //! vector of values between.
 
 use esker_format::{
-    Batch, Codes, Column, ColumnSlice, Data, DataType, Validity, ValueRef, Values, VariableValues,
-    with_values,
+    Batch, BytesReader, Codes, Column, ColumnSlice, Data, DataType, Validity, ValueRef, Values,
+    VariableValues, with_values,
 };
 
 use super::vector::Selection;
@@ -143,13 +143,14 @@ fn append_bytes(
 ) -> Result<()> {
     let is_null = |i: usize| nulls.is_some_and(|nulls| nulls.get(i) != Some(&0));
     let each = || (0..selection.len()).filter(|i| !is_null(*i)).map(|i| selection.row(i) as usize);
+    let mut reader = BytesReader::new(from);
     let lengths = match from.data {
         Data::Variable { offsets, .. } => each().map(|row| length(offsets, row)).sum::<usize>(),
         Data::Dictionary { codes, dictionary } => {
             each().map(|row| length(dictionary.offsets, codes.get(row) as usize)).sum()
         }
         Data::FixedWidth { width, .. } => width * selection.len(),
-        _ => each().map(|row| from.bytes(row).len()).sum(),
+        _ => each().map(|row| reader.bytes(row).len()).sum(),
     };
     if u32::try_from(to.heap.len() + lengths).is_err() {
         return Err(Error::out_of_range("a batch of results would pass 4 GiB"));
@@ -161,7 +162,7 @@ fn append_bytes(
         return Ok(());
     }
     for i in 0..selection.len() {
-        let bytes = if is_null(i) { &[] } else { from.bytes(selection.row(i) as usize) };
+        let bytes = if is_null(i) { &[] } else { reader.bytes(selection.row(i) as usize) };
         to.push(bytes);
     }
     Ok(())

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use esker_format::{Codes, ColumnSlice, Data, DataType, Validity, ValueRef};
+use esker_format::{BytesReader, Codes, ColumnSlice, Data, DataType, Validity, ValueRef};
 
 use super::vector::{Lanes, Selection, Vector};
 
@@ -111,7 +111,8 @@ fn lanes<'a>(column: &ColumnSlice<'a>, s: Selection<'_>) -> Lanes<'a> {
         | Data::Variable { .. }
         | Data::FixedWidth { .. }
         | Data::Scattered { .. } => {
-            let bytes = |i| Cow::Borrowed(column.bytes(s.row(i) as usize));
+            let mut reader = BytesReader::new(column);
+            let bytes = |i| Cow::Borrowed(reader.bytes(s.row(i) as usize));
             Lanes::Bytes((0..s.len()).map(bytes).collect())
         }
     }

@@ -52,6 +52,10 @@ impl Heap for ColumnHeap {
         let Some(reference) = self.reference(index) else { return &[] };
         self.files.get(reference.file).map_or(&[], |file| file.bytes(&reference))
     }
+
+    fn window(&self, word: u64) -> Option<(u64, &[u8])> {
+        self.near.window(word)
+    }
 }
 
 /// The writing end of a [`ColumnHeap`].

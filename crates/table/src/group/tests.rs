@@ -1,7 +1,7 @@
 //! Visibility by prefix, row ids by run, values by chunk.
 
 use esker_arena::{Arena, ArenaOptions};
-use esker_format::{Batch, DataType, Schema, Value, ValueRef};
+use esker_format::{Batch, BytesReader, DataType, Schema, Value, ValueRef};
 
 use super::GroupWriter;
 
@@ -94,5 +94,35 @@ fn values_read_back_across_chunks() {
             );
         }
         start = end;
+    }
+}
+
+/// Whatever order they are asked for in, and as more are written.
+#[test]
+fn a_reader_of_bytes_reads_what_the_column_has() {
+    let mut writer = writer();
+    let text = |i: usize| "é".repeat(i * 37 % 2_900);
+    for i in 0..2_000usize {
+        let row = row(0, (i % 5 > 0).then_some(text(i).as_str()));
+        writer.push((&row, &[]), i as u64 + 1, true, 5, None).unwrap();
+        if i % 400 < 399 {
+            continue;
+        }
+        let (group, schema) = (writer.group(), schema());
+        let mut start = 0;
+        while start <= i {
+            let end = group.chunk_end(start).min(i + 1);
+            let column = group.column(&schema.fields()[1], start, end).unwrap();
+            let mut reader = BytesReader::new(&column);
+            let rows = 0..end - start;
+            let orders = [rows.clone().rev().collect::<Vec<_>>(), rows.clone().collect()];
+            for row in orders.concat().into_iter().chain(rows.map(|r| r * 7 % (end - start))) {
+                let wanted = if (start + row) % 5 > 0 { text(start + row) } else { String::new() };
+                assert_eq!(reader.bytes(row), wanted.as_bytes(), "row {}", start + row);
+                assert_eq!(column.bytes(row), wanted.as_bytes());
+            }
+            assert_eq!(reader.bytes(end - start), b"");
+            start = end;
+        }
     }
 }

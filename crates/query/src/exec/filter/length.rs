@@ -1,6 +1,6 @@
 //! Lengths of texts and byte strings, from the offsets alone where every character is one byte.
 
-use esker_format::{ColumnSlice, Data};
+use esker_format::{BytesReader, ColumnSlice, Data};
 
 use super::range;
 use crate::exec::mask::Mask;
@@ -22,8 +22,9 @@ pub(super) fn keep(
             offsets.iter().zip(ends).map(|(from, to)| to.wrapping_sub(*from)).collect()
         }
         _ => {
+            let mut reader = BytesReader::new(column);
             let length = |row| {
-                let text = column.bytes(row);
+                let text = reader.bytes(row);
                 let length = if in_characters { characters(text) } else { text.len() };
                 u32::try_from(length).unwrap_or(u32::MAX)
             };

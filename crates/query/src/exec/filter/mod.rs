@@ -11,7 +11,7 @@ mod set;
 mod suffix;
 mod text;
 
-use esker_format::{Codes, ColumnSlice, Data, DataType, Validity};
+use esker_format::{BytesReader, Codes, ColumnSlice, Data, DataType, Validity};
 
 pub(crate) use code_tables::CodeTables;
 
@@ -208,7 +208,10 @@ fn keep_test(test: &Test, column: &ColumnSlice<'_>, mask: &mut Mask, tables: &Co
         (Condition::Match { pattern, negated }, _) => {
             search::keep(column, pattern, *negated, mask);
         }
-        _ => mask.retain_rows(|row| condition.matches_text(column.bytes(row))),
+        _ => {
+            let mut reader = BytesReader::new(column);
+            mask.retain_rows(|row| condition.matches_text(reader.bytes(row)));
+        }
     }
 }
 

@@ -11,7 +11,7 @@
 //! regard to case, texts are folded some rows at a time into a buffer that stays in the cache; that
 //! keeps every place only in ASCII, and rows with other characters are tried one by one.
 
-use esker_format::{ColumnSlice, Data};
+use esker_format::{BytesReader, ColumnSlice, Data};
 use memchr::memmem::Finder;
 
 use super::suffix;
@@ -28,8 +28,9 @@ pub(super) fn keep(column: &ColumnSlice<'_>, pattern: &Pattern, negated: bool, m
     {
         return suffix::keep((offsets, start, heap), wanted, negated, mask);
     }
-    let one_by_one =
-        |mask: &mut Mask| mask.retain_rows(|row| pattern.matches(column.bytes(row)) != negated);
+    let mut reader = BytesReader::new(column);
+    let mut one_by_one =
+        |mask: &mut Mask| mask.retain_rows(|row| pattern.matches(reader.bytes(row)) != negated);
     let (Shape::Contains(finder), Data::Variable { offsets, start, heap }) =
         (pattern.shape(), column.data)
     else {
