@@ -152,6 +152,9 @@ fn show_rules(schema: &Schema, console: &mut Console<'_>) -> Result<()> {
         };
         lines.push(format!("default of {}: {default}", printable(&field.name)));
     }
+    if let Some(field) = schema.expiry_field() {
+        lines.push(format!("rows expire by {}", printable(&field.name)));
+    }
     for check in schema.checks() {
         let condition = Constraint::decode(&check.condition).map_err(esker::Error::from)?;
         lines.push(format!("check {}: {condition}", printable(&check.name)));

@@ -16,7 +16,9 @@ pub(crate) fn create(create: ast::CreateTable) -> Result<Statement> {
     let columns = create.columns.iter().map(ToString::to_string);
     let parts: Vec<String> =
         columns.chain(create.constraints.iter().map(ToString::to_string)).collect();
-    let understood = format!("CREATE TABLE {if_not_exists}{} ({})", create.name, parts.join(", "));
+    let (expires_by, options) = expiry(&create.table_options)?;
+    let (name_text, parts) = (&create.name, parts.join(", "));
+    let understood = format!("CREATE TABLE {if_not_exists}{name_text} ({parts}){options}");
     refuse_lost(&text, &understood)?;
     let mut key: Vec<String> = Vec::new();
     let mut columns = Vec::with_capacity(create.columns.len());
@@ -64,17 +66,42 @@ pub(crate) fn create(create: ast::CreateTable) -> Result<Statement> {
             key.push(name.value.clone());
         }
     }
-    let schema = schema(columns, key, checks, indexes)?;
+    let schema = schema((columns, key), (checks, indexes), expires_by)?;
     Ok(Statement::CreateTable { name, schema, if_not_exists: create.if_not_exists })
 }
 
+/// The field by which rows expire, `WITH (expires = 'field')`, and the options as they are written.
+fn expiry(options: &ast::CreateTableOptions) -> Result<(Option<String>, String)> {
+    let options = match options {
+        ast::CreateTableOptions::None => return Ok((None, String::new())),
+        ast::CreateTableOptions::With(options) => options,
+        other => return Err(unsupported("these options of a table", other)),
+    };
+    let [ast::SqlOption::KeyValue { key, value }] = options.as_slice() else {
+        return Err(Error::invalid("options of a table: expected WITH (expires = 'field')"));
+    };
+    let field = match value {
+        ast::Expr::Identifier(name) => Some(name.value.clone()),
+        ast::Expr::Value(value) => value.value.clone().into_string(),
+        _ => None,
+    };
+    match field.filter(|_| key.value.eq_ignore_ascii_case("expires")) {
+        Some(field) => Ok((Some(field), format!(" WITH ({key} = {value})"))),
+        None => Err(Error::invalid(format!(
+            "option {key} = {value} of a table: expected expires = 'field'"
+        ))),
+    }
+}
+
 fn schema(
-    columns: Vec<Column>,
-    key: Vec<String>,
-    checks: Vec<Check>,
-    indexes: Vec<NewIndex>,
+    (columns, key): (Vec<Column>, Vec<String>),
+    (checks, indexes): (Vec<Check>, Vec<NewIndex>),
+    expires_by: Option<String>,
 ) -> Result<Schema> {
     let mut builder = Schema::builder();
+    if let Some(field) = expires_by {
+        builder = builder.expires_by(field);
+    }
     for Column { mut field, checks, unique, .. } in columns {
         if let Some(index) = unique {
             builder = builder.add_index(index);

@@ -208,3 +208,27 @@ fn labels_are_added_and_checks_nest_so_deep() {
     assert!(found.contains("nests too deep: 60 levels, at most 40"), "{found}");
     db.sql(&check(40)).unwrap();
 }
+
+#[test]
+fn rows_expire_by_the_field_that_the_table_names() {
+    let db = memory(&[
+        "CREATE TABLE t (id BIGINT PRIMARY KEY, until TIMESTAMP) WITH (expires = 'until')",
+        "CREATE TABLE u (id BIGINT PRIMARY KEY, until TIMESTAMP) WITH (expires = until)",
+        "INSERT INTO t VALUES (1, NULL), (2, '1970-01-02 00:00:00'), (3, '2999-01-01 00:00:00')",
+    ]);
+    assert_eq!(text(&db, "SELECT id FROM t ORDER BY id"), "1, 3");
+    assert_eq!(db.table("u").unwrap().schema().expiry_field().unwrap().name, "until");
+    for (statement, why) in [
+        ("CREATE TABLE v (n INT) WITH (expires = 'm')", "unknown field \"m\""),
+        ("CREATE TABLE v (n INT) WITH (expires = 'n')", "expected a timestamp"),
+        ("CREATE TABLE v (n INT) WITH (ends = 'n')", "expected expires = 'field'"),
+        ("CREATE TABLE v (n INT) WITH (expires = 1)", "expected expires = 'field'"),
+        (
+            "CREATE TABLE v (n INT UNIQUE, until TIMESTAMP) WITH (expires = 'until')",
+            "a table whose rows expire has none",
+        ),
+        ("ALTER TABLE t DROP COLUMN until", "rows expire by field \"until\""),
+    ] {
+        refused(&db, statement, why);
+    }
+}
