@@ -43,7 +43,11 @@ fn main() -> std::io::Result<()> {
         ("text", b"a text not null, \"b c\" i64, d timestamp, primary key (a)".to_vec()),
     ];
     let seeds = seeds.map(|(target, bytes)| (target, "valid", bytes));
-    let more = [("checkpoint", "body", body()), ("edit", "time", time())];
+    let more = [
+        ("checkpoint", "body", body()),
+        ("edit", "time", time()),
+        ("edit", "together", together()),
+    ];
     for (target, name, bytes) in seeds.into_iter().chain(more) {
         let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("regressions").join(target);
         std::fs::create_dir_all(&directory)?;
@@ -140,6 +144,20 @@ fn frame() -> Vec<u8> {
 
 fn time() -> Vec<u8> {
     let edit = Edit::Time { now_us: 1_767_225_600_000_000 };
+    [edit.frame_kind().to_le_bytes().to_vec(), edit.encode()].concat()
+}
+
+fn together() -> Vec<u8> {
+    let gone = |table| encoded(|out| RowChange::encode_delete(out, TableId(table), 9));
+    let load = Edit::Load {
+        table: TableId(1),
+        segments: vec![SegmentEntry { id: 4, rows: 2, file_bytes: 300, holds_through: 0 }],
+        next_row_id: 12,
+        replaced: vec![3, 7],
+        superseded: Vec::new(),
+    };
+    let edits = vec![load, Edit::DropTable { table: TableId(3) }];
+    let edit = Edit::Together { edits, rows: gone(2) };
     [edit.frame_kind().to_le_bytes().to_vec(), edit.encode()].concat()
 }
 

@@ -153,6 +153,9 @@ pub enum Edit {
     DropSequence { name: String },
     /// Somebody was told that it is this late, in microseconds since 1970: it is never earlier.
     Time { now_us: i64 },
+    /// One commit of these edits, none of which is another `Together`, and of changes of rows in
+    /// the form of a frame of [`ROWS_FRAME`].
+    Together { edits: Vec<Edit>, rows: Vec<u8> },
 }
 
 const CREATE_TABLE: u16 = 16;
@@ -166,8 +169,10 @@ const TRUNCATE_TABLE: u16 = 23;
 const SET_SEQUENCE: u16 = 24;
 const DROP_SEQUENCE: u16 = 25;
 const TIME: u16 = 26;
+const TOGETHER: u16 = 27;
 const SEGMENTS_MAX: usize = 1 << 20;
 const REPLACED_MAX: usize = 1 << 26;
+const EDITS_MAX: usize = 1 << 16;
 
 impl Edit {
     /// The kind of the frame that carries this edit.
@@ -185,13 +190,14 @@ impl Edit {
             Self::SetSequence { .. } => SET_SEQUENCE,
             Self::DropSequence { .. } => DROP_SEQUENCE,
             Self::Time { .. } => TIME,
+            Self::Together { .. } => TOGETHER,
         }
     }
 
     /// True for the kinds of frames that carry an edit.
     #[must_use]
     pub fn is_edit(frame_kind: u16) -> bool {
-        (CREATE_TABLE..=TIME).contains(&frame_kind)
+        (CREATE_TABLE..=TOGETHER).contains(&frame_kind)
     }
 
     /// The stored form.
@@ -238,6 +244,14 @@ impl Edit {
             }
             Self::DropSequence { name } => out.text(name),
             Self::Time { now_us } => out.u64(now_us.cast_unsigned()),
+            Self::Together { edits, rows } => {
+                out.count(edits.len());
+                for edit in edits {
+                    out.u16(edit.frame_kind());
+                    out.bytes(&edit.encode());
+                }
+                out.raw(rows);
+            }
         }
         out.into_bytes()
     }
@@ -293,11 +307,26 @@ impl Edit {
             },
             DROP_SEQUENCE => Self::DropSequence { name: input.text()?.to_owned() },
             TIME => Self::Time { now_us: input.u64()?.cast_signed() },
+            TOGETHER => decode_together(&mut input)?,
             other => return Err(Error::corrupt(format!("unknown edit {other}"))),
         };
         input.finish()?;
         Ok(edit)
     }
+}
+
+fn decode_together(input: &mut Reader<'_>) -> Result<Edit> {
+    let mut edits = Vec::new();
+    for _ in 0..input.count(EDITS_MAX)? {
+        let kind = input.u16()?;
+        if kind == TOGETHER {
+            return Err(Error::corrupt("edits together within others"));
+        }
+        edits.push(Edit::decode(kind, input.bytes()?)?);
+    }
+    let rows = input.raw(input.remaining())?;
+    RowChange::decode_all(rows)?;
+    Ok(Edit::Together { edits, rows: rows.to_vec() })
 }
 
 /// Appends a count and that many row ids, rising, as distances.

@@ -127,6 +127,7 @@ fn frame_kinds_are_those_of_the_code() {
         Edit::SetSequence { name: "s".into(), sequence: Sequence::new(1, 1).unwrap() },
         Edit::DropSequence { name: "s".into() },
         Edit::Time { now_us: 1 },
+        Edit::Together { edits: Vec::new(), rows: Vec::new() },
     ];
     let names = [
         "create table",
@@ -140,6 +141,7 @@ fn frame_kinds_are_those_of_the_code() {
         "set sequence",
         "drop sequence",
         "time",
+        "together",
     ];
     let mut code =
         vec![(kind::ROWS, "rows"), (kind::EPOCH_START, "epoch start"), (kind::CLOSE, "close")];

@@ -209,8 +209,8 @@ impl Batch {
     ///
     /// # Errors
     /// `AlreadyExists` naming a key that an inserted row has, `NotFound` when a table has been
-    /// dropped, `InvalidInput` when a row does not meet a check, `OverBudget` when several tables
-    /// are changed by more than a frame of the log takes. Nothing is changed then.
+    /// dropped, `InvalidInput` when a row does not meet a check, `OverBudget` when there is not
+    /// enough memory to write it. Nothing is changed then.
     pub fn commit(self) -> Result<()> {
         let mut attempts = 0;
         loop {

@@ -17,7 +17,7 @@ use esker_table::TableWriter;
 use esker_table::table::{Existing, PreparedPut};
 use esker_table::value_file::StoredValue;
 
-use super::{Catalogue, Engine, Terms, Ticket, spill, unique};
+use super::{Catalogue, Engine, Part, Terms, Ticket, spill, unique};
 use crate::table::Current;
 use crate::{Error, ErrorKind, Result};
 
@@ -218,7 +218,8 @@ impl Engine {
                 let guard = self.registry.register(|| self.watermarks.published())?;
                 drop(catalogue);
                 let terms = Terms { sync: staged.sync, ..Terms::default() };
-                self.commit_large(current, staged, terms, &guard)?;
+                let part = Part { current: current.clone(), staged };
+                self.commit_with_files(vec![part], terms, &guard)?;
                 return result;
             }
             (result, self.apply(&mut catalogue, table, &staged)?, staged.sync)

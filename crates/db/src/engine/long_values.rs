@@ -9,15 +9,11 @@
 //! When somebody changed one of the rows meanwhile nothing is done and the writer gets a
 //! `Conflict`; the values that it wrote are garbage.
 
-use std::sync::Arc;
-
-use esker_arena::ReaderGuard;
 use esker_format::{Batch, Column, Field, Schema, Value, Values};
 use esker_table::value_file::StoredValue;
 
-use super::commit::{Put, Staged, entry, refuse_other_schema};
-use super::{Engine, Terms, Ticket, spill};
-use crate::table::Current;
+use super::Engine;
+use super::commit::{Put, Staged};
 use crate::{Error, ErrorKind, Result};
 
 impl Engine {
@@ -38,34 +34,6 @@ impl Engine {
             value.as_ref().as_bytes().is_some_and(|bytes| bytes.len() > most)
                 && may_be_long(schema, *field)
         })
-    }
-
-    /// Commits what has been staged for a table and cannot be numbered at once; `staged_at` has
-    /// been held since it was staged.
-    pub(super) fn commit_large(
-        self: &Arc<Self>,
-        current: &Current,
-        mut staged: Staged<'_>,
-        terms: Terms<'_>,
-        staged_at: &ReaderGuard,
-    ) -> Result<Ticket> {
-        if self.is_durable() {
-            self.store_long(&current.schema, &mut staged.puts)?;
-        }
-        if spill::is_large(&staged, self.options.commit_bytes_max) {
-            return self.spill(current, staged, terms, staged_at);
-        }
-        let ticket = {
-            let id = current.core.id();
-            let mut catalogue = self.lock_for_change()?;
-            (terms.validate)(&mut catalogue)?;
-            refuse_other_schema(&mut catalogue, id, &current.schema)?;
-            let writer = &entry(&mut catalogue, id)?.writer;
-            spill::expect_unchanged(writer, current, &mut staged, staged_at.commit())?;
-            self.apply(&mut catalogue, id, &staged)?
-        };
-        self.acknowledge_as(ticket, terms.sync)?;
-        Ok(ticket)
     }
 
     /// Writes the long values of rows, and makes them durable.

@@ -1,5 +1,6 @@
 //! One commit of changes to several tables (protocol rule 7): one frame has all of them, in the
-//! order of the tables' numbers, so that recovery applies all or none.
+//! order of the tables' numbers, so that recovery applies all or none. What is more than a frame
+//! takes goes by way of segments, the largest tables first: see [`spill`].
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -64,65 +65,78 @@ impl Engine {
                 self.acknowledge_published()?;
                 return outcome.map(|()| 0);
             }
-            if parts.iter().any(|part| self.needs_files(part)) {
+            if self.need_files(&parts) {
                 // So that it can be told which versions came since.
                 let guard = self.registry.register(|| self.watermarks.published())?;
                 drop(catalogue);
-                return self.commit_with_files(parts, terms, &guard);
+                return Ok(self.commit_with_files(parts, terms, &guard)?.commit());
             }
-            match parts.as_slice() {
-                [only] => self.apply(&mut catalogue, only.current.core.id(), &only.staged)?,
-                several => self.apply_parts(&mut catalogue, several)?,
-            }
+            self.apply_parts(&mut catalogue, &parts)?
         };
         self.acknowledge_as(ticket, terms.sync)?;
         Ok(ticket.commit())
     }
 
     /// True when changes cannot be numbered before files are written.
-    fn needs_files(&self, part: &Part) -> bool {
-        self.is_large_part(part) || self.has_long(&part.current.schema, &part.staged)
+    fn need_files(&self, parts: &[Part<'_>]) -> bool {
+        let bytes = || parts.iter().map(|part| spill::byte_count(&part.staged)).sum::<usize>();
+        parts.iter().any(|part| {
+            self.is_large_part(part) || self.has_long(&part.current.schema, &part.staged)
+        }) || (parts.len() > 1 && bytes() > self.options.commit_bytes_max)
     }
 
-    fn is_large_part(&self, part: &Part) -> bool {
+    fn is_large_part(&self, part: &Part<'_>) -> bool {
         spill::is_large(&part.staged, self.options.commit_bytes_max)
     }
 
+    /// Takes out the parts that do not go into a frame: those that are too large, and of the others
+    /// the largest, until the rest does.
+    fn take_large<'r>(&self, parts: &mut Vec<Part<'r>>) -> Vec<Part<'r>> {
+        let mut sized: Vec<_> = std::mem::take(parts)
+            .into_iter()
+            .map(|part| (self.is_large_part(&part), spill::byte_count(&part.staged), part))
+            .collect();
+        sized.sort_by_key(|(is_large, bytes, _)| (*is_large, *bytes));
+        let (mut large, mut together) = (Vec::new(), 0);
+        for (is_large, bytes, part) in sized {
+            together += bytes;
+            if is_large || together > self.options.commit_bytes_max {
+                large.push(part);
+            } else {
+                parts.push(part);
+            }
+        }
+        let by_table = |part: &Part<'_>| part.current.core.id();
+        parts.sort_by_key(by_table);
+        large.sort_by_key(by_table);
+        large
+    }
+
     /// Writes what does not go into the log into files, then commits, if all is as it was staged.
-    fn commit_with_files(
+    /// `staged_at` has been held since.
+    pub(super) fn commit_with_files(
         self: &Arc<Self>,
-        mut parts: Vec<Part>,
+        mut parts: Vec<Part<'_>>,
         terms: Terms<'_>,
         staged_at: &ReaderGuard,
-    ) -> Result<u64> {
-        if parts.len() == 1 {
-            let Some(part) = parts.pop() else { return Ok(0) };
-            let ticket = self.commit_large(&part.current, part.staged, terms, staged_at)?;
-            return Ok(ticket.commit());
-        }
-        if parts.iter().any(|part| self.is_large_part(part)) {
-            let message = "a commit of several tables with more rows than a frame of the log \
-                           takes; change one table at a time";
-            return Err(Error::new(ErrorKind::OverBudget, message));
-        }
+    ) -> Result<Ticket> {
         if self.is_durable() {
             for part in &mut parts {
                 self.store_long(&part.current.schema, &mut part.staged.puts)?;
             }
         }
+        let large = self.take_large(&mut parts);
+        if !large.is_empty() {
+            return self.spill(large, parts, terms, staged_at);
+        }
         let ticket = {
             let mut catalogue = self.lock_for_change()?;
             (terms.validate)(&mut catalogue)?;
-            for part in &mut parts {
-                let (current, staged) = (&part.current, &mut part.staged);
-                refuse_other_schema(&mut catalogue, current.core.id(), &current.schema)?;
-                let writer = &entry(&mut catalogue, current.core.id())?.writer;
-                spill::expect_unchanged(writer, current, staged, staged_at.commit())?;
-            }
+            expect_as_staged(&mut catalogue, &mut parts, staged_at)?;
             self.apply_parts(&mut catalogue, &parts)?
         };
         self.acknowledge_as(ticket, terms.sync)?;
-        Ok(ticket.commit())
+        Ok(ticket)
     }
 
     fn stage_parts<'r>(
@@ -147,24 +161,65 @@ impl Engine {
         Ok(())
     }
 
-    fn apply_parts(&self, catalogue: &mut Catalogue, parts: &[Part]) -> Result<Ticket> {
-        let mut frame = Writer::new();
-        if self.is_durable() {
-            let mut one = Writer::new();
-            let one_only = planted("batch_frame_has_one_table");
-            for part in parts.iter().take(if one_only { 1 } else { parts.len() }) {
-                let schema = entry(catalogue, part.current.core.id())?.writer.table().schema();
-                part.staged.encode(&mut one, part.current.core.id(), &schema);
-                frame.raw(one.as_bytes());
-            }
+    fn apply_parts(&self, catalogue: &mut Catalogue, parts: &[Part<'_>]) -> Result<Ticket> {
+        if let [only] = parts {
+            return self.apply(catalogue, only.current.core.id(), &only.staged);
         }
+        let one_only = planted("batch_frame_has_one_table");
+        let named = if one_only { parts.get(..1).unwrap_or_default() } else { parts };
+        let frame = self.encode_parts(catalogue, named)?;
         self.refuse_large_frame(frame.len())?;
-        let mut wakes = false;
+        let has_frozen = self.make_room_for(catalogue, parts)?;
+        let ticket = self.journal.append(ROWS_FRAME, frame.as_bytes())?;
+        let is_full = self.apply_rows(catalogue, parts, ticket)?;
+        self.watermarks.publish(ticket.commit());
+        let mut wakes = has_frozen || is_full;
+        for part in parts {
+            wakes |= self.note_killed(catalogue, &part.staged);
+        }
+        if wakes || self.log_is_long(ticket.commit()) {
+            self.wake_maintenance();
+        }
+        Ok(ticket)
+    }
+
+    /// The changes of rows as they are in the log; none in a memory database.
+    pub(super) fn encode_parts(
+        &self,
+        catalogue: &mut Catalogue,
+        parts: &[Part<'_>],
+    ) -> Result<Writer> {
+        let (mut rows, mut one) = (Writer::new(), Writer::new());
+        for part in parts.iter().filter(|_| self.is_durable()) {
+            let schema = entry(catalogue, part.current.core.id())?.writer.table().schema();
+            part.staged.encode(&mut one, part.current.core.id(), &schema);
+            rows.raw(one.as_bytes());
+        }
+        Ok(rows)
+    }
+
+    /// Freezes open groups without room for the rows that are put; true when there were some.
+    pub(super) fn make_room_for(
+        &self,
+        catalogue: &mut Catalogue,
+        parts: &[Part<'_>],
+    ) -> Result<bool> {
+        let mut has_frozen = false;
         for part in parts {
             let entry = entry(catalogue, part.current.core.id())?;
-            wakes |= self.freeze_if_full(entry, part.staged.puts.len());
+            has_frozen |= self.freeze_if_full(entry, part.staged.puts.len());
         }
-        let ticket = self.journal.append(ROWS_FRAME, frame.as_bytes())?;
+        Ok(has_frozen)
+    }
+
+    /// Applies changes of rows that have their number; true when maintenance has work.
+    pub(super) fn apply_rows(
+        &self,
+        catalogue: &mut Catalogue,
+        parts: &[Part<'_>],
+        ticket: Ticket,
+    ) -> Result<bool> {
+        let mut is_full = false;
         for part in parts {
             let entry = entry(catalogue, part.current.core.id())?;
             let new_unit = &mut || self.new_unit();
@@ -174,15 +229,22 @@ impl Engine {
                 catalogue.broken = true;
                 return Err(half_applied(e));
             }
-            wakes |= self.freeze_if_full(entry, 0);
+            is_full |= self.freeze_if_full(entry, 0);
         }
-        self.watermarks.publish(ticket.commit());
-        for part in parts {
-            wakes |= self.note_killed(catalogue, &part.staged);
-        }
-        if wakes || self.log_is_long(ticket.commit()) {
-            self.wake_maintenance();
-        }
-        Ok(ticket)
+        Ok(is_full)
     }
+}
+
+/// Refuses what was staged when somebody was quicker.
+pub(super) fn expect_as_staged(
+    catalogue: &mut Catalogue,
+    parts: &mut [Part<'_>],
+    staged_at: &ReaderGuard,
+) -> Result<()> {
+    for Part { current, staged } in parts {
+        refuse_other_schema(catalogue, current.core.id(), &current.schema)?;
+        let writer = &entry(catalogue, current.core.id())?.writer;
+        spill::expect_unchanged(writer, current, staged, staged_at.commit())?;
+    }
+    Ok(())
 }

@@ -1,5 +1,7 @@
 //! Commits that are too large for a frame of the log: their rows become segments first, and the
-//! frame names these and the rows that they replace.
+//! frame names these and the rows that they replace. Of a commit of several tables the largest
+//! become segments; the changes of the others are in the same frame, so that one number makes all
+//! of them real.
 //!
 //! ```text
 //! stage (commit lock) ─► too large ─► unlock ─► write and sync segments, their directory
@@ -27,7 +29,8 @@ use esker_table::view::{Resolved, Unit};
 use esker_table::{Location, Table as TableCore, TableWriter, UNIT_ROWS_MAX};
 
 use super::commit::{Put, Staged, entry, half_applied, key_bytes, refuse_other_schema};
-use super::{Engine, Terms, Ticket, unique};
+use super::parts::expect_as_staged;
+use super::{Catalogue, Engine, Part, Terms, Ticket, unique};
 use crate::maintenance::FileSink;
 use crate::table::Current;
 use crate::{Error, ErrorKind, Result};
@@ -46,11 +49,23 @@ struct Written<'r> {
     puts: Vec<Put<'r>>,
 }
 
+/// The changes of a table that go by way of segments.
+struct Spilled<'r> {
+    current: Current,
+    written: Vec<Written<'r>>,
+    deletes: Vec<Existing>,
+}
+
+/// Bytes that changes take in the log, about.
+pub(super) fn byte_count(staged: &Staged<'_>) -> usize {
+    let deletes = staged.deletes.len() * DELETE_BYTES;
+    deletes + staged.puts.iter().map(Put::byte_count).sum::<usize>()
+}
+
 /// True when a commit is too large for the log, or a value for an open group.
 pub(super) fn is_large(staged: &Staged<'_>, commit_bytes_max: usize) -> bool {
     let puts = &staged.puts;
     let is_long = |put: &Put<'_>, field: usize| put.long.iter().any(|(at, _)| *at == field);
-    let mut bytes = staged.deletes.len() * DELETE_BYTES;
     for put in puts {
         for (field, value) in put.row.iter().enumerate() {
             let len = value.as_ref().as_bytes().map_or(8, <[u8]>::len);
@@ -58,38 +73,40 @@ pub(super) fn is_large(staged: &Staged<'_>, commit_bytes_max: usize) -> bool {
                 return true;
             }
         }
-        bytes += put.byte_count();
     }
-    bytes > commit_bytes_max || puts.len() > UNIT_ROWS_MAX
+    byte_count(staged) > commit_bytes_max || puts.len() > UNIT_ROWS_MAX
 }
 
 impl Engine {
-    /// Commits what has been staged for a table by way of segments; `staged_at` has been held since
-    /// it was staged.
+    /// Commits what has been staged for some tables by way of segments, together with changes that
+    /// the log holds; `staged_at` has been held since they were staged.
     pub(super) fn spill(
         self: &Arc<Self>,
-        current: &Current,
-        staged: Staged<'_>,
+        large: Vec<Part<'_>>,
+        small: Vec<Part<'_>>,
         terms: Terms<'_>,
         staged_at: &ReaderGuard,
     ) -> Result<Ticket> {
-        let (puts, deletes) = staged.into_parts();
-        let bytes: usize = puts.iter().map(Put::byte_count).sum();
+        let bytes = large.iter().map(|part| byte_count(&part.staged)).max().unwrap_or(0);
         let mut held = Reservation::new(&self.arena, Category::Load);
         let needed = 2 * bytes.min(SEGMENT_BYTES) as u64;
         if !self.seal_for_load(&mut held, needed)? {
             return Err(self.refuse_load(&held, needed));
         }
         let mut sink = FileSink::new(self);
-        let written = self.write_segments(current, puts, &mut sink)?;
+        let mut spilled = Vec::new();
+        for Part { current, staged } in large {
+            let (puts, deletes) = staged.into_parts();
+            let written = self.write_segments(&current, puts, &mut sink)?;
+            spilled.push(Spilled { current, written, deletes });
+        }
         drop(held);
         self.sync_segment_dir()?;
         // Others commit while segments are written; a simulation shows what comes of that.
         if self.options.pauses_large_commits {
             self.environment.tasks.pause();
         }
-        let staged = (written, deletes.as_slice());
-        let ticket = self.install_spilled(current, staged, terms, staged_at, &mut sink)?;
+        let ticket = self.install_spilled((spilled, small), terms, staged_at, &mut sink)?;
         self.wake_maintenance();
         self.acknowledge_as(ticket, terms.sync)?;
         Ok(ticket)
@@ -165,48 +182,69 @@ impl Engine {
 
     fn install_spilled(
         &self,
-        current: &Current,
-        (mut written, deletes): (Vec<Written>, &[Existing]),
+        (mut spilled, mut small): (Vec<Spilled<'_>>, Vec<Part<'_>>),
         terms: Terms<'_>,
         staged_at: &ReaderGuard,
         sink: &mut FileSink<'_>,
     ) -> Result<Ticket> {
-        let table = current.core.id();
         let mut catalogue = self.lock_for_change()?;
         (terms.validate)(&mut catalogue)?;
-        refuse_other_schema(&mut catalogue, table, &current.schema)?;
-        let entry = entry(&mut catalogue, table)?;
+        let loads = spilled.iter_mut().map(|spilled| spilled.load(&mut catalogue, staged_at));
+        let mut loads: Vec<Edit> = loads.collect::<Result<_>>()?;
+        expect_as_staged(&mut catalogue, &mut small, staged_at)?;
+        let rows = self.encode_parts(&mut catalogue, &small)?.into_bytes();
+        let edit = match loads.pop() {
+            Some(only) if loads.is_empty() && rows.is_empty() => only,
+            last => {
+                loads.extend(last);
+                Edit::Together { edits: loads, rows }
+            }
+        };
+        self.refuse_large_frame(edit.encode().len())?;
+        self.make_room_for(&mut catalogue, &small)?;
+        let ticket = self.append_edit(&edit)?;
+        sink.keep();
+        for Spilled { current, written, deletes } in &spilled {
+            let entry = entry(&mut catalogue, current.core.id())?;
+            let applied = apply(&mut entry.writer, written, deletes, ticket.commit());
+            entry.changed_at = ticket.commit();
+            if let Err(e) = applied {
+                catalogue.broken = true;
+                return Err(half_applied(e));
+            }
+        }
+        self.apply_rows(&mut catalogue, &small, ticket)?;
+        self.watermarks.publish(ticket.commit());
+        Ok(ticket)
+    }
+}
+
+impl Spilled<'_> {
+    /// The edit that makes the segments real, when all is still as it was staged.
+    fn load(&mut self, catalogue: &mut Catalogue, staged_at: &ReaderGuard) -> Result<Edit> {
+        let Self { current, written, deletes } = self;
+        let table = current.core.id();
+        refuse_other_schema(catalogue, table, &current.schema)?;
+        let writer = &entry(catalogue, table)?.writer;
         let mut replaced = Vec::new();
-        for existing in deletes {
+        for existing in deletes.iter() {
             expect_alive(&current.core, existing)?;
             replaced.push(existing.row_id);
         }
         for put in written.iter_mut().flat_map(|w| &mut w.puts) {
-            expect_same(&entry.writer, &current.schema, put, staged_at.commit())?;
+            expect_same(writer, &current.schema, put, staged_at.commit())?;
             if put.prepared.is_update() {
                 replaced.push(put.prepared.row_id);
             }
         }
         if current.core.has_uniques() && !planted("unique_not_checked_in_spill") {
             let puts = written.iter_mut().flat_map(|w| &mut w.puts);
-            unique::expect_unique_rows(&entry.writer, &mut puts.collect::<Vec<_>>(), deletes, None)
+            unique::expect_unique_rows(writer, &mut puts.collect::<Vec<_>>(), deletes, None)
                 .map_err(as_changed)?;
         }
         let segments = written.iter().map(|w| w.segment.entry()).collect();
-        let next_row_id = entry.writer.next_row_id();
-        let superseded = Vec::new();
-        let edit = Edit::Load { table, segments, next_row_id, replaced, superseded };
-        self.refuse_large_frame(edit.encode().len())?;
-        let ticket = self.append_edit(&edit)?;
-        sink.keep();
-        let applied = apply(&mut entry.writer, &written, deletes, ticket.commit());
-        entry.changed_at = ticket.commit();
-        if let Err(e) = applied {
-            catalogue.broken = true;
-            return Err(half_applied(e));
-        }
-        self.watermarks.publish(ticket.commit());
-        Ok(ticket)
+        let (next_row_id, superseded) = (writer.next_row_id(), Vec::new());
+        Ok(Edit::Load { table, segments, next_row_id, replaced, superseded })
     }
 }
 

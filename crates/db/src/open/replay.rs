@@ -18,6 +18,7 @@ use esker_format::edit::{Edit, ROWS_FRAME, RowChange, SegmentEntry};
 use esker_format::row::{Cell, decode_cells};
 use esker_format::{Schema, Sequence, TableId, Value};
 use esker_log::Scan;
+use esker_log::sabotage::planted;
 use esker_table::segment::{Segment, SegmentFiles};
 use esker_table::value_file::{StoredValue, ValueFiles};
 use esker_table::view::Unit;
@@ -26,6 +27,9 @@ use esker_vfs::Environment;
 
 use crate::engine::{Catalogue, Names, TableEntry};
 use crate::{Error, Result};
+
+/// A planted bug.
+const INDEX_CHANGE_LOST: &str = "index_change_not_replayed";
 
 /// What recovery found.
 pub(crate) struct Recovered {
@@ -110,7 +114,7 @@ impl Table {
         commit: u64,
     ) -> Result<(StoredRow, Option<&Arc<Schema>>)> {
         let newest = &self.state.schema;
-        let by_newest = esker_log::sabotage::planted("rows_replayed_by_newest_schema");
+        let by_newest = planted("rows_replayed_by_newest_schema");
         let past = self.past_schemas.iter().find(|(until, _)| commit < *until && !by_newest);
         let past = past.map(|(_, schema)| schema);
         let mut cells: Vec<Cell<'_>> = Vec::new();
@@ -165,26 +169,15 @@ pub(super) fn replay(
     }
     for frame in scan.frames() {
         let frame = frame?;
-        if frame.kind == ROWS_FRAME {
-            let at = |e: Error| e.at(format_args!("log frame {}", frame.commit));
-            let changes = RowChange::decode_all(frame.payload).map_err(|e| at(e.into()))?;
-            // All rows of one commit go to one group, as when they were written.
-            for entry in recovered.catalogue.tables.values_mut() {
-                entry.writer.make_room(changes.len());
-            }
-            for change in changes {
-                apply_change(&mut recovered, &mut tables, change, frame.commit).map_err(at)?;
-            }
-        } else if Edit::is_edit(frame.kind)
-            && let Edit::Load { table, segments, replaced, superseded, .. } =
-                Edit::decode(frame.kind, frame.payload)?
-        {
-            kill_superseded(&recovered, table, &segments, &superseded, frame.commit)?;
-            for row_id in replaced {
-                let gone = RowChange::Delete { table, row_id };
-                apply_change(&mut recovered, &mut tables, gone, frame.commit)?;
-            }
-        }
+        let outcome = if frame.kind == ROWS_FRAME {
+            apply_rows(&mut recovered, &mut tables, frame.payload, frame.commit)
+        } else if Edit::is_edit(frame.kind) {
+            let edit = Edit::decode(frame.kind, frame.payload)?;
+            apply_rows_of(&mut recovered, &mut tables, edit, frame.commit)
+        } else {
+            Ok(())
+        };
+        outcome.map_err(|e| e.at(format_args!("log frame {}", frame.commit)))?;
     }
     for entry in recovered.catalogue.tables.values_mut() {
         entry.writer.restore_as(None);
@@ -193,6 +186,49 @@ pub(super) fn replay(
         count_live(table);
     }
     Ok(recovered)
+}
+
+/// Applies the changes of rows of one commit.
+fn apply_rows(
+    recovered: &mut Recovered,
+    tables: &mut BTreeMap<TableId, Table>,
+    rows: &[u8],
+    commit: u64,
+) -> Result<()> {
+    let changes = RowChange::decode_all(rows)?;
+    // All rows of one commit go to one group, as when they were written.
+    for entry in recovered.catalogue.tables.values_mut() {
+        entry.writer.make_room(changes.len());
+    }
+    changes.into_iter().try_for_each(|change| apply_change(recovered, tables, change, commit))
+}
+
+/// Applies what an edit says of rows, once its segments are there.
+fn apply_rows_of(
+    recovered: &mut Recovered,
+    tables: &mut BTreeMap<TableId, Table>,
+    edit: Edit,
+    commit: u64,
+) -> Result<()> {
+    match edit {
+        Edit::Load { table, segments, replaced, superseded, .. } => {
+            kill_superseded(recovered, table, &segments, &superseded, commit)?;
+            replaced.into_iter().try_for_each(|row_id| {
+                let gone = RowChange::Delete { table, row_id };
+                apply_change(recovered, tables, gone, commit)
+            })
+        }
+        Edit::Together { edits, rows } => {
+            for edit in edits {
+                apply_rows_of(recovered, tables, edit, commit)?;
+            }
+            match planted("large_commit_replays_no_rows") {
+                true => Ok(()),
+                false => apply_rows(recovered, tables, &rows, commit),
+            }
+        }
+        _ => Ok(()),
+    }
 }
 
 fn apply_edit(
@@ -209,8 +245,7 @@ fn apply_edit(
         Edit::AlterTable { table, name, schema } => {
             if let Some(table) = tables.get_mut(&table) {
                 let same_rows = schema.has_same_rows_as(&table.state.schema);
-                let indexed = same_rows && schema != table.state.schema;
-                if indexed && esker_log::sabotage::planted("index_change_not_replayed") {
+                if same_rows && schema != table.state.schema && planted(INDEX_CHANGE_LOST) {
                     return Ok(());
                 }
                 let past = std::mem::replace(&mut table.state.schema, schema);
@@ -220,7 +255,7 @@ fn apply_edit(
                 table.state.name = name;
             }
         }
-        Edit::TruncateTable { .. } if esker_log::sabotage::planted("truncation_not_replayed") => {}
+        Edit::TruncateTable { .. } if planted("truncation_not_replayed") => {}
         Edit::TruncateTable { table, replacement } => {
             if let Some(Table { state, .. }) = tables.remove(&table) {
                 create_table(recovered, tables, replacement, state.name, state.schema);
@@ -232,9 +267,9 @@ fn apply_edit(
         Edit::Time { now_us } => recovered.time_us = recovered.time_us.max(now_us),
         Edit::Load { table, segments, next_row_id, .. } => {
             if let Some(table) = tables.get_mut(&table) {
-                let stamped = |s: SegmentEntry| SegmentEntry { holds_through: commit, ..s };
-                let segments = segments.into_iter().map(stamped).collect();
-                add_segments(recovered, &mut table.state, segments);
+                let stamped = |s| SegmentEntry { holds_through: commit, ..s };
+                let segments = segments.into_iter().map(stamped);
+                add_segments(recovered, &mut table.state, segments.collect());
                 table.state.next_row_id = table.state.next_row_id.max(next_row_id);
             }
         }
@@ -258,6 +293,11 @@ fn apply_edit(
             )));
         }
         Edit::Checkpoint { .. } => {}
+        Edit::Together { mut edits, .. } => {
+            edits.truncate(if planted("large_commit_replays_one_table") { 1 } else { usize::MAX });
+            let mut edits = edits.into_iter();
+            edits.try_for_each(|edit| apply_edit(recovered, tables, edit, commit, checkpoint))?;
+        }
     }
     Ok(())
 }
@@ -402,7 +442,7 @@ fn apply_change(
         None
     };
     if let RowChange::Put { row, .. } = change {
-        if commit <= entry.sealed_through && !esker_log::sabotage::planted("sealed_rows_replayed") {
+        if commit <= entry.sealed_through && !planted("sealed_rows_replayed") {
             entry.writer.note_row_id(row_id);
             return Ok(());
         }
@@ -430,7 +470,7 @@ fn kill_older(
         }
         return Ok(Some(location));
     }
-    if esker_log::sabotage::planted("lost_tombstone") {
+    if planted("lost_tombstone") {
         return Ok(None);
     }
     let mut older = None;

@@ -9,7 +9,7 @@ use crate::{Error, ErrorKind, Result};
 pub const FILE_HEADER_BYTES: usize = 80;
 
 /// The version of the log format that this code reads and writes.
-pub const FORMAT_VERSION: u32 = 7;
+pub const FORMAT_VERSION: u32 = 8;
 
 const MAGIC: &[u8; 8] = b"ESKERLOG";
 const CHECKSUM_AT: usize = FILE_HEADER_BYTES - 8;

@@ -79,8 +79,7 @@ impl Life {
     }
 }
 
-/// The configuration of a workload: values are long more seldom than in others, since a batch over
-/// several buckets takes none.
+/// The configuration of a workload: values are long, and commits large, more seldom than in others.
 #[must_use]
 pub fn config(seed: u64) -> Config {
     let drawn = Config::draw(seed);

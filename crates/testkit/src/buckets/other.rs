@@ -4,7 +4,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
 
-use esker::{Database, ErrorKind, Ttl, Value};
+use esker::{Database, Ttl, Value};
 
 use super::driver::{Driver, Held, Synced};
 use super::model::{NAMES, State};
@@ -145,11 +145,9 @@ impl Driver<'_> {
         };
         stage()?;
         let what = format!("batch of {} {synced:?}", batch.len());
-        self.change(what, (state, synced), true, |driver, _, state| match batch.commit() {
-            // It has a long value, or is more than a frame takes.
-            Err(e) if e.kind() == ErrorKind::OverBudget => Ok(false),
-            Err(e) => Err(said(&e)),
-            Ok(()) => driver.learn(state, learn).map(|()| true),
+        self.change(what, (state, synced), true, |driver, _, state| {
+            batch.commit().map_err(|e| said(&e))?;
+            driver.learn(state, learn).map(|()| true)
         })
     }
 

@@ -66,12 +66,8 @@ impl Driver<'_> {
                 // The log is told the time where entries change.
                 let tells_time = state.buckets != self.state.buckets;
                 self.change(what, (state, synced), tells_time, |driver, _, state| {
-                    match transaction.commit() {
-                        // It is more than a frame takes.
-                        Err(e) if e.kind() == ErrorKind::OverBudget => Ok(false),
-                        Err(e) => Err(said(&e)),
-                        Ok(_) => driver.learn(state, learn).map(|()| true),
-                    }
+                    transaction.commit().map_err(|e| said(&e))?;
+                    driver.learn(state, learn).map(|()| true)
                 })
             }
         }
@@ -88,7 +84,7 @@ impl Driver<'_> {
             Ok(true)
         })?;
         match transaction.commit() {
-            Err(e) if matches!(e.kind(), ErrorKind::Conflict | ErrorKind::OverBudget) => Ok(()),
+            Err(e) if e.kind() == ErrorKind::Conflict => Ok(()),
             Err(e) => Err(said(&e)),
             Ok(at) => Err(format!("a transaction that was overtaken has committed, as {at}")),
         }

@@ -96,6 +96,8 @@ pub const BUGS: &[(&str, &str)] = &[
     ("expired_key_not_replaced", "a new entry leaves the expired one of its key where it is"),
     ("count_takes_expired_rows", "a count takes rows that have expired"),
     ("batch_frame_has_one_table", "the log has the changes of one bucket of a batch"),
+    ("large_commit_replays_one_table", "of a large commit of several tables one is replayed"),
+    ("large_commit_replays_no_rows", "of a large commit only what became segments is replayed"),
     ("first_committer_loses", "a transaction overwrites what others have committed since"),
     ("serializable_reads_not_checked", "what a transaction has read may have changed"),
     ("savepoint_keeps_changes", "what was changed since a savepoint stays"),

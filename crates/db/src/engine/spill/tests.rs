@@ -34,7 +34,8 @@ fn spill(
     }
     let guard = engine.registry.register(|| engine.watermarks.published())?;
     meanwhile(table);
-    engine.spill(&current, staged, Terms::default(), &guard).map(drop)
+    let large = vec![Part { current, staged }];
+    engine.spill(large, Vec::new(), Terms::default(), &guard).map(drop)
 }
 
 fn rows(table: &Table) -> Vec<(i64, String)> {
