@@ -35,6 +35,7 @@ mod spill;
 mod stage;
 mod vector;
 mod walk;
+mod walks;
 
 use esker_vfs::Clock;
 

@@ -19,7 +19,8 @@ use super::scan::{Morsel, Progress, Scan, ScanCounts, WAVE_MAX, in_growing_waves
 use super::sorter::{Location, Sorter, encode, encode_value};
 use super::spill::{self, TemporaryFiles};
 use super::vector::{Picked, Selection};
-use super::walk::Walk;
+use super::walk::{Walk, Walked};
+use super::walks;
 use crate::bind::{Bound, Node, Projection};
 use crate::options::Options;
 use crate::source::Part;
@@ -238,12 +239,17 @@ fn in_key_order<'a>(
     let is_walked = walks.iter().any(Option::is_some);
     let in_one = |part: usize| walk_of(part).is_some() || in_row_order(part);
     let morsels = morsels_of_parts(scan, in_one);
+    let (together, rest) = side_by_side(scan, projection, &walks, &morsels)?;
     let in_memory = || {
         let (mut sorter, mut held) = (Sorter::new(wanted), budget.charge());
         let mut counts = ScanCounts::default();
         let waves =
             (if is_walked { options.tasks.parallelism().max(1) } else { wave_max }, wave_max);
-        in_growing_waves(options, &morsels, waves, sorted, |(other, more, _charge)| {
+        if let Some(walked) = &together {
+            counts += walked.counts;
+            sorter.merge(&walked.sorter);
+        }
+        in_growing_waves(options, &rest, waves, sorted, |(other, more, _charge)| {
             counts += more;
             sorter.merge(&other);
             held.set(sorter.bytes())?;
@@ -260,15 +266,41 @@ fn in_key_order<'a>(
         }
         (done, _) => {
             let (locations, _held, counts) = done?;
-            let mut rest = locations.as_slice();
-            fetch::in_chunks(scan, projection, options, budget, sink, &mut |most| {
-                let (now, later) = rest.split_at_checked(most).unwrap_or((rest, &[]));
-                rest = later;
-                Ok(now.to_vec())
-            })?;
+            show_sorted(scan, projection, options, budget, sink, &locations)?;
             Ok(counts)
         }
     }
+}
+
+/// What walks through several parts find side by side, and the morsels that are left to be read.
+fn side_by_side<'a>(
+    scan: &Scan<'a>,
+    projection: &'a Projection,
+    walks: &[Option<Walk<'a>>],
+    morsels: &[Morsel],
+) -> Result<(Option<Walked>, Vec<Morsel>)> {
+    let is_walked = |morsel: &&Morsel| walks.get(morsel.part).is_some_and(Option::is_some);
+    let other: Vec<_> = morsels.iter().filter(|m| !is_walked(m)).cloned().collect();
+    // An open group may lie beside segments.
+    let together = if other.len() > 1 { None } else { walks::rows(walks, scan, projection)? };
+    let rest = if together.is_some() { other } else { morsels.to_vec() };
+    Ok((together, rest))
+}
+
+/// Shows rows in their order.
+fn show_sorted<'a>(
+    scan: &Scan<'a>,
+    projection: &'a Projection,
+    options: &Options,
+    budget: &Budget,
+    sink: Sink<'_>,
+    mut rest: &[Location],
+) -> Result<()> {
+    fetch::in_chunks(scan, projection, options, budget, sink, &mut |most| {
+        let (now, later) = rest.split_at_checked(most).unwrap_or((rest, &[]));
+        rest = later;
+        Ok(now.to_vec())
+    })
 }
 
 /// The morsels of all parts; a part that is read in the order asked for is one.
@@ -331,24 +363,25 @@ fn location_part(morsel: &Morsel) -> Result<u32> {
     })
 }
 
-/// Adds a row to a sorter whose keys are all fields, unless the order has left it behind; returns
-/// how many were added.
+/// Adds a row of a part to a sorter whose keys are all fields, unless the order has left it behind;
+/// returns how many were added. `bytes` is room for its key.
 pub(super) fn add_key(
     sorter: &mut Sorter,
     projection: &Projection,
-    part: &dyn Part,
-    location: Location,
+    (part, location): (&dyn Part, Location),
+    bytes: &mut Vec<u8>,
 ) -> Result<usize> {
-    let (mut bytes, row) = (Vec::new(), location.row as usize);
+    let row = location.row as usize;
+    bytes.clear();
     for key in &projection.order {
         if let Node::Field(position) = key.bound.node {
             let value = part.column(position, row..row + 1)?.value(0);
-            encode_value(&mut bytes, key, key.bound.data_type(), value);
+            encode_value(bytes, key, key.bound.data_type(), value);
         }
     }
-    let is_wanted = projection.after.as_ref().is_none_or(|after| after.is_before(&bytes));
+    let is_wanted = projection.after.as_ref().is_none_or(|after| after.is_before(bytes));
     if is_wanted {
-        sorter.push(&bytes, location);
+        sorter.push(bytes, location);
     }
     Ok(usize::from(is_wanted))
 }

@@ -85,6 +85,26 @@ impl Sorter {
         }
     }
 
+    /// How many rows there are.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The greatest key of the rows from number `first` on.
+    pub(crate) fn greatest_from(&self, first: usize) -> Option<&[u8]> {
+        let rows = self.entries.get(first..).unwrap_or_default();
+        rows.iter().map(|entry| key_of(&self.heap, entry)).max()
+    }
+
+    /// The key and the part of the last row that is wanted, of those there are; `None` while there
+    /// are fewer.
+    pub(crate) fn last_wanted(&self) -> Option<(&[u8], u32)> {
+        let at = self.wanted.checked_sub(1).filter(|at| *at < self.entries.len())?;
+        let mut entries = self.entries.clone();
+        let (_, last, _) = entries.select_nth_unstable_by(at, |a, b| compare(&self.heap, a, b));
+        Some((key_of(&self.heap, last), last.location.part))
+    }
+
     /// Every row with its key, in no order.
     pub(crate) fn rows(&self) -> impl Iterator<Item = (&[u8], Location)> {
         self.entries.iter().map(|entry| (key_of(&self.heap, entry), entry.location))

@@ -39,7 +39,10 @@ use crate::predicate::Predicate;
 use crate::source::{KeyRange, Part, Run};
 
 /// The fewest and the most entries of a block, but for ties.
-const BLOCK_ENTRIES: (usize, usize) = (16, 512);
+pub(super) const BLOCK_ENTRIES: (usize, usize) = (16, 512);
+
+/// How far from an entry its ties are looked for at first.
+const NEAR_ENTRIES: usize = 16;
 
 /// Reading, testing and sorting a row that lies anywhere, in nanoseconds.
 const ROW_NS: f64 = 300.0;
@@ -60,6 +63,8 @@ pub(crate) struct Walk<'a> {
     pub(crate) run: &'a dyn Run,
     /// Entries outside of these do not pass.
     entries: Range<usize>,
+    /// Whether all of these do.
+    is_answered: bool,
     /// Which fields of the run are keys of the order, from its first.
     levels: Range<usize>,
     is_backward: bool,
@@ -78,6 +83,29 @@ struct Frame {
     level: usize,
     /// True when none of them is NULL at this level.
     has_values_only: bool,
+}
+
+/// How far a walk has come.
+pub(super) struct Position {
+    /// What lies ahead, the next ones last.
+    frames: Vec<Frame>,
+    /// What is left of the block at hand, and how many entries of it are taken at a time.
+    rest: Range<usize>,
+    step: usize,
+    /// The entries of a block, but for ties.
+    block_entries: usize,
+    /// Entries that were looked at.
+    scanned: usize,
+}
+
+/// What came of a step of a walk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Taken,
+    /// There are no more entries.
+    Ended,
+    /// So many rows were looked at that a scan would have been cheaper.
+    TooMany,
 }
 
 /// What a walk found.
@@ -122,7 +150,7 @@ impl<'a> Walk<'a> {
             let Some(mut walk) = Self::through(run, scan, projection, part_index)? else {
                 continue;
             };
-            let cost_ns = walk.cost_ns(scan, projection, access)?;
+            let cost_ns = walk.cost_ns(projection, access);
             let other_ns = match access {
                 Access::Lookup(candidates) => candidates.estimate(part.row_count()) * CANDIDATE_NS,
                 _ => part.row_count() as f64 * SCANNED_ROW_NS,
@@ -152,7 +180,14 @@ impl<'a> Walk<'a> {
             return Ok(None);
         }
         let (mut entries, mut equal_fields) = (0..run.len(), 0);
+        let mut is_answered = *scan.predicate == Predicate::Constant(true);
         if let Some(answered) = Lookup::answer(run, scan.predicate)? {
+            let members = match scan.predicate {
+                Predicate::All(members) => members.len(),
+                _ => 1,
+            };
+            let is_one_range = answered.lookup.ranges.len() <= 1;
+            is_answered = is_one_range && answered.exactly.len() == members;
             match answered.lookup.ranges.as_slice() {
                 [] => entries = 0..0,
                 [only] => {
@@ -173,6 +208,7 @@ impl<'a> Walk<'a> {
         Ok(known.map(|(levels, is_backward)| Self {
             part,
             row_order: row_order(&levels),
+            is_answered,
             part_index,
             run,
             entries,
@@ -184,27 +220,15 @@ impl<'a> Walk<'a> {
     }
 
     /// About how long it takes until enough rows have passed.
-    fn cost_ns(
-        &self,
-        scan: &Scan<'a>,
-        projection: &'a Projection,
-        access: &Access<'a>,
-    ) -> Result<f64> {
+    fn cost_ns(&self, projection: &Projection, access: &Access<'a>) -> f64 {
         let entries = (self.entries.len() as f64).max(1.0);
-        let is_answered = Lookup::answer(self.run, scan.predicate)?.is_some_and(|answered| {
-            let members = match scan.predicate {
-                Predicate::All(members) => members.len(),
-                _ => 1,
-            };
-            answered.exactly.len() == members
-        });
         let passing = match access {
-            _ if is_answered || *scan.predicate == Predicate::Constant(true) => entries,
+            _ if self.is_answered => entries,
             Access::Lookup(candidates) => candidates.estimate(self.part.row_count()),
             _ => entries * PASSING,
         };
         let per_passing = entries / passing.clamp(1.0, entries);
-        Ok((projection.rows_wanted() as f64 * per_passing).min(entries) * ROW_NS)
+        (projection.rows_wanted() as f64 * per_passing).min(entries) * ROW_NS
     }
 
     /// The first rows of the order that pass; `None` when too many entries did not.
@@ -218,45 +242,74 @@ impl<'a> Walk<'a> {
     ) -> Result<Option<Walked>> {
         let wanted = projection.rows_wanted();
         let mut walked = Walked::new(wanted);
-        let mut frames = match &projection.after {
+        let mut at = self.start(scan, projection, self.block_entries)?;
+        while walked.added < wanted {
+            match self.step(scan, projection, &mut at, &mut walked)? {
+                Step::Taken => {}
+                Step::Ended => break,
+                Step::TooMany => return Ok(None),
+            }
+        }
+        walked.sorter.prune();
+        Ok(Some(walked))
+    }
+
+    /// Before the first row of the order, or behind the one that the order goes on after.
+    ///
+    /// # Errors
+    /// When the run or a column cannot be read.
+    pub(super) fn start(
+        &self,
+        scan: &Scan<'a>,
+        projection: &Projection,
+        block_entries: usize,
+    ) -> Result<Position> {
+        let frames = match &projection.after {
             None => {
                 let (entries, level) = (self.entries.clone(), self.levels.start);
                 vec![Frame { entries, level, has_values_only: false }]
             }
             Some(after) => self.frames_after(after, scan, projection)?,
         };
-        let is_enough = |walked: &Walked| walked.added >= wanted;
-        while !is_enough(&walked)
-            && let Some(block) = self.next_block(&mut frames, projection)?
-        {
+        Ok(Position { frames, rest: 0..0, step: 0, block_entries, scanned: 0 })
+    }
+
+    /// Takes some rows, all of which come before those of later steps.
+    ///
+    /// # Errors
+    /// When the run or a column cannot be read.
+    pub(super) fn step(
+        &self,
+        scan: &Scan<'a>,
+        projection: &'a Projection,
+        at: &mut Position,
+        walked: &mut Walked,
+    ) -> Result<Step> {
+        if at.rest.is_empty() {
+            let Some(block) = self.next_block(at, projection)? else { return Ok(Step::Ended) };
             let known_keys =
                 block.level - self.levels.start + usize::from(self.row_order.is_some());
             let is_whole_order =
                 known_keys >= projection.order.len() && block.level >= self.run.fields().len();
-            let step = if is_whole_order { self.block_entries } else { block.entries.len() };
-            let mut rest = block.entries;
-            while !rest.is_empty() {
-                if is_whole_order && is_enough(&walked) {
-                    break;
-                }
-                let len = step.clamp(1, rest.len());
-                let now = match self.row_order {
-                    Some(true) => rest.end - len..rest.end,
-                    _ => rest.start..rest.start + len,
-                };
-                rest = match self.row_order {
-                    Some(true) => rest.start..now.start,
-                    _ => now.end..rest.end,
-                };
-                let scanned = walked.counts.rows_scanned + len as u64;
-                if scanned as f64 > self.entries_max {
-                    return Ok(None);
-                }
-                self.take(scan, projection, now, &mut walked)?;
-            }
+            at.step = if is_whole_order { at.block_entries } else { block.entries.len() };
+            at.rest = block.entries;
         }
-        walked.sorter.prune();
-        Ok(Some(walked))
+        let rest = at.rest.clone();
+        let len = at.step.clamp(1, rest.len().max(1)).min(rest.len());
+        let now = match self.row_order {
+            Some(true) => rest.end - len..rest.end,
+            _ => rest.start..rest.start + len,
+        };
+        at.rest = match self.row_order {
+            Some(true) => rest.start..now.start,
+            _ => now.end..rest.end,
+        };
+        at.scanned += len;
+        if at.scanned as f64 > self.entries_max {
+            return Ok(Step::TooMany);
+        }
+        self.take(scan, projection, now, walked)?;
+        Ok(Step::Taken)
     }
 
     /// The entries that come after a row of the order, the next ones last.
@@ -317,11 +370,8 @@ impl<'a> Walk<'a> {
     }
 
     /// The next entries in the order of the walk, their level that up to which they are equal.
-    fn next_block(
-        &self,
-        frames: &mut Vec<Frame>,
-        projection: &Projection,
-    ) -> Result<Option<Frame>> {
+    fn next_block(&self, at: &mut Position, projection: &Projection) -> Result<Option<Frame>> {
+        let (frames, block_entries) = (&mut at.frames, at.block_entries);
         while let Some(frame) = frames.pop() {
             let Frame { entries, level, has_values_only } = frame;
             if entries.is_empty() {
@@ -345,7 +395,7 @@ impl<'a> Walk<'a> {
                 frames.push(first);
                 continue;
             }
-            let (block, rest) = self.split(entries, level)?;
+            let (block, rest) = self.split(entries, level, block_entries)?;
             frames.push(rest);
             if block.level > level {
                 frames.push(block);
@@ -358,13 +408,18 @@ impl<'a> Walk<'a> {
 
     /// Cuts the first block off some values: many values with all their ties, or, at the next
     /// level, one value of many ties.
-    fn split(&self, entries: Range<usize>, level: usize) -> Result<(Frame, Frame)> {
-        let len = entries.len().min(self.block_entries);
+    fn split(
+        &self,
+        entries: Range<usize>,
+        level: usize,
+        block_entries: usize,
+    ) -> Result<(Frame, Frame)> {
+        let len = entries.len().min(block_entries);
         let last = if self.is_backward { entries.end - len } else { entries.start + len - 1 };
         let ties = ties(self.part, self.run, &entries, last, level)?;
         let is_one_value =
             if self.is_backward { ties.end >= entries.end } else { ties.start <= entries.start };
-        let has_many_ties = ties.len() > self.block_entries;
+        let has_many_ties = ties.len() > block_entries;
         let (block, rest) = match (self.is_backward, has_many_ties && !is_one_value) {
             (false, false) => (entries.start..ties.end, ties.end..entries.end),
             (false, true) => (entries.start..ties.start, ties.start..entries.end),
@@ -394,16 +449,18 @@ impl<'a> Walk<'a> {
             projection.order.iter().all(|key| matches!(key.bound.node, Node::Field(_)));
         let all_visible = self.part.visible_count() == Some(self.part.row_count());
         let part = u32::try_from(self.part_index).unwrap_or(u32::MAX);
+        let mut key = Vec::new();
         for row in rows {
             let at = row as usize;
             let is_visible = all_visible
                 || self.part.visible(at..at + 1).is_none_or(|bits| bits.first() == Some(&1));
-            if !is_visible || !self.passes(scan, at)? {
+            if !is_visible || !(self.is_answered || self.passes(scan, at)?) {
                 continue;
             }
             walked.counts.rows_passed += 1;
             walked.added += if has_fields_only {
-                add_key(&mut walked.sorter, projection, self.part, Location { part, row })?
+                let location = Location { part, row };
+                add_key(&mut walked.sorter, projection, (self.part, location), &mut key)?
             } else {
                 let batch = Rows::new(self.part, at..at + 1);
                 add_keys(&mut walked.sorter, projection, &batch, &[0], part)?
@@ -455,6 +512,18 @@ pub(super) fn ties(
         return Ok(entries.clone());
     };
     let row = row as usize;
+    // Most values have few ties, and those lie where the entry does.
+    let near = entries.start.max(entry.saturating_sub(NEAR_ENTRIES))
+        ..entries.end.min(entry.saturating_add(NEAR_ENTRIES));
+    let of_value = |value: ValueRef<'_>| {
+        let found = run.find(near.clone(), level, &point(value))?.range;
+        let is_all = (found.start > near.start || near.start == entries.start)
+            && (found.end < near.end || near.end == entries.end);
+        if is_all {
+            return Ok(found);
+        }
+        Ok(run.find(entries.clone(), level, &point(value))?.range)
+    };
     if let Some(path) = run.path(level) {
         let column = part.column(path.field, row..row + 1)?;
         let text = match column.is_null(0) {
@@ -462,10 +531,10 @@ pub(super) fn ties(
             false => Json::document(column.bytes(0)).text_at(path.steps.iter().map(String::as_str)),
         };
         let text = text.map_or(Value::Null, Value::Text);
-        return Ok(run.find(entries.clone(), level, &point(text.as_ref()))?.range);
+        return of_value(text.as_ref());
     }
     let column = part.column(*field, row..row + 1)?;
-    Ok(run.find(entries.clone(), level, &point(column.value(0)))?.range)
+    of_value(column.value(0))
 }
 
 /// The range of one value.
