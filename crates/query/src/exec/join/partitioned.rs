@@ -178,7 +178,7 @@ impl<'p> Join<'p> {
             );
             return Err(Error::new(ErrorKind::OverBudget, message));
         }
-        let again = |file: SpillReader| split(file.rewound(), level, self.options, self.files);
+        let again = |file: SpillReader| split(file.again(), level, self.options, self.files);
         let (build, probe) = (again(build)?, again(probe)?);
         Ok(Some(match side {
             Side::Left => (build, probe),

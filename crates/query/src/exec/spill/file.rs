@@ -72,8 +72,20 @@ impl SpillWriter {
     /// # Errors
     /// `NoSpace` or `Io`.
     pub(super) fn push(&mut self, record: &[u8]) -> Result<()> {
-        self.block.u32(u32::try_from(record.len()).unwrap_or(u32::MAX));
-        self.block.raw(record);
+        self.push_parts(&[record])
+    }
+
+    /// Adds a record, of which there are the parts.
+    pub(super) fn push_parts(&mut self, parts: &[&[u8]]) -> Result<()> {
+        let len = parts.iter().map(|part| part.len()).sum::<usize>();
+        self.block.u32(u32::try_from(len).unwrap_or(u32::MAX));
+        parts.iter().for_each(|part| self.block.raw(part));
+        if self.block.len() >= BLOCK_BYTES { self.flush() } else { Ok(()) }
+    }
+
+    /// Adds records, each behind its length.
+    pub(super) fn push_records(&mut self, records: &[u8]) -> Result<()> {
+        self.block.raw(records);
         if self.block.len() >= BLOCK_BYTES { self.flush() } else { Ok(()) }
     }
 
@@ -123,9 +135,10 @@ impl SpillReader {
         self.len
     }
 
-    /// The same, to be read again.
-    pub(in crate::exec) fn rewound(self) -> Self {
-        Self { next_block: 0, block: Vec::new(), at: 0, ..self }
+    /// The same, read from the first record on.
+    pub(in crate::exec) fn again(&self) -> Self {
+        let file = Arc::clone(&self.file);
+        Self { file, next_block: 0, block: Vec::new(), at: 0, ..*self }
     }
 
     /// The next record; `None` after the last.

@@ -2,17 +2,24 @@
 //!
 //! A row is written to the file that the hash of its keys names: where it stands in the source, its
 //! keys, and the operands of the aggregates. Then the groups of one file after another fit into
-//! memory; a file of which they do not is split again by other bits of the hash.
+//! memory; a file of which they do not is split again by other bits of the hash. Within a file the
+//! groups are met in the order of the rows, so that they are a sorted run as they are.
+//!
+//! ```text
+//! morsels, in parallel       files, in parallel          runs, merged
+//! hash · morsel · row   ─►   groups of each hash    ─►   place · group   ─►   next step
+//! ```
 
 use std::ops::ControlFlow;
 
 use esker_format::codec::Writer;
 use esker_format::row::encode_row;
-use esker_format::{Batch, DataType, Schema, Value, ValueRef};
+use esker_format::{Batch, DataType, Schema, ValueRef};
+use esker_vfs::parallel_map;
 
-use super::file::{SpillReader, TemporaryFiles};
-use super::partitions::{LEVELS_MAX, Partitions, record_of, rest_of, split};
-use super::sorter::{ExternalSorter, Merge};
+use super::file::{SpillReader, SpillWriter, TemporaryFiles};
+use super::partitions::{FILES, LEVELS_MAX, Partitions, file_of, hash, rest_of, split};
+use super::sorter::{ExternalSorter, Merge, write_record};
 use super::{push_row, rising};
 use crate::bind::{Bound, BoundAggregate, Stage};
 use crate::exec::evaluate::evaluate;
@@ -122,20 +129,20 @@ impl<'a> Grouping<'a> {
         let morsels = scan.fixed_morsels(|_| true);
         let layout = &self.layout;
         let job = |morsel: &Morsel| {
-            let mut records = Vec::new();
+            let mut shares = vec![Vec::new(); FILES];
             let first = first_place + ((morsel.part as u64) << PART_SHIFT);
             let counts = scan.run(morsel, |rows, mask| {
                 let place = Place { first, morsel: morsel.rows.start as u64 };
-                write_rows(&mut records, layout, stage, rows, &mask, place)?;
+                write_rows(&mut shares, layout, stage, rows, &mask, place)?;
                 Ok(ControlFlow::Continue(()))
             })?;
-            Ok((records, counts))
+            Ok((shares, counts))
         };
         let cores = self.options.tasks.parallelism().max(1);
         let partitions = &mut self.partitions;
-        in_waves(self.options, &morsels, cores, job, |(records, more)| {
+        in_waves(self.options, &morsels, cores, job, |(shares, more)| {
             counts += more;
-            records.iter().try_for_each(|record: &Vec<u8>| partitions.push(record))?;
+            partitions.push_shares(&shares)?;
             Ok(ControlFlow::Continue(()))
         })?;
         Ok(counts)
@@ -146,16 +153,25 @@ impl<'a> Grouping<'a> {
     /// # Errors
     /// `OverBudget` when one group alone is too large; what writing and reading fails with.
     pub(in crate::exec) fn finish(self) -> Result<SpilledGroups<'a>> {
-        let mut groups = ExternalSorter::new(self.options, self.files);
+        let (layout, options, files) = (&self.layout, self.options, self.files);
+        let mut groups = ExternalSorter::new(options, files);
+        let cores = options.tasks.parallelism().max(1);
         let mut todo: Vec<(SpillReader, u32)> =
             self.partitions.finish()?.into_iter().map(|file| (file, 1)).collect();
-        while let Some((file, level)) = todo.pop() {
-            if file.len() == 0 {
-                continue;
-            }
-            let (layout, options, files) = (&self.layout, self.options, self.files);
-            if let Some(parts) = group_file(layout, file, level, options, files, &mut groups)? {
-                todo.extend(parts.into_iter().map(|file| (file, level + 1)));
+        todo.retain(|(file, _)| file.len() > 0);
+        while !todo.is_empty() {
+            let now = todo.split_off(todo.len().saturating_sub(cores));
+            let done = parallel_map(&*options.tasks, &now, |(file, level)| {
+                group_file(layout, file, *level, (options, cores), files)
+            });
+            for (done, (_, level)) in done.into_iter().zip(&now) {
+                match done? {
+                    Grouped::Run(run, count) => groups.add_sorted(run, count)?,
+                    Grouped::Parts(mut parts) => {
+                        parts.retain(|file| file.len() > 0);
+                        todo.extend(parts.into_iter().map(|file| (file, level + 1)));
+                    }
+                }
             }
         }
         let count = groups.len();
@@ -171,9 +187,10 @@ struct Place {
     morsel: u64,
 }
 
-/// Appends a record for each row of a mask.
+/// Appends a record for each row of a mask, those of each file together. Their key is the hash of
+/// their keys.
 fn write_rows<'a>(
-    records: &mut Vec<Vec<u8>>,
+    shares: &mut [Vec<u8>],
     layout: &Layout,
     stage: &'a Stage,
     rows: &Rows<'a>,
@@ -186,33 +203,50 @@ fn write_rows<'a>(
     let values = stage.keys.iter().chain(operands);
     let vectors = values.map(|bound| evaluate(bound, rows, selection));
     let vectors = vectors.collect::<Result<Vec<_>>>()?;
+    let mut keys = Vec::new();
     for i in 0..selection.len() {
-        let keys = vectors.iter().take(layout.keys);
-        let record = record_of(|out| keys.for_each(|key| group::encode(out, key, i)));
+        keys.clear();
+        vectors.iter().take(layout.keys).for_each(|key| group::encode(&mut keys, key, i));
+        let key = hash(&keys).to_le_bytes();
+        let Some(share) = shares.get_mut(file_of(hash(&key), 0)) else { continue };
         let place = first + (rows.start() + selection.row(i) as usize) as u64;
         let place = ValueRef::Int(i64::try_from(place).unwrap_or(i64::MAX));
-        let mut out = Writer::after(record);
+        let mut out = Writer::after(std::mem::take(share));
+        let start = out.len();
+        out.u32(0);
+        out.u32(u32::try_from(key.len()).unwrap_or(u32::MAX));
+        out.raw(&key);
         out.u64(first + morsel);
         let value = |field: usize| vectors.get(field).map_or(place, |vector| vector.value(i));
         encode_row(&mut out, &layout.schema, value);
-        records.push(out.into_bytes());
+        let len = u32::try_from(out.len() - start - size_of::<u32>()).unwrap_or(u32::MAX);
+        out.set_u32(start, len);
+        *share = out.into_bytes();
     }
     Ok(())
 }
 
-/// Groups the rows of a file; when memory does not hold them, splits it and returns the parts.
+/// What has become of the rows of a file.
+enum Grouped {
+    /// Their groups, in the order of their places, and how many there are.
+    Run(SpillReader, u64),
+    /// Memory did not hold the groups: the same rows, by other bits of the hash.
+    Parts(Vec<SpillReader>),
+}
+
+/// Groups the rows of a file, as one of so many at a time.
 fn group_file(
     layout: &Layout,
-    mut file: SpillReader,
+    whole: &SpillReader,
     level: u32,
-    options: &Options,
+    (options, at_once): (&Options, usize),
     files: &TemporaryFiles,
-    sorter: &mut ExternalSorter<'_>,
-) -> Result<Option<Vec<SpillReader>>> {
+) -> Result<Grouped> {
+    let mut file = whole.again();
     let (mut groups, mut here) = (Groups::new(&layout.stage), Groups::new(&layout.stage));
     let mut reader = MorselReader { schema: &layout.schema, next: None };
-    // The other half of the budget is for what sorts the groups.
-    let limit = (options.memory_budget_bytes / 2).max(BYTES_MIN);
+    // The other half of the budget is for the groups as rows.
+    let limit = (options.memory_budget_bytes / 2 / at_once).max(BYTES_MIN);
     loop {
         options.expect_time_left()?;
         let (batch, next) = reader.read(&mut file)?;
@@ -222,7 +256,7 @@ fn group_file(
         let bytes = groups.bytes() + here.bytes();
         if bytes > limit {
             if groups.len().max(here.len()) > 1 && level < LEVELS_MAX {
-                return split(file.rewound(), level, options, files).map(Some);
+                return split(whole.again(), level, options, files).map(Grouped::Parts);
             }
             if bytes > options.memory_budget_bytes.max(BYTES_MIN) {
                 return Err(over(bytes, options));
@@ -235,11 +269,12 @@ fn group_file(
             break;
         }
     }
+    let (mut run, count) = (files.create()?, groups.len() as u64);
     for batch in groups.finish(options)? {
         options.expect_time_left()?;
-        write_groups(&batch, layout, sorter)?;
+        write_groups(&batch, layout, &mut run)?;
     }
-    Ok(None)
+    Ok(Grouped::Run(run.finish()?, count))
 }
 
 fn over(bytes: usize, options: &Options) -> Error {
@@ -250,18 +285,19 @@ fn over(bytes: usize, options: &Options) -> Error {
     Error::new(ErrorKind::OverBudget, message)
 }
 
-/// Adds finished groups, by the place of their first row.
-fn write_groups(batch: &Batch, layout: &Layout, sorter: &mut ExternalSorter<'_>) -> Result<()> {
+/// Adds finished groups to a run, by the place of their first row.
+fn write_groups(batch: &Batch, layout: &Layout, run: &mut SpillWriter) -> Result<()> {
     let Some((places, shown)) = batch.columns.split_last() else { return Ok(()) };
     let types: Vec<_> = layout.stage.types();
     let schema = Schema::of_types(types.split_last().map_or(&[], |(_, shown)| shown));
+    let mut out = Writer::new();
     for i in 0..batch.len() {
-        let Value::Int(place) = places.value(i).to_owned() else { continue };
-        let mut out = Writer::new();
+        let ValueRef::Int(place) = places.value(i) else { continue };
+        out.clear();
         encode_row(&mut out, &schema, |field| {
             shown.get(field).map_or(ValueRef::Null, |column| column.value(i))
         });
-        sorter.push(&rising(place.cast_unsigned()), out.as_bytes())?;
+        write_record(run, &rising(place.cast_unsigned()), out.as_bytes())?;
     }
     Ok(())
 }

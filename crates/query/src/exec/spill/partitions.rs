@@ -10,7 +10,8 @@ use crate::options::Options;
 use crate::{Result, ZONE_ROWS};
 
 /// How many files records are spread over at a time.
-const FILES: usize = 16;
+pub(super) const FILES: usize = 1 << FILES_BITS;
+const FILES_BITS: u32 = 5;
 /// How often a file is split.
 pub(in crate::exec) const LEVELS_MAX: u32 = 8;
 
@@ -32,11 +33,16 @@ impl Partitions {
 
     /// Adds a record.
     pub(in crate::exec) fn push(&mut self, record: &[u8]) -> Result<()> {
-        let at = hash(key_of(record)) >> (self.level * 4) & (FILES as u64 - 1);
-        match self.files.get_mut(usize::try_from(at).unwrap_or(0)) {
+        match self.files.get_mut(file_of(hash(key_of(record)), self.level)) {
             Some(file) => file.push(record),
             None => Ok(()),
         }
+    }
+
+    /// Adds records, those of each file together, each behind its length.
+    pub(in crate::exec) fn push_shares(&mut self, shares: &[Vec<u8>]) -> Result<()> {
+        let mut each = self.files.iter_mut().zip(shares);
+        each.try_for_each(|(file, records)| file.push_records(records))
     }
 
     /// All files, those without a record included: equal keys are in files of one number.
@@ -87,8 +93,14 @@ pub(in crate::exec) fn rest_of(record: &[u8]) -> &[u8] {
     record.get(4 + key_of(record).len()..).unwrap_or_default()
 }
 
+/// Which file of a level has the records of a hash.
+#[allow(clippy::cast_possible_truncation, reason = "less than the number of files")]
+pub(super) fn file_of(hash: u64, level: u32) -> usize {
+    (hash >> (level * FILES_BITS) & (FILES as u64 - 1)) as usize
+}
+
 /// FNV-1a, mixed once more so that every bit tells keys apart.
-fn hash(key: &[u8]) -> u64 {
+pub(super) fn hash(key: &[u8]) -> u64 {
     let start = 0xcbf2_9ce4_8422_2325u64;
     let fold = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
     let hash = key.iter().fold(start, fold);

@@ -1,21 +1,22 @@
 //! Sorting more than there is memory for: sorted runs in files, merged at the end.
 //!
 //! What comes is kept until it takes its part of the budget, sorted, and written as a run. As soon
-//! as there are [`RUNS_MAX`] runs of a level, they are merged into one of the next level, and what
-//! is left is merged at the end. Keys are all different: whoever has equal ones appends where they
-//! come from.
+//! as there are more than [`RUNS_MAX`] runs of a level, they are merged into one of the next level,
+//! and what is left is merged at the end. Keys are all different: whoever has equal ones appends
+//! where they come from.
 //!
 //! ```text
-//! level 0    ▪▪▪▪ … ▪   written as they come: 32 become one below
-//! level 1    ■■ …       of 32 runs each: 32 become one below
-//! level 2    █          of 1,024 runs
+//! level 0    ▪▪▪▪ … ▪   written as they come: 33 become one below
+//! level 1    ■■ …       of 33 runs each: 33 become one below
+//! level 2    █          of 1,089 runs
 //! ```
 //!
-//! A run is an open file: there are fewer than 32 of each level but for the moment of a merge, so
+//! A run is an open file: there are at most 32 of each level but for the moment of a merge, so
 //! that a million runs take some 130 files.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 
 use super::file::{SpillReader, SpillWriter, TemporaryFiles};
 use crate::options::Options;
@@ -92,13 +93,19 @@ impl<'a> ExternalSorter<'a> {
             }
             let Some(runs) = self.runs.get_mut(level) else { break };
             runs.push(run);
-            if runs.len() < RUNS_MAX {
+            if runs.len() <= RUNS_MAX {
                 break;
             }
             let full = std::mem::take(runs);
             run = self.merged(full)?;
         }
         Ok(())
+    }
+
+    /// Adds so many records that lie in a file in the order of their keys: see [`write_record`].
+    pub(in crate::exec) fn add_sorted(&mut self, run: SpillReader, len: u64) -> Result<()> {
+        self.len += len;
+        self.add_run(run)
     }
 
     /// Some runs as one.
@@ -137,9 +144,14 @@ impl<'a> ExternalSorter<'a> {
     }
 }
 
-fn write(run: &mut SpillWriter, Record { key, payload }: &Record) -> Result<()> {
+fn write(run: &mut SpillWriter, record: &Record) -> Result<()> {
+    write_record(run, &record.key, &record.payload)
+}
+
+/// Adds a record to a run.
+pub(super) fn write_record(run: &mut SpillWriter, key: &[u8], payload: &[u8]) -> Result<()> {
     let len = u32::try_from(key.len()).unwrap_or(u32::MAX);
-    run.push(&[&len.to_le_bytes()[..], key, payload].concat())
+    run.push_parts(&[&len.to_le_bytes(), key, payload])
 }
 
 fn read(run: &mut SpillReader) -> Result<Option<Record>> {
@@ -162,14 +174,26 @@ pub(in crate::exec) struct Merge<'a> {
 
 #[derive(Debug, PartialEq, Eq)]
 struct Head {
+    /// The first bytes of the key as a number, which mostly decide.
+    prefix: u64,
     record: Record,
     run: usize,
+}
+
+impl Head {
+    fn new(record: Record, run: usize) -> Self {
+        let mut first = [0; 8];
+        first.iter_mut().zip(&record.key).for_each(|(to, from)| *to = *from);
+        Self { prefix: u64::from_le_bytes(first).swap_bytes(), record, run }
+    }
 }
 
 impl Ord for Head {
     fn cmp(&self, other: &Self) -> Ordering {
         // The heap gives the greatest first.
-        other.record.key.cmp(&self.record.key).then(other.run.cmp(&self.run))
+        let by_key = || other.record.key.cmp(&self.record.key);
+        let by_prefix = other.prefix.cmp(&self.prefix);
+        by_prefix.then_with(by_key).then_with(|| other.run.cmp(&self.run))
     }
 }
 
@@ -182,19 +206,12 @@ impl PartialOrd for Head {
 impl<'a> Merge<'a> {
     fn new(options: &'a Options, runs: Vec<SpillReader>) -> Result<Self> {
         let mut merge = Self { options, runs, heads: BinaryHeap::new(), taken: 0 };
-        for run in 0..merge.runs.len() {
-            merge.fill(run)?;
+        for (run, reader) in merge.runs.iter_mut().enumerate() {
+            if let Some(record) = read(reader)? {
+                merge.heads.push(Head::new(record, run));
+            }
         }
         Ok(merge)
-    }
-
-    fn fill(&mut self, run: usize) -> Result<()> {
-        if let Some(reader) = self.runs.get_mut(run)
-            && let Some(record) = read(reader)?
-        {
-            self.heads.push(Head { record, run });
-        }
-        Ok(())
     }
 
     /// The next record; `None` after the last.
@@ -206,9 +223,13 @@ impl<'a> Merge<'a> {
             self.options.expect_time_left()?;
         }
         self.taken += 1;
-        let Some(Head { record, run }) = self.heads.pop() else { return Ok(None) };
-        self.fill(run)?;
-        Ok(Some(record))
+        let Some(mut head) = self.heads.peek_mut() else { return Ok(None) };
+        let run = head.run;
+        let next = self.runs.get_mut(run).map(read).transpose()?.flatten();
+        Ok(Some(match next {
+            Some(next) => std::mem::replace(&mut *head, Head::new(next, run)).record,
+            None => PeekMut::pop(head).record,
+        }))
     }
 }
 
