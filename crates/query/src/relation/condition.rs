@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use esker_format::Schema;
+use esker_format::{Schema, Value};
 
 use super::names::Names;
 use crate::Result;
@@ -53,6 +53,28 @@ impl Condition {
             ((0, 1..), (1.., 0)) => Some(((**b).clone(), (**a).clone())),
             _ => None,
         }
+    }
+
+    /// A test of the left alone that cannot fail, and what it has to be equal to.
+    pub(super) fn as_test_of_left(
+        &self,
+        is_left: &dyn Fn(usize) -> bool,
+    ) -> Option<(Bound, Bound)> {
+        let is_test = !self.is_fallible && !self.fields.is_empty();
+        let is_of_left = is_test && self.fields.iter().all(|field| is_left(*field));
+        is_of_left.then(|| (self.bound.clone(), Bound::literal(Value::Bool(true))))
+    }
+}
+
+/// Moves tests of the left alone to the keys where there is no other: beside TRUE on the right, so
+/// that rows of the left that do not pass meet no row.
+pub(super) fn move_tests_of_left(
+    keys: &mut Vec<Condition>,
+    pair: &mut Vec<Condition>,
+    is_left: &dyn Fn(usize) -> bool,
+) {
+    if keys.is_empty() {
+        keys.extend(pair.extract_if(.., |condition| condition.as_test_of_left(is_left).is_some()));
     }
 }
 

@@ -144,6 +144,8 @@ impl<'a, 'o> Context<'a, 'o> {
         let (mut keys, mut pair): (Vec<_>, Vec<_>) = conditions
             .into_iter()
             .partition(|c| c.as_key(&|field| left.places.contains_key(&field)).is_some());
+        let is_left = |field: usize| left.places.contains_key(&field);
+        condition::move_tests_of_left(&mut keys, &mut pair, &is_left);
         let mut failed = Vec::new();
         loop {
             match self.attempt(&left, &right, &keys, &pair, wanted) {
@@ -263,7 +265,8 @@ fn plan<'s>(
     let mut tested: Vec<Bound> = pair.iter().map(|c| c.bound.clone()).collect();
     let (mut left_keys, mut right_keys) = (Vec::new(), Vec::new());
     for key in keys {
-        let Some((a, b)) = key.as_key(&is_left) else { continue };
+        let key_of = key.as_key(&is_left).or_else(|| key.as_test_of_left(&is_left));
+        let Some((a, b)) = key_of else { continue };
         if !join::is_exact(a.data_type(), b.data_type()) {
             tested.push(key.bound.clone());
         }
