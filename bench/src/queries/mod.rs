@@ -3,8 +3,8 @@
 //! Every answer is checked with what a loop over the rows, made anew, finds; then each question is
 //! asked ten times, and its median counts. Of several questions in a row of the table the slowest
 //! counts. The figures are those asked of a million rows and of 25 million; between these they grow
-//! with the table. Groups are taken as a stream: those of 25 million texts are more than one query
-//! may have in memory.
+//! with the table. Groups are taken as a stream. Those of a text are of a million texts, each of as
+//! many rows as it takes: with more rows than that they have a table of their own.
 //!
 //! | module | what it defines |
 //! |---|---|

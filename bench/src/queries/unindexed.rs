@@ -2,7 +2,7 @@
 
 use super::question::{Check, Class, Question};
 use super::users::{
-    AGE, BALANCE, BIO, EMAIL, HOURLY_RATE, RANK, SCORE, USER_ID, USERNAME, User, Which,
+    AGE, BALANCE, BIO, EMAIL, EMAILS, HOURLY_RATE, RANK, SCORE, USER_ID, USERNAME, User, Which,
 };
 
 const fn class(name: &'static str, most_us: [f64; 2], questions: &'static [Question]) -> Class {
@@ -138,11 +138,17 @@ pub(super) const GROUP_TWO: Class = class(
     }],
 );
 
-pub(super) const GROUP_TEXT: Class = class(
-    "group-text",
-    [120_000.0, 4_000_000.0],
-    &[Question {
+pub(super) const GROUP_TEXT: Class = Class {
+    name: "group-text",
+    which: Which::Emails,
+    most_us: [120_000.0, 4_000_000.0],
+    questions: &[Question {
         sql: "SELECT email, count(*), sum(balance) FROM users GROUP BY email",
-        check: Check::Groups(|user| user.number(USER_ID).to_bits()),
+        check: Check::Groups(|user| {
+            u64::try_from(user.whole(USER_ID) - FIRST_ID).unwrap_or_default() % EMAILS
+        }),
     }],
-);
+};
+
+/// The `user_id` of the first user.
+const FIRST_ID: i128 = 100_000;

@@ -1,8 +1,9 @@
-//! The tables of users that are asked: without indexes, with twelve, and with rows deleted.
+//! The tables of users that are asked: without indexes, with twelve, with rows deleted, and with a
+//! million emails however many rows there are.
 
 use std::time::Instant;
 
-use esker::{BackupOptions, Batch, Database, NewIndex, Options, Snapshot, Value};
+use esker::{BackupOptions, Batch, DataType, Database, NewIndex, Options, Schema, Snapshot, Value};
 use esker_query::testing::users;
 
 use super::question::Expected;
@@ -48,13 +49,19 @@ pub(super) enum Which {
     Indexed,
     /// Of the indexed ones a thirty-third is deleted, and a snapshot from before is open.
     Deleted,
+    /// Emails of the first [`EMAILS`] users, in turn, and the balances of all.
+    Emails,
 }
+
+/// How many emails there are at the most where it is [`Which::Emails`].
+pub(super) const EMAILS: u64 = 1_000_000;
 
 /// The tables, each made when first asked for, and the answers.
 #[derive(Default)]
 pub(crate) struct Users {
     plain: Option<Database>,
     indexed: Option<Database>,
+    emails: Option<Database>,
     deleted: Option<(Database, Snapshot)>,
     pub(super) expected: Option<Expected>,
 }
@@ -68,15 +75,26 @@ impl Users {
     /// A table.
     pub(super) fn table(&mut self, bench: &Bench, which: Which) -> Result<Database> {
         match which {
-            Which::Plain => {
+            Which::Emails if bench.rows > EMAILS => {
+                if self.emails.is_none() {
+                    let row =
+                        |i| Ok(vec![User::of(i % EMAILS).take(EMAIL), User::of(i).take(BALANCE)]);
+                    let balance = DataType::Decimal { precision: 12, scale: 2 };
+                    let schema = Schema::builder().field("email", DataType::Text);
+                    let schema = schema.field("balance", balance);
+                    self.emails = Some(make(bench, "users-emails", schema.build()?, row)?);
+                }
+                Ok(self.emails.clone().ok_or("no users")?)
+            }
+            Which::Plain | Which::Emails => {
                 if self.plain.is_none() {
-                    self.plain = Some(make(bench, "users-plain")?);
+                    self.plain = Some(make(bench, "users-plain", users::schema()?, whole)?);
                 }
                 Ok(self.plain.clone().ok_or("no users")?)
             }
             Which::Indexed => {
                 if self.indexed.is_none() {
-                    let database = make(bench, "users-indexed")?;
+                    let database = make(bench, "users-indexed", users::schema()?, whole)?;
                     database.create_indexes("users", &indexes())?;
                     database.wait_idle()?;
                     self.indexed = Some(database);
@@ -107,9 +125,19 @@ impl Users {
 
 const DELETION: &str = "DELETE FROM users WHERE score < 3";
 
-fn make(bench: &Bench, name: &str) -> Result<Database> {
+fn whole(i: u64) -> Result<Vec<Value>> {
+    Ok(users::row(i64::try_from(i)?))
+}
+
+/// Loads a table of users, of which each has a row.
+fn make(
+    bench: &Bench,
+    name: &str,
+    schema: Schema,
+    row: impl Fn(u64) -> Result<Vec<Value>>,
+) -> Result<Database> {
     let database = Options::new().open(bench.place(name)?)?;
-    let table = database.create_table("users", users::schema()?)?;
+    let table = database.create_table("users", schema)?;
     let mut load = table.load()?;
     let mut first = 0;
     let start = Instant::now();
@@ -117,7 +145,7 @@ fn make(bench: &Bench, name: &str) -> Result<Database> {
         let end = bench.rows.min(first + BATCH_ROWS);
         let mut batch = Batch::empty(&table.schema());
         for i in first..end {
-            batch.push_row(&table.schema(), &users::row(i64::try_from(i)?))?;
+            batch.push_row(&table.schema(), &row(i)?)?;
         }
         load.push(batch)?;
         first = end;
@@ -134,6 +162,11 @@ pub(super) struct User(Vec<Value>);
 impl User {
     pub fn of(i: u64) -> Self {
         Self(users::row(i64::try_from(i).unwrap_or_default()))
+    }
+
+    /// One of its values.
+    fn take(mut self, field: usize) -> Value {
+        self.0.get_mut(field).map(std::mem::take).unwrap_or_default()
     }
 
     pub fn text(&self, field: usize) -> &str {
