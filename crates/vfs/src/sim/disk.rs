@@ -230,15 +230,15 @@ impl Disk {
         }
     }
 
-    /// True when no name, durable, current or pending, leads to the node any more.
-    pub(crate) fn is_orphan(&self, node: NodeId) -> bool {
-        let named = |names: &Names| names.values().any(|id| *id == node);
-        let in_directory = |entry: &Option<Arc<Node>>| match entry.as_deref() {
-            Some(Node::Directory(d)) => named(&d.current) || named(&d.durable),
-            _ => false,
-        };
-        !self.nodes.iter().any(in_directory)
-            && !self.pending_names.iter().any(|pending| pending.change.node() == node)
+    /// The nodes to which some name leads, durable, current or pending.
+    pub(crate) fn named_nodes(&self) -> BTreeSet<NodeId> {
+        let directories = self.nodes.iter().filter_map(|entry| match entry.as_deref() {
+            Some(Node::Directory(directory)) => Some(directory),
+            _ => None,
+        });
+        let named = directories.flat_map(|d| d.current.values().chain(d.durable.values()));
+        let pending = self.pending_names.iter().map(|pending| pending.change.node());
+        named.copied().chain(pending).collect()
     }
 
     /// Bytes in all files that have a name.

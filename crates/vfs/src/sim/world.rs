@@ -170,8 +170,12 @@ impl State {
 
     /// Forgets files that nothing leads to any more.
     pub(crate) fn forget_nameless(&mut self) {
+        if self.nameless.iter().all(|node| self.handles.contains_key(node)) {
+            return;
+        }
+        let named = self.disk.named_nodes();
         for node in std::mem::take(&mut self.nameless) {
-            if self.handles.contains_key(&node) || !self.disk.is_orphan(node) {
+            if self.handles.contains_key(&node) || named.contains(&node) {
                 self.nameless.push(node);
             } else {
                 self.apply(Effect::Forget { node });
