@@ -32,7 +32,7 @@ use model::History;
 pub use observe::{Moment, clear_of_ends, compare, move_clock_to, time_of};
 
 /// One life of a database.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Life {
     /// What the disk did.
     pub journal: Option<Journal>,
@@ -84,7 +84,7 @@ impl Life {
 pub fn config(seed: u64) -> Config {
     let drawn = Config::draw(seed);
     let mut generator = Generator::new(seed, 90);
-    let plain = generator.chance(700_000);
+    let plain = generator.chance(500_000);
     let (commit_bytes, long_bytes) = match plain {
         true => (1 << 20, 64 << 10),
         false => (drawn.commit_bytes, drawn.long_bytes),

@@ -125,7 +125,9 @@ impl History {
     /// The least time that an open which recovers a commit must go on from.
     #[must_use]
     pub fn told_us(&self, commit: u64) -> i64 {
-        let earlier = self.earlier.as_ref().map_or(i64::MIN, |earlier| earlier.told_us(commit));
+        // What came after the commit that was recovered is lost, and its numbers are given again.
+        let kept = commit.min(self.opened_at);
+        let earlier = self.earlier.as_ref().map_or(i64::MIN, |earlier| earlier.told_us(kept));
         if commit < self.opened_at {
             return earlier;
         }
@@ -147,6 +149,18 @@ mod tests {
         assert_eq!(history.candidates(6), [state(false), state(true)]);
         assert_eq!(history.candidates(8), [state(true)]);
         assert_eq!((history.told_us(7), history.told_us(8)), (0, 70));
+    }
+
+    #[test]
+    fn a_time_that_was_lost_is_not_asked_for_when_its_number_is_given_again() {
+        let mut lost = History::opened(&Arc::default(), 3, 10, Arc::default());
+        lost.push((3, 5), 20, Arc::default());
+        lost.push((5, 8), 70, Arc::default());
+        let found_us = lost.told_us(6);
+        let mut history = History::opened(&Arc::new(lost), 6, found_us, Arc::default());
+        history.push((6, 9), 30, Arc::default());
+        assert_eq!((history.told_us(6), history.told_us(8)), (20, 20));
+        assert_eq!((history.told_us(5), history.told_us(9)), (20, 30));
     }
 
     #[test]

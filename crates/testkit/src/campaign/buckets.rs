@@ -20,7 +20,8 @@ pub(super) struct Crash<'a> {
     pub ios: u64,
     /// The latest time that it can have been since, in microseconds since 1970.
     pub high_us: i64,
-    /// What an open has found since, and the commit: no later crash brings back more.
+    /// What an open has found since, and the least commit that one has found: no later crash
+    /// brings back more, whatever numbers maintenance has given again since.
     pub found: Option<(u64, Arc<State>)>,
 }
 
@@ -30,6 +31,20 @@ impl Crash<'_> {
             Some((at, state)) if commit >= *at => vec![Arc::clone(state)],
             _ => self.life.history.candidates(commit),
         }
+    }
+
+    /// The least time that an open which recovers a commit must go on from.
+    fn told_us(&self, commit: u64) -> i64 {
+        let of_life = self.found.as_ref().map_or(commit, |(found, _)| commit.min(*found));
+        self.life.history.told_us(of_life)
+    }
+
+    /// What is known once an open has found a state after a commit.
+    fn opened(&self, commit: u64, found: Arc<State>, now_us: i64) -> Self {
+        let least = self.found.as_ref().map_or(commit, |(least, _)| commit.min(*least));
+        // What recovery has answered is durable; a crash within it may come before that.
+        let high_us = self.high_us.max(now_us);
+        Self { found: Some((least, found)), high_us, ..self.clone() }
     }
 }
 
@@ -126,9 +141,7 @@ fn check(
     if depth >= DEPTH_MAX || !generator.chance(CRASH_AGAIN) {
         return Ok(());
     }
-    // What recovery has answered is durable; a crash within it may come before that.
-    let high_us = crash.high_us.max(now_us);
-    let again = Crash { found: Some((commit, found)), high_us, ..crash.clone() };
+    let again = crash.opened(commit, found, now_us);
     let next = (generator.next_u64(), depth + 1);
     check(config, &left, &again, next, report).map_err(|why| format!("opened again: {why}"))?;
     let Some(journal) = journal else { return Ok(()) };
@@ -157,8 +170,7 @@ pub(super) fn compare(
         }
         None => return Err("the clock is gone".to_owned()),
     };
-    let of_life = crash.found.as_ref().map_or(commit, |(found, _)| commit.min(*found));
-    let told_us = crash.life.history.told_us(of_life);
+    let told_us = crash.told_us(commit);
     if now_us < told_us {
         return Err(format!("time {now_us}, and the log was told {told_us}"));
     }
@@ -177,9 +189,29 @@ pub(super) fn compare(
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+    use crate::buckets::model::History;
+
     #[test]
     fn a_workload_of_buckets_ends_well() {
-        let report = super::bucket_workload(8);
+        let report = bucket_workload(8);
         assert!(report.failures.is_empty() && report.images > 50, "{report}");
+    }
+
+    /// Maintenance of the first open gives numbers again that changes had which are lost.
+    #[test]
+    fn a_second_open_does_not_bring_back_the_time_that_the_first_had_lost() {
+        let mut history = History::opened(&Arc::default(), 3, 10, Arc::default());
+        let state = |is_ready| Arc::new(State { is_ready, ..State::default() });
+        history.push((3, 5), 20, state(false));
+        history.push((5, 8), 70, state(true));
+        let life = Life { history: Arc::new(history), ..Life::default() };
+        let crash = Crash { life: &life, ios: 0, high_us: 0, found: None };
+        let once = crash.opened(5, state(false), 21);
+        let twice = once.opened(9, state(false), 22);
+        assert_eq!((once.told_us(9), twice.told_us(9)), (20, 20));
+        assert_eq!((crash.told_us(9), crash.opened(9, state(true), 71).told_us(4)), (70, 10));
+        assert_eq!(twice.candidates(8), [state(false)]);
+        assert_eq!(twice.high_us, 22);
     }
 }
