@@ -53,6 +53,10 @@ pub fn edit(
     path: &[String],
     change: &mut dyn FnMut(Option<Json<'_>>) -> Result<Replacement>,
 ) -> Result<Replacement> {
+    if path.len() > DEPTH_MAX {
+        let levels = path.len();
+        return Err(Error::invalid(format!("expected at most {DEPTH_MAX} levels, found {levels}")));
+    }
     Ok(match edit_at(document, path, 0, change)? {
         Replacement::Put(nested) => Replacement::Put(document_of(nested)),
         other => other,

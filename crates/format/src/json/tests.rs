@@ -128,3 +128,9 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_path_of_more_levels_than_a_document_has_is_refused() {
+    let path = vec!["a".to_owned(); 200_000];
+    assert!(super::edit(None, &path, &mut |_| Ok(super::Replacement::Remove)).is_err());
+}
