@@ -57,7 +57,8 @@ pub(super) fn apply(
     let operands = decimal(old).zip(decimal(operand));
     let result = operands
         .and_then(|(a, b)| if is_sum { add_decimals(a, b) } else { multiply_decimals(a, b) });
-    let result = result.map(ValueRef::Decimal);
+    let exact = result.filter(|(_, is_exact)| *is_exact);
+    let result = exact.map(|(result, _)| ValueRef::Decimal(result));
     match result.and_then(|result| result.coerce(field.data_type).ok()) {
         Some(value) => Ok(value.to_owned()),
         None => Err(overflow(field, is_sum, old, operand)),

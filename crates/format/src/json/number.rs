@@ -47,12 +47,12 @@ fn calculate(
     symbol: char,
     a: &str,
     b: &str,
-    exact: fn(Decimal, Decimal) -> Option<Decimal>,
+    exact: fn(Decimal, Decimal) -> Option<(Decimal, bool)>,
     float: fn(f64, f64) -> f64,
 ) -> Result<String> {
     let too_large = || Error::invalid(format!("{a} {symbol} {b}: more than 38 digits"));
     if let (Some(a), Some(b)) = (Decimal::parse(a.as_bytes()), Decimal::parse(b.as_bytes())) {
-        return exact(a, b).map(|result| result.to_string()).ok_or_else(too_large);
+        return exact(a, b).map(|(result, _)| result.to_string()).ok_or_else(too_large);
     }
     let operand = |written: &str| match Decimal::parse(written.as_bytes()) {
         Some(decimal) if decimal.scale() == 0 && decimal.mantissa().unsigned_abs() > 1 << 53 => {
@@ -74,42 +74,93 @@ fn calculate(
     }
 }
 
-/// The sum, with fewer digits behind the point where it had more than 38; `None` where it has more
-/// than that before it.
+/// The sum, rounded once behind the point where it had more than 38 digits, and whether it is
+/// exact; `None` where it has more than that before the point.
 #[must_use]
-pub fn add_decimals(mut a: Decimal, mut b: Decimal) -> Option<Decimal> {
-    loop {
-        let scale = a.scale().max(b.scale());
-        let aligned = a.rescale(scale).zip(b.rescale(scale));
-        let sum = aligned.and_then(|(a, b)| a.mantissa().checked_add(b.mantissa()));
-        if let Some(sum) = sum.and_then(|sum| Decimal::new(sum, scale)) {
-            return Some(sum);
-        }
-        shorten(&mut a, &mut b)?;
+pub fn add_decimals(a: Decimal, b: Decimal) -> Option<(Decimal, bool)> {
+    let scale = a.scale().max(b.scale());
+    let aligned = a.rescale(scale).zip(b.rescale(scale));
+    let sum = aligned.and_then(|(a, b)| a.mantissa().checked_add(b.mantissa()));
+    if let Some(sum) = sum.and_then(|sum| Decimal::new(sum, scale)) {
+        return Some((sum, true));
     }
+    let mut digits = vec![0; 2 * usize::from(DIGITS_MAX) + 2];
+    for operand in [a, b] {
+        let shift = usize::from(scale - operand.scale());
+        for (to, digit) in digits.iter_mut().skip(shift).zip(digits_of(operand)) {
+            *to += digit;
+        }
+    }
+    rounded(digits, scale.into())
 }
 
 /// The product, likewise, with no more digits behind the point than its value or either needs.
 #[must_use]
-pub fn multiply_decimals(mut a: Decimal, mut b: Decimal) -> Option<Decimal> {
+pub fn multiply_decimals(a: Decimal, b: Decimal) -> Option<(Decimal, bool)> {
     let least = a.scale().max(b.scale());
-    loop {
-        let scale = a.scale().saturating_add(b.scale());
-        let product = a.mantissa().checked_mul(b.mantissa());
-        let product = product.filter(|_| scale <= DIGITS_MAX);
-        if let Some(product) = product.and_then(|product| Decimal::new(product, scale)) {
-            return Some(without_zeros(product, least));
-        }
-        shorten(&mut a, &mut b)?;
+    let scale = a.scale().saturating_add(b.scale());
+    let product = a.mantissa().checked_mul(b.mantissa());
+    let product = product.filter(|_| scale <= DIGITS_MAX);
+    if let Some(product) = product.and_then(|product| Decimal::new(product, scale)) {
+        return Some((without_zeros(product, least), true));
     }
+    let mut digits = vec![0; 2 * usize::from(DIGITS_MAX) + 2];
+    for (place, x) in digits_of(a).enumerate() {
+        for (to, y) in digits.iter_mut().skip(place).zip(digits_of(b)) {
+            *to += x * y;
+        }
+    }
+    let (product, is_exact) = rounded(digits, scale.into())?;
+    Some((without_zeros(product, least), is_exact))
 }
 
-/// Rounds away one digit behind the point, of the one that has more of them.
-fn shorten(a: &mut Decimal, b: &mut Decimal) -> Option<()> {
-    let longer = if a.scale() >= b.scale() { a } else { b };
-    let digits = i32::from(longer.scale()).checked_sub(1).filter(|digits| *digits >= 0)?;
-    *longer = longer.round(digits)?;
-    Some(())
+/// The digits of a mantissa from the last, each with its sign.
+fn digits_of(value: Decimal) -> impl Iterator<Item = i64> {
+    let mut rest = value.mantissa();
+    std::iter::from_fn(move || {
+        let digit = i64::try_from(rest % 10).ok().filter(|_| rest != 0)?;
+        rest /= 10;
+        Some(digit)
+    })
+}
+
+/// The decimal nearest to what has these sums in place of digits, from the last.
+fn rounded(mut digits: Vec<i64>, scale: usize) -> Option<(Decimal, bool)> {
+    let is_negative = carry(&mut digits) < 0;
+    if is_negative {
+        digits.iter_mut().for_each(|digit| *digit = -*digit);
+        // Its digits were those of the number above it by a power of ten.
+        if let Some(last) = digits.last_mut() {
+            *last += 10;
+        }
+        carry(&mut digits);
+    }
+    let most = usize::from(DIGITS_MAX);
+    let len = digits.iter().rposition(|digit| *digit != 0).map_or(0, |last| last + 1);
+    let first = len.saturating_sub(most).max(scale.saturating_sub(most));
+    for dropped in first..=scale {
+        let (behind, kept) = digits.split_at_checked(dropped)?;
+        let is_up = behind.last().is_some_and(|digit| *digit >= 5);
+        let whole = |sum: i128, digit: &i64| sum.checked_mul(10)?.checked_add((*digit).into());
+        let kept = kept.get(..len.saturating_sub(dropped)).unwrap_or_default();
+        let mantissa = kept.iter().rev().try_fold(0, whole)? + i128::from(is_up);
+        let mantissa = if is_negative { -mantissa } else { mantissa };
+        // Rounded up, it may have one digit more.
+        if let Some(value) = Decimal::new(mantissa, u8::try_from(scale - dropped).ok()?) {
+            return Some((value, behind.iter().all(|digit| *digit == 0)));
+        }
+    }
+    None
+}
+
+/// Makes digits of sums; returns what goes beyond the first.
+fn carry(digits: &mut [i64]) -> i64 {
+    let mut carried = 0;
+    for digit in digits {
+        let sum = *digit + carried;
+        (*digit, carried) = (sum.rem_euclid(10), sum.div_euclid(10));
+    }
+    carried
 }
 
 fn without_zeros(mut value: Decimal, least: u8) -> Decimal {
