@@ -47,10 +47,15 @@ fn source() -> MemorySource {
     source
 }
 
+/// Few rows are as quickly scanned: that a run is walked is said.
+fn walking() -> Options {
+    Options { indexes: IndexUse::Always, ..Options::new(&Environment::os()) }
+}
+
 #[test]
 fn walks_side_by_side_find_what_a_scan_finds() {
     let source = source();
-    let options = Options::new(&Environment::os());
+    let options = walking();
     let scanning = Options { indexes: IndexUse::Never, ..options.clone() };
     for key in ["one", "ties", "same"] {
         for (descending, nulls_first) in [(false, true), (true, false), (false, false)] {
@@ -84,7 +89,7 @@ fn walks_side_by_side_find_what_a_scan_finds() {
 
 #[test]
 fn walks_look_at_few_rows() {
-    let options = Options::new(&Environment::os());
+    let options = walking();
     let order_by = vec![OrderBy { expr: Expr::field("one"), descending: false, nulls_first: None }];
     let query = Query { order_by, limit: Some(100.into()), ..Query::default() };
     let found = execute(&query, &source(), &options).unwrap();
