@@ -132,15 +132,15 @@ proptest! {
 #[test]
 fn digits_beyond_38_are_rounded_once_and_every_other_is_exact() {
     let most = "12345678901234567890123456789012345678";
-    assert_eq!(super::add_numbers(most, "0.449").unwrap(), most);
-    assert_eq!(super::add_numbers("-0.449", &format!("-{most}")).unwrap(), format!("-{most}"));
-    let product = super::multiply_numbers("9999999999", "0.1234567890123456789012345678901234567");
+    assert_eq!(add_numbers(most, "0.449").unwrap(), most);
+    assert_eq!(add_numbers("-0.449", &format!("-{most}")).unwrap(), format!("-{most}"));
+    let product = multiply_numbers("9999999999", "0.1234567890123456789012345678901234567");
     assert_eq!(product.unwrap(), "1234567889.9999999999999999999999999991");
-    assert!(super::multiply_numbers(most, "-10").is_err());
+    assert!(multiply_numbers(most, "-10").is_err());
 }
 
 #[test]
 fn a_path_of_more_levels_than_a_document_has_is_refused() {
     let path = vec!["a".to_owned(); 200_000];
-    assert!(super::edit(None, &path, &mut |_| Ok(super::Replacement::Remove)).is_err());
+    assert!(edit(None, &path, &mut |_| Ok(Replacement::Remove)).is_err());
 }

@@ -118,7 +118,7 @@ fn changes_take_no_more_of_the_log_than_is_counted() {
     ];
     for (data_type, value) in types {
         let db = Options::new().memory().unwrap();
-        let schema = Schema::builder().field("id", data_type.clone()).primary_key(["id"]);
+        let schema = Schema::builder().field("id", data_type).primary_key(["id"]);
         let table = db.create_table("t", schema.build().unwrap()).unwrap();
         let (engine, current) = (&table.engine, table.current());
         let mut catalogue = engine.lock_for_change().unwrap();
