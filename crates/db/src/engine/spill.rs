@@ -56,8 +56,7 @@ struct Spilled<'r> {
     deletes: Vec<Existing>,
 }
 
-/// Bytes that changes take in the log, at the most: else a commit of many short rows would be no
-/// large one, and no frame either.
+/// Bytes that changes take in the log, about.
 pub(super) fn byte_count(staged: &Staged<'_>) -> usize {
     let deletes = staged.deletes.len() * DELETE_BYTES;
     deletes + staged.puts.iter().map(Put::byte_count).sum::<usize>()
