@@ -116,6 +116,21 @@ impl Engine {
     /// `staged_at` has been held since.
     pub(super) fn commit_with_files(
         self: &Arc<Self>,
+        parts: Vec<Part<'_>>,
+        terms: Terms<'_>,
+        staged_at: &ReaderGuard,
+    ) -> Result<Ticket> {
+        self.write_and_commit(parts, terms, staged_at).or_else(|e| {
+            // What a refusal rests on may have been committed meanwhile.
+            if e.kind() != ErrorKind::OutcomeUnknown && e.kind() != ErrorKind::Poisoned {
+                self.acknowledge_published()?;
+            }
+            Err(e)
+        })
+    }
+
+    fn write_and_commit(
+        self: &Arc<Self>,
         mut parts: Vec<Part<'_>>,
         terms: Terms<'_>,
         staged_at: &ReaderGuard,
