@@ -77,6 +77,12 @@ impl Session {
         &self.database
     }
 
+    /// The transaction under way, for what is not written in SQL.
+    #[must_use]
+    pub fn transaction(&self) -> Option<&Transaction> {
+        self.open.as_ref().map(|open| &open.transaction)
+    }
+
     /// True between `BEGIN` and `COMMIT` or `ROLLBACK`.
     #[must_use]
     pub fn is_in_transaction(&self) -> bool {

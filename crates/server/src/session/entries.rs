@@ -1,0 +1,154 @@
+//! Entries of buckets.
+
+use std::ops::Bound;
+
+use esker::{BucketOptions, Entries, ErrorKind, PutOptions, Ttl};
+
+use super::rows::in_transaction;
+use super::{Answer, EntryRange, Expiry, Level, Session};
+use crate::Result;
+
+impl Session {
+    pub(super) fn buckets(&self) -> Result<Answer> {
+        self.access.expect(Level::Read, None)?;
+        Ok(Answer::Names(self.database().buckets()))
+    }
+
+    /// A bucket that there is, or an error; a table of its name is no bucket.
+    fn bucket(&self, level: Level, name: &str) -> Result<esker::Bucket> {
+        self.access.expect(level, Some(name))?;
+        // A bucket is not made by reading.
+        self.database().table(name)?;
+        Ok(self.database().bucket(name)?)
+    }
+
+    /// A bucket that is made when there is none.
+    fn bucket_to_put(&self, name: &str) -> Result<esker::Bucket> {
+        match self.bucket(Level::Write, name) {
+            Err(e) if e.code() == ErrorKind::NotFound.into() && !self.is_in_transaction() => {
+                self.access.expect(Level::Admin, Some(name))?;
+                match self.database().create_bucket(name, &BucketOptions::default()) {
+                    // Somebody was quicker.
+                    Err(e) if e.kind() == ErrorKind::AlreadyExists => {
+                        Ok(self.database().bucket(name)?)
+                    }
+                    made => Ok(made?),
+                }
+            }
+            found => found,
+        }
+    }
+
+    pub(super) fn bucket_get(&self, bucket: &str, keys: &[Vec<u8>]) -> Result<Answer> {
+        let bucket = self.bucket(Level::Read, bucket)?;
+        let values = match (self.transaction(), keys) {
+            (Some(transaction), keys) => {
+                let within = transaction.bucket(&bucket.name())?;
+                let get = |key: &Vec<u8>| Ok(within.get(key)?.map(|value| value.into_vec()));
+                keys.iter().map(get).collect::<esker::Result<_>>()?
+            }
+            (None, [key]) => vec![bucket.get_copy(key)?],
+            (None, keys) => {
+                let values = bucket.get_many(keys)?;
+                values.into_iter().map(|value| value.map(|value| value.into_vec())).collect()
+            }
+        };
+        Ok(Answer::Values(values))
+    }
+
+    pub(super) fn bucket_put(
+        &self,
+        bucket: &str,
+        entries: &[(Vec<u8>, Vec<u8>)],
+        expiry: Expiry,
+    ) -> Result<Answer> {
+        let bucket = self.bucket_to_put(bucket)?;
+        let options = match expiry {
+            Expiry::Default => PutOptions::new(),
+            Expiry::Never => Ttl::Never.into(),
+            Expiry::After(ttl) => Ttl::After(ttl).into(),
+        };
+        match (self.transaction(), entries) {
+            (Some(transaction), entries) => {
+                let within = transaction.bucket(&bucket.name())?;
+                for (key, value) in entries {
+                    within.put_with(key, value, options)?;
+                }
+            }
+            (None, [(key, value)]) => bucket.put_with(key, value, options)?,
+            (None, entries) => {
+                let mut batch = bucket.batch();
+                for (key, value) in entries {
+                    batch.put_with(&bucket, key, value, options)?;
+                }
+                batch.commit()?;
+            }
+        }
+        Ok(Answer::Stored { rows: entries.len() as u64, row_id: None })
+    }
+
+    pub(super) fn bucket_remove(&self, bucket: &str, keys: &[Vec<u8>]) -> Result<Answer> {
+        let bucket = self.bucket(Level::Write, bucket)?;
+        let remove_all = |transaction: &esker::Transaction| {
+            let within = transaction.bucket(&bucket.name())?;
+            let remove = |key: &Vec<u8>| Ok(u64::from(within.remove(key)?));
+            keys.iter().map(remove).sum::<esker::Result<u64>>()
+        };
+        let removed = match (self.transaction(), keys) {
+            (Some(transaction), _) => remove_all(transaction)?,
+            (None, [key]) => u64::from(bucket.remove(key)?),
+            (None, _) => in_transaction(self.database(), remove_all)?,
+        };
+        Ok(Answer::Changed(removed))
+    }
+
+    pub(super) fn bucket_increment(&self, bucket: &str, key: &[u8], by: i64) -> Result<Answer> {
+        let bucket = self.bucket_to_put(bucket)?;
+        let number = match self.transaction() {
+            Some(transaction) => transaction.bucket(&bucket.name())?.increment(key, by)?,
+            None => bucket.increment(key, by)?,
+        };
+        Ok(Answer::Number(number))
+    }
+
+    pub(super) fn bucket_range(&self, bucket: &str, range: &EntryRange) -> Result<Answer> {
+        let bucket = self.bucket(Level::Read, bucket)?;
+        let entries = match self.transaction() {
+            Some(transaction) => transaction.bucket(&bucket.name())?.range(range.bounds())?,
+            None => bucket.range(range.bounds())?,
+        };
+        Ok(Answer::Entries(range.take(entries)?))
+    }
+}
+
+impl EntryRange {
+    /// The bounds of the keys: the narrower of both that are given.
+    fn bounds(&self) -> (Bound<Vec<u8>>, Bound<Vec<u8>>) {
+        let start = self.from.iter().chain(&self.prefix).max();
+        let after = self.prefix.as_deref().and_then(after_prefix);
+        let end = self.to.iter().chain(&after).min();
+        let start = start.map_or(Bound::Unbounded, |key| Bound::Included(key.clone()));
+        (start, end.map_or(Bound::Unbounded, |key| Bound::Excluded(key.clone())))
+    }
+
+    fn take(&self, entries: Entries) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+        let most = self.limit.unwrap_or(usize::MAX);
+        let pair = |entry: esker::Result<esker::Entry>| Ok(entry?.to_pair());
+        match self.reverse {
+            true => entries.rev().take(most).map(pair).collect(),
+            false => entries.take(most).map(pair).collect(),
+        }
+    }
+}
+
+/// The least key behind all that begin with a prefix; `None` where there is none.
+fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
+    let mut after = prefix.to_vec();
+    while let Some(last) = after.pop() {
+        if let Some(next) = last.checked_add(1) {
+            after.push(next);
+            return Some(after);
+        }
+    }
+    None
+}

@@ -1,0 +1,182 @@
+//! Rows by their keys.
+
+use esker::{Database, Row, Table, Transaction, Value};
+use esker_import::{parse_json_row, schema_text};
+use esker_query::model::{Change, Expr, Insert, OnConflict};
+
+use super::{Answer, Conflict, Fields, Key, Level, Rows, Session};
+use crate::{Error, Result};
+
+impl Session {
+    pub(super) fn tables(&self) -> Result<Answer> {
+        self.access.expect(Level::Read, None)?;
+        let (mut tables, buckets) = (self.database().tables(), self.database().buckets());
+        tables.retain(|name| buckets.binary_search(name).is_err());
+        Ok(Answer::Names(tables))
+    }
+
+    pub(super) fn schema(&self, table: &str) -> Result<Answer> {
+        let table = self.table(Level::Read, table)?;
+        Ok(Answer::Text(schema_text::write(&table.schema())))
+    }
+
+    fn table(&self, level: Level, name: &str) -> Result<Table> {
+        self.access.expect(level, Some(name))?;
+        Ok(self.database().table(name)?)
+    }
+
+    pub(super) fn get(&self, table: &str, keys: Vec<Key>) -> Result<Answer> {
+        let table = self.table(Level::Read, table)?;
+        let keys = values_of(keys, &table)?;
+        let rows: Vec<Option<Row>> = match (self.transaction(), keys.as_slice()) {
+            (Some(transaction), keys) => transaction.table(&table.name())?.get_many(keys)?,
+            (None, [key]) => vec![table.get(key)?],
+            (None, keys) => table.get_many(keys)?,
+        };
+        Ok(Answer::Rows(rows))
+    }
+
+    pub(super) fn exists(&self, table: &str, keys: Vec<Key>) -> Result<Answer> {
+        let table = self.table(Level::Read, table)?;
+        let keys = values_of(keys, &table)?;
+        let flags = match (self.transaction(), keys.as_slice()) {
+            (Some(transaction), keys) => {
+                let within = transaction.table(&table.name())?;
+                keys.iter().map(|key| within.exists(key)).collect::<esker::Result<_>>()?
+            }
+            (None, [key]) => vec![table.exists(key)?],
+            (None, keys) => {
+                let snapshot = table.snapshot()?;
+                keys.iter().map(|key| snapshot.exists(key)).collect::<esker::Result<_>>()?
+            }
+        };
+        Ok(Answer::Flags(flags))
+    }
+
+    pub(super) fn insert(&self, table: &str, rows: Rows, conflict: Conflict) -> Result<Answer> {
+        let table = self.table(Level::Write, table)?;
+        let rows = match rows {
+            Rows::Values(rows) => return self.insert_values(&table, &rows, conflict),
+            Rows::Objects(rows) => rows,
+        };
+        let inserts = inserts_of(&table, &rows, conflict)?;
+        let stored = match (self.transaction(), inserts.as_slice()) {
+            (Some(transaction), inserts) => self.insert_all(transaction, inserts)?,
+            (None, [one]) => {
+                self.database().change_with(one, &self.change_options(Vec::new()))?.rows
+            }
+            (None, inserts) => in_transaction(self.database(), |transaction| {
+                self.insert_all(transaction, inserts)
+            })?,
+        };
+        Ok(Answer::Stored { rows: stored, row_id: None })
+    }
+
+    fn insert_all(&self, transaction: &Transaction, inserts: &[Change]) -> esker::Result<u64> {
+        let options = self.change_options(Vec::new());
+        let rows = |insert| Ok(transaction.change_with(insert, &options)?.rows);
+        inserts.iter().map(rows).sum()
+    }
+
+    fn insert_values(
+        &self,
+        table: &Table,
+        rows: &[Vec<Value>],
+        conflict: Conflict,
+    ) -> Result<Answer> {
+        let replace = conflict == Conflict::Replace;
+        let stored = rows.len() as u64;
+        let row_id = match (self.transaction(), rows) {
+            (Some(transaction), [row]) => {
+                let within = transaction.table(&table.name())?;
+                Some(if replace { within.upsert(row) } else { within.insert(row) }?)
+            }
+            (Some(transaction), rows) => {
+                let within = transaction.table(&table.name())?;
+                if replace { within.upsert_many(rows) } else { within.insert_many(rows) }?;
+                None
+            }
+            (None, [row]) => Some(if replace { table.upsert(row) } else { table.insert(row) }?),
+            (None, rows) => {
+                if replace { table.upsert_many(rows) } else { table.insert_many(rows) }?;
+                None
+            }
+        };
+        Ok(Answer::Stored { rows: stored, row_id })
+    }
+
+    pub(super) fn update(&self, table: &str, key: Key, fields: Fields) -> Result<Answer> {
+        let table = self.table(Level::Write, table)?;
+        let schema = table.schema();
+        let key = key.into_values(&schema)?;
+        let fields = match fields {
+            Fields::Values(fields) => fields,
+            Fields::Object(text) => parse_json_row(&text, &schema)?,
+        };
+        let fields: Vec<(&str, Value)> =
+            fields.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
+        let changed = match self.transaction() {
+            Some(transaction) => transaction.table(&table.name())?.update(&key, &fields)?,
+            None => table.update(&key, &fields)?,
+        };
+        Ok(Answer::Changed(u64::from(changed)))
+    }
+
+    pub(super) fn delete(&self, table: &str, keys: Vec<Key>) -> Result<Answer> {
+        let table = self.table(Level::Write, table)?;
+        let keys = values_of(keys, &table)?;
+        let delete_all = |transaction: &Transaction| {
+            let within = transaction.table(&table.name())?;
+            let delete = |key: &Vec<Value>| Ok(u64::from(within.delete(key)?));
+            keys.iter().map(delete).sum::<esker::Result<u64>>()
+        };
+        let removed = match (self.transaction(), keys.as_slice()) {
+            (Some(transaction), _) => delete_all(transaction)?,
+            (None, [key]) => u64::from(table.delete(key)?),
+            (None, _) => in_transaction(self.database(), delete_all)?,
+        };
+        Ok(Answer::Changed(removed))
+    }
+}
+
+/// Runs changes as one commit.
+pub(super) fn in_transaction<R>(
+    database: &Database,
+    run: impl Fn(&Transaction) -> esker::Result<R>,
+) -> Result<R> {
+    Ok(database.transact(|transaction| run(transaction))?)
+}
+
+fn values_of(keys: Vec<Key>, table: &Table) -> Result<Vec<Vec<Value>>> {
+    let schema = table.schema();
+    keys.into_iter().map(|key| key.into_values(&schema)).collect()
+}
+
+/// Inserts of rows that are JSON objects: one for each run of rows with the same fields.
+fn inserts_of(table: &Table, rows: &[String], conflict: Conflict) -> Result<Vec<Change>> {
+    let schema = table.schema();
+    let on_conflict = match conflict {
+        Conflict::Fail => OnConflict::Fail,
+        Conflict::Replace => OnConflict::Replace,
+    };
+    let name = table.name();
+    let mut runs: Vec<(Vec<String>, Vec<Vec<Expr>>)> = Vec::new();
+    for (i, row) in rows.iter().enumerate() {
+        let row = parse_json_row(row, &schema);
+        let row = row.map_err(|e| Error::from(e).at(format_args!("row {i}")))?;
+        let (names, values): (Vec<_>, _) =
+            row.into_iter().map(|(name, value)| (name, Expr::Literal(value))).unzip();
+        match runs.last_mut() {
+            Some((last, rows)) if *last == names => rows.push(values),
+            _ => runs.push((names, vec![values])),
+        }
+    }
+    let insert = |(fields, rows)| {
+        Change::Insert(Insert {
+            fields,
+            on_conflict: on_conflict.clone(),
+            ..Insert::values(&name, rows)
+        })
+    };
+    Ok(runs.into_iter().map(insert).collect())
+}

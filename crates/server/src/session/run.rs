@@ -1,0 +1,56 @@
+//! Doing what a client asks.
+
+use std::sync::atomic::Ordering;
+
+use esker::TransactionOptions;
+use esker_sql::{Statement, TransactionStatement};
+
+use super::{Answer, Level, Request, Session};
+use crate::Result;
+
+impl Session {
+    /// Does what a client asks. What is told is durable as the database says, so that this may
+    /// wait for the disk.
+    ///
+    /// # Errors
+    /// What was expected, and where; nothing was changed unless the code is `outcome_unknown`.
+    pub fn run(&mut self, request: Request) -> Result<Answer> {
+        self.cancel.0.store(false, Ordering::Relaxed);
+        match request {
+            Request::Ping => Ok(Answer::Done),
+            Request::Tables => self.tables(),
+            Request::Schema { table } => self.schema(&table),
+            Request::Get { table, keys } => self.get(&table, keys),
+            Request::Exists { table, keys } => self.exists(&table, keys),
+            Request::Insert { table, rows, conflict } => self.insert(&table, rows, conflict),
+            Request::Update { table, key, fields } => self.update(&table, key, fields),
+            Request::Delete { table, keys } => self.delete(&table, keys),
+            Request::Sql { text, parameters } => self.sql(&text, parameters),
+            Request::Query { json } => self.query(&json),
+            Request::Explain { json } => self.explain(&json),
+            Request::Begin { isolation, read_only } => {
+                let options = TransactionOptions::new().isolation(isolation).read_only(read_only);
+                self.transact(TransactionStatement::Begin(options))
+            }
+            Request::Commit => self.transact(TransactionStatement::Commit),
+            Request::Rollback => self.transact(TransactionStatement::Rollback),
+            Request::Buckets => self.buckets(),
+            Request::BucketGet { bucket, keys } => self.bucket_get(&bucket, &keys),
+            Request::BucketPut { bucket, entries, expiry } => {
+                self.bucket_put(&bucket, &entries, expiry)
+            }
+            Request::BucketRemove { bucket, keys } => self.bucket_remove(&bucket, &keys),
+            Request::BucketIncrement { bucket, key, by } => {
+                self.bucket_increment(&bucket, &key, by)
+            }
+            Request::BucketRange { bucket, range } => self.bucket_range(&bucket, &range),
+        }
+    }
+
+    fn transact(&mut self, statement: TransactionStatement) -> Result<Answer> {
+        self.access.expect(Level::Read, None)?;
+        let options = self.change_options(Vec::new());
+        self.sql.run(&Statement::Transaction(statement), &options)?;
+        Ok(Answer::Done)
+    }
+}

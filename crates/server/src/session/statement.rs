@@ -1,0 +1,95 @@
+//! Statements in SQL, and queries written as JSON.
+
+use esker::{PageOptions, QueryOptions, Value};
+use esker_query::json::JsonQuery;
+use esker_query::model::Change;
+use esker_sql::{Outcome, Statement, parse_statement};
+
+use super::{Answer, Level, Session};
+use crate::Result;
+
+impl Session {
+    pub(super) fn sql(&mut self, text: &str, parameters: Vec<Value>) -> Result<Answer> {
+        let statement = parse_statement(text)?;
+        let (level, table) = needs(&statement);
+        self.access.expect(level, table)?;
+        let outcome = self.sql.run(&statement, &self.change_options(parameters))?;
+        let changed = outcome.rows_changed();
+        Ok(match outcome {
+            Outcome::Rows(result) => Answer::Result { result, changed },
+            Outcome::Plan(text) | Outcome::Done(text) => Answer::Text(text),
+            other => match other.into_rows() {
+                Some(result) => Answer::Result { result, changed },
+                None => Answer::Changed(changed),
+            },
+        })
+    }
+
+    pub(super) fn query(&mut self, json: &str) -> Result<Answer> {
+        let query = self.parse_query(json)?;
+        if query.is_explain()? {
+            return self.explained(&query);
+        }
+        let options = self.query_options(&query)?;
+        let snapshot = self.database().snapshot()?;
+        let bound = snapshot.bind_json(&query)?;
+        if query.is_page() {
+            let given = PageOptions::of_json(&query)?;
+            let page = PageOptions { limits: options.limits, ..given };
+            let page = match self.transaction() {
+                Some(transaction) => transaction.page(&bound, &page)?,
+                None => self.database().page(&bound, &page)?,
+            };
+            return Ok(Answer::Page(page));
+        }
+        let result = match self.transaction() {
+            Some(transaction) => transaction.query_with(&bound, &options)?,
+            None => snapshot.query_with(&bound, &options)?,
+        };
+        Ok(Answer::Result { result, changed: 0 })
+    }
+
+    pub(super) fn explain(&mut self, json: &str) -> Result<Answer> {
+        let query = self.parse_query(json)?;
+        self.explained(&query)
+    }
+
+    fn explained(&self, query: &JsonQuery) -> Result<Answer> {
+        let options = self.query_options(query)?;
+        let bound = self.database().snapshot()?.bind_json(query)?;
+        Ok(Answer::Text(self.sql.explain_with(&bound, &options)?.to_string()))
+    }
+
+    fn parse_query(&self, json: &str) -> Result<JsonQuery> {
+        let query = JsonQuery::parse(json)?;
+        for table in query.tables() {
+            self.access.expect(Level::Read, Some(&table))?;
+        }
+        Ok(query)
+    }
+
+    /// The limits of the session, or those of the query where it has lower ones.
+    fn query_options(&self, query: &JsonQuery) -> Result<QueryOptions> {
+        let mut limits = self.limits();
+        let least = |a: Option<usize>, b: Option<usize>| a.into_iter().chain(b).min();
+        limits.timeout = limits.timeout.into_iter().chain(query.timeout()?).min();
+        limits.memory_bytes = least(limits.memory_bytes, query.memory_limit_bytes()?);
+        Ok(QueryOptions { limits, ..QueryOptions::default() })
+    }
+}
+
+/// What a statement needs, and of which table where it is of one alone.
+fn needs(statement: &Statement) -> (Level, Option<&str>) {
+    match statement {
+        Statement::Query(query) | Statement::Explain(query) | Statement::Plan(query) => {
+            (Level::Read, query.is_plain().then_some(query.table.as_str()))
+        }
+        // What it computes may read other tables.
+        Statement::Change(Change::Insert(_) | Change::Update(_) | Change::Delete(_)) => {
+            (Level::Write, None)
+        }
+        Statement::Truncate { name, .. } => (Level::Write, Some(name)),
+        Statement::Transaction(_) => (Level::Read, None),
+        _ => (Level::Admin, None),
+    }
+}
