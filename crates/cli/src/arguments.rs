@@ -44,6 +44,12 @@ pub(crate) enum Command {
     Compact(CompactArguments),
     Recount(RecountArguments),
     Quickstart(QuickstartArguments),
+    /// Look after the tokens of a server
+    #[command(subcommand)]
+    Token(TokenCommand),
+    /// Look at what a server would be told
+    #[command(subcommand)]
+    Config(ConfigCommand),
     Completions(CompletionsArguments),
     /// Write the manual page, for man(1)
     Man,
@@ -412,4 +418,60 @@ pub(crate) struct QuickstartArguments {
     /// Where to put the database
     #[arg(default_value = "flights.esker")]
     pub(crate) dir: PathBuf,
+}
+
+/// Tokens say who may do what on a server
+///
+/// A server that runs sees a change within a second.
+#[derive(Debug, Subcommand)]
+pub(crate) enum TokenCommand {
+    /// Make a token and write its text, once
+    Create {
+        /// The directory of the server
+        dir: PathBuf,
+        /// What it is for
+        #[arg(long)]
+        name: String,
+        /// What it may do: read, write or admin, everywhere, or behind a colon in TENANT or
+        /// TENANT/TABLE; repeat it for more
+        #[arg(long = "scope", value_name = "SCOPE", required = true)]
+        scopes: Vec<String>,
+        /// How long it holds, such as 12h; for ever unless given
+        #[arg(long, value_name = "TIME", value_parser = units::parse_duration)]
+        expires: Option<Duration>,
+    },
+    /// List the tokens, without their texts
+    List {
+        /// The directory of the server
+        dir: PathBuf,
+    },
+    /// Make a token in place of another, with the same name, scopes and time
+    Rotate {
+        /// The directory of the server
+        dir: PathBuf,
+        /// The token, as `list` names it
+        id: String,
+        /// How long the old one still holds
+        #[arg(long, value_parser = units::parse_duration, default_value = "0s")]
+        grace: Duration,
+    },
+    /// Remove a token: it opens nothing from then on
+    Remove {
+        /// The directory of the server
+        dir: PathBuf,
+        /// The token, as `list` names it
+        id: String,
+    },
+}
+
+/// Configurations of servers
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Say whether a file is right
+    Check {
+        /// The file, as TOML
+        file: PathBuf,
+    },
+    /// Write a file with every key and its default
+    Show,
 }

@@ -151,6 +151,20 @@ impl From<esker_query::Error> for Failure {
     }
 }
 
+impl From<esker_server::Error> for Failure {
+    fn from(e: esker_server::Error) -> Self {
+        use esker_server::Code;
+        let status = match e.code() {
+            Code::NotFound => Status::NotFound,
+            Code::Conflict | Code::Timeout | Code::Unavailable => Status::Busy,
+            Code::Damaged => Status::Damaged,
+            Code::Internal | Code::NoSpace | Code::OutcomeUnknown => Status::System,
+            _ => Status::Usage,
+        };
+        Self::new(status, e.to_string())
+    }
+}
+
 impl From<esker_vfs::Error> for Failure {
     fn from(error: esker_vfs::Error) -> Self {
         esker::Error::from(error).into()

@@ -9,6 +9,7 @@
 //! | `get` | `esker get DB TABLE KEY…` |
 //! | `rows` | `esker insert DB TABLE ROW`, `put`, and `delete DB TABLE KEY…` |
 //! | `info`, `check` | `esker info DB [TABLE]`, `esker check DB` |
+//! | `token`, `config` | `esker token create DIR`, `esker config check FILE` |
 //! | `manual` | `esker completions SHELL`, `esker man` |
 //! | `quickstart` | `esker quickstart [DIR]` |
 //! | `output` | answers as a table, CSV or JSON |
@@ -19,6 +20,7 @@ mod arguments;
 mod backup;
 mod check;
 mod compact;
+mod config;
 mod console;
 mod export;
 mod failure;
@@ -33,6 +35,7 @@ mod quickstart;
 mod rows;
 mod shell;
 mod sql;
+mod token;
 mod units;
 
 use std::ffi::OsString;
@@ -89,6 +92,8 @@ fn run_command(command: &Command, console: &mut Console<'_>) -> failure::Result<
         Command::Recount(arguments) => compact::recount(arguments, console)?,
         Command::Completions(arguments) => manual::completions(arguments.shell, console)?,
         Command::Man => manual::page(console)?,
+        Command::Token(command) => token::run(command, console)?,
+        Command::Config(command) => config::run(command, console)?,
         Command::Quickstart(arguments) => quickstart::run(arguments, console)?,
     }
     Ok(Status::Ok)

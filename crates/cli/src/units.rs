@@ -50,21 +50,7 @@ pub(crate) fn duration(value: Duration) -> String {
     }
 }
 
-/// Reads a duration with its unit: `500ms`, `30s`, `5m`, `1h`.
-pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("expected a time such as 500ms, 30s, 5m or 1h, found {text:?}");
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let (number, unit) = text.split_at_checked(digits).ok_or_else(wrong)?;
-    let number: u64 = number.parse().map_err(|_| wrong())?;
-    let unit_ms = match unit {
-        "ms" => 1,
-        "s" => 1_000,
-        "m" => 60_000,
-        "h" => 3_600_000,
-        _ => return Err(wrong()),
-    };
-    Ok(Duration::from_millis(number.checked_mul(unit_ms).ok_or_else(wrong)?))
-}
+pub(crate) use esker_server::config::parse_duration;
 
 /// A rate: `1.2 M rows/s`.
 pub(crate) fn rate(count: u64, time: Duration) -> String {

@@ -196,3 +196,9 @@ impl From<esker_query::Error> for Error {
         esker::Error::from(e).into()
     }
 }
+
+impl From<esker_vfs::Error> for Error {
+    fn from(e: esker_vfs::Error) -> Self {
+        esker::Error::from(e).into()
+    }
+}

@@ -2,8 +2,11 @@
 //!
 //! | module | what it defines |
 //! |---|---|
+//! | [`config`] | what a server is told: file, environment, flags |
 //! | [`error`] | the one error of all protocols, with its stable codes |
 //! | [`session`] | what a client may ask, and doing it: transactions, limits, cancelling |
+//! | [`tenant`] | a database for each tenant, and what it may take |
+//! | [`token`] | who may do what |
 //!
 //! ```text
 //!  socket ──► protocol ──► Request ──► Session ──► esker::Database
@@ -11,8 +14,12 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod config;
 pub mod error;
+mod file;
 pub mod session;
+pub mod tenant;
+pub mod token;
 
 pub use error::{Code, Error, Result};
 pub use session::{Answer, Request, Session};

@@ -1,0 +1,155 @@
+//! What a server is told: a TOML file, the environment, flags, in rising order of weight.
+//!
+//! Each key stands once, in [`KEYS`], with its default, its meaning and how it is read. The file,
+//! the variables (`ESKER_` and the key in capitals, `_` for `.`), the flags (`--` and the key, `-`
+//! for `.` and `_`) and `docs/reference/config.md` all come from there.
+
+mod document;
+mod key;
+mod load;
+mod quantity;
+#[cfg(test)]
+mod tests;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use esker::Durability;
+
+use crate::tenant::TenantLimits;
+
+pub use document::{document, example};
+pub use key::{KEYS, Key};
+pub use load::Sources;
+pub use quantity::{parse_bytes, parse_duration};
+
+/// How log lines are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// Everything that a server may be told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Where the wire protocol is served.
+    pub wire_listen: Option<SocketAddr>,
+    /// The Unix socket of the wire protocol.
+    pub wire_unix: Option<PathBuf>,
+    /// Where HTTP is served.
+    pub http_listen: Option<SocketAddr>,
+    /// Where RESP is served.
+    pub resp_listen: Option<SocketAddr>,
+    /// Whether addresses beyond this machine are served without TLS.
+    pub insecure_listen: bool,
+    /// Whether connections from this machine need no token.
+    pub trust_local: bool,
+    /// The chain of certificates, as PEM.
+    pub tls_certificate: Option<PathBuf>,
+    /// The key of the first of them, as PEM.
+    pub tls_key: Option<PathBuf>,
+    /// When commits are acknowledged.
+    pub durability: Durability,
+    /// Whether everything is in memory only.
+    pub memory: bool,
+    /// The most memory of a database, in bytes.
+    pub memory_limit_bytes: u64,
+    /// Threads that serve connections; 0: as many as there are processors.
+    pub threads: usize,
+    /// The most connections at once.
+    pub connections_max: usize,
+    /// The most bytes of a request that is not streamed.
+    pub request_bytes_max: usize,
+    /// The most bytes of the header of an HTTP request.
+    pub header_bytes_max: usize,
+    /// How long a connection may take to send the header of a request.
+    pub header_timeout: Duration,
+    /// How long a connection may send or take nothing within a request.
+    pub stall_timeout: Duration,
+    /// How long a connection may be idle.
+    pub idle_timeout: Duration,
+    /// How long a statement may take.
+    pub statement_timeout: Option<Duration>,
+    /// How long a transaction may be idle.
+    pub transaction_timeout: Duration,
+    /// How long answers to requests with an idempotency key are kept.
+    pub idempotency_lifetime: Duration,
+    /// How long connections have to end when the server stops.
+    pub drain_timeout: Duration,
+    /// What each tenant may take.
+    pub limits: TenantLimits,
+    /// How log lines are written.
+    pub log_format: LogFormat,
+    /// What is logged.
+    pub log_level: String,
+    /// From when on a statement is slow.
+    pub slow_query: Duration,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            wire_listen: Some(SocketAddr::from(([127, 0, 0, 1], 7411))),
+            wire_unix: None,
+            http_listen: Some(SocketAddr::from(([127, 0, 0, 1], 7412))),
+            resp_listen: None,
+            insecure_listen: false,
+            trust_local: false,
+            tls_certificate: None,
+            tls_key: None,
+            durability: Durability::Sync,
+            memory: false,
+            memory_limit_bytes: 4 << 30,
+            threads: 0,
+            connections_max: 16_384,
+            request_bytes_max: 16 << 20,
+            header_bytes_max: 32 << 10,
+            header_timeout: Duration::from_secs(10),
+            stall_timeout: Duration::from_secs(30),
+            idle_timeout: Duration::from_secs(600),
+            statement_timeout: Some(Duration::from_secs(60)),
+            transaction_timeout: Duration::from_secs(60),
+            idempotency_lifetime: Duration::from_secs(24 * 3600),
+            drain_timeout: Duration::from_secs(10),
+            limits: TenantLimits::default(),
+            log_format: LogFormat::Text,
+            log_level: "info".to_owned(),
+            slow_query: Duration::from_secs(1),
+        }
+    }
+}
+
+impl Config {
+    /// What is wrong with the whole, where each part is right.
+    ///
+    /// # Errors
+    /// A message that says what to do.
+    pub fn check(&self) -> Result<(), String> {
+        if self.tls_certificate.is_some() != self.tls_key.is_some() {
+            return Err("tls.certificate and tls.key: expected both or none".to_owned());
+        }
+        let is_secure = self.tls_certificate.is_some() || self.insecure_listen;
+        let named =
+            [("wire", self.wire_listen), ("http", self.http_listen), ("resp", self.resp_listen)];
+        for (name, address) in named {
+            let Some(address) = address.filter(|a| !a.ip().is_loopback()) else { continue };
+            if !is_secure {
+                return Err(format!(
+                    "{name}.listen: {address} is reached from other machines: expected \
+                     tls.certificate and tls.key, or insecure_listen = true"
+                ));
+            }
+        }
+        let listens = named.iter().any(|(_, a)| a.is_some()) || self.wire_unix.is_some();
+        if !listens {
+            return Err("nothing to listen on: expected one of wire.listen, wire.unix, \
+                        http.listen, resp.listen"
+                .to_owned());
+        }
+        Ok(())
+    }
+}

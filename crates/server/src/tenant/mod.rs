@@ -1,0 +1,21 @@
+//! Tenants: each a database in a directory of its own.
+//!
+//! ```text
+//! DIR/                 the database `default`, where the engine keeps its files
+//! DIR/tokens.json      who may do what
+//! DIR/tenants/NAME/    the database NAME, with files of the same kinds
+//! DIR/tenants/NAME/limits.json   what it may take, where that differs from the server's
+//! ```
+//!
+//! A name has letters, digits, `-` and `_` only, so that none leads out of the directory; a
+//! database is opened when it is first asked for.
+
+mod limits;
+mod name;
+mod registry;
+#[cfg(test)]
+mod tests;
+
+pub use limits::{QueryPermit, TenantLimits, Usage};
+pub use name::TenantName;
+pub use registry::{Tenant, TenantOptions, Tenants};

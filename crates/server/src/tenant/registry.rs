@@ -1,0 +1,213 @@
+//! The tenants of a server.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use esker::{Database, Options};
+use esker_vfs::Environment;
+
+use super::{TenantLimits, TenantName, Usage};
+use crate::file::{read_file, replace_file};
+use crate::{Code, Error, Result};
+
+const LIMITS_FILE: &str = "limits.json";
+const LIMITS_TEMPORARY: &str = "limits.json.new";
+
+/// How databases of tenants are opened.
+#[derive(Clone, Debug)]
+pub struct TenantOptions {
+    /// Where they are; in memory without it.
+    pub directory: Option<PathBuf>,
+    /// How each is opened.
+    pub database: Options,
+    /// What each may take unless it says otherwise.
+    pub limits: TenantLimits,
+}
+
+/// A tenant whose database is open.
+#[derive(Debug)]
+pub struct Tenant {
+    /// Its name.
+    pub name: TenantName,
+    /// Its database.
+    pub database: Database,
+    /// What it has taken.
+    pub usage: Usage,
+}
+
+/// The tenants of a server, opened when they are first asked for. Calls read and write files: they
+/// are not for tasks that others wait behind.
+#[derive(Debug)]
+pub struct Tenants {
+    environment: Environment,
+    options: TenantOptions,
+    open: Mutex<BTreeMap<TenantName, Arc<Tenant>>>,
+    /// Held while a database is opened, made or removed.
+    changing: Mutex<()>,
+}
+
+impl Tenants {
+    /// The tenants of a directory, with the one that is always there open.
+    ///
+    /// # Errors
+    /// What opening that database meets.
+    pub fn open(environment: &Environment, options: TenantOptions) -> Result<Self> {
+        let (environment, open) = (environment.clone(), Mutex::default());
+        let tenants = Self { environment, options, open, changing: Mutex::default() };
+        tenants.insert(&TenantName::main())?;
+        Ok(tenants)
+    }
+
+    /// The directory of the server; none in memory.
+    #[must_use]
+    pub fn directory(&self) -> Option<&Path> {
+        self.options.directory.as_deref()
+    }
+
+    /// A tenant that is open already, without a look at files.
+    #[must_use]
+    pub fn find_open(&self, name: &TenantName) -> Option<Arc<Tenant>> {
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.get(name).cloned()
+    }
+
+    /// The tenants that are open, by name.
+    #[must_use]
+    pub fn all_open(&self) -> Vec<Arc<Tenant>> {
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.values().cloned().collect()
+    }
+
+    /// A tenant, opened if it is not.
+    ///
+    /// # Errors
+    /// `NotFound` when there is none of that name; what opening its database meets.
+    pub fn get(&self, name: &TenantName) -> Result<Arc<Tenant>> {
+        if let Some(tenant) = self.find_open(name) {
+            return Ok(tenant);
+        }
+        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(tenant) = self.find_open(name) {
+            return Ok(tenant);
+        }
+        if !self.exists(name)? {
+            return Err(Error::new(Code::NotFound, format!("no database {:?}", name.as_str())));
+        }
+        self.insert(name)
+    }
+
+    /// Makes a tenant.
+    ///
+    /// # Errors
+    /// `AlreadyExists`; what making its database meets.
+    pub fn create(&self, name: &TenantName) -> Result<Arc<Tenant>> {
+        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.find_open(name).is_some() || self.exists(name)? {
+            let message = format!("database {:?} exists already", name.as_str());
+            return Err(Error::new(Code::AlreadyExists, message));
+        }
+        self.insert(name)
+    }
+
+    /// Removes a tenant with all it has. Whoever still works on it sees errors.
+    ///
+    /// # Errors
+    /// `InvalidRequest` for the one that is always there; `NotFound`.
+    pub fn remove(&self, name: &TenantName) -> Result<()> {
+        if name.is_main() {
+            let message = format!("database {:?} is the server's own and stays", name.as_str());
+            return Err(Error::new(Code::InvalidRequest, message));
+        }
+        let tenant = self.get(name)?;
+        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
+        tenant.database.clone().close()?;
+        if let Some(directory) = self.directory() {
+            let own = name.directory(directory);
+            self.environment.files.remove_dir_all(&own)?;
+            self.environment.files.sync_dir(&directory.join("tenants"))?;
+        }
+        Ok(())
+    }
+
+    /// The names of all tenants, in order.
+    ///
+    /// # Errors
+    /// When the directory cannot be listed.
+    pub fn names(&self) -> Result<Vec<TenantName>> {
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut names: std::collections::BTreeSet<_> = open.keys().cloned().collect();
+        drop(open);
+        if let Some(directory) = self.directory() {
+            let directory = directory.join("tenants");
+            if self.environment.files.exists(&directory)? {
+                let there = self.environment.files.list(&directory)?;
+                names.extend(there.iter().filter_map(|name| name.parse().ok()));
+            }
+        }
+        Ok(names.into_iter().collect())
+    }
+
+    /// Gives a tenant limits of its own, kept beside its database.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn set_limits(&self, tenant: &Tenant, limits: TenantLimits) -> Result<()> {
+        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(directory) = self.directory() {
+            let own = tenant.name.directory(directory);
+            let text = serde_json::to_vec_pretty(&limits)
+                .map_err(|e| Error::new(Code::Internal, format!("limits: {e}")))?;
+            replace_file(&self.environment, &own, LIMITS_TEMPORARY, LIMITS_FILE, &text)?;
+        }
+        tenant.usage.set_limits(limits);
+        Ok(())
+    }
+
+    /// Closes all databases.
+    ///
+    /// # Errors
+    /// The first that one of them met; the others are closed all the same.
+    pub fn close(&self) -> Result<()> {
+        let open = std::mem::take(&mut *self.open.lock().unwrap_or_else(PoisonError::into_inner));
+        let closed = open.values().map(|tenant| tenant.database.clone().close());
+        let closed: Vec<_> = closed.collect();
+        closed.into_iter().collect::<esker::Result<Vec<()>>>()?;
+        Ok(())
+    }
+
+    fn exists(&self, name: &TenantName) -> Result<bool> {
+        match self.directory() {
+            Some(directory) => Ok(self.environment.files.exists(&name.directory(directory))?),
+            None => Ok(false),
+        }
+    }
+
+    fn insert(&self, name: &TenantName) -> Result<Arc<Tenant>> {
+        let options = self.options.database.clone().environment(self.environment.clone());
+        let (database, limits) = match self.directory() {
+            Some(directory) => {
+                let own = name.directory(directory);
+                (options.open(&own)?, self.stored_limits(&own)?)
+            }
+            None => (options.memory()?, None),
+        };
+        let usage = Usage::new(&self.environment, limits.unwrap_or(self.options.limits));
+        let tenant = Arc::new(Tenant { name: name.clone(), database, usage });
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.insert(name.clone(), Arc::clone(&tenant));
+        drop(open);
+        Ok(tenant)
+    }
+
+    fn stored_limits(&self, directory: &Path) -> Result<Option<TenantLimits>> {
+        let path = directory.join(LIMITS_FILE);
+        let Some(bytes) = read_file(&self.environment, &path)? else { return Ok(None) };
+        let limits = serde_json::from_slice(&bytes).map_err(|e| {
+            let message = format!("{}: not a file of limits: {e}", path.display());
+            Error::new(Code::Damaged, message)
+        })?;
+        Ok(Some(limits))
+    }
+}

@@ -1,0 +1,107 @@
+use std::path::{Component, Path, PathBuf};
+
+use esker::Options;
+use esker_vfs::Environment;
+use esker_vfs::sim::{Options as SimOptions, Simulation};
+use proptest::prelude::*;
+
+use super::*;
+use crate::{Code, Result};
+
+proptest! {
+    #[test]
+    fn no_name_leads_out_of_the_directory(
+        text in ".{0,80}|[a-z0-9_./\\\\%~:-]{0,70}|(\\.\\./)*[a-z]*",
+    ) {
+        let Ok(name) = text.parse::<TenantName>() else { return Ok(()) };
+        let server = Path::new("/srv/esker");
+        let directory = name.directory(server);
+        prop_assert!(directory.starts_with(server));
+        prop_assert!(directory.components().skip(1).all(|c| matches!(c, Component::Normal(_))));
+        if !name.is_main() {
+            prop_assert_eq!(directory.parent(), Some(Path::new("/srv/esker/tenants")));
+            prop_assert_eq!(directory.file_name().and_then(|n| n.to_str()), Some(text.as_str()));
+        }
+    }
+
+    #[test]
+    fn two_names_are_two_directories(a in "[a-z0-9_-]{1,63}", b in "[a-z0-9_-]{1,63}") {
+        let directory = |text: &str| text.parse::<TenantName>().unwrap().directory(Path::new("d"));
+        prop_assert_eq!(directory(&a) == directory(&b), a == b);
+    }
+}
+
+fn tenants(environment: &Environment, limits: TenantLimits) -> Result<Tenants> {
+    let directory = Some(PathBuf::from("server"));
+    let options = TenantOptions { directory, database: Options::new(), limits };
+    Tenants::open(environment, options)
+}
+
+#[test]
+fn a_tenant_has_what_is_its_own_and_nothing_else() -> Result<()> {
+    let environment = Simulation::new(1, SimOptions::default()).environment();
+    let all = tenants(&environment, TenantLimits::default())?;
+    let (shop, mill) = ("shop".parse().unwrap(), "mill".parse().unwrap());
+    assert_eq!(all.get(&shop).unwrap_err().code(), Code::NotFound);
+    all.create(&shop)?.database.bucket("keys")?.put("a", "1")?;
+    all.create(&mill)?;
+    assert_eq!(all.create(&shop).unwrap_err().code(), Code::AlreadyExists);
+    assert_eq!(all.get(&mill)?.database.tables(), Vec::<String>::new());
+    all.close()?;
+    drop(all);
+    let all = tenants(&environment, TenantLimits::default())?;
+    let names: Vec<_> = all.names()?.iter().map(ToString::to_string).collect();
+    assert_eq!(names, ["default", "mill", "shop"]);
+    assert_eq!(all.all_open().len(), 1, "the others are opened when they are asked for");
+    let there = all.get(&shop)?.database.bucket("keys")?.get("a")?;
+    assert_eq!(there.as_deref(), Some(&b"1"[..]));
+    all.remove(&shop)?;
+    assert_eq!(all.get(&shop).unwrap_err().code(), Code::NotFound);
+    let main = all.remove(&TenantName::main()).unwrap_err();
+    assert_eq!(main.code(), Code::InvalidRequest);
+    Ok(())
+}
+
+#[test]
+fn a_tenant_takes_no_more_than_it_may() -> Result<()> {
+    let environment = Simulation::new(2, SimOptions::default()).environment();
+    let limits = TenantLimits { concurrent_queries: Some(1), ..TenantLimits::default() };
+    let all = tenants(&environment, limits)?;
+    let main = all.get(&TenantName::main())?;
+    let permit = main.usage.begin_query()?;
+    assert_eq!(main.usage.begin_query().unwrap_err().code(), Code::LimitExceeded);
+    drop(permit);
+    drop(main.usage.begin_query()?);
+    main.database.bucket("keys")?.put("a", "1")?;
+    main.usage.check_stored(&main.database)?;
+    all.set_limits(&main, TenantLimits { rows: Some(1), ..limits })?;
+    let error = main.usage.check_stored(&main.database).unwrap_err();
+    assert_eq!(error.code(), Code::LimitExceeded);
+    assert_eq!(error.to_string(), "the tenant may have 1 rows and has 1");
+    drop(main);
+    all.close()?;
+    drop(all);
+    let all = tenants(&environment, limits)?;
+    assert_eq!(all.get(&TenantName::main())?.usage.limits().rows, Some(1), "kept beside it");
+    Ok(())
+}
+
+#[test]
+fn requests_beyond_the_rate_are_refused() {
+    let environment = Simulation::new(3, SimOptions::default()).environment();
+    let limits = TenantLimits { requests_per_second: Some(5), ..TenantLimits::default() };
+    let usage = Usage::new(&environment, limits);
+    let passed = (0..100).filter(|_| usage.count_request().is_ok()).count();
+    assert!((10..20).contains(&passed), "{passed}");
+}
+
+#[test]
+fn a_closed_database_answers_errors() -> Result<()> {
+    let environment = Simulation::new(4, SimOptions::default()).environment();
+    let all = tenants(&environment, TenantLimits::default())?;
+    let shop = all.create(&"shop".parse().unwrap())?;
+    all.remove(&shop.name)?;
+    let error = shop.database.bucket("late").map(drop).unwrap_err();
+    assert_ne!(error.kind(), esker::ErrorKind::Corrupt);
+    Ok(())
+}

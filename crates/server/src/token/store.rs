@@ -1,0 +1,355 @@
+//! The tokens that there are, in a file that is replaced as a whole.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError, RwLock};
+use std::time::Duration;
+
+use esker_vfs::{Environment, LockMode};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+use super::{Principal, Scope};
+use crate::file::{read_file, replace_file};
+use crate::{Code, Error, Result};
+
+const PREFIX: &str = "esk_";
+const FILE: &str = "tokens.json";
+const TEMPORARY: &str = "tokens.json.new";
+const LOCK: &str = "tokens.lock";
+
+/// How old what is known of the file may be, in nanoseconds: others may change it, too.
+const REFRESH_NS: u64 = 1_000_000_000;
+
+/// The most tokens of a server.
+const TOKENS_MAX: usize = 10_000;
+
+/// A token as it is stored: without what it takes to use it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Token {
+    /// The public part, which names it.
+    pub id: String,
+    /// What it is for, in words of whoever made it.
+    pub name: String,
+    /// What it may do, as texts of [`Scope`].
+    pub scopes: Vec<String>,
+    /// When it was made, in microseconds since 1970.
+    pub created_us: i64,
+    /// When it ends, in microseconds since 1970; never without it.
+    pub expires_us: Option<i64>,
+    /// The SHA-256 of the whole text, in hexadecimal digits.
+    hash: String,
+}
+
+/// What is shown of a token: all but its hash.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TokenInfo {
+    /// The public part, which names it.
+    pub id: String,
+    /// What it is for.
+    pub name: String,
+    /// What it may do.
+    pub scopes: Vec<String>,
+    /// When it was made, in microseconds since 1970.
+    pub created_us: i64,
+    /// When it ends, in microseconds since 1970; never without it.
+    pub expires_us: Option<i64>,
+}
+
+impl From<&Token> for TokenInfo {
+    fn from(token: &Token) -> Self {
+        let Token { id, name, scopes, created_us, expires_us, .. } = token.clone();
+        Self { id, name, scopes, created_us, expires_us }
+    }
+}
+
+/// What a token that is made is to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewToken {
+    /// What it is for, 1 to 200 characters.
+    pub name: String,
+    /// What it may do, at least one.
+    pub scopes: Vec<Scope>,
+    /// How long it holds; for ever without it.
+    pub lifetime: Option<Duration>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Stored {
+    version: u32,
+    tokens: Vec<Token>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    hash: [u8; 32],
+    principal: Principal,
+    expires_us: Option<i64>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    tokens: BTreeMap<String, Token>,
+    entries: BTreeMap<String, Entry>,
+}
+
+/// The tokens of a server.
+#[derive(Debug)]
+pub struct TokenStore {
+    environment: Environment,
+    /// Where the file is; without it nothing is kept.
+    directory: Option<PathBuf>,
+    state: RwLock<State>,
+    /// Held while the file is read or written, so that readers are not.
+    writing: Mutex<()>,
+    /// When the file was last read.
+    read_ns: AtomicU64,
+}
+
+impl TokenStore {
+    /// The tokens of a directory; of none, tokens that end with the process.
+    ///
+    /// # Errors
+    /// `Damaged` when the file is there and is not one of tokens.
+    pub fn open(environment: &Environment, directory: Option<PathBuf>) -> Result<Self> {
+        let state = match &directory {
+            Some(directory) => read(environment, &directory.join(FILE))?,
+            None => State::default(),
+        };
+        let read_ns = AtomicU64::new(environment.clock.monotonic_ns());
+        let (environment, state) = (environment.clone(), RwLock::new(state));
+        Ok(Self { environment, directory, state, writing: Mutex::default(), read_ns })
+    }
+
+    /// True when there is no token that could be used.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.state.read().unwrap_or_else(PoisonError::into_inner).tokens.is_empty()
+    }
+
+    /// The tokens, by id.
+    #[must_use]
+    pub fn list(&self) -> Vec<TokenInfo> {
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        state.tokens.values().map(TokenInfo::from).collect()
+    }
+
+    /// Makes a token and returns it with its text, which is nowhere else.
+    ///
+    /// # Errors
+    /// `InvalidRequest` without a name or a scope; `LimitExceeded` when there are too many.
+    pub fn create(&self, new: &NewToken) -> Result<(TokenInfo, String)> {
+        let length = new.name.chars().count();
+        if length == 0 || length > 200 {
+            let message = format!("name: expected 1 to 200 characters, found {length}");
+            return Err(Error::new(Code::InvalidRequest, message));
+        }
+        if new.scopes.is_empty() {
+            let message = "scopes: expected at least one, such as read or write:TENANT";
+            return Err(Error::new(Code::InvalidRequest, message));
+        }
+        let now_us = self.environment.clock.wall_us();
+        let id = self.random_digits(1);
+        let text = self.text_of(&id);
+        let lifetime_us = |time: Duration| i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
+        let token = Token {
+            hash: digits(&hash_of(&text)),
+            id,
+            name: new.name.clone(),
+            scopes: new.scopes.iter().map(ToString::to_string).collect(),
+            created_us: now_us,
+            expires_us: new.lifetime.map(|time| now_us.saturating_add(lifetime_us(time))),
+        };
+        let info = TokenInfo::from(&token);
+        self.change(|tokens| {
+            if tokens.len() >= TOKENS_MAX {
+                let message = format!("a server has at most {TOKENS_MAX} tokens: remove some");
+                return Err(Error::new(Code::LimitExceeded, message));
+            }
+            tokens.insert(token.id.clone(), token);
+            Ok(())
+        })?;
+        Ok((info, text))
+    }
+
+    /// Makes a token with the same name, scopes and lifetime, and lets the old one end after
+    /// `grace`, so that whoever uses it can change over.
+    ///
+    /// # Errors
+    /// `NotFound` when there is no token of that id.
+    pub fn rotate(&self, id: &str, grace: Duration) -> Result<(TokenInfo, String)> {
+        let now_us = self.environment.clock.wall_us();
+        let new_id = self.random_digits(1);
+        let text = self.text_of(&new_id);
+        let until_us = now_us.saturating_add(i64::try_from(grace.as_micros()).unwrap_or(i64::MAX));
+        let info = self.change(|tokens| {
+            let old = tokens.get_mut(id).ok_or_else(|| not_found(id))?;
+            let lifetime_us = old.expires_us.map(|end| end.saturating_sub(old.created_us));
+            let new = Token {
+                hash: digits(&hash_of(&text)),
+                id: new_id,
+                created_us: now_us,
+                expires_us: lifetime_us.map(|lifetime| now_us.saturating_add(lifetime)),
+                ..old.clone()
+            };
+            old.expires_us = Some(old.expires_us.map_or(until_us, |end| end.min(until_us)));
+            if grace.is_zero() {
+                tokens.remove(id);
+            }
+            let info = TokenInfo::from(&new);
+            tokens.insert(new.id.clone(), new);
+            Ok(info)
+        })?;
+        Ok((info, text))
+    }
+
+    /// Removes a token: from now on it opens nothing.
+    ///
+    /// # Errors
+    /// `NotFound` when there is no token of that id.
+    pub fn remove(&self, id: &str) -> Result<()> {
+        self.change(|tokens| tokens.remove(id).map(drop).ok_or_else(|| not_found(id)))
+    }
+
+    /// Whoever a text speaks for.
+    ///
+    /// # Errors
+    /// `Unauthenticated`, in the same words for a token that is unknown, wrong or past its end.
+    pub fn authenticate(&self, text: &str) -> Result<Principal> {
+        let refused = || {
+            let message = "the token is unknown, wrong or past its end";
+            Error::new(Code::Unauthenticated, message)
+        };
+        let id = text.strip_prefix(PREFIX).and_then(|rest| rest.split_once('_')).map(|(id, _)| id);
+        let hash = hash_of(text);
+        self.refresh()?;
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        let entry = state.entries.get(id.unwrap_or_default()).ok_or_else(refused)?;
+        let is_right: bool = entry.hash.ct_eq(&hash).into();
+        let now_us = self.environment.clock.wall_us();
+        let is_over = entry.expires_us.is_some_and(|end| end <= now_us);
+        if !is_right || is_over {
+            return Err(refused());
+        }
+        Ok(entry.principal.clone())
+    }
+
+    fn random_digits(&self, words: usize) -> String {
+        let mut text = String::new();
+        for _ in 0..words {
+            let _ = write!(text, "{:016x}", self.environment.random.next_u64());
+        }
+        text
+    }
+
+    fn text_of(&self, id: &str) -> String {
+        format!("{PREFIX}{id}_{}", self.random_digits(4))
+    }
+
+    /// Makes a change durable, then visible.
+    fn change<R>(
+        &self,
+        change: impl FnOnce(&mut BTreeMap<String, Token>) -> Result<R>,
+    ) -> Result<R> {
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _others = match &self.directory {
+            Some(directory) => {
+                let path = directory.join(LOCK);
+                Some(self.environment.files.lock(&path, LockMode::Exclusive, "")?)
+            }
+            None => None,
+        };
+        let mut tokens = match &self.directory {
+            Some(directory) => read(&self.environment, &directory.join(FILE))?.tokens,
+            None => self.state.read().unwrap_or_else(PoisonError::into_inner).tokens.clone(),
+        };
+        let now_us = self.environment.clock.wall_us();
+        tokens.retain(|_, token| token.expires_us.is_none_or(|end| end > now_us));
+        let outcome = change(&mut tokens)?;
+        let entries = entries(&tokens)?;
+        self.write(&tokens)?;
+        *self.state.write().unwrap_or_else(PoisonError::into_inner) = State { tokens, entries };
+        Ok(outcome)
+    }
+
+    /// Reads the file again if that was not done lately.
+    fn refresh(&self) -> Result<()> {
+        let Some(directory) = &self.directory else { return Ok(()) };
+        let now_ns = self.environment.clock.monotonic_ns();
+        if now_ns.saturating_sub(self.read_ns.load(Ordering::Relaxed)) < REFRESH_NS {
+            return Ok(());
+        }
+        // Whoever else is at it does it for all.
+        let Ok(_writing) = self.writing.try_lock() else { return Ok(()) };
+        self.read_ns.store(now_ns, Ordering::Relaxed);
+        let state = read(&self.environment, &directory.join(FILE))?;
+        *self.state.write().unwrap_or_else(PoisonError::into_inner) = state;
+        Ok(())
+    }
+
+    fn write(&self, tokens: &BTreeMap<String, Token>) -> Result<()> {
+        let Some(directory) = &self.directory else { return Ok(()) };
+        let stored = Stored { version: 1, tokens: tokens.values().cloned().collect() };
+        let text = serde_json::to_vec_pretty(&stored)
+            .map_err(|e| Error::new(Code::Internal, format!("tokens: {e}")))?;
+        replace_file(&self.environment, directory, TEMPORARY, FILE, &text)
+    }
+}
+
+fn read(environment: &Environment, path: &std::path::Path) -> Result<State> {
+    let Some(bytes) = read_file(environment, path)? else { return Ok(State::default()) };
+    let damaged = |what: String| {
+        Error::new(Code::Damaged, format!("{}: not a file of tokens: {what}", path.display()))
+    };
+    let stored: Stored = serde_json::from_slice(&bytes).map_err(|e| damaged(e.to_string()))?;
+    if stored.version != 1 {
+        return Err(damaged(format!("version {}, expected 1", stored.version)));
+    }
+    let tokens = stored.tokens.into_iter().map(|token| (token.id.clone(), token)).collect();
+    let entries = entries(&tokens).map_err(|e| damaged(e.to_string()))?;
+    Ok(State { tokens, entries })
+}
+
+fn entries(tokens: &BTreeMap<String, Token>) -> Result<BTreeMap<String, Entry>> {
+    let invalid = |message| Error::new(Code::InvalidRequest, message);
+    let entry = |token: &Token| {
+        let hash = bytes_of(&token.hash)
+            .ok_or_else(|| invalid(format!("token {}: its hash is not 64 digits", token.id)))?;
+        let scopes = token.scopes.iter().map(|scope| scope.parse().map_err(invalid));
+        let scopes = scopes.collect::<Result<Vec<Scope>>>()?;
+        let principal = Principal { id: token.id.clone(), name: token.name.clone(), scopes };
+        Ok((token.id.clone(), Entry { hash, principal, expires_us: token.expires_us }))
+    };
+    tokens.values().map(entry).collect()
+}
+
+fn not_found(id: &str) -> Error {
+    Error::new(Code::NotFound, format!("no token {id:?}"))
+}
+
+fn hash_of(text: &str) -> [u8; 32] {
+    Sha256::digest(text.as_bytes()).into()
+}
+
+fn digits(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+fn bytes_of(digits: &str) -> Option<[u8; 32]> {
+    let mut bytes = [0; 32];
+    if digits.len() != 64 || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
+        return None;
+    }
+    for (i, byte) in bytes.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(digits.get(2 * i..2 * i + 2)?, 16).ok()?;
+    }
+    Some(bytes)
+}
