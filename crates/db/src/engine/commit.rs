@@ -29,6 +29,13 @@ const KILLED_WAKE: u64 = 4_096;
 const LONG_BYTES_FACTOR: u64 = 16;
 /// The same where the rows may have long values.
 const LONG_KILLED_WAKE: u64 = 64;
+/// Bytes of a put in the log beside its values and the bits that say which of these are missing, at
+/// the most: its kind, table, row id and length.
+const PUT_BYTES: usize = 20;
+/// Bytes of a text's length in the log, or of what says that a value lies in a value file.
+const LENGTH_BYTES: usize = 5;
+/// Bytes of a value of the widest type of a fixed length.
+const FIXED_BYTES: usize = 16;
 /// Bytes of a value in a key beside those of texts and bytes, about.
 const KEY_VALUE_BYTES: usize = 9;
 /// Commits between two looks at the length of the log, which is a limit for its order of magnitude.
@@ -54,13 +61,17 @@ impl<'r> Put<'r> {
         }
     }
 
-    /// Bytes of the values that the log or a segment holds, about.
+    /// Bytes that the log or a segment takes for it, at the most.
     pub fn byte_count(&self) -> usize {
         let bytes = |(field, value): (usize, &Value)| match self.cell(field) {
-            Cell::Long(_) => REFERENCE_BYTES,
-            Cell::Value(_) => value.as_ref().as_bytes().map_or(8, <[u8]>::len) + 4,
+            Cell::Long(_) => REFERENCE_BYTES + LENGTH_BYTES,
+            Cell::Value(_) => match value.as_ref().as_bytes() {
+                Some(bytes) => bytes.len() + LENGTH_BYTES,
+                None => FIXED_BYTES,
+            },
         };
-        self.row.iter().enumerate().map(bytes).sum()
+        let values: usize = self.row.iter().enumerate().map(bytes).sum();
+        PUT_BYTES + self.row.len().div_ceil(8) + values
     }
 }
 

@@ -56,7 +56,8 @@ struct Spilled<'r> {
     deletes: Vec<Existing>,
 }
 
-/// Bytes that changes take in the log, about.
+/// Bytes that changes take in the log, at the most: else a commit of many short rows would be no
+/// large one, and no frame either.
 pub(super) fn byte_count(staged: &Staged<'_>) -> usize {
     let deletes = staged.deletes.len() * DELETE_BYTES;
     deletes + staged.puts.iter().map(Put::byte_count).sum::<usize>()

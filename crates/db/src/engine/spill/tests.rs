@@ -106,3 +106,31 @@ fn a_spilled_commit_counts_as_a_change_of_its_table() {
     assert_eq!(changed_at(&table), table.engine.watermarks.published());
     assert!(changed_at(&table) > before);
 }
+
+/// A million rows of a short value each are more than a frame, though their values are not.
+#[test]
+fn changes_take_no_more_of_the_log_than_is_counted() {
+    let types = [
+        (DataType::Text, Value::from("a")),
+        (DataType::I64, Value::Int(1)),
+        (DataType::Uuid, Value::Uuid([7; 16])),
+        (DataType::Bool, Value::Bool(true)),
+    ];
+    for (data_type, value) in types {
+        let db = Options::new().memory().unwrap();
+        let schema = Schema::builder().field("id", data_type).primary_key(["id"]);
+        let table = db.create_table("t", schema.build().unwrap()).unwrap();
+        let (engine, current) = (&table.engine, table.current());
+        let mut catalogue = engine.lock_for_change().unwrap();
+        let writer = &mut entry(&mut catalogue, current.core.id()).unwrap().writer;
+        let row = vec![value];
+        let mut staged = Staged::default();
+        let mut prepared = writer.prepare_put(&row, false).unwrap();
+        prepared.row_id = u64::MAX;
+        staged.put(row, prepared);
+        let mut frame = Default::default();
+        staged.encode(&mut frame, esker_format::TableId(u32::MAX), &current.schema);
+        let (taken, counted) = (frame.len(), byte_count(&staged));
+        assert!(taken <= counted, "{data_type:?}: {taken} bytes, counted {counted}");
+    }
+}
