@@ -299,3 +299,27 @@ fn damage_to_a_long_value_is_an_error_that_names_the_file() {
     let e = options().open(&dir.0).unwrap_err();
     assert_eq!(e.kind(), esker::ErrorKind::Corrupt, "{e}");
 }
+
+/// Units of one row have the same value in all of their rows, each its own.
+#[test]
+fn values_that_merging_moves_to_value_files_stay_with_their_rows() {
+    let dir = Directory::new("constant-values");
+    let limited = |long| Options::new().value_file_limits(long, 64 << 10).commit_limit(1);
+    let db = limited(64 << 10).background(false).open(&dir.0).unwrap();
+    let t = db.create_table("t", schema(true)).unwrap();
+    let letters = ["a", "b", "a", "c"];
+    let written: Vec<_> = (0..).zip(letters).map(|(id, letter)| row(id, letter, 20)).collect();
+    for row in &written {
+        t.insert(row).unwrap();
+    }
+    assert_eq!(db.info().tables[0].segments, 4);
+    db.close().unwrap();
+
+    let db = limited(16).open(&dir.0).unwrap();
+    let t = db.table("t").unwrap();
+    db.compact(false, &mut |_, _| ()).unwrap();
+    assert_eq!(db.info().tables[0].segments, 1);
+    assert_eq!(rows(&t), written);
+    is_sound(&db);
+    db.close().unwrap();
+}

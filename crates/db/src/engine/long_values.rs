@@ -9,7 +9,7 @@
 //! When somebody changed one of the rows meanwhile nothing is done and the writer gets a
 //! `Conflict`; the values that it wrote are garbage.
 
-use esker_format::{Batch, Column, Field, Schema, Value, Values};
+use esker_format::{Batch, Column, Schema, Value, Values};
 use esker_table::value_file::StoredValue;
 
 use super::Engine;
@@ -91,9 +91,7 @@ impl Engine {
     }
 }
 
-/// May a field have values in value files? Those of the key and of unique indexes never do.
-fn may_be_long(schema: &Schema, field: usize) -> bool {
-    let is_looked_up =
-        |f: &Field| schema.key_positions().contains(&field) || schema.is_unique_field(f.id);
-    schema.fields().get(field).is_some_and(|f| f.data_type.may_be_long() && !is_looked_up(f))
+/// May the values of the field at a position lie in value files?
+fn may_be_long(schema: &Schema, position: usize) -> bool {
+    schema.fields().get(position).is_some_and(|field| schema.may_have_long_values(field))
 }

@@ -308,6 +308,15 @@ impl Schema {
         self.unique_indexes().flat_map(|index| &index.fields).any(|part| part.field == field)
     }
 
+    /// May values of a field lie in value files? Those of the key and of unique indexes never do:
+    /// they are read to compare them.
+    #[must_use]
+    pub fn may_have_long_values(&self, field: &Field) -> bool {
+        field.data_type.may_be_long()
+            && self.key_fields().all(|key| key.id != field.id)
+            && !self.is_unique_field(field.id)
+    }
+
     /// The fields of an index as texts: `name`, `name desc`, or `name.step.step`.
     #[must_use]
     pub fn index_fields(&self, index: &Index) -> Vec<String> {

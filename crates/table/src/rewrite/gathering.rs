@@ -17,17 +17,19 @@ pub(super) struct Gathering<'a> {
     column: Column,
     /// The long values, by row of the output.
     long: Vec<(usize, StoredValue)>,
-    /// What rows without a value of their own have, when that is long.
-    constant: Option<StoredValue>,
+    /// The last long value that all rows of a unit have, and where it was stored: units may have
+    /// different ones.
+    constant: Option<(Vec<u8>, StoredValue)>,
 }
 
 impl<'a> Gathering<'a> {
     pub fn new(plan: &'a RewritePlan, field: &'a Field, sink: &'a mut dyn SegmentSink) -> Self {
         let column = Column::empty(field.data_type);
         let schema = plan.table.schema();
-        let is_key = schema.key_fields().any(|key| key.id == field.id);
-        let may_be_long = field.data_type.may_be_long() && !is_key;
-        let long_bytes = if may_be_long { sink.long_bytes() } else { usize::MAX };
+        let long_bytes = match schema.may_have_long_values(field) {
+            true => sink.long_bytes(),
+            false => usize::MAX,
+        };
         Self { plan, field, sink, long_bytes, column, long: Vec::new(), constant: None }
     }
 
@@ -119,12 +121,14 @@ impl<'a> Gathering<'a> {
                 self.column.push(slice.value(i))?;
                 continue;
             }
-            let is_constant = matches!(slice.data, Data::Constant(_));
-            let stored = match self.constant.clone().filter(|_| is_constant) {
-                Some(stored) => stored,
+            let known = self.constant.as_ref().filter(|(value, _)| value == bytes);
+            let stored = match known {
+                Some((_, stored)) => stored.clone(),
                 None => self.sink.store(bytes)?,
             };
-            self.constant = Some(stored.clone()).filter(|_| is_constant);
+            if matches!(slice.data, Data::Constant(_)) {
+                self.constant = Some((bytes.to_vec(), stored.clone()));
+            }
             self.push_long(stored)?;
         }
         Ok(())
