@@ -48,6 +48,7 @@ pub struct Options {
     pub(crate) column_bytes_max: u64,
     pub(crate) commit_bytes_max: usize,
     pub(crate) pauses_large_commits: bool,
+    pub(crate) tell_commit: Option<fn(u64)>,
     pub(crate) values: ValueLimits,
     pub(crate) paranoid: bool,
     pub(crate) cancel: Arc<AtomicBool>,
@@ -76,6 +77,7 @@ impl Default for Options {
             column_bytes_max: esker_table::rewrite::COLUMN_BYTES_MAX,
             commit_bytes_max: COMMIT_BYTES_MAX,
             pauses_large_commits: false,
+            tell_commit: None,
             values: ValueLimits::default(),
             paranoid: false,
             cancel: Arc::default(),
@@ -166,6 +168,15 @@ impl Options {
     #[must_use]
     pub fn pause_large_commits(mut self) -> Self {
         self.pauses_large_commits = true;
+        self
+    }
+
+    /// Tells the number of each commit of rows, on the thread that commits, as soon as it has one:
+    /// before it is durable. For tests.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn tell_commits(mut self, tell: fn(u64)) -> Self {
+        self.tell_commit = Some(tell);
         self
     }
 

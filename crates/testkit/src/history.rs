@@ -1,12 +1,11 @@
 //! What clients did to a database, in commit order, and what it must hold after each commit.
 //!
-//! In simulation one thread does everything, and nothing pauses between the moment a change looks
-//! at the newest commit `p` and the moment it gets its own number: a change that starts at `p` is
-//! commit `p + 1`, or was refused because of what held at `p`. So each event says exactly where it
-//! belongs, whatever ran before its caller was told. Events are judged in that order once no
-//! operation is under way.
+//! In simulation one thread does everything, and the engine tells the number of each commit of rows
+//! as soon as it has one. A change of tables as a whole pauses nowhere between the moment it looks
+//! at the newest commit `p` and the moment it gets its own number, so it is commit `p + 1`, or was
+//! refused because of what held at `p`. So each event says exactly where it belongs, whatever ran
+//! before its caller was told. Events are judged in that order once no operation is under way.
 
-use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use esker::{ErrorKind, Value};
@@ -159,6 +158,8 @@ pub struct Event {
     pub origin: Option<Origin>,
     /// How many rows it is said to have changed, where that is said.
     pub rows: Option<u64>,
+    /// Whether others may have committed while it wrote its rows to files.
+    pub may_be_large: bool,
 }
 
 /// A table as a long operation found it.
@@ -295,44 +296,19 @@ impl History {
         }
     }
 
-    /// Judges what happened while no other operation was under way. Returns the commit numbers
-    /// that were taken for those of changes which in truth began again, and got later ones.
+    /// Judges what happened while no other operation was under way.
     ///
     /// # Errors
     /// What was answered and cannot be right.
-    pub fn judge(&mut self, mut events: Vec<Event>) -> Result<BTreeSet<u64>, String> {
-        let place = |event: &Event| match event.commit {
+    pub fn judge(&mut self, mut events: Vec<Event>) -> Result<(), String> {
+        events.sort_by_key(|event| match event.commit {
             Some(commit) => (commit, 0),
             None => (event.until, 1),
-        };
-        events.sort_by_key(place);
-        let is_of_table =
-            |e: &&Event| matches!(e.action, Action::Alter { .. } | Action::Truncate { .. });
-        let tables_changed: Vec<u64> =
-            events.iter().filter(is_of_table).filter_map(|e| e.commit).collect();
-        let mut renumbered = BTreeSet::new();
-        let mut queue = VecDeque::from(events);
-        while let Some(mut event) = queue.pop_front() {
-            if self.began_again(&event, &tables_changed) {
-                renumbered.extend(event.commit.take());
-                let at = queue.partition_point(|other| place(other) <= place(&event));
-                queue.insert(at, event);
-                continue;
-            }
+        });
+        for event in events {
             self.judge_one(&event).map_err(|why| format!("{why}\n  {event:?}"))?;
         }
-        Ok(renumbered)
-    }
-
-    /// A change that is refused waits until what it was refused for is durable, and begins again
-    /// when its table was altered or truncated meanwhile: its number is not simply the next one.
-    fn began_again(&self, event: &Event, tables_changed: &[u64]) -> bool {
-        let waits = event.origin.is_none() && event.action.changes_rows_of().is_some();
-        let (Outcome::Done, Some(commit), true) = (&event.outcome, event.commit, waits) else {
-            return false;
-        };
-        tables_changed.iter().any(|c| (event.from + 1..=event.until).contains(c))
-            && matches!(self.verdict(self.at(commit - 1), event), Verdict::Refuse(_))
+        Ok(())
     }
 
     fn judge_one(&mut self, event: &Event) -> Result<(), String> {
@@ -406,12 +382,13 @@ impl History {
         if kind == K::Conflict && event.held != Held::No {
             return Ok(());
         }
-        // A long operation may have been refused for what came meanwhile, and any that was refused
-        // once, which waits, begins again when the table was changed under it.
+        // A long operation may have been refused for what came meanwhile, and so may one that wrote
+        // files; any that was refused once, which waits, begins again when the table was changed
+        // under it.
         let loading = event.origin.is_some();
         let waited = matches!(self.verdict(self.at(event.from), event), Verdict::Refuse(_));
         // One that enters rows into a unique index looks at those that come meanwhile, too.
-        let long = loading || waited || event.action.adds_unique_index();
+        let long = loading || waited || event.may_be_large || event.action.adds_unique_index();
         let commits = self.states.iter().map(|(commit, _)| *commit);
         let meanwhile = commits.filter(|c| long && *c > event.from && *c <= event.until);
         for commit in std::iter::once(event.from).chain(meanwhile) {

@@ -239,6 +239,13 @@ impl Engine {
         result
     }
 
+    /// Tells a test which number a commit got.
+    pub(super) fn tell_commit(&self, ticket: Ticket) {
+        if let Some(tell) = self.options.tell_commit {
+            tell(ticket.commit());
+        }
+    }
+
     /// Tells the writer of a table whose rows expire what time it is.
     pub fn tell_time(&self, catalogue: &mut Catalogue, current: &Current) -> Result<()> {
         if self.has_expiring()
@@ -267,6 +274,7 @@ impl Engine {
         let ticket = self.journal.append(ROWS_FRAME, scratch.as_bytes())?;
         scratch.clear();
         let commit = ticket.commit();
+        self.tell_commit(ticket);
         if planted("published_before_applied") {
             self.watermarks.publish(commit);
         }
@@ -333,6 +341,7 @@ impl Engine {
             let before = self.freeze_if_full(entry, batch.len());
             let ticket = self.journal.append(ROWS_FRAME, scratch.as_bytes())?;
             scratch.clear();
+            self.tell_commit(ticket);
             let new_unit = &mut || self.new_unit();
             if let Err(e) =
                 entry.writer.push_batch((batch, &long), first, ticket.commit(), new_unit)

@@ -186,6 +186,7 @@ impl Engine {
         self.refuse_large_frame(frame.len())?;
         let has_frozen = self.make_room_for(catalogue, parts)?;
         let ticket = self.journal.append(ROWS_FRAME, frame.as_bytes())?;
+        self.tell_commit(ticket);
         let is_full = self.apply_rows(catalogue, parts, ticket)?;
         self.watermarks.publish(ticket.commit());
         let mut wakes = has_frozen || is_full;

@@ -204,6 +204,7 @@ impl Engine {
         self.refuse_large_frame(edit.encode().len())?;
         self.make_room_for(&mut catalogue, &small)?;
         let ticket = self.append_edit(&edit)?;
+        self.tell_commit(ticket);
         sink.keep();
         for Spilled { current, written, deletes } in &spilled {
             let entry = entry(&mut catalogue, current.core.id())?;

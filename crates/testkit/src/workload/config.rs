@@ -6,6 +6,8 @@ use esker::{Durability, Options};
 use esker_vfs::Environment;
 use esker_vfs::sim::Generator;
 
+use super::numbers::told;
+
 /// The directory of the database in every simulated machine.
 pub const DIRECTORY: &str = "db";
 
@@ -97,6 +99,7 @@ impl Config {
             .small_group_limit(self.small_group_bytes)
             .segment_limit(self.segment_rows)
             .commit_limit(self.commit_bytes)
+            .tell_commits(told)
             .value_file_limits(self.long_bytes, self.value_file_bytes)
             .log_limit(self.log_limit)
             .merge_share(self.merge_share)

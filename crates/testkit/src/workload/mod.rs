@@ -8,6 +8,7 @@ mod backups;
 mod client;
 mod config;
 mod loading;
+mod numbers;
 mod sequences;
 mod snapshots;
 mod tables;
@@ -254,7 +255,7 @@ impl<'a> Driver<'a> {
     ) -> Self {
         let mut history = history;
         history.forget_earlier();
-        let world = Arc::new(World::new(machine, history, serial, config.sync));
+        let world = Arc::new(World::new(machine, history, serial, config));
         let client = Client::new(Arc::clone(&world), 0, seed, config.segment_rows);
         Self {
             world,

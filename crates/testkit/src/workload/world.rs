@@ -6,11 +6,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use esker::{Database, ErrorKind, Schema, Value};
 use esker_vfs::sim::Simulation;
 
+use super::config::Config;
+use super::numbers::Numbered;
 use crate::history::{Action, Event, Held, History, Origin, Outcome};
 use crate::model::{State, TableState};
 
 /// How many operations are kept in words.
 const LAST_OPERATIONS: usize = 2_000;
+/// No commit of a workload has as many bytes.
+const LARGE_BYTES: usize = 1 << 20;
 
 /// What a read saw.
 #[derive(Clone, Debug)]
@@ -75,6 +79,8 @@ pub(crate) struct Inner {
     pub over: bool,
     /// Commits are durable when they return.
     pub sync: bool,
+    /// Limits are so small that commits may be written as files first.
+    pub large_commits: bool,
 }
 
 /// What the clients of one simulated machine share.
@@ -88,10 +94,11 @@ pub(crate) struct Begun {
     pub db: Database,
     pub from: u64,
     pub held: Held,
+    numbered: Numbered,
 }
 
 impl World {
-    pub fn new(machine: Simulation, history: History, next_serial: u64, sync: bool) -> Self {
+    pub fn new(machine: Simulation, history: History, next_serial: u64, config: &Config) -> Self {
         let inner = Inner {
             db: None,
             history,
@@ -107,7 +114,8 @@ impl World {
             operations: VecDeque::new(),
             problem: None,
             over: false,
-            sync,
+            sync: config.sync,
+            large_commits: config.commit_bytes < LARGE_BYTES,
         };
         Self { machine, inner: Mutex::new(inner) }
     }
@@ -151,7 +159,7 @@ impl World {
         let held = action.map_or(Held::No, |action| inner.held(action, own_load));
         drop(inner);
         let from = db.info().published_commit;
-        Some(Begun { db, from, held })
+        Some(Begun { db, from, held, numbered: Numbered::begin() })
     }
 
     /// Ends a change: notes what was answered, and what that promises.
@@ -163,17 +171,17 @@ impl World {
         origin: Option<Origin>,
     ) {
         let until = begun.db.info().published_commit;
+        // Changes of tables as a whole tell no number: theirs is the next one.
+        let next = begun.numbered.commit().unwrap_or(begun.from + 1);
         let (outcome, commit) = match &result {
-            Ok(Done::Changed { commit, .. }) => {
-                (Outcome::Done, Some(commit.unwrap_or(begun.from + 1)))
-            }
-            Ok(Done::Rows(1..)) => (Outcome::Done, Some(begun.from + 1)),
+            Ok(Done::Changed { commit, .. }) => (Outcome::Done, Some(commit.unwrap_or(next))),
+            Ok(Done::Rows(1..)) => (Outcome::Done, Some(next)),
             Ok(Done::Rows(0)) => (Outcome::Unchanged, None),
             Ok(Done::Unchanged) => (Outcome::Unchanged, None),
             Err(e) => {
                 let unknown = e.kind() == ErrorKind::OutcomeUnknown && origin.is_none();
                 let outcome = Outcome::Refused(e.kind(), e.to_string());
-                (outcome, unknown.then_some(begun.from + 1))
+                (outcome, unknown.then_some(next))
             }
         };
         self.note(|| format!("{} {outcome:?} as {commit:?}", describe(&action)));
@@ -201,7 +209,10 @@ impl World {
             Ok(Done::Rows(rows)) => Some(*rows),
             _ => None,
         };
-        inner.events.push(Event { from, until, commit, action, outcome, held, origin, rows });
+        let may_be_large = inner.large_commits && action.changes_rows_of().is_some();
+        let event =
+            Event { from, until, commit, action, outcome, held, origin, rows, may_be_large };
+        inner.events.push(event);
     }
 
     /// Notes what a read saw.
@@ -220,13 +231,10 @@ impl World {
             return Err(problem);
         }
         let events = std::mem::take(&mut inner.events);
-        let renumbered = inner.history.judge(events)?;
+        inner.history.judge(events)?;
         inner.remade.clear();
         inner.altered.clear();
         for (commit, table, ident, row_id) in std::mem::take(&mut inner.row_ids) {
-            if renumbered.contains(&commit) {
-                continue;
-            }
             let state = Arc::clone(inner.history.at(commit));
             let row = state.table(&table).and_then(|table| table.rows.get(&ident));
             let born = row.ok_or("a row id was returned for a row that is not there")?.born;
