@@ -32,6 +32,16 @@ impl Target {
         if names.is_empty() {
             return Ok(Self::Any);
         }
+        let is_on = |index: &&Index| {
+            let mut places: Vec<_> = index.fields.iter().map(|p| schema.place_of(p)).collect();
+            let mut names = names.to_vec();
+            places.sort_unstable();
+            names.sort_unstable();
+            places == names
+        };
+        if let Some(index) = schema.unique_indexes().find(is_on) {
+            return Ok(Self::Unique(index.id));
+        }
         let resolve = |name: &String| schema.resolve(name);
         let mut found = names.iter().map(resolve).collect::<esker_format::Result<Vec<_>>>()?;
         let mut key = schema.key_positions().to_vec();
@@ -44,7 +54,7 @@ impl Target {
         let wanted: BTreeSet<_> = found.iter().filter_map(field).collect();
         let has_fields = |index: &&Index| {
             index.fields.len() == found.len()
-                && index.fields.iter().all(|part| wanted.contains(&part.field))
+                && index.fields.iter().all(|p| p.path.is_empty() && wanted.contains(&p.field))
         };
         if let Some(index) = schema.unique_indexes().find(has_fields) {
             return Ok(Self::Unique(index.id));
@@ -55,8 +65,7 @@ impl Target {
             expected.push(format!("the primary key, ({})", key.join(", ")));
         }
         for index in schema.unique_indexes() {
-            let fields = index.fields.iter().filter_map(|part| schema.field_of(part.field));
-            let fields: Vec<_> = fields.map(|field| field.name.as_str()).collect();
+            let fields: Vec<_> = index.fields.iter().map(|part| schema.place_of(part)).collect();
             expected.push(format!("unique index {:?}, ({})", index.name, fields.join(", ")));
         }
         let names = names.join(", ");
@@ -154,7 +163,12 @@ impl StagedUniques {
 
 fn encoded(keys: &UniqueKeys, schema: &Schema, values: &[ValueRef<'_>]) -> Vec<u8> {
     let mut out = Vec::new();
-    for (field, value) in keys.fields(schema).zip(values) {
+    let parts = keys.index().fields.iter().zip(keys.fields(schema));
+    for ((part, field), value) in parts.zip(values) {
+        if !part.path.is_empty() {
+            // A text is none of the documents that have its bytes.
+            out.push(u8::from(matches!(value, ValueRef::Bytes(_))));
+        }
         encode_key(&mut out, field.data_type, *value);
     }
     out

@@ -479,9 +479,11 @@ pub(crate) fn refuse_long_values<'a>(
 ) -> Result<()> {
     refuse_long_key(schema.key_positions().iter().filter_map(|p| value(*p)))?;
     for index in schema.unique_indexes() {
-        let position = |id| schema.fields().iter().position(|field| field.id == id);
-        let positions = index.fields.iter().filter_map(|part| position(part.field));
-        refuse_long_unique(index, positions.filter_map(&value))?;
+        let compared = index.fields.iter().filter_map(|part| {
+            let at = schema.fields().iter().position(|field| field.id == part.field)?;
+            value(at).map(|value| part.compared(value))
+        });
+        refuse_long_unique(index, compared)?;
     }
     Ok(())
 }

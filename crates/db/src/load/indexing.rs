@@ -154,6 +154,8 @@ struct BatchKeys<'a> {
     unique: Option<Arc<UniqueKeys>>,
     /// The columns of the fields.
     columns: Vec<&'a Column>,
+    /// The index has a path into documents: what is compared is not what the columns have.
+    has_path: bool,
     /// The column of a key that is one text or byte string.
     single: Option<&'a Column>,
     /// The columns of the primary key.
@@ -190,13 +192,14 @@ impl<'a> BatchKeys<'a> {
     ) -> Self {
         let columns: Vec<&Column> =
             positions.iter().filter_map(|p| batch.columns.get(*p)).collect();
+        let has_path = unique.as_ref().is_some_and(|keys| keys.has_path());
         let single = match columns.as_slice() {
-            [one] if one.bytes(0).is_some() => Some(*one),
+            [one] if one.bytes(0).is_some() && !has_path => Some(*one),
             _ => None,
         };
         let primary = shared.schema.key_positions();
         let primary = primary.iter().filter_map(|p| batch.columns.get(*p)).collect();
-        Self { shared, unique, columns, single, primary }
+        Self { shared, unique, columns, has_path, single, primary }
     }
 
     /// The index of these keys.
@@ -213,7 +216,11 @@ impl<'a> BatchKeys<'a> {
     }
 
     fn key(&self, row: usize) -> Vec<ValueRef<'a>> {
-        self.columns.iter().map(|c| c.value(row)).collect()
+        let values = self.columns.iter().map(|c| c.value(row));
+        match self.unique.as_ref().filter(|_| self.has_path) {
+            Some(keys) => keys.compared(values).collect(),
+            None => values.collect(),
+        }
     }
 
     /// The hash of a row's key; `None` where a value of a unique index is NULL.
@@ -222,6 +229,10 @@ impl<'a> BatchKeys<'a> {
             return None;
         }
         let hasher = self.shared.core.hasher();
+        if self.has_path {
+            let key = self.key(row);
+            return key.iter().all(|value| !value.is_null()).then(|| hasher.hash_key(key));
+        }
         Some(match self.single.and_then(|column| column.bytes(row)) {
             Some(bytes) => hasher.hash_key([ValueRef::Bytes(bytes)]),
             None => hasher.hash_key(self.columns.iter().map(|c| c.value(row))),

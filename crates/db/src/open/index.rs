@@ -14,6 +14,7 @@ use esker_arena::{Import, PartitionedHash, tag_of};
 use esker_format::index_file::IndexEntry;
 use esker_format::{ColumnSlice, Field};
 use esker_table::segment::{Segment, SegmentFiles};
+use esker_table::table::UniqueKeys;
 use esker_table::{Location, Table as TableCore};
 use esker_vfs::sync::Mutex;
 use esker_vfs::{Environment, Tasks};
@@ -44,7 +45,7 @@ pub(super) fn fill(
     let loose: Vec<&Arc<Segment>> = view.segments().filter(|s| !covers(s.id())).collect();
     let tasks = environment.tasks.as_ref();
     let sorted = for_each(tasks, loose.len(), &|i| match loose.get(i) {
-        Some(segment) => SortedKeys::of(table, segment, view.schema.key_fields()),
+        Some(segment) => SortedKeys::of(table, segment, view.schema.key_fields(), None),
         None => Err(Error::corrupt("a segment is missing")),
     })?;
     import_all(tasks, table.index(), covered.as_ref(), &sorted)?;
@@ -57,7 +58,7 @@ pub(super) fn fill_uniques(environment: &Environment, table: &Arc<TableCore>) ->
     let segments: Vec<&Arc<Segment>> = view.segments().collect();
     for keys in table.uniques().iter() {
         let sorted = for_each(tasks, segments.len(), &|i| match segments.get(i) {
-            Some(segment) => SortedKeys::of(table, segment, keys.fields(&view.schema)),
+            Some(segment) => SortedKeys::of(table, segment, keys.fields(&view.schema), Some(keys)),
             None => Err(Error::corrupt("a segment is missing")),
         })?;
         import_all(tasks, keys.entries(), None, &sorted)?;
@@ -149,7 +150,9 @@ impl SortedKeys {
         table: &Arc<TableCore>,
         segment: &Arc<Segment>,
         fields: impl Iterator<Item = &'a Field>,
+        unique: Option<&UniqueKeys>,
     ) -> Result<Self> {
+        let paths = unique.filter(|keys| keys.has_path());
         let fields: Vec<&Field> = fields.collect();
         let mut entries = Vec::with_capacity(segment.row_count());
         let mut start = 0;
@@ -161,11 +164,21 @@ impl SortedKeys {
                 .collect::<esker_table::Result<_>>()?;
             let has_null = |row: usize| columns.iter().any(|column| column.is_null(row - start));
             for row in start..end {
-                if segment.deleted(row) == 0 && !has_null(row) {
-                    let key = columns.iter().map(|column| column.value(row - start));
-                    let tag = tag_of(table.hasher().hash_key(key));
-                    entries.push(u64::from(tag) << 32 | row as u64);
+                if segment.deleted(row) != 0 || has_null(row) {
+                    continue;
                 }
+                let key = columns.iter().map(|column| column.value(row - start));
+                let hash = match paths {
+                    None => table.hasher().hash_key(key),
+                    Some(keys) => {
+                        let key: Vec<_> = keys.compared(key).collect();
+                        if key.iter().any(|value| value.is_null()) {
+                            continue;
+                        }
+                        table.hasher().hash_key(key)
+                    }
+                };
+                entries.push(u64::from(tag_of(hash)) << 32 | row as u64);
             }
             start = end;
         }

@@ -264,6 +264,13 @@ impl<'a> Json<'a> {
         path.into_iter().try_fold(self, Self::get)?.to_text()
     }
 
+    /// The value in its stored form, as it lies in its document. Equal arrays, and equal objects,
+    /// have the same.
+    #[must_use]
+    pub fn stored(self) -> &'a [u8] {
+        self.bytes
+    }
+
     /// The value as a document of its own.
     #[must_use]
     pub fn to_document(self) -> Vec<u8> {

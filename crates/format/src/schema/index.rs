@@ -13,9 +13,9 @@
 
 use super::{Field, FieldId, Schema, validate_name};
 use crate::codec::{Reader, Writer};
-use crate::json::DEPTH_MAX;
+use crate::json::{DEPTH_MAX, Json, Kind};
 use crate::suggest::near_or_all;
-use crate::{DataType, Error, Result};
+use crate::{DataType, Error, Result, ValueRef};
 
 /// The most indexes of a table.
 pub const INDEXES_MAX: usize = 256;
@@ -87,6 +87,31 @@ pub struct IndexField {
     pub path: Vec<String>,
     /// The greatest value comes first.
     pub descending: bool,
+}
+
+impl IndexField {
+    /// What a unique index compares of a value of the field: the value, or what the path leads to
+    /// in it. Of JSON that is the text of a string, a number as it is written, `true` or `false`,
+    /// and the stored form of anything that has parts; NULL where there is nothing, or null.
+    #[must_use]
+    pub fn compared<'a>(&self, value: ValueRef<'a>) -> ValueRef<'a> {
+        let document = match value.as_bytes() {
+            _ if self.path.is_empty() => return value,
+            None => return ValueRef::Null,
+            Some(bytes) => Json::document(bytes),
+        };
+        match self.path.iter().try_fold(document, |json, name| json.get(name)) {
+            None => ValueRef::Null,
+            Some(found) => match found.kind() {
+                Kind::Null => ValueRef::Null,
+                Kind::Bool(true) => ValueRef::Text("true"),
+                Kind::Bool(false) => ValueRef::Text("false"),
+                Kind::Number(written) => ValueRef::Text(written),
+                Kind::String(text) => ValueRef::Text(text),
+                Kind::Array(_) | Kind::Object(_) => ValueRef::Bytes(found.stored()),
+            },
+        }
+    }
 }
 
 /// An ordered index: the rows of a table in the order of some fields, NULL after every value.
@@ -191,12 +216,7 @@ impl Index {
             _ if path.iter().any(|step| step.contains('.')) => {
                 format!("a path of names without points, found {path:?}")
             }
-            IndexKind::Ordered if !self.unique => return Ok(()),
-            IndexKind::Ordered => format!(
-                "a unique index is on fields, not on a path into json, {field_name}.{}; copy that \
-                 part into a field of its own",
-                path.join(".")
-            ),
+            IndexKind::Ordered => return Ok(()),
             kind => format!(
                 "a {} index is on a field, not on a path into json, {field_name}.{}; an ordered \
                  index can be on it",
@@ -321,12 +341,17 @@ impl Schema {
     #[must_use]
     pub fn index_fields(&self, index: &Index) -> Vec<String> {
         let text = |field: &IndexField| {
-            let name = self.field_of(field.field).map_or("?", |field| field.name.as_str());
-            let steps = field.path.iter().map(|step| format!(".{step}"));
-            let path = steps.collect::<String>();
-            format!("{name}{path}{}", if field.descending { " desc" } else { "" })
+            format!("{}{}", self.place_of(field), if field.descending { " desc" } else { "" })
         };
         index.fields.iter().map(text).collect()
+    }
+
+    /// What a part of an index is on: `name`, or `name.step.step`.
+    #[must_use]
+    pub fn place_of(&self, part: &IndexField) -> String {
+        let name = self.field_of(part.field).map_or("?", |field| field.name.as_str());
+        let steps = part.path.iter().map(|step| format!(".{step}"));
+        format!("{name}{}", steps.collect::<String>())
     }
 
     /// True when only indexes were changed between two versions of a table's schema: a row of the

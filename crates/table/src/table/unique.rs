@@ -116,11 +116,26 @@ impl UniqueKeys {
         self.index.fields.iter().filter_map(|part| position(part.field)).collect()
     }
 
+    /// True when some part is a path into documents.
+    #[must_use]
+    pub fn has_path(&self) -> bool {
+        self.index.fields.iter().any(|part| !part.path.is_empty())
+    }
+
+    /// What is compared of the values of the fields.
+    pub fn compared<'a>(
+        &self,
+        values: impl Iterator<Item = ValueRef<'a>>,
+    ) -> impl Iterator<Item = ValueRef<'a>> {
+        self.index.fields.iter().zip(values).map(|(part, value)| part.compared(value))
+    }
+
     /// The values that a row has in the index; `None` when one is NULL.
     #[must_use]
     pub fn values_of<'a>(&self, schema: &Schema, row: &'a [Value]) -> Option<Vec<ValueRef<'a>>> {
-        let value = |position: &usize| row.get(*position).map(Value::as_ref);
-        without_null(self.positions(schema).iter().filter_map(value).collect())
+        let positions = self.positions(schema);
+        let values = positions.iter().filter_map(|at| row.get(*at)).map(Value::as_ref);
+        without_null(self.compared(values).collect())
     }
 
     /// The values of a stored row; `None` when one is NULL.
@@ -134,7 +149,7 @@ impl UniqueKeys {
         row: usize,
     ) -> Result<Option<Vec<ValueRef<'a>>>> {
         let values: Result<Vec<_>> = self.fields(schema).map(|f| unit.value(f, row)).collect();
-        Ok(without_null(values?))
+        Ok(without_null(self.compared(values?.into_iter()).collect()))
     }
 
     /// The hash under which a row of a table is entered; `None` when a value is NULL.
@@ -162,8 +177,9 @@ impl UniqueKeys {
         (unit, row): (&Unit, usize),
         values: &[ValueRef<'_>],
     ) -> Result<bool> {
-        for (field, value) in self.fields(schema).zip(values) {
-            if unit.value(field, row)? != *value {
+        let parts = self.index.fields.iter().zip(self.fields(schema));
+        for ((part, field), value) in parts.zip(values) {
+            if part.compared(unit.value(field, row)?) != *value {
                 return Ok(false);
             }
         }
@@ -259,8 +275,9 @@ impl UniqueKeys {
     /// The index and some values as errors write them: `unique index "by_mail": mail = "a@b"`.
     #[must_use]
     pub fn describe(&self, schema: &Schema, values: &[ValueRef<'_>]) -> String {
-        let pair = |(field, value): (&Field, &ValueRef<'_>)| format!("{} = {value}", field.name);
-        let pairs: Vec<String> = self.fields(schema).zip(values).map(pair).collect();
+        let names = self.index.fields.iter().map(|part| schema.place_of(part));
+        let pairs: Vec<String> =
+            names.zip(values).map(|(name, value)| format!("{name} = {value}")).collect();
         format!("unique index {:?}: {}", self.index.name, pairs.join(", "))
     }
 
