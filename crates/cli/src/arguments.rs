@@ -43,6 +43,7 @@ pub(crate) enum Command {
     Restore(RestoreArguments),
     Compact(CompactArguments),
     Recount(RecountArguments),
+    Serve(ServeArguments),
     Quickstart(QuickstartArguments),
     /// Look after the tokens of a server
     #[command(subcommand)]
@@ -113,6 +114,44 @@ pub(crate) struct LoadArguments {
     /// exist yet
     #[arg(long, value_name = "FILE")]
     pub(crate) rejects: Option<PathBuf>,
+}
+
+/// Serve a database by the wire protocol, over TCP and a Unix socket, until it is interrupted
+///
+/// Prints where it listens once it is ready. Interrupted, it takes no more requests, answers
+/// those under way, and closes the database.
+#[derive(Debug, Args)]
+pub(crate) struct ServeArguments {
+    /// The directory of the database; made when there is none
+    #[arg(required_unless_present = "memory")]
+    pub(crate) db: Option<PathBuf>,
+    /// Where to listen for the wire protocol: an address of this machine alone, unless
+    /// --insecure-listen is given; port 0 for any that is free
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7437")]
+    pub(crate) listen: std::net::SocketAddr,
+    /// The path of a Unix socket to listen on, too; it must not exist
+    #[arg(long, value_name = "PATH")]
+    pub(crate) unix: Option<PathBuf>,
+    /// Let other machines reach it, without encryption
+    #[arg(long)]
+    pub(crate) insecure_listen: bool,
+    /// Keep everything in memory: it is gone when the server ends
+    #[arg(long, conflicts_with = "db")]
+    pub(crate) memory: bool,
+    /// When a write is answered: sync, once it is on the disk; or a time such as 100ms, at once,
+    /// and on the disk at most that much later
+    #[arg(long, value_name = "WHEN", default_value = "sync", value_parser = parse_durability)]
+    pub(crate) durability: esker::Durability,
+}
+
+fn parse_durability(text: &str) -> Result<esker::Durability, String> {
+    match text {
+        "sync" => Ok(esker::Durability::Sync),
+        _ => match units::parse_duration(text) {
+            Ok(at_most) => Ok(esker::Durability::Async { at_most }),
+            Err(e) => Err(format!("expected sync, or a time; {e}")),
+        },
+    }
 }
 
 /// Write a table, or the answer to a query, to a file that `load` reads back

@@ -10,6 +10,7 @@
 //! | `rows` | `esker insert DB TABLE ROW`, `put`, and `delete DB TABLE KEY…` |
 //! | `info`, `check` | `esker info DB [TABLE]`, `esker check DB` |
 //! | `token`, `config` | `esker token create DIR`, `esker config check FILE` |
+//! | `serve` | `esker serve DB` |
 //! | `manual` | `esker completions SHELL`, `esker man` |
 //! | `quickstart` | `esker quickstart [DIR]` |
 //! | `output` | answers as a table, CSV or JSON |
@@ -33,6 +34,7 @@ mod output;
 mod query;
 mod quickstart;
 mod rows;
+mod serve;
 mod shell;
 mod sql;
 mod token;
@@ -94,6 +96,7 @@ fn run_command(command: &Command, console: &mut Console<'_>) -> failure::Result<
         Command::Man => manual::page(console)?,
         Command::Token(command) => token::run(command, console)?,
         Command::Config(command) => config::run(command, console)?,
+        Command::Serve(arguments) => serve::run(arguments, console)?,
         Command::Quickstart(arguments) => quickstart::run(arguments, console)?,
     }
     Ok(Status::Ok)

@@ -73,6 +73,8 @@ mod tables;
 mod transaction;
 mod truncate;
 mod unique;
+mod visit;
+mod waiting;
 
 pub use appender::Appender;
 pub use backup::{BackupOptions, BackupReport};
@@ -116,6 +118,7 @@ pub use table::Table;
 pub use transaction::{
     Isolation, Savepoint, Transaction, TransactionBucket, TransactionOptions, TransactionTable,
 };
+pub use visit::RowRef;
 
 /// The code of the guide is run with the tests.
 #[cfg(doctest)]

@@ -168,13 +168,23 @@ impl Snapshot {
     /// # Errors
     /// As for [`crate::Database::query`].
     pub fn columns(&self, query: &Query) -> Result<Vec<ResultColumn>> {
+        self.columns_with(query, &QueryOptions::default())
+    }
+
+    /// As [`Snapshot::columns`], with parameters.
+    ///
+    /// # Errors
+    /// As for [`crate::Database::query_with`].
+    pub fn columns_with(&self, query: &Query, options: &QueryOptions) -> Result<Vec<ResultColumn>> {
+        let options = self.inner.engine.statement_options(options);
         if !query.is_plain() {
-            let options = self.inner.engine.query_options();
             return self.read_tables(query, options, |tables, options| {
                 Resolved::look(query, tables, &options)?.columns()
             });
         }
-        self.read(query, |source, options| esker_query::check(query, source, &options.inputs))
+        self.read_by(query, options, |source, options| {
+            esker_query::check(query, source, &options.inputs)
+        })
     }
 
     /// Answers a query some thousand rows at a time, until `sink` breaks. Rows without an order

@@ -256,6 +256,10 @@ impl Table {
         keys.iter().map(|key| snapshot.get(key)).collect()
     }
 
+    pub(crate) fn first_schema(&self) -> &Schema {
+        &self.first_schema
+    }
+
     /// True when there is a row with this key.
     ///
     /// # Errors

@@ -3,6 +3,10 @@
 //! | module | what it defines |
 //! |---|---|
 //! | [`config`] | what a server is told: file, environment, flags |
+//! | [`Server`] | listening, serving, stopping |
+//! | [`admission`] | who is let in, and to which database |
+//! | [`durability`] | one sync for all that wait |
+//! | `wire` | the wire protocol, binary or JSON lines |
 //! | [`error`] | the one error of all protocols, with its stable codes |
 //! | [`session`] | what a client may ask, and doing it: transactions, limits, cancelling |
 //! | [`tenant`] | a database for each tenant, and what it may take |
@@ -14,12 +18,17 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod admission;
 pub mod config;
+pub mod durability;
 pub mod error;
 mod file;
+mod server;
 pub mod session;
 pub mod tenant;
 pub mod token;
+mod wire;
 
 pub use error::{Code, Error, Result};
+pub use server::{Server, ServerConfig};
 pub use session::{Answer, Request, Session};

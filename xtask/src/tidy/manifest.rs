@@ -15,6 +15,7 @@ pub const LAYERS: &[&str] = &[
     "esker",
     "esker-sql",
     "esker-import",
+    "esker-wire",
     "esker-server",
     "esker-cli",
     "esker-testkit",

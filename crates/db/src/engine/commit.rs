@@ -526,28 +526,36 @@ pub(crate) fn fit_reference<'a>(
 
 /// Fits a key to the key fields.
 pub(crate) fn fit_key<'a>(schema: &'a Schema, key: &'a [Value]) -> Result<Vec<ValueRef<'a>>> {
+    fit_key_of(schema, key.len(), key.iter().map(Value::as_ref))
+}
+
+/// Likewise of borrowed values.
+pub(crate) fn fit_key_of<'a>(
+    schema: &'a Schema,
+    len: usize,
+    mut key: impl Iterator<Item = ValueRef<'a>>,
+) -> Result<Vec<ValueRef<'a>>> {
     let positions = schema.key_positions();
     if positions.is_empty() {
-        return match key {
-            [one] => Ok(vec![one.as_ref().coerce(esker_format::DataType::U64)?]),
-            _ => Err(Error::invalid(format!("expected one row id, found {} values", key.len()))),
+        return match key.next().filter(|_| len == 1) {
+            Some(one) => Ok(vec![one.coerce(esker_format::DataType::U64)?]),
+            None => Err(Error::invalid(format!("expected one row id, found {len} values"))),
         };
     }
-    if positions.len() != key.len() {
+    if positions.len() != len {
         let names: Vec<&str> = positions
             .iter()
             .filter_map(|p| schema.fields().get(*p))
             .map(|f| f.name.as_str())
             .collect();
         return Err(Error::invalid(format!(
-            "expected a key of {} values ({}), found {}",
+            "expected a key of {} values ({}), found {len}",
             positions.len(),
             names.join(", "),
-            key.len()
         )));
     }
     let fields = positions.iter().filter_map(|p| schema.fields().get(*p));
-    fields.zip(key).map(|(field, value)| fit_reference(field, value.as_ref())).collect()
+    fields.zip(key).map(|(field, value)| fit_reference(field, value)).collect()
 }
 
 /// The order-preserving bytes of a row's key.

@@ -46,7 +46,7 @@ use crate::page::HeldSnapshots;
 use crate::sequence::Sequences;
 use crate::{Durability, Error, ErrorKind, Options, Result};
 pub(crate) use commit::{
-    Staged, entry, fit_key, fit_reference, fit_row, fit_value, half_applied, key_bytes,
+    Staged, entry, fit_key, fit_key_of, fit_reference, fit_row, fit_value, half_applied, key_bytes,
     refuse_long_unique, refuse_long_values, refuse_other_schema,
 };
 pub(crate) use journal::{Journal, Ticket};
@@ -249,7 +249,11 @@ impl Engine {
             crate::maintenance::flusher_of(self);
         }
         let sync = sync.filter(|_| !planted("durability_of_a_write_ignored"));
-        self.wait_until(ticket, sync.unwrap_or(self.options.durability == Durability::Sync))
+        let sync = sync.unwrap_or(self.options.durability == Durability::Sync);
+        if sync && self.journal.log().is_some() && self.defer(ticket.commit()) {
+            return Ok(());
+        }
+        self.wait_until(ticket, sync)
     }
 
     fn wait_until(&self, ticket: Ticket, sync: bool) -> Result<()> {
@@ -278,7 +282,8 @@ impl Engine {
     pub fn acknowledge_published(&self) -> Result<()> {
         let waits =
             self.options.durability == Durability::Sync && !planted("refusal_before_durable");
-        if !waits || self.visible() >= self.watermarks.published() {
+        let published = self.watermarks.published();
+        if !waits || self.visible() >= published || self.defer(published) {
             return Ok(());
         }
         self.sync().map_err(|e| Error::new(ErrorKind::Poisoned, e.to_string()))

@@ -10,6 +10,7 @@ mod operation;
 mod rows;
 mod run;
 mod statement;
+mod stream;
 #[cfg(test)]
 mod tests;
 
@@ -21,6 +22,7 @@ use esker::{ChangeOptions, Database, Limits, Transaction, Value};
 
 pub use access::{Access, Everything, Level};
 pub use operation::{Answer, Conflict, EntryRange, Expiry, Fields, Key, Request, Rows};
+pub use stream::RowSink;
 
 /// What the requests of a session may take.
 #[derive(Clone, Debug, Default)]
@@ -80,13 +82,29 @@ impl Session {
         Self { sql, access, limits, cancel: Canceller::default() }
     }
 
+    /// Another session with the same rights and limits, without a transaction, that is cancelled
+    /// by itself.
+    #[must_use]
+    pub fn sibling(&self) -> Self {
+        Self::with(self.database(), Arc::clone(&self.access), self.limits.clone())
+    }
+
+    /// Refuses what the session may not do.
+    ///
+    /// # Errors
+    /// `Forbidden` with the right that is missing.
+    pub fn expect(&self, level: Level, table: Option<&str>) -> crate::Result<()> {
+        self.access.expect(level, table)
+    }
+
     /// The database.
     #[must_use]
     pub fn database(&self) -> &Database {
         self.sql.database()
     }
 
-    /// What ends the request under way from another thread. Each request starts uncancelled.
+    /// What ends the request under way from another thread. A request that begins cancelled ends
+    /// at once; each ends uncancelled.
     #[must_use]
     pub fn canceller(&self) -> Canceller {
         self.cancel.clone()

@@ -15,7 +15,12 @@ impl Session {
     /// # Errors
     /// What was expected, and where; nothing was changed unless the code is `outcome_unknown`.
     pub fn run(&mut self, request: Request) -> Result<Answer> {
+        let answer = self.answer(request);
         self.cancel.0.store(false, Ordering::Relaxed);
+        answer
+    }
+
+    fn answer(&mut self, request: Request) -> Result<Answer> {
         match request {
             Request::Ping => Ok(Answer::Done),
             Request::Tables => self.tables(),

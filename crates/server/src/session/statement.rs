@@ -60,7 +60,7 @@ impl Session {
         Ok(Answer::Text(self.sql.explain_with(&bound, &options)?.to_string()))
     }
 
-    fn parse_query(&self, json: &str) -> Result<JsonQuery> {
+    pub(super) fn parse_query(&self, json: &str) -> Result<JsonQuery> {
         let query = JsonQuery::parse(json)?;
         for table in query.tables() {
             self.access.expect(Level::Read, Some(&table))?;
@@ -69,7 +69,7 @@ impl Session {
     }
 
     /// The limits of the session, or those of the query where it has lower ones.
-    fn query_options(&self, query: &JsonQuery) -> Result<QueryOptions> {
+    pub(super) fn query_options(&self, query: &JsonQuery) -> Result<QueryOptions> {
         let mut limits = self.limits();
         let least = |a: Option<usize>, b: Option<usize>| a.into_iter().chain(b).min();
         limits.timeout = limits.timeout.into_iter().chain(query.timeout()?).min();
@@ -79,7 +79,7 @@ impl Session {
 }
 
 /// What a statement needs, and of which table where it is of one alone.
-fn needs(statement: &Statement) -> (Level, Option<&str>) {
+pub(super) fn needs(statement: &Statement) -> (Level, Option<&str>) {
     match statement {
         Statement::Query(query) | Statement::Explain(query) | Statement::Plan(query) => {
             (Level::Read, query.is_plain().then_some(query.table.as_str()))

@@ -1,0 +1,100 @@
+//! One sync for all that wait.
+//!
+//! Connections apply writes without waiting, and send their answers once the commit is on the
+//! disk. The sync that runs is the window in which others gather; the next begins when it ends.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use esker::Database;
+use tokio::sync::{Notify, watch};
+
+use crate::{Code, Error, Result};
+
+/// How far the disk is: a commit, or what went wrong.
+pub type Reached = std::result::Result<u64, String>;
+
+/// Makes the commits of one database durable, for all who wait.
+#[derive(Debug)]
+pub struct Durability {
+    wanted: AtomicU64,
+    asked: Notify,
+    reached: watch::Sender<Reached>,
+}
+
+impl Durability {
+    /// Starts the task that syncs; it ends when the last handle but its own is gone.
+    #[must_use]
+    pub fn start(database: &Database) -> Arc<Self> {
+        let (reached, _) = watch::channel(Ok(0));
+        let this = Arc::new(Self { wanted: AtomicU64::new(0), asked: Notify::new(), reached });
+        tokio::spawn(sync_for_all(Arc::clone(&this), database.clone()));
+        this
+    }
+
+    /// Asks for a commit to be made durable.
+    pub fn want(&self, commit: u64) {
+        self.wanted.fetch_max(commit, Ordering::SeqCst);
+        self.asked.notify_one();
+    }
+
+    /// Tells how far it is, whenever that changes.
+    #[must_use]
+    pub fn subscribe(&self) -> watch::Receiver<Reached> {
+        self.reached.subscribe()
+    }
+
+    /// Waits until a commit is durable.
+    ///
+    /// # Errors
+    /// `OutcomeUnknown` when a sync failed.
+    pub async fn wait(&self, commit: u64) -> Result<()> {
+        let mut reached = self.subscribe();
+        self.want(commit);
+        let is_there = |reached: &Reached| reached.as_ref().map_or(true, |at| *at >= commit);
+        match reached.wait_for(is_there).await {
+            Ok(reached) => outcome(&reached).map(drop),
+            Err(_) => Err(Error::new(Code::OutcomeUnknown, "the server stops")),
+        }
+    }
+
+    /// Ends the task.
+    pub fn stop(&self) {
+        self.wanted.store(u64::MAX, Ordering::SeqCst);
+        self.asked.notify_one();
+    }
+}
+
+/// How far the disk is, or why nobody knows.
+///
+/// # Errors
+/// `OutcomeUnknown` when a sync failed.
+pub fn outcome(reached: &Reached) -> Result<u64> {
+    let failed = |e: &String| Error::new(Code::OutcomeUnknown, format!("a sync failed: {e}"));
+    reached.as_ref().copied().map_err(failed)
+}
+
+async fn sync_for_all(this: Arc<Durability>, database: Database) {
+    let mut done = 0;
+    loop {
+        this.asked.notified().await;
+        loop {
+            let wanted = this.wanted.load(Ordering::SeqCst);
+            if wanted == u64::MAX {
+                return;
+            }
+            if wanted <= done {
+                break;
+            }
+            let database = database.clone();
+            let synced = tokio::task::spawn_blocking(move || database.sync()).await;
+            let reached = match synced {
+                Ok(Ok(())) => Ok(wanted),
+                Ok(Err(e)) => Err(e.to_string()),
+                Err(e) => Err(e.to_string()),
+            };
+            done = wanted;
+            let _ = this.reached.send_replace(reached);
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Starting, serving, stopping.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::admission::Admission;
+use crate::wire::{self, Stream};
+use crate::{Code, Error, Result};
+
+/// Where a server listens, and how much it takes on.
+#[derive(Clone, Debug)]
+pub struct ServerConfig {
+    /// Where it listens for the wire protocol, by TCP.
+    pub listen: Option<SocketAddr>,
+    /// The path of its Unix socket.
+    pub unix: Option<PathBuf>,
+    /// The most connections at a time; more are closed at once.
+    pub connections_max: usize,
+    /// The most bytes of a request.
+    pub request_bytes_max: usize,
+    /// How long a connection may be without a request, and how long it may take to read answers.
+    pub idle_timeout: Duration,
+    /// How long requests under way have when the server stops.
+    pub drain: Duration,
+}
+
+impl Default for ServerConfig {
+    fn default() -> Self {
+        Self {
+            listen: Some(SocketAddr::from(([127, 0, 0, 1], 0))),
+            unix: None,
+            connections_max: 10_000,
+            request_bytes_max: esker_wire::frame::PAYLOAD_BYTES_MAX,
+            idle_timeout: Duration::from_secs(600),
+            drain: Duration::from_secs(10),
+        }
+    }
+}
+
+/// What all connections share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub config: ServerConfig,
+    pub admission: Arc<dyn Admission>,
+    pub connections: AtomicUsize,
+    /// True once the server stops.
+    pub stopping: watch::Receiver<bool>,
+}
+
+/// A server that runs.
+#[derive(Debug)]
+pub struct Server {
+    shared: Arc<Shared>,
+    stop: watch::Sender<bool>,
+    address: Option<SocketAddr>,
+    listeners: Vec<JoinHandle<()>>,
+}
+
+impl Server {
+    /// Starts to listen. Within a runtime.
+    ///
+    /// # Errors
+    /// `Unavailable` when an address cannot be had.
+    pub async fn start(config: ServerConfig, admission: Arc<dyn Admission>) -> Result<Self> {
+        let (stop, stopping) = watch::channel(false);
+        let shared =
+            Arc::new(Shared { config, admission, connections: AtomicUsize::new(0), stopping });
+        let mut server = Self { shared, stop, address: None, listeners: Vec::new() };
+        if let Some(address) = server.shared.config.listen {
+            let failed = |e| Error::new(Code::Unavailable, format!("{address}: {e}"));
+            let listener = TcpListener::bind(address).await.map_err(failed)?;
+            server.address = Some(listener.local_addr().map_err(failed)?);
+            server.listeners.push(tokio::spawn(accept_tcp(listener, Arc::clone(&server.shared))));
+        }
+        if let Some(path) = &server.shared.config.unix {
+            let failed = |e| Error::new(Code::Unavailable, format!("{}: {e}", path.display()));
+            let listener = UnixListener::bind(path).map_err(failed)?;
+            server.listeners.push(tokio::spawn(accept_unix(listener, Arc::clone(&server.shared))));
+        }
+        Ok(server)
+    }
+
+    /// Where it listens by TCP.
+    #[must_use]
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.address
+    }
+
+    /// How many connections there are.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.shared.connections.load(Ordering::Relaxed)
+    }
+
+    /// Stops: no more connections, no more requests; those under way are answered, for as long as
+    /// [`ServerConfig::drain`] lets them.
+    pub async fn stop(self) {
+        self.stop.send_replace(true);
+        for listener in self.listeners {
+            listener.abort();
+            let _ = listener.await;
+        }
+        if let Some(path) = &self.shared.config.unix {
+            // Whoever connects from now on is told that nobody is there.
+            let _ = esker_vfs::Environment::os().files.remove(path);
+        }
+        let emptied = async {
+            while self.shared.connections.load(Ordering::Relaxed) > 0 {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+        };
+        let _ = tokio::time::timeout(self.shared.config.drain, emptied).await;
+    }
+}
+
+async fn accept_tcp(listener: TcpListener, shared: Arc<Shared>) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let _ = stream.set_nodelay(true);
+                serve(Stream::Tcp(stream), &shared);
+            }
+            Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+        }
+    }
+}
+
+async fn accept_unix(listener: UnixListener, shared: Arc<Shared>) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => serve(Stream::Unix(stream), &shared),
+            Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+        }
+    }
+}
+
+/// Counts a connection for as long as it is there.
+struct Counted(Arc<Shared>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.connections.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn serve(stream: Stream, shared: &Arc<Shared>) {
+    let before = shared.connections.fetch_add(1, Ordering::Relaxed);
+    let counted = Counted(Arc::clone(shared));
+    if before >= shared.config.connections_max {
+        return;
+    }
+    tokio::spawn(async move {
+        // What went wrong with a socket is nobody's but the client's.
+        let _ = wire::serve(stream, &counted.0).await;
+    });
+}

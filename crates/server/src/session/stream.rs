@@ -1,0 +1,79 @@
+//! Answers of any size, some thousand rows at a time.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::Ordering;
+
+use esker::{Batch, ChangeOptions, QueryOptions};
+use esker_query::{Query, ResultColumn};
+use esker_sql::{Statement, parse_statement};
+
+use super::statement::needs;
+use super::{Answer, Level, Request, Session};
+use crate::Result;
+
+/// Takes the rows of an answer.
+pub trait RowSink {
+    /// The columns, once, before all rows.
+    fn columns(&mut self, columns: &[ResultColumn]) -> ControlFlow<()>;
+    /// Some rows; breaks when nobody wants more.
+    fn rows(&mut self, batch: &Batch) -> ControlFlow<()>;
+}
+
+impl Session {
+    /// As [`Session::run`], but rows are handed over as they are found: an answer of any size
+    /// takes little memory. What is returned has no rows then: [`Answer::Changed`] has how many
+    /// the statement changed.
+    ///
+    /// # Errors
+    /// As for [`Session::run`]; some rows may have been handed over then.
+    pub fn stream(&mut self, request: Request, sink: &mut dyn RowSink) -> Result<Answer> {
+        let answer = self.stream_request(request, sink);
+        self.cancel.0.store(false, Ordering::Relaxed);
+        answer
+    }
+
+    fn stream_request(&mut self, request: Request, sink: &mut dyn RowSink) -> Result<Answer> {
+        if !self.is_in_transaction() {
+            match &request {
+                Request::Sql { text, parameters } => {
+                    let statement = parse_statement(text)?;
+                    if let Statement::Query(query) = &statement {
+                        let (level, table) = needs(&statement);
+                        self.access.expect(level, table)?;
+                        let options: ChangeOptions = self.change_options(parameters.clone());
+                        return self.stream_query(query, &options.for_query(), sink);
+                    }
+                }
+                Request::Query { json } => {
+                    let query = self.parse_query(json)?;
+                    if !query.is_page() && !query.is_explain()? {
+                        let bound = self.database().snapshot()?.bind_json(&query)?;
+                        let options = self.query_options(&query)?;
+                        return self.stream_query(&bound, &options, sink);
+                    }
+                }
+                _ => {}
+            }
+        }
+        let answer = self.run(request)?;
+        let Answer::Result { result, changed } = answer else { return Ok(answer) };
+        if sink.columns(&result.columns).is_continue() {
+            let _ = result.batches.iter().try_for_each(|batch| sink.rows(batch));
+        }
+        Ok(Answer::Changed(changed))
+    }
+
+    fn stream_query(
+        &self,
+        query: &Query,
+        options: &QueryOptions,
+        sink: &mut dyn RowSink,
+    ) -> Result<Answer> {
+        self.access.expect(Level::Read, query.is_plain().then_some(query.table.as_str()))?;
+        let snapshot = self.database().snapshot()?;
+        if sink.columns(&snapshot.columns_with(query, options)?).is_continue() {
+            snapshot.stream_with(query, options, |batch| sink.rows(&batch))?;
+        }
+        Ok(Answer::Changed(0))
+    }
+}

@@ -1,0 +1,208 @@
+//! Loads of many rows: all of them once the last has come, or none.
+
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use esker::{Batch, Database, Load, Schema};
+use esker_format::batch::fit_value;
+use esker_import::{Format, ImportOptions, ImportReader};
+use esker_vfs::Environment;
+use esker_wire::{Reader, value};
+use tokio::sync::mpsc;
+
+use super::encode;
+use super::job::{Finished, JobOutput};
+use crate::session::{Level, Session};
+use crate::{Code, Error, Result};
+
+/// Rows that go to the load at once.
+const BATCH_ROWS: usize = 32 << 10;
+
+/// Chunks that wait for a load; then the connection is read no further.
+pub(super) const CHUNKS_MAX: usize = 8;
+
+const GIVEN_UP: &str = "the load was given up before its end";
+
+/// A part of the rows; `None` behind the last.
+pub(super) type Chunk = Option<Vec<u8>>;
+
+/// How rows come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Pack,
+    Text(Format),
+}
+
+/// What becomes of rows whose key is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Duplicates {
+    Error,
+    Skip,
+    Replace,
+}
+
+/// Which load.
+#[derive(Debug)]
+pub(super) struct Begin {
+    table: String,
+    form: Form,
+    duplicates: Duplicates,
+}
+
+impl Begin {
+    pub fn parse(payload: &[u8]) -> Result<Self> {
+        let mut reader = Reader::new(payload);
+        reader.array_of(3)?;
+        let table = reader.text()?.to_owned();
+        let form = match reader.text()? {
+            "messagepack" => Form::Pack,
+            "csv" => Form::Text(Format::Csv),
+            "ndjson" => Form::Text(Format::Ndjson),
+            other => {
+                let message = format!("expected csv, ndjson or messagepack, found {other:?}");
+                return Err(Error::invalid(message));
+            }
+        };
+        let duplicates = match reader.text()? {
+            "error" => Duplicates::Error,
+            "skip" => Duplicates::Skip,
+            "replace" => Duplicates::Replace,
+            other => {
+                let message = format!("expected error, skip or replace, found {other:?}");
+                return Err(Error::invalid(message));
+            }
+        };
+        reader.finish()?;
+        Ok(Self { table, form, duplicates })
+    }
+}
+
+/// Starts a load, which takes chunks until there are no more.
+pub(super) fn start(
+    id: u32,
+    begin: Begin,
+    session: Session,
+    chunks: mpsc::Receiver<Chunk>,
+    to: mpsc::Sender<JobOutput>,
+) {
+    tokio::task::spawn_blocking(move || {
+        let mut bytes = Vec::new();
+        match load(&begin, &session, chunks) {
+            Ok(rows) => encode::done(&mut bytes, id, |out| esker_wire::pack::uint(out, rows)),
+            Err(e) => encode::error(&mut bytes, id, &e),
+        }
+        let finished = Some(Finished { session: None });
+        let _ = to.blocking_send(JobOutput { id, bytes, finished });
+    });
+}
+
+fn load(begin: &Begin, session: &Session, chunks: mpsc::Receiver<Chunk>) -> Result<u64> {
+    session.expect(Level::Write, Some(&begin.table))?;
+    let database: &Database = session.database();
+    let table = database.table(&begin.table)?;
+    let schema = table.schema();
+    let mut load = table.load()?;
+    match begin.duplicates {
+        Duplicates::Error => {}
+        Duplicates::Skip => load.skip_existing()?,
+        Duplicates::Replace => load.replace_existing()?,
+    }
+    let given_up = Arc::new(AtomicBool::new(false));
+    let chunks = Chunks { chunks, rest: Vec::new(), at: 0, ended: false, given_up };
+    let given_up = Arc::clone(&chunks.given_up);
+    let pushed = push_all(&mut load, begin.form, &schema, chunks);
+    if given_up.load(Ordering::Relaxed) {
+        return Err(Error::new(Code::Cancelled, GIVEN_UP));
+    }
+    pushed?;
+    Ok(load.finish()?.rows)
+}
+
+fn push_all(load: &mut Load, form: Form, schema: &Schema, mut chunks: Chunks) -> Result<()> {
+    match form {
+        Form::Pack => push_packed(load, schema, &mut chunks),
+        Form::Text(format) => {
+            let options = ImportOptions::default().format(format).schema(schema.clone());
+            let reader =
+                ImportReader::from_reader(&Environment::os(), "load", chunks, None, options)?;
+            load.reserve_input(reader.memory_bytes())?;
+            reader.read(|batch, _| load.push(batch).map_err(Error::from))?;
+            Ok(())
+        }
+    }
+}
+
+fn push_packed(load: &mut Load, schema: &Schema, chunks: &mut Chunks) -> Result<()> {
+    let mut batch = Batch::empty(schema);
+    while let Some(chunk) = chunks.next()? {
+        let mut reader = Reader::new(&chunk);
+        while !reader.is_at_end() {
+            let row = load.rows() + batch.len() as u64;
+            push_row(&mut reader, schema, &mut batch)
+                .map_err(|e| e.at(format_args!("row {row}")))?;
+            if batch.len() >= BATCH_ROWS {
+                load.push(std::mem::replace(&mut batch, Batch::empty(schema)))?;
+            }
+        }
+    }
+    if !batch.is_empty() {
+        load.push(batch)?;
+    }
+    Ok(())
+}
+
+#[inline]
+fn push_row(reader: &mut Reader<'_>, schema: &Schema, batch: &mut Batch) -> Result<()> {
+    reader.array_of(schema.fields().len())?;
+    for (field, column) in schema.fields().iter().zip(&mut batch.columns) {
+        let mut held = Vec::new();
+        let value = value::read(reader, &mut held)?;
+        column.push(fit_value(field, value)?)?;
+    }
+    Ok(())
+}
+
+/// The chunks of a load, one after another, to be read like a file.
+struct Chunks {
+    chunks: mpsc::Receiver<Chunk>,
+    rest: Vec<u8>,
+    at: usize,
+    ended: bool,
+    given_up: Arc<AtomicBool>,
+}
+
+impl Chunks {
+    /// The next chunk; an error when the client went away before the last.
+    fn next(&mut self) -> Result<Option<Vec<u8>>> {
+        if self.ended {
+            return Ok(None);
+        }
+        match self.chunks.blocking_recv() {
+            Some(Some(chunk)) => Ok(Some(chunk)),
+            Some(None) => {
+                self.ended = true;
+                Ok(None)
+            }
+            None => {
+                self.given_up.store(true, Ordering::Relaxed);
+                Err(Error::new(Code::Cancelled, GIVEN_UP))
+            }
+        }
+    }
+}
+
+impl Read for Chunks {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.at >= self.rest.len() {
+            match self.next().map_err(io::Error::other)? {
+                Some(chunk) => (self.rest, self.at) = (chunk, 0),
+                None => return Ok(0),
+            }
+        }
+        let mut left = self.rest.get(self.at..).unwrap_or_default();
+        let read = left.read(buffer)?;
+        self.at += read;
+        Ok(read)
+    }
+}

@@ -1,0 +1,149 @@
+//! Frames to requests.
+
+use std::time::Duration;
+
+use esker::Isolation;
+use esker_wire::pack::Token;
+use esker_wire::value::{read_key, read_owned, read_values};
+use esker_wire::{Kind, Reader};
+
+use crate::session::{Conflict, EntryRange, Expiry, Fields, Key, Request, Rows};
+use crate::{Error, Result};
+
+impl From<esker_wire::Error> for Error {
+    fn from(e: esker_wire::Error) -> Self {
+        Self::invalid(e.to_string())
+    }
+}
+
+/// What a frame asks. Not of those that are about the connection or a bulk load.
+pub(super) fn request(kind: Kind, payload: &[u8]) -> Result<Request> {
+    let reader = &mut Reader::new(payload);
+    let request = read(kind, reader)?;
+    reader.finish()?;
+    Ok(request)
+}
+
+fn read(kind: Kind, reader: &mut Reader<'_>) -> Result<Request> {
+    Ok(match kind {
+        Kind::Ping => Request::Ping,
+        Kind::Tables => Request::Tables,
+        Kind::Buckets => Request::Buckets,
+        Kind::Commit => Request::Commit,
+        Kind::Rollback => Request::Rollback,
+        Kind::Schema => Request::Schema { table: one_text(reader)? },
+        Kind::Query => Request::Query { json: one_text(reader)? },
+        Kind::Explain => Request::Explain { json: one_text(reader)? },
+        Kind::Get | Kind::Exists | Kind::Delete => by_keys(kind, reader)?,
+        Kind::Insert => {
+            reader.array_of(3)?;
+            let table = reader.text()?.to_owned();
+            let conflict = if reader.bool()? { Conflict::Replace } else { Conflict::Fail };
+            let rows = (0..reader.array()?).map(|_| read_values(reader));
+            let rows = Rows::Values(rows.collect::<esker_wire::Result<_>>()?);
+            Request::Insert { table, rows, conflict }
+        }
+        Kind::Update => {
+            reader.array_of(3)?;
+            let table = reader.text()?.to_owned();
+            let key = Key::Values(read_key(reader)?);
+            let count = reader.map()?;
+            let field = |_| Ok((reader.text()?.to_owned(), read_owned(reader)?));
+            let fields = (0..count).map(field).collect::<esker_wire::Result<_>>()?;
+            Request::Update { table, key, fields: Fields::Values(fields) }
+        }
+        Kind::Sql => {
+            reader.array_of(2)?;
+            Request::Sql { text: reader.text()?.to_owned(), parameters: read_values(reader)? }
+        }
+        Kind::Begin => {
+            reader.array_of(2)?;
+            let isolation =
+                if reader.bool()? { Isolation::Serializable } else { Isolation::Snapshot };
+            Request::Begin { isolation, read_only: reader.bool()? }
+        }
+        _ => return entries(kind, reader),
+    })
+}
+
+fn by_keys(kind: Kind, reader: &mut Reader<'_>) -> Result<Request> {
+    reader.array_of(2)?;
+    let table = reader.text()?.to_owned();
+    let keys = (0..reader.array()?).map(|_| Ok(Key::Values(read_key(reader)?)));
+    let keys = keys.collect::<esker_wire::Result<_>>()?;
+    Ok(match kind {
+        Kind::Get => Request::Get { table, keys },
+        Kind::Exists => Request::Exists { table, keys },
+        _ => Request::Delete { table, keys },
+    })
+}
+
+fn entries(kind: Kind, reader: &mut Reader<'_>) -> Result<Request> {
+    match kind {
+        Kind::BucketGet | Kind::BucketRemove => {
+            reader.array_of(2)?;
+            let bucket = reader.text()?.to_owned();
+            let keys = (0..reader.array()?).map(|_| Ok(reader.bytes()?.to_vec()));
+            let keys = keys.collect::<esker_wire::Result<_>>()?;
+            Ok(match kind {
+                Kind::BucketGet => Request::BucketGet { bucket, keys },
+                _ => Request::BucketRemove { bucket, keys },
+            })
+        }
+        Kind::BucketPut => {
+            reader.array_of(3)?;
+            let bucket = reader.text()?.to_owned();
+            let expiry = expiry(reader)?;
+            let count = reader.array()?;
+            if count % 2 != 0 {
+                return Err(Error::invalid(format!(
+                    "expected a value behind every key, found {count} of both"
+                )));
+            }
+            let entry = |_| Ok((reader.bytes()?.to_vec(), reader.bytes()?.to_vec()));
+            let entries = (0..count / 2).map(entry).collect::<esker_wire::Result<_>>()?;
+            Ok(Request::BucketPut { bucket, entries, expiry })
+        }
+        Kind::BucketIncrement => {
+            reader.array_of(3)?;
+            let bucket = reader.text()?.to_owned();
+            Ok(Request::BucketIncrement {
+                bucket,
+                key: reader.bytes()?.to_vec(),
+                by: reader.int()?,
+            })
+        }
+        Kind::BucketRange => {
+            reader.array_of(6)?;
+            let bucket = reader.text()?.to_owned();
+            let mut bytes = || {
+                let bytes: Option<&[u8]> = reader.optional_bytes()?;
+                Ok::<_, Error>(bytes.map(<[u8]>::to_vec))
+            };
+            let (from, to, prefix) = (bytes()?, bytes()?, bytes()?);
+            let limit = reader.optional_uint()?;
+            let limit = limit.map(|n| usize::try_from(n).unwrap_or(usize::MAX));
+            let range = EntryRange { from, to, prefix, limit, reverse: reader.bool()? };
+            Ok(Request::BucketRange { bucket, range })
+        }
+        _ => Err(Error::invalid(format!("a frame of kind {kind:?} asks nothing"))),
+    }
+}
+
+/// When entries end: nil as the bucket says, false never, else so many milliseconds from now.
+fn expiry(reader: &mut Reader<'_>) -> Result<Expiry> {
+    match reader.token()? {
+        Token::Nil => Ok(Expiry::Default),
+        Token::Bool(false) => Ok(Expiry::Never),
+        Token::Uint(ms) => Ok(Expiry::After(Duration::from_millis(ms))),
+        other => Err(Error::invalid(format!(
+            "expiry: expected nil, false or milliseconds, found {}",
+            other.name()
+        ))),
+    }
+}
+
+fn one_text(reader: &mut Reader<'_>) -> Result<String> {
+    reader.array_of(1)?;
+    Ok(reader.text()?.to_owned())
+}

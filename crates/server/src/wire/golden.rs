@@ -1,0 +1,68 @@
+//! The conversation in `docs/reference/wire.md`, with a server.
+
+use std::io::{Read, Write};
+
+use super::tests::Running;
+use crate::Code;
+
+const REFERENCE: &str = include_str!("../../../../docs/reference/wire.md");
+
+fn bytes(digits: &str) -> Vec<u8> {
+    let digits: Vec<&str> = digits.split_whitespace().collect();
+    digits.iter().map(|pair| u8::from_str_radix(pair, 16).unwrap()).collect()
+}
+
+fn digits(bytes: &[u8]) -> String {
+    let pairs: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    pairs.join(" ")
+}
+
+/// The next frame, or the greeting.
+fn receive(stream: &mut impl Read, is_greeting: bool) -> Vec<u8> {
+    let mut found = vec![0; 4];
+    stream.read_exact(&mut found).unwrap();
+    let length = match is_greeting {
+        true => 2,
+        false => u32::from_le_bytes(found.as_slice().try_into().unwrap()) as usize,
+    };
+    found.resize(4 + length, 0);
+    stream.read_exact(&mut found[4..]).unwrap();
+    found
+}
+
+#[test]
+fn the_frames_of_the_reference_are_those_of_the_server() {
+    let server = Running::empty();
+    let mut stream = server.connect();
+    let (_, rest) = REFERENCE.split_once("```frames\n").unwrap();
+    let (conversation, _) = rest.split_once("```").unwrap();
+    let (mut sent, mut received) = (0, 0);
+    for line in conversation.lines().filter(|line| !line.is_empty()) {
+        if let Some(frame) = line.strip_prefix("> ") {
+            stream.write_all(&bytes(frame)).unwrap();
+            sent += 1;
+        } else if let Some(frame) = line.strip_prefix("< ") {
+            let expected = bytes(frame);
+            let found = receive(&mut stream, received == 0);
+            assert_eq!(digits(&found), digits(&expected), "line {line:?}");
+            received += 1;
+        }
+    }
+    assert!(sent >= 10 && received >= 10, "{sent} sent, {received} received");
+}
+
+#[test]
+fn the_reference_lists_every_code() {
+    for code in Code::ALL {
+        let row = format!("| `{}` |", code.as_str());
+        assert!(REFERENCE.contains(&row), "{row}");
+    }
+}
+
+#[test]
+fn the_reference_lists_every_kind() {
+    for kind in esker_wire::Kind::ALL {
+        let row = format!("| {:02x} | {kind:?} |", kind.code());
+        assert!(REFERENCE.contains(&row), "{row}");
+    }
+}

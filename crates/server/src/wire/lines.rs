@@ -1,0 +1,390 @@
+//! Requests as JSON objects, one a line, and answers likewise: for people with `nc`, and programs
+//! that can do without speed. They are answered in order.
+
+use std::borrow::Cow;
+use std::io;
+use std::time::Duration;
+
+use esker::{Isolation, Value, ValueRef};
+use esker_import::{Format, RowWriter};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::Stream;
+use crate::server::Shared;
+use crate::session::{Answer, Conflict, Expiry, Fields, Key, Request, Rows, Session};
+use crate::{Code, Error, Result};
+
+/// A line. Which members there are is up to `op`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line<'l> {
+    #[serde(borrow)]
+    id: Option<&'l RawValue>,
+    #[serde(borrow)]
+    op: Cow<'l, str>,
+    token: Option<String>,
+    database: Option<String>,
+    table: Option<String>,
+    bucket: Option<String>,
+    #[serde(borrow)]
+    key: Option<&'l RawValue>,
+    #[serde(borrow)]
+    keys: Option<Vec<&'l RawValue>>,
+    #[serde(borrow)]
+    row: Option<&'l RawValue>,
+    #[serde(borrow)]
+    rows: Option<Vec<&'l RawValue>>,
+    #[serde(borrow)]
+    fields: Option<&'l RawValue>,
+    value: Option<String>,
+    ttl_ms: Option<u64>,
+    #[serde(default)]
+    replace: bool,
+    sql: Option<String>,
+    #[serde(borrow)]
+    parameters: Option<Vec<&'l RawValue>>,
+    #[serde(borrow)]
+    query: Option<&'l RawValue>,
+    #[serde(default)]
+    serializable: bool,
+    #[serde(default)]
+    read_only: bool,
+}
+
+/// Serves a client until it goes.
+pub(super) async fn serve(
+    mut stream: Stream,
+    mut input: Vec<u8>,
+    shared: &Shared,
+) -> io::Result<()> {
+    let mut session = shared.admission.admit(None, None).ok().map(|admitted| admitted.session);
+    let mut stopping = shared.stopping.clone();
+    let (mut searched, mut is_at_end) = (0, false);
+    loop {
+        while let Some(length) = line_end(&input, searched, is_at_end) {
+            let line: Vec<u8> = input.drain(..length).collect();
+            searched = 0;
+            let mut out = answer_line(&line, &mut session, shared).await;
+            if !out.is_empty() {
+                out.push(b'\n');
+                let write = stream.write_all(&out);
+                tokio::time::timeout(shared.config.idle_timeout, write).await??;
+            }
+        }
+        if is_at_end || *stopping.borrow() {
+            return Ok(());
+        }
+        searched = input.len();
+        if searched > shared.config.request_bytes_max {
+            let most = shared.config.request_bytes_max;
+            let e = Error::new(Code::LimitExceeded, format!("a line of more than {most} bytes"));
+            return stream.write_all(&[failed(None, &e), vec![b'\n']].concat()).await;
+        }
+        tokio::select! {
+            read = stream.read(&mut input) => is_at_end = read? == 0,
+            _ = stopping.changed() => {}
+            () = tokio::time::sleep(shared.config.idle_timeout) => return Ok(()),
+        }
+    }
+}
+
+fn line_end(input: &[u8], searched: usize, is_at_end: bool) -> Option<usize> {
+    let rest = input.get(searched..).unwrap_or_default();
+    let end = rest.iter().position(|byte| *byte == b'\n').map(|at| searched + at + 1);
+    end.or((is_at_end && !input.is_empty()).then_some(input.len()))
+}
+
+async fn answer_line(line: &[u8], session: &mut Option<Session>, shared: &Shared) -> Vec<u8> {
+    if line.trim_ascii().is_empty() {
+        return Vec::new();
+    }
+    let parsed: Line<'_> = match serde_json::from_slice(line) {
+        Ok(parsed) => parsed,
+        Err(e) => return failed(None, &Error::invalid(format!("a request as JSON: {e}"))),
+    };
+    let id = parsed.id.map(|id| id.get().to_owned());
+    let answer = match parsed.op.as_ref() {
+        "hello" => hello(&parsed, session, shared),
+        _ => match (request(&parsed), session.take()) {
+            (Err(e), kept) => {
+                *session = kept;
+                Err(e)
+            }
+            (Ok(_), None) => {
+                Err(Error::new(Code::Unauthenticated, "expected {\"op\": \"hello\"} first"))
+            }
+            (Ok(request), Some(mut taken)) => {
+                let run = move || {
+                    let answer = taken.run(request);
+                    (taken, answer)
+                };
+                match tokio::task::spawn_blocking(run).await {
+                    Ok((taken, answer)) => {
+                        *session = Some(taken);
+                        answer
+                    }
+                    Err(_) => Err(Error::new(Code::Internal, "the request ended the session")),
+                }
+            }
+        },
+    };
+    match &answer {
+        Ok(answer) => told(id.as_deref(), answer),
+        Err(e) => failed(id.as_deref(), e),
+    }
+}
+
+fn hello(line: &Line<'_>, session: &mut Option<Session>, shared: &Shared) -> Result<Answer> {
+    let admitted = shared.admission.admit(line.token.as_deref(), line.database.as_deref())?;
+    *session = Some(admitted.session);
+    Ok(Answer::Text(env!("CARGO_PKG_VERSION").to_owned()))
+}
+
+/// A member that the operation needs.
+fn need<T>(member: Option<T>, name: &str, op: &str) -> Result<T> {
+    member.ok_or_else(|| Error::invalid(format!("op {op:?}: expected the member {name:?}")))
+}
+
+fn request(line: &Line<'_>) -> Result<Request> {
+    let op = line.op.as_ref();
+    let table = || need(line.table.clone(), "table", op);
+    let raw = |raw: &RawValue| raw.get().to_owned();
+    Ok(match op {
+        "ping" => Request::Ping,
+        "tables" => Request::Tables,
+        "schema" => Request::Schema { table: table()? },
+        "get" => Request::Get { table: table()?, keys: keys(line)? },
+        "exists" => Request::Exists { table: table()?, keys: keys(line)? },
+        "delete" => Request::Delete { table: table()?, keys: keys(line)? },
+        "insert" => {
+            let rows: Vec<String> = match (line.row, &line.rows) {
+                (Some(row), None) => vec![raw(row)],
+                (None, Some(rows)) => rows.iter().map(|row| raw(row)).collect(),
+                _ => return Err(Error::invalid("op \"insert\": expected \"row\" or \"rows\"")),
+            };
+            let conflict = if line.replace { Conflict::Replace } else { Conflict::Fail };
+            Request::Insert { table: table()?, rows: Rows::Objects(rows), conflict }
+        }
+        "update" => {
+            let key = key(need(line.key, "key", op)?)?;
+            let fields = Fields::Object(raw(need(line.fields, "fields", op)?));
+            Request::Update { table: table()?, key, fields }
+        }
+        "sql" => {
+            let parameters = line.parameters.iter().flatten().map(|v| value(v));
+            let parameters = parameters.collect::<Result<_>>()?;
+            Request::Sql { text: need(line.sql.clone(), "sql", op)?, parameters }
+        }
+        "query" => Request::Query { json: raw(need(line.query, "query", op)?) },
+        "explain" => Request::Explain { json: raw(need(line.query, "query", op)?) },
+        "begin" => {
+            let isolation = match line.serializable {
+                true => Isolation::Serializable,
+                false => Isolation::Snapshot,
+            };
+            Request::Begin { isolation, read_only: line.read_only }
+        }
+        "commit" => Request::Commit,
+        "rollback" => Request::Rollback,
+        _ => return bucket_request(line),
+    })
+}
+
+fn bucket_request(line: &Line<'_>) -> Result<Request> {
+    let op = line.op.as_ref();
+    let bucket = || need(line.bucket.clone(), "bucket", op);
+    let entry_key = || -> Result<Vec<u8>> {
+        let key = need(line.key, "key", op)?;
+        let text: std::result::Result<String, _> = serde_json::from_str(key.get());
+        let text = text.map_err(|_| Error::invalid("\"key\": expected a text"))?;
+        Ok(text.into_bytes())
+    };
+    Ok(match op {
+        "buckets" => Request::Buckets,
+        "bucket_get" => Request::BucketGet { bucket: bucket()?, keys: vec![entry_key()?] },
+        "bucket_remove" => Request::BucketRemove { bucket: bucket()?, keys: vec![entry_key()?] },
+        "bucket_put" => {
+            let value = need(line.value.clone(), "value", op)?.into_bytes();
+            let expiry = line.ttl_ms.map(Duration::from_millis);
+            let expiry = expiry.map_or(Expiry::Default, Expiry::After);
+            Request::BucketPut { bucket: bucket()?, entries: vec![(entry_key()?, value)], expiry }
+        }
+        _ => {
+            return Err(Error::invalid(format!(
+                "unknown op {op:?}: expected hello, ping, tables, schema, get, exists, insert, \
+                 update, delete, sql, query, explain, begin, commit, rollback, buckets, \
+                 bucket_get, bucket_put or bucket_remove"
+            )));
+        }
+    })
+}
+
+fn keys(line: &Line<'_>) -> Result<Vec<Key>> {
+    match (line.key, &line.keys) {
+        (Some(one), None) => Ok(vec![key(one)?]),
+        (None, Some(keys)) => keys.iter().map(|k| key(k)).collect(),
+        _ => Err(Error::invalid(format!("op {:?}: expected \"key\" or \"keys\"", line.op))),
+    }
+}
+
+/// A key: the text or number of its only field, or an array of them.
+fn key(raw: &RawValue) -> Result<Key> {
+    let text = |raw: &RawValue| match raw.get() {
+        text if text.starts_with('"') => serde_json::from_str(text).ok(),
+        text if text.starts_with(['{', '[', 'n']) => None,
+        text => Some(text.to_owned()),
+    };
+    let parts: Vec<&RawValue> = match raw.get().starts_with('[') {
+        true => serde_json::from_str(raw.get()).unwrap_or_default(),
+        false => vec![raw],
+    };
+    let texts: Option<Vec<String>> = parts.into_iter().map(text).collect();
+    let wanted = "key: expected a text, a number or a boolean, or an array of them";
+    texts.map(Key::Texts).ok_or_else(|| Error::invalid(wanted))
+}
+
+/// The value of a parameter.
+fn value(raw: &RawValue) -> Result<Value> {
+    let text = raw.get();
+    let wrong = || {
+        Error::invalid(format!("parameter {text}: expected null, a boolean, a number or a text"))
+    };
+    Ok(match text {
+        "null" => Value::Null,
+        "true" => Value::Bool(true),
+        "false" => Value::Bool(false),
+        _ if text.starts_with('"') => Value::Text(serde_json::from_str(text).map_err(|_| wrong())?),
+        _ => match (text.parse(), text.parse(), text.parse()) {
+            (Ok(v), _, _) => Value::Int(v),
+            (_, Ok(v), _) => Value::Uint(v),
+            (_, _, Ok(v)) => Value::Float(v),
+            _ => return Err(wrong()),
+        },
+    })
+}
+
+fn start(id: Option<&str>) -> Vec<u8> {
+    match id {
+        Some(id) => format!("{{\"id\":{id},").into_bytes(),
+        None => b"{".to_vec(),
+    }
+}
+
+fn json_text(out: &mut Vec<u8>, text: &str) {
+    // A text is always JSON.
+    let _ = serde_json::to_writer(out, text);
+}
+
+fn failed(id: Option<&str>, e: &Error) -> Vec<u8> {
+    let mut out = start(id);
+    out.extend_from_slice(b"\"error\":{\"code\":");
+    json_text(&mut out, e.code().as_str());
+    out.extend_from_slice(b",\"message\":");
+    json_text(&mut out, e.message());
+    out.extend_from_slice(b"}}");
+    out
+}
+
+fn told(id: Option<&str>, answer: &Answer) -> Vec<u8> {
+    let mut out = start(id);
+    out.extend_from_slice(b"\"ok\":true");
+    match answer {
+        Answer::Done => {}
+        Answer::Text(text) => member(&mut out, "text", |out| json_text(out, text)),
+        Answer::Names(names) => member(&mut out, "names", |out| {
+            list(out, names, |out, name| json_text(out, name));
+        }),
+        Answer::Rows(rows) => member(&mut out, "rows", |out| {
+            list(out, rows, |out, row| match row {
+                Some(row) => {
+                    let names = row.schema().fields().iter().map(|f| f.name.as_str());
+                    let writer = RowWriter::new(Format::Json, b',', names);
+                    writer.write_row(out, false, row.values().iter().map(Value::as_ref));
+                }
+                None => out.extend_from_slice(b"null"),
+            });
+        }),
+        Answer::Flags(flags) => member(&mut out, "found", |out| {
+            list(out, flags, |out, flag| out.extend_from_slice(flag.to_string().as_bytes()));
+        }),
+        Answer::Stored { rows, row_id } => {
+            member(&mut out, "stored", |out| out.extend_from_slice(rows.to_string().as_bytes()));
+            if let Some(id) = row_id {
+                member(&mut out, "row_id", |out| out.extend_from_slice(id.to_string().as_bytes()));
+            }
+        }
+        Answer::Changed(n) => {
+            member(&mut out, "changed", |out| out.extend_from_slice(n.to_string().as_bytes()));
+        }
+        Answer::Number(n) => {
+            member(&mut out, "number", |out| out.extend_from_slice(n.to_string().as_bytes()));
+        }
+        Answer::Result { result, .. } => result_rows(&mut out, result),
+        Answer::Page(page) => {
+            result_rows(&mut out, &page.result);
+            for (name, cursor) in [("next", &page.next), ("previous", &page.previous)] {
+                if let Some(cursor) = cursor {
+                    member(&mut out, name, |out| json_text(out, cursor));
+                }
+            }
+            if let Some(total) = page.total {
+                member(&mut out, "total", |out| {
+                    out.extend_from_slice(total.to_string().as_bytes())
+                });
+            }
+        }
+        Answer::Values(values) => member(&mut out, "values", |out| {
+            list(out, values, |out, value| match value {
+                Some(value) => bytes(out, value),
+                None => out.extend_from_slice(b"null"),
+            });
+        }),
+        Answer::Entries(entries) => member(&mut out, "entries", |out| {
+            list(out, entries, |out, (key, value)| {
+                out.push(b'[');
+                bytes(out, key);
+                out.push(b',');
+                bytes(out, value);
+                out.push(b']');
+            });
+        }),
+    }
+    out.push(b'}');
+    out
+}
+
+/// Bytes: as text where they are one, else in hexadecimal digits as rows have them.
+fn bytes(out: &mut Vec<u8>, value: &[u8]) {
+    match std::str::from_utf8(value) {
+        Ok(text) => json_text(out, text),
+        Err(_) => json_text(out, &ValueRef::Bytes(value).to_string()),
+    }
+}
+
+fn result_rows(out: &mut Vec<u8>, result: &esker::QueryResult) {
+    member(out, "rows", |out| {
+        let writer =
+            RowWriter::new(Format::Json, b',', result.columns.iter().map(|c| c.name.as_str()));
+        let rows: Vec<_> = result.rows().collect();
+        list(out, &rows, |out, row| writer.write_row(out, false, row.iter().copied()));
+    });
+}
+
+fn member(out: &mut Vec<u8>, name: &str, write: impl FnOnce(&mut Vec<u8>)) {
+    out.extend_from_slice(b",\"");
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b"\":");
+    write(out);
+}
+
+fn list<T>(out: &mut Vec<u8>, items: &[T], write: impl Fn(&mut Vec<u8>, &T)) {
+    out.push(b'[');
+    for (position, item) in items.iter().enumerate() {
+        if position > 0 {
+            out.push(b',');
+        }
+        write(out, item);
+    }
+    out.push(b']');
+}

@@ -1,0 +1,60 @@
+//! The wire protocol, binary or JSON lines: `docs/reference/wire.md`.
+//!
+//! | module | what it defines |
+//! |---|---|
+//! | `stream` | a socket, TCP or Unix |
+//! | `connection` | one client: reading, answering, holding back |
+//! | `decode`, `encode` | frames to requests, answers to frames |
+//! | `point` | rows by key, without a copy between socket and row |
+//! | `job` | what may take long, off the runtime |
+//! | `bulk` | loads of many rows |
+//! | `lines` | requests as JSON, one a line |
+
+mod bulk;
+mod connection;
+mod decode;
+mod encode;
+#[cfg(test)]
+mod golden;
+mod job;
+mod lines;
+mod point;
+mod stream;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::sync::Arc;
+
+use esker_wire::frame::{GREETING_BYTES, MAGIC, greeting, parse_greeting};
+
+use crate::server::Shared;
+pub(crate) use stream::Stream;
+
+/// Serves one client: its first bytes say which form it speaks.
+pub(crate) async fn serve(mut stream: Stream, shared: &Arc<Shared>) -> io::Result<()> {
+    let mut input = Vec::with_capacity(stream::READ_BYTES);
+    while input.first().is_none_or(|first| *first == b'E') && input.len() < GREETING_BYTES {
+        let read = stream.read(&mut input);
+        match tokio::time::timeout(shared.config.idle_timeout, read).await {
+            Ok(Ok(n)) if n > 0 => {}
+            _ => return Ok(()),
+        }
+    }
+    match input.first_chunk::<GREETING_BYTES>() {
+        Some(found) if found.starts_with(&MAGIC) => {
+            stream.write_all(&greeting()).await?;
+            if parse_greeting(*found).is_err() {
+                return Ok(());
+            }
+            input.drain(..GREETING_BYTES);
+            connection::serve(stream, input, shared).await
+        }
+        _ if input.first() == Some(&b'{') => lines::serve(stream, input, shared).await,
+        _ => {
+            let text = b"{\"error\":{\"code\":\"invalid_request\",\"message\":\"expected a JSON \
+                object a line, or ESKR and a version: this is the port of the wire protocol\"}}\n";
+            stream.write_all(text).await
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! A socket, TCP or Unix.
+
+use std::io;
+
+use tokio::io::Interest;
+use tokio::net::{TcpStream, UnixStream};
+
+/// Room that is made for one read.
+pub(crate) const READ_BYTES: usize = 64 << 10;
+
+/// A socket.
+#[derive(Debug)]
+pub(crate) enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Stream {
+    /// Waits until it can be read, or written, or is closed.
+    pub async fn ready(&self, interest: Interest) -> io::Result<()> {
+        match self {
+            Self::Tcp(stream) => stream.ready(interest).await.map(drop),
+            Self::Unix(stream) => stream.ready(interest).await.map(drop),
+        }
+    }
+
+    /// Reads what is there; `None` when nothing is, 0 at the end.
+    pub fn try_read(&self, input: &mut Vec<u8>) -> io::Result<Option<usize>> {
+        input.reserve(READ_BYTES);
+        let read = match self {
+            Self::Tcp(stream) => stream.try_read_buf(input),
+            Self::Unix(stream) => stream.try_read_buf(input),
+        };
+        not_yet(read)
+    }
+
+    /// Writes as much as goes; `None` when nothing does.
+    pub fn try_write(&self, bytes: &[u8]) -> io::Result<Option<usize>> {
+        let written = match self {
+            Self::Tcp(stream) => stream.try_write(bytes),
+            Self::Unix(stream) => stream.try_write(bytes),
+        };
+        not_yet(written)
+    }
+
+    /// Waits for bytes; 0 at the end.
+    pub async fn read(&mut self, input: &mut Vec<u8>) -> io::Result<usize> {
+        loop {
+            if let Some(n) = self.try_read(input)? {
+                return Ok(n);
+            }
+            self.ready(Interest::READABLE).await?;
+        }
+    }
+
+    /// Writes everything.
+    pub async fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match self.try_write(bytes)? {
+                Some(n) => bytes = bytes.get(n..).unwrap_or_default(),
+                None => self.ready(Interest::WRITABLE).await?,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn not_yet(result: io::Result<usize>) -> io::Result<Option<usize>> {
+    match result {
+        Ok(n) => Ok(Some(n)),
+        Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(None),
+        Err(e) => Err(e),
+    }
+}

@@ -1,0 +1,19 @@
+//! The frames and values of Esker's binary protocol. What they mean is in `docs/reference/wire.md`.
+//!
+//! | module | what it defines |
+//! |---|---|
+//! | [`frame`] | the header of every frame, the kinds, the greeting |
+//! | [`pack`] | MessagePack, straight into and out of a buffer |
+//! | [`value`] | values of fields in it |
+#![forbid(unsafe_code)]
+
+mod error;
+pub mod frame;
+pub mod pack;
+#[cfg(test)]
+mod tests;
+pub mod value;
+
+pub use error::{Error, Result};
+pub use frame::{Frame, FrameWriter, Kind, MORE, VERSION};
+pub use pack::Reader;

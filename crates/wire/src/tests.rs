@@ -1,0 +1,87 @@
+use esker_format::{DataType, Value};
+use proptest::prelude::*;
+
+use crate::frame::{self, Frame, FrameWriter, Kind};
+use crate::{MORE, Reader, pack, value};
+
+fn round(value: &Value) -> Value {
+    let mut out = Vec::new();
+    value::write(&mut out, value.as_ref());
+    let mut reader = Reader::new(&out);
+    let read = value::read_owned(&mut reader).unwrap();
+    reader.finish().unwrap();
+    read
+}
+
+#[test]
+fn values_of_every_kind_come_back() {
+    let decimal = Value::Decimal("-12345678901234567890.125".parse().unwrap());
+    let values = [
+        Value::Null,
+        Value::Bool(true),
+        Value::Int(i64::MIN),
+        Value::Uint(u64::MAX),
+        Value::Float32(1.5),
+        Value::Float(-0.1),
+        Value::Text("é".repeat(300)),
+        Value::Bytes(vec![0; 70_000]),
+        Value::Date(-1),
+        Value::Timestamp(i64::MAX),
+        Value::Time(5),
+        Value::Uuid([7; 16]),
+        Value::Ipv4(0x7f00_0001),
+        Value::Ipv6([1; 16]),
+        decimal,
+        Value::json("{\"a\": [1, 2.50]}").unwrap(),
+    ];
+    for value in &values {
+        assert!(round(value).as_ref().is_identical(value.as_ref()), "{value:?}");
+    }
+    assert_eq!(DataType::ALL.len(), 23, "a new type needs a form here");
+}
+
+#[test]
+fn frames_come_in_parts() {
+    let mut bytes = Vec::new();
+    let mut writer = FrameWriter::new(&mut bytes, 7, Kind::Get, MORE);
+    pack::text(writer.payload(), "people");
+    writer.finish();
+    for cut in 0..bytes.len() {
+        assert_eq!(Frame::parse(&bytes[..cut], 100), Ok(None), "{cut}");
+    }
+    let (frame, length) = Frame::parse(&bytes, 100).unwrap().unwrap();
+    assert_eq!((frame.id, frame.kind(), frame.is_last()), (7, Ok(Kind::Get), false));
+    assert_eq!(length, bytes.len());
+    let error = Frame::parse(&bytes, 6).unwrap_err();
+    assert_eq!(error.to_string(), "a frame of 7 bytes, expected at most 6");
+    assert!(Frame::parse(&[5, 0, 0, 0], 6).is_err(), "it is known before the frame is whole");
+}
+
+#[test]
+fn kinds_have_their_codes_and_greetings_their_versions() {
+    for kind in Kind::ALL {
+        assert_eq!(Kind::of(kind.code()), Some(*kind));
+    }
+    assert_eq!(frame::parse_greeting(frame::greeting()), Ok(frame::VERSION));
+    let error = frame::parse_greeting(*b"ESKR\x02\x00").unwrap_err();
+    assert_eq!(error.to_string(), "version 2.0: expected 1.x, such as 1.0");
+}
+
+proptest! {
+    #[test]
+    fn integers_come_back(v in any::<i64>(), shift in 0u32..64) {
+        let v = v >> shift;
+        let Ok(expected) = u64::try_from(v) else {
+            prop_assert!(round(&Value::Int(v)).as_ref().is_identical(Value::Int(v).as_ref()));
+            return Ok(());
+        };
+        prop_assert!(round(&Value::Int(v)).as_ref().is_identical(Value::Uint(expected).as_ref()));
+    }
+
+    #[test]
+    fn no_bytes_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let mut reader = Reader::new(&bytes);
+        while value::read_owned(&mut reader).is_ok() {}
+        let _ = Frame::parse(&bytes, 1000);
+    }
+}
