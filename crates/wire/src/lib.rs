@@ -2,11 +2,13 @@
 //!
 //! | module | what it defines |
 //! |---|---|
+//! | [`Code`] | what a client can do about an error |
 //! | [`frame`] | the header of every frame, the kinds, the greeting |
 //! | [`pack`] | MessagePack, straight into and out of a buffer |
 //! | [`value`] | values of fields in it |
 #![forbid(unsafe_code)]
 
+mod code;
 mod error;
 pub mod frame;
 pub mod pack;
@@ -14,6 +16,7 @@ pub mod pack;
 mod tests;
 pub mod value;
 
+pub use code::Code;
 pub use error::{Error, Result};
 pub use frame::{Frame, FrameWriter, Kind, MORE, VERSION};
 pub use pack::Reader;

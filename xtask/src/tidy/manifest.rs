@@ -17,6 +17,7 @@ pub const LAYERS: &[&str] = &[
     "esker-import",
     "esker-wire",
     "esker-server",
+    "esker-client",
     "esker-cli",
     "esker-testkit",
     "esker-differential",

@@ -6,7 +6,7 @@ use esker::{BucketOptions, Entries, ErrorKind, PutOptions, Ttl};
 
 use super::rows::in_transaction;
 use super::{Answer, EntryRange, Expiry, Level, Session};
-use crate::Result;
+use crate::{Code, Result};
 
 impl Session {
     pub(super) fn buckets(&self) -> Result<Answer> {
@@ -25,7 +25,7 @@ impl Session {
     /// A bucket that is made when there is none.
     fn bucket_to_put(&self, name: &str) -> Result<esker::Bucket> {
         match self.bucket(Level::Write, name) {
-            Err(e) if e.code() == ErrorKind::NotFound.into() && !self.is_in_transaction() => {
+            Err(e) if e.code() == Code::NotFound && !self.is_in_transaction() => {
                 self.access.expect(Level::Admin, Some(name))?;
                 match self.database().create_bucket(name, &BucketOptions::default()) {
                     // Somebody was quicker.

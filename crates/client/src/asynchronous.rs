@@ -1,0 +1,201 @@
+//! The async client.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use esker_wire::Frame;
+use esker_wire::frame::{GREETING_BYTES, greeting, parse_greeting};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::{Address, Call, Error, Reply, Result};
+
+/// Requests that wait to be sent.
+const WAITING_MAX: usize = 1024;
+/// Bytes that are sent at once.
+const SENT_BYTES: usize = 64 << 10;
+
+/// A connection to a server, for async code. Cheap to clone; all clones share the connection, and
+/// what they ask at the same time is sent together and answered in any order.
+///
+/// ```
+/// # mod served { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/served/mod.rs")); }
+/// # let server = served::Served::start();
+/// # let url = server.url();
+/// use esker_client::{AsyncClient, Call};
+///
+/// # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+/// # runtime.block_on(async {
+/// let client = AsyncClient::connect(&url).await?;
+/// client.call(Call::sql("CREATE TABLE t (n i64 PRIMARY KEY)", &[])).await?;
+/// let insert = |n: i64| client.call(Call::insert("t", &[vec![n.into()]]));
+/// let (one, two) = tokio::join!(insert(1), insert(2));
+/// (one?, two?);
+/// let rows = client.call(Call::sql("SELECT n FROM t ORDER BY n", &[])).await?.rows;
+/// assert_eq!(rows.len(), 2);
+/// # Ok::<(), esker_client::Error>(())
+/// # }).unwrap();
+/// ```
+#[derive(Clone, Debug)]
+pub struct AsyncClient {
+    to_send: mpsc::Sender<(u32, Call)>,
+    waiting: Arc<Waiting>,
+    next_id: Arc<AtomicU32>,
+}
+
+type Answer = oneshot::Sender<Result<Reply>>;
+
+/// Who waits for which answer.
+#[derive(Debug, Default)]
+struct Waiting {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    answers: BTreeMap<u32, (Reply, Answer)>,
+    failed: Option<Error>,
+}
+
+impl Waiting {
+    fn locked(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn add(&self, id: u32, answer: Answer) -> Result<()> {
+        let mut state = self.locked();
+        if let Some(e) = &state.failed {
+            return Err(e.clone());
+        }
+        state.answers.insert(id, (Reply::default(), answer));
+        Ok(())
+    }
+
+    fn take(&self, frame: &Frame<'_>) -> Result<()> {
+        let mut state = self.locked();
+        if frame.id == 0 {
+            return Reply::default().take(frame).map(drop);
+        }
+        let Some((reply, _)) = state.answers.get_mut(&frame.id) else { return Ok(()) };
+        let taken = reply.take(frame);
+        if !matches!(taken, Ok(false))
+            && let Some((reply, answer)) = state.answers.remove(&frame.id)
+        {
+            // Whoever asked may not want to know any more.
+            let _ = answer.send(taken.map(|_| reply));
+        }
+        Ok(())
+    }
+
+    fn fail(&self, e: &Error) {
+        let mut state = self.locked();
+        state.failed = Some(e.clone());
+        for (_, (_, answer)) in std::mem::take(&mut state.answers) {
+            let _ = answer.send(Err(e.clone()));
+        }
+    }
+}
+
+impl AsyncClient {
+    /// Connects to a server: see [`Address`]. Within a tokio runtime.
+    ///
+    /// # Errors
+    /// When nobody is there, or of another version.
+    pub async fn connect(address: &str) -> Result<Self> {
+        match Address::parse(address)? {
+            Address::Tcp(host) => {
+                let stream = TcpStream::connect(&host).await;
+                let stream = stream.map_err(|e| Error::connection(format!("{host}: {e}")))?;
+                stream.set_nodelay(true)?;
+                let (reader, writer) = stream.into_split();
+                Self::start(reader, writer).await
+            }
+            Address::Unix(path) => {
+                let (reader, writer) = UnixStream::connect(&path).await?.into_split();
+                Self::start(reader, writer).await
+            }
+        }
+    }
+
+    async fn start(
+        mut reader: impl AsyncRead + Unpin + Send + 'static,
+        mut writer: impl AsyncWrite + Unpin + Send + 'static,
+    ) -> Result<Self> {
+        writer.write_all(&greeting()).await?;
+        let mut found = [0; GREETING_BYTES];
+        reader.read_exact(&mut found).await?;
+        parse_greeting(found)?;
+        let (to_send, calls) = mpsc::channel(WAITING_MAX);
+        let waiting = Arc::new(Waiting::default());
+        tokio::spawn(send_calls(writer, calls, Arc::clone(&waiting)));
+        tokio::spawn(receive_answers(reader, Arc::clone(&waiting)));
+        Ok(Self { to_send, waiting, next_id: Arc::new(AtomicU32::new(1)) })
+    }
+
+    /// Asks, and waits for the answer.
+    ///
+    /// # Errors
+    /// What the server said, or that the connection failed.
+    pub async fn call(&self, call: Call) -> Result<Reply> {
+        let id = self.next_id.fetch_add(1, Ordering::Relaxed).max(1);
+        let (answer, answered) = oneshot::channel();
+        self.waiting.add(id, answer)?;
+        let ended = || Error::connection("the connection has ended");
+        self.to_send.send((id, call)).await.map_err(|_| ended())?;
+        answered.await.map_err(|_| ended())?
+    }
+}
+
+/// Sends what is asked, all that is there at once.
+async fn send_calls(
+    mut writer: impl AsyncWrite + Unpin,
+    mut calls: mpsc::Receiver<(u32, Call)>,
+    waiting: Arc<Waiting>,
+) {
+    let mut out = Vec::new();
+    while let Some((id, call)) = calls.recv().await {
+        call.frame(&mut out, id);
+        while out.len() < SENT_BYTES
+            && let Ok((id, call)) = calls.try_recv()
+        {
+            call.frame(&mut out, id);
+        }
+        if let Err(e) = writer.write_all(&out).await {
+            return waiting.fail(&e.into());
+        }
+        out.clear();
+    }
+    let _ = writer.shutdown().await;
+}
+
+async fn receive_answers(mut reader: impl AsyncRead + Unpin, waiting: Arc<Waiting>) {
+    let mut input = Vec::new();
+    loop {
+        match read_answers(&mut reader, &mut input, &waiting).await {
+            Ok(()) => {}
+            Err(e) => return waiting.fail(&e),
+        }
+    }
+}
+
+async fn read_answers(
+    reader: &mut (impl AsyncRead + Unpin),
+    input: &mut Vec<u8>,
+    waiting: &Waiting,
+) -> Result<()> {
+    input.reserve(SENT_BYTES);
+    if reader.read_buf(input).await? == 0 {
+        return Err(Error::connection("the server closed the connection"));
+    }
+    let mut read_to = 0;
+    while let Some((frame, length)) =
+        Frame::parse(input.get(read_to..).unwrap_or_default(), u32::MAX as usize)?
+    {
+        waiting.take(&frame)?;
+        read_to += length;
+    }
+    input.drain(..read_to);
+    Ok(())
+}

@@ -1,0 +1,193 @@
+//! Requests, before they have an id.
+
+use esker_format::Value;
+use esker_wire::value::{write, write_key, write_values};
+use esker_wire::{FrameWriter, Kind, pack};
+
+/// One request, ready to be sent by a pipeline or an [`AsyncClient`](crate::AsyncClient).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    pub(crate) kind: Kind,
+    pub(crate) payload: Vec<u8>,
+}
+
+impl Call {
+    fn new(kind: Kind, write: impl FnOnce(&mut Vec<u8>)) -> Self {
+        let mut payload = Vec::new();
+        write(&mut payload);
+        Self { kind, payload }
+    }
+
+    /// Appends the request as a frame.
+    pub(crate) fn frame(&self, out: &mut Vec<u8>, id: u32) {
+        let mut frame = FrameWriter::new(out, id, self.kind, 0);
+        frame.payload().extend_from_slice(&self.payload);
+        frame.finish();
+    }
+
+    /// Whether anybody is there.
+    #[must_use]
+    pub fn ping() -> Self {
+        Self::new(Kind::Ping, |_| ())
+    }
+
+    /// Who asks, and for which database.
+    #[must_use]
+    pub fn hello(token: Option<&str>, database: Option<&str>) -> Self {
+        Self::new(Kind::Hello, |out| {
+            pack::array(out, 2);
+            for text in [token, database] {
+                match text {
+                    Some(text) => pack::text(out, text),
+                    None => pack::nil(out),
+                }
+            }
+        })
+    }
+
+    /// Rows by their keys.
+    #[must_use]
+    pub fn get(table: &str, keys: &[Vec<Value>]) -> Self {
+        Self::new(Kind::Get, |out| by_keys(out, table, keys))
+    }
+
+    /// Whether there are rows.
+    #[must_use]
+    pub fn exists(table: &str, keys: &[Vec<Value>]) -> Self {
+        Self::new(Kind::Exists, |out| by_keys(out, table, keys))
+    }
+
+    /// Removes rows.
+    #[must_use]
+    pub fn delete(table: &str, keys: &[Vec<Value>]) -> Self {
+        Self::new(Kind::Delete, |out| by_keys(out, table, keys))
+    }
+
+    /// Adds rows; a key that exists is an error.
+    #[must_use]
+    pub fn insert(table: &str, rows: &[Vec<Value>]) -> Self {
+        Self::new(Kind::Insert, |out| store(out, table, false, rows))
+    }
+
+    /// Adds rows, or replaces those with their keys.
+    #[must_use]
+    pub fn upsert(table: &str, rows: &[Vec<Value>]) -> Self {
+        Self::new(Kind::Insert, |out| store(out, table, true, rows))
+    }
+
+    /// Changes fields of a row.
+    #[must_use]
+    pub fn update(table: &str, key: &[Value], fields: &[(&str, Value)]) -> Self {
+        Self::new(Kind::Update, |out| {
+            pack::array(out, 3);
+            pack::text(out, table);
+            write_key(out, key);
+            pack::map(out, fields.len());
+            for (name, value) in fields {
+                pack::text(out, name);
+                write(out, value.as_ref());
+            }
+        })
+    }
+
+    /// One SQL statement.
+    #[must_use]
+    pub fn sql(text: &str, parameters: &[Value]) -> Self {
+        Self::new(Kind::Sql, |out| {
+            pack::array(out, 2);
+            pack::text(out, text);
+            write_values(out, parameters.iter().map(Value::as_ref));
+        })
+    }
+
+    /// A query as JSON.
+    #[must_use]
+    pub fn query(json: &str) -> Self {
+        Self::new(Kind::Query, |out| {
+            pack::array(out, 1);
+            pack::text(out, json);
+        })
+    }
+
+    /// The names of tables.
+    #[must_use]
+    pub fn tables() -> Self {
+        Self::new(Kind::Tables, |_| ())
+    }
+
+    /// Begins a transaction.
+    #[must_use]
+    pub fn begin(serializable: bool, read_only: bool) -> Self {
+        Self::new(Kind::Begin, |out| {
+            pack::array(out, 2);
+            pack::bool(out, serializable);
+            pack::bool(out, read_only);
+        })
+    }
+
+    /// Commits it.
+    #[must_use]
+    pub fn commit() -> Self {
+        Self::new(Kind::Commit, |_| ())
+    }
+
+    /// Rolls it back.
+    #[must_use]
+    pub fn rollback() -> Self {
+        Self::new(Kind::Rollback, |_| ())
+    }
+
+    /// Values of a bucket by their keys.
+    #[must_use]
+    pub fn bucket_get<K: AsRef<[u8]>>(bucket: &str, keys: &[K]) -> Self {
+        Self::new(Kind::BucketGet, |out| entries(out, bucket, keys))
+    }
+
+    /// Removes entries of a bucket.
+    #[must_use]
+    pub fn bucket_remove<K: AsRef<[u8]>>(bucket: &str, keys: &[K]) -> Self {
+        Self::new(Kind::BucketRemove, |out| entries(out, bucket, keys))
+    }
+
+    /// Puts entries into a bucket.
+    #[must_use]
+    pub fn bucket_put<K: AsRef<[u8]>, V: AsRef<[u8]>>(bucket: &str, entries: &[(K, V)]) -> Self {
+        Self::new(Kind::BucketPut, |out| {
+            pack::array(out, 3);
+            pack::text(out, bucket);
+            pack::nil(out);
+            pack::array(out, entries.len() * 2);
+            for (key, value) in entries {
+                pack::bytes(out, key.as_ref());
+                pack::bytes(out, value.as_ref());
+            }
+        })
+    }
+
+    /// Ends a request.
+    pub(crate) fn cancel(id: u32) -> Self {
+        Self::new(Kind::Cancel, |out| pack::uint(out, id.into()))
+    }
+}
+
+fn by_keys(out: &mut Vec<u8>, table: &str, keys: &[Vec<Value>]) {
+    pack::array(out, 2);
+    pack::text(out, table);
+    pack::array(out, keys.len());
+    keys.iter().for_each(|key| write_key(out, key));
+}
+
+fn store(out: &mut Vec<u8>, table: &str, replace: bool, rows: &[Vec<Value>]) {
+    pack::array(out, 3);
+    pack::text(out, table);
+    pack::bool(out, replace);
+    pack::array(out, rows.len());
+    rows.iter().for_each(|row| write_values(out, row.iter().map(Value::as_ref)));
+}
+
+fn entries<K: AsRef<[u8]>>(out: &mut Vec<u8>, bucket: &str, keys: &[K]) {
+    pack::array(out, 2);
+    pack::text(out, bucket);
+    pack::array(out, keys.len());
+    keys.iter().for_each(|key| pack::bytes(out, key.as_ref()));
+}

@@ -1,0 +1,51 @@
+//! A client for Esker servers.
+//!
+//! ```
+//! # mod served { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/served/mod.rs")); }
+//! # fn main() -> esker_client::Result<()> {
+//! # let server = served::Served::start();
+//! # let url = server.url();
+//! use esker_client::Client;
+//!
+//! let mut client = Client::connect(&url)?;
+//! client.sql("CREATE TABLE people (id i64 PRIMARY KEY, name text)", &[])?;
+//! client.insert("people", &[vec![1i64.into(), "Ada".into()], vec![2i64.into(), "Bob".into()]])?;
+//! assert_eq!(client.get("people", &[1i64.into()])?, Some(vec![1u8.into(), "Ada".into()]));
+//! let older = client.sql("SELECT name FROM people WHERE id > ?", &[1i64.into()])?;
+//! assert_eq!(older.rows, [["Bob".into()]]);
+//! let error = client.get("poeple", &[1i64.into()]).unwrap_err();
+//! assert_eq!(error.code(), Some(esker_client::Code::NotFound));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | to | see |
+//! |---|---|
+//! | ask one thing after another | [`Client`] |
+//! | send many requests before reading answers | [`Client::pipeline`] |
+//! | read large answers | [`Client::stream`] |
+//! | load many rows | [`Client::load`] |
+//! | share connections between threads | [`Pool`] |
+//! | ask from async code | [`AsyncClient`] |
+#![forbid(unsafe_code)]
+
+mod address;
+mod asynchronous;
+mod bulk;
+mod call;
+mod client;
+mod error;
+mod pool;
+mod reply;
+mod socket;
+
+pub use address::Address;
+pub use asynchronous::AsyncClient;
+pub use bulk::{Duplicates, Format, Load};
+pub use call::Call;
+pub use client::{Client, Pipeline, Rows};
+pub use error::{Error, Result};
+pub use esker_format::{Value, ValueRef};
+pub use esker_wire::Code;
+pub use pool::{Pool, Pooled};
+pub use reply::{Column, Reply};

@@ -1,0 +1,119 @@
+//! The client beside a server.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod served;
+
+use esker_client::{AsyncClient, Call, Client, Code, Duplicates, Format, Pool, Value};
+use served::Served;
+
+fn people(server: &Served) -> Client {
+    let mut client = Client::connect(&server.url()).unwrap();
+    client.sql("CREATE TABLE people (id i64 PRIMARY KEY, name text)", &[]).unwrap();
+    client
+}
+
+fn rows(count: i64) -> Vec<Vec<Value>> {
+    (0..count).map(|id| vec![id.into(), format!("name {id}").into()]).collect()
+}
+
+#[test]
+fn rows_are_stored_changed_and_removed() {
+    let server = Served::start();
+    let mut client = people(&server);
+    client.insert("people", &rows(1000)).unwrap();
+    let keys: Vec<Vec<Value>> = vec![vec![5i64.into()], vec![5000i64.into()]];
+    let found = client.get_many("people", &keys).unwrap();
+    assert_eq!(found, [Some(vec![5u8.into(), "name 5".into()]), None]);
+    assert!(client.update("people", &[5i64.into()], &[("name", "x".into())]).unwrap());
+    assert!(client.delete("people", &[6i64.into()]).unwrap());
+    assert!(!client.exists("people", &[6i64.into()]).unwrap());
+    let error = client.insert("people", &rows(1)).unwrap_err();
+    assert_eq!(error.code(), Some(Code::AlreadyExists));
+    client.ping().unwrap();
+}
+
+#[test]
+fn a_large_pipeline_does_not_wait_for_itself() {
+    let server = Served::start();
+    let mut client = people(&server);
+    client.insert("people", &rows(100)).unwrap();
+    let keys: Vec<Vec<Value>> = (0..100i64).map(|id| vec![id.into()]).collect();
+    let mut pipeline = client.pipeline();
+    for _ in 0..3000 {
+        pipeline.push(&Call::get("people", &keys));
+    }
+    let replies = pipeline.run().unwrap();
+    assert!(replies.into_iter().all(|reply| reply.unwrap().found().unwrap().len() == 100));
+}
+
+#[test]
+fn streams_end_early_and_the_connection_goes_on() {
+    let server = Served::start();
+    let mut client = people(&server);
+    let mut load = client.load("people", Format::MessagePack, Duplicates::Error).unwrap();
+    rows(50_000).iter().for_each(|row| load.push(row).unwrap());
+    assert_eq!(load.finish().unwrap(), 50_000);
+    let mut stream = client.stream("SELECT * FROM people", &[]).unwrap();
+    assert_eq!(stream.columns().len(), 2);
+    assert!(!stream.next_rows().unwrap().unwrap().is_empty());
+    drop(stream);
+    let mut count = 0;
+    let mut stream = client.stream("SELECT id FROM people WHERE id >= ?", &[9i64.into()]).unwrap();
+    while let Some(rows) = stream.next_rows().unwrap() {
+        count += rows.len();
+    }
+    drop(stream);
+    assert_eq!(count, 49_991);
+    let error = client.stream("SELECT nam FROM people", &[]).unwrap_err();
+    assert_eq!(error.code(), Some(Code::InvalidRequest));
+    drop(client.load("people", Format::Csv, Duplicates::Error).unwrap());
+    assert_eq!(client.sql("SELECT count(*) FROM people", &[]).unwrap().rows, [[50_000u16.into()]]);
+}
+
+#[test]
+fn transactions_conflict() {
+    let server = Served::start();
+    let mut one = people(&server);
+    one.insert("people", &rows(1)).unwrap();
+    let mut other = Client::connect(&server.url()).unwrap();
+    for client in [&mut one, &mut other] {
+        client.begin().unwrap();
+        client.update("people", &[0i64.into()], &[("name", "x".into())]).unwrap();
+    }
+    one.commit().unwrap();
+    let error = other.commit().unwrap_err();
+    assert_eq!((error.code(), error.is_retryable()), (Some(Code::Conflict), true));
+}
+
+#[test]
+fn a_pool_gives_each_thread_a_connection() {
+    let server = Served::start();
+    let pool = Pool::new(&server.url(), 2);
+    let (a, b) = (pool.get().unwrap(), pool.get().unwrap());
+    drop(a);
+    pool.get().unwrap().ping().unwrap();
+    drop(b);
+}
+
+#[test]
+fn async_clones_share_a_connection() {
+    let server = Served::start();
+    drop(people(&server));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let client = AsyncClient::connect(&server.url()).await.unwrap();
+        let mut asked = Vec::new();
+        for row in rows(500) {
+            let client = client.clone();
+            asked.push(tokio::spawn(
+                async move { client.call(Call::insert("people", &[row])).await },
+            ));
+        }
+        for answer in asked {
+            answer.await.unwrap().unwrap();
+        }
+        let counted = client.call(Call::sql("SELECT count(*) FROM people", &[])).await.unwrap();
+        assert_eq!(counted.rows, [[500u16.into()]]);
+    });
+}
