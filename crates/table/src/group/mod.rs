@@ -119,7 +119,7 @@ impl Group {
     /// The commit that created a row.
     #[must_use]
     pub fn created(&self, row: usize) -> u64 {
-        run_of(&self.created, row).map_or(0, |run| run[1])
+        run_of(&self.created, row, self.row_count()).map_or(0, |run| run[1])
     }
 
     /// True when the row had been created at commit `at`.
@@ -134,7 +134,8 @@ impl Group {
     /// The row id of a row.
     #[must_use]
     pub fn row_id(&self, row: usize) -> u64 {
-        run_of(&self.row_ids, row).map_or(0, |[first, id]| id + (row as u64 - first))
+        run_of(&self.row_ids, row, self.row_count())
+            .map_or(0, |[first, id]| id + (row as u64 - first))
     }
 
     /// The row that was inserted here with this id; updates are not found.
@@ -236,23 +237,35 @@ impl Group {
 
 /// The last run that starts at or before `row`.
 ///
-/// Run `i` starts at row `i` or later, so run `row` is the last that can be it, and is it where
-/// every row is a commit of its own; from there the search gallops back.
-fn run_of(runs: &AppendReader<[u64; 2]>, row: usize) -> Option<[u64; 2]> {
-    let starts_later = |i: usize| runs.get(i).is_none_or(|run| run[0] > row as u64);
-    let mut high = runs.len().min(row + 1);
-    let (mut low, mut step) = (high.checked_sub(1)?, 1);
-    while starts_later(low) {
-        high = low;
-        low = low.checked_sub(step)?;
-        step = (step * 2).min(low.max(1));
-    }
+/// Commits of one kind make runs of one length: between two runs that are known, the one of a row
+/// is about where it would be if those between were equally long. After some guesses the rest is
+/// halved.
+fn run_of(runs: &AppendReader<[u64; 2]>, row: usize, rows: usize) -> Option<[u64; 2]> {
+    let row = row as u64;
+    let mut run = runs.get(0).filter(|run| run[0] <= row)?;
+    let (mut low, mut high) = (0, runs.len());
+    let mut end = (rows as u64).max(row + 1);
+    let mut guesses = 0..GUESSES_MAX;
     while high - low > 1 {
-        let middle = low.midpoint(high);
-        if starts_later(middle) { high = middle } else { low = middle }
+        let middle = match guesses.next() {
+            Some(_) => {
+                let share = (row - run[0]).saturating_mul((high - low) as u64) / (end - run[0]);
+                low.saturating_add(usize::try_from(share).unwrap_or(usize::MAX))
+            }
+            None => low.midpoint(high),
+        };
+        let middle = middle.clamp(low + 1, high - 1);
+        match runs.get(middle) {
+            Some(found) if found[0] <= row => (low, run) = (middle, found),
+            Some(found) => (high, end) = (middle, found[0]),
+            None => high = middle,
+        }
     }
-    runs.get(low)
+    Some(run)
 }
+
+/// So often the place of a run is guessed.
+const GUESSES_MAX: usize = 6;
 
 #[cfg(test)]
 mod tests;

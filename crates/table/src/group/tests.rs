@@ -55,6 +55,25 @@ fn row_ids_survive_breaks_and_updates() {
     assert_eq!((group.fresh_row(4), group.fresh_row(12), group.fresh_row(0)), (None, None, None));
 }
 
+/// Long runs beside short ones: where a run is cannot be told from how many there are.
+#[test]
+fn rows_are_found_in_runs_of_any_length() {
+    let mut writer = writer();
+    let mut wanted = Vec::new();
+    for commit in 1..200u64 {
+        let rows = if commit % 50 == 1 { 300 } else { commit % 4 };
+        for i in 0..rows {
+            let row_id = if commit % 2 == 0 { 10_000 - commit * 7 } else { commit * 10_000 + i };
+            writer.push((&row(0, None), &[]), row_id, commit % 2 == 1, commit, None).unwrap();
+            wanted.push((row_id, commit));
+        }
+    }
+    let group = writer.group();
+    let found: Vec<_> =
+        (0..group.row_count()).map(|row| (group.row_id(row), group.created(row))).collect();
+    assert_eq!(found, wanted);
+}
+
 /// An update between two inserts with consecutive row ids breaks the run of rows.
 #[test]
 fn a_fresh_row_is_found_behind_an_update() {
