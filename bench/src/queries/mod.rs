@@ -9,6 +9,7 @@
 //! | module | what it defines |
 //! |---|---|
 //! | `users` | the tables |
+//! | `requests` | rows in many small requests beside few large ones |
 //! | `question` | questions, and what their answers must be |
 //! | `unindexed`, `indexed` | what is asked |
 //! | `pages` | a page by a cursor |
@@ -18,6 +19,7 @@ mod building;
 mod indexed;
 mod pages;
 mod question;
+mod requests;
 mod unindexed;
 mod users;
 
@@ -49,6 +51,7 @@ macro_rules! classes {
             pages::DEEP,
             building::LOAD,
             building::ADD,
+            requests::REQUESTS,
         ];
     };
 }
