@@ -6,8 +6,9 @@ use crate::Result;
 use crate::rows::Row;
 
 pub(crate) const USAGE: &str = "\
-usage: esker-bench engine|load|queries|invoice|slate|whitedb|txn [--rows N] [--runs N]
-                   [--only NAME,NAME] [--dir DIR] [--flights FILE] [--bytes N]
+usage: esker-bench engine|load|queries|invoice|slate|whitedb|txn|server
+                   [--rows N] [--runs N] [--only NAME,NAME] [--dir DIR] [--flights FILE]
+                   [--bytes N]
 
   --rows N        rows of the large tables; 10000000 unless given, 1000000 for load,
                   queries, invoice and txn, 500000 for slate

@@ -1,6 +1,6 @@
-//! `esker-bench engine`, `load`, `queries`, `invoice`, `slate`, `whitedb` and `txn`: every speed
-//! and size that is asked of the engine, and of what brings rows into it and out of it, measured
-//! beside what the machine can do at best, with answers checked first.
+//! `esker-bench engine`, `load`, `queries`, `invoice`, `slate`, `whitedb`, `txn` and `server`:
+//! every speed and size that is asked of the engine, of what brings rows into it and out of it, and
+//! of the server, measured beside what the machine can do at best, with answers checked first.
 //!
 //! | module | what it defines |
 //! |---|---|
@@ -13,6 +13,7 @@
 //! | `queries` | the queries of `esker-bench queries` |
 //! | `invoice`, `slate`, `whitedb` | what the benchmarks of these names ask |
 //! | `transactions` | the rows of `esker-bench txn` |
+//! | `server` | what is asked of a server over sockets |
 //! | `timing` | the median of repeated questions |
 //! | `data`, `environment`, `process` | keys and texts; one core; memory and children |
 //! | `outcome`, `report` | what a run gave; the table at the end |
@@ -36,6 +37,7 @@ mod process;
 mod queries;
 mod report;
 mod rows;
+mod server;
 mod slate;
 mod timing;
 mod transactions;
@@ -80,6 +82,9 @@ fn run(arguments: &[String]) -> Result<()> {
         }
         Some((name, rest)) if name == "txn" => {
             measure(&arguments::Arguments::parse(transactions::ROWS, 1_000_000, rest)?)
+        }
+        Some((name, rest)) if name == "server" => {
+            measure(&arguments::Arguments::parse(server::ROWS, 10_000_000, rest)?)
         }
         Some((name, rest)) if name == "child" => child::run(rest),
         _ => Err(arguments::USAGE.into()),

@@ -14,6 +14,7 @@
 //! | [`postings`] | the rows that have a gram |
 //! | [`csv`], [`json`], [`text`] | files of rows; values and schemas as people write them |
 //! | [`sql`] | statements |
+//! | [`wire`] | frames of the wire protocol, and a session that answers them |
 //! | [`database`] | a whole database, damaged, then used |
 #![forbid(unsafe_code)]
 
@@ -36,6 +37,7 @@ pub mod segment;
 pub mod sql;
 pub mod text;
 pub mod values;
+pub mod wire;
 
 /// The body of a target. It panics when something does not hold.
 pub type Body = fn(&[u8]);
@@ -62,4 +64,6 @@ pub const TARGETS: &[(&str, Body)] = &[
     ("sql", sql::run),
     ("text", text::run),
     ("values", values::run),
+    ("wire", wire::run_frames),
+    ("wire_session", wire::run_session),
 ];

@@ -25,6 +25,7 @@ pub mod differential;
 mod error;
 pub mod fuzz;
 pub mod history;
+pub mod kill;
 pub mod loom;
 pub mod model;
 pub mod plans;

@@ -49,3 +49,8 @@ pub use esker_format::{Value, ValueRef};
 pub use esker_wire::Code;
 pub use pool::{Pool, Pooled};
 pub use reply::{Column, Reply};
+
+/// The program in the guide is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/server.md")]
+struct Guide;

@@ -32,3 +32,5 @@ mod wire;
 pub use error::{Code, Error, Result};
 pub use server::{Server, ServerConfig};
 pub use session::{Answer, Request, Session};
+#[doc(hidden)]
+pub use wire::answer_frames;

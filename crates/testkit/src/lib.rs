@@ -10,6 +10,7 @@
 //! | compare the answers of all plans | [`plans`] |
 //! | judge histories of transactions by their isolation | [`isolation`] |
 //! | kill a real process that writes to it | [`kill`] |
+//! | kill a server under load | [`kill_server`] |
 #![forbid(unsafe_code)]
 
 pub mod buckets;
@@ -18,6 +19,7 @@ pub mod history;
 mod index;
 pub mod isolation;
 pub mod kill;
+pub mod kill_server;
 pub mod model;
 pub mod oracle;
 pub mod plans;

@@ -1,11 +1,13 @@
-//! The conversation in `docs/reference/wire.md`, with a server.
+//! The conversations in `docs/reference/wire.md` and `docs/guide/server.md`, with a server.
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 
 use super::tests::Running;
 use crate::Code;
 
 const REFERENCE: &str = include_str!("../../../../docs/reference/wire.md");
+
+const GUIDE: &str = include_str!("../../../../docs/guide/server.md");
 
 fn bytes(digits: &str) -> Vec<u8> {
     let digits: Vec<&str> = digits.split_whitespace().collect();
@@ -15,6 +17,24 @@ fn bytes(digits: &str) -> Vec<u8> {
 fn digits(bytes: &[u8]) -> String {
     let pairs: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     pairs.join(" ")
+}
+
+#[test]
+fn the_lines_of_the_guide_are_answered_as_it_says() {
+    let server = Running::empty();
+    let stream = server.connect();
+    let mut answers = BufReader::new(stream.try_clone().unwrap());
+    let (_, rest) = GUIDE.split_once("```lines\n").unwrap();
+    let (conversation, _) = rest.split_once("```").unwrap();
+    for line in conversation.lines() {
+        if let Some(request) = line.strip_prefix("→ ") {
+            writeln!(&stream, "{request}").unwrap();
+        } else if let Some(expected) = line.strip_prefix("← ") {
+            let mut found = String::new();
+            answers.read_line(&mut found).unwrap();
+            assert_eq!(found.trim_end(), expected);
+        }
+    }
 }
 
 /// The next frame, or the greeting.

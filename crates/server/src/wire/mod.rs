@@ -8,6 +8,7 @@
 //! | `point` | rows by key, without a copy between socket and row |
 //! | `job` | what may take long, off the runtime |
 //! | `bulk` | loads of many rows |
+//! | `replay` | the same without a socket |
 //! | `lines` | requests as JSON, one a line |
 
 mod bulk;
@@ -19,6 +20,7 @@ mod golden;
 mod job;
 mod lines;
 mod point;
+mod replay;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -29,6 +31,7 @@ use std::sync::Arc;
 use esker_wire::frame::{GREETING_BYTES, MAGIC, greeting, parse_greeting};
 
 use crate::server::Shared;
+pub use replay::answer_frames;
 pub(crate) use stream::Stream;
 
 /// Serves one client: its first bytes say which form it speaks.
