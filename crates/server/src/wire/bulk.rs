@@ -16,8 +16,8 @@ use super::job::{Finished, JobOutput};
 use crate::session::{Level, Session};
 use crate::{Code, Error, Result};
 
-/// Rows that go to the load at once.
-const BATCH_ROWS: usize = 32 << 10;
+/// Rows that go to the load at once: few enough to lie in a cache until they are copied.
+const BATCH_ROWS: usize = 4 << 10;
 
 /// Chunks that wait for a load; then the connection is read no further.
 pub(super) const CHUNKS_MAX: usize = 8;

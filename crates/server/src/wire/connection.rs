@@ -168,6 +168,13 @@ impl Connection<'_> {
         self.is_open() && room && self.out.len() < OUT_BYTES_MAX
     }
 
+    /// Whether it is for the server to do something, and not for the client: to ask, to read, to go
+    /// on with a load.
+    fn is_working(&self) -> bool {
+        let has_job = self.running.values().any(|running| running.chunks.is_none());
+        self.out.is_empty() && (has_job || self.full.is_some() || !self.held.is_empty())
+    }
+
     /// Waits until something can go on.
     async fn wait(&mut self, stopping: &mut watch::Receiver<bool>) -> io::Result<()> {
         let interest = match (self.may_read(), self.out.is_empty()) {
@@ -176,7 +183,7 @@ impl Connection<'_> {
             (false, false) => Some(Interest::WRITABLE),
             (false, true) => None,
         };
-        let is_working = !self.running.is_empty() || !self.held.is_empty();
+        let is_working = self.is_working();
         let is_holding = !self.held.is_empty();
         let has_stopped = *stopping.borrow();
         let room = self.full.and_then(|id| self.running.get(&id)?.chunks.clone());

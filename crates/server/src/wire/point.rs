@@ -1,6 +1,7 @@
 //! Rows and entries by key, without a copy between socket and row.
 
-use esker::ValueRef;
+use esker::{RowRef, ValueRef};
+use esker_vfs::{Environment, parallel_map};
 use esker_wire::value::{read_key_into, write};
 use esker_wire::{Kind, Reader, pack};
 
@@ -10,6 +11,9 @@ use crate::session::{Level, Session};
 
 /// Keys that a request may have to be answered at once, without leaving the runtime.
 pub(super) const KEYS_AT_ONCE: usize = 128;
+
+/// Keys that one core looks up, of those of a request with many.
+const PART_KEYS: usize = 512;
 
 /// The kinds that are answered here, outside of transactions.
 pub(super) fn is_point(kind: Kind) -> bool {
@@ -65,12 +69,49 @@ fn rows(
     out: &mut Vec<u8>,
 ) -> Result<()> {
     let table = session.database().table(name)?;
-    // One row is of one commit anyway.
-    let snapshot = if count > 1 { Some(table.snapshot()?) } else { None };
+    if count <= 1 {
+        // One row is of one commit anyway.
+        return each_key(reader, count, out, whole, |key, visit| table.visit(key, visit));
+    }
+    let snapshot = table.snapshot()?;
+    if count < PART_KEYS * 2 {
+        return each_key(reader, count, out, whole, |key, visit| snapshot.visit(key, visit));
+    }
+    // Most of the time goes into waiting for memory: two cores wait for twice as much of it.
+    let mut parts = Vec::with_capacity(count / PART_KEYS + 1);
+    let mut key = Vec::with_capacity(4);
+    for position in 0..count {
+        if position % PART_KEYS == 0 {
+            parts.push((*reader, PART_KEYS.min(count - position)));
+        }
+        read_key_into(reader, &mut key)?;
+    }
+    let part = |(reader, count): &(Reader<'_>, usize)| {
+        let mut out = Vec::new();
+        let visit = |key: &[ValueRef<'_>], visit: Visit<'_>| snapshot.visit(key, visit);
+        each_key(&mut { *reader }, *count, &mut out, whole, visit).map(|()| out)
+    };
+    for found in parallel_map(&*Environment::os().tasks, &parts, part) {
+        out.extend_from_slice(&found?);
+    }
+    Ok(())
+}
+
+/// What is done with a row that is found.
+type Visit<'v> = &'v mut dyn FnMut(&RowRef<'_>) -> esker::Result<()>;
+
+/// Appends what is asked of each row.
+fn each_key(
+    reader: &mut Reader<'_>,
+    count: usize,
+    out: &mut Vec<u8>,
+    whole: bool,
+    find: impl Fn(&[ValueRef<'_>], Visit<'_>) -> esker::Result<Option<()>>,
+) -> Result<()> {
     let mut key: Vec<ValueRef<'_>> = Vec::with_capacity(4);
     for _ in 0..count {
         read_key_into(reader, &mut key)?;
-        let visit = |row: &esker::RowRef<'_>| {
+        let found = find(&key, &mut |row: &RowRef<'_>| {
             if whole {
                 let fields = row.schema().fields().len();
                 pack::array(out, fields);
@@ -79,11 +120,7 @@ fn rows(
                 }
             }
             Ok(())
-        };
-        let found = match &snapshot {
-            Some(snapshot) => snapshot.visit(&key, visit)?,
-            None => table.visit(&key, visit)?,
-        };
+        })?;
         match (whole, found) {
             (true, None) => pack::nil(out),
             (true, Some(())) => {}

@@ -39,7 +39,7 @@ impl Running {
         let server = runtime.block_on(async {
             let admission = Arc::new(Open::new(database));
             let config =
-                ServerConfig { idle_timeout: Duration::from_secs(5), ..ServerConfig::default() };
+                ServerConfig { idle_timeout: Duration::from_secs(3), ..ServerConfig::default() };
             Server::start(config, admission).await.unwrap()
         });
         Self { runtime, server: Some(server) }
@@ -135,10 +135,11 @@ fn rows_go_in_and_come_out() {
     let (id, kind, payload) = client.receive();
     assert_eq!((id, kind), (2, Kind::Done));
     assert_eq!(payload, [&[0x92, 0x92, 2, 0xa3], &b"Bob"[..], &[0xc0]].concat());
-    let many: Vec<i64> = (0..1000).collect();
+    let many: Vec<i64> = (0..3000).collect();
     client.send(3, Kind::Exists, |out| get(out, &many));
     let (_, _, payload) = client.receive();
-    assert_eq!(payload[..5], [0xdc, 3, 232, 0xc2, 0xc3]);
+    assert_eq!(payload[..6], [0xdc, 11, 184, 0xc2, 0xc3, 0xc3]);
+    assert!(payload.len() == 3003 && payload[6..].iter().all(|found| *found == 0xc2));
     client.send(4, Kind::Insert, |out| insert(out, &[(9, "x"), (1, "Eve")]));
     let (_, kind, payload) = client.receive();
     assert_eq!(kind, Kind::Failed);
@@ -245,6 +246,25 @@ fn lines_of_json_are_answered_in_order() {
     assert!(answers[3].contains("did you mean \\\"name\\\""), "{}", answers[3]);
     assert_eq!(answers[5], "{\"ok\":true,\"values\":[\"v\"]}");
     assert!(answers[6].starts_with("{\"error\":{\"code\":\"invalid_request\""), "{}", answers[6]);
+}
+
+#[test]
+#[allow(clippy::disallowed_methods, reason = "sockets take real time")]
+fn clients_that_stall_are_left() {
+    let server = Running::start();
+    let mut silent = server.binary();
+    bulk(&mut silent, 1, "csv");
+    let mut deaf = server.binary();
+    deaf.send(1, Kind::Insert, |out| insert(out, &[(1, &"x".repeat(60_000))]));
+    deaf.receive();
+    for id in 2..300 {
+        deaf.send(id, Kind::Get, |out| get(out, &[1]));
+    }
+    let patience = std::time::Instant::now();
+    while server.server.as_ref().unwrap().connections() > 0 {
+        assert!(patience.elapsed() < Duration::from_secs(20), "they are still there");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 #[test]
