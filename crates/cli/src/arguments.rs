@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Arg, ArgMatches, Args, FromArgMatches, Parser, Subcommand, ValueEnum};
+use esker_server::config::{KEYS, Key};
 
 use crate::units;
 
@@ -116,41 +117,64 @@ pub(crate) struct LoadArguments {
     pub(crate) rejects: Option<PathBuf>,
 }
 
-/// Serve a database by the wire protocol, over TCP and a Unix socket, until it is interrupted
+/// Serve a database by the wire protocol and HTTP until it is interrupted
 ///
 /// Prints where it listens once it is ready. Interrupted, it takes no more requests, answers
-/// those under way, and closes the database.
+/// those under way, and closes the database. Whoever asks shows a token, made by `esker token
+/// create`; --trust-local lets those on this machine in without one.
 #[derive(Debug, Args)]
 pub(crate) struct ServeArguments {
     /// The directory of the database; made when there is none
-    #[arg(required_unless_present = "memory")]
     pub(crate) db: Option<PathBuf>,
-    /// Where to listen for the wire protocol: an address of this machine alone, unless
-    /// --insecure-listen is given; port 0 for any that is free
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7437")]
-    pub(crate) listen: std::net::SocketAddr,
-    /// The path of a Unix socket to listen on, too; it must not exist
-    #[arg(long, value_name = "PATH")]
-    pub(crate) unix: Option<PathBuf>,
-    /// Let other machines reach it, without encryption
-    #[arg(long)]
-    pub(crate) insecure_listen: bool,
-    /// Keep everything in memory: it is gone when the server ends
-    #[arg(long, conflicts_with = "db")]
-    pub(crate) memory: bool,
-    /// When a write is answered: sync, once it is on the disk; or a time such as 100ms, at once,
-    /// and on the disk at most that much later
-    #[arg(long, value_name = "WHEN", default_value = "sync", value_parser = parse_durability)]
-    pub(crate) durability: esker::Durability,
+    /// A file with what else could be given, as TOML; `config show` writes one
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) flags: ServeFlags,
 }
 
-fn parse_durability(text: &str) -> Result<esker::Durability, String> {
-    match text {
-        "sync" => Ok(esker::Durability::Sync),
-        _ => match units::parse_duration(text) {
-            Ok(at_most) => Ok(esker::Durability::Async { at_most }),
-            Err(e) => Err(format!("expected sync, or a time; {e}")),
-        },
+/// The keys of the configuration that are given as flags.
+#[derive(Debug, Default)]
+pub(crate) struct ServeFlags(pub(crate) Vec<(&'static str, String)>);
+
+impl Args for ServeFlags {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        KEYS.iter().fold(command, |command, key| command.arg(flag_of(key)))
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        Self::augment_args(command)
+    }
+}
+
+fn flag_of(key: &'static Key) -> Arg {
+    let flag = Arg::new(key.name).long(key.flag()).help(key.meaning);
+    let flag = flag.value_name(if key.is_switch() { "true|false" } else { "VALUE" });
+    // The way in that is used most has a short name.
+    let flag = match key.name {
+        "wire.listen" => flag.alias("listen"),
+        "wire.unix" => flag.alias("unix"),
+        _ => flag,
+    };
+    if key.is_switch() {
+        flag.num_args(0..=1).require_equals(true).default_missing_value("true")
+    } else {
+        flag
+    }
+}
+
+impl FromArgMatches for ServeFlags {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let given = |key: &'static Key| {
+            let value = matches.get_one::<String>(key.name)?;
+            Some((key.name, value.clone()))
+        };
+        Ok(Self(KEYS.iter().filter_map(given).collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
     }
 }
 

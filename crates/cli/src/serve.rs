@@ -4,13 +4,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use esker::Options;
-use esker_server::admission::Open;
-use esker_server::{Server, ServerConfig};
+use esker_server::config::{Config, Sources};
+use esker_server::gate::{Gate, GateAdmission};
+use esker_server::http::HttpServer;
+use esker_server::{Server, ServerConfig, logging};
+use esker_vfs::Environment;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::Console;
 use crate::arguments::ServeArguments;
+use crate::config::read_text;
 use crate::failure::{Failure, Result};
 
 /// Threads that wait for disks and queries, at most.
@@ -18,54 +21,86 @@ const BLOCKING_THREADS_MAX: usize = 64;
 /// How often it is looked whether the server is to stop.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-pub(crate) fn run(arguments: &ServeArguments, console: &mut Console<'_>) -> Result<()> {
-    if !arguments.listen.ip().is_loopback() && !arguments.insecure_listen {
-        let message = format!(
-            "--listen {}: other machines could reach it, without encryption; expected an address \
-             of this machine alone, such as 127.0.0.1:7437, or --insecure-listen",
-            arguments.listen
-        );
-        return Err(Failure::usage(message));
+/// What the file, the environment and the flags say.
+fn configuration(arguments: &ServeArguments) -> Result<Config> {
+    let file = match &arguments.config {
+        Some(path) => Some((path.display().to_string(), read_text(path)?)),
+        None => None,
+    };
+    let variables: Vec<_> = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect();
+    let sources = Sources {
+        file: file.as_ref().map(|(name, text)| (name.as_str(), text.as_str())),
+        variables: &variables,
+        flags: &arguments.flags.0,
+    };
+    let config = sources.read().map_err(Failure::usage)?;
+    if !config.memory && arguments.db.is_none() {
+        return Err(Failure::usage("expected the directory of the database, or --memory"));
     }
+    Ok(config)
+}
+
+pub(crate) fn run(arguments: &ServeArguments, console: &mut Console<'_>) -> Result<()> {
+    let config = configuration(arguments)?;
     let stopped = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         let note = signal_hook::flag::register(signal, Arc::clone(&stopped));
         note.map_err(|e| Failure::system(format!("signals: {e}")))?;
     }
-    let options = Options::new().durability(arguments.durability);
-    let database = match &arguments.db {
-        Some(dir) => options.open(dir)?,
-        None => options.memory()?,
-    };
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .max_blocking_threads(BLOCKING_THREADS_MAX)
-        .enable_all()
-        .build();
+    logging::start(&config);
+    let gate = Gate::open(config, &Environment::os(), arguments.db.clone())?;
+    let gate = Arc::new(gate);
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    if gate.config.threads > 0 {
+        builder.worker_threads(gate.config.threads);
+    }
+    let runtime = builder.max_blocking_threads(BLOCKING_THREADS_MAX).enable_all().build();
     let runtime = runtime.map_err(|e| Failure::system(format!("threads: {e}")))?;
-    let config = ServerConfig {
-        listen: Some(arguments.listen),
-        unix: arguments.unix.clone(),
-        ..ServerConfig::default()
-    };
-    let served = runtime.block_on(async {
-        let server = Server::start(config, Arc::new(Open::new(&database))).await;
-        let server = server.map_err(|e| Failure::system(e.to_string()))?;
-        if let Some(address) = server.address() {
-            writeln!(console.out, "listening on {address}")?;
-        }
-        if let Some(path) = &arguments.unix {
-            writeln!(console.out, "listening on {}", path.display())?;
-        }
-        console.out.flush()?;
-        while !stopped.load(Ordering::Relaxed) {
-            tokio::time::sleep(LOOK_EVERY).await;
-        }
-        server.stop().await;
-        Ok::<_, Failure>(())
-    });
+    let served = runtime.block_on(serve(&gate, &stopped, console));
     runtime.shutdown_timeout(Duration::from_secs(1));
-    database.close()?;
+    gate.tenants.close()?;
     served?;
     writeln!(console.err, "stopped")?;
+    Ok(())
+}
+
+async fn serve(gate: &Arc<Gate>, stopped: &AtomicBool, console: &mut Console<'_>) -> Result<()> {
+    let config = &gate.config;
+    let wire = ServerConfig {
+        listen: config.wire_listen,
+        unix: config.wire_unix.clone(),
+        connections_max: config.connections_max,
+        request_bytes_max: config.request_bytes_max,
+        idle_timeout: config.idle_timeout,
+        drain: config.drain_timeout,
+    };
+    let server = Server::start(wire, Arc::new(GateAdmission::new(gate))).await?;
+    let http = match config.http_listen {
+        Some(address) => Some(HttpServer::start(address, Arc::clone(gate)).await?),
+        None => None,
+    };
+    if let Some(address) = server.address() {
+        writeln!(console.out, "listening on {address}")?;
+    }
+    if let Some(path) = &config.wire_unix {
+        writeln!(console.out, "listening on {}", path.display())?;
+    }
+    if let Some(http) = &http {
+        let scheme = if config.tls_certificate.is_some() { "https" } else { "http" };
+        writeln!(console.out, "listening on {scheme}://{}", http.address())?;
+    }
+    console.out.flush()?;
+    if let Some(notice) = gate.notice() {
+        writeln!(console.err, "note: {notice}")?;
+    }
+    while !stopped.load(Ordering::Relaxed) {
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+    if let Some(http) = http {
+        http.stop().await;
+    }
+    server.stop().await;
     Ok(())
 }

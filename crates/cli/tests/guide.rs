@@ -8,51 +8,15 @@
 )]
 
 mod sandbox;
+mod transcript;
 
 use std::path::Path;
 use std::process::Command;
 
 use sandbox::Sandbox;
+use transcript::{commands, matches};
 
 const GUIDE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide");
-
-/// The commands of a page with what they show. Commands begin with `$ `.
-fn commands(page: &str) -> Vec<(String, String)> {
-    let mut found: Vec<(String, String)> = Vec::new();
-    let mut inside = false;
-    for line in page.lines() {
-        match line {
-            "```console" => inside = true,
-            "```" => inside = false,
-            _ if !inside => {}
-            _ => match line.strip_prefix("$ ") {
-                Some(command) => found.push((command.to_owned(), String::new())),
-                None => {
-                    let shown = &mut found.last_mut().unwrap().1;
-                    shown.push_str(line);
-                    shown.push('\n');
-                }
-            },
-        }
-    }
-    assert!(!inside && !found.is_empty());
-    found
-}
-
-/// Whether a text is a pattern in which `…` stands for any text.
-fn matches(pattern: &str, text: &str) -> bool {
-    let mut parts = pattern.split('…');
-    let Some(mut rest) = text.strip_prefix(parts.next().unwrap()) else { return false };
-    let parts: Vec<&str> = parts.collect();
-    let Some((last, middle)) = parts.split_last() else { return rest.is_empty() };
-    for part in middle {
-        match rest.split_once(part) {
-            Some((_, after)) => rest = after,
-            None => return false,
-        }
-    }
-    rest.ends_with(last)
-}
 
 fn run(page: &str) {
     let sandbox = Sandbox::new(&format!("guide-{page}"));

@@ -268,5 +268,17 @@ fn json_text(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
 }
 
+/// Names of which none is another: the second column of a name is called `name_2`.
+#[must_use]
+pub fn distinct_names<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut distinct: Vec<String> = Vec::new();
+    for name in names {
+        let candidates = (2..).map(|number| format!("{name}_{number}"));
+        let mut candidates = std::iter::once(name.to_owned()).chain(candidates);
+        distinct.extend(candidates.find(|candidate| !distinct.contains(candidate)));
+    }
+    distinct
+}
+
 #[cfg(test)]
 mod tests;

@@ -49,7 +49,7 @@ mod value_text;
 
 pub use chunk::Reject;
 pub use error::{Error, ErrorKind, Result};
-pub use export::RowWriter;
+pub use export::{RowWriter, distinct_names};
 pub use inference::Inference;
 pub use options::{Format, ImportOptions};
 pub use pipeline::Pipeline;

@@ -8,8 +8,13 @@
 //! | [`durability`] | one sync for all that wait |
 //! | `wire` | the wire protocol, binary or JSON lines |
 //! | [`error`] | the one error of all protocols, with its stable codes |
+//! | [`gate`] | who comes in, to which database, under which limits |
+//! | [`http`] | HTTP/1.1 and HTTP/2 |
+//! | [`logging`] | log lines |
+//! | [`metrics`] | what is counted, and slow statements |
 //! | [`session`] | what a client may ask, and doing it: transactions, limits, cancelling |
 //! | [`tenant`] | a database for each tenant, and what it may take |
+//! | [`tls`] | TLS 1.3 |
 //! | [`token`] | who may do what |
 //!
 //! ```text
@@ -23,9 +28,14 @@ pub mod config;
 pub mod durability;
 pub mod error;
 mod file;
+pub mod gate;
+pub mod http;
+pub mod logging;
+pub mod metrics;
 mod server;
 pub mod session;
 pub mod tenant;
+pub mod tls;
 pub mod token;
 mod wire;
 

@@ -9,6 +9,8 @@ use std::io::{Result, Write};
 use esker::ValueRef;
 use esker_import::{Format, RowWriter};
 
+pub(crate) use esker_import::distinct_names;
+
 use super::Answer;
 
 pub(super) fn write<'v, R>(out: &mut dyn Write, answer: Answer<'_, R>) -> Result<()>
@@ -27,15 +29,4 @@ where
         out.write_all(&text)?;
     }
     out.write_all(if text.is_empty() { b"[]\n" } else { writer.end() })
-}
-
-/// Names of which none is another.
-pub(crate) fn distinct_names<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
-    let mut distinct: Vec<String> = Vec::new();
-    for name in names {
-        let candidates = (2..).map(|number| format!("{name}_{number}"));
-        let mut candidates = std::iter::once(name.to_owned()).chain(candidates);
-        distinct.extend(candidates.find(|candidate| !distinct.contains(candidate)));
-    }
-    distinct
 }

@@ -73,7 +73,7 @@ fn switch(text: &str) -> Result<bool, String> {
 }
 
 fn address(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| format!("expected an address such as 127.0.0.1:7411, found {text:?}"))
+    text.parse().map_err(|_| format!("expected an address such as 127.0.0.1:7437, found {text:?}"))
 }
 
 #[allow(clippy::unnecessary_wraps, reason = "a reader like the others")]
@@ -91,19 +91,19 @@ fn size(text: &str) -> Result<usize, String> {
 }
 
 fn durability(text: &str) -> Result<Durability, String> {
-    match text.split_once(' ') {
-        None if text == "sync" => Ok(Durability::Sync),
-        Some(("async", time)) => Ok(Durability::Async { at_most: parse_duration(time)? }),
-        _ => Err(format!(
-            "expected sync, or async with a time such as \"async 100ms\", found {text:?}"
-        )),
+    match text {
+        "sync" => Ok(Durability::Sync),
+        _ => match parse_duration(text) {
+            Ok(at_most) => Ok(Durability::Async { at_most }),
+            Err(e) => Err(format!("expected sync, or a time; {e}")),
+        },
     }
 }
 
 fn durability_text(durability: Durability) -> String {
     match durability {
         Durability::Sync => "sync".to_owned(),
-        Durability::Async { at_most } => format!("async {}", duration_text(at_most)),
+        Durability::Async { at_most } => duration_text(at_most),
     }
 }
 
@@ -201,7 +201,7 @@ pub const KEYS: &[Key] = &[
         insecure_listen,
         switch,
         shown,
-        "serve addresses that other machines reach without TLS; refused otherwise"
+        "serve addresses that other machines reach without encryption; refused otherwise"
     ),
     key!(
         "trust_local",
@@ -229,11 +229,11 @@ pub const KEYS: &[Key] = &[
     ),
     key!(
         "durability",
-        "`sync`, or `async` and a time",
+        "`sync`, or a time",
         durability,
         durability,
         |d: &Durability| durability_text(*d),
-        "when a write is answered: once it is on the disk, or at once, and there that much later"
+        "when a write is answered: on the disk, or at most that much before it is"
     ),
     key!("memory", SWITCH, memory, switch, shown, "keep everything in memory only"),
     key!(

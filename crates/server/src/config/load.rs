@@ -7,6 +7,9 @@ use esker_format::suggest::did_you_mean;
 use super::Config;
 use super::key::{KEYS, Key};
 
+/// Variables of that form that are for other programs of the project.
+const OTHERS: [&str; 2] = ["ESKER_SABOTAGE", "ESKER_TOKEN"];
+
 /// Where a configuration comes from: what is later weighs more.
 ///
 /// ```
@@ -47,7 +50,7 @@ impl Sources<'_> {
             }
         }
         for (variable, value) in self.variables {
-            if !variable.starts_with("ESKER_") {
+            if !variable.starts_with("ESKER_") || OTHERS.contains(&variable.as_str()) {
                 continue;
             }
             let known = KEYS.iter().find(|key| key.variable() == *variable).ok_or_else(|| {

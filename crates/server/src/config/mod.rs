@@ -93,9 +93,9 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
-            wire_listen: Some(SocketAddr::from(([127, 0, 0, 1], 7411))),
+            wire_listen: Some(SocketAddr::from(([127, 0, 0, 1], 7437))),
             wire_unix: None,
-            http_listen: Some(SocketAddr::from(([127, 0, 0, 1], 7412))),
+            http_listen: Some(SocketAddr::from(([127, 0, 0, 1], 7438))),
             resp_listen: None,
             insecure_listen: false,
             trust_local: false,
@@ -132,17 +132,20 @@ impl Config {
         if self.tls_certificate.is_some() != self.tls_key.is_some() {
             return Err("tls.certificate and tls.key: expected both or none".to_owned());
         }
-        let is_secure = self.tls_certificate.is_some() || self.insecure_listen;
         let named =
             [("wire", self.wire_listen), ("http", self.http_listen), ("resp", self.resp_listen)];
         for (name, address) in named {
             let Some(address) = address.filter(|a| !a.ip().is_loopback()) else { continue };
-            if !is_secure {
-                return Err(format!(
-                    "{name}.listen: {address} is reached from other machines: expected \
-                     tls.certificate and tls.key, or insecure_listen = true"
-                ));
+            // The other protocols are not encrypted.
+            let is_secure = name == "http" && self.tls_certificate.is_some();
+            if is_secure || self.insecure_listen {
+                continue;
             }
+            let tls = if name == "http" { "tls.certificate and tls.key, or " } else { "" };
+            return Err(format!(
+                "{name}.listen: {address} is reached from other machines, without encryption: \
+                 expected an address of this machine alone, {tls}insecure_listen = true"
+            ));
         }
         let listens = named.iter().any(|(_, a)| a.is_some()) || self.wire_unix.is_some();
         if !listens {

@@ -116,7 +116,7 @@ impl Session {
         self.sql.is_in_transaction()
     }
 
-    fn transaction(&self) -> Option<&Transaction> {
+    pub(crate) fn transaction(&self) -> Option<&Transaction> {
         self.sql.transaction()
     }
 

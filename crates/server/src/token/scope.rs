@@ -113,11 +113,40 @@ impl Principal {
         Self { id: name.clone(), name, scopes: vec![Scope::EVERYTHING] }
     }
 
+    /// Whoever asks for what needs no token.
+    #[must_use]
+    pub fn nobody() -> Self {
+        Self { id: String::new(), name: String::new(), scopes: Vec::new() }
+    }
+
     /// True when it may do this in a place: a table of a tenant, a tenant as a whole (without a
     /// table), or the server (without either).
     #[must_use]
     pub fn may(&self, level: Level, tenant: Option<&TenantName>, table: Option<&str>) -> bool {
         self.scopes.iter().any(|scope| scope.covers(level, tenant, table))
+    }
+
+    /// Refuses what it may not do.
+    ///
+    /// # Errors
+    /// `Forbidden` with the scope that is missing.
+    pub fn expect(
+        &self,
+        level: Level,
+        tenant: Option<&TenantName>,
+        table: Option<&str>,
+    ) -> Result<()> {
+        if self.may(level, tenant, table) {
+            return Ok(());
+        }
+        let place = match (tenant, table) {
+            (Some(tenant), Some(table)) => format!(":{tenant}/{table}"),
+            (Some(tenant), None) => format!(":{tenant}"),
+            (None, _) => String::new(),
+        };
+        let (name, level) = (&self.name, level_name(level));
+        let message = format!("token {name:?} has no scope {level}{place}");
+        Err(Error::new(Code::Forbidden, message))
     }
 
     /// True when it may do anything at all in a tenant.
@@ -141,15 +170,6 @@ pub struct Grant {
 
 impl crate::session::Access for Grant {
     fn expect(&self, level: Level, table: Option<&str>) -> Result<()> {
-        if self.principal.may(level, Some(&self.tenant), table) {
-            return Ok(());
-        }
-        let place = match table {
-            Some(table) => format!("{}/{table}", self.tenant),
-            None => self.tenant.to_string(),
-        };
-        let (name, level) = (&self.principal.name, level_name(level));
-        let message = format!("token {name:?} has no scope {level}:{place}");
-        Err(Error::new(Code::Forbidden, message))
+        self.principal.expect(level, Some(&self.tenant), table)
     }
 }

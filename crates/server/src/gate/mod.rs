@@ -1,0 +1,110 @@
+//! Who comes in, to which database, under which limits: the same for all protocols.
+
+mod admission;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use esker_vfs::Environment;
+
+use crate::config::Config;
+use crate::metrics::Metrics;
+use crate::session::SessionLimits;
+use crate::tenant::{Tenant, TenantName, TenantOptions, Tenants};
+use crate::token::{Grant, Principal, TokenStore};
+use crate::{Code, Error, Result, Session};
+
+pub use admission::GateAdmission;
+
+/// What all protocols of a server share.
+#[derive(Debug)]
+pub struct Gate {
+    /// What the server was told.
+    pub config: Config,
+    /// The machine.
+    pub environment: Environment,
+    /// The databases.
+    pub tenants: Tenants,
+    /// Who may do what.
+    pub tokens: TokenStore,
+    /// What is counted.
+    pub metrics: Metrics,
+}
+
+impl Gate {
+    /// Opens the database of a directory, or one in memory, with the tokens there.
+    ///
+    /// # Errors
+    /// What opening meets.
+    pub fn open(
+        config: Config,
+        environment: &Environment,
+        directory: Option<std::path::PathBuf>,
+    ) -> Result<Self> {
+        let database = esker::Options::new()
+            .durability(config.durability)
+            .memory_limit(config.memory_limit_bytes);
+        let directory = directory.filter(|_| !config.memory);
+        let options =
+            TenantOptions { directory: directory.clone(), database, limits: config.limits };
+        let tenants = Tenants::open(environment, options)?;
+        let tokens = TokenStore::open(environment, directory)?;
+        let slow_ns = u64::try_from(config.slow_query.as_nanos()).unwrap_or(u64::MAX);
+        let metrics = Metrics::new(environment, slow_ns);
+        Ok(Self { config, environment: environment.clone(), tenants, tokens, metrics })
+    }
+
+    /// Whoever shows a token, or none.
+    ///
+    /// # Errors
+    /// `Unauthenticated`.
+    pub fn principal(&self, token: Option<&str>, peer: Option<IpAddr>) -> Result<Principal> {
+        match token {
+            Some(token) => self.tokens.authenticate(token),
+            None if self.config.trust_local && peer.is_none_or(|ip| ip.is_loopback()) => {
+                Ok(Principal::trusted())
+            }
+            None => Err(Error::new(Code::Unauthenticated, "expected a token, found none")),
+        }
+    }
+
+    /// A tenant, for whoever may do anything there; others are not told whether it exists. May
+    /// open a database, so that this may wait for the disk.
+    ///
+    /// # Errors
+    /// `Forbidden`, `NotFound`, `LimitExceeded`.
+    pub fn enter(&self, principal: &Principal, name: &TenantName) -> Result<Arc<Tenant>> {
+        if !principal.may_enter(name) {
+            let message = format!("token {:?} has no scope in {name}", principal.name);
+            return Err(Error::new(Code::Forbidden, message));
+        }
+        let tenant = self.tenants.get(name)?;
+        tenant.usage.count_request()?;
+        Ok(tenant)
+    }
+
+    /// A session of a principal in a tenant.
+    #[must_use]
+    pub fn session(&self, principal: &Principal, tenant: &Tenant) -> Session {
+        let grant = Grant { principal: principal.clone(), tenant: tenant.name.clone() };
+        let memory_bytes = tenant.usage.limits().memory_bytes;
+        let limits = SessionLimits {
+            timeout: self.config.statement_timeout,
+            memory_bytes: memory_bytes.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
+        };
+        Session::with(&tenant.database, Arc::new(grant), limits)
+    }
+
+    /// What somebody who starts the server ought to know about its tokens.
+    #[must_use]
+    pub fn notice(&self) -> Option<&'static str> {
+        match (self.config.trust_local, self.tokens.is_empty()) {
+            (true, _) => Some("connections from this machine do everything without a token"),
+            (false, true) => Some(
+                "there is no token, and every request is refused: make one with \
+                 `esker token create DIR --name NAME --scope admin`, or start with --trust-local",
+            ),
+            (false, false) => None,
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Looking after a database.
+
+use axum::http::StatusCode;
+use esker::BackupOptions;
+use serde::Deserialize;
+use serde_json::json;
+use std::sync::Arc;
+
+use super::call::{Call, blocking};
+use super::entity;
+use super::route::Work;
+use crate::tenant::TenantName;
+use crate::{Code, Error};
+
+pub(super) fn compact(call: Call) -> Work {
+    Box::pin(async move {
+        let tenant = call.tenant()?;
+        let done = blocking(move || tenant.database.compact(false, &mut |_, _| {})).await?;
+        let report = done.map_err(Error::from)?;
+        let body = json!({
+            "rewritten": report.rewritten,
+            "bytes_before": report.bytes_before,
+            "bytes_after": report.bytes_after,
+        });
+        entity::json(StatusCode::OK, &body)
+    })
+}
+
+pub(super) fn check(call: Call) -> Work {
+    Box::pin(async move {
+        let tenant = call.tenant()?;
+        let report = blocking(move || tenant.database.check()).await?.map_err(Error::from)?;
+        let problem = |p: &esker::Problem| json!({ "place": p.place, "message": p.message });
+        let body = json!({
+            "sound": report.is_sound(),
+            "problems": report.problems.iter().map(problem).collect::<Vec<_>>(),
+            "notes": report.notes.iter().map(problem).collect::<Vec<_>>(),
+            "tables": report.tables,
+            "rows": report.rows,
+            "segments": report.segments,
+            "bytes": report.bytes,
+        });
+        entity::json(StatusCode::OK, &body)
+    })
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NewBackup {
+    name: String,
+}
+
+/// A backup in the server's own directory: a request names it, and says nothing of paths.
+pub(super) fn backup(mut call: Call) -> Work {
+    Box::pin(async move {
+        let asked: NewBackup = call.json().await?;
+        let name: TenantName = asked.name.parse().map_err(|e: String| {
+            Error::invalid(format!("name: {}", e.replace("a tenant", "a backup")))
+        })?;
+        let (app, tenant) = (Arc::clone(&call.app), call.tenant()?);
+        let made = blocking(move || {
+            let Some(directory) = app.gate.tenants.directory() else {
+                return Err(Error::invalid("the database is in memory: it has no files"));
+            };
+            let parent = directory.join("backups").join(tenant.name.as_str());
+            app.gate.environment.files.create_dir_all(&parent)?;
+            let target = parent.join(name.as_str());
+            if app.gate.environment.files.exists(&target)? {
+                let message = format!("backup {:?} exists already", name.as_str());
+                return Err(Error::new(Code::AlreadyExists, message));
+            }
+            let options = BackupOptions::default();
+            let report = tenant.database.backup(&target, &options, &mut |_, _| {})?;
+            let place = format!("backups/{}/{name}", tenant.name);
+            Ok(json!({ "place": place, "copied_bytes": report.copied_bytes }))
+        });
+        entity::json(StatusCode::CREATED, &made.await??)
+    })
+}
+
+pub(super) fn sessions(call: Call) -> Work {
+    Box::pin(async move {
+        let tenant = call.tenant()?;
+        let body = json!({
+            "running_queries": tenant.usage.running_queries(),
+            "transactions": call.app.transactions.list(&tenant.name),
+        });
+        entity::json(StatusCode::OK, &body)
+    })
+}

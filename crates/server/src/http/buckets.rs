@@ -1,0 +1,264 @@
+//! Buckets: values as bytes.
+
+use axum::body::Body;
+use axum::http::{Response, StatusCode, header};
+use esker::BucketOptions;
+use serde_json::json;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use super::call::{Call, blocking};
+use super::entity::{self, decoded_bytes, last_segment};
+use super::idempotency;
+use super::range::{self, Part};
+use super::route::{Outcome, Work};
+use super::write::{Written, write};
+use super::{Problem, query::json_text};
+use crate::session::{Answer, EntryRange, Expiry, Request, Session};
+use crate::{Code, Error, Result};
+
+const BYTES: &str = "application/octet-stream";
+
+fn key_of(call: &Call) -> Result<Vec<u8>> {
+    decoded_bytes(last_segment(call.parts.uri.path()))
+}
+
+fn is_bucket(session: &Session, name: &str) -> Result<esker::Bucket> {
+    session.database().table(name)?;
+    Ok(session.database().bucket(name)?)
+}
+
+pub(super) fn list(call: Call) -> Work {
+    Box::pin(async move {
+        let names = match call.run(|session| session.run(Request::Buckets)).await? {
+            Answer::Names(names) => names,
+            _ => Vec::new(),
+        };
+        let names: Vec<_> = names.into_iter().filter(|n| n != idempotency::BUCKET).collect();
+        entity::json(StatusCode::OK, &json!({ "buckets": names }))
+    })
+}
+
+pub(super) fn create(call: Call) -> Work {
+    Box::pin(async move {
+        let ttl = call.parsed::<u64>("ttl_s", "a number of seconds")?.map(Duration::from_secs);
+        let (tenant, name) = (call.tenant()?, call.path("bucket").to_owned());
+        let made = blocking(move || {
+            let options = BucketOptions::new();
+            let options = ttl.map_or(options, |ttl| BucketOptions::new().ttl(ttl));
+            Ok::<_, Error>(tenant.database.create_bucket(&name, &options).map(drop)?)
+        });
+        made.await??;
+        let ttl_s = ttl.map(|ttl| ttl.as_secs());
+        let body = json!({ "bucket": call.path("bucket"), "entries": 0, "ttl_s": ttl_s });
+        entity::json(StatusCode::CREATED, &body)
+    })
+}
+
+pub(super) fn describe(call: Call) -> Work {
+    Box::pin(async move {
+        let name = call.path("bucket").to_owned();
+        let found = call.run(move |session| {
+            let bucket = is_bucket(session, &name)?;
+            Ok((bucket.len()?, bucket.default_ttl()))
+        });
+        let (entries, ttl) = found.await?;
+        let ttl_s = ttl.map(|ttl| ttl.as_secs());
+        let body = json!({ "bucket": call.path("bucket"), "entries": entries, "ttl_s": ttl_s });
+        entity::json(StatusCode::OK, &body)
+    })
+}
+
+pub(super) fn remove(call: Call) -> Work {
+    Box::pin(async move {
+        let (tenant, name) = (call.tenant()?, call.path("bucket").to_owned());
+        blocking(move || Ok::<_, Error>(tenant.database.drop_bucket(&name)?)).await??;
+        entity::empty()
+    })
+}
+
+/// The value of a key in a session, and how long it still has.
+fn find(session: &mut Session, bucket: &str, key: &[u8]) -> Result<Option<Vec<u8>>> {
+    let get = Request::BucketGet { bucket: bucket.to_owned(), keys: vec![key.to_vec()] };
+    match session.run(get)? {
+        Answer::Values(values) => Ok(values.into_iter().next().flatten()),
+        _ => Ok(None),
+    }
+}
+
+fn no_entry(bucket: &str) -> Error {
+    Error::new(Code::NotFound, format!("bucket {bucket:?} has no entry with this key"))
+}
+
+pub(super) fn get(call: Call) -> Work {
+    Box::pin(async move {
+        let (bucket, key) = (call.path("bucket").to_owned(), key_of(&call)?);
+        let found = call.run_at_once(move |session| {
+            let value = find(session, &bucket, &key)?.ok_or_else(|| no_entry(&bucket))?;
+            let left = match session.is_in_transaction() {
+                true => None,
+                false => is_bucket(session, &bucket)?.remaining(&key)?.flatten(),
+            };
+            Ok((value, left))
+        });
+        let (value, left) = found.await?;
+        let tag = entity::tag(&[&value]);
+        let known = call.header(header::IF_NONE_MATCH.as_str())?.unwrap_or("");
+        let mut response = if known.split(',').any(|part| part.trim() == tag) {
+            entity::with_body(StatusCode::NOT_MODIFIED, BYTES, "")
+        } else {
+            value_response(&call, &tag, value)?
+        };
+        let headers = response.headers_mut();
+        headers.insert(header::ETAG, entity::header_value(&tag));
+        headers.insert(header::ACCEPT_RANGES, header::HeaderValue::from_static("bytes"));
+        if let Some(left) = left {
+            let seconds = entity::header_value(&left.as_secs().to_string());
+            headers.insert("esker-ttl", seconds);
+        }
+        Ok(response)
+    })
+}
+
+fn value_response(call: &Call, tag: &str, value: Vec<u8>) -> Outcome {
+    let if_range = call.header(header::IF_RANGE.as_str())?;
+    let wanted = call.header(header::RANGE.as_str())?;
+    let wanted = wanted.filter(|_| if_range.is_none_or(|known| known == tag));
+    let Some(wanted) = wanted else {
+        return Ok(entity::with_body(StatusCode::OK, BYTES, value));
+    };
+    let length = value.len();
+    match range::parse(wanted, length) {
+        Part::Whole => Ok(entity::with_body(StatusCode::OK, BYTES, value)),
+        Part::Bytes(first, end) => {
+            let part = value.get(first..end).unwrap_or_default().to_vec();
+            let mut response = entity::with_body(StatusCode::PARTIAL_CONTENT, BYTES, part);
+            let place = format!("bytes {first}-{}/{length}", end.saturating_sub(1));
+            let place = entity::header_value(&place);
+            response.headers_mut().insert(header::CONTENT_RANGE, place);
+            Ok(response)
+        }
+        Part::Outside => {
+            let message = format!("range: expected bytes within {length}, found {wanted:?}");
+            let problem = Problem::new(StatusCode::RANGE_NOT_SATISFIABLE, Error::invalid(message));
+            let mut response: Response<Body> = problem.into_response();
+            let place = entity::header_value(&format!("bytes */{length}"));
+            response.headers_mut().insert(header::CONTENT_RANGE, place);
+            Ok(response)
+        }
+    }
+}
+
+fn expiry_of(call: &Call) -> Result<Expiry> {
+    match call.header("esker-ttl")? {
+        None => Ok(Expiry::Default),
+        Some("never") => Ok(Expiry::Never),
+        Some(text) => {
+            let seconds = text.parse().ok().filter(|seconds: &u64| *seconds > 0);
+            let seconds = seconds.ok_or_else(|| {
+                Error::invalid(format!("esker-ttl: expected seconds or never, found {text:?}"))
+            })?;
+            Ok(Expiry::After(Duration::from_secs(seconds)))
+        }
+    }
+}
+
+pub(super) fn put(mut call: Call) -> Work {
+    Box::pin(async move {
+        let (bucket, key, expiry) =
+            (call.path("bucket").to_owned(), key_of(&call)?, expiry_of(&call)?);
+        let value = call.bytes().await?;
+        let (name, wanted) = (bucket.clone(), key.clone());
+        let tag = move |session: &mut Session| {
+            Ok(find(session, &name, &wanted)?.map(|value| entity::tag(&[&value])))
+        };
+        let body = value.clone();
+        let act = move |session: &mut Session| {
+            is_bucket(session, &bucket)?;
+            let was_there = find(session, &bucket, &key)?.is_some();
+            let entries = vec![(key.clone(), value.clone())];
+            session.run(Request::BucketPut { bucket: bucket.clone(), entries, expiry })?;
+            let status = if was_there { 204 } else { 201 };
+            Ok(Written { status, body: String::new(), tag: Some(entity::tag(&[&value])) })
+        };
+        write(call, &body, Some(Box::new(tag)), act).await
+    })
+}
+
+pub(super) fn delete(call: Call) -> Work {
+    Box::pin(async move {
+        let (bucket, key) = (call.path("bucket").to_owned(), key_of(&call)?);
+        let (name, wanted) = (bucket.clone(), key.clone());
+        let tag = move |session: &mut Session| {
+            Ok(find(session, &name, &wanted)?.map(|value| entity::tag(&[&value])))
+        };
+        let act = move |session: &mut Session| {
+            let remove = Request::BucketRemove { bucket: bucket.clone(), keys: vec![key.clone()] };
+            match session.run(remove)? {
+                Answer::Changed(0) => Err(no_entry(&bucket)),
+                _ => Ok(Written::empty()),
+            }
+        };
+        write(call, b"", Some(Box::new(tag)), act).await
+    })
+}
+
+/// Adds to a number.
+pub(super) fn increment(call: Call) -> Work {
+    Box::pin(async move {
+        let by: i64 = call.parsed("by", "a whole number")?.unwrap_or(1);
+        let bucket = call.path("bucket").to_owned();
+        // The path ends in `/increment`.
+        let path = call.parts.uri.path();
+        let path = path.strip_suffix("/increment").unwrap_or(path);
+        let key = decoded_bytes(last_segment(path))?;
+        let act = move |session: &mut Session| {
+            is_bucket(session, &bucket)?;
+            let (bucket, key) = (bucket.clone(), key.clone());
+            match session.run(Request::BucketIncrement { bucket, key, by })? {
+                Answer::Number(number) => {
+                    Ok(Written::json(200, json!({ "value": number }).to_string()))
+                }
+                _ => Ok(Written::empty()),
+            }
+        };
+        write(call, b"", None, act).await
+    })
+}
+
+/// A key or value as text: as it is where it is text without `%`, its other bytes as `%XX`.
+fn shown(bytes: &[u8]) -> String {
+    bytes.utf8_chunks().fold(String::new(), |mut text, chunk| {
+        text += &chunk.valid().replace('%', "%25");
+        for byte in chunk.invalid() {
+            let _ = write!(text, "%{byte:02X}");
+        }
+        text
+    })
+}
+
+pub(super) fn entries(call: Call) -> Work {
+    Box::pin(async move {
+        let limit: usize = call.parsed("limit", "a number of entries")?.unwrap_or(100);
+        let limit = limit.min(10_000);
+        let bytes = |name: &str| call.parameter(name).map(decoded_bytes).transpose();
+        let (from, to, prefix) = (bytes("from")?, bytes("to")?, bytes("prefix")?);
+        let reverse = call.parsed("reverse", "true or false")?.unwrap_or(false);
+        let most = Some(limit.saturating_add(1));
+        let range = EntryRange { from, to, prefix, limit: most, reverse };
+        let bucket = call.path("bucket").to_owned();
+        let found = call.run(move |s| s.run(Request::BucketRange { bucket, range })).await?;
+        let Answer::Entries(mut entries) = found else {
+            return Err(Error::new(Code::Internal, "no entries").into());
+        };
+        let next = entries.get(limit).map(|(key, _)| shown(key));
+        entries.truncate(limit);
+        let entry = |(key, value): &(Vec<u8>, Vec<u8>)| {
+            format!("{{\"key\":{},\"value\":{}}}", json_text(&shown(key)), json_text(&shown(value)))
+        };
+        let entries: Vec<_> = entries.iter().map(entry).collect();
+        let next = next.map_or("null".to_owned(), |key| json_text(&key));
+        let body = format!("{{\"entries\":[{}],\"next\":{next}}}", entries.join(","));
+        Ok(entity::with_body(StatusCode::OK, "application/json", body))
+    })
+}

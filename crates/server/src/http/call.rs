@@ -1,0 +1,170 @@
+//! One request, once it was let in.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::body::Body;
+use axum::http::{StatusCode, header, request::Parts};
+use http_body_util::{BodyExt, Limited};
+use serde::de::DeserializeOwned;
+
+use super::{App, Problem};
+use crate::session::Canceller;
+use crate::tenant::{Tenant, TenantName};
+use crate::token::Principal;
+use crate::{Code, Error, Result, Session};
+
+/// One request, once it was let in.
+pub(crate) struct Call {
+    pub app: Arc<App>,
+    pub principal: Principal,
+    /// The database of the path, where the route is in one.
+    pub tenant: Option<Arc<Tenant>>,
+    /// The parameters of the path.
+    pub path: BTreeMap<String, String>,
+    /// The parameters of the query.
+    pub query: BTreeMap<String, String>,
+    pub parts: Parts,
+    /// Taken by whoever reads it; behind a lock, as a body alone is not shared between threads.
+    pub body: Mutex<Option<Body>>,
+}
+
+/// Cancels what runs for somebody who went away.
+struct CancelOnDrop(Option<Canceller>);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        if let Some(canceller) = self.0.take() {
+            canceller.cancel();
+        }
+    }
+}
+
+impl Call {
+    /// A parameter of the path.
+    pub fn path(&self, name: &str) -> &str {
+        self.path.get(name).map_or("", String::as_str)
+    }
+
+    /// A parameter of the query.
+    pub fn parameter(&self, name: &str) -> Option<&str> {
+        self.query.get(name).map(String::as_str)
+    }
+
+    /// A parameter of the query that is a number or something else that is read from text.
+    pub fn parsed<T: std::str::FromStr>(&self, name: &str, expected: &str) -> Result<Option<T>> {
+        let read = |text: &str| {
+            let wrong = || Error::invalid(format!("{name}: expected {expected}, found {text:?}"));
+            text.parse().map_err(|_| wrong())
+        };
+        self.parameter(name).map(read).transpose()
+    }
+
+    /// A header, as text.
+    pub fn header(&self, name: &str) -> Result<Option<&str>> {
+        let Some(value) = self.parts.headers.get(name) else { return Ok(None) };
+        let text = value.to_str();
+        text.map(Some).map_err(|_| Error::invalid(format!("header {name}: expected plain text")))
+    }
+
+    /// The name of the database in the path, whether it is there or not.
+    pub fn tenant_name(&self) -> Result<TenantName> {
+        self.path("database").parse().map_err(Error::invalid)
+    }
+
+    /// The database of the path.
+    pub fn tenant(&self) -> Result<Arc<Tenant>> {
+        self.tenant.clone().ok_or_else(|| Error::new(Code::Internal, "a route without a database"))
+    }
+
+    /// A session of its own.
+    pub fn session(&self) -> Result<Session> {
+        Ok(self.app.gate.session(&self.principal, &*self.tenant()?))
+    }
+
+    /// The media type of the body, without its parameters.
+    pub fn media(&self) -> Result<Option<String>> {
+        let media = self.header(header::CONTENT_TYPE.as_str())?;
+        let essence = |text: &str| text.split(';').next().unwrap_or("").trim().to_lowercase();
+        Ok(media.map(essence))
+    }
+
+    /// The body, the first time.
+    pub fn take_body(&self) -> Body {
+        let body = self.body.lock().unwrap_or_else(PoisonError::into_inner).take();
+        body.unwrap_or_default()
+    }
+
+    /// The body as a whole.
+    pub async fn bytes(&mut self) -> std::result::Result<Vec<u8>, Problem> {
+        let most = self.app.gate.config.request_bytes_max;
+        let body = self.take_body();
+        let collected = Limited::new(body, most).collect().await.map_err(|e| {
+            if e.is::<http_body_util::LengthLimitError>() {
+                return too_large(most);
+            }
+            Problem::from(Error::invalid(format!("the body ended early: {e}")))
+        })?;
+        Ok(collected.to_bytes().into())
+    }
+
+    /// The body as text.
+    pub async fn text(&mut self) -> std::result::Result<String, Problem> {
+        let bytes = self.bytes().await?;
+        let wrong = |_| Problem::from(Error::invalid("body: expected text in UTF-8"));
+        String::from_utf8(bytes).map_err(wrong)
+    }
+
+    /// The body, read from JSON; an empty one as an empty object.
+    pub async fn json<T: DeserializeOwned>(&mut self) -> std::result::Result<T, Problem> {
+        let bytes = self.bytes().await?;
+        let text = if bytes.is_empty() { b"{}".as_slice() } else { &bytes };
+        serde_json::from_slice(text).map_err(|e| Error::invalid(format!("body: {e}")).into())
+    }
+
+    /// Runs what may wait for the disk, or take long, beside the runtime: in a session of its own,
+    /// or in that of the transaction that the request names. It is cancelled when nobody waits for
+    /// it any more.
+    pub async fn run<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Session) -> Result<R> + Send + 'static,
+    ) -> Result<R> {
+        if let Some(id) = self.header("esker-transaction")? {
+            let held = self.app.transactions.find(id, &self.principal, &*self.tenant()?)?;
+            let mut guard = CancelOnDrop(Some(held.canceller()));
+            let outcome = blocking(move || held.run(work)).await?;
+            guard.0 = None;
+            return outcome;
+        }
+        let mut session = self.session()?;
+        let mut guard = CancelOnDrop(Some(session.canceller()));
+        let outcome = blocking(move || work(&mut session)).await?;
+        guard.0 = None;
+        outcome
+    }
+
+    /// The same for what takes no more than microseconds, unless a transaction is named.
+    pub async fn run_at_once<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Session) -> Result<R> + Send + 'static,
+    ) -> Result<R> {
+        if self.header("esker-transaction")?.is_some() {
+            return self.run(work).await;
+        }
+        work(&mut self.session()?)
+    }
+}
+
+/// Runs what may wait beside the runtime.
+pub(crate) async fn blocking<R: Send + 'static>(
+    work: impl FnOnce() -> R + Send + 'static,
+) -> Result<R> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|e| Error::new(Code::Internal, format!("the work ended early: {e}")))
+}
+
+/// A body that is larger than it may be.
+pub(super) fn too_large(most: usize) -> Problem {
+    let message = format!("the body has more than {most} bytes: load rows as a stream instead");
+    Problem::new(StatusCode::PAYLOAD_TOO_LARGE, Error::new(Code::LimitExceeded, message))
+}

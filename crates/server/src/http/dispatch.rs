@@ -1,0 +1,197 @@
+//! From a request to its handler: everything that all routes share.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{Method, Request, Response, StatusCode, header, request::Parts};
+use axum::routing::{MethodFilter, MethodRouter};
+use esker_format::suggest::near_or_all;
+
+use super::call::{Call, blocking, too_large};
+use super::route::{Need, Outcome, Route};
+use super::{App, Problem, ROUTES, compression};
+use crate::session::Level;
+use crate::tenant::TenantName;
+use crate::token::Principal;
+use crate::{Code, Error, Result};
+
+/// Who is at the other end, as far as is known.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Peer(pub IpAddr);
+
+/// A router of all routes.
+pub(super) fn router(app: &Arc<App>) -> Router {
+    let mut methods: BTreeMap<&'static str, MethodRouter> = BTreeMap::new();
+    for route in ROUTES {
+        let app = Arc::clone(app);
+        let serve = move |request: Request<Body>| serve(Arc::clone(&app), route, request);
+        let filter = MethodFilter::try_from(method(route.method)).unwrap_or(MethodFilter::GET);
+        let one = methods.remove(route.path).unwrap_or_default();
+        methods.insert(route.path, one.on(filter, serve));
+    }
+    let router = methods.into_iter().fold(Router::new(), |r, (path, m)| r.route(path, m));
+    router.fallback(not_found).method_not_allowed_fallback(method_not_allowed)
+}
+
+fn method(name: &str) -> Method {
+    Method::from_bytes(name.to_uppercase().as_bytes()).unwrap_or(Method::GET)
+}
+
+async fn not_found(request: Request<Body>) -> Response<Body> {
+    let message = format!("no route {}: /openapi.json has all of them", request.uri().path());
+    Problem::from(Error::new(Code::NotFound, message)).into_response()
+}
+
+async fn method_not_allowed(request: Request<Body>) -> Response<Body> {
+    let message = format!("{} is not for {}", request.method(), request.uri().path());
+    let error = Error::invalid(message);
+    Problem::new(StatusCode::METHOD_NOT_ALLOWED, error).into_response()
+}
+
+async fn serve(app: Arc<App>, route: &'static Route, request: Request<Body>) -> Response<Body> {
+    let started_ns = app.gate.environment.clock.monotonic_ns();
+    let accepted = compression::accepted(request.headers());
+    let environment = app.gate.environment.clone();
+    let gate = Arc::clone(&app.gate);
+    let response = match enter(app, route, request).await {
+        Ok(call) => (route.handler)(call).await.unwrap_or_else(Problem::into_response),
+        Err(problem) => problem.into_response(),
+    };
+    let nanoseconds = environment.clock.monotonic_ns().saturating_sub(started_ns);
+    gate.metrics.count_request("http", route.id, response.status().as_u16(), nanoseconds);
+    compression::compress(response, accepted)
+}
+
+async fn enter(
+    app: Arc<App>,
+    route: &'static Route,
+    request: Request<Body>,
+) -> std::result::Result<Call, Problem> {
+    let (parts, body) = request.into_parts();
+    let principal = principal(&app, route, &parts)?;
+    if app.stopping.load(Ordering::Relaxed) && route.need != Need::Nothing {
+        return Err(Error::new(Code::Unavailable, "the server stops").into());
+    }
+    let path = path_parameters(route, &parts)?;
+    let tenant_name = match path.get("database") {
+        Some(name) => Some(name.parse::<TenantName>().map_err(Error::invalid)?),
+        None => None,
+    };
+    check_need(route, &principal, tenant_name.as_ref(), &path)?;
+    let query = query_parameters(route, &parts)?;
+    let tenant = match tenant_name.filter(|_| route.is_in_database()) {
+        Some(name) => Some(find_tenant(&app, &principal, name).await?),
+        None => None,
+    };
+    let call = Call { app, principal, tenant, path, query, parts, body: Mutex::new(Some(body)) };
+    check_body(route, &call)?;
+    Ok(call)
+}
+
+fn principal(app: &App, route: &Route, parts: &Parts) -> Result<Principal> {
+    if route.need == Need::Nothing {
+        return Ok(Principal::nobody());
+    }
+    let peer = parts.extensions.get::<Peer>().map(|peer| peer.0);
+    let given = parts.headers.get(header::AUTHORIZATION);
+    let token = given.map(|value| {
+        let text = value.to_str().unwrap_or_default();
+        text.split_once(' ').filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
+    });
+    match token {
+        Some(None) => {
+            let message = "header authorization: expected Bearer and a token";
+            Err(Error::new(Code::Unauthenticated, message))
+        }
+        Some(Some((_, token))) => app.gate.principal(Some(token.trim()), peer),
+        None => app.gate.principal(None, peer),
+    }
+}
+
+/// The parameters of the path; a key stays as it was sent, as it may be no text.
+fn path_parameters(route: &Route, parts: &Parts) -> Result<BTreeMap<String, String>> {
+    let names = route.path.split('/').zip(parts.uri.path().split('/'));
+    let parameter = |(name, sent): (&str, &str)| {
+        let name = name.strip_prefix('{')?.strip_suffix('}')?;
+        let value = if name == "key" { Ok(sent.to_owned()) } else { super::entity::decoded(sent) };
+        Some(value.map(|value| (name.to_owned(), value)))
+    };
+    names.filter_map(parameter).collect()
+}
+
+fn check_need(
+    route: &Route,
+    principal: &Principal,
+    tenant: Option<&TenantName>,
+    path: &BTreeMap<String, String>,
+) -> Result<()> {
+    match route.need {
+        // Whether one may enter is asked where the tenant is looked for.
+        Need::Nothing | Need::Token | Need::Enter => Ok(()),
+        Need::Server(level) => principal.expect(level, None, None),
+        Need::Limits => principal.expect(Level::Admin, None, None),
+        Need::Database(level) => principal.expect(level, tenant, None),
+        Need::Table(level) => {
+            let table = path.get("table").or_else(|| path.get("bucket"));
+            principal.expect(level, tenant, table.map(String::as_str))
+        }
+    }
+}
+
+fn query_parameters(route: &Route, parts: &Parts) -> Result<BTreeMap<String, String>> {
+    let mut parameters = BTreeMap::new();
+    let known = route.query.iter().map(|parameter| parameter.name);
+    for (name, value) in super::entity::pairs(parts.uri.query().unwrap_or(""))? {
+        if !known.clone().any(|known| known == name) {
+            let near = near_or_all(&name, "parameters", known.clone());
+            return Err(Error::invalid(format!("unknown parameter {name:?}{near}")));
+        }
+        if parameters.insert(name.clone(), value).is_some() {
+            return Err(Error::invalid(format!("parameter {name:?} is there twice")));
+        }
+    }
+    Ok(parameters)
+}
+
+async fn find_tenant(
+    app: &Arc<App>,
+    principal: &Principal,
+    name: TenantName,
+) -> Result<Arc<crate::tenant::Tenant>> {
+    if app.gate.tenants.find_open(&name).is_some() {
+        return app.gate.enter(principal, &name);
+    }
+    let (app, principal) = (Arc::clone(app), principal.clone());
+    blocking(move || app.gate.enter(&principal, &name)).await?
+}
+
+/// Refuses a body that the route does not take, as far as its header tells.
+fn check_body(route: &Route, call: &Call) -> std::result::Result<(), Problem> {
+    if route.bodies.is_empty() {
+        return Ok(());
+    }
+    let length = call.header(header::CONTENT_LENGTH.as_str())?;
+    let length: usize = length.and_then(|text| text.parse().ok()).unwrap_or(0);
+    let most = call.app.gate.config.request_bytes_max;
+    if !route.streams && length > most {
+        return Err(too_large(most));
+    }
+    if let Some(media) = call.media()?
+        && !route.bodies.iter().any(|(known, _)| *known == media || *known == "*/*")
+    {
+        let known: Vec<_> = route.bodies.iter().map(|(known, _)| *known).collect();
+        let message = format!("content-type: expected {}, found {media:?}", known.join(" or "));
+        let error = Error::invalid(message);
+        return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, error));
+    }
+    Ok(())
+}
+
+/// What a handler that needs no waiting comes to.
+pub(super) fn ready(outcome: Outcome) -> super::route::Work {
+    Box::pin(std::future::ready(outcome))
+}

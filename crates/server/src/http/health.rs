@@ -1,0 +1,35 @@
+//! Whether the server is there, and what it counts.
+
+use std::sync::atomic::Ordering;
+
+use axum::http::StatusCode;
+use serde_json::json;
+
+use super::call::{Call, blocking};
+use super::dispatch::ready;
+use super::entity;
+use super::route::Work;
+use crate::{Code, Error};
+
+pub(super) fn alive(_call: Call) -> Work {
+    ready(entity::json(StatusCode::OK, &json!({ "status": "ok" })))
+}
+
+pub(super) fn is_ready(call: Call) -> Work {
+    if call.app.stopping.load(Ordering::Relaxed) {
+        return ready(Err(Error::new(Code::Unavailable, "the server stops").into()));
+    }
+    ready(entity::json(StatusCode::OK, &json!({ "status": "ready" })))
+}
+
+pub(super) fn metrics(call: Call) -> Work {
+    Box::pin(async move {
+        let app = std::sync::Arc::clone(&call.app);
+        let text = blocking(move || app.gate.metrics.text(&app.gate.tenants)).await?;
+        Ok(entity::with_body(StatusCode::OK, "text/plain", text))
+    })
+}
+
+pub(super) fn openapi(_call: Call) -> Work {
+    ready(entity::json(StatusCode::OK, &super::document()))
+}

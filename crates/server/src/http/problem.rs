@@ -1,0 +1,86 @@
+//! Errors as RFC 9457 says.
+
+use axum::body::Body;
+use axum::http::{HeaderValue, Response, StatusCode, header};
+use serde_json::json;
+
+use crate::{Code, Error};
+
+/// The media type of problems.
+pub const MEDIA: &str = "application/problem+json";
+
+/// The status that a code is told with.
+#[must_use]
+pub fn status(code: Code) -> StatusCode {
+    match code {
+        Code::InvalidRequest => StatusCode::BAD_REQUEST,
+        Code::NotFound => StatusCode::NOT_FOUND,
+        Code::AlreadyExists | Code::Conflict => StatusCode::CONFLICT,
+        Code::PreconditionFailed => StatusCode::PRECONDITION_FAILED,
+        Code::Unauthenticated => StatusCode::UNAUTHORIZED,
+        Code::Forbidden | Code::ReadOnly => StatusCode::FORBIDDEN,
+        Code::LimitExceeded => StatusCode::TOO_MANY_REQUESTS,
+        Code::Timeout => StatusCode::GATEWAY_TIMEOUT,
+        Code::CursorGone => StatusCode::GONE,
+        Code::NoSpace => StatusCode::INSUFFICIENT_STORAGE,
+        Code::Cancelled | Code::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+/// Why a request failed, with the status it is told with.
+#[derive(Debug)]
+pub struct Problem {
+    status: StatusCode,
+    error: Error,
+}
+
+impl Problem {
+    /// An error with a status that its code alone does not give.
+    #[must_use]
+    pub fn new(status: StatusCode, error: Error) -> Self {
+        Self { status, error }
+    }
+
+    /// The code.
+    #[must_use]
+    pub fn code(&self) -> Code {
+        self.error.code()
+    }
+
+    /// The answer.
+    #[must_use]
+    pub fn into_response(self) -> Response<Body> {
+        let code = self.error.code().as_str();
+        let body = json!({
+            "type": format!("urn:esker:error:{code}"),
+            "title": self.status.canonical_reason().unwrap_or_default(),
+            "status": self.status.as_u16(),
+            "detail": self.error.message(),
+            "code": code,
+            "retryable": self.error.code().is_retryable() || self.status.as_u16() == 429,
+        });
+        let mut response = Response::new(Body::from(body.to_string()));
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(MEDIA));
+        match self.status {
+            StatusCode::UNAUTHORIZED => {
+                let scheme = HeaderValue::from_static("Bearer realm=\"esker\"");
+                headers.insert(header::WWW_AUTHENTICATE, scheme);
+            }
+            StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
+                headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+            }
+            _ => {}
+        }
+        response
+    }
+}
+
+impl<E: Into<Error>> From<E> for Problem {
+    fn from(e: E) -> Self {
+        let error = e.into();
+        Self { status: status(error.code()), error }
+    }
+}

@@ -1,0 +1,117 @@
+//! What a route is.
+
+use std::fmt;
+use std::pin::Pin;
+
+use axum::body::Body;
+use axum::http::Response;
+
+use super::Problem;
+use super::call::Call;
+use crate::session::Level;
+
+/// What a handler comes to.
+pub(super) type Outcome = Result<Response<Body>, Problem>;
+
+/// A handler's work.
+pub(super) type Work = Pin<Box<dyn Future<Output = Outcome> + Send>>;
+
+/// What a request needs to be let in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// Nothing: no token is looked at.
+    Nothing,
+    /// A token, whatever it may do.
+    Token,
+    /// A right in the server as a whole.
+    Server(Level),
+    /// Any right in the database of the path; what is asked says which more.
+    Enter,
+    /// A right in the database of the path.
+    Database(Level),
+    /// To administer the server, and a database in the path that is there.
+    Limits,
+    /// A right in the table or bucket of the path.
+    Table(Level),
+}
+
+/// A parameter of the query or a header.
+#[derive(Clone, Copy, Debug)]
+pub struct Parameter {
+    /// Its name.
+    pub name: &'static str,
+    /// Its schema, as JSON.
+    pub schema: &'static str,
+    /// What it means.
+    pub meaning: &'static str,
+}
+
+/// A body: its media type, and the name of its schema in the document, or `""` for bytes.
+pub type Media = (&'static str, &'static str);
+
+/// One route.
+pub struct Route {
+    /// The method, in small letters.
+    pub method: &'static str,
+    /// The path, with parameters in braces.
+    pub path: &'static str,
+    /// Its name in the document.
+    pub id: &'static str,
+    /// What it does, in a line.
+    pub summary: &'static str,
+    /// What it needs.
+    pub need: Need,
+    /// The parameters of the query.
+    pub query: &'static [Parameter],
+    /// The headers that it looks at.
+    pub headers: &'static [Parameter],
+    /// The bodies that it takes; none when it takes none.
+    pub bodies: &'static [Media],
+    /// Whether a body may have any length.
+    pub streams: bool,
+    /// What it answers when all went well: status, meaning, bodies.
+    pub answers: &'static [(u16, &'static str, &'static [Media])],
+    /// The errors that it answers beside those of every such route.
+    pub errors: &'static [u16],
+    pub(super) handler: fn(Call) -> Work,
+}
+
+impl fmt::Debug for Route {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.method, self.path)
+    }
+}
+
+impl Route {
+    /// Every status that it answers, server errors apart.
+    #[must_use]
+    pub fn statuses(&self) -> Vec<u16> {
+        let mut statuses: Vec<u16> = self.answers.iter().map(|(status, ..)| *status).collect();
+        statuses.extend(self.errors);
+        statuses.push(400);
+        if self.need != Need::Nothing {
+            statuses.push(401);
+        }
+        if !matches!(self.need, Need::Nothing | Need::Token) {
+            statuses.push(403);
+        }
+        if self.is_in_database() {
+            statuses.extend([404, 429]);
+        }
+        if self.bodies.iter().any(|(media, _)| *media != "*/*") {
+            statuses.push(415);
+        }
+        if !self.bodies.is_empty() && !self.streams {
+            statuses.push(413);
+        }
+        statuses.sort_unstable();
+        statuses.dedup();
+        statuses
+    }
+
+    /// True when the path names a database that has to be there.
+    #[must_use]
+    pub fn is_in_database(&self) -> bool {
+        matches!(self.need, Need::Enter | Need::Limits | Need::Database(_) | Need::Table(_))
+    }
+}

@@ -1,0 +1,236 @@
+//! Every route, once.
+
+use super::route::{Media, Need, Parameter, Route};
+use super::{admin, buckets, bulk, databases, health, query, rows, tables, tokens, transactions};
+use crate::session::Level;
+
+const JSON: &str = "application/json";
+
+const TRANSACTION: Parameter = Parameter {
+    name: "Esker-Transaction",
+    schema: r#"{"type":"string"}"#,
+    meaning: "the transaction that it is done in",
+};
+const ONCE: Parameter = Parameter {
+    name: "Idempotency-Key",
+    schema: r#"{"type":"string","minLength":1,"maxLength":255}"#,
+    meaning: "done once, however often it is sent with this key",
+};
+const IF_MATCH: Parameter = Parameter {
+    name: "If-Match",
+    schema: r#"{"type":"string"}"#,
+    meaning: "done only while what is there has one of these tags",
+};
+const IF_NONE_MATCH: Parameter = Parameter {
+    name: "If-None-Match",
+    schema: r#"{"type":"string"}"#,
+    meaning: "done only while what is there has none of these tags; `*`: nothing is there",
+};
+const TTL: Parameter = Parameter {
+    name: "Esker-TTL",
+    schema: r#"{"type":"string","pattern":"^([1-9][0-9]{0,9}|never)$"}"#,
+    meaning: "when the entry ends: seconds from now, or `never`",
+};
+const RANGE: Parameter = Parameter {
+    name: "Range",
+    schema: r#"{"type":"string"}"#,
+    meaning: "which bytes: `bytes=FIRST-LAST`",
+};
+const LIMIT: Parameter = Parameter {
+    name: "limit",
+    schema: r#"{"type":"integer","minimum":1,"maximum":10000}"#,
+    meaning: "the most that are answered; 100 unless given",
+};
+const CURSOR: Parameter = Parameter {
+    name: "cursor",
+    schema: r#"{"type":"string"}"#,
+    meaning: "where the page begins: `next` or `previous` of another",
+};
+const ON_DUPLICATE: Parameter = Parameter {
+    name: "on_duplicate",
+    schema: r#"{"type":"string","enum":["error","skip","replace"]}"#,
+    meaning: "what happens to rows whose key is there",
+};
+const ANALYZE: Parameter = Parameter {
+    name: "analyze",
+    schema: r#"{"type":"boolean"}"#,
+    meaning: "whether SQL is run, too, to tell what came of it",
+};
+
+const fn text(name: &'static str, meaning: &'static str) -> Parameter {
+    Parameter { name, schema: r#"{"type":"string"}"#, meaning }
+}
+
+const ROWS: &[Media] = &[("text/csv", ""), ("application/x-ndjson", ""), (JSON, "Rows")];
+const ANSWER: &[Media] = &[(JSON, "Answer"), ("application/x-ndjson", ""), ("text/csv", "")];
+const QUESTION: &[Media] = &[(JSON, "Question"), ("application/sql", "Sql")];
+const BYTES: &[Media] = &[("*/*", "")];
+const ROW: &[Media] = &[(JSON, "Row")];
+const OBJECT: &[Media] = &[(JSON, "Object")];
+
+macro_rules! route {
+    ($method:literal $path:literal, $id:literal, $need:expr, $handler:path, $summary:literal,
+     $answers:expr $(, $field:ident: $value:expr)*) => {
+        Route {
+            $($field: $value,)*
+            ..Route {
+                method: $method,
+                path: $path,
+                id: $id,
+                summary: $summary,
+                need: $need,
+                query: &[],
+                headers: &[],
+                bodies: &[],
+                streams: false,
+                answers: $answers,
+                errors: &[],
+                handler: $handler,
+            }
+        }
+    };
+}
+
+const READ: Level = Level::Read;
+const WRITE: Level = Level::Write;
+const ADMIN: Level = Level::Admin;
+
+/// Every route, in the order of the document.
+pub const ROUTES: &[Route] = &[
+    route!("get" "/healthz", "health", Need::Nothing, health::alive, "whether the server is there",
+        &[(200, "it is", OBJECT)]),
+    route!("get" "/readyz", "readiness", Need::Nothing, health::is_ready,
+        "whether the server takes requests", &[(200, "it does", OBJECT)]),
+    route!("get" "/metrics", "metrics", Need::Server(READ), health::metrics,
+        "what the server counts, for Prometheus", &[(200, "counters", &[("text/plain", "")])]),
+    route!("get" "/openapi.json", "openapi", Need::Nothing, health::openapi, "this document",
+        &[(200, "the document", OBJECT)]),
+    route!("get" "/v1/tokens", "listTokens", Need::Server(ADMIN), tokens::list,
+        "the tokens, without their texts", &[(200, "the tokens", OBJECT)]),
+    route!("post" "/v1/tokens", "createToken", Need::Server(ADMIN), tokens::create,
+        "makes a token and shows its text, once",
+        &[(201, "the token", OBJECT)], bodies: &[(JSON, "NewToken")]),
+    route!("post" "/v1/tokens/{token}/rotate", "rotateToken", Need::Server(ADMIN), tokens::rotate,
+        "makes a token in place of another", &[(201, "the new token", OBJECT)], errors: &[404],
+        query: &[text("grace", "how long the old one still holds, such as 5m")]),
+    route!("delete" "/v1/tokens/{token}", "removeToken", Need::Server(ADMIN), tokens::remove,
+        "removes a token", &[(204, "it opens nothing from now on", &[])], errors: &[404]),
+    route!("get" "/v1/databases", "listDatabases", Need::Token, databases::list,
+        "the databases that the token reaches", &[(200, "their names", OBJECT)]),
+    route!("put" "/v1/databases/{database}", "createDatabase", Need::Server(ADMIN),
+        databases::create, "makes a database", &[(201, "it is there", OBJECT)], errors: &[409]),
+    route!("get" "/v1/databases/{database}", "describeDatabase", Need::Database(READ),
+        databases::describe, "figures about a database", &[(200, "figures", OBJECT)]),
+    route!("delete" "/v1/databases/{database}", "removeDatabase", Need::Server(ADMIN),
+        databases::remove, "removes a database with all it has",
+        &[(204, "it is gone", &[])], errors: &[404]),
+    route!("get" "/v1/databases/{database}/limits", "getLimits", Need::Database(READ),
+        databases::limits, "what the database may take", &[(200, "limits", &[(JSON, "Limits")])]),
+    route!("put" "/v1/databases/{database}/limits", "setLimits", Need::Limits,
+        databases::set_limits, "gives the database limits of its own",
+        &[(200, "limits", &[(JSON, "Limits")])], bodies: &[(JSON, "Limits")]),
+    route!("get" "/v1/databases/{database}/tables", "listTables", Need::Enter, tables::list,
+        "the tables", &[(200, "their names", OBJECT)]),
+    route!("put" "/v1/databases/{database}/tables/{table}", "createTable", Need::Table(ADMIN),
+        tables::create, "makes a table", &[(201, "the table", OBJECT)], errors: &[409],
+        bodies: &[(JSON, "NewTable"), ("text/plain", "")]),
+    route!("get" "/v1/databases/{database}/tables/{table}", "describeTable", Need::Table(READ),
+        tables::describe, "the schema and the indexes of a table", &[(200, "the table", OBJECT)]),
+    route!("delete" "/v1/databases/{database}/tables/{table}", "removeTable", Need::Table(ADMIN),
+        tables::remove, "removes a table with its rows", &[(204, "it is gone", &[])]),
+    route!("post" "/v1/databases/{database}/tables/{table}/indexes", "createIndex",
+        Need::Table(ADMIN), tables::create_index, "gives a table an index",
+        &[(201, "the table", OBJECT)], errors: &[409], bodies: &[(JSON, "NewIndex")]),
+    route!("delete" "/v1/databases/{database}/tables/{table}/indexes/{index}", "removeIndex",
+        Need::Table(ADMIN), tables::remove_index, "takes an index away",
+        &[(204, "it is gone", &[])]),
+    route!("get" "/v1/databases/{database}/tables/{table}/rows", "listRows", Need::Table(READ),
+        rows::page, "rows, page by page", &[(200, "a page", &[(JSON, "Answer")])],
+        query: &[LIMIT, CURSOR], headers: &[TRANSACTION], errors: &[406]),
+    route!("post" "/v1/databases/{database}/tables/{table}/rows", "loadRows", Need::Table(WRITE),
+        bulk::load, "adds rows as they arrive: all of them or none",
+        &[(200, "how many", OBJECT)], query: &[ON_DUPLICATE], headers: &[TRANSACTION, ONCE],
+        bodies: ROWS, streams: true, errors: &[409, 422]),
+    route!("get" "/v1/databases/{database}/tables/{table}/rows/{key}", "getRow",
+        Need::Table(READ), rows::get, "a row by its key; parts of a key have commas between them",
+        &[(200, "the row", ROW), (304, "it has the tag still", &[])],
+        headers: &[TRANSACTION, IF_NONE_MATCH]),
+    route!("put" "/v1/databases/{database}/tables/{table}/rows/{key}", "putRow",
+        Need::Table(WRITE), rows::put, "adds a row, or puts it in place of the one with its key",
+        &[(200, "the row, in place of another", ROW), (201, "the row, which is new", ROW)],
+        headers: &[TRANSACTION, ONCE, IF_MATCH, IF_NONE_MATCH], bodies: ROW,
+        errors: &[409, 412, 422]),
+    route!("patch" "/v1/databases/{database}/tables/{table}/rows/{key}", "changeRow",
+        Need::Table(WRITE), rows::patch, "gives fields of a row other values",
+        &[(200, "the row", ROW)], headers: &[TRANSACTION, ONCE, IF_MATCH, IF_NONE_MATCH],
+        bodies: ROW, errors: &[409, 412, 422]),
+    route!("delete" "/v1/databases/{database}/tables/{table}/rows/{key}", "removeRow",
+        Need::Table(WRITE), rows::delete, "removes a row", &[(204, "it is gone", &[])],
+        headers: &[TRANSACTION, ONCE, IF_MATCH, IF_NONE_MATCH], errors: &[412]),
+    route!("post" "/v1/databases/{database}/query", "query", Need::Enter, query::query,
+        "answers a query as JSON or in SQL, or does what a statement says",
+        &[(200, "rows, or how many were changed", ANSWER)], headers: &[TRANSACTION, ONCE],
+        bodies: QUESTION, errors: &[406, 409, 410, 422]),
+    route!("post" "/v1/databases/{database}/explain", "explain", Need::Enter, query::explain,
+        "how a query is answered", &[(200, "the plan", OBJECT)], query: &[ANALYZE],
+        headers: &[TRANSACTION], bodies: QUESTION),
+    route!("post" "/v1/databases/{database}/transactions", "begin", Need::Enter,
+        transactions::begin, "begins a transaction that later requests name",
+        &[(201, "its id", OBJECT)], bodies: &[(JSON, "NewTransaction")]),
+    route!("post" "/v1/databases/{database}/transactions/{transaction}/commit", "commit",
+        Need::Enter, transactions::commit, "commits a transaction",
+        &[(204, "it is durable", &[])], errors: &[409]),
+    route!("delete" "/v1/databases/{database}/transactions/{transaction}", "rollback",
+        Need::Enter, transactions::rollback, "forgets a transaction", &[(204, "it is gone", &[])]),
+    route!("get" "/v1/databases/{database}/buckets", "listBuckets", Need::Enter, buckets::list,
+        "the buckets", &[(200, "their names", OBJECT)]),
+    route!("put" "/v1/databases/{database}/buckets/{bucket}", "createBucket", Need::Table(ADMIN),
+        buckets::create, "makes a bucket", &[(201, "the bucket", OBJECT)], errors: &[409],
+        query: &[Parameter { name: "ttl_s", schema: r#"{"type":"integer","minimum":1}"#,
+            meaning: "how long entries last unless they say otherwise" }]),
+    route!("get" "/v1/databases/{database}/buckets/{bucket}", "describeBucket", Need::Table(READ),
+        buckets::describe, "how many entries a bucket has", &[(200, "the bucket", OBJECT)]),
+    route!("delete" "/v1/databases/{database}/buckets/{bucket}", "removeBucket",
+        Need::Table(ADMIN), buckets::remove, "removes a bucket with its entries",
+        &[(204, "it is gone", &[])]),
+    route!("get" "/v1/databases/{database}/buckets/{bucket}/entries", "listEntries",
+        Need::Table(READ), buckets::entries,
+        "entries in the order of their keys; bytes that are no text, and %, as %XX",
+        &[(200, "entries", OBJECT)], headers: &[TRANSACTION],
+        query: &[text("from", "the first key"), text("to", "the key before which it ends"),
+            text("prefix", "what all keys begin with"), LIMIT,
+            Parameter { name: "reverse", schema: r#"{"type":"boolean"}"#,
+                meaning: "whether the last come first" }]),
+    route!("get" "/v1/databases/{database}/buckets/{bucket}/entries/{key}", "getEntry",
+        Need::Table(READ), buckets::get, "a value, as bytes",
+        &[(200, "the value", &[("application/octet-stream", "")]),
+            (206, "a part of it", &[("application/octet-stream", "")]),
+            (304, "it has the tag still", &[])],
+        headers: &[TRANSACTION, IF_NONE_MATCH, RANGE], errors: &[416]),
+    route!("put" "/v1/databases/{database}/buckets/{bucket}/entries/{key}", "putEntry",
+        Need::Table(WRITE), buckets::put, "puts a value",
+        &[(201, "the entry is new", &[]), (204, "the value is in place of another", &[])],
+        headers: &[TRANSACTION, ONCE, IF_MATCH, IF_NONE_MATCH, TTL], bodies: BYTES,
+        errors: &[412, 422]),
+    route!("delete" "/v1/databases/{database}/buckets/{bucket}/entries/{key}", "removeEntry",
+        Need::Table(WRITE), buckets::delete, "removes an entry", &[(204, "it is gone", &[])],
+        headers: &[TRANSACTION, ONCE, IF_MATCH, IF_NONE_MATCH], errors: &[412]),
+    route!("post" "/v1/databases/{database}/buckets/{bucket}/entries/{key}/increment",
+        "incrementEntry", Need::Table(WRITE), buckets::increment,
+        "adds to a value that is a number, written in digits",
+        &[(200, "the number", OBJECT)], headers: &[TRANSACTION, ONCE], errors: &[422],
+        query: &[Parameter { name: "by", schema: r#"{"type":"integer"}"#,
+            meaning: "how much; 1 unless given" }]),
+    route!("post" "/v1/databases/{database}/compact", "compact", Need::Database(ADMIN),
+        admin::compact, "rewrites what has dead rows", &[(200, "what was done", OBJECT)]),
+    route!("post" "/v1/databases/{database}/check", "check", Need::Database(ADMIN), admin::check,
+        "reads every byte and verifies it", &[(200, "what was found", OBJECT)]),
+    route!("post" "/v1/databases/{database}/backups", "backup", Need::Database(ADMIN),
+        admin::backup, "makes a backup in the server's directory, beside writers",
+        &[(201, "where it is", OBJECT)], bodies: &[(JSON, "NewBackup")], errors: &[409]),
+    route!("get" "/v1/databases/{database}/sessions", "sessions", Need::Database(ADMIN),
+        admin::sessions, "what is under way", &[(200, "queries and transactions", OBJECT)]),
+    route!("get" "/v1/databases/{database}/slow-statements", "slowStatements",
+        Need::Database(ADMIN), query::slow, "statements that were slow, with their plans",
+        &[(200, "the last ones", OBJECT)]),
+];

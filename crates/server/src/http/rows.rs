@@ -1,0 +1,176 @@
+//! Rows by their keys.
+
+use axum::http::{StatusCode, header};
+use esker::{Row, Value};
+use esker_import::{Format, RowWriter};
+use serde_json::json;
+
+use super::call::Call;
+use super::entity::{self, decoded, last_segment};
+use super::query::json_text;
+use super::route::Work;
+use super::write::{Written, write};
+use crate::session::{Answer, Conflict, Fields, Key, Request, Rows, Session};
+use crate::{Code, Error, Result};
+
+/// The key of a path: the parts between commas, each percent-encoded.
+fn key_of(call: &Call) -> Result<Vec<String>> {
+    let segment = last_segment(call.parts.uri.path());
+    segment.split(',').map(decoded).collect()
+}
+
+/// A row as an object, without a line end.
+pub(super) fn row_text(row: &Row) -> String {
+    let names = row.schema().fields().iter().map(|field| field.name.as_str());
+    let writer = RowWriter::new(Format::Ndjson, b',', names);
+    let mut text = Vec::new();
+    writer.write_row(&mut text, false, row.values().iter().map(Value::as_ref));
+    let text = String::from_utf8_lossy(&text);
+    text.trim_end().to_owned()
+}
+
+fn find(session: &mut Session, table: &str, key: &[String]) -> Result<Option<String>> {
+    let keys = vec![Key::Texts(key.to_vec())];
+    match session.run(Request::Get { table: table.to_owned(), keys })? {
+        Answer::Rows(rows) => Ok(rows.into_iter().next().flatten().map(|row| row_text(&row))),
+        _ => Ok(None),
+    }
+}
+
+fn no_row(table: &str, key: &[String]) -> Error {
+    let key = key.join(", ");
+    Error::new(Code::NotFound, format!("table {table:?} has no row with the key {key}"))
+}
+
+fn tag_of(text: &str) -> String {
+    entity::tag(&[text.as_bytes()])
+}
+
+fn stored(session: &mut Session, table: &str, key: &[String], status: u16) -> Result<Written> {
+    let body = find(session, table, key)?.ok_or_else(|| no_row(table, key))?;
+    let tag = Some(tag_of(&body));
+    Ok(Written { status, body, tag })
+}
+
+pub(super) fn get(call: Call) -> Work {
+    Box::pin(async move {
+        let (table, key) = (call.path("table").to_owned(), key_of(&call)?);
+        let wanted = key.clone();
+        let name = table.clone();
+        let text = call.run_at_once(move |session| find(session, &name, &wanted)).await?;
+        let text = text.ok_or_else(|| no_row(&table, &key))?;
+        let tag = tag_of(&text);
+        let known = call.header(header::IF_NONE_MATCH.as_str())?.unwrap_or("");
+        let is_known = known.split(',').any(|part| part.trim() == tag || part.trim() == "*");
+        let mut response = if is_known {
+            entity::with_body(StatusCode::NOT_MODIFIED, "application/json", "")
+        } else {
+            entity::with_body(StatusCode::OK, "application/json", text)
+        };
+        response.headers_mut().insert(header::ETAG, entity::header_value(&tag));
+        Ok(response)
+    })
+}
+
+/// The object with the key of the path in it. Digits stay as they were written.
+fn with_key(session: &Session, table: &str, key: &[String], object: &str) -> Result<String> {
+    let schema = session.database().table(table)?.schema();
+    let fields: Vec<_> = schema.key_fields().collect();
+    if fields.is_empty() {
+        let message = format!("table {table:?} gives its rows keys itself: POST rows instead");
+        return Err(Error::invalid(message));
+    }
+    let row = esker_import::parse_json_row(object, &schema)?;
+    let mut members = String::new();
+    if fields.len() != key.len() {
+        let names: Vec<_> = fields.iter().map(|f| f.name.as_str()).collect();
+        let (names, found) = (names.join(", "), key.len());
+        return Err(Error::invalid(format!(
+            "key: expected a value for each of {names}, found {found}"
+        )));
+    }
+    for (field, text) in fields.iter().zip(key) {
+        let at =
+            |e: esker_import::Error| Error::from(e).at(format_args!("key field {:?}", field.name));
+        let value = esker_import::parse_value(text, field.data_type).map_err(at)?;
+        match row.iter().find(|(name, _)| *name == field.name) {
+            Some((_, given)) if field.fit(given)? == field.fit(&value)? => {}
+            Some((name, _)) => {
+                let message = format!("field {name:?}: expected {text:?} as in the path");
+                return Err(Error::invalid(message));
+            }
+            None => members += &format!("{}:{},", json_text(&field.name), json_text(text)),
+        }
+    }
+    let rest = object.trim_start().strip_prefix('{').unwrap_or("}").trim_start();
+    let members = if rest.starts_with('}') { members.trim_end_matches(',') } else { &members };
+    Ok(format!("{{{members}{rest}"))
+}
+
+pub(super) fn put(mut call: Call) -> Work {
+    Box::pin(async move {
+        let object = call.text().await?;
+        let (table, key) = (call.path("table").to_owned(), key_of(&call)?);
+        let (name, wanted) = (table.clone(), key.clone());
+        let tag =
+            move |session: &mut Session| Ok(find(session, &name, &wanted)?.as_deref().map(tag_of));
+        let body = object.clone().into_bytes();
+        let act = move |session: &mut Session| {
+            let object = with_key(session, &table, &key, &object)?;
+            let was_there = find(session, &table, &key)?.is_some();
+            let (rows, conflict) = (Rows::Objects(vec![object]), Conflict::Replace);
+            session.run(Request::Insert { table: table.clone(), rows, conflict })?;
+            stored(session, &table, &key, if was_there { 200 } else { 201 })
+        };
+        write(call, &body, Some(Box::new(tag)), act).await
+    })
+}
+
+pub(super) fn patch(mut call: Call) -> Work {
+    Box::pin(async move {
+        let object = call.text().await?;
+        let (table, key) = (call.path("table").to_owned(), key_of(&call)?);
+        let (name, wanted) = (table.clone(), key.clone());
+        let tag =
+            move |session: &mut Session| Ok(find(session, &name, &wanted)?.as_deref().map(tag_of));
+        let body = object.clone().into_bytes();
+        let act = move |session: &mut Session| {
+            let fields = Fields::Object(object.clone());
+            let (table, key) = (table.clone(), key.clone());
+            let update =
+                Request::Update { table: table.clone(), key: Key::Texts(key.clone()), fields };
+            match session.run(update)? {
+                Answer::Changed(0) => Err(no_row(&table, &key)),
+                _ => stored(session, &table, &key, 200),
+            }
+        };
+        write(call, &body, Some(Box::new(tag)), act).await
+    })
+}
+
+pub(super) fn delete(call: Call) -> Work {
+    Box::pin(async move {
+        let (table, key) = (call.path("table").to_owned(), key_of(&call)?);
+        let (name, wanted) = (table.clone(), key.clone());
+        let tag =
+            move |session: &mut Session| Ok(find(session, &name, &wanted)?.as_deref().map(tag_of));
+        let act = move |session: &mut Session| {
+            let keys = vec![Key::Texts(key.clone())];
+            match session.run(Request::Delete { table: table.clone(), keys })? {
+                Answer::Changed(0) => Err(no_row(&table, &key)),
+                _ => Ok(Written::empty()),
+            }
+        };
+        write(call, b"", Some(Box::new(tag)), act).await
+    })
+}
+
+/// A page of rows, in the order of the table's key or of row ids.
+pub(super) fn page(call: Call) -> Work {
+    Box::pin(async move {
+        let limit: u64 = call.parsed("limit", "a number of rows")?.unwrap_or(100);
+        let cursor = call.parameter("cursor");
+        let query = json!({ "table": call.path("table"), "limit": limit, "cursor": cursor });
+        super::query::answer(call, Request::Query { json: query.to_string() }, None).await
+    })
+}

@@ -1,0 +1,114 @@
+//! Tables and their schemas.
+
+use axum::http::StatusCode;
+use esker::Table;
+use esker_import::schema_text;
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+
+use super::call::{Call, blocking};
+use super::entity;
+use super::route::Work;
+use crate::session::{Answer, Request};
+use crate::{Error, Result};
+
+pub(super) fn list(call: Call) -> Work {
+    Box::pin(async move {
+        let names = match call.run(|session| session.run(Request::Tables)).await? {
+            Answer::Names(names) => names,
+            _ => Vec::new(),
+        };
+        entity::json(StatusCode::OK, &json!({ "tables": names }))
+    })
+}
+
+/// A table in words and in parts.
+fn description(table: &Table) -> Result<Json> {
+    let schema = table.schema();
+    let key: Vec<_> = schema.key_fields().map(|field| field.name.clone()).collect();
+    let fields = schema.fields().iter().map(|field| {
+        json!({ "name": field.name, "type": field.type_text(), "nullable": field.nullable })
+    });
+    let indexes = schema.indexes().iter().map(|index| {
+        json!({
+            "name": index.name,
+            "fields": schema.index_fields(index),
+            "kind": index.kind.name(),
+            "unique": index.unique,
+        })
+    });
+    Ok(json!({
+        "table": table.name(),
+        "schema": schema_text::write(&schema),
+        "fields": fields.collect::<Vec<_>>(),
+        "key": key,
+        "indexes": indexes.collect::<Vec<_>>(),
+        "rows": table.count()?,
+    }))
+}
+
+pub(super) fn describe(call: Call) -> Work {
+    Box::pin(async move {
+        let (tenant, name) = (call.tenant()?, call.path("table").to_owned());
+        let found = blocking(move || description(&tenant.database.table(&name)?)).await??;
+        entity::json(StatusCode::OK, &found)
+    })
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NewTable {
+    schema: String,
+}
+
+pub(super) fn create(mut call: Call) -> Work {
+    Box::pin(async move {
+        let text = match call.media()?.as_deref() {
+            Some("text/plain") => call.text().await?,
+            _ => call.json::<NewTable>().await?.schema,
+        };
+        let (tenant, name) = (call.tenant()?, call.path("table").to_owned());
+        let made = blocking(move || {
+            let schema = schema_text::parse(&text)?;
+            let table = tenant.database.create_table(&name, schema)?;
+            description(&table)
+        });
+        entity::json(StatusCode::CREATED, &made.await??)
+    })
+}
+
+pub(super) fn remove(call: Call) -> Work {
+    Box::pin(async move {
+        let (tenant, name) = (call.tenant()?, call.path("table").to_owned());
+        blocking(move || Ok::<_, Error>(tenant.database.drop_table(&name)?)).await??;
+        entity::empty()
+    })
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NewIndex {
+    index: String,
+}
+
+pub(super) fn create_index(mut call: Call) -> Work {
+    Box::pin(async move {
+        let asked: NewIndex = call.json().await?;
+        let (tenant, name) = (call.tenant()?, call.path("table").to_owned());
+        let made = blocking(move || {
+            let index = schema_text::parse_index(&asked.index)?;
+            tenant.database.create_index(&name, index)?;
+            description(&tenant.database.table(&name)?)
+        });
+        entity::json(StatusCode::CREATED, &made.await??)
+    })
+}
+
+pub(super) fn remove_index(call: Call) -> Work {
+    Box::pin(async move {
+        let (tenant, name) = (call.tenant()?, call.path("table").to_owned());
+        let index = call.path("index").to_owned();
+        blocking(move || Ok::<_, Error>(tenant.database.drop_index(&name, &index)?)).await??;
+        entity::empty()
+    })
+}

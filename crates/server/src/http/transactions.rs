@@ -1,0 +1,190 @@
+//! Transactions that last over several requests.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use esker::Isolation;
+use esker_vfs::Environment;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::call::{Call, blocking};
+use super::entity;
+use super::route::Work;
+use crate::session::{Canceller, Request};
+use crate::tenant::{Tenant, TenantName};
+use crate::token::Principal;
+use crate::{Code, Error, Result, Session};
+
+/// The most transactions at once.
+const OPEN_MAX: usize = 1024;
+
+/// A transaction between two requests.
+#[derive(Debug)]
+pub(crate) struct Held {
+    principal: String,
+    tenant: TenantName,
+    session: Mutex<Session>,
+    canceller: Canceller,
+    begun_us: i64,
+    used_ns: AtomicU64,
+}
+
+impl Held {
+    pub fn canceller(&self) -> Canceller {
+        self.canceller.clone()
+    }
+
+    /// Does something in it; requests that come at once wait for each other.
+    pub fn run<R>(&self, work: impl FnOnce(&mut Session) -> Result<R>) -> Result<R> {
+        let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
+        if !session.is_in_transaction() {
+            return Err(Error::new(Code::NotFound, "the transaction is over"));
+        }
+        work(&mut session)
+    }
+}
+
+/// The transactions that are under way.
+#[derive(Debug)]
+pub(crate) struct Transactions {
+    environment: Environment,
+    timeout: Duration,
+    open: Mutex<BTreeMap<String, Arc<Held>>>,
+}
+
+impl Transactions {
+    pub fn new(environment: &Environment, timeout: Duration) -> Self {
+        Self { environment: environment.clone(), timeout, open: Mutex::default() }
+    }
+
+    fn add(&self, principal: &Principal, tenant: &Tenant, session: Session) -> Result<String> {
+        let random = || self.environment.random.next_u64();
+        let id = format!("{:016x}{:016x}", random(), random());
+        let canceller = session.canceller();
+        let held = Held {
+            principal: principal.id.clone(),
+            tenant: tenant.name.clone(),
+            session: Mutex::new(session),
+            canceller,
+            begun_us: self.environment.clock.wall_us(),
+            used_ns: AtomicU64::new(self.environment.clock.monotonic_ns()),
+        };
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if open.len() >= OPEN_MAX {
+            let message = format!("{OPEN_MAX} transactions are under way: end one of them");
+            return Err(Error::new(Code::LimitExceeded, message));
+        }
+        open.insert(id.clone(), Arc::new(held));
+        Ok(id)
+    }
+
+    /// The transaction of an id, for whoever began it.
+    pub fn find(&self, id: &str, principal: &Principal, tenant: &Tenant) -> Result<Arc<Held>> {
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = |held: &&Arc<Held>| held.principal == principal.id && held.tenant == tenant.name;
+        let held = open.get(id).filter(own).ok_or_else(|| {
+            let message = format!("no transaction {id:?}: it is over, or was silent for too long");
+            Error::new(Code::NotFound, message)
+        })?;
+        held.used_ns.store(self.environment.clock.monotonic_ns(), Ordering::Relaxed);
+        Ok(Arc::clone(held))
+    }
+
+    fn remove(&self, id: &str) {
+        let gone = self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+        drop(gone);
+    }
+
+    /// Lets those go that were silent for too long. One that a request is in stays.
+    pub fn expire(&self) {
+        let now_ns = self.environment.clock.monotonic_ns();
+        let most_ns = u64::try_from(self.timeout.as_nanos()).unwrap_or(u64::MAX);
+        let is_old = |held: &Arc<Held>| {
+            let silent_ns = now_ns.saturating_sub(held.used_ns.load(Ordering::Relaxed));
+            silent_ns > most_ns && held.session.try_lock().is_ok()
+        };
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let old: Vec<_> =
+            open.iter().filter(|(_, h)| is_old(h)).map(|(id, _)| id.clone()).collect();
+        let gone: Vec<_> = old.iter().filter_map(|id| open.remove(id)).collect();
+        drop(open);
+        drop(gone);
+    }
+
+    /// Forgets all of them.
+    pub fn clear(&self) {
+        let open = std::mem::take(&mut *self.open.lock().unwrap_or_else(PoisonError::into_inner));
+        drop(open);
+    }
+
+    /// What there is in a database, for its administrator.
+    pub fn list(&self, tenant: &TenantName) -> Vec<serde_json::Value> {
+        let now_ns = self.environment.clock.monotonic_ns();
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = open.values().filter(|held| held.tenant == *tenant);
+        own.map(|held| {
+            let silent_ns = now_ns.saturating_sub(held.used_ns.load(Ordering::Relaxed));
+            json!({
+                "token": held.principal,
+                "begun_us": held.begun_us,
+                "silent_ms": silent_ns / 1_000_000,
+            })
+        })
+        .collect()
+    }
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct Begin {
+    read_only: bool,
+    isolation: Option<String>,
+}
+
+pub(super) fn begin(mut call: Call) -> Work {
+    Box::pin(async move {
+        let asked: Begin = call.json().await?;
+        let isolation = match asked.isolation.as_deref() {
+            None | Some("snapshot") => Isolation::Snapshot,
+            Some("serializable") => Isolation::Serializable,
+            Some(text) => {
+                let message =
+                    format!("isolation: expected snapshot or serializable, found {text:?}");
+                return Err(Error::invalid(message).into());
+            }
+        };
+        let mut session = call.session()?;
+        let read_only = asked.read_only;
+        let begun = blocking(move || {
+            session.run(Request::Begin { isolation, read_only })?;
+            Ok::<_, Error>(session)
+        });
+        let session = begun.await??;
+        let tenant = call.tenant()?;
+        let id = call.app.transactions.add(&call.principal, &tenant, session)?;
+        entity::json(StatusCode::CREATED, &json!({ "id": id }))
+    })
+}
+
+fn end(call: Call, request: Request) -> Work {
+    Box::pin(async move {
+        let (id, tenant) = (call.path("transaction").to_owned(), call.tenant()?);
+        let held = call.app.transactions.find(&id, &call.principal, &tenant)?;
+        let outcome = blocking(move || held.run(|session| session.run(request))).await?;
+        call.app.transactions.remove(&id);
+        outcome?;
+        entity::empty()
+    })
+}
+
+pub(super) fn commit(call: Call) -> Work {
+    end(call, Request::Commit)
+}
+
+pub(super) fn rollback(call: Call) -> Work {
+    end(call, Request::Rollback)
+}

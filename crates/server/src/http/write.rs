@@ -1,0 +1,185 @@
+//! Writes that depend on what is there, and writes that are done once however often they are sent.
+//!
+//! Both are decided in a transaction, together with the write: the tag that `If-Match` names is
+//! compared to the row as the transaction sees it, and the answer that an `Idempotency-Key` is
+//! to get again is put into a bucket of the same database, in the same commit. A conflict with
+//! somebody else begins again, so that the caller sees none.
+
+use axum::body::Body;
+use axum::http::{Response, StatusCode, header};
+use serde::{Deserialize, Serialize};
+
+use super::Problem;
+use super::call::Call;
+use super::entity;
+use super::idempotency::Once;
+use super::route::Outcome;
+use crate::session::{Request, Session};
+use crate::{Code, Error, Result};
+
+/// How often a write is begun again after a conflict.
+const ATTEMPTS_MAX: usize = 32;
+
+/// What a write answers, in a form that can be kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Written {
+    pub status: u16,
+    pub body: String,
+    pub tag: Option<String>,
+}
+
+impl Written {
+    /// Without a body.
+    pub fn empty() -> Self {
+        Self { status: 204, body: String::new(), tag: None }
+    }
+
+    /// With JSON.
+    pub fn json(status: u16, body: String) -> Self {
+        Self { status, body, tag: None }
+    }
+
+    fn into_response(self) -> Response<Body> {
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::OK);
+        let mut response = Response::new(Body::empty());
+        if !self.body.is_empty() {
+            response = entity::with_body(status, "application/json", self.body);
+        }
+        *response.status_mut() = status;
+        if let Some(tag) = self.tag {
+            response.headers_mut().insert(header::ETAG, entity::header_value(&tag));
+        }
+        response
+    }
+}
+
+/// What must hold for a write to be done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Condition {
+    /// One of these tags; `*`: any.
+    matches: Option<Vec<String>>,
+    /// None of these; `*`: nothing is there.
+    differs: Option<Vec<String>>,
+}
+
+impl Condition {
+    fn of(call: &Call) -> Result<Self> {
+        let tags = |name: &str| {
+            let text = call.header(name)?;
+            let part = |tag: &str| {
+                let tag = tag.trim();
+                let quoted = tag.len() >= 2 && tag.starts_with('"') && tag.ends_with('"');
+                if tag == "*" || quoted {
+                    return Ok(tag.to_owned());
+                }
+                let message = format!("header {name}: expected * or tags in quotes, found {tag:?}");
+                Err(Error::invalid(message))
+            };
+            text.map(|text| text.split(',').map(part).collect::<Result<Vec<_>>>()).transpose()
+        };
+        Ok(Self { matches: tags("if-match")?, differs: tags("if-none-match")? })
+    }
+
+    fn is_any(&self) -> bool {
+        self.matches.is_some() || self.differs.is_some()
+    }
+
+    fn check(&self, current: Option<&str>) -> Result<()> {
+        let is_among = |tags: &Vec<String>| {
+            current.is_some_and(|now| tags.iter().any(|tag| tag == "*" || tag == now))
+        };
+        let failed = |what: &str| {
+            let there = current.unwrap_or("nothing there");
+            Err(Error::new(Code::PreconditionFailed, format!("{what}, found {there}")))
+        };
+        if self.matches.as_ref().is_some_and(|tags| !is_among(tags)) {
+            return failed("if-match: expected one of the tags");
+        }
+        if self.differs.as_ref().is_some_and(is_among) {
+            return failed("if-none-match: expected none of the tags");
+        }
+        Ok(())
+    }
+}
+
+/// The tag of what a write is about, as a session sees it.
+pub(super) type Tag = dyn Fn(&mut Session) -> Result<Option<String>> + Send;
+
+/// Does a write; `body` is what the request sent, `tag` tells what is there.
+pub(super) async fn write(
+    call: Call,
+    body: &[u8],
+    tag: Option<Box<Tag>>,
+    act: impl Fn(&mut Session) -> Result<Written> + Send + 'static,
+) -> Outcome {
+    let condition = Condition::of(&call)?;
+    if condition.is_any() && tag.is_none() {
+        let message = "if-match and if-none-match: not of this, which has no tag";
+        return Err(Error::invalid(message).into());
+    }
+    let tenant = call.tenant()?;
+    let once = Once::of(&call, body)?;
+    let in_transaction = call.header("esker-transaction")?.is_some();
+    if in_transaction && once.is_some() {
+        let message = "idempotency-key: not within a transaction; its commit is done once anyway";
+        return Err(Error::invalid(message).into());
+    }
+    let written = call.run(move |session| {
+        tenant.usage.check_stored(&tenant.database)?;
+        let check = |session: &mut Session| match &tag {
+            Some(tag) if condition.is_any() => condition.check(tag(session)?.as_deref()),
+            _ => Ok(()),
+        };
+        if in_transaction {
+            check(session)?;
+            return act(session);
+        }
+        if let Some(once) = &once {
+            once.prepare(session)?;
+        }
+        retried(session, |session| {
+            if let Some(kept) = once.as_ref().map(|once| once.find(session)).transpose()?.flatten()
+            {
+                return Ok(kept);
+            }
+            check(session)?;
+            let written = act(session)?;
+            if let Some(once) = &once {
+                once.keep(session, &written)?;
+            }
+            Ok(written)
+        })
+    });
+    match written.await {
+        Ok(written) => Ok(written.into_response()),
+        Err(e) if e.message().starts_with("idempotency-key: ") => {
+            Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, e))
+        }
+        Err(e) => Err(e.into()),
+    }
+}
+
+/// Does something in a transaction of its own, again when somebody else was quicker.
+pub(super) fn retried<R>(
+    session: &mut Session,
+    act: impl Fn(&mut Session) -> Result<R>,
+) -> Result<R> {
+    let mut attempt = 0;
+    loop {
+        attempt += 1;
+        let isolation = esker::Isolation::default();
+        session.run(Request::Begin { isolation, read_only: false })?;
+        let done = act(session);
+        let done = match done {
+            Ok(done) => session.run(Request::Commit).map(|_| done),
+            Err(e) => Err(e),
+        };
+        if session.is_in_transaction() {
+            session.run(Request::Rollback)?;
+        }
+        match done {
+            Err(e) if e.code() == Code::Conflict && attempt < ATTEMPTS_MAX => {}
+            done => return done,
+        }
+    }
+}

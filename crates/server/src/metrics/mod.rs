@@ -1,0 +1,55 @@
+//! What the server counts, as Prometheus reads it, and the statements that were slow.
+
+mod histogram;
+mod slow;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use esker_vfs::Environment;
+
+use histogram::Histogram;
+use slow::SlowStatements;
+pub use slow::{SlowStatement, Timer};
+
+/// What the server counts.
+#[derive(Debug)]
+pub struct Metrics {
+    environment: Environment,
+    /// By protocol and operation.
+    durations: Mutex<BTreeMap<(&'static str, &'static str), Histogram>>,
+    /// By protocol, operation and status.
+    requests: Mutex<BTreeMap<(&'static str, &'static str, u16), u64>>,
+    slow: SlowStatements,
+}
+
+impl Metrics {
+    /// Nothing yet; statements are slow from a number of nanoseconds on.
+    #[must_use]
+    pub fn new(environment: &Environment, slow_ns: u64) -> Self {
+        Self {
+            environment: environment.clone(),
+            durations: Mutex::default(),
+            requests: Mutex::default(),
+            slow: SlowStatements::new(slow_ns),
+        }
+    }
+
+    /// Counts a request that was answered; `status` is 0 where the protocol has none.
+    pub fn count_request(
+        &self,
+        protocol: &'static str,
+        operation: &'static str,
+        status: u16,
+        nanoseconds: u64,
+    ) {
+        let mut durations = self.durations.lock().unwrap_or_else(PoisonError::into_inner);
+        durations.entry((protocol, operation)).or_default().add(nanoseconds);
+        drop(durations);
+        let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        *requests.entry((protocol, operation, status)).or_default() += 1;
+    }
+}

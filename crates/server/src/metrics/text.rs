@@ -1,0 +1,96 @@
+//! The text that Prometheus reads.
+
+use std::fmt::Write;
+use std::sync::PoisonError;
+
+use super::Metrics;
+use crate::tenant::Tenants;
+
+impl Metrics {
+    /// Everything, with figures about the databases that are open. Looks at all of them: not for
+    /// tasks that others wait behind.
+    #[must_use]
+    pub fn text(&self, tenants: &Tenants) -> String {
+        let mut text = String::new();
+        self.write_requests(&mut text);
+        self.write_durations(&mut text);
+        write_databases(&mut text, tenants);
+        let seconds = self.environment.clock.monotonic_ns() / 1_000_000_000;
+        let _ = writeln!(text, "# TYPE esker_clock_seconds gauge\nesker_clock_seconds {seconds}");
+        text
+    }
+
+    fn write_requests(&self, text: &mut String) {
+        *text += "# HELP esker_requests_total Requests that were answered.\n";
+        *text += "# TYPE esker_requests_total counter\n";
+        let requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        for ((protocol, operation, status), count) in requests.iter() {
+            let _ = writeln!(
+                text,
+                "esker_requests_total{{protocol=\"{protocol}\",operation=\"{operation}\",\
+                 status=\"{status}\"}} {count}"
+            );
+        }
+    }
+
+    fn write_durations(&self, text: &mut String) {
+        let name = "esker_request_duration_seconds";
+        let _ = writeln!(text, "# HELP {name} How long requests took to be answered.");
+        let _ = writeln!(text, "# TYPE {name} histogram");
+        let durations = self.durations.lock().unwrap_or_else(PoisonError::into_inner);
+        for ((protocol, operation), histogram) in durations.iter() {
+            let labels = format!("protocol=\"{protocol}\",operation=\"{operation}\"");
+            for (bound, count) in histogram.cumulated() {
+                let _ = writeln!(text, "{name}_bucket{{{labels},le=\"{bound}\"}} {count}");
+            }
+            let (count, sum) = (histogram.count, histogram.sum_ns as f64 / 1e9);
+            let _ = writeln!(text, "{name}_bucket{{{labels},le=\"+Inf\"}} {count}");
+            let _ = writeln!(text, "{name}_sum{{{labels}}} {sum}");
+            let _ = writeln!(text, "{name}_count{{{labels}}} {count}");
+        }
+    }
+}
+
+/// A name, its meaning, and a value for each database.
+type Gauge = (&'static str, &'static str, Vec<(String, u64)>);
+
+fn write_databases(text: &mut String, tenants: &Tenants) {
+    let mut gauges: Vec<Gauge> = vec![
+        ("esker_rows", "Rows alive.", Vec::new()),
+        ("esker_dead_rows", "Versions of rows that still take space.", Vec::new()),
+        ("esker_segments", "Sealed segments.", Vec::new()),
+        ("esker_segment_bytes", "Bytes of segment files.", Vec::new()),
+        ("esker_log_bytes", "Bytes of log files.", Vec::new()),
+        ("esker_memory_bytes", "Bytes of memory of rows, indexes and loads.", Vec::new()),
+        ("esker_memory_limit_bytes", "The most of them.", Vec::new()),
+        ("esker_visible_commit", "The newest commit that reads see.", Vec::new()),
+        ("esker_running_queries", "Queries that run.", Vec::new()),
+        ("esker_failed_maintenance", "1 when the last background job failed.", Vec::new()),
+    ];
+    for tenant in tenants.all_open() {
+        let info = tenant.database.info();
+        let sum =
+            |figure: fn(&esker::TableInfo) -> u64| info.tables.iter().map(figure).sum::<u64>();
+        let values = [
+            sum(|table| table.live_rows),
+            sum(|table| table.dead_rows),
+            sum(|table| table.segments as u64),
+            sum(|table| table.segment_bytes),
+            info.log_bytes,
+            info.memory.total,
+            info.memory.limit,
+            info.visible_commit,
+            tenant.usage.running_queries(),
+            u64::from(info.last_error.is_some()),
+        ];
+        for ((_, _, rows), value) in gauges.iter_mut().zip(values) {
+            rows.push((tenant.name.to_string(), value));
+        }
+    }
+    for (name, help, rows) in gauges {
+        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge");
+        for (database, value) in rows {
+            let _ = writeln!(text, "{name}{{database=\"{database}\"}} {value}");
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Loads, as they arrive.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use super::client::Harness;
+
+const D: &str = "/v1/databases/default";
+
+fn with_table() -> Harness {
+    let server = Harness::new(&[("stall_timeout", "500ms")]);
+    let schema = r#"{"schema": "id i64 not null, name text, primary key (id)"}"#;
+    server.ask("PUT", &format!("{D}/tables/t"), schema);
+    server
+}
+
+fn count(server: &Harness) -> i64 {
+    let answer =
+        server.ask("POST", &format!("{D}/query"), r#"{"sql": "SELECT count(*) AS n FROM t"}"#);
+    answer.json()["rows"][0]["n"].as_i64().unwrap()
+}
+
+#[test]
+fn rows_come_in_three_forms_plain_or_compressed_all_or_none() {
+    let server = with_table();
+    let path = format!("{D}/tables/t/rows");
+    let csv: String = (0..50_000).map(|i| format!("{i},name {i}\n")).collect();
+    let csv = format!("id,name\n{csv}");
+    let packed = zstd::encode_all(csv.as_bytes(), 1).unwrap();
+    let headers = [("content-type", "text/csv"), ("content-encoding", "zstd")];
+    let loaded = server.send("POST", &path, &headers, &packed);
+    assert_eq!(loaded.json(), serde_json::json!({ "rows": 50_000, "skipped": 0 }));
+    let lines: String = (50_000..50_010).map(|i| format!("{{\"id\":{i}}}\n")).collect();
+    let headers = [("content-type", "application/x-ndjson")];
+    assert_eq!(server.send("POST", &path, &headers, lines.as_bytes()).json()["rows"], 10);
+    let wrong = server.ask("POST", &path, r#"[{"id": 60000}, {"id": "x"}]"#);
+    assert_eq!(wrong.status, 400, "{}", wrong.text());
+    let there = r#"[{"id": 70000}, {"id": 1}]"#;
+    assert_eq!(server.ask("POST", &path, there).status, 409);
+    assert_eq!(count(&server), 50_010, "nothing of what was refused");
+    let skipped = server.ask("POST", &format!("{path}?on_duplicate=skip"), there);
+    assert_eq!(skipped.json(), serde_json::json!({ "rows": 1, "skipped": 1 }));
+    let replaced = server.ask("POST", &format!("{path}?on_duplicate=replace"), there);
+    assert_eq!(replaced.json()["rows"], 2);
+    let headers = [("content-type", "text/csv"), ("content-encoding", "br")];
+    assert_eq!(server.send("POST", &path, &headers, b"x").status, 415);
+    let headers = [("content-type", "text/csv"), ("accept-encoding", "zstd, gzip")];
+    let all = server.send("POST", &format!("{D}/query"), &[headers[1]], br#"{"table": "t"}"#);
+    assert_eq!(all.header("content-encoding"), "zstd");
+    let all = zstd::decode_all(all.body.as_slice()).unwrap();
+    let all: serde_json::Value = serde_json::from_slice(&all).unwrap();
+    assert_eq!(all["rows"].as_array().unwrap().len(), 50_011);
+}
+
+#[test]
+fn who_goes_away_or_falls_silent_in_a_load_leaves_nothing() {
+    let server = with_table();
+    let head = format!(
+        "POST {D}/tables/t/rows HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {}\r\n\
+         content-type: text/csv\r\ntransfer-encoding: chunked\r\n\r\n",
+        server.token
+    );
+    for silent in [false, true] {
+        let mut stream = TcpStream::connect(server.address).unwrap();
+        stream.write_all(head.as_bytes()).unwrap();
+        stream.write_all(b"c\r\nid,name\n1,a\n\r\n").unwrap();
+        if silent {
+            let mut answer = Vec::new();
+            let _ = stream.read_to_end(&mut answer);
+            let answer = String::from_utf8_lossy(&answer).into_owned();
+            assert!(answer.contains("nothing was sent") || answer.is_empty(), "{answer}");
+        }
+    }
+    assert_eq!(server.ask("GET", "/healthz", "").status, 200);
+    assert_eq!(count(&server), 0);
+}

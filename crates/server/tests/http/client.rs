@@ -1,0 +1,189 @@
+//! A server of its own for one test, and requests to it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+
+use esker_server::config::{Config, Sources};
+use esker_server::gate::Gate;
+use esker_server::http::HttpServer;
+use esker_server::token::NewToken;
+use esker_vfs::Environment;
+use serde_json::Value as Json;
+
+static NUMBER: AtomicU32 = AtomicU32::new(0);
+
+/// What came back.
+#[derive(Debug)]
+pub struct Response {
+    pub status: u16,
+    pub headers: BTreeMap<String, String>,
+    pub body: Vec<u8>,
+}
+
+impl Response {
+    pub fn text(&self) -> String {
+        String::from_utf8(self.body.clone()).unwrap()
+    }
+
+    pub fn json(&self) -> Json {
+        serde_json::from_slice(&self.body).unwrap_or_else(|e| panic!("{e}: {}", self.text()))
+    }
+
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", String::as_str)
+    }
+}
+
+/// A server that runs, with a directory of its own that is removed at the end.
+pub struct Harness {
+    pub gate: Arc<Gate>,
+    pub address: SocketAddr,
+    pub token: String,
+    pub directory: PathBuf,
+    runtime: tokio::runtime::Runtime,
+    server: Option<HttpServer>,
+    /// Which operations answered with which status.
+    pub seen: Mutex<BTreeSet<(String, u16)>>,
+}
+
+impl Harness {
+    pub fn new(flags: &[(&str, &str)]) -> Self {
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!("esker-http-{}-{number}", std::process::id());
+        Self::at(std::env::temp_dir().join(name), flags)
+    }
+
+    pub fn at(directory: PathBuf, flags: &[(&str, &str)]) -> Self {
+        let flags: Vec<_> = flags.iter().map(|(key, value)| (*key, (*value).to_owned())).collect();
+        let config: Config = Sources { flags: &flags, ..Sources::default() }.read().unwrap();
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .unwrap();
+        let gate = Gate::open(config, &Environment::os(), Some(directory.clone())).unwrap();
+        let new = NewToken {
+            name: "tests".to_owned(),
+            scopes: vec!["admin".parse().unwrap()],
+            lifetime: None,
+        };
+        let (_, token) = gate.tokens.create(&new).unwrap();
+        let gate = Arc::new(gate);
+        let address = SocketAddr::from(([127, 0, 0, 1], 0));
+        let server = runtime.block_on(HttpServer::start(address, Arc::clone(&gate))).unwrap();
+        let (address, server) = (server.address(), Some(server));
+        Self { gate, address, token, directory, runtime, server, seen: Mutex::default() }
+    }
+
+    /// A token with a scope.
+    pub fn token(&self, scope: &str) -> String {
+        let scopes = vec![scope.parse().unwrap()];
+        let new = NewToken { name: scope.to_owned(), scopes, lifetime: None };
+        self.gate.tokens.create(&new).unwrap().1
+    }
+
+    /// A request with the token that may do everything.
+    pub fn ask(&self, method: &str, path: &str, body: &str) -> Response {
+        self.send(method, path, &[], body.as_bytes())
+    }
+
+    pub fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Response {
+        let bearer = format!("Bearer {}", self.token);
+        let mut all = vec![("authorization", bearer.as_str())];
+        all.extend(headers);
+        let has_media = headers.iter().any(|(name, _)| *name == "content-type");
+        if !body.is_empty() && !has_media {
+            all.push(("content-type", "application/json"));
+        }
+        self.raw(method, path, &all, body)
+    }
+
+    /// A request with these headers alone.
+    pub fn raw(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Response {
+        let mut request = format!("{method} {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n");
+        for (name, value) in headers {
+            request += &format!("{name}: {value}\r\n");
+        }
+        if !headers.iter().any(|(name, _)| *name == "content-length") {
+            request += &format!("content-length: {}\r\n", body.len());
+        }
+        request += "\r\n";
+        let mut stream = TcpStream::connect(self.address).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        // Who is refused early may not be read to the end.
+        let _ = stream.write_all(body);
+        let mut answer = Vec::new();
+        let _ = stream.read_to_end(&mut answer);
+        let response = parse(&answer);
+        self.note(method, path, response.status);
+        response
+    }
+
+    fn note(&self, method: &str, path: &str, status: u16) {
+        let path = path.split('?').next().unwrap();
+        let parts: Vec<_> = path.split('/').collect();
+        let fits = |route: &str| {
+            let names: Vec<_> = route.split('/').collect();
+            names.len() == parts.len()
+                && names.iter().zip(&parts).all(|(n, p)| n.starts_with('{') || n == p)
+        };
+        let route = esker_server::http::ROUTES
+            .iter()
+            .find(|route| route.method.eq_ignore_ascii_case(method) && fits(route.path));
+        if let Some(route) = route {
+            self.seen.lock().unwrap().insert((route.id.to_owned(), status));
+        }
+    }
+}
+
+impl Drop for Harness {
+    fn drop(&mut self) {
+        if let Some(server) = self.server.take() {
+            self.runtime.block_on(server.stop());
+        }
+        let _ = self.gate.tenants.close();
+        let _ = std::fs::remove_dir_all(&self.directory);
+    }
+}
+
+fn parse(answer: &[u8]) -> Response {
+    let end = answer.windows(4).position(|w| w == b"\r\n\r\n").expect("an answer with a header");
+    let head = String::from_utf8(answer[..end].to_vec()).unwrap();
+    let mut lines = head.lines();
+    let status = lines.next().unwrap().split(' ').nth(1).unwrap().parse().unwrap();
+    let header = |line: &str| {
+        let (name, value) = line.split_once(':').unwrap();
+        (name.to_lowercase(), value.trim().to_owned())
+    };
+    let headers: BTreeMap<_, _> = lines.map(header).collect();
+    let mut body = answer[end + 4..].to_vec();
+    if headers.get("transfer-encoding").is_some_and(|text| text == "chunked") {
+        body = dechunked(&body);
+    }
+    Response { status, headers, body }
+}
+
+/// The bytes of chunks; what has no end ends where it breaks off.
+fn dechunked(mut rest: &[u8]) -> Vec<u8> {
+    let mut body = Vec::new();
+    while let Some(end) = rest.windows(2).position(|w| w == b"\r\n") {
+        let size = std::str::from_utf8(&rest[..end]).unwrap();
+        let size = usize::from_str_radix(size.split(';').next().unwrap(), 16).unwrap();
+        if size == 0 || rest.len() < end + 2 + size {
+            break;
+        }
+        body.extend_from_slice(&rest[end + 2..end + 2 + size]);
+        rest = rest.get(end + 4 + size..).unwrap_or_default();
+    }
+    body
+}

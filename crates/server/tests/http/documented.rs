@@ -1,0 +1,290 @@
+//! Every route is in the document, and every answer that it has there happens.
+
+use std::collections::BTreeSet;
+
+use esker_server::http::{Need, PROBLEM_MEDIA, ROUTES, Route, document};
+
+use super::client::Harness;
+
+type Headers<'a> = &'a [(&'a str, &'a str)];
+/// Method, path, headers, body, and the status that is answered.
+type Step<'a> = (&'a str, &'a str, Headers<'a>, &'a str, u16);
+
+#[test]
+fn every_route_is_in_the_document() {
+    let document = document();
+    let mut ids = BTreeSet::new();
+    for route in ROUTES {
+        let operation = &document["paths"][route.path][route.method];
+        assert_eq!(operation["operationId"], route.id, "{route:?}");
+        assert!(ids.insert(route.id), "{} is there twice", route.id);
+        for status in route.statuses() {
+            assert!(operation["responses"][status.to_string()].is_object(), "{route:?} {status}");
+        }
+    }
+    let paths = document["paths"].as_object().unwrap();
+    let count: usize = paths.values().map(|path| path.as_object().unwrap().len()).sum();
+    assert_eq!(count, ROUTES.len());
+}
+
+fn path_of(route: &Route, database: &str) -> String {
+    let path = route.path.replace("{database}", database);
+    let path = path.replace("{table}", "t").replace("{bucket}", "b").replace("{key}", "1");
+    path.replace("{index}", "i").replace("{token}", "0").replace("{transaction}", "0")
+}
+
+fn body_of(route: &Route) -> &'static str {
+    if route.bodies.is_empty() { "" } else { "{}" }
+}
+
+/// What every route of a kind answers, whatever it does.
+fn common_answers(server: &Harness) {
+    let (none, foreign) = (server.token("read:elsewhere/x"), server.token("admin:elsewhere"));
+    for route in ROUTES {
+        let method = route.method.to_uppercase();
+        let (path, body) = (path_of(route, "default"), body_of(route));
+        let media = ("content-type", "application/json");
+        let plain = |headers: &[(&str, &str)]| server.raw(&method, &path, headers, body.as_bytes());
+        let unknown = format!("{path}?nonsense=1");
+        let response = server.ask(&method, &unknown, body);
+        assert_eq!(response.status, 400, "{route:?} {}", response.text());
+        assert_eq!(response.header("content-type"), PROBLEM_MEDIA);
+        if route.need == Need::Nothing {
+            continue;
+        }
+        let response = plain(&[media]);
+        assert_eq!(
+            (response.status, response.json()["code"].as_str()),
+            (401, Some("unauthenticated"))
+        );
+        assert_eq!(plain(&[media, ("authorization", "Bearer esk_0_0")]).status, 401);
+        assert_eq!(plain(&[media, ("authorization", "Basic eDp5")]).status, 401);
+        if route.need != Need::Token {
+            for token in [&none, &foreign] {
+                let bearer = format!("Bearer {token}");
+                let response = plain(&[media, ("authorization", &bearer)]);
+                assert_eq!(response.status, 403, "{route:?} {}", response.text());
+            }
+        }
+        if route.is_in_database() {
+            assert_eq!(server.ask(&method, &path_of(route, "nowhere"), body).status, 404);
+            assert_eq!(server.ask(&method, &path_of(route, "busy"), body).status, 429, "{route:?}");
+            assert_eq!(server.ask(&method, &path_of(route, "NO"), body).status, 400);
+        }
+        let any = route.bodies.iter().any(|(media, _)| *media == "*/*");
+        if !route.bodies.is_empty() && !any {
+            let response = server.send(&method, &path, &[("content-type", "text/html")], b"x");
+            assert_eq!(response.status, 415, "{route:?}");
+        }
+        if !route.bodies.is_empty() && !route.streams {
+            let headers = [media, ("content-length", "99999999999")];
+            assert_eq!(server.send(&method, &path, &headers, b"").status, 413, "{route:?}");
+        }
+    }
+}
+
+fn tables(server: &Harness) {
+    let (t, json) = ("/v1/databases/default/tables/t", "application/json");
+    let schema = r#"{"schema": "id i64 not null, name text, primary key (id)"}"#;
+    let steps: &[Step] = &[
+        ("PUT", "", &[], schema, 201),
+        ("PUT", "", &[], schema, 409),
+        ("GET", "", &[], "", 200),
+        ("POST", "/indexes", &[], r#"{"index": "name"}"#, 201),
+        ("POST", "/indexes", &[], r#"{"index": "name"}"#, 409),
+        ("PUT", "/rows/1", &[], r#"{"name": "a"}"#, 201),
+        ("PUT", "/rows/1", &[], r#"{"name": "b"}"#, 200),
+        ("PUT", "/rows/1", &[("if-match", "\"x\"")], "{}", 412),
+        ("PUT", "/rows/1", &[("idempotency-key", "k")], r#"{"name": "c"}"#, 200),
+        ("PUT", "/rows/1", &[("idempotency-key", "k")], r#"{"name": "d"}"#, 422),
+        ("PATCH", "/rows/1", &[], r#"{"name": "e"}"#, 200),
+        ("PATCH", "/rows/1", &[("if-match", "\"x\"")], "{}", 412),
+        ("PATCH", "/rows/1", &[("idempotency-key", "k")], r#"{"name": "c"}"#, 200),
+        ("PATCH", "/rows/1", &[("idempotency-key", "k")], r#"{"name": "d"}"#, 422),
+        ("GET", "/rows/1", &[], "", 200),
+        ("GET", "/rows/1", &[("if-none-match", "*")], "", 304),
+        ("GET", "/rows?limit=5", &[], "", 200),
+        ("GET", "/rows", &[("accept", "image/png")], "", 406),
+        ("POST", "/rows", &[("content-type", json)], r#"[{"id": 5}]"#, 200),
+        ("POST", "/rows", &[("content-type", json)], r#"[{"id": 5}]"#, 409),
+        ("POST", "/rows", &[("idempotency-key", "k")], r#"[{"id": 6}]"#, 200),
+        ("POST", "/rows", &[("idempotency-key", "k")], r#"[{"id": 7}]"#, 422),
+        ("DELETE", "/rows/1", &[("if-match", "\"x\"")], "", 412),
+        ("DELETE", "/rows/1", &[("idempotency-key", "k")], "", 204),
+        ("DELETE", "/indexes/by_name", &[], "", 204),
+    ];
+    for (method, path, headers, body, status) in steps {
+        let response = server.send(method, &format!("{t}{path}"), headers, body.as_bytes());
+        assert_eq!(response.status, *status, "{method} {path} {body}: {}", response.text());
+    }
+    let path = format!("{t}/rows/1?x");
+    assert_eq!(server.ask("DELETE", &path, "").status, 400);
+    assert_eq!(server.ask("GET", "/v1/databases/default/tables", "").status, 200);
+}
+
+fn buckets(server: &Harness) {
+    let b = "/v1/databases/default/buckets/b";
+    let steps: &[Step] = &[
+        ("PUT", "?ttl_s=60", &[], "", 201),
+        ("PUT", "", &[], "", 409),
+        ("GET", "", &[], "", 200),
+        ("PUT", "/entries/k", &[], "0123456789", 201),
+        ("PUT", "/entries/k", &[("esker-ttl", "30")], "0123456789", 204),
+        ("PUT", "/entries/k", &[("if-none-match", "*")], "x", 412),
+        ("PUT", "/entries/k", &[("idempotency-key", "k")], "0123456789", 204),
+        ("PUT", "/entries/k", &[("idempotency-key", "k")], "y", 422),
+        ("GET", "/entries/k", &[], "", 200),
+        ("GET", "/entries/k", &[("range", "bytes=2-4")], "", 206),
+        ("GET", "/entries/k", &[("range", "bytes=20-")], "", 416),
+        ("GET", "/entries?limit=2&prefix=k", &[], "", 200),
+        ("POST", "/entries/n/increment?by=5", &[], "", 200),
+        ("POST", "/entries/n/increment?by=5", &[("idempotency-key", "k")], "", 200),
+        ("POST", "/entries/n/increment?by=6", &[("idempotency-key", "k")], "", 422),
+        ("DELETE", "/entries/n", &[("if-match", "\"x\"")], "", 412),
+        ("DELETE", "/entries/n", &[("idempotency-key", "k")], "", 204),
+    ];
+    for (method, path, headers, body, status) in steps {
+        let response = server.send(method, &format!("{b}{path}"), headers, body.as_bytes());
+        assert_eq!(response.status, *status, "{method} {path} {body}: {}", response.text());
+    }
+    let tag = server.ask("GET", &format!("{b}/entries/k"), "").header("etag").to_owned();
+    let known = server.send("GET", &format!("{b}/entries/k"), &[("if-none-match", &tag)], b"");
+    assert_eq!(known.status, 304);
+    assert_eq!(server.ask("GET", "/v1/databases/default/buckets", "").status, 200);
+    assert_eq!(server.ask("DELETE", b, "").status, 204);
+}
+
+/// A transaction that somebody else was quicker than, one that nobody was, and values that are
+/// there already.
+fn conflicts(server: &Harness) {
+    let d = "/v1/databases/default";
+    let row = format!("{d}/tables/t/rows/1");
+    server.ask("PUT", &row, r#"{"name": "a"}"#);
+    for (other, status) in [(true, 409), (false, 204)] {
+        let begun = server.ask("POST", &format!("{d}/transactions"), "").json();
+        let id = begun["id"].as_str().unwrap().to_owned();
+        let within = [("esker-transaction", id.as_str())];
+        assert_eq!(server.send("PATCH", &row, &within, br#"{"name": "b"}"#).status, 200);
+        assert_eq!(server.ask("GET", &row, "").json()["name"], "a", "others see none of it");
+        if other {
+            server.ask("PUT", &row, r#"{"name": "a"}"#);
+        }
+        let commit = server.ask("POST", &format!("{d}/transactions/{id}/commit"), "");
+        assert_eq!(commit.status, status, "{}", commit.text());
+        let late = server.send("PATCH", &row, &within, br#"{"name": "b"}"#);
+        assert_eq!(late.status, 404, "the transaction is over");
+    }
+    server.ask("POST", &format!("{d}/tables/t/indexes"), r#"{"index": "unique name"}"#);
+    server.ask("PUT", &row, r#"{"name": "one"}"#);
+    server.ask("PUT", &format!("{d}/tables/t/rows/2"), r#"{"name": "two"}"#);
+    for method in ["PUT", "PATCH"] {
+        let response = server.ask(method, &row, r#"{"name": "two"}"#);
+        assert_eq!(response.json()["code"], "already_exists", "{}", response.text());
+        assert_eq!(server.ask("GET", &row, "").json()["name"], "one");
+    }
+}
+
+fn statements(server: &Harness) {
+    let d = "/v1/databases/default";
+    let query = format!("{d}/query");
+    let insert = r#"{"sql": "INSERT INTO t (id) VALUES (?)", "parameters": [77]}"#;
+    let steps: &[(Headers, &str, u16)] = &[
+        (&[], r#"{"table": "t"}"#, 200),
+        (&[("accept", "image/png")], r#"{"table": "t"}"#, 406),
+        (&[], r#"{"table": "t", "tabel": 1}"#, 400),
+        (&[("idempotency-key", "k")], insert, 200),
+        (&[("idempotency-key", "k")], insert, 200),
+        (&[], insert, 409),
+        (&[("idempotency-key", "k")], r#"{"sql": "DELETE FROM t"}"#, 422),
+    ];
+    for (headers, body, status) in steps {
+        let response = server.send("POST", &query, headers, body.as_bytes());
+        assert_eq!(response.status, *status, "{body}: {}", response.text());
+    }
+    let page = r#"{"table": "t", "limit": 1, "snapshot": true}"#;
+    let next = server.ask("POST", &query, page).json()["next"].as_str().unwrap().to_owned();
+    let page = format!(r#"{{"table": "t", "limit": 1, "cursor": "{next}"}}"#);
+    assert_eq!(server.ask("POST", &query, &page).status, 200);
+    let explain = server.ask("POST", &format!("{d}/explain"), r#"{"table": "t"}"#);
+    assert_eq!(explain.status, 200, "{}", explain.text());
+    let sql = [("content-type", "application/sql")];
+    let path = format!("{d}/explain?analyze=true");
+    let explain = server.send("POST", &path, &sql, b"SELECT count(*) FROM t");
+    assert!(explain.json()["plan"].as_str().unwrap().contains("count"), "{}", explain.text());
+    let begin = format!("{d}/transactions");
+    let id = server.ask("POST", &begin, "").json()["id"].as_str().unwrap().to_owned();
+    assert_eq!(server.ask("DELETE", &format!("{begin}/{id}"), "").status, 204);
+}
+
+fn administration(server: &Harness) {
+    let (d, admin) = ("/v1/databases/default", "/v1/databases/shop");
+    let token = r#"{"name": "n", "scopes": ["read:shop"], "expires": "5m"}"#;
+    let made = server.ask("POST", "/v1/tokens", token);
+    assert_eq!(made.status, 201, "{}", made.text());
+    let id = made.json()["id"].as_str().unwrap().to_owned();
+    let rotate = format!("/v1/tokens/{id}/rotate?grace=5m");
+    let steps = [
+        ("GET", "/v1/tokens", "", 200),
+        ("POST", &rotate, "", 201),
+        ("DELETE", &format!("/v1/tokens/{id}"), "", 204),
+        ("DELETE", &format!("/v1/tokens/{id}"), "", 404),
+        ("POST", &rotate, "", 404),
+        ("GET", "/v1/databases", "", 200),
+        ("PUT", admin, "", 201),
+        ("PUT", admin, "", 409),
+        ("GET", admin, "", 200),
+        ("PUT", &format!("{admin}/limits"), r#"{"rows": 10}"#, 200),
+        ("GET", &format!("{admin}/limits"), "", 200),
+        ("DELETE", admin, "", 204),
+        ("DELETE", admin, "", 404),
+        ("POST", &format!("{d}/compact"), "", 200),
+        ("POST", &format!("{d}/check"), "", 200),
+        ("POST", &format!("{d}/backups"), r#"{"name": "monday"}"#, 201),
+        ("POST", &format!("{d}/backups"), r#"{"name": "monday"}"#, 409),
+        ("POST", &format!("{d}/backups"), r#"{"name": "../up"}"#, 400),
+        ("GET", &format!("{d}/sessions"), "", 200),
+        ("GET", &format!("{d}/slow-statements"), "", 200),
+        ("DELETE", &format!("{d}/tables/t"), "", 204),
+        ("GET", "/metrics", "", 200),
+        ("GET", "/openapi.json", "", 200),
+        ("GET", "/healthz", "", 200),
+        ("GET", "/readyz", "", 200),
+    ];
+    for (method, path, body, status) in steps {
+        let response = server.ask(method, path, body);
+        assert_eq!(response.status, status, "{method} {path}: {}", response.text());
+    }
+}
+
+#[test]
+fn every_answer_in_the_document_happens_and_no_other() {
+    let server = Harness::new(&[("slow_query", "0s")]);
+    server.ask("PUT", "/v1/databases/busy", "");
+    server.ask("PUT", "/v1/databases/busy/limits", r#"{"requests_per_second": 0}"#);
+    common_answers(&server);
+    tables(&server);
+    buckets(&server);
+    statements(&server);
+    conflicts(&server);
+    administration(&server);
+    let seen = server.seen.lock().unwrap();
+    let documented: BTreeSet<_> = ROUTES
+        .iter()
+        .flat_map(|route| route.statuses().into_iter().map(|s| (route.id.to_owned(), s)))
+        .collect();
+    let surprises: Vec<_> = seen.difference(&documented).collect();
+    assert!(surprises.is_empty(), "answers that are not documented: {surprises:?}");
+    // A cursor whose snapshot is gone needs a minute to come about.
+    let missing: Vec<_> = documented.difference(&seen).filter(|(_, s)| *s != 410).collect();
+    assert!(missing.is_empty(), "documented answers that never happened: {missing:?}");
+}
+
+#[test]
+fn what_is_no_route_gets_a_problem() {
+    let server = Harness::new(&[]);
+    let response = server.ask("GET", "/v2", "");
+    assert_eq!((response.status, response.header("content-type")), (404, PROBLEM_MEDIA));
+    let response = server.ask("DELETE", "/healthz", "");
+    assert_eq!((response.status, response.header("content-type")), (405, PROBLEM_MEDIA));
+    assert!(response.header("allow").contains("GET"), "{response:?}");
+}

@@ -1,0 +1,17 @@
+//! The server over HTTP, as a client meets it.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::disallowed_methods,
+    reason = "a test outside the engine, on real sockets and files"
+)]
+
+mod bulk;
+mod client;
+mod documented;
+mod once;
+mod rows;
+mod tenants;
+mod tls;

@@ -1,0 +1,61 @@
+//! Writes that are done once, however often they are sent.
+
+use std::path::PathBuf;
+
+use super::client::Harness;
+
+const D: &str = "/v1/databases/default";
+
+#[test]
+fn a_write_with_a_key_is_done_once_also_after_a_restart() {
+    let server = Harness::new(&[]);
+    server.ask("PUT", &format!("{D}/buckets/b"), "");
+    let path = format!("{D}/buckets/b/entries/n/increment");
+    let key = [("idempotency-key", "first")];
+    let token = server.token.clone();
+    let bearer = format!("Bearer {token}");
+    let once = |server: &Harness| {
+        let headers = [("authorization", bearer.as_str()), key[0]];
+        server.raw("POST", &path, &headers, b"").text()
+    };
+    assert_eq!(once(&server), "{\"value\":1}");
+    assert_eq!(once(&server), "{\"value\":1}");
+    assert_eq!(server.ask("POST", &path, "").text(), "{\"value\":2}");
+    // Another token has keys of its own.
+    let other = format!("Bearer {}", server.token("write:default"));
+    let response = server.raw("POST", &path, &[("authorization", &other), key[0]], b"");
+    assert_eq!(response.text(), "{\"value\":3}");
+    let copy = PathBuf::from(format!("{}-again", server.directory.display()));
+    let kept = server.directory.clone();
+    server.gate.tenants.close().unwrap();
+    std::fs::rename(&kept, &copy).unwrap();
+    drop(server);
+    let server = Harness::at(copy, &[]);
+    assert_eq!(once(&server), "{\"value\":1}");
+}
+
+#[test]
+fn many_at_once_with_one_key_are_one_write() {
+    let server = Harness::new(&[]);
+    server.ask("PUT", &format!("{D}/buckets/b"), "");
+    let path = format!("{D}/buckets/b/entries/n/increment");
+    let answers: Vec<String> = std::thread::scope(|scope| {
+        let ask = || server.send("POST", &path, &[("idempotency-key", "k")], b"").text();
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(ask)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert!(answers.iter().all(|answer| answer == "{\"value\":1}"), "{answers:?}");
+}
+
+#[test]
+fn what_failed_is_not_kept() {
+    let server = Harness::new(&[]);
+    let schema = r#"{"schema": "id i64 not null, primary key (id)"}"#;
+    server.ask("PUT", &format!("{D}/tables/t"), schema);
+    let path = format!("{D}/tables/t/rows");
+    let load =
+        |body: &str| server.send("POST", &path, &[("idempotency-key", "k")], body.as_bytes());
+    assert_eq!(load("[{\"id\": 1}, {\"id\": 1}]").status, 409);
+    assert_eq!(load("[{\"id\": 1}, {\"id\": 2}]").json()["rows"], 2);
+    assert_eq!(load("[{\"id\": 1}, {\"id\": 2}]").json()["rows"], 2);
+}

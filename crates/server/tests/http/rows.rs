@@ -1,0 +1,115 @@
+//! Rows, queries and buckets: what is sent comes back.
+
+use super::client::Harness;
+
+const D: &str = "/v1/databases/default";
+
+fn with_table(schema: &str) -> Harness {
+    let server = Harness::new(&[]);
+    let headers = [("content-type", "text/plain")];
+    let made = server.send("PUT", &format!("{D}/tables/t"), &headers, schema.as_bytes());
+    assert_eq!(made.status, 201, "{}", made.text());
+    server
+}
+
+#[test]
+fn a_row_comes_back_digit_by_digit() {
+    let schema = "a text not null, b i64 not null, n u64, d decimal(38, 10), primary key (a, b)";
+    let server = with_table(schema);
+    let row = r#"{"n":18446744073709551615,"d":1234567890123456789012345678.0123456789}"#;
+    let path = format!("{D}/tables/t/rows/x%2Cy%2F%C3%A9,-7");
+    let put = server.ask("PUT", &path, row);
+    assert_eq!(put.status, 201, "{}", put.text());
+    let got = server.ask("GET", &path, "");
+    let text = got.text();
+    assert_eq!(text, put.text());
+    for part in ["\"a\":\"x,y/é\"", "\"b\":-7", "18446744073709551615"] {
+        assert!(text.contains(part), "{text}");
+    }
+    assert!(text.contains("1234567890123456789012345678.0123456789"), "{text}");
+    assert_eq!(got.header("etag"), put.header("etag"));
+    let other = server.ask("PUT", &path, r#"{"b": 8}"#);
+    assert_eq!(other.status, 400, "{}", other.text());
+    assert!(other.text().contains("as in the path"), "{}", other.text());
+    let wrong = server.ask("GET", &format!("{D}/tables/t/rows/x"), "");
+    assert!(wrong.text().contains("expected a value for each of a, b"), "{}", wrong.text());
+}
+
+#[test]
+fn who_saw_an_older_row_does_not_overwrite_a_newer_one() {
+    let server = with_table("id i64 not null, n i64, primary key (id)");
+    let path = format!("{D}/tables/t/rows/1");
+    let first = server.send("PUT", &path, &[("if-none-match", "*")], br#"{"n": 1}"#);
+    assert_eq!(first.status, 201);
+    assert_eq!(server.send("PUT", &path, &[("if-none-match", "*")], br#"{"n": 2}"#).status, 412);
+    let tag = first.header("etag").to_owned();
+    let second = server.send("PATCH", &path, &[("if-match", &tag)], br#"{"n": 2}"#);
+    assert_eq!(second.status, 200);
+    assert_eq!(server.send("PATCH", &path, &[("if-match", &tag)], br#"{"n": 3}"#).status, 412);
+    assert_eq!(server.ask("GET", &path, "").json()["n"], 2);
+    let tag = second.header("etag").to_owned();
+    assert_eq!(server.send("DELETE", &path, &[("if-match", &tag)], b"").status, 204);
+    assert_eq!(server.send("PUT", &path, &[("if-match", "*")], br#"{"n": 3}"#).status, 412);
+    let weak = server.send("PUT", &path, &[("if-match", "W/\"x\"")], br#"{"n": 3}"#);
+    assert_eq!(weak.status, 400, "{}", weak.text());
+}
+
+#[test]
+fn answers_have_the_form_that_is_asked_for() {
+    let server = with_table("id i64 not null, name text, primary key (id)");
+    let query = format!("{D}/query");
+    let sql = |accept: &str, text: &str| {
+        let headers = [("content-type", "application/sql"), ("accept", accept)];
+        server.send("POST", &query, &headers, text.as_bytes())
+    };
+    let empty = sql("application/json", "SELECT * FROM t").json();
+    assert_eq!(empty["rows"], serde_json::json!([]));
+    assert_eq!(empty["columns"][0], serde_json::json!({ "name": "id", "type": "i64" }));
+    let insert = sql("*/*", "INSERT INTO t VALUES (1, 'a'), (2, NULL)");
+    assert_eq!(insert.json(), serde_json::json!({ "changed": 2 }));
+    let select = "SELECT id, name, id FROM t ORDER BY id";
+    let json = sql("application/json", select).json();
+    let rows = serde_json::json!([
+        { "id": 1, "name": "a", "id_2": 1 },
+        { "id": 2, "name": null, "id_2": 2 },
+    ]);
+    assert_eq!((&json["rows"], &json["changed"]), (&rows, &serde_json::json!(0)));
+    let lines = sql("application/x-ndjson", select);
+    assert_eq!(lines.header("content-type"), "application/x-ndjson");
+    assert_eq!(lines.text().lines().count(), 2);
+    assert_eq!(sql("text/csv", select).text(), "id,name,id_2\n1,a,1\n2,,2\n");
+    assert_eq!(sql("*/*", "BEGIN").status, 400);
+    let wrong = sql("*/*", "SELEC 1");
+    assert_eq!((wrong.status, wrong.json()["code"].as_str()), (400, Some("invalid_request")));
+    let parameters = r#"{"sql": "SELECT name FROM t WHERE id = ?", "parameters": [1]}"#;
+    assert_eq!(server.ask("POST", &query, parameters).json()["rows"][0]["name"], "a");
+    let page = server.ask("GET", &format!("{D}/tables/t/rows?limit=1"), "").json();
+    let next = page["next"].as_str().unwrap();
+    let path = format!("{D}/tables/t/rows?limit=1&cursor={next}");
+    assert_eq!(server.ask("GET", &path, "").json()["rows"][0]["id"], 2);
+}
+
+#[test]
+fn values_are_bytes_and_keys_too() {
+    let server = Harness::new(&[]);
+    let b = format!("{D}/buckets/b");
+    assert_eq!(server.ask("PUT", &format!("{b}/entries/k"), "x").status, 404, "made by PUT alone");
+    server.ask("PUT", &b, "");
+    let value: Vec<u8> = (0..=255).collect();
+    let headers = [("content-type", "image/png"), ("esker-ttl", "100")];
+    let key = format!("{b}/entries/%00%FF%2F");
+    assert_eq!(server.send("PUT", &key, &headers, &value).status, 201);
+    let got = server.ask("GET", &key, "");
+    assert_eq!((got.body, got.status), (value.clone(), 200));
+    let left: u64 = server.ask("GET", &key, "").header("esker-ttl").parse().unwrap();
+    assert!((90..=100).contains(&left), "{left}");
+    let part = server.send("GET", &key, &[("range", "bytes=250-")], b"");
+    assert_eq!(part.header("content-range"), "bytes 250-255/256");
+    assert_eq!(part.body, &value[250..]);
+    let listed = server.ask("GET", &format!("{b}/entries?prefix=%00"), "").json();
+    assert_eq!(listed["entries"][0]["key"], "\u{0}%FF/");
+    for ttl in ["0", "-1", "soon"] {
+        let response = server.send("PUT", &key, &[("esker-ttl", ttl)], b"x");
+        assert_eq!(response.status, 400, "{ttl}");
+    }
+}

@@ -1,0 +1,131 @@
+//! What tenants are kept from, and what connections may take.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use super::client::{Harness, Response};
+
+fn as_token(server: &Harness, token: &str, method: &str, path: &str, body: &str) -> Response {
+    let bearer = format!("Bearer {token}");
+    let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
+    server.raw(method, path, &headers, body.as_bytes())
+}
+
+#[test]
+fn one_tenant_meets_nothing_of_another() {
+    let server = Harness::new(&[]);
+    for name in ["shop", "mill"] {
+        server.ask("PUT", &format!("/v1/databases/{name}"), "");
+        let schema = r#"{"schema": "id i64 not null, primary key (id)"}"#;
+        for table in ["orders", "stock"] {
+            server.ask("PUT", &format!("/v1/databases/{name}/tables/{table}"), schema);
+        }
+    }
+    let shop = server.token("admin:shop");
+    assert_eq!(
+        as_token(&server, &shop, "GET", "/v1/databases", "").json()["databases"],
+        serde_json::json!(["shop"])
+    );
+    let paths = ["", "/tables", "/tables/orders", "/buckets", "/tables/orders/rows"];
+    for other in ["mill", "default", "nothing"] {
+        for path in paths {
+            let path = format!("/v1/databases/{other}{path}");
+            assert_eq!(as_token(&server, &shop, "GET", &path, "").status, 403, "{path}");
+        }
+        let query = format!("/v1/databases/{other}/query");
+        assert_eq!(as_token(&server, &shop, "POST", &query, r#"{"table": "orders"}"#).status, 403);
+    }
+    for path in ["/v1/databases/..%2Fmill", "/v1/databases/shop%2F..%2Fmill", "/v1/databases/."] {
+        assert_eq!(as_token(&server, &shop, "GET", path, "").status, 400, "{path}");
+    }
+    let begun = as_token(&server, &shop, "POST", "/v1/databases/shop/transactions", "{}").json();
+    let commit =
+        format!("/v1/databases/shop/transactions/{}/commit", begun["id"].as_str().unwrap());
+    assert_eq!(server.ask("POST", &commit, "").status, 404, "another token's transaction");
+}
+
+#[test]
+fn a_scope_of_a_table_reaches_that_table_alone() {
+    let server = Harness::new(&[]);
+    let d = "/v1/databases/default";
+    for table in ["orders", "stock"] {
+        let schema = r#"{"schema": "id i64 not null, n i64, primary key (id)"}"#;
+        server.ask("PUT", &format!("{d}/tables/{table}"), schema);
+    }
+    let token = server.token("write:default/orders");
+    let ask = |method: &str, path: &str, body: &str| {
+        as_token(&server, &token, method, &format!("{d}{path}"), body).status
+    };
+    assert_eq!(ask("PUT", "/tables/orders/rows/1", r#"{"n": 1}"#), 201);
+    assert_eq!(ask("GET", "/tables/orders/rows/1", ""), 200);
+    assert_eq!(ask("POST", "/query", r#"{"table": "orders"}"#), 200);
+    assert_eq!(ask("POST", "/query", r#"{"sql": "SELECT * FROM orders"}"#), 200);
+    for (method, path, body) in [
+        ("GET", "/tables/stock/rows/1", ""),
+        ("PUT", "/tables/stock/rows/1", "{}"),
+        ("DELETE", "/tables/orders", ""),
+        ("POST", "/query", r#"{"table": "stock"}"#),
+        ("POST", "/query", r#"{"sql": "SELECT * FROM stock"}"#),
+        ("POST", "/query", r#"{"sql": "SELECT * FROM orders WHERE id IN (SELECT id FROM stock)"}"#),
+        ("POST", "/query", r#"{"sql": "SELECT * FROM orders o JOIN stock s ON s.id = o.id"}"#),
+        ("POST", "/query", r#"{"sql": "INSERT INTO orders SELECT * FROM stock"}"#),
+        ("POST", "/explain", r#"{"sql": "SELECT * FROM stock"}"#),
+        ("POST", "/query", r#"{"sql": "DROP TABLE orders"}"#),
+        ("POST", "/compact", ""),
+    ] {
+        assert_eq!(ask(method, path, body), 403, "{method} {path} {body}");
+    }
+}
+
+#[test]
+fn a_tenant_that_has_enough_is_refused_and_others_are_not() {
+    let server = Harness::new(&[("limits.result_bytes", "2000")]);
+    let d = "/v1/databases/default";
+    server.ask("PUT", &format!("{d}/buckets/b"), "");
+    for key in 0..100 {
+        server.ask("PUT", &format!("{d}/buckets/b/entries/{key:030}"), "0123456789");
+    }
+    let all = server.ask("POST", &format!("{d}/query"), r#"{"sql": "SELECT * FROM b"}"#);
+    assert_eq!(all.json()["code"], "limit_exceeded", "{}", all.text());
+    server.ask("PUT", &format!("{d}/limits"), r#"{"rows": 10}"#);
+    std::thread::sleep(Duration::from_millis(1_100));
+    let put = server.ask("PUT", &format!("{d}/buckets/b/entries/more"), "x");
+    assert_eq!(put.json()["code"], "limit_exceeded", "{}", put.text());
+    assert_eq!(server.ask("GET", &format!("{d}/buckets/b/entries/{:030}", 1), "").status, 200);
+    server.ask("PUT", "/v1/databases/shop", "");
+    assert_eq!(server.ask("PUT", "/v1/databases/shop/buckets/b", "").status, 201);
+}
+
+#[test]
+fn without_a_token_nobody_comes_in_unless_this_machine_is_trusted() {
+    let server = Harness::new(&[]);
+    assert_eq!(server.raw("GET", "/v1/databases", &[], b"").status, 401);
+    assert!(server.gate.notice().is_none());
+    let server = Harness::new(&[("trust_local", "true")]);
+    assert_eq!(server.raw("GET", "/v1/databases", &[], b"").status, 200);
+    let wrong = server.raw("GET", "/v1/databases", &[("authorization", "Bearer x")], b"");
+    assert_eq!(wrong.status, 401, "who shows a token is not trusted without it");
+    assert!(server.gate.notice().unwrap().contains("without a token"));
+}
+
+#[test]
+fn slow_headers_long_headers_and_garbage_end_the_connection() {
+    let flags = [("header_timeout", "300ms"), ("header_bytes_max", "8KiB")];
+    let server = Harness::new(&flags);
+    let long = format!("GET / HTTP/1.1\r\nhost: x\r\nx: {}\r\n\r\n", "a".repeat(100_000));
+    for start in
+        ["GET /healthz HTTP/1.1\r\nhost: x\r\nslow", "\0\u{1}\u{2} nonsense\r\n\r\n", &long]
+    {
+        let mut stream = TcpStream::connect(server.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        let _ = stream.write_all(start.as_bytes());
+        let mut answer = Vec::new();
+        let read = stream.read_to_end(&mut answer);
+        let is_closed =
+            read.is_ok() || read.is_err_and(|e| e.kind() != std::io::ErrorKind::WouldBlock);
+        assert!(is_closed, "the server ends it");
+        assert!(!answer.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&answer));
+    }
+    assert_eq!(server.ask("GET", "/healthz", "").status, 200);
+}
