@@ -185,6 +185,8 @@ impl Connection<'_> {
         };
         let is_working = self.is_working();
         let is_holding = !self.held.is_empty();
+        // What a client does not read stays with its jobs, which wait then.
+        let takes_outputs = !self.running.is_empty() && self.out.len() < OUT_BYTES_MAX;
         let has_stopped = *stopping.borrow();
         let room = self.full.and_then(|id| self.running.get(&id)?.chunks.clone());
         let ready = async {
@@ -208,7 +210,7 @@ impl Connection<'_> {
         let mut output = None;
         tokio::select! {
             ready = ready => ready?,
-            found = self.outputs.recv(), if !self.running.is_empty() => output = found,
+            found = self.outputs.recv(), if takes_outputs => output = found,
             () = reached => {}
             () = has_room, if room.is_some() => self.full = None,
             _ = stopping.changed(), if !has_stopped => {}
