@@ -187,14 +187,6 @@ pub const KEYS: &[Key] = &[
     ),
     optional_key!("wire.unix", PATH, wire_unix, path, path_text, "a Unix socket for the same"),
     optional_key!("http.listen", ADDRESS, http_listen, address, shown, "where HTTP is served"),
-    optional_key!(
-        "resp.listen",
-        ADDRESS,
-        resp_listen,
-        address,
-        shown,
-        "where the Redis protocol is served, for buckets"
-    ),
     key!(
         "insecure_listen",
         SWITCH,

@@ -42,8 +42,6 @@ pub struct Config {
     pub wire_unix: Option<PathBuf>,
     /// Where HTTP is served.
     pub http_listen: Option<SocketAddr>,
-    /// Where RESP is served.
-    pub resp_listen: Option<SocketAddr>,
     /// Whether addresses beyond this machine are served without TLS.
     pub insecure_listen: bool,
     /// Whether connections from this machine need no token.
@@ -96,7 +94,6 @@ impl Default for Config {
             wire_listen: Some(SocketAddr::from(([127, 0, 0, 1], 7437))),
             wire_unix: None,
             http_listen: Some(SocketAddr::from(([127, 0, 0, 1], 7438))),
-            resp_listen: None,
             insecure_listen: false,
             trust_local: false,
             tls_certificate: None,
@@ -132,11 +129,10 @@ impl Config {
         if self.tls_certificate.is_some() != self.tls_key.is_some() {
             return Err("tls.certificate and tls.key: expected both or none".to_owned());
         }
-        let named =
-            [("wire", self.wire_listen), ("http", self.http_listen), ("resp", self.resp_listen)];
+        let named = [("wire", self.wire_listen), ("http", self.http_listen)];
         for (name, address) in named {
             let Some(address) = address.filter(|a| !a.ip().is_loopback()) else { continue };
-            // The other protocols are not encrypted.
+            // The wire protocol is not encrypted.
             let is_secure = name == "http" && self.tls_certificate.is_some();
             if is_secure || self.insecure_listen {
                 continue;
@@ -150,7 +146,7 @@ impl Config {
         let listens = named.iter().any(|(_, a)| a.is_some()) || self.wire_unix.is_some();
         if !listens {
             return Err("nothing to listen on: expected one of wire.listen, wire.unix, \
-                        http.listen, resp.listen"
+                        http.listen"
                 .to_owned());
         }
         Ok(())
