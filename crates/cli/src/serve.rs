@@ -68,15 +68,7 @@ pub(crate) fn run(arguments: &ServeArguments, console: &mut Console<'_>) -> Resu
 
 async fn serve(gate: &Arc<Gate>, stopped: &AtomicBool, console: &mut Console<'_>) -> Result<()> {
     let config = &gate.config;
-    let wire = ServerConfig {
-        listen: config.wire_listen,
-        unix: config.wire_unix.clone(),
-        connections_max: config.connections_max,
-        request_bytes_max: config.request_bytes_max,
-        idle_timeout: config.idle_timeout,
-        drain: config.drain_timeout,
-    };
-    let server = Server::start(wire, Arc::new(GateAdmission::new(gate))).await?;
+    let server = Server::start(ServerConfig::of(gate), Arc::new(GateAdmission::new(gate))).await?;
     let http = match config.http_listen {
         Some(address) => Some(HttpServer::start(address, Arc::clone(gate)).await?),
         None => None,

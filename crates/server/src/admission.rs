@@ -19,6 +19,11 @@ pub struct Admitted {
 
 /// Decides who is let in.
 pub trait Admission: fmt::Debug + Send + Sync {
+    /// Whether letting somebody in to a database waits for nothing.
+    fn is_ready(&self, _database: Option<&str>) -> bool {
+        true
+    }
+
     /// A session for whoever shows a token, or none, on a database, or the only one.
     ///
     /// # Errors

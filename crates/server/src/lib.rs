@@ -2,6 +2,7 @@
 //!
 //! | module | what it defines |
 //! |---|---|
+//! | [`budget`] | one budget of memory for what all connections send and are sent |
 //! | [`config`] | what a server is told: file, environment, flags |
 //! | [`Server`] | listening, serving, stopping |
 //! | [`admission`] | who is let in, and to which database |
@@ -24,6 +25,7 @@
 #![forbid(unsafe_code)]
 
 pub mod admission;
+pub mod budget;
 pub mod config;
 pub mod durability;
 pub mod error;

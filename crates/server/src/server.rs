@@ -11,6 +11,9 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::admission::Admission;
+use crate::budget::Budget;
+use crate::gate::Gate;
+use crate::metrics::Operations;
 use crate::wire::{self, Stream};
 use crate::{Code, Error, Result};
 
@@ -25,8 +28,18 @@ pub struct ServerConfig {
     pub connections_max: usize,
     /// The most bytes of a request.
     pub request_bytes_max: usize,
-    /// How long a connection may be without a request, and how long it may take to read answers.
+    /// How long a connection may be without a request.
     pub idle_timeout: Duration,
+    /// How long the rest of a request may take to arrive, and answers to be read.
+    pub stall_timeout: Duration,
+    /// How long a transaction may be silent.
+    pub transaction_timeout: Duration,
+    /// The memory of what has arrived and what is to leave, of all connections.
+    pub budget: Arc<Budget>,
+    /// What is counted of requests in frames.
+    pub operations: Arc<Operations>,
+    /// The same of those in lines.
+    pub line_operations: Arc<Operations>,
     /// How long requests under way have when the server stops.
     pub drain: Duration,
 }
@@ -39,8 +52,36 @@ impl Default for ServerConfig {
             connections_max: 10_000,
             request_bytes_max: esker_wire::frame::PAYLOAD_BYTES_MAX,
             idle_timeout: Duration::from_secs(600),
+            stall_timeout: Duration::from_secs(30),
+            transaction_timeout: Duration::from_secs(60),
+            budget: Budget::new(512 << 20),
+            operations: Arc::new(wire::frame_operations()),
+            line_operations: Arc::new(wire::line_operations()),
             drain: Duration::from_secs(10),
         }
+    }
+}
+
+impl ServerConfig {
+    /// As a gate was told; what it counts is among the metrics of the gate.
+    #[must_use]
+    pub fn of(gate: &Gate) -> Self {
+        let config = &gate.config;
+        let this = Self {
+            listen: config.wire_listen,
+            unix: config.wire_unix.clone(),
+            connections_max: config.connections_max,
+            request_bytes_max: config.request_bytes_max,
+            idle_timeout: config.idle_timeout,
+            stall_timeout: config.stall_timeout,
+            transaction_timeout: config.transaction_timeout,
+            drain: config.drain_timeout,
+            budget: Arc::clone(&gate.budget),
+            ..Self::default()
+        };
+        gate.metrics.add(&this.operations);
+        gate.metrics.add(&this.line_operations);
+        this
     }
 }
 

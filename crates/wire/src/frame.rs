@@ -176,6 +176,13 @@ impl<'b> Frame<'b> {
         Ok(Some((Self { id, code, flags, payload }, HEADER_BYTES + length)))
     }
 
+    /// How many bytes the frame takes that some bytes start with, as far as they say.
+    #[must_use]
+    pub fn announced(bytes: &[u8]) -> Option<usize> {
+        let length = u32::from_le_bytes(*bytes.first_chunk::<4>()?);
+        usize::try_from(length).ok()?.checked_add(4)
+    }
+
     /// What it asks or tells.
     ///
     /// # Errors

@@ -261,6 +261,15 @@ pub const KEYS: &[Key] = &[
         "bytes of a request that is read as a whole; loads are streamed and have no limit"
     ),
     key!(
+        "buffer_bytes_max",
+        SIZE,
+        buffer_bytes_max,
+        size,
+        size_text,
+        "bytes of requests that are not done and answers that are not read, of all connections \
+         together; who finds no room waits, for `stall_timeout` at most"
+    ),
+    key!(
         "header_bytes_max",
         SIZE,
         header_bytes_max,

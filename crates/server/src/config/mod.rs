@@ -62,6 +62,8 @@ pub struct Config {
     pub connections_max: usize,
     /// The most bytes of a request that is not streamed.
     pub request_bytes_max: usize,
+    /// The most bytes of requests and answers in memory, of all connections.
+    pub buffer_bytes_max: usize,
     /// The most bytes of the header of an HTTP request.
     pub header_bytes_max: usize,
     /// How long a connection may take to send the header of a request.
@@ -104,6 +106,7 @@ impl Default for Config {
             threads: 0,
             connections_max: 16_384,
             request_bytes_max: 16 << 20,
+            buffer_bytes_max: 512 << 20,
             header_bytes_max: 32 << 10,
             header_timeout: Duration::from_secs(10),
             stall_timeout: Duration::from_secs(30),
@@ -128,6 +131,9 @@ impl Config {
     pub fn check(&self) -> Result<(), String> {
         if self.tls_certificate.is_some() != self.tls_key.is_some() {
             return Err("tls.certificate and tls.key: expected both or none".to_owned());
+        }
+        if self.buffer_bytes_max / 2 < self.request_bytes_max {
+            return Err("buffer_bytes_max: expected at least twice request_bytes_max".to_owned());
         }
         let named = [("wire", self.wire_listen), ("http", self.http_listen)];
         for (name, address) in named {

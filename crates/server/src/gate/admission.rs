@@ -49,6 +49,12 @@ impl GateAdmission {
 }
 
 impl Admission for GateAdmission {
+    fn is_ready(&self, database: Option<&str>) -> bool {
+        let name = database.map_or_else(|| Ok(TenantName::main()), str::parse);
+        // What is no name is refused at once.
+        name.is_ok_and(|name| self.gate.tenants.find_open(&name).is_some())
+    }
+
     fn admit(&self, token: Option<&str>, database: Option<&str>) -> Result<Admitted> {
         let principal = self.gate.principal(token, self.peer)?;
         let name = database.map_or_else(|| Ok(TenantName::main()), str::parse);

@@ -1,20 +1,23 @@
 //! Who comes in, to which database, under which limits: the same for all protocols.
 
 mod admission;
+mod pass;
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use esker_vfs::Environment;
 
+use crate::budget::Budget;
 use crate::config::Config;
 use crate::metrics::Metrics;
 use crate::session::SessionLimits;
 use crate::tenant::{Tenant, TenantName, TenantOptions, Tenants};
-use crate::token::{Grant, Principal, TokenStore};
+use crate::token::{Principal, TokenStore};
 use crate::{Code, Error, Result, Session};
 
 pub use admission::GateAdmission;
+use pass::Pass;
 
 /// What all protocols of a server share.
 #[derive(Debug)]
@@ -26,9 +29,11 @@ pub struct Gate {
     /// The databases.
     pub tenants: Tenants,
     /// Who may do what.
-    pub tokens: TokenStore,
+    pub tokens: Arc<TokenStore>,
     /// What is counted.
     pub metrics: Metrics,
+    /// The memory of what arrives and leaves.
+    pub budget: Arc<Budget>,
 }
 
 impl Gate {
@@ -48,10 +53,11 @@ impl Gate {
         let options =
             TenantOptions { directory: directory.clone(), database, limits: config.limits };
         let tenants = Tenants::open(environment, options)?;
-        let tokens = TokenStore::open(environment, directory)?;
+        let tokens = Arc::new(TokenStore::open(environment, directory)?);
         let slow_ns = u64::try_from(config.slow_query.as_nanos()).unwrap_or(u64::MAX);
         let metrics = Metrics::new(environment, slow_ns);
-        Ok(Self { config, environment: environment.clone(), tenants, tokens, metrics })
+        let budget = Budget::new(config.buffer_bytes_max);
+        Ok(Self { config, environment: environment.clone(), tenants, tokens, metrics, budget })
     }
 
     /// Whoever shows a token, or none.
@@ -69,30 +75,28 @@ impl Gate {
     }
 
     /// A tenant, for whoever may do anything there; others are not told whether it exists. May
-    /// open a database, so that this may wait for the disk.
+    /// open a database, so that this may wait for the disk. Whoever asks counts the request.
     ///
     /// # Errors
-    /// `Forbidden`, `NotFound`, `LimitExceeded`.
+    /// `Forbidden`, `NotFound`.
     pub fn enter(&self, principal: &Principal, name: &TenantName) -> Result<Arc<Tenant>> {
         if !principal.may_enter(name) {
             let message = format!("token {:?} has no scope in {name}", principal.name);
             return Err(Error::new(Code::Forbidden, message));
         }
-        let tenant = self.tenants.get(name)?;
-        tenant.usage.count_request()?;
-        Ok(tenant)
+        self.tenants.get(name)
     }
 
     /// A session of a principal in a tenant.
     #[must_use]
-    pub fn session(&self, principal: &Principal, tenant: &Tenant) -> Session {
-        let grant = Grant { principal: principal.clone(), tenant: tenant.name.clone() };
+    pub fn session(&self, principal: &Principal, tenant: &Arc<Tenant>) -> Session {
+        let pass = Pass::new(principal, tenant, &self.tokens);
         let memory_bytes = tenant.usage.limits().memory_bytes;
         let limits = SessionLimits {
             timeout: self.config.statement_timeout,
             memory_bytes: memory_bytes.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
         };
-        Session::with(&tenant.database, Arc::new(grant), limits)
+        Session::with(&tenant.database, Arc::new(pass), limits)
     }
 
     /// What somebody who starts the server ought to know about its tokens.

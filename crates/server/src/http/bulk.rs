@@ -78,7 +78,7 @@ pub(super) fn load(call: Call) -> Work {
         let environment = call.app.gate.environment.clone();
         let name = call.path("table").to_owned();
         let loaded = blocking(move || {
-            tenant.usage.check_stored(&tenant.database)?;
+            tenant.usage.expect_room(&tenant.database, 1, 0)?;
             let table = tenant.database.table(&name)?;
             let options = options(&table, format);
             let reader = ImportReader::from_reader(&environment, "body", reader, None, options)?;
@@ -89,7 +89,10 @@ pub(super) fn load(call: Call) -> Work {
                 OnDuplicate::Replace => load.replace_existing()?,
             }
             load.reserve_input(reader.memory_bytes())?;
-            let report = reader.read(|batch, _| Ok::<_, Error>(load.push(batch)?))?;
+            let report = reader.read(|batch, _| {
+                load.push(batch)?;
+                tenant.usage.expect_room(&tenant.database, load.rows(), 0)
+            })?;
             Ok::<_, Error>((load.finish()?.rows, report.rows))
         });
         let (stored, read) = loaded.await??;

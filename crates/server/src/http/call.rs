@@ -79,7 +79,7 @@ impl Call {
 
     /// A session of its own.
     pub fn session(&self) -> Result<Session> {
-        Ok(self.app.gate.session(&self.principal, &*self.tenant()?))
+        Ok(self.app.gate.session(&self.principal, &self.tenant()?))
     }
 
     /// The media type of the body, without its parameters.
@@ -165,6 +165,9 @@ pub(crate) async fn blocking<R: Send + 'static>(
 
 /// A body that is larger than it may be.
 pub(super) fn too_large(most: usize) -> Problem {
-    let message = format!("the body has more than {most} bytes: load rows as a stream instead");
+    let message = format!(
+        "the body has more than {most} bytes, which is what is read as a whole: load rows as a \
+         stream instead, without an idempotency-key and outside of a transaction"
+    );
     Problem::new(StatusCode::PAYLOAD_TOO_LARGE, Error::new(Code::LimitExceeded, message))
 }

@@ -162,11 +162,14 @@ async fn find_tenant(
     principal: &Principal,
     name: TenantName,
 ) -> Result<Arc<crate::tenant::Tenant>> {
-    if app.gate.tenants.find_open(&name).is_some() {
-        return app.gate.enter(principal, &name);
-    }
-    let (app, principal) = (Arc::clone(app), principal.clone());
-    blocking(move || app.gate.enter(&principal, &name)).await?
+    let tenant = if app.gate.tenants.find_open(&name).is_some() {
+        app.gate.enter(principal, &name)?
+    } else {
+        let (app, principal) = (Arc::clone(app), principal.clone());
+        blocking(move || app.gate.enter(&principal, &name)).await??
+    };
+    tenant.usage.count_request()?;
+    Ok(tenant)
 }
 
 /// Refuses a body that the route does not take, as far as its header tells.

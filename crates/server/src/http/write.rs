@@ -117,7 +117,6 @@ pub(super) async fn write(
         let message = "if-match and if-none-match: not of this, which has no tag";
         return Err(Error::invalid(message).into());
     }
-    let tenant = call.tenant()?;
     let once = Once::of(&call, body)?;
     let in_transaction = call.header("esker-transaction")?.is_some();
     if in_transaction && once.is_some() {
@@ -125,7 +124,6 @@ pub(super) async fn write(
         return Err(Error::invalid(message).into());
     }
     let written = call.run(move |session| {
-        tenant.usage.check_stored(&tenant.database)?;
         let check = |session: &mut Session| match &tag {
             Some(tag) if condition.is_any() => condition.check(tag(session)?.as_deref()),
             _ => Ok(()),

@@ -15,6 +15,11 @@ pub(super) struct Histogram {
 }
 
 impl Histogram {
+    /// From counts that were made elsewhere.
+    pub fn of(counts: [u64; BOUNDS_US.len()], count: u64, sum_ns: u64) -> Self {
+        Self { counts, count, sum_ns }
+    }
+
     pub fn add(&mut self, nanoseconds: u64) {
         let bucket = BOUNDS_US.iter().position(|bound| nanoseconds <= bound * 1_000);
         if let Some(count) = bucket.and_then(|bucket| self.counts.get_mut(bucket)) {

@@ -1,17 +1,19 @@
 //! What the server counts, as Prometheus reads it, and the statements that were slow.
 
 mod histogram;
+mod operations;
 mod slow;
 #[cfg(test)]
 mod tests;
 mod text;
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use esker_vfs::Environment;
 
 use histogram::Histogram;
+pub use operations::Operations;
 use slow::SlowStatements;
 pub use slow::{SlowStatement, Timer};
 
@@ -23,6 +25,7 @@ pub struct Metrics {
     durations: Mutex<BTreeMap<(&'static str, &'static str), Histogram>>,
     /// By protocol, operation and status.
     requests: Mutex<BTreeMap<(&'static str, &'static str, u16), u64>>,
+    operations: Mutex<Vec<Arc<Operations>>>,
     slow: SlowStatements,
 }
 
@@ -34,8 +37,15 @@ impl Metrics {
             environment: environment.clone(),
             durations: Mutex::default(),
             requests: Mutex::default(),
+            operations: Mutex::default(),
             slow: SlowStatements::new(slow_ns),
         }
+    }
+
+    /// Adds what a protocol counts by itself.
+    pub fn add(&self, operations: &Arc<Operations>) {
+        let mut all = self.operations.lock().unwrap_or_else(PoisonError::into_inner);
+        all.push(Arc::clone(operations));
     }
 
     /// Counts a request that was answered; `status` is 0 where the protocol has none.

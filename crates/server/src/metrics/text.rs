@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::sync::PoisonError;
 
 use super::Metrics;
+use super::histogram::Histogram;
 use crate::tenant::Tenants;
 
 impl Metrics {
@@ -23,6 +24,15 @@ impl Metrics {
     fn write_requests(&self, text: &mut String) {
         *text += "# HELP esker_requests_total Requests that were answered.\n";
         *text += "# TYPE esker_requests_total counter\n";
+        self.for_each_operation(|protocol, operation, ends, _| {
+            for (status, count) in ends {
+                let _ = writeln!(
+                    text,
+                    "esker_requests_total{{protocol=\"{protocol}\",operation=\"{operation}\",\
+                     status=\"{status}\"}} {count}"
+                );
+            }
+        });
         let requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
         for ((protocol, operation, status), count) in requests.iter() {
             let _ = writeln!(
@@ -39,16 +49,41 @@ impl Metrics {
         let _ = writeln!(text, "# TYPE {name} histogram");
         let durations = self.durations.lock().unwrap_or_else(PoisonError::into_inner);
         for ((protocol, operation), histogram) in durations.iter() {
-            let labels = format!("protocol=\"{protocol}\",operation=\"{operation}\"");
-            for (bound, count) in histogram.cumulated() {
-                let _ = writeln!(text, "{name}_bucket{{{labels},le=\"{bound}\"}} {count}");
+            write_histogram(text, name, protocol, operation, histogram);
+        }
+        self.for_each_operation(|protocol, operation, _, histogram| {
+            write_histogram(text, name, protocol, operation, histogram);
+        });
+    }
+
+    fn for_each_operation(
+        &self,
+        mut take: impl FnMut(&str, &str, &[(&'static str, u64)], &Histogram),
+    ) {
+        let all = self.operations.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for operations in all {
+            for (name, ends, histogram) in operations.counted() {
+                take(operations.protocol, name, &ends, &histogram);
             }
-            let (count, sum) = (histogram.count, histogram.sum_ns as f64 / 1e9);
-            let _ = writeln!(text, "{name}_bucket{{{labels},le=\"+Inf\"}} {count}");
-            let _ = writeln!(text, "{name}_sum{{{labels}}} {sum}");
-            let _ = writeln!(text, "{name}_count{{{labels}}} {count}");
         }
     }
+}
+
+fn write_histogram(
+    text: &mut String,
+    name: &str,
+    protocol: &str,
+    operation: &str,
+    histogram: &Histogram,
+) {
+    let labels = format!("protocol=\"{protocol}\",operation=\"{operation}\"");
+    for (bound, count) in histogram.cumulated() {
+        let _ = writeln!(text, "{name}_bucket{{{labels},le=\"{bound}\"}} {count}");
+    }
+    let (count, sum) = (histogram.count, histogram.sum_ns as f64 / 1e9);
+    let _ = writeln!(text, "{name}_bucket{{{labels},le=\"+Inf\"}} {count}");
+    let _ = writeln!(text, "{name}_sum{{{labels}}} {sum}");
+    let _ = writeln!(text, "{name}_count{{{labels}}} {count}");
 }
 
 /// A name, its meaning, and a value for each database.

@@ -2,7 +2,10 @@
 
 use std::fmt;
 
+use esker::Database;
+
 use crate::Result;
+use crate::tenant::QueryPermit;
 
 /// What is done with data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -23,6 +26,44 @@ pub trait Access: fmt::Debug + Send + Sync {
     /// # Errors
     /// `Forbidden` with the right that is missing.
     fn expect(&self, level: Level, table: Option<&str>) -> Result<()>;
+
+    /// Refuses whoever was let in and may go on no longer: a token that was removed, or is past its
+    /// end.
+    ///
+    /// # Errors
+    /// `Unauthenticated`.
+    fn expect_valid(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Counts a request, and refuses one too many.
+    ///
+    /// # Errors
+    /// `LimitExceeded`.
+    fn count_request(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Refuses more rows and bytes than there may be.
+    ///
+    /// # Errors
+    /// `LimitExceeded` with the limit and what there is.
+    fn expect_room(&self, _database: &Database, _rows: u64, _bytes: u64) -> Result<()> {
+        Ok(())
+    }
+
+    /// Takes a place among the queries that run.
+    ///
+    /// # Errors
+    /// `LimitExceeded` when there is none.
+    fn begin_query(&self) -> Result<Option<QueryPermit>> {
+        Ok(None)
+    }
+
+    /// The most bytes of one answer.
+    fn result_bytes_max(&self) -> u64 {
+        u64::MAX
+    }
 }
 
 /// May do everything.

@@ -63,6 +63,8 @@ impl Session {
         expiry: Expiry,
     ) -> Result<Answer> {
         let bucket = self.bucket_to_put(bucket)?;
+        let bytes = entries.iter().map(|(key, value)| key.len() + value.len()).sum();
+        self.expect_room(entries.len(), bytes)?;
         let options = match expiry {
             Expiry::Default => PutOptions::new(),
             Expiry::Never => Ttl::Never.into(),
@@ -91,7 +93,10 @@ impl Session {
         let bucket = self.bucket(Level::Write, bucket)?;
         let remove_all = |transaction: &esker::Transaction| {
             let within = transaction.bucket(&bucket.name())?;
-            let remove = |key: &Vec<u8>| Ok(u64::from(within.remove(key)?));
+            let remove = |key: &Vec<u8>| {
+                self.unless_cancelled()?;
+                Ok(u64::from(within.remove(key)?))
+            };
             keys.iter().map(remove).sum::<esker::Result<u64>>()
         };
         let removed = match (self.transaction(), keys) {
@@ -104,6 +109,7 @@ impl Session {
 
     pub(super) fn bucket_increment(&self, bucket: &str, key: &[u8], by: i64) -> Result<Answer> {
         let bucket = self.bucket_to_put(bucket)?;
+        self.expect_room(1, key.len())?;
         let number = match self.transaction() {
             Some(transaction) => transaction.bucket(&bucket.name())?.increment(key, by)?,
             None => bucket.increment(key, by)?,

@@ -4,6 +4,7 @@
 //! limits, and how it is cancelled, is here.
 
 mod access;
+mod caught;
 mod entries;
 mod key;
 mod operation;
@@ -20,7 +21,9 @@ use std::time::Duration;
 
 use esker::{ChangeOptions, Database, Limits, Transaction, Value};
 
+use crate::Code;
 pub use access::{Access, Everything, Level};
+pub use caught::caught;
 pub use operation::{Answer, Conflict, EntryRange, Expiry, Fields, Key, Request, Rows};
 pub use stream::RowSink;
 
@@ -41,6 +44,10 @@ impl Canceller {
     /// Cancels the statement under way; it ends with [`Code::Cancelled`](crate::Code::Cancelled).
     pub fn cancel(&self) {
         self.0.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
     }
 }
 
@@ -95,6 +102,49 @@ impl Session {
     /// `Forbidden` with the right that is missing.
     pub fn expect(&self, level: Level, table: Option<&str>) -> crate::Result<()> {
         self.access.expect(level, table)
+    }
+
+    /// Asked before each request of a client that was let in once and keeps its session: whether it
+    /// may still go on, and whether it asks too often.
+    ///
+    /// # Errors
+    /// `Unauthenticated` when its token was removed, or is past its end; `LimitExceeded`.
+    pub fn check_in(&self) -> crate::Result<()> {
+        self.access.expect_valid()?;
+        self.access.count_request()
+    }
+
+    /// Refuses whoever may go on no longer.
+    ///
+    /// # Errors
+    /// `Unauthenticated` when its token was removed, or is past its end.
+    pub fn expect_valid(&self) -> crate::Result<()> {
+        self.access.expect_valid()
+    }
+
+    /// Refuses rows and bytes that would be more than there may be.
+    ///
+    /// # Errors
+    /// `LimitExceeded` with the limit and what there is.
+    pub fn expect_room(&self, rows: usize, bytes: usize) -> crate::Result<()> {
+        self.access.expect_room(self.database(), rows as u64, bytes as u64)
+    }
+
+    /// The most bytes of one answer.
+    #[must_use]
+    pub fn result_bytes_max(&self) -> u64 {
+        self.access.result_bytes_max()
+    }
+
+    /// Ends what was cancelled.
+    ///
+    /// # Errors
+    /// `Cancelled`.
+    pub fn expect_wanted(&self) -> crate::Result<()> {
+        if self.cancel.is_cancelled() {
+            return Err(crate::Error::new(Code::Cancelled, "the request was cancelled"));
+        }
+        Ok(())
     }
 
     /// The database.

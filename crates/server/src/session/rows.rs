@@ -56,9 +56,13 @@ impl Session {
     pub(super) fn insert(&self, table: &str, rows: Rows, conflict: Conflict) -> Result<Answer> {
         let table = self.table(Level::Write, table)?;
         let rows = match rows {
-            Rows::Values(rows) => return self.insert_values(&table, &rows, conflict),
+            Rows::Values(rows) => {
+                self.expect_room(rows.len(), 0)?;
+                return self.insert_values(&table, &rows, conflict);
+            }
             Rows::Objects(rows) => rows,
         };
+        self.expect_room(rows.len(), rows.iter().map(String::len).sum())?;
         let inserts = inserts_of(&table, &rows, conflict)?;
         let stored = match (self.transaction(), inserts.as_slice()) {
             (Some(transaction), inserts) => self.insert_all(transaction, inserts)?,
@@ -107,6 +111,7 @@ impl Session {
 
     pub(super) fn update(&self, table: &str, key: Key, fields: Fields) -> Result<Answer> {
         let table = self.table(Level::Write, table)?;
+        self.expect_room(0, 0)?;
         let schema = table.schema();
         let key = key.into_values(&schema)?;
         let fields = match fields {
@@ -127,7 +132,10 @@ impl Session {
         let keys = values_of(keys, &table)?;
         let delete_all = |transaction: &Transaction| {
             let within = transaction.table(&table.name())?;
-            let delete = |key: &Vec<Value>| Ok(u64::from(within.delete(key)?));
+            let delete = |key: &Vec<Value>| {
+                self.unless_cancelled()?;
+                Ok(u64::from(within.delete(key)?))
+            };
             keys.iter().map(delete).sum::<esker::Result<u64>>()
         };
         let removed = match (self.transaction(), keys.as_slice()) {
@@ -136,6 +144,14 @@ impl Session {
             (None, _) => in_transaction(self.database(), delete_all)?,
         };
         Ok(Answer::Changed(removed))
+    }
+}
+
+impl Session {
+    /// Ends a loop over many keys that was cancelled.
+    pub(super) fn unless_cancelled(&self) -> esker::Result<()> {
+        self.expect_wanted()
+            .map_err(|e| esker::Error::new(esker::ErrorKind::Cancelled, e.message().to_owned()))
     }
 }
 

@@ -7,6 +7,7 @@ use esker_sql::{Statement, TransactionStatement};
 
 use super::{Answer, Request, Session};
 use crate::Result;
+use crate::tenant::QueryPermit;
 
 impl Session {
     /// Does what a client asks. What is told is durable as the database says, so that this may
@@ -21,6 +22,8 @@ impl Session {
     }
 
     fn answer(&mut self, request: Request) -> Result<Answer> {
+        self.expect_wanted()?;
+        let _permit = self.query_permit(&request)?;
         match request {
             Request::Ping => Ok(Answer::Done),
             Request::Tables => self.tables(),
@@ -49,6 +52,16 @@ impl Session {
                 self.bucket_increment(&bucket, &key, by)
             }
             Request::BucketRange { bucket, range } => self.bucket_range(&bucket, &range),
+        }
+    }
+
+    /// A place among the queries that run, for what may take long.
+    fn query_permit(&self, request: &Request) -> Result<Option<QueryPermit>> {
+        match request {
+            Request::Sql { .. } | Request::Query { .. } | Request::Explain { .. } => {
+                self.access.begin_query()
+            }
+            _ => Ok(None),
         }
     }
 

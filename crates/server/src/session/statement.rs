@@ -13,6 +13,12 @@ impl Session {
         let statement = parse_statement(text)?;
         let (level, table) = needs(&statement);
         self.access.expect(level, table)?;
+        if let Statement::Change(Change::Insert(_) | Change::Update(_)) = &statement {
+            self.expect_room(
+                usize::from(matches!(&statement, Statement::Change(Change::Insert(_)))),
+                0,
+            )?;
+        }
         let outcome = self.sql.run(&statement, &self.change_options(parameters))?;
         let changed = outcome.rows_changed();
         Ok(match outcome {

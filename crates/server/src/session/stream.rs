@@ -70,6 +70,7 @@ impl Session {
         sink: &mut dyn RowSink,
     ) -> Result<Answer> {
         self.access.expect(Level::Read, query.is_plain().then_some(query.table.as_str()))?;
+        let _permit = self.access.begin_query()?;
         let snapshot = self.database().snapshot()?;
         if sink.columns(&snapshot.columns_with(query, options)?).is_continue() {
             snapshot.stream_with(query, options, |batch| sink.rows(&batch))?;

@@ -120,18 +120,23 @@ impl Usage {
         self.queries.load(Ordering::Relaxed)
     }
 
-    /// Refuses a write of a tenant that has as much as it may.
+    /// Refuses a write of so many rows and bytes to a tenant that would have more than it may.
     ///
     /// # Errors
     /// `LimitExceeded` with the limit and what there is.
-    pub fn check_stored(&self, database: &Database) -> Result<()> {
+    pub fn expect_room(&self, database: &Database, more_rows: u64, more_bytes: u64) -> Result<()> {
         let limits = self.limits();
         if limits.rows.is_none() && limits.bytes.is_none() {
             return Ok(());
         }
         let (rows, bytes) = self.stored(database);
-        for (what, limit, there) in [("rows", limits.rows, rows), ("bytes", limits.bytes, bytes)] {
-            if let Some(limit) = limit.filter(|limit| there >= *limit) {
+        // How many bytes something takes is known once it is there: at least one.
+        let kinds = [
+            ("rows", limits.rows, rows, more_rows),
+            ("bytes", limits.bytes, bytes, more_bytes.max(1)),
+        ];
+        for (what, limit, there, more) in kinds {
+            if let Some(limit) = limit.filter(|limit| there.saturating_add(more) > *limit) {
                 let message = format!("the tenant may have {limit} {what} and has {there}");
                 return Err(exceeded(message));
             }

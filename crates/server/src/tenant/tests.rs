@@ -73,9 +73,9 @@ fn a_tenant_takes_no_more_than_it_may() -> Result<()> {
     drop(permit);
     drop(main.usage.begin_query()?);
     main.database.bucket("keys")?.put("a", "1")?;
-    main.usage.check_stored(&main.database)?;
+    main.usage.expect_room(&main.database, 1, 0)?;
     all.set_limits(&main, TenantLimits { rows: Some(1), ..limits })?;
-    let error = main.usage.check_stored(&main.database).unwrap_err();
+    let error = main.usage.expect_room(&main.database, 1, 0).unwrap_err();
     assert_eq!(error.code(), Code::LimitExceeded);
     assert_eq!(error.to_string(), "the tenant may have 1 rows and has 1");
     drop(main);

@@ -14,9 +14,11 @@
 //! one process at a time. A server sees what another process changed within a second.
 
 mod scope;
+mod standing;
 mod store;
 #[cfg(test)]
 mod tests;
 
-pub use scope::{Grant, Place, Principal, Scope};
+pub use scope::{Place, Principal, Scope};
+pub use standing::Standing;
 pub use store::{NewToken, Token, TokenInfo, TokenStore};

@@ -94,6 +94,9 @@ impl fmt::Display for Scope {
     }
 }
 
+/// The id of whoever is trusted without a token; ids of tokens are digits.
+const TRUSTED: &str = "local";
+
 /// Whoever a connection or a request speaks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Principal {
@@ -109,8 +112,14 @@ impl Principal {
     /// Whoever is trusted without a token, and may do everything.
     #[must_use]
     pub fn trusted() -> Self {
-        let name = "local".to_owned();
+        let name = TRUSTED.to_owned();
         Self { id: name.clone(), name, scopes: vec![Scope::EVERYTHING] }
+    }
+
+    /// True for whoever is trusted without a token.
+    #[must_use]
+    pub fn is_trusted(&self) -> bool {
+        self.id == TRUSTED
     }
 
     /// Whoever asks for what needs no token.
@@ -156,20 +165,5 @@ impl Principal {
             Place::Global => true,
             Place::Tenant(own) | Place::Table(own, _) => own == tenant,
         })
-    }
-}
-
-/// What a principal may do in one tenant, as its sessions ask.
-#[derive(Clone, Debug)]
-pub struct Grant {
-    /// Who.
-    pub principal: Principal,
-    /// Where.
-    pub tenant: TenantName,
-}
-
-impl crate::session::Access for Grant {
-    fn expect(&self, level: Level, table: Option<&str>) -> Result<()> {
-        self.principal.expect(level, Some(&self.tenant), table)
     }
 }

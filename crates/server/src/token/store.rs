@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use esker_vfs::{Environment, LockMode};
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use super::{Principal, Scope};
+use super::{Principal, Scope, Standing};
 use crate::file::{read_file, replace_file};
 use crate::{Code, Error, Result};
 
@@ -109,6 +109,8 @@ pub struct TokenStore {
     writing: Mutex<()>,
     /// When the file was last read.
     read_ns: AtomicU64,
+    /// How often the tokens have changed.
+    generation: AtomicU64,
 }
 
 impl TokenStore {
@@ -123,7 +125,8 @@ impl TokenStore {
         };
         let read_ns = AtomicU64::new(environment.clock.monotonic_ns());
         let (environment, state) = (environment.clone(), RwLock::new(state));
-        Ok(Self { environment, directory, state, writing: Mutex::default(), read_ns })
+        let (writing, generation) = (Mutex::default(), AtomicU64::new(1));
+        Ok(Self { environment, directory, state, writing, read_ns, generation })
     }
 
     /// True when there is no token that could be used.
@@ -221,10 +224,6 @@ impl TokenStore {
     /// # Errors
     /// `Unauthenticated`, in the same words for a token that is unknown, wrong or past its end.
     pub fn authenticate(&self, text: &str) -> Result<Principal> {
-        let refused = || {
-            let message = "the token is unknown, wrong or past its end";
-            Error::new(Code::Unauthenticated, message)
-        };
         let id = text.strip_prefix(PREFIX).and_then(|rest| rest.split_once('_')).map(|(id, _)| id);
         let hash = hash_of(text);
         self.refresh()?;
@@ -273,22 +272,77 @@ impl TokenStore {
         let outcome = change(&mut tokens)?;
         let entries = entries(&tokens)?;
         self.write(&tokens)?;
-        *self.state.write().unwrap_or_else(PoisonError::into_inner) = State { tokens, entries };
+        self.replace(State { tokens, entries });
         Ok(outcome)
+    }
+
+    fn replace(&self, state: State) {
+        *self.state.write().unwrap_or_else(PoisonError::into_inner) = state;
+        self.generation.fetch_add(1, Ordering::Release);
     }
 
     /// Reads the file again if that was not done lately.
     fn refresh(&self) -> Result<()> {
+        if self.is_due() { self.reload() } else { Ok(()) }
+    }
+
+    /// True for the first who looks when the file was not read lately.
+    fn is_due(&self) -> bool {
+        let (now_ns, read_ns) =
+            (self.environment.clock.monotonic_ns(), self.read_ns.load(Ordering::Relaxed));
+        let is_old = self.directory.is_some() && now_ns.saturating_sub(read_ns) >= REFRESH_NS;
+        let (set, get) = (Ordering::Relaxed, Ordering::Relaxed);
+        is_old && self.read_ns.compare_exchange(read_ns, now_ns, set, get).is_ok()
+    }
+
+    fn reload(&self) -> Result<()> {
         let Some(directory) = &self.directory else { return Ok(()) };
-        let now_ns = self.environment.clock.monotonic_ns();
-        if now_ns.saturating_sub(self.read_ns.load(Ordering::Relaxed)) < REFRESH_NS {
-            return Ok(());
-        }
         // Whoever else is at it does it for all.
         let Ok(_writing) = self.writing.try_lock() else { return Ok(()) };
-        self.read_ns.store(now_ns, Ordering::Relaxed);
         let state = read(&self.environment, &directory.join(FILE))?;
-        *self.state.write().unwrap_or_else(PoisonError::into_inner) = state;
+        let known =
+            self.state.read().unwrap_or_else(PoisonError::into_inner).tokens == state.tokens;
+        if !known {
+            self.replace(state);
+        }
+        Ok(())
+    }
+
+    /// The same where waiting for the disk would harm others, at the time of the next look.
+    fn refresh_beside(self: &Arc<Self>) {
+        if !self.is_due() {
+            return;
+        }
+        let this = Arc::clone(self);
+        let reload = move || {
+            if let Err(e) = this.reload() {
+                tracing::error!(error = %e, "the tokens were not read again");
+            }
+        };
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) => drop(runtime.spawn_blocking(reload)),
+            Err(_) => reload(),
+        }
+    }
+
+    /// When a token ends, in microseconds since 1970; `None` when there is none of that id.
+    fn end_us(&self, id: &str) -> Option<i64> {
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        state.entries.get(id).map(|entry| entry.expires_us.unwrap_or(i64::MAX))
+    }
+
+    /// Refuses whoever showed a token that is there no longer, or is past its end. A change by
+    /// another program is seen about a second later.
+    ///
+    /// # Errors
+    /// `Unauthenticated`.
+    pub fn expect_valid(self: &Arc<Self>, standing: &Standing) -> Result<()> {
+        self.refresh_beside();
+        let generation = self.generation.load(Ordering::Acquire);
+        let end_us = standing.end_us(generation, |id| self.end_us(id));
+        if end_us < i64::MAX && end_us <= self.environment.clock.wall_us() {
+            return Err(refused());
+        }
         Ok(())
     }
 
@@ -326,6 +380,10 @@ fn entries(tokens: &BTreeMap<String, Token>) -> Result<BTreeMap<String, Entry>> 
         Ok((token.id.clone(), Entry { hash, principal, expires_us: token.expires_us }))
     };
     tokens.values().map(entry).collect()
+}
+
+fn refused() -> Error {
+    Error::new(Code::Unauthenticated, "the token is unknown, wrong or past its end")
 }
 
 fn not_found(id: &str) -> Error {

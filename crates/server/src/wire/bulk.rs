@@ -8,12 +8,13 @@ use esker::{Batch, Database, Load, Schema};
 use esker_format::batch::fit_value;
 use esker_import::{Format, ImportOptions, ImportReader};
 use esker_vfs::Environment;
-use esker_wire::{Reader, value};
+use esker_wire::{Reader, pack, value};
 use tokio::sync::mpsc;
 
 use super::encode;
-use super::job::{Finished, JobOutput};
-use crate::session::{Level, Session};
+use super::job::{Finished, Place};
+use crate::budget::Share;
+use crate::session::{Level, Session, caught};
 use crate::{Code, Error, Result};
 
 /// Rows that go to the load at once: few enough to lie in a cache until they are copied.
@@ -24,8 +25,8 @@ pub(super) const CHUNKS_MAX: usize = 8;
 
 const GIVEN_UP: &str = "the load was given up before its end";
 
-/// A part of the rows; `None` behind the last.
-pub(super) type Chunk = Option<Vec<u8>>;
+/// A part of the rows with its share of the budget; `None` behind the last.
+pub(super) type Chunk = Option<(Vec<u8>, Share)>;
 
 /// How rows come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,26 +80,24 @@ impl Begin {
 }
 
 /// Starts a load, which takes chunks until there are no more.
-pub(super) fn start(
-    id: u32,
-    begin: Begin,
-    session: Session,
-    chunks: mpsc::Receiver<Chunk>,
-    to: mpsc::Sender<JobOutput>,
-) {
+pub(super) fn start(place: Place, begin: Begin, session: Session, chunks: mpsc::Receiver<Chunk>) {
     tokio::task::spawn_blocking(move || {
-        let mut bytes = Vec::new();
-        match load(&begin, &session, chunks) {
-            Ok(rows) => encode::done(&mut bytes, id, |out| esker_wire::pack::uint(out, rows)),
-            Err(e) => encode::error(&mut bytes, id, &e),
+        let (mut bytes, mut finished) = (Vec::new(), Finished::default());
+        let loaded = caught(|| load(&begin, &session, chunks)).and_then(|loaded| loaded);
+        match loaded {
+            Ok(rows) => encode::done(&mut bytes, place.id, |out| pack::uint(out, rows)),
+            Err(e) => {
+                encode::error(&mut bytes, place.id, &e);
+                finished.failed = Some(e.code());
+            }
         }
-        let finished = Some(Finished { session: None });
-        let _ = to.blocking_send(JobOutput { id, bytes, finished });
+        place.finish(bytes, finished);
     });
 }
 
 fn load(begin: &Begin, session: &Session, chunks: mpsc::Receiver<Chunk>) -> Result<u64> {
     session.expect(Level::Write, Some(&begin.table))?;
+    session.expect_room(1, 0)?;
     let database: &Database = session.database();
     let table = database.table(&begin.table)?;
     let schema = table.schema();
@@ -109,45 +108,63 @@ fn load(begin: &Begin, session: &Session, chunks: mpsc::Receiver<Chunk>) -> Resu
         Duplicates::Replace => load.replace_existing()?,
     }
     let given_up = Arc::new(AtomicBool::new(false));
-    let chunks = Chunks { chunks, rest: Vec::new(), at: 0, ended: false, given_up };
+    let chunks = Chunks { chunks, current: None, at: 0, ended: false, given_up };
     let given_up = Arc::clone(&chunks.given_up);
-    let pushed = push_all(&mut load, begin.form, &schema, chunks);
+    let pushed = push_all(session, &mut load, begin.form, &schema, chunks);
     if given_up.load(Ordering::Relaxed) {
         return Err(Error::new(Code::Cancelled, GIVEN_UP));
     }
     pushed?;
+    session.expect_valid()?;
     Ok(load.finish()?.rows)
 }
 
-fn push_all(load: &mut Load, form: Form, schema: &Schema, mut chunks: Chunks) -> Result<()> {
+/// Hands rows to the load, as long as there is room for them.
+fn push(session: &Session, load: &mut Load, batch: Batch) -> Result<()> {
+    load.push(batch)?;
+    session.expect_room(usize::try_from(load.rows()).unwrap_or(usize::MAX), 0)
+}
+
+fn push_all(
+    session: &Session,
+    load: &mut Load,
+    form: Form,
+    schema: &Schema,
+    mut chunks: Chunks,
+) -> Result<()> {
     match form {
-        Form::Pack => push_packed(load, schema, &mut chunks),
+        Form::Pack => push_packed(session, load, schema, &mut chunks),
         Form::Text(format) => {
             let options = ImportOptions::default().format(format).schema(schema.clone());
             let reader =
                 ImportReader::from_reader(&Environment::os(), "load", chunks, None, options)?;
             load.reserve_input(reader.memory_bytes())?;
-            reader.read(|batch, _| load.push(batch).map_err(Error::from))?;
+            reader.read(|batch, _| push(session, load, batch))?;
             Ok(())
         }
     }
 }
 
-fn push_packed(load: &mut Load, schema: &Schema, chunks: &mut Chunks) -> Result<()> {
+fn push_packed(
+    session: &Session,
+    load: &mut Load,
+    schema: &Schema,
+    chunks: &mut Chunks,
+) -> Result<()> {
     let mut batch = Batch::empty(schema);
     while let Some(chunk) = chunks.next()? {
-        let mut reader = Reader::new(&chunk);
+        let mut reader = Reader::new(&chunk.0);
         while !reader.is_at_end() {
             let row = load.rows() + batch.len() as u64;
             push_row(&mut reader, schema, &mut batch)
                 .map_err(|e| e.at(format_args!("row {row}")))?;
             if batch.len() >= BATCH_ROWS {
-                load.push(std::mem::replace(&mut batch, Batch::empty(schema)))?;
+                push(session, load, std::mem::replace(&mut batch, Batch::empty(schema)))?;
             }
         }
     }
     if !batch.is_empty() {
-        load.push(batch)?;
+        push(session, load, batch)?;
     }
     Ok(())
 }
@@ -166,7 +183,8 @@ fn push_row(reader: &mut Reader<'_>, schema: &Schema, batch: &mut Batch) -> Resu
 /// The chunks of a load, one after another, to be read like a file.
 struct Chunks {
     chunks: mpsc::Receiver<Chunk>,
-    rest: Vec<u8>,
+    /// The one that is read, with its share of the budget.
+    current: Option<(Vec<u8>, Share)>,
     at: usize,
     ended: bool,
     given_up: Arc<AtomicBool>,
@@ -174,7 +192,7 @@ struct Chunks {
 
 impl Chunks {
     /// The next chunk; an error when the client went away before the last.
-    fn next(&mut self) -> Result<Option<Vec<u8>>> {
+    fn next(&mut self) -> Result<Chunk> {
         if self.ended {
             return Ok(None);
         }
@@ -194,15 +212,17 @@ impl Chunks {
 
 impl Read for Chunks {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while self.at >= self.rest.len() {
-            match self.next().map_err(io::Error::other)? {
-                Some(chunk) => (self.rest, self.at) = (chunk, 0),
-                None => return Ok(0),
+        loop {
+            let rest = self.current.as_ref().and_then(|(bytes, _)| bytes.get(self.at..));
+            if let Some(mut rest) = rest.filter(|rest| !rest.is_empty()) {
+                let read = rest.read(buffer)?;
+                self.at += read;
+                return Ok(read);
+            }
+            (self.current, self.at) = (self.next().map_err(io::Error::other)?, 0);
+            if self.current.is_none() {
+                return Ok(0);
             }
         }
-        let mut left = self.rest.get(self.at..).unwrap_or_default();
-        let read = left.read(buffer)?;
-        self.at += read;
-        Ok(read)
     }
 }

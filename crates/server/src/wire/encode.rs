@@ -8,7 +8,7 @@ use esker_wire::value::{write, write_values};
 use esker_wire::{FrameWriter, Kind, MORE, pack};
 
 use crate::session::{Answer, RowSink};
-use crate::{Error, Result};
+use crate::{Code, Error, Result};
 
 /// Rows of one frame, at most.
 const FRAME_ROWS: usize = 1024;
@@ -21,6 +21,17 @@ pub(super) fn error(out: &mut Vec<u8>, id: u32, error: &Error) {
     pack::text(payload, error.code().as_str());
     pack::text(payload, error.message());
     frame.finish();
+}
+
+/// An answer of more bytes than it may have.
+pub(super) fn too_large(most: u64) -> Error {
+    let message = format!("the answer has more than {most} bytes: ask for less");
+    Error::new(Code::LimitExceeded, message)
+}
+
+/// Appends the version of the server.
+pub(super) fn version(out: &mut Vec<u8>) {
+    pack::text(out, env!("CARGO_PKG_VERSION"));
 }
 
 /// Appends the frames of an answer.
@@ -142,6 +153,10 @@ pub(super) struct FrameSink<'s> {
     pub id: u32,
     pub send: &'s mut dyn FnMut(Vec<u8>) -> ControlFlow<()>,
     pub gathered: Vec<u8>,
+    /// Bytes that were handed on.
+    pub sent: u64,
+    /// The most of them.
+    pub most: u64,
 }
 
 /// Frames are handed on from here on.
@@ -157,6 +172,10 @@ impl RowSink for FrameSink<'_> {
         batch(&mut self.gathered, self.id, rows);
         if self.gathered.len() < GATHERED_BYTES {
             return ControlFlow::Continue(());
+        }
+        self.sent += self.gathered.len() as u64;
+        if self.sent > self.most {
+            return ControlFlow::Break(());
         }
         (self.send)(std::mem::take(&mut self.gathered))
     }

@@ -1,14 +1,18 @@
 //! What may take long, on a thread where waiting harms nobody.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Duration;
 
-use esker_wire::Kind;
+use esker_wire::{Code, Kind};
 use tokio::sync::mpsc;
 
 use super::encode::{self, FrameSink};
 use super::point;
-use crate::session::{Answer, Request, Session};
-use crate::{Code, Error, Result};
+use crate::admission::{Admission, Admitted};
+use crate::budget::Share;
+use crate::session::{Answer, Request, Session, caught};
+use crate::{Error, Result};
 
 /// What a job hands to its connection.
 #[derive(Debug)]
@@ -17,15 +21,57 @@ pub(super) struct JobOutput {
     pub id: u32,
     /// Frames.
     pub bytes: Vec<u8>,
+    /// Their share of the budget.
+    pub share: Share,
     /// Nothing follows.
-    pub finished: Option<Finished>,
+    pub finished: Option<Box<Finished>>,
 }
 
 /// A job has ended.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Finished {
+    /// Requests behind it had to wait for it.
+    pub was_away: bool,
     /// The session of the connection, where the job had it.
     pub session: Option<Session>,
+    /// Who was let in.
+    pub admitted: Option<Admitted>,
+    /// The code of its error.
+    pub failed: Option<Code>,
+}
+
+/// Where a job hands what it has to say.
+pub(super) struct Place {
+    pub id: u32,
+    pub to: mpsc::Sender<JobOutput>,
+    /// The share of the budget of the request, and then of its answer.
+    pub share: Share,
+    /// How long to wait for one.
+    pub stall: Duration,
+}
+
+impl Place {
+    /// Hands frames on; breaks when nobody takes them, or there is no memory for them.
+    pub fn send(&mut self, bytes: Vec<u8>) -> Result<ControlFlow<()>> {
+        self.share.wait_here(bytes.len(), self.stall)?;
+        let output = JobOutput { id: self.id, bytes, share: self.share.take(), finished: None };
+        Ok(match self.to.blocking_send(output) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        })
+    }
+
+    /// Hands the last frames on.
+    pub fn finish(mut self, mut bytes: Vec<u8>, mut finished: Finished) {
+        if let Err(e) = self.share.wait_here(bytes.len(), self.stall) {
+            finished.failed = Some(e.code());
+            bytes.clear();
+            encode::error(&mut bytes, self.id, &e);
+        }
+        let finished = Some(Box::new(finished));
+        let output = JobOutput { id: self.id, bytes, share: self.share, finished };
+        let _ = self.to.blocking_send(output);
+    }
 }
 
 /// What a job does.
@@ -37,46 +83,100 @@ pub(super) enum Work {
 }
 
 /// Starts a job. It has the session of the connection, or one for itself.
-pub(super) fn start(
-    id: u32,
-    work: Work,
-    session: Session,
-    is_own: bool,
-    to: mpsc::Sender<JobOutput>,
+pub(super) fn start(place: Place, work: Work, session: Session, is_own: bool) {
+    tokio::task::spawn_blocking(move || {
+        let (id, mut place, mut session) = (place.id, place, session);
+        let fresh = session.sibling();
+        let (bytes, failed) = match caught(|| run(&mut place, work, &mut session, is_own)) {
+            Ok(done) => done,
+            Err(e) => {
+                // A transaction that met it is rolled back.
+                session = fresh;
+                (failure(id, &e), Some(e.code()))
+            }
+        };
+        let session = (!is_own).then_some(session);
+        let finished = Finished { was_away: !is_own, session, failed, admitted: None };
+        place.finish(bytes, finished);
+    });
+}
+
+fn failure(id: u32, e: &Error) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    encode::error(&mut bytes, id, e);
+    bytes
+}
+
+/// Lets somebody in who has to wait for a database to be opened.
+pub(super) fn admit(
+    place: Place,
+    admission: Arc<dyn Admission>,
+    (token, database): (Option<String>, Option<String>),
 ) {
     tokio::task::spawn_blocking(move || {
-        let mut session = session;
-        let bytes = run(id, work, &mut session, is_own, &to);
-        let session = (!is_own).then_some(session);
-        let _ = to.blocking_send(JobOutput { id, bytes, finished: Some(Finished { session }) });
+        let admitted = caught(|| {
+            let admitted = admission.admit(token.as_deref(), database.as_deref())?;
+            admitted.session.check_in().map(|()| admitted)
+        });
+        let mut bytes = Vec::new();
+        let mut finished = Finished { was_away: true, ..Finished::default() };
+        match admitted.and_then(|admitted| admitted) {
+            Ok(admitted) => {
+                encode::done(&mut bytes, place.id, encode::version);
+                finished.admitted = Some(admitted);
+            }
+            Err(e) => {
+                encode::error(&mut bytes, place.id, &e);
+                finished.failed = Some(e.code());
+            }
+        }
+        place.finish(bytes, finished);
     });
 }
 
 fn run(
-    id: u32,
+    place: &mut Place,
     work: Work,
     session: &mut Session,
     is_own: bool,
-    to: &mpsc::Sender<JobOutput>,
-) -> Vec<u8> {
+) -> (Vec<u8>, Option<Code>) {
+    let id = place.id;
     let request = match work {
         Work::Keys(kind, payload) => {
             let mut out = Vec::new();
-            point::answer(session, kind, id, &payload, &mut out);
-            return out;
+            let failed = point::answer(session, kind, id, &payload, &mut out);
+            return within(id, out, failed, session.result_bytes_max());
         }
         Work::Request(request) => request,
     };
-    let mut send = |bytes| match to.blocking_send(JobOutput { id, bytes, finished: None }) {
-        Ok(()) => ControlFlow::Continue(()),
-        Err(_) => ControlFlow::Break(()),
+    let most = session.result_bytes_max();
+    let mut refused = None;
+    let mut send = |bytes| {
+        place.send(bytes).unwrap_or_else(|e| {
+            refused = Some(e);
+            ControlFlow::Break(())
+        })
     };
-    let mut sink = FrameSink { id, send: &mut send, gathered: Vec::new() };
-    let answer =
-        session.stream(request, &mut sink).and_then(|answer| refuse_begin(session, is_own, answer));
-    let mut bytes = sink.gathered;
+    let mut sink = FrameSink { id, send: &mut send, gathered: Vec::new(), sent: 0, most };
+    let answer = session.stream(request, &mut sink);
+    let answer = answer.and_then(|answer| refuse_begin(session, is_own, answer));
+    let (mut bytes, sent) = (sink.gathered, sink.sent);
+    let answer = refused.map_or(answer, Err);
+    if sent > most {
+        let e = encode::too_large(most);
+        return (failure(id, &e), Some(e.code()));
+    }
     encode::answer(&mut bytes, id, &answer);
-    bytes
+    within(id, bytes, answer.err().map(|e| e.code()), most - sent)
+}
+
+/// Refuses the rest of an answer that is too large.
+fn within(id: u32, bytes: Vec<u8>, failed: Option<Code>, most: u64) -> (Vec<u8>, Option<Code>) {
+    if bytes.len() as u64 <= most {
+        return (bytes, failed);
+    }
+    let e = encode::too_large(most);
+    (failure(id, &e), Some(e.code()))
 }
 
 /// A transaction in the session of a job alone would be nobody's.

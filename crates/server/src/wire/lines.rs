@@ -3,17 +3,49 @@
 
 use std::borrow::Cow;
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use esker::{Isolation, Value, ValueRef};
 use esker_import::{Format, RowWriter};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use tokio::time::Instant;
 
 use super::Stream;
+use crate::budget::SMALL_BYTES;
+use crate::metrics::Operations;
 use crate::server::Shared;
-use crate::session::{Answer, Conflict, Expiry, Fields, Key, Request, Rows, Session};
+use crate::session::{Answer, Conflict, Expiry, Fields, Key, Request, Rows, Session, caught};
 use crate::{Code, Error, Result};
+
+/// What may be asked.
+const OPERATIONS: [&str; 19] = [
+    "hello",
+    "ping",
+    "tables",
+    "schema",
+    "get",
+    "exists",
+    "insert",
+    "update",
+    "delete",
+    "sql",
+    "query",
+    "explain",
+    "begin",
+    "commit",
+    "rollback",
+    "buckets",
+    "bucket_get",
+    "bucket_put",
+    "bucket_remove",
+];
+
+/// What is counted of them.
+pub(crate) fn operations() -> Operations {
+    Operations::new("json-lines", OPERATIONS.map(str::to_owned))
+}
 
 /// A line. Which members there are is up to `op`.
 #[derive(Debug, Default, Deserialize)]
@@ -58,9 +90,11 @@ pub(super) async fn serve(
     mut input: Vec<u8>,
     shared: &Shared,
 ) -> io::Result<()> {
+    let config = &shared.config;
     let mut session = shared.admission.admit(None, None).ok().map(|admitted| admitted.session);
     let mut stopping = shared.stopping.clone();
     let (mut searched, mut is_at_end) = (0, false);
+    let (mut incoming, mut outgoing) = (config.budget.share(), config.budget.share());
     loop {
         while let Some(length) = line_end(&input, searched, is_at_end) {
             let line: Vec<u8> = input.drain(..length).collect();
@@ -68,23 +102,41 @@ pub(super) async fn serve(
             let mut out = answer_line(&line, &mut session, shared).await;
             if !out.is_empty() {
                 out.push(b'\n');
+                if let Err(e) = outgoing.wait(out.len(), config.stall_timeout).await {
+                    out = [failed(None, &e), vec![b'\n']].concat();
+                }
                 let write = stream.write_all(&out);
-                tokio::time::timeout(shared.config.idle_timeout, write).await??;
+                tokio::time::timeout(config.stall_timeout, write).await??;
+                outgoing.resize(0);
             }
+        }
+        if let Err(e) = incoming.wait(input.len(), config.stall_timeout).await {
+            return stream.write_all(&[failed(None, &e), vec![b'\n']].concat()).await;
+        }
+        if input.is_empty() {
+            input = Vec::new();
         }
         if is_at_end || *stopping.borrow() {
             return Ok(());
         }
         searched = input.len();
-        if searched > shared.config.request_bytes_max {
-            let most = shared.config.request_bytes_max;
+        let is_known = session.is_some();
+        let most = config.request_bytes_max;
+        let most = if is_known { most } else { most.min(SMALL_BYTES) };
+        if searched > most {
             let e = Error::new(Code::LimitExceeded, format!("a line of more than {most} bytes"));
             return stream.write_all(&[failed(None, &e), vec![b'\n']].concat()).await;
         }
+        let is_within = session.as_ref().is_some_and(Session::is_in_transaction);
+        let patience = match (searched > 0, is_within) {
+            (true, _) => config.stall_timeout,
+            (false, true) => config.transaction_timeout.min(config.idle_timeout),
+            (false, false) => config.idle_timeout,
+        };
         tokio::select! {
             read = stream.read(&mut input) => is_at_end = read? == 0,
             _ = stopping.changed() => {}
-            () = tokio::time::sleep(shared.config.idle_timeout) => return Ok(()),
+            () = tokio::time::sleep(patience) => return Ok(()),
         }
     }
 }
@@ -104,40 +156,52 @@ async fn answer_line(line: &[u8], session: &mut Option<Session>, shared: &Shared
         Err(e) => return failed(None, &Error::invalid(format!("a request as JSON: {e}"))),
     };
     let id = parsed.id.map(|id| id.get().to_owned());
+    let since = Instant::now();
     let answer = match parsed.op.as_ref() {
-        "hello" => hello(&parsed, session, shared),
-        _ => match (request(&parsed), session.take()) {
-            (Err(e), kept) => {
-                *session = kept;
-                Err(e)
-            }
-            (Ok(_), None) => {
-                Err(Error::new(Code::Unauthenticated, "expected {\"op\": \"hello\"} first"))
-            }
-            (Ok(request), Some(mut taken)) => {
-                let run = move || {
-                    let answer = taken.run(request);
-                    (taken, answer)
-                };
-                match tokio::task::spawn_blocking(run).await {
-                    Ok((taken, answer)) => {
-                        *session = Some(taken);
-                        answer
-                    }
-                    Err(_) => Err(Error::new(Code::Internal, "the request ended the session")),
-                }
-            }
-        },
+        "hello" => hello(&parsed, session, shared).await,
+        _ => answer_request(&parsed, session).await,
     };
+    if let Some(position) = OPERATIONS.iter().position(|op| *op == parsed.op) {
+        let took = u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let failed = answer.as_ref().err().map(Error::code);
+        shared.config.line_operations.count(position, failed, took);
+    }
     match &answer {
         Ok(answer) => told(id.as_deref(), answer),
         Err(e) => failed(id.as_deref(), e),
     }
 }
 
-fn hello(line: &Line<'_>, session: &mut Option<Session>, shared: &Shared) -> Result<Answer> {
-    let admitted = shared.admission.admit(line.token.as_deref(), line.database.as_deref())?;
-    *session = Some(admitted.session);
+async fn answer_request(line: &Line<'_>, session: &mut Option<Session>) -> Result<Answer> {
+    let request = request(line)?;
+    let Some(mut taken) = session.take() else {
+        return Err(Error::new(Code::Unauthenticated, "expected {\"op\": \"hello\"} first"));
+    };
+    let fresh = taken.sibling();
+    let run = move || {
+        let answer = taken.check_in().and_then(|()| taken.run(request));
+        (taken, answer)
+    };
+    let (kept, answer) = match tokio::task::spawn_blocking(move || caught(run)).await {
+        Ok(Ok((taken, answer))) => (taken, answer),
+        Ok(Err(e)) => (fresh, Err(e)),
+        Err(_) => (fresh, Err(Error::new(Code::Unavailable, "the server stops"))),
+    };
+    let is_out = answer.as_ref().is_err_and(|e| e.code() == Code::Unauthenticated);
+    *session = (!is_out).then_some(kept);
+    answer
+}
+
+async fn hello(line: &Line<'_>, session: &mut Option<Session>, shared: &Shared) -> Result<Answer> {
+    let admission = Arc::clone(&shared.admission);
+    let (token, database) = (line.token.clone(), line.database.clone());
+    let admit = move || {
+        let admitted = admission.admit(token.as_deref(), database.as_deref())?;
+        admitted.session.check_in().map(|()| admitted.session)
+    };
+    let admitted = tokio::task::spawn_blocking(admit).await;
+    let stops = |_| Error::new(Code::Unavailable, "the server stops");
+    *session = Some(admitted.map_err(stops)??);
     Ok(Answer::Text(env!("CARGO_PKG_VERSION").to_owned()))
 }
 
@@ -211,11 +275,9 @@ fn bucket_request(line: &Line<'_>) -> Result<Request> {
             Request::BucketPut { bucket: bucket()?, entries: vec![(entry_key()?, value)], expiry }
         }
         _ => {
-            return Err(Error::invalid(format!(
-                "unknown op {op:?}: expected hello, ping, tables, schema, get, exists, insert, \
-                 update, delete, sql, query, explain, begin, commit, rollback, buckets, \
-                 bucket_get, bucket_put or bucket_remove"
-            )));
+            let [known @ .., last] = OPERATIONS;
+            let known = known.join(", ");
+            return Err(Error::invalid(format!("unknown op {op:?}: expected {known} or {last}")));
         }
     })
 }

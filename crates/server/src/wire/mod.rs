@@ -2,6 +2,7 @@
 //!
 //! | module | what it defines |
 //! |---|---|
+//! | `buffers` | buffers to read into |
 //! | `stream` | a socket, TCP or Unix |
 //! | `connection` | one client: reading, answering, holding back |
 //! | `decode`, `encode` | frames to requests, answers to frames |
@@ -9,8 +10,10 @@
 //! | `job` | what may take long, off the runtime |
 //! | `bulk` | loads of many rows |
 //! | `replay` | the same without a socket |
+//! | `operations` | what is counted |
 //! | `lines` | requests as JSON, one a line |
 
+mod buffers;
 mod bulk;
 mod connection;
 mod decode;
@@ -19,8 +22,11 @@ mod encode;
 mod golden;
 mod job;
 mod lines;
+mod operations;
 mod point;
 mod replay;
+#[cfg(test)]
+mod safety;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -31,15 +37,17 @@ use std::sync::Arc;
 use esker_wire::frame::{GREETING_BYTES, MAGIC, greeting, parse_greeting};
 
 use crate::server::Shared;
+pub(crate) use lines::operations as line_operations;
+pub(crate) use operations::frames as frame_operations;
 pub use replay::answer_frames;
 pub(crate) use stream::Stream;
 
 /// Serves one client: its first bytes say which form it speaks.
 pub(crate) async fn serve(mut stream: Stream, shared: &Arc<Shared>) -> io::Result<()> {
-    let mut input = Vec::with_capacity(stream::READ_BYTES);
+    let mut input = Vec::new();
     while input.first().is_none_or(|first| *first == b'E') && input.len() < GREETING_BYTES {
         let read = stream.read(&mut input);
-        match tokio::time::timeout(shared.config.idle_timeout, read).await {
+        match tokio::time::timeout(shared.config.stall_timeout, read).await {
             Ok(Ok(n)) if n > 0 => {}
             _ => return Ok(()),
         }

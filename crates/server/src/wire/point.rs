@@ -2,15 +2,19 @@
 
 use esker::{RowRef, ValueRef};
 use esker_vfs::{Environment, parallel_map};
+use esker_wire::frame::PAYLOAD_BYTES_MAX;
 use esker_wire::value::{read_key_into, write};
 use esker_wire::{Kind, Reader, pack};
 
 use super::encode;
-use crate::Result;
 use crate::session::{Level, Session};
+use crate::{Code, Error, Result};
 
 /// Keys that a request may have to be answered at once, without leaving the runtime.
 pub(super) const KEYS_AT_ONCE: usize = 128;
+
+/// Keys between two looks at whether anybody still wants the answer.
+const CANCEL_KEYS: usize = 64;
 
 /// Keys that one core looks up, of those of a request with many.
 const PART_KEYS: usize = 512;
@@ -35,15 +39,21 @@ pub(super) fn key_count(kind: Kind, payload: &[u8]) -> usize {
     count().unwrap_or(0)
 }
 
-/// Answers a request for rows or values by key.
-pub(super) fn answer(session: &Session, kind: Kind, id: u32, payload: &[u8], out: &mut Vec<u8>) {
+/// Answers a request for rows or values by key; returns the code of its error.
+pub(super) fn answer(
+    session: &Session,
+    kind: Kind,
+    id: u32,
+    payload: &[u8],
+    out: &mut Vec<u8>,
+) -> Option<Code> {
     let start = out.len();
     let mut result = Ok(());
     encode::done(out, id, |out| result = find(session, kind, payload, out));
-    if let Err(e) = result {
-        out.truncate(start);
-        encode::error(out, id, &e);
-    }
+    let e = result.err()?;
+    out.truncate(start);
+    encode::error(out, id, &e);
+    Some(e.code())
 }
 
 fn find(session: &Session, kind: Kind, payload: &[u8], out: &mut Vec<u8>) -> Result<()> {
@@ -71,11 +81,13 @@ fn rows(
     let table = session.database().table(name)?;
     if count <= 1 {
         // One row is of one commit anyway.
-        return each_key(reader, count, out, whole, |key, visit| table.visit(key, visit));
+        let find = |key: &[ValueRef<'_>], visit: Visit<'_>| table.visit(key, visit);
+        return each_key(session, (reader, count), out, whole, find);
     }
     let snapshot = table.snapshot()?;
     if count < PART_KEYS * 2 {
-        return each_key(reader, count, out, whole, |key, visit| snapshot.visit(key, visit));
+        let find = |key: &[ValueRef<'_>], visit: Visit<'_>| snapshot.visit(key, visit);
+        return each_key(session, (reader, count), out, whole, find);
     }
     // Most of the time goes into waiting for memory: two cores wait for twice as much of it.
     let mut parts = Vec::with_capacity(count / PART_KEYS + 1);
@@ -89,10 +101,21 @@ fn rows(
     let part = |(reader, count): &(Reader<'_>, usize)| {
         let mut out = Vec::new();
         let visit = |key: &[ValueRef<'_>], visit: Visit<'_>| snapshot.visit(key, visit);
-        each_key(&mut { *reader }, *count, &mut out, whole, visit).map(|()| out)
+        each_key(session, (&mut { *reader }, *count), &mut out, whole, visit).map(|()| out)
     };
     for found in parallel_map(&*Environment::os().tasks, &parts, part) {
         out.extend_from_slice(&found?);
+        expect_small(session, out)?;
+    }
+    Ok(())
+}
+
+/// Ends what nobody wants any more, or what has become too large for a frame.
+fn expect_small(session: &Session, out: &[u8]) -> Result<()> {
+    session.expect_wanted()?;
+    if out.len() > PAYLOAD_BYTES_MAX {
+        let message = format!("the answer has more than {PAYLOAD_BYTES_MAX} bytes: ask for less");
+        return Err(Error::new(Code::LimitExceeded, message));
     }
     Ok(())
 }
@@ -102,14 +125,17 @@ type Visit<'v> = &'v mut dyn FnMut(&RowRef<'_>) -> esker::Result<()>;
 
 /// Appends what is asked of each row.
 fn each_key(
-    reader: &mut Reader<'_>,
-    count: usize,
+    session: &Session,
+    (reader, count): (&mut Reader<'_>, usize),
     out: &mut Vec<u8>,
     whole: bool,
     find: impl Fn(&[ValueRef<'_>], Visit<'_>) -> esker::Result<Option<()>>,
 ) -> Result<()> {
     let mut key: Vec<ValueRef<'_>> = Vec::with_capacity(4);
-    for _ in 0..count {
+    for position in 0..count {
+        if position % CANCEL_KEYS == CANCEL_KEYS - 1 {
+            expect_small(session, out)?;
+        }
         read_key_into(reader, &mut key)?;
         let found = find(&key, &mut |row: &RowRef<'_>| {
             if whole {
@@ -145,7 +171,10 @@ fn values(
         return Ok(());
     }
     let snapshot = bucket.snapshot()?;
-    for _ in 0..count {
+    for position in 0..count {
+        if position % CANCEL_KEYS == CANCEL_KEYS - 1 {
+            expect_small(session, out)?;
+        }
         match snapshot.get(reader.bytes()?)? {
             Some(value) => pack::bytes(out, &value),
             None => pack::nil(out),

@@ -31,7 +31,8 @@ fn answer_frame(session: &mut Session, frame: &Frame<'_>, out: &mut Vec<u8>) {
         Err(e) => return encode::error(out, frame.id, &e.into()),
     };
     if point::is_point(kind) && !session.is_in_transaction() {
-        return point::answer(session, kind, frame.id, frame.payload, out);
+        point::answer(session, kind, frame.id, frame.payload, out);
+        return;
     }
     let answer = decode::request(kind, frame.payload).and_then(|request| session.run(request));
     encode::answer(out, frame.id, &answer);

@@ -45,11 +45,12 @@ impl Stream {
 
     /// Waits for bytes; 0 at the end.
     pub async fn read(&mut self, input: &mut Vec<u8>) -> io::Result<usize> {
+        // Room is made once there is something to read: many wait.
         loop {
+            self.ready(Interest::READABLE).await?;
             if let Some(n) = self.try_read(input)? {
                 return Ok(n);
             }
-            self.ready(Interest::READABLE).await?;
         }
     }
 

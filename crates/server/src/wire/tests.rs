@@ -7,8 +7,11 @@ use esker::{Options, Value};
 use esker_wire::frame::{Frame, GREETING_BYTES, greeting};
 use esker_wire::{FrameWriter, Kind, Reader, pack, value};
 
-use crate::admission::Open;
+use crate::admission::{Admission, Open};
 use crate::{Server, ServerConfig};
+
+/// How long these servers wait for a client.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// A server of its own, and a runtime that it runs on.
 pub(super) struct Running {
@@ -31,15 +34,20 @@ impl Running {
     }
 
     fn serve(database: &esker::Database) -> Self {
+        let change = ServerConfig::default();
+        Self::with(change, || Arc::new(Open::new(database)))
+    }
+
+    /// Behind an admission, with changes of the configuration.
+    pub fn with(change: ServerConfig, admission: impl FnOnce() -> Arc<dyn Admission>) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
             .build()
             .unwrap();
         let server = runtime.block_on(async {
-            let admission = Arc::new(Open::new(database));
-            let config =
-                ServerConfig { idle_timeout: Duration::from_secs(3), ..ServerConfig::default() };
+            let admission = admission();
+            let config = ServerConfig { idle_timeout: PATIENCE, stall_timeout: PATIENCE, ..change };
             Server::start(config, admission).await.unwrap()
         });
         Self { runtime, server: Some(server) }
@@ -52,7 +60,7 @@ impl Running {
         stream
     }
 
-    fn binary(&self) -> Client {
+    pub fn binary(&self) -> Client {
         let mut stream = self.connect();
         stream.write_all(&greeting()).unwrap();
         let mut found = [0; GREETING_BYTES];
@@ -70,13 +78,14 @@ impl Drop for Running {
     }
 }
 
-struct Client {
-    stream: TcpStream,
+/// One side of a connection, frame by frame.
+pub(super) struct Client {
+    pub stream: TcpStream,
     input: Vec<u8>,
 }
 
 impl Client {
-    fn send(&mut self, id: u32, kind: Kind, write: impl FnOnce(&mut Vec<u8>)) {
+    pub fn send(&mut self, id: u32, kind: Kind, write: impl FnOnce(&mut Vec<u8>)) {
         let mut out = Vec::new();
         let mut frame = FrameWriter::new(&mut out, id, kind, 0);
         write(frame.payload());
@@ -85,7 +94,7 @@ impl Client {
     }
 
     /// The next frame: its id, kind and payload.
-    fn receive(&mut self) -> (u32, Kind, Vec<u8>) {
+    pub fn receive(&mut self) -> (u32, Kind, Vec<u8>) {
         loop {
             if let Some((frame, length)) = Frame::parse(&self.input, usize::MAX).unwrap() {
                 let found = (frame.id, frame.kind().unwrap(), frame.payload.to_vec());
@@ -99,7 +108,7 @@ impl Client {
         }
     }
 
-    fn sql(&mut self, id: u32, text: &str) {
+    pub fn sql(&mut self, id: u32, text: &str) {
         self.send(id, Kind::Sql, |out| {
             pack::array(out, 2);
             pack::text(out, text);
@@ -108,7 +117,7 @@ impl Client {
     }
 }
 
-fn insert(out: &mut Vec<u8>, rows: &[(i64, &str)]) {
+pub(super) fn insert(out: &mut Vec<u8>, rows: &[(i64, &str)]) {
     pack::array(out, 3);
     pack::text(out, "people");
     pack::bool(out, false);
@@ -118,7 +127,7 @@ fn insert(out: &mut Vec<u8>, rows: &[(i64, &str)]) {
     }
 }
 
-fn get(out: &mut Vec<u8>, keys: &[i64]) {
+pub(super) fn get(out: &mut Vec<u8>, keys: &[i64]) {
     pack::array(out, 2);
     pack::text(out, "people");
     pack::array(out, keys.len());
@@ -182,7 +191,7 @@ fn transactions_are_of_their_connection() {
     assert!(other.receive().2.len() > 2);
 }
 
-fn bulk(client: &mut Client, id: u32, format: &str) {
+pub(super) fn bulk(client: &mut Client, id: u32, format: &str) {
     client.send(id, Kind::BulkBegin, |out| {
         pack::array(out, 3);
         for text in ["people", format, "error"] {

@@ -1,0 +1,54 @@
+//! What a session of a principal may do in a tenant, asked anew for each request.
+
+use std::sync::Arc;
+
+use esker::Database;
+
+use crate::Result;
+use crate::session::{Access, Level};
+use crate::tenant::{QueryPermit, Tenant};
+use crate::token::{Principal, Standing, TokenStore};
+
+/// What a session of a principal may do in a tenant.
+#[derive(Debug)]
+pub(super) struct Pass {
+    principal: Principal,
+    tenant: Arc<Tenant>,
+    tokens: Arc<TokenStore>,
+    /// The token that was shown; none of whoever is trusted without.
+    standing: Option<Standing>,
+}
+
+impl Pass {
+    pub fn new(principal: &Principal, tenant: &Arc<Tenant>, tokens: &Arc<TokenStore>) -> Self {
+        let standing = (!principal.is_trusted()).then(|| Standing::new(&principal.id));
+        let (principal, tenant) = (principal.clone(), Arc::clone(tenant));
+        Self { principal, tenant, tokens: Arc::clone(tokens), standing }
+    }
+}
+
+impl Access for Pass {
+    fn expect(&self, level: Level, table: Option<&str>) -> Result<()> {
+        self.principal.expect(level, Some(&self.tenant.name), table)
+    }
+
+    fn expect_valid(&self) -> Result<()> {
+        self.standing.as_ref().map_or(Ok(()), |standing| self.tokens.expect_valid(standing))
+    }
+
+    fn count_request(&self) -> Result<()> {
+        self.tenant.usage.count_request()
+    }
+
+    fn expect_room(&self, database: &Database, rows: u64, bytes: u64) -> Result<()> {
+        self.tenant.usage.expect_room(database, rows, bytes)
+    }
+
+    fn begin_query(&self) -> Result<Option<QueryPermit>> {
+        self.tenant.usage.begin_query().map(Some)
+    }
+
+    fn result_bytes_max(&self) -> u64 {
+        self.tenant.usage.limits().result_bytes.unwrap_or(u64::MAX)
+    }
+}

@@ -1,0 +1,292 @@
+//! Tests of what keeps clients from each other.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::sync::Arc;
+use std::time::Duration;
+
+use esker::{Database, Options};
+use esker_vfs::Environment;
+use esker_wire::{Kind, Reader, pack};
+
+use super::tests::{Client, Running, bulk, get, insert};
+use crate::admission::{Admission, Admitted};
+use crate::budget::Budget;
+use crate::config::Config;
+use crate::durability::Durability;
+use crate::gate::{Gate, GateAdmission};
+use crate::session::{Access, Level, Session, SessionLimits};
+use crate::tenant::TenantLimits;
+use crate::token::NewToken;
+use crate::{Result, ServerConfig};
+
+const MIB: usize = 1 << 20;
+
+fn code_of(payload: &[u8]) -> String {
+    let mut reader = Reader::new(payload);
+    reader.array_of(2).unwrap();
+    reader.text().unwrap().to_owned()
+}
+
+/// Sends, and returns the code of the error, or nothing.
+fn ask(client: &mut Client, kind: Kind, write: impl FnOnce(&mut Vec<u8>)) -> Option<String> {
+    client.send(7, kind, write);
+    loop {
+        let (_, kind, payload) = client.receive();
+        match kind {
+            Kind::Failed => return Some(code_of(&payload)),
+            Kind::Done => return None,
+            _ => {}
+        }
+    }
+}
+
+fn sql(client: &mut Client, text: &str) -> Option<String> {
+    ask(client, Kind::Sql, |out| {
+        pack::array(out, 2);
+        pack::text(out, text);
+        pack::array(out, 0);
+    })
+}
+
+fn hello(client: &mut Client, token: Option<&str>, database: Option<&str>) -> Option<String> {
+    ask(client, Kind::Hello, |out| {
+        pack::array(out, 2);
+        for text in [token, database] {
+            match text {
+                Some(text) => pack::text(out, text),
+                None => pack::nil(out),
+            }
+        }
+    })
+}
+
+#[test]
+#[allow(clippy::disallowed_methods, reason = "sockets take real time")]
+fn large_requests_of_many_share_one_budget() {
+    let budget = Budget::new(256 * MIB);
+    let change = ServerConfig { budget: Arc::clone(&budget), ..ServerConfig::default() };
+    let database = Options::new().memory().unwrap();
+    let server = Running::with(change, || Arc::new(crate::admission::Open::new(&database)));
+    let mut other = server.binary();
+    assert_eq!(sql(&mut other, "CREATE TABLE people (id i64 PRIMARY KEY, name text)"), None);
+    let announced = u32::try_from(64 * MIB).unwrap();
+    let mut large: Vec<Client> = (0..20).map(|_| server.binary()).collect();
+    for client in &mut large {
+        client.stream.write_all(&announced.to_le_bytes()).unwrap();
+        client.stream.write_all(&[0; 2000]).unwrap();
+    }
+    let patience = std::time::Instant::now();
+    while budget.used() < 190 * MIB {
+        assert!(patience.elapsed() < Duration::from_secs(10), "{} used", budget.used());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(ask(&mut other, Kind::Insert, |out| insert(out, &[(1, "Ada")])), None);
+    let mut refused = 0;
+    for client in &mut large {
+        assert!(budget.used() <= budget.limit(), "{} used", budget.used());
+        let mut told = Vec::new();
+        let _ = client.stream.read_to_end(&mut told);
+        refused += usize::from(told.windows(14).any(|part| part == b"limit_exceeded"));
+        // The others sent nothing for too long, and had nothing to be told.
+    }
+    assert!((10..=17).contains(&refused), "{refused} of 20 were told");
+    assert_eq!(ask(&mut server.binary(), Kind::Get, |out| get(out, &[1])), None);
+    drop(server);
+    assert_eq!(budget.used(), 0, "all of it is given back");
+}
+
+/// Panics at one table.
+#[derive(Debug)]
+struct Panics(Database, Arc<Durability>);
+
+impl Admission for Panics {
+    fn admit(&self, _token: Option<&str>, _database: Option<&str>) -> Result<Admitted> {
+        let limits = SessionLimits::default();
+        let session = Session::with(&self.0, Arc::new(PanicsAt("boom")), limits);
+        Ok(Admitted { session, durability: Arc::clone(&self.1) })
+    }
+}
+
+impl Drop for Panics {
+    fn drop(&mut self) {
+        self.1.stop();
+    }
+}
+
+#[derive(Debug)]
+struct PanicsAt(&'static str);
+
+impl Access for PanicsAt {
+    fn expect(&self, _level: Level, table: Option<&str>) -> Result<()> {
+        assert_ne!(table, Some(self.0), "a planted panic");
+        Ok(())
+    }
+}
+
+#[test]
+fn a_panic_ends_one_request() {
+    let database = Options::new().memory().unwrap();
+    let server = Running::with(ServerConfig::default(), || {
+        Arc::new(Panics(database.clone(), Durability::start(&database)))
+    });
+    let mut client = server.binary();
+    let keys = |out: &mut Vec<u8>, table: &str, count: i64| {
+        pack::array(out, 2);
+        pack::text(out, table);
+        pack::array(out, usize::try_from(count).unwrap());
+        (0..count).for_each(|key| pack::int(out, key));
+    };
+    let internal = Some("internal".to_owned());
+    for kind in [Kind::Get, Kind::Delete] {
+        for count in [1, 1000] {
+            assert_eq!(ask(&mut client, kind, |out| keys(out, "boom", count)), internal);
+        }
+    }
+    assert_eq!(sql(&mut client, "SELECT * FROM boom"), internal);
+    assert_eq!(sql(&mut client, "BEGIN"), None);
+    assert_eq!(sql(&mut client, "SELECT * FROM boom"), internal);
+    let ended = sql(&mut client, "COMMIT");
+    assert_eq!(ended.as_deref(), Some("invalid_request"), "it was rolled back");
+    client.send(9, Kind::BulkBegin, |out| {
+        pack::array(out, 3);
+        ["boom", "csv", "error"].iter().for_each(|text| pack::text(out, text));
+    });
+    assert_eq!(code_of(&client.receive().2), "internal");
+    assert_eq!(ask(&mut client, Kind::Ping, |_| ()), None);
+    let mut lines = server.connect();
+    let line = "{\"op\":\"get\",\"table\":\"boom\",\"key\":1}\n{\"op\":\"ping\"}\n";
+    lines.write_all(line.as_bytes()).unwrap();
+    lines.shutdown(std::net::Shutdown::Write).unwrap();
+    let mut told = String::new();
+    lines.read_to_string(&mut told).unwrap();
+    assert!(told.contains("internal") && told.ends_with("{\"ok\":true}\n"), "{told}");
+}
+
+fn gate(limits: TenantLimits) -> Arc<Gate> {
+    let config = Config { limits, memory: true, ..Config::default() };
+    Arc::new(Gate::open(config, &Environment::os(), None).unwrap())
+}
+
+fn serve(gate: &Arc<Gate>) -> Running {
+    Running::with(ServerConfig::of(gate), || Arc::new(GateAdmission::new(gate)))
+}
+
+fn token(gate: &Gate, scope: &str, lifetime: Option<Duration>) -> (String, String) {
+    let scopes = vec![scope.parse().unwrap()];
+    let made = gate.tokens.create(&NewToken { name: "t".into(), scopes, lifetime }).unwrap();
+    (made.0.id, made.1)
+}
+
+#[test]
+#[allow(clippy::disallowed_methods, reason = "tokens end in real time")]
+fn a_token_that_ends_ends_open_connections() {
+    let gate = gate(TenantLimits::default());
+    let server = serve(&gate);
+    let (id, text) = token(&gate, "admin", None);
+    let mut client = server.binary();
+    let out = Some("unauthenticated".to_owned());
+    assert_eq!(ask(&mut client, Kind::Get, |out| get(out, &[1])), out);
+    assert_eq!(hello(&mut client, Some("esk_no_such"), None), out);
+    assert_eq!(hello(&mut client, Some(&text), None), None);
+    assert_eq!(sql(&mut client, "CREATE TABLE people (id i64 PRIMARY KEY, name text)"), None);
+    let mut lines = server.connect();
+    let greet = format!("{{\"op\":\"hello\",\"token\":\"{text}\"}}\n{{\"op\":\"tables\"}}\n");
+    lines.write_all(greet.as_bytes()).unwrap();
+    let mut read = BufReader::new(lines.try_clone().unwrap()).lines();
+    assert!(read.by_ref().take(2).all(|line| line.unwrap().contains("\"ok\"")));
+    bulk(&mut client, 50, "csv");
+    client.send(50, Kind::BulkChunk, |out| out.extend_from_slice(b"id,name\n1,a\n"));
+    gate.tokens.remove(&id).unwrap();
+    client.send(50, Kind::BulkEnd, |_| ());
+    assert_eq!(code_of(&client.receive().2), "unauthenticated");
+    assert_eq!(ask(&mut client, Kind::Get, |out| get(out, &[1])), out);
+    assert_eq!(ask(&mut client, Kind::Insert, |out| insert(out, &[(1, "Ada")])), out);
+    assert_eq!(hello(&mut client, Some(&text), None), out);
+    lines.write_all(b"{\"op\":\"tables\"}\n").unwrap();
+    lines.shutdown(std::net::Shutdown::Write).unwrap();
+    let told: Vec<String> = read.map(|line| line.unwrap()).collect();
+    assert!(told.len() == 1 && told[0].contains("unauthenticated"), "{told:?}");
+    let (_, short) = token(&gate, "admin", Some(Duration::from_millis(300)));
+    assert_eq!(hello(&mut client, Some(&short), None), None);
+    assert_eq!(ask(&mut client, Kind::Get, |out| get(out, &[1])), None);
+    std::thread::sleep(Duration::from_millis(350));
+    assert_eq!(ask(&mut client, Kind::Get, |out| get(out, &[1])), out);
+}
+
+#[test]
+fn a_tenant_has_its_limits_on_every_connection() {
+    let gate = gate(TenantLimits::default());
+    let shop = gate.tenants.create(&"shop".parse().unwrap()).unwrap();
+    let limits = TenantLimits { rows: Some(100), result_bytes: Some(5000), ..Default::default() };
+    gate.tenants.set_limits(&shop, limits).unwrap();
+    let server = serve(&gate);
+    let (_, text) = token(&gate, "admin", None);
+    let mut client = server.binary();
+    assert_eq!(hello(&mut client, Some(&text), Some("shop")), None);
+    assert_eq!(sql(&mut client, "CREATE TABLE people (id i64 PRIMARY KEY, name text)"), None);
+    let exceeded = Some("limit_exceeded".to_owned());
+    let rows: Vec<(i64, &str)> = (0..101).map(|id| (id, "x")).collect();
+    assert_eq!(ask(&mut client, Kind::Insert, |out| insert(out, &rows)), exceeded);
+    assert_eq!(ask(&mut client, Kind::Insert, |out| insert(out, &rows[..100])), None);
+    bulk(&mut client, 9, "csv");
+    let text: String = (200..400).map(|id| format!("{id},x\n")).collect();
+    client.send(9, Kind::BulkChunk, |out| out.extend_from_slice(b"id,name\n"));
+    client.send(9, Kind::BulkChunk, |out| out.extend_from_slice(text.as_bytes()));
+    client.send(9, Kind::BulkEnd, |_| ());
+    assert_eq!(code_of(&client.receive().2), "limit_exceeded");
+    let long = format!("SELECT '{}' AS x FROM people", "x".repeat(500));
+    assert_eq!(sql(&mut client, &long), exceeded);
+    assert_eq!(sql(&mut client, "SELECT count(*) AS n FROM people"), None);
+    let limits = TenantLimits { requests_per_second: Some(5), ..TenantLimits::default() };
+    gate.tenants.set_limits(&shop, limits).unwrap();
+    let passed = (0..200).filter(|_| ask(&mut client, Kind::Get, |out| get(out, &[1])).is_none());
+    let passed = passed.count();
+    assert!((1..40).contains(&passed), "{passed} of 200 in a moment");
+    let limits = TenantLimits { concurrent_queries: Some(0), ..TenantLimits::default() };
+    gate.tenants.set_limits(&shop, limits).unwrap();
+    assert_eq!(sql(&mut client, "SELECT count(*) AS n FROM people"), exceeded);
+    let text = gate.metrics.text(&gate.tenants);
+    let wanted = "esker_requests_total{protocol=\"wire\",operation=\"insert\",status=\"ok\"} 1\n";
+    assert!(text.contains(wanted), "{text}");
+    let wanted = "operation=\"insert\",status=\"limit_exceeded\"} 1\n";
+    assert!(text.contains(wanted), "{text}");
+    let wanted = "esker_request_duration_seconds_count{protocol=\"wire\",operation=\"get\"} 200\n";
+    assert!(text.contains(wanted), "{text}");
+}
+
+#[test]
+fn a_database_is_opened_for_who_says_hello() {
+    let directory = std::env::temp_dir().join(format!("esker-hello-{}", std::process::id()));
+    let config = Config { trust_local: true, ..Config::default() };
+    let environment = Environment::os();
+    let gate = || Gate::open(config.clone(), &environment, Some(directory.clone())).unwrap();
+    let first = gate();
+    first.tenants.create(&"shop".parse().unwrap()).unwrap();
+    first.tenants.close().unwrap();
+    drop(first);
+    let gate = Arc::new(gate());
+    assert!(gate.tenants.find_open(&"shop".parse().unwrap()).is_none());
+    let server = serve(&gate);
+    let mut client = server.binary();
+    assert_eq!(hello(&mut client, None, Some("shp")).as_deref(), Some("not_found"));
+    assert_eq!(hello(&mut client, None, Some("shop")), None);
+    assert_eq!(sql(&mut client, "CREATE TABLE people (id i64 PRIMARY KEY, name text)"), None);
+    assert_eq!(ask(&mut client, Kind::Insert, |out| insert(out, &[(1, "Ada")])), None);
+    drop(server);
+    gate.tenants.close().unwrap();
+    environment.files.remove_dir_all(&directory).unwrap();
+}
+
+#[test]
+fn many_keys_are_cancelled() {
+    let session = Session::new(&Options::new().memory().unwrap());
+    let database = session.database();
+    let schema = esker_import::schema_text::parse("id i64, name text, primary key (id)");
+    database.create_table("people", schema.unwrap()).unwrap();
+    let keys: Vec<i64> = (0..5000).collect();
+    let (mut payload, mut out) = (Vec::new(), Vec::new());
+    get(&mut payload, &keys);
+    session.canceller().cancel();
+    let failed = super::point::answer(&session, Kind::Get, 1, &payload, &mut out);
+    assert_eq!(failed, Some(crate::Code::Cancelled));
+}
