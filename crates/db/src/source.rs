@@ -1,7 +1,7 @@
 //! A table's snapshot, as queries read it.
 
 use std::borrow::Cow;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 use esker_format::schema::IndexKind;
@@ -129,6 +129,14 @@ impl Part for SourcePart<'_> {
     fn zone(&self, position: usize, zone: usize) -> Option<Zone<'_>> {
         let (least, greatest, null_count) = self.part.zone(position, zone)?;
         Some(Zone { least, greatest, null_count })
+    }
+
+    fn lengths(&self, position: usize, zone: usize) -> Option<RangeInclusive<u32>> {
+        self.part.lengths(position, zone)
+    }
+
+    fn learn_lengths(&self, position: usize, rows: Range<usize>, lengths: RangeInclusive<u32>) {
+        self.part.learn_lengths(position, rows, lengths);
     }
 
     fn run_count(&self) -> usize {

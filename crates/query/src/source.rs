@@ -4,7 +4,7 @@
 //! file.
 
 use std::borrow::Cow;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 pub use esker_format::order_key::KeyRange;
 use esker_format::{ColumnSlice, Schema, ValueRef};
@@ -63,6 +63,19 @@ pub trait Part: Sync {
     /// What is known of a field within zone `zone` (rows `zone * ZONE_ROWS ..`), the dead rows
     /// included; `None` when nothing is.
     fn zone(&self, position: usize, zone: usize) -> Option<Zone<'_>>;
+
+    /// The least and the greatest length of a field's values within a zone, NULLs left out and dead
+    /// rows counted in; `None` when it is not known. A text's is in characters,
+    /// a byte string's in bytes. A greatest of [`u32::MAX`] says nothing.
+    fn lengths(&self, position: usize, zone: usize) -> Option<RangeInclusive<u32>> {
+        let _ = (position, zone);
+        None
+    }
+
+    /// Tells what [`Part::lengths`] is asked for, of some rows of one zone. A part may forget it.
+    fn learn_lengths(&self, position: usize, rows: Range<usize>, lengths: RangeInclusive<u32>) {
+        let _ = (position, rows, lengths);
+    }
 
     /// True when the row ids never fall from one row to the next.
     fn has_rising_row_ids(&self) -> bool {

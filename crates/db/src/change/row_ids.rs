@@ -1,6 +1,6 @@
 //! A table's snapshot with one more column: the row ids, by which a statement finds its rows again.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::sync::OnceLock;
 
 use esker_format::{ColumnSlice, Data, DataType, Schema, Validity};
@@ -115,6 +115,16 @@ impl Part for RowIdPart<'_> {
 
     fn zone(&self, position: usize, zone: usize) -> Option<Zone<'_>> {
         if position == self.position { None } else { self.inner.zone(position, zone) }
+    }
+
+    fn lengths(&self, position: usize, zone: usize) -> Option<RangeInclusive<u32>> {
+        if position == self.position { None } else { self.inner.lengths(position, zone) }
+    }
+
+    fn learn_lengths(&self, position: usize, rows: Range<usize>, lengths: RangeInclusive<u32>) {
+        if position != self.position {
+            self.inner.learn_lengths(position, rows, lengths);
+        }
     }
 
     fn has_rising_row_ids(&self) -> bool {

@@ -4,6 +4,7 @@
 //! pass sorts keys and locations only; the output columns are read in a second pass, for the rows
 //! that are shown and no others.
 
+use std::cell::Cell;
 use std::ops::ControlFlow;
 
 use esker_format::{Batch, Column, DataType};
@@ -15,7 +16,7 @@ use super::mask::Mask;
 use super::output::{Output, Shown};
 use super::row_order;
 use super::rows::Rows;
-use super::scan::{Morsel, Progress, Scan, ScanCounts, WAVE_MAX, in_growing_waves};
+use super::scan::{Morsel, Progress, Scan, ScanCounts, WAVE_MAX, in_growing_waves, in_waves_of};
 use super::sorter::{Location, Sorter, encode, encode_value};
 use super::spill::{self, TemporaryFiles};
 use super::vector::{Picked, Selection};
@@ -93,7 +94,16 @@ fn in_scan_order<'a>(
         usize::MAX => wave_max,
         _ => options.tasks.parallelism().max(1),
     };
-    in_growing_waves(options, morsels, (at_first, wave_max), job, |shown| {
+    let left_out = Cell::new(ScanCounts::default());
+    let may_have_rows = |morsel: &&Morsel| {
+        let Some(met) = scan.left_out(morsel) else { return true };
+        let mut counts = left_out.get();
+        counts += met;
+        left_out.set(counts);
+        false
+    };
+    let wanted_ones = morsels.iter().filter(may_have_rows);
+    in_waves_of(options, wanted_ones, (at_first, wave_max), job, |shown| {
         counts += shown.counts;
         for batch in shown.output.into_batches() {
             let to = batch.len().min(left);
@@ -108,6 +118,7 @@ fn in_scan_order<'a>(
             None => Ok(ControlFlow::Continue(())),
         }
     })?;
+    counts += left_out.get();
     Ok(counts)
 }
 

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use esker_format::ColumnSlice;
 
@@ -39,6 +39,13 @@ impl<'a> Rows<'a> {
     /// The first row's number in its part.
     pub(crate) fn start(&self) -> usize {
         self.range.start
+    }
+
+    /// Tells the part how long the values of a field are in these rows.
+    pub(crate) fn learn_lengths(&self, position: usize, lengths: RangeInclusive<u32>) {
+        if let Some(part) = self.part {
+            part.learn_lengths(position, self.range.clone(), lengths);
+        }
     }
 
     pub(crate) fn column(&self, position: usize) -> Result<ColumnSlice<'a>> {

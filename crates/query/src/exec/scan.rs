@@ -148,6 +148,20 @@ impl<'a> Scan<'a> {
         morsels
     }
 
+    /// What a scan of a morsel would meet, where zone maps leave out all of it.
+    pub(crate) fn left_out(&self, morsel: &Morsel) -> Option<ScanCounts> {
+        let plan = self.plan.part(morsel.part);
+        if !matches!(plan.access, Access::Scan) {
+            return None;
+        }
+        let (part, predicate) = (self.source.part(morsel.part), plan.residual(self.predicate));
+        let mut zones = morsel.rows.start / ZONE_ROWS..morsel.rows.end.div_ceil(ZONE_ROWS);
+        let count = zones.len() as u64;
+        let is_left_out = zones.all(|zone| predicate.verdict(part, zone) == Verdict::Never);
+        let counts = ScanCounts { zones: count, zones_pruned: count, ..ScanCounts::default() };
+        is_left_out.then_some(counts)
+    }
+
     /// Visits every batch of a morsel that has rows left after the filter.
     pub(crate) fn run(
         &self,
@@ -289,24 +303,36 @@ pub(crate) fn in_waves<T: Send>(
 pub(crate) fn in_growing_waves<T: Send>(
     options: &Options,
     morsels: &[Morsel],
+    waves: (usize, usize),
+    job: impl Fn(&Morsel) -> Result<T> + Sync,
+    take: impl FnMut(T) -> Result<ControlFlow<()>>,
+) -> Result<()> {
+    in_waves_of(options, morsels.iter(), waves, job, take)
+}
+
+/// As [`in_growing_waves`], of morsels that are chosen when their wave begins.
+pub(crate) fn in_waves_of<'m, T: Send>(
+    options: &Options,
+    mut morsels: impl Iterator<Item = &'m Morsel>,
     (first, wave_max): (usize, usize),
     job: impl Fn(&Morsel) -> Result<T> + Sync,
     mut take: impl FnMut(T) -> Result<ControlFlow<()>>,
 ) -> Result<()> {
-    let mut wave_len = first;
-    let mut rest = morsels;
-    while !rest.is_empty() {
-        let (wave, later) = rest.split_at_checked(wave_len).unwrap_or((rest, &[]));
-        rest = later;
+    let mut wave_len = first.max(1);
+    loop {
+        let wave: Vec<&Morsel> = morsels.by_ref().take(wave_len).collect();
+        if wave.is_empty() {
+            return Ok(());
+        }
         wave_len = (wave_len * 2).min(wave_max);
         options.expect_time_left()?;
-        if let [only] = wave {
+        if let [only] = *wave {
             if take(job(only)?)?.is_break() {
                 return Ok(());
             }
             continue;
         }
-        let outcomes = parallel_map(&*options.tasks, wave, |morsel| {
+        let outcomes = parallel_map(&*options.tasks, &wave, |morsel| {
             options.expect_time_left().and_then(|()| job(morsel))
         });
         for done in outcomes {
@@ -316,5 +342,4 @@ pub(crate) fn in_growing_waves<T: Send>(
             }
         }
     }
-    Ok(())
 }

@@ -2,7 +2,7 @@
 //! values, and that a zone map can decide for 8,192 rows at once. NULL passes no condition but
 //! `IS NULL`.
 
-use std::ops::Bound as End;
+use std::ops::{Bound as End, RangeInclusive};
 use std::sync::Arc;
 
 use esker_format::{DataType, Value, ValueRef};
@@ -210,8 +210,15 @@ impl Condition {
         }
     }
 
-    /// What can be said of `rows` rows from the bounds on their values.
-    pub(crate) fn verdict(&self, data_type: DataType, zone: &Zone<'_>, rows: usize) -> Verdict {
+    /// What can be said of `rows` rows from the bounds on their values, or from what is known
+    /// otherwise of all that are not NULL.
+    pub(crate) fn verdict(
+        &self,
+        data_type: DataType,
+        zone: &Zone<'_>,
+        known: Option<Verdict>,
+        rows: usize,
+    ) -> Verdict {
         if let Self::Null { negated } = self {
             let verdict = match zone.null_count {
                 0 => Verdict::Never,
@@ -224,8 +231,30 @@ impl Condition {
             // Every row is NULL, unless the zone map says too little.
             return if zone.null_count >= rows { Verdict::Never } else { Verdict::Sometimes };
         }
-        let verdict = self.verdict_of_values(data_type, zone);
+        let verdict = known.unwrap_or_else(|| self.verdict_of_values(data_type, zone));
         if verdict == Verdict::Always && zone.null_count > 0 { Verdict::Sometimes } else { verdict }
+    }
+
+    /// What can be said of values that are not NULL from bounds on their lengths, in characters of
+    /// texts and in bytes of others.
+    pub(crate) fn verdict_of_lengths(
+        &self,
+        data_type: DataType,
+        known: &RangeInclusive<u32>,
+    ) -> Verdict {
+        let Self::Length { least, greatest, negated, in_characters } = self else {
+            return Verdict::Sometimes;
+        };
+        let (shortest, mut longest) = (Key::from(*known.start()), Key::from(*known.end()));
+        if !in_characters && data_type == DataType::Text {
+            longest *= CHARACTER_BYTES_MAX;
+        }
+        let is_bounded = *known.end() < u32::MAX;
+        let verdict = Verdict::of(
+            shortest > *greatest || (is_bounded && longest < *least),
+            shortest >= *least && is_bounded && longest <= *greatest,
+        );
+        if *negated { verdict.opposite() } else { verdict }
     }
 
     fn verdict_of_values(&self, data_type: DataType, zone: &Zone<'_>) -> Verdict {
@@ -268,6 +297,9 @@ impl Condition {
         }
     }
 }
+
+/// The most bytes of a character of a text.
+const CHARACTER_BYTES_MAX: Key = 4;
 
 /// How many characters a text has: each has one byte that is not a continuation byte.
 pub(crate) fn characters(text: &[u8]) -> usize {

@@ -92,9 +92,17 @@ impl Predicate {
             Self::Value(..) => Verdict::Sometimes,
             Self::Test(test) => {
                 let rows = part.row_count().saturating_sub(zone * ZONE_ROWS).min(ZONE_ROWS);
-                part.zone(test.field, zone).map_or(Verdict::Sometimes, |bounds| {
-                    test.condition.verdict(test.data_type, &bounds, rows)
-                })
+                let lengths = match test.condition {
+                    Condition::Length { .. } => part.lengths(test.field, zone),
+                    _ => None,
+                };
+                let by_lengths =
+                    lengths.map(|known| test.condition.verdict_of_lengths(test.data_type, &known));
+                if by_lengths == Some(Verdict::Never) {
+                    return Verdict::Never;
+                }
+                let Some(bounds) = part.zone(test.field, zone) else { return Verdict::Sometimes };
+                test.condition.verdict(test.data_type, &bounds, by_lengths, rows)
             }
             Self::All(all) => {
                 // What may fail is tested last, and must not keep others from being tested.

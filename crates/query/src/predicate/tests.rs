@@ -172,7 +172,7 @@ proptest! {
             conditions.extend(known.first().and_then(|c| condition(operator, data_type, c)));
             for condition in conditions {
                 let passed = stored.iter().filter(|v| condition.matches(**v)).count();
-                match condition.verdict(data_type, &zone, stored.len()) {
+                match condition.verdict(data_type, &zone, None, stored.len()) {
                     Verdict::Never => prop_assert_eq!(passed, 0, "{:?} {:?}", condition, zone),
                     Verdict::Always => {
                         prop_assert_eq!(passed, stored.len(), "{:?} {:?}", condition, zone);
@@ -180,6 +180,25 @@ proptest! {
                     Verdict::Sometimes => {}
                 }
             }
+        }
+    }
+
+    #[test]
+    fn lengths_of_zones_never_lie(
+        texts in prop::collection::vec("[aß𝄞]{0,4}", 1..5),
+        (least, greatest) in (0i128..6, 0i128..18),
+        (negated, in_characters, is_bounded) in any::<(bool, bool, bool)>(),
+    ) {
+        let stored: Vec<Value> = texts.iter().map(|t| Value::from(t.as_str())).collect();
+        let lengths = || texts.iter().map(|t| u32::try_from(t.chars().count()).unwrap());
+        let longest = lengths().max().filter(|_| is_bounded).unwrap_or(u32::MAX);
+        let known = lengths().min().unwrap()..=longest;
+        let condition = Condition::Length { least, greatest, negated, in_characters };
+        let passed = stored.iter().filter(|v| condition.matches(v.as_ref())).count();
+        match condition.verdict_of_lengths(DataType::Text, &known) {
+            Verdict::Never => prop_assert_eq!(passed, 0, "{:?}", condition),
+            Verdict::Always => prop_assert_eq!(passed, stored.len(), "{:?}", condition),
+            Verdict::Sometimes => {}
         }
     }
 
@@ -206,7 +225,7 @@ proptest! {
         ];
         for condition in conditions {
             let passed = stored.iter().filter(|v| condition.matches(v.as_ref())).count();
-            match condition.verdict(DataType::Text, &zone, stored.len()) {
+            match condition.verdict(DataType::Text, &zone, None, stored.len()) {
                 Verdict::Never => prop_assert_eq!(passed, 0, "{:?}", condition),
                 Verdict::Always => prop_assert_eq!(passed, stored.len(), "{:?}", condition),
                 Verdict::Sometimes => {}

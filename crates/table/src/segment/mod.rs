@@ -4,6 +4,7 @@
 mod blocks;
 mod dead_rows;
 mod files;
+mod lengths;
 mod near;
 mod reader;
 mod row_ids;

@@ -21,6 +21,7 @@ use esker_vfs::sync::{ArcSwap, ArcSwapOption, AtomicBool, AtomicU64, Mutex};
 use super::blocks::{Blocks, FOOTER_BLOCK, TRAILER_BLOCK, block_place};
 use super::dead_rows::DeadRows;
 use super::files::SegmentFiles;
+use super::lengths::KnownLengths;
 use super::near::Cells;
 use super::scattered::ScatteredHeap;
 use crate::column_map::{ColumnMap, initial_column, is_readable_as};
@@ -83,6 +84,8 @@ pub struct Segment {
     pub(crate) by_key: SortedRows,
     /// When its rows expire, once somebody has asked.
     pub(crate) expiry: SegmentExpiry,
+    /// What queries found out of the lengths of texts.
+    pub(super) lengths: KnownLengths,
 }
 
 impl Segment {
@@ -183,6 +186,7 @@ impl Segment {
             by_row_id: Mutex::default(),
             by_key: SortedRows::default(),
             expiry: SegmentExpiry::default(),
+            lengths: KnownLengths::default(),
         })
     }
 
@@ -458,7 +462,7 @@ impl Segment {
         self.indexed_layout(field).map(|(_, layout)| layout)
     }
 
-    fn indexed_layout(&self, field: &Field) -> Option<(usize, &ColumnLayout)> {
+    pub(super) fn indexed_layout(&self, field: &Field) -> Option<(usize, &ColumnLayout)> {
         let index = self.column_map.get(field.id)?;
         Some((index, self.footer.columns.get(index)?))
     }

@@ -1,7 +1,7 @@
 //! A table as of one commit, for scanning.
 
 use std::collections::BTreeMap;
-use std::ops::{ControlFlow, Range};
+use std::ops::{ControlFlow, Range, RangeInclusive};
 use std::sync::Arc;
 
 use esker_format::segment::ZONE_ROWS;
@@ -373,5 +373,21 @@ impl SnapshotPart {
     ) -> Option<(ValueRef<'_>, Option<ValueRef<'_>>, usize)> {
         let Unit::Segment(segment) = &self.unit else { return None };
         segment.zone(self.schema.fields().get(position)?, zone)
+    }
+
+    /// The least and the greatest length of a field's values in a zone: see [`Segment::lengths`].
+    #[must_use]
+    pub fn lengths(&self, position: usize, zone: usize) -> Option<RangeInclusive<u32>> {
+        let Unit::Segment(segment) = &self.unit else { return None };
+        segment.lengths(self.schema.fields().get(position)?, zone)
+    }
+
+    /// Remembers what [`SnapshotPart::lengths`] tells.
+    pub fn learn_lengths(&self, position: usize, rows: Range<usize>, lengths: RangeInclusive<u32>) {
+        if let (Unit::Segment(segment), Some(field)) =
+            (&self.unit, self.schema.fields().get(position))
+        {
+            segment.learn_lengths(field, rows, lengths);
+        }
     }
 }

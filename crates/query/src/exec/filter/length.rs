@@ -1,19 +1,22 @@
 //! Lengths of texts and byte strings, from the offsets alone where every character is one byte.
 
-use esker_format::{BytesReader, ColumnSlice, Data};
+use std::ops::RangeInclusive;
+
+use esker_format::{BytesReader, ColumnSlice, Data, Validity};
 
 use super::range;
 use crate::exec::mask::Mask;
 use crate::predicate::{Key, characters};
 
-/// Removes the rows whose length is outside a range, or with `negated` those inside.
+/// Removes the rows whose length is outside a range, or with `negated` those inside. The least and
+/// the greatest length of all rows that are not NULL, if there are any.
 pub(super) fn keep(
     column: &ColumnSlice<'_>,
     bounds: (Key, Key),
     negated: bool,
     in_characters: bool,
     mask: &mut Mask,
-) {
+) -> Option<RangeInclusive<u32>> {
     let lengths: Vec<u32> = match column.data {
         Data::Variable { offsets, start, heap }
             if !in_characters || is_ascii(offsets, start, heap) =>
@@ -32,6 +35,15 @@ pub(super) fn keep(
         }
     };
     range::keep(Data::U32(&lengths), bounds, negated, mask);
+    let (mut least, mut greatest) = (u32::MAX, 0);
+    let mut add = |length: u32| (least, greatest) = (least.min(length), greatest.max(length));
+    match column.validity {
+        // A loop without exits takes many at a time.
+        Validity::AllValid => lengths.iter().for_each(|length| add(*length)),
+        _ => Mask::valid(&column.validity, mask.len())
+            .for_each(|row| lengths.get(row).copied().into_iter().for_each(&mut add)),
+    }
+    (least <= greatest).then_some(least..=greatest)
 }
 
 /// Whether all texts of a column are ASCII.

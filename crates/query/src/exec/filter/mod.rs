@@ -38,7 +38,7 @@ pub(crate) fn keep<'a>(
         Predicate::Constant(false) => mask.clear(),
         Predicate::Test(test) => {
             if !mask.is_empty() {
-                keep_test(test, &rows.column(test.field)?, mask, tables);
+                keep_test(test, rows, &rows.column(test.field)?, mask, tables);
             }
         }
         Predicate::Value(bound, wanted) => {
@@ -170,7 +170,13 @@ pub(crate) fn count(
 }
 
 /// Removes the rows whose value fails a test.
-fn keep_test(test: &Test, column: &ColumnSlice<'_>, mask: &mut Mask, tables: &CodeTables) {
+fn keep_test(
+    test: &Test,
+    rows: &Rows<'_>,
+    column: &ColumnSlice<'_>,
+    mask: &mut Mask,
+    tables: &CodeTables,
+) {
     let condition = &test.condition;
     if let Data::Constant(value) = column.data
         && matches!(column.validity, Validity::AllValid)
@@ -203,7 +209,13 @@ fn keep_test(test: &Test, column: &ColumnSlice<'_>, mask: &mut Mask, tables: &Co
             text::keep_codes(test, codes, dictionary, mask, tables);
         }
         (Condition::Length { least, greatest, negated, in_characters }, _) => {
-            length::keep(column, (*least, *greatest), *negated, *in_characters, mask);
+            let bounds = (*least, *greatest);
+            let seen = length::keep(column, bounds, *negated, *in_characters, mask);
+            if *in_characters == (column.data_type == DataType::Text)
+                && let Some(seen) = seen
+            {
+                rows.learn_lengths(test.field, seen);
+            }
         }
         (Condition::Match { pattern, negated }, _) => {
             search::keep(column, pattern, *negated, mask);
@@ -243,10 +255,11 @@ fn keep_narrowed(
     let data = as_data(codes);
     match condition {
         Condition::Range { least, greatest, negated } => {
-            range::keep(data, (least - base, greatest - base), *negated, mask);
+            let bounds = (least.saturating_sub(base), greatest.saturating_sub(base));
+            range::keep(data, bounds, *negated, mask);
         }
         Condition::Set { keys, negated } => {
-            let keys: Vec<_> = keys.iter().map(|key| key - base).collect();
+            let keys: Vec<_> = keys.iter().map(|key| key.saturating_sub(base)).collect();
             set::keep(data, &keys, *negated, mask);
         }
         _ => {}

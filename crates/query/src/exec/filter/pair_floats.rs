@@ -14,7 +14,8 @@ use crate::exec::mask::Mask;
 /// Powers of ten up to this are exact as floats.
 const EXACT_SCALE_MAX: u8 = 22;
 
-/// Further apart than rounding can be off, as a share of both.
+/// Further apart than rounding can be off, as a share of the number: the number and the product of
+/// float and unit are each off by at most 2^-53 of what they are.
 const APART: f64 = 1e-15;
 
 /// Whether values of these types are compared here: floats on the left, numbers on the right.
@@ -54,7 +55,7 @@ pub(super) fn keep(
         take_floats(floats, word * TAKEN, unit, &mut values);
         take_numbers(numbers, word * TAKEN, &mut whole);
         let is_near = |value: f64, number: f64| {
-            let is_apart = (value - number).abs() > (value.abs() + number.abs()) * APART;
+            let is_apart = (value - number).abs() > number.abs() * APART;
             !is_apart
         };
         let mut some_near = false;
