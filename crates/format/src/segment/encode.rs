@@ -183,7 +183,7 @@ fn encode_values(column: &Column) -> Encoded<'_> {
         Values::I16(v) => narrowed(v, |a, b| u64::from(b.wrapping_sub(a).cast_unsigned())),
         Values::I32(v) => narrowed(v, |a, b| u64::from(b.wrapping_sub(a).cast_unsigned())),
         Values::I64(v) => narrowed(v, |a, b| b.wrapping_sub(a).cast_unsigned()),
-        Values::I128(v) => Encoded::Plain(Buffer::Borrowed(bytemuck::cast_slice(v))),
+        Values::I128(v) => narrowed(v, wide_distance),
         Values::F32(v) => Encoded::Plain(Buffer::Borrowed(bytemuck::cast_slice(v))),
         Values::F64(v) => Encoded::Plain(Buffer::Borrowed(bytemuck::cast_slice(v))),
         Values::Variable(v) => variable(v),
@@ -204,6 +204,25 @@ macro_rules! base {
             }
         })*
     };
+}
+
+impl Base for i128 {
+    #[allow(
+        clippy::cast_sign_loss,
+        clippy::cast_possible_truncation,
+        reason = "numbers that do not fit are not narrowed"
+    )]
+    fn base(self) -> u64 {
+        self as u64
+    }
+}
+
+/// How far two numbers of 64 bits are apart; as far as can be where they have more.
+fn wide_distance(a: i128, b: i128) -> u64 {
+    match (i64::try_from(a), i64::try_from(b)) {
+        (Ok(a), Ok(b)) => b.wrapping_sub(a).cast_unsigned(),
+        _ => u64::MAX,
+    }
 }
 
 base!(u16 => u64, u32 => u64, u64 => u64, i16 => i64, i32 => i64, i64 => i64);

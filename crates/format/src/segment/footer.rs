@@ -11,7 +11,7 @@ use crate::{DataType, Error, ErrorKind, FieldId, Result, TableId, Value};
 /// The first bytes of every segment file.
 pub const MAGIC: [u8; 8] = *b"ESKERSEG";
 /// The version of the layout.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 /// Bytes of the header.
 pub const HEADER_BYTES: usize = 64;
 /// Bytes of the trailer.
@@ -240,7 +240,7 @@ impl Encoding {
                 None => Err(Error::corrupt(format!("plain encoding of {data_type}"))),
             },
             Self::Narrowed { width, codes, .. } => {
-                let narrows = !variable && !data_type.is_float() && !data_type.is_wide();
+                let narrows = !variable && !data_type.is_float();
                 if !narrows || !width_is_right(*width) {
                     return Err(Error::corrupt(format!("narrowed {data_type} of {width} bytes")));
                 }

@@ -119,6 +119,9 @@ fn take_values(to: &mut Values, slice: &ColumnSlice<'_>, order: &[u32], bytes_ma
         (Values::I64(to), Data::Narrowed { base, codes }) => {
             *to = take_narrowed(base, codes, order, u64::cast_signed);
         }
+        (Values::I128(to), Data::Narrowed { base, codes }) => {
+            *to = take_narrowed(base, codes, order, |word| word.cast_signed().into());
+        }
         (Values::Variable(to), data) if !matches!(data, Data::Constant(_)) => {
             return take_bytes(to, slice, order, bytes_max);
         }

@@ -34,6 +34,17 @@ fn encodings_follow_the_values() {
     assert_eq!(encode(&ints(|i| i - 500)), "narrowed 2");
     assert_eq!(encode(&ints(|i| i * 100_000)), "narrowed 4");
     assert_eq!(encode(&ints(|i| i64::MIN + i * (1 << 50))), "plain");
+    let wide = DataType::Decimal { precision: 30, scale: 2 };
+    let decimals = |f: fn(i128) -> i128| {
+        let decimal = |i| Value::Decimal(crate::Decimal::new(f(i), 2).unwrap());
+        column(wide, (0..1000).map(decimal))
+    };
+    assert_eq!(encode(&decimals(|i| i % 200 - 100)), "narrowed 1");
+    assert_eq!(encode(&decimals(|i| i64::MIN as i128 + i)), "narrowed 2");
+    assert_eq!(encode(&decimals(|i| i * 100_000)), "narrowed 4");
+    assert_eq!(encode(&decimals(|i| i64::MAX as i128 + i)), "plain");
+    assert_eq!(encode(&decimals(|i| i64::MIN as i128 - i)), "plain");
+    assert_eq!(encode(&decimals(|i| i * (1 << 33))), "plain");
     let texts = |f: fn(i64) -> String| column(DataType::Text, (0..1000).map(|i| f(i).into()));
     assert_eq!(encode(&texts(|i| format!("{}", i % 5))), "dictionary");
     assert_eq!(encode(&texts(|i| format!("{i:08}"))), "fixed width");

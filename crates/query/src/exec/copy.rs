@@ -129,6 +129,7 @@ fn append_narrowed(
         Values::I16(to) => add(to, codes, selection, |code| value(code) as i16),
         Values::I32(to) => add(to, codes, selection, |code| value(code) as i32),
         Values::I64(to) => add(to, codes, selection, |code| value(code) as i64),
+        Values::I128(to) => add(to, codes, selection, |code| value(code).cast_signed().into()),
         _ => return false,
     }
     true

@@ -103,6 +103,10 @@ fn lanes<'a>(column: &ColumnSlice<'a>, s: Selection<'_>) -> Lanes<'a> {
         Data::Narrowed { base, codes: narrow } if column.data_type == DataType::Bool => {
             Lanes::Bools(codes(narrow, s, |c| base.wrapping_add(c.into()) != 0))
         }
+        Data::Narrowed { base, codes: narrow } if column.data_type.is_wide() => {
+            let wide = |c: u32| base.wrapping_add(c.into()).cast_signed().into();
+            Lanes::Wides(Cow::Owned(codes(narrow, s, wide)))
+        }
         Data::Narrowed { base, codes: narrow } => {
             ints(codes(narrow, s, |c| base.wrapping_add(c.into()).cast_signed()))
         }

@@ -199,10 +199,13 @@ fn identical(a: ValueRef<'_>, b: ValueRef<'_>) -> bool {
 fn narrowed(column: &Column) -> Option<Encoded> {
     let number = |i| match column.value(i) {
         ValueRef::Bool(_) => None,
-        _ if column.data_type.is_wide() => None,
         ValueRef::Uint(v) => Some(i128::from(v)),
         other => other.as_word().map(i128::from),
     };
+    let is_long = |i| column.data_type.is_wide() && column.value(i).as_word().is_none();
+    if (0..column.len()).any(|i| !column.is_null(i) && is_long(i)) {
+        return None;
+    }
     let numbers: Vec<_> = (0..column.len()).map(number).collect();
     let (least, greatest) = (numbers.iter().flatten().min()?, numbers.iter().flatten().max()?);
     let base = match i64::try_from(*least) {
