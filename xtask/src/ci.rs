@@ -176,10 +176,13 @@ fn history(arguments: &[&str]) -> Result<Outcome> {
     once(program.arguments(arguments)).run().map(|()| Outcome::Passed)
 }
 
-/// A real process that is killed while it writes, and a server under load, a few times.
+/// A real process that is killed while it writes, and a server under load, a few times; and one
+/// with many clients.
 fn kill_loop() -> Result<Outcome> {
     let package = ["run", "--release", "--locked", "--package", "esker-testkit"];
     let program = ["--bin", "kill_loop", "--", "--cycles", "10"];
+    once(Program::cargo(&package).arguments(&program)).run()?;
+    let program = ["--bin", "load_server", "--", "--small"];
     once(Program::cargo(&package).arguments(&program)).run()?;
     let program = ["--bin", "kill_server", "--", "--cycles", "30"];
     once(Program::cargo(&package).arguments(&program)).run().map(|()| Outcome::Passed)

@@ -26,6 +26,7 @@ mod error;
 pub mod fuzz;
 pub mod history;
 pub mod kill;
+pub mod load;
 pub mod loom;
 pub mod model;
 pub mod plans;

@@ -12,6 +12,7 @@ usage: cargo xtask COMMAND
   differential [ARGUMENT...]      random SQL here and on SQLite, compared
   plans [--cases N] [--seed N]    answers with each index, sealed or not, old or new, compared
   history [ARGUMENT...]           histories of transactions, their anomalies by name
+  load [--small]                 many clients of a server at once, and bad ones
   kill [--cycles N] [--seed N]    a server killed under load, what it answered looked for
   bench NAME [ARGUMENT...]        a benchmark of esker-bench
   fuzz [--seconds N] [TARGET...]  every fuzz target, or those named, 60 s each
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
         "differential" => xtask::differential::run(&arguments),
         "plans" => xtask::plans::run(&arguments),
         "history" => xtask::history::run(&arguments),
+        "load" => xtask::load::run(&arguments),
         "kill" => xtask::kill::run(&arguments),
         "bench" => xtask::bench::run(&arguments),
         "fuzz" => xtask::fuzz::run(&arguments),

@@ -49,6 +49,7 @@ mod checks;
 mod conditional;
 mod database;
 mod defaults;
+mod delete_many;
 mod engine;
 mod error;
 mod finder;

@@ -11,6 +11,7 @@
 //! | judge histories of transactions by their isolation | [`isolation`] |
 //! | kill a real process that writes to it | [`kill`] |
 //! | kill a server under load | [`kill_server`] |
+//! | many clients of a server, and bad ones | [`load_server`] |
 #![forbid(unsafe_code)]
 
 pub mod buckets;
@@ -20,6 +21,7 @@ mod index;
 pub mod isolation;
 pub mod kill;
 pub mod kill_server;
+pub mod load_server;
 pub mod model;
 pub mod oracle;
 pub mod plans;

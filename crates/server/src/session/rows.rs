@@ -7,6 +7,9 @@ use esker_query::model::{Change, Expr, Insert, OnConflict};
 use super::{Answer, Conflict, Fields, Key, Level, Rows, Session};
 use crate::{Error, Result};
 
+/// Keys that are removed in a commit that is put together in memory; a transaction takes more.
+const COMMIT_KEYS_MAX: usize = 100_000;
+
 impl Session {
     pub(super) fn tables(&self) -> Result<Answer> {
         self.access.expect(Level::Read, None)?;
@@ -141,6 +144,10 @@ impl Session {
         let removed = match (self.transaction(), keys.as_slice()) {
             (Some(transaction), _) => delete_all(transaction)?,
             (None, [key]) => u64::from(table.delete(key)?),
+            (None, keys) if keys.len() <= COMMIT_KEYS_MAX => {
+                self.expect_wanted()?;
+                table.delete_many(keys)?
+            }
             (None, _) => in_transaction(self.database(), delete_all)?,
         };
         Ok(Answer::Changed(removed))

@@ -1,0 +1,56 @@
+//! Many rows removed by their keys, in one commit.
+
+use std::collections::BTreeSet;
+
+use esker_format::Value;
+use esker_table::table::Existing;
+
+use crate::engine::fit_key;
+use crate::table::Current;
+use crate::{Result, Table};
+
+impl Table {
+    /// Removes the rows with some keys, all in one commit; returns how many there were.
+    ///
+    /// ```
+    /// use esker::{DataType, Options, Schema};
+    ///
+    /// let db = Options::new().memory()?;
+    /// let schema = Schema::builder().field("id", DataType::I64).primary_key(["id"]).build()?;
+    /// let table = db.create_table("t", schema)?;
+    /// table.insert_many(&[vec![1i64.into()], vec![2i64.into()], vec![3i64.into()]])?;
+    /// let keys = [vec![1i64.into()], vec![3i64.into()], vec![1i64.into()], vec![9i64.into()]];
+    /// assert_eq!(table.delete_many(&keys)?, 2);
+    /// assert_eq!(table.count()?, 1);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `InvalidInput` when a key does not fit the schema; the message says which. `OverBudget` when
+    /// there are more than one commit may have. Nothing is removed then.
+    pub fn delete_many(&self, keys: &[Vec<Value>]) -> Result<u64> {
+        self.attempt(|current| self.delete_batch(current, keys))
+    }
+
+    fn delete_batch(&self, current: &Current, keys: &[Vec<Value>]) -> Result<u64> {
+        let mut fitted = Vec::with_capacity(keys.len());
+        for (position, key) in keys.iter().enumerate() {
+            let key = fit_key(&current.schema, key);
+            let key = key.map_err(|e| e.at(format_args!("key {position}")))?;
+            let hash = current.hash(&key);
+            fitted.push((key, hash));
+        }
+        self.change(current, |writer, staged| {
+            let mut row_ids = BTreeSet::new();
+            for (key, hash) in &fitted {
+                let existing = writer.existing(key, *hash)?.filter(Existing::is_alive);
+                if let Some(existing) = existing
+                    && row_ids.insert(existing.row_id)
+                {
+                    staged.delete(existing);
+                }
+            }
+            Ok(row_ids.len() as u64)
+        })
+    }
+}
