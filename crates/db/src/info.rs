@@ -1,5 +1,8 @@
 //! Figures about a database.
 
+use std::cmp::Reverse;
+use std::time::Duration;
+
 use esker_arena::Category;
 use esker_format::schema::{Index, IndexKind};
 use esker_table::Table;
@@ -94,8 +97,19 @@ pub struct Info {
     pub visible_commit: u64,
     /// The commit of the newest checkpoint.
     pub checkpoint_commit: u64,
+    /// Snapshots and transactions that are held, the oldest first.
+    pub snapshots: Vec<SnapshotInfo>,
     /// Why the last background job failed, if it did.
     pub last_error: Option<String>,
+}
+
+/// A snapshot or transaction that is held. What it can see is kept, though nobody else can.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SnapshotInfo {
+    /// The commit that it reads.
+    pub commit: u64,
+    /// For how long it has been held.
+    pub age: Duration,
 }
 
 /// The indexes of a table.
@@ -136,6 +150,34 @@ impl Engine {
 }
 
 impl Database {
+    /// The snapshots and transactions that are held in this process, the oldest first. Each keeps
+    /// the versions of rows that it can see, until it is dropped.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// let db = esker::Options::new().memory()?;
+    /// let snapshot = db.snapshot()?;
+    /// let held = db.snapshots();
+    /// assert_eq!(held.len(), 1);
+    /// assert_eq!(held[0].commit, snapshot.commit());
+    /// drop(snapshot);
+    /// assert_eq!(db.snapshots(), []);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn snapshots(&self) -> Vec<SnapshotInfo> {
+        let engine = self.engine();
+        let now = engine.environment.clock.monotonic_ns();
+        let info = |(commit, began): (u64, u64)| {
+            let age = Duration::from_nanos(now.saturating_sub(began));
+            SnapshotInfo { commit, age }
+        };
+        let mut held: Vec<SnapshotInfo> = engine.registry.list().into_iter().map(info).collect();
+        held.sort_unstable_by_key(|held| (Reverse(held.age), held.commit));
+        held
+    }
+
     /// Figures about this database.
     #[must_use]
     pub fn info(&self) -> Info {
@@ -178,6 +220,7 @@ impl Database {
             published_commit: engine.watermarks.published(),
             visible_commit: engine.visible(),
             checkpoint_commit: catalogue.checkpoint_commit,
+            snapshots: self.snapshots(),
             last_error: engine.maintenance_state().last_error.clone(),
         }
     }

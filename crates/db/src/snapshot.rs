@@ -63,7 +63,8 @@ impl Snapshot {
     fn take_at(engine: &Arc<Engine>, commit: impl Fn() -> u64) -> Result<Self> {
         // Before the commit: what is visible then has not expired any earlier.
         let mut time = engine.fix_time();
-        let guard = engine.registry.register(commit)?;
+        let began = engine.environment.clock.monotonic_ns();
+        let guard = engine.registry.register_listed(commit, began)?;
         let commit = guard.commit();
         // The first row with an end may be among those that are visible.
         if !time.is_fixed() && engine.has_expiring() {

@@ -18,10 +18,13 @@
 //! `visible` at least as new as v₀, so v ≥ v₀ ≥ oldest. Either way oldest ≤ v.
 //!
 //! Slots lie in blocks of 512, the first word of each naming the next block; a block is added when
-//! all are taken and stays. A slot word holds 0 (free), the commit plus one, or `CLAIMED`.
+//! all are taken and stays. A slot word holds 0 (free), the commit plus one, or `CLAIMED`. As many
+//! words after them hold when readers began, for those who list them: 0 where a reader did not say.
 //!
 //! Invariants
 //! - A slot leaves 0 only by compare-and-exchange, and only its holder stores to it after that.
+//! - A time is stored after the commit and taken back before the slot is released, so that whoever
+//!   finds the same commit before and after a time has read that reader's time, or none.
 //! - A block's link is stored once, by the holder of the growth lock.
 
 #[cfg(all(test, loom))]
@@ -63,7 +66,7 @@ pub struct ReaderRegistry {
 }
 
 impl ReaderRegistry {
-    /// A registry without readers. It takes 4 KiB.
+    /// A registry without readers. It takes 8 KiB.
     ///
     /// # Errors
     /// `OutOfMemory` at the arena's limit.
@@ -81,9 +84,32 @@ impl ReaderRegistry {
     pub fn register(&self, read_visible: impl FnOnce() -> u64) -> Result<ReaderGuard, ArenaError> {
         let slot = self.slots.claim()?;
         // The guard releases the slot should `read_visible` panic.
-        let mut guard = ReaderGuard { slots: Arc::clone(&self.slots), slot, commit: 0 };
+        let slots = Arc::clone(&self.slots);
+        let mut guard = ReaderGuard { slots, slot, commit: 0, is_listed: false };
         guard.commit = self.slots.enter(slot, read_visible)?;
         Ok(guard)
+    }
+
+    /// The same for a reader that [`ReaderRegistry::list`] names, with when it began, in a unit of
+    /// the caller's.
+    ///
+    /// # Errors
+    /// As for [`ReaderRegistry::register`].
+    pub fn register_listed(
+        &self,
+        read_visible: impl FnOnce() -> u64,
+        began: u64,
+    ) -> Result<ReaderGuard, ArenaError> {
+        let mut guard = self.register(read_visible)?;
+        self.slots.words.view().store(self.slots.time(guard.slot), began.saturating_add(1));
+        guard.is_listed = true;
+        Ok(guard)
+    }
+
+    /// The commits and beginnings of the readers that were registered to be listed, in no order.
+    #[must_use]
+    pub fn list(&self) -> Vec<(u64, u64)> {
+        self.slots.list().collect()
     }
 
     /// The oldest commit that a snapshot reads or may yet read, given the `visible` commit loaded
@@ -111,6 +137,7 @@ pub struct ReaderGuard {
     slots: Arc<Slots<ArenaWords>>,
     slot: u64,
     commit: u64,
+    is_listed: bool,
 }
 
 impl ReaderGuard {
@@ -123,6 +150,9 @@ impl ReaderGuard {
 
 impl Drop for ReaderGuard {
     fn drop(&mut self) {
+        if self.is_listed {
+            self.slots.words.view().store(self.slots.time(self.slot), 0);
+        }
         self.slots.release(self.slot);
     }
 }
@@ -142,7 +172,7 @@ struct Slots<W> {
 
 impl<W: WordHeap> Slots<W> {
     fn new(words: W, block_words: u64, patience: u32) -> Result<Self, ArenaError> {
-        let first_block = words.allocate(block_words)?;
+        let first_block = words.allocate(2 * block_words)?;
         let (hint, growth) = (AtomicU64::new(first_block + 1), Mutex::new(()));
         Ok(Self { words, first_block, block_words, patience, hint, growth })
     }
@@ -211,6 +241,20 @@ impl<W: WordHeap> Slots<W> {
         stored
     }
 
+    /// Where a slot's time stands.
+    fn time(&self, slot: u64) -> u64 {
+        slot + self.block_words
+    }
+
+    fn list(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let load = |word| self.words.view().load(word);
+        self.slot_words().filter_map(move |slot| {
+            let (stored, began) = (load(slot), load(self.time(slot)));
+            let is_one = stored != 0 && stored != CLAIMED && load(slot) == stored;
+            (is_one && began != 0).then(|| (stored - 1, began - 1))
+        })
+    }
+
     fn commits(&self) -> impl Iterator<Item = u64> + '_ {
         let stored = self.slot_words().map(|slot| self.words.view().load(slot));
         stored.filter(|stored| *stored != 0 && *stored != CLAIMED).map(|stored| stored - 1)
@@ -238,7 +282,7 @@ impl<W: WordHeap> Slots<W> {
         if self.slot_words().any(|slot| self.words.view().load(slot) == 0) {
             return Ok(());
         }
-        let block = self.words.allocate(self.block_words)?;
+        let block = self.words.allocate(2 * self.block_words)?;
         self.words.view().store(last, block);
         Ok(())
     }

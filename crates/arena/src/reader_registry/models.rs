@@ -7,7 +7,7 @@ use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::thread;
 
 fn slots() -> Arc<Slots<LoomWords>> {
-    Arc::new(Slots::new(LoomWords::new(24), 8, 1).unwrap())
+    Arc::new(Slots::new(LoomWords::new(48), 8, 1).unwrap())
 }
 
 /// A merger that read `visible` first never goes past a snapshot that is not over.

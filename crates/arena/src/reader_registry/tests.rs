@@ -36,11 +36,29 @@ fn while_a_reader_registers_everything_is_kept() {
 }
 
 #[test]
+fn readers_that_want_it_are_listed_with_their_beginning() {
+    let registry = ReaderRegistry::new(&Arena::new(options(u64::MAX)).unwrap()).unwrap();
+    let unlisted = registry.register(|| 3).unwrap();
+    let first = registry.register_listed(|| 5, 100).unwrap();
+    let second = registry.register_listed(|| 5, 0).unwrap();
+    let mut listed = registry.list();
+    listed.sort_unstable();
+    assert_eq!(listed, [(5, 0), (5, 100)]);
+    drop(first);
+    assert_eq!(registry.list(), [(5, 0)]);
+    // Whoever takes a slot over is listed only if it wants to be.
+    let third = registry.register(|| 9).unwrap();
+    assert_eq!(registry.list(), [(5, 0)]);
+    drop((unlisted, second, third));
+    assert_eq!(registry.list(), []);
+}
+
+#[test]
 fn the_registry_grows_by_blocks() {
-    let arena = Arena::new(options(3 * 4096)).unwrap();
+    let arena = Arena::new(options(3 * 8192)).unwrap();
     let registry = ReaderRegistry::new(&arena).unwrap();
     let guards: Vec<_> = (1..=1533).map(|n| registry.register(|| n).unwrap()).collect();
-    assert_eq!(arena.used_by(Category::Registry), 3 * 4096);
+    assert_eq!(arena.used_by(Category::Registry), 3 * 8192);
     assert_eq!(registry.register(|| 1).unwrap_err().kind(), ArenaErrorKind::OutOfMemory);
     assert_eq!(registry.live(), (1..=1533).collect::<Vec<_>>());
     drop(guards);

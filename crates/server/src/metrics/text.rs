@@ -100,6 +100,8 @@ fn write_databases(text: &mut String, tenants: &Tenants) {
         ("esker_memory_limit_bytes", "The most of them.", Vec::new()),
         ("esker_visible_commit", "The newest commit that reads see.", Vec::new()),
         ("esker_running_queries", "Queries that run.", Vec::new()),
+        ("esker_snapshots", "Snapshots and transactions that are held.", Vec::new()),
+        ("esker_oldest_snapshot_seconds", "For how long the oldest is held.", Vec::new()),
         ("esker_failed_maintenance", "1 when the last background job failed.", Vec::new()),
     ];
     for tenant in tenants.all_open() {
@@ -116,6 +118,8 @@ fn write_databases(text: &mut String, tenants: &Tenants) {
             info.memory.limit,
             info.visible_commit,
             tenant.usage.running_queries(),
+            info.snapshots.len() as u64,
+            info.snapshots.first().map_or(0, |oldest| oldest.age.as_secs()),
             u64::from(info.last_error.is_some()),
         ];
         for ((_, _, rows), value) in gauges.iter_mut().zip(values) {
