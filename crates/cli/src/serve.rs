@@ -68,7 +68,7 @@ pub(crate) fn run(arguments: &ServeArguments, console: &mut Console<'_>) -> Resu
 
 async fn serve(gate: &Arc<Gate>, stopped: &AtomicBool, console: &mut Console<'_>) -> Result<()> {
     let config = &gate.config;
-    let server = Server::start(ServerConfig::of(gate), Arc::new(GateAdmission::new(gate))).await?;
+    let server = Server::start(ServerConfig::of(gate)?, Arc::new(GateAdmission::new(gate))).await?;
     let http = match config.http_listen {
         Some(address) => Some(HttpServer::start(address, Arc::clone(gate)).await?),
         None => None,

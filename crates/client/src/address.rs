@@ -4,11 +4,14 @@ use std::path::PathBuf;
 
 use crate::{Error, Result};
 
-/// Where a server is: `esker://HOST:PORT`, `HOST:PORT` or `unix:PATH`.
+/// Where a server is: `esker://HOST:PORT`, `HOST:PORT`, `eskers://HOST:PORT?ca=FILE` (with TLS 1.3)
+/// or `unix:PATH`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// A name or number, and a port.
     Tcp(String),
+    /// The same with TLS, and a file with the certificates, as PEM, that vouch for the server.
+    Tls(String, PathBuf),
     /// The path of a socket.
     Unix(PathBuf),
 }
@@ -32,9 +35,21 @@ impl Address {
         if let Some(path) = text.strip_prefix("unix:") {
             return Ok(Self::Unix(path.into()));
         }
+        if let Some(rest) = text.strip_prefix("eskers://") {
+            let Some((host, file)) = rest.split_once("?ca=").filter(|(_, file)| !file.is_empty())
+            else {
+                let message = "expected eskers://HOST:PORT?ca=FILE, where FILE has certificates";
+                return Err(Error::connection(format!("{message}, found {text:?}")));
+            };
+            return match Self::parse(host)? {
+                Self::Tcp(host) => Ok(Self::Tls(host, file.into())),
+                other => Ok(other),
+            };
+        }
         let host = text.strip_prefix("esker://").unwrap_or(text).trim_end_matches('/');
         if host.is_empty() || host.contains(['/', '@', ' ']) {
-            let message = "expected esker://HOST:PORT, HOST:PORT or unix:PATH";
+            let message =
+                "expected esker://HOST:PORT, HOST:PORT, eskers://HOST:PORT?ca=FILE or unix:PATH";
             return Err(Error::connection(format!("{message}, found {text:?}")));
         }
         let (before, port) = host.rsplit_once(':').unwrap_or((host, ""));

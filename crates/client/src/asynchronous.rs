@@ -10,6 +10,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::tls;
 use crate::{Address, Call, Error, Reply, Result};
 
 /// Requests that wait to be sent.
@@ -110,6 +111,15 @@ impl AsyncClient {
                 let stream = stream.map_err(|e| Error::connection(format!("{host}: {e}")))?;
                 stream.set_nodelay(true)?;
                 let (reader, writer) = stream.into_split();
+                Self::start(reader, writer).await
+            }
+            Address::Tls(host, authorities) => {
+                let failed = |e| Error::connection(format!("{host}: {e}"));
+                let stream = TcpStream::connect(&host).await.map_err(failed)?;
+                stream.set_nodelay(true)?;
+                let connector = tokio_rustls::TlsConnector::from(tls::config(&authorities)?);
+                let stream = connector.connect(tls::name(&host)?, stream).await.map_err(failed)?;
+                let (reader, writer) = tokio::io::split(stream);
                 Self::start(reader, writer).await
             }
             Address::Unix(path) => {

@@ -38,6 +38,7 @@ mod error;
 mod pool;
 mod reply;
 mod socket;
+mod tls;
 
 pub use address::Address;
 pub use asynchronous::AsyncClient;

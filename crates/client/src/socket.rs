@@ -7,6 +7,7 @@ use std::os::unix::net::UnixStream;
 use esker_wire::Frame;
 use esker_wire::frame::{GREETING_BYTES, greeting, parse_greeting};
 
+use crate::tls::TlsStream;
 use crate::{Address, Error, Result};
 
 /// Room for one read.
@@ -15,7 +16,15 @@ const READ_BYTES: usize = 64 << 10;
 #[derive(Debug)]
 enum Stream {
     Tcp(TcpStream),
+    Tls(TlsStream),
     Unix(UnixStream),
+}
+
+fn connect(host: &str) -> Result<TcpStream> {
+    let stream = TcpStream::connect(host);
+    let stream = stream.map_err(|e| Error::connection(format!("{host}: {e}")))?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
 }
 
 /// A connection that has greeted.
@@ -31,11 +40,9 @@ pub(crate) struct Socket {
 impl Socket {
     pub fn connect(address: &Address) -> Result<Self> {
         let stream = match address {
-            Address::Tcp(host) => {
-                let stream = TcpStream::connect(host)
-                    .map_err(|e| Error::connection(format!("{host}: {e}")))?;
-                stream.set_nodelay(true)?;
-                Stream::Tcp(stream)
+            Address::Tcp(host) => Stream::Tcp(connect(host)?),
+            Address::Tls(host, authorities) => {
+                Stream::Tls(TlsStream::new(host, authorities, connect(host)?)?)
             }
             Address::Unix(path) => {
                 let stream = UnixStream::connect(path);
@@ -59,6 +66,7 @@ impl Socket {
     pub fn writer(&self) -> Result<Self> {
         let stream = match &self.stream {
             Stream::Tcp(stream) => Stream::Tcp(stream.try_clone()?),
+            Stream::Tls(stream) => Stream::Tls(stream.try_clone()?),
             Stream::Unix(stream) => Stream::Unix(stream.try_clone()?),
         };
         Ok(Self { stream, input: Vec::new(), read_to: 0, end: 0 })
@@ -67,6 +75,7 @@ impl Socket {
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
         match &mut self.stream {
             Stream::Tcp(stream) => stream.write_all(bytes)?,
+            Stream::Tls(stream) => stream.write_all(bytes)?,
             Stream::Unix(stream) => stream.write_all(bytes)?,
         }
         Ok(())
@@ -86,6 +95,7 @@ impl Socket {
         let room = self.input.get_mut(self.end..).unwrap_or_default();
         let read = match &mut self.stream {
             Stream::Tcp(stream) => stream.read(room)?,
+            Stream::Tls(stream) => stream.read(room)?,
             Stream::Unix(stream) => stream.read(room)?,
         };
         if read == 0 {

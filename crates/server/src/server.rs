@@ -1,11 +1,13 @@
 //! Starting, serving, stopping.
 
+use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -14,7 +16,8 @@ use crate::admission::Admission;
 use crate::budget::Budget;
 use crate::gate::Gate;
 use crate::metrics::Operations;
-use crate::wire::{self, Stream};
+use crate::tls::Tls;
+use crate::wire::{self, Encrypted, Stream};
 use crate::{Code, Error, Result};
 
 /// Where a server listens, and how much it takes on.
@@ -34,6 +37,10 @@ pub struct ServerConfig {
     pub stall_timeout: Duration,
     /// How long a transaction may be silent.
     pub transaction_timeout: Duration,
+    /// What connections by TCP are encrypted with; none are without it.
+    pub tls: Option<Arc<Tls>>,
+    /// Whether connections by TCP may be plain where others could be encrypted.
+    pub is_plain_allowed: bool,
     /// The memory of what has arrived and what is to leave, of all connections.
     pub budget: Arc<Budget>,
     /// What is counted of requests in frames.
@@ -54,6 +61,8 @@ impl Default for ServerConfig {
             idle_timeout: Duration::from_secs(600),
             stall_timeout: Duration::from_secs(30),
             transaction_timeout: Duration::from_secs(60),
+            tls: None,
+            is_plain_allowed: true,
             budget: Budget::new(512 << 20),
             operations: Arc::new(wire::frame_operations()),
             line_operations: Arc::new(wire::line_operations()),
@@ -63,11 +72,17 @@ impl Default for ServerConfig {
 }
 
 impl ServerConfig {
-    /// As a gate was told; what it counts is among the metrics of the gate.
-    #[must_use]
-    pub fn of(gate: &Gate) -> Self {
+    /// As a gate was told; what it counts is among the metrics of the gate. Where there is a
+    /// certificate, plain connections are for addresses of this machine alone.
+    ///
+    /// # Errors
+    /// What is wrong with the certificate.
+    pub fn of(gate: &Gate) -> Result<Self> {
         let config = &gate.config;
+        let is_local = config.wire_listen.is_none_or(|address| address.ip().is_loopback());
         let this = Self {
+            tls: Tls::open(config, &gate.environment, &[])?,
+            is_plain_allowed: is_local || config.insecure_listen,
             listen: config.wire_listen,
             unix: config.wire_unix.clone(),
             connections_max: config.connections_max,
@@ -81,7 +96,7 @@ impl ServerConfig {
         };
         gate.metrics.add(&this.operations);
         gate.metrics.add(&this.line_operations);
-        this
+        Ok(this)
     }
 }
 
@@ -198,7 +213,37 @@ fn serve(stream: Stream, shared: &Arc<Shared>) {
         return;
     }
     tokio::spawn(async move {
+        let shared = &counted.0;
         // What went wrong with a socket is nobody's but the client's.
-        let _ = wire::serve(stream, &counted.0).await;
+        if let Ok(stream) = shake_hands(stream, shared).await {
+            let _ = wire::serve(stream, shared).await;
+        }
     });
+}
+
+/// The first byte of a client that speaks TLS.
+const HANDSHAKE: u8 = 22;
+
+/// The same connection, encrypted where its first byte asks for that.
+async fn shake_hands(stream: Stream, shared: &Shared) -> io::Result<Stream> {
+    let Some(tls) = &shared.config.tls else { return Ok(stream) };
+    let Stream::Tcp(mut socket) = stream else { return Ok(stream) };
+    let patience = shared.config.stall_timeout;
+    let mut first = [0];
+    tokio::time::timeout(patience, socket.peek(&mut first)).await??;
+    if first != [HANDSHAKE] {
+        if shared.config.is_plain_allowed {
+            return Ok(Stream::Tcp(socket));
+        }
+        let text = b"{\"error\":{\"code\":\"invalid_request\",\"message\":\"expected TLS: this \
+            port is reached from other machines\"}}\n";
+        socket.write_all(text).await?;
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let refresh = Arc::clone(tls);
+    if let Ok(Err(e)) = tokio::task::spawn_blocking(move || refresh.refresh()).await {
+        tracing::error!(error = %e, "the certificate was not read again");
+    }
+    let accepted = tokio::time::timeout(patience, tls.acceptor().accept(socket)).await??;
+    Ok(Stream::Tls(Box::new(Encrypted::new(accepted))))
 }

@@ -138,15 +138,13 @@ impl Config {
         let named = [("wire", self.wire_listen), ("http", self.http_listen)];
         for (name, address) in named {
             let Some(address) = address.filter(|a| !a.ip().is_loopback()) else { continue };
-            // The wire protocol is not encrypted.
-            let is_secure = name == "http" && self.tls_certificate.is_some();
-            if is_secure || self.insecure_listen {
+            if self.tls_certificate.is_some() || self.insecure_listen {
                 continue;
             }
-            let tls = if name == "http" { "tls.certificate and tls.key, or " } else { "" };
             return Err(format!(
                 "{name}.listen: {address} is reached from other machines, without encryption: \
-                 expected an address of this machine alone, {tls}insecure_listen = true"
+                 expected an address of this machine alone, tls.certificate and tls.key, or \
+                 insecure_listen = true"
             ));
         }
         let listens = named.iter().any(|(_, a)| a.is_some()) || self.wire_unix.is_some();

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `buffers` | buffers to read into |
 //! | `stream` | a socket, TCP or Unix |
+//! | `encrypted` | TLS |
 //! | `connection` | one client: reading, answering, holding back |
 //! | `decode`, `encode` | frames to requests, answers to frames |
 //! | `point` | rows by key, without a copy between socket and row |
@@ -18,6 +19,7 @@ mod bulk;
 mod connection;
 mod decode;
 mod encode;
+mod encrypted;
 #[cfg(test)]
 mod golden;
 mod job;
@@ -37,6 +39,7 @@ use std::sync::Arc;
 use esker_wire::frame::{GREETING_BYTES, MAGIC, greeting, parse_greeting};
 
 use crate::server::Shared;
+pub(crate) use encrypted::Encrypted;
 pub(crate) use lines::operations as line_operations;
 pub(crate) use operations::frames as frame_operations;
 pub use replay::answer_frames;

@@ -168,7 +168,7 @@ fn gate(limits: TenantLimits) -> Arc<Gate> {
 }
 
 fn serve(gate: &Arc<Gate>) -> Running {
-    Running::with(ServerConfig::of(gate), || Arc::new(GateAdmission::new(gate)))
+    Running::with(ServerConfig::of(gate).unwrap(), || Arc::new(GateAdmission::new(gate)))
 }
 
 fn token(gate: &Gate, scope: &str, lifetime: Option<Duration>) -> (String, String) {

@@ -1,9 +1,11 @@
-//! A socket, TCP or Unix.
+//! A socket, TCP, with TLS or without, or Unix.
 
 use std::io;
 
 use tokio::io::Interest;
 use tokio::net::{TcpStream, UnixStream};
+
+use super::encrypted::Encrypted;
 
 /// Room that is made for one read.
 pub(crate) const READ_BYTES: usize = 64 << 10;
@@ -12,6 +14,7 @@ pub(crate) const READ_BYTES: usize = 64 << 10;
 #[derive(Debug)]
 pub(crate) enum Stream {
     Tcp(TcpStream),
+    Tls(Box<Encrypted>),
     Unix(UnixStream),
 }
 
@@ -20,34 +23,49 @@ impl Stream {
     pub async fn ready(&self, interest: Interest) -> io::Result<()> {
         match self {
             Self::Tcp(stream) => stream.ready(interest).await.map(drop),
+            Self::Tls(stream) => stream.socket.ready(interest).await.map(drop),
             Self::Unix(stream) => stream.ready(interest).await.map(drop),
         }
     }
 
     /// Reads what is there; `None` when nothing is, 0 at the end.
-    pub fn try_read(&self, input: &mut Vec<u8>) -> io::Result<Option<usize>> {
+    pub fn try_read(&mut self, input: &mut Vec<u8>) -> io::Result<Option<usize>> {
         input.reserve(READ_BYTES);
         let read = match self {
             Self::Tcp(stream) => stream.try_read_buf(input),
+            Self::Tls(stream) => stream.read(input),
             Self::Unix(stream) => stream.try_read_buf(input),
         };
         not_yet(read)
     }
 
     /// Writes as much as goes; `None` when nothing does.
-    pub fn try_write(&self, bytes: &[u8]) -> io::Result<Option<usize>> {
+    pub fn try_write(&mut self, bytes: &[u8]) -> io::Result<Option<usize>> {
         let written = match self {
             Self::Tcp(stream) => stream.try_write(bytes),
+            Self::Tls(stream) => stream.write(bytes),
             Self::Unix(stream) => stream.try_write(bytes),
         };
         not_yet(written)
     }
 
+    /// Sends what has been taken to be written; false when some of it waits for the socket.
+    pub fn try_flush(&mut self) -> io::Result<bool> {
+        match self {
+            Self::Tcp(_) | Self::Unix(_) => Ok(true),
+            Self::Tls(stream) => stream.flush(),
+        }
+    }
+
     /// Waits for bytes; 0 at the end.
     pub async fn read(&mut self, input: &mut Vec<u8>) -> io::Result<usize> {
         // Room is made once there is something to read: many wait.
+        let mut has_more = matches!(self, Self::Tls(_));
         loop {
-            self.ready(Interest::READABLE).await?;
+            // What came with a handshake, or in one record with what was read, is here already.
+            if !std::mem::take(&mut has_more) {
+                self.ready(Interest::READABLE).await?;
+            }
             if let Some(n) = self.try_read(input)? {
                 return Ok(n);
             }
@@ -61,6 +79,9 @@ impl Stream {
                 Some(n) => bytes = bytes.get(n..).unwrap_or_default(),
                 None => self.ready(Interest::WRITABLE).await?,
             }
+        }
+        while !self.try_flush()? {
+            self.ready(Interest::WRITABLE).await?;
         }
         Ok(())
     }

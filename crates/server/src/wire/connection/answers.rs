@@ -97,8 +97,11 @@ impl Connection<'_> {
                 None => return Ok(()),
             }
         }
-        self.out.clear();
-        self.written = 0;
+        // As long as something waits for the socket, there is something to write.
+        if !self.out.is_empty() && self.stream.try_flush()? {
+            self.out.clear();
+            self.written = 0;
+        }
         Ok(())
     }
 }
