@@ -91,7 +91,9 @@ impl Database {
     ) -> Result<BackupReport> {
         let (engine, dir) = (self.engine(), dir.as_ref());
         if engine.dir.as_os_str().is_empty() {
-            return Err(Error::invalid("a database in memory has no files to back up"));
+            return Err(Error::invalid(
+                "a database in memory has no files to back up; save writes them",
+            ));
         }
         engine.refuse_used(dir)?;
         let state = engine.exclusively(|engine| {
@@ -308,7 +310,7 @@ pub(crate) fn unfinished(dir: &std::path::Display<'_>) -> String {
 
 impl Engine {
     /// Refuses a directory that holds anything.
-    fn refuse_used(&self, dir: &Path) -> Result<()> {
+    pub(crate) fn refuse_used(&self, dir: &Path) -> Result<()> {
         let files = &self.environment.files;
         if !files.exists(dir)? {
             return Ok(());

@@ -37,6 +37,7 @@
 //! | put in many rows | [`Appender`], [`Load`] |
 //! | ask questions | [`Database::query`] |
 //! | look after it | [`Database::check`], [`Database::info`] |
+//! | keep one in memory, for longer than a process | [`Database::save`], [`Options::memory_from`] |
 #![forbid(unsafe_code)]
 
 mod alter;
@@ -65,6 +66,7 @@ mod options;
 mod page;
 pub mod record;
 mod row;
+mod save;
 mod sequence;
 mod snapshot;
 mod source;

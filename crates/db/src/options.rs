@@ -44,6 +44,8 @@ pub struct Options {
     pub(crate) merge_share_percent: u32,
     pub(crate) read_only: bool,
     pub(crate) create: bool,
+    /// Whether the directory is one that this process is still filling.
+    pub(crate) unfinished: bool,
     pub(crate) background: bool,
     pub(crate) column_bytes_max: u64,
     pub(crate) commit_bytes_max: usize,
@@ -73,6 +75,7 @@ impl Default for Options {
             merge_share_percent: 50,
             read_only: false,
             create: true,
+            unfinished: false,
             background: true,
             column_bytes_max: esker_table::rewrite::COLUMN_BYTES_MAX,
             commit_bytes_max: COMMIT_BYTES_MAX,
@@ -319,5 +322,18 @@ impl Options {
     /// `OverBudget` when the system gives no memory.
     pub fn memory(self) -> Result<Database> {
         Database::memory_with(self)
+    }
+
+    /// A database in memory that begins with what a directory holds, which is only read: what
+    /// [`Database::save`] wrote, a backup, or any database that nobody writes to.
+    ///
+    /// # Errors
+    /// As for [`Options::open`] of a database to be read, and `OverBudget` when it does not fit.
+    pub fn memory_from(self, dir: impl AsRef<Path>) -> Result<Database> {
+        let saved = Self { environment: self.environment.clone(), ..Self::new() };
+        let saved = saved.read_only(true).open(dir)?;
+        let database = self.memory()?;
+        database.copy_from(&saved)?;
+        Ok(database)
     }
 }

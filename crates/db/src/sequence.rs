@@ -85,6 +85,14 @@ impl SharedSequence {
     }
 }
 
+impl SharedSequence {
+    /// The sequence with what it has given out, and nothing more.
+    pub fn given(&self) -> Sequence {
+        let state = self.state();
+        Sequence { given: state.given, ..state.logged }
+    }
+}
+
 impl State {
     /// The next value, if it is free, and the frame that freed it.
     fn take(&mut self) -> Option<Option<(i64, Option<Ticket>)>> {
@@ -290,8 +298,12 @@ impl Database {
     /// `AlreadyExists` when there is one of this name, `InvalidInput` for a bad name or an
     /// increment of 0.
     pub fn create_sequence(&self, name: &str, start: i64, increment: i64) -> Result<()> {
+        self.add_sequence(name, Sequence::new(start, increment)?)
+    }
+
+    /// Creates a sequence that may have given out values.
+    pub(crate) fn add_sequence(&self, name: &str, sequence: Sequence) -> Result<()> {
         validate_name("sequence", name)?;
-        let sequence = Sequence::new(start, increment)?;
         let engine = self.engine();
         let ticket = {
             let catalogue = engine.lock_for_change()?;

@@ -101,6 +101,13 @@ impl Snapshot {
         self.table_core(self.core(name)?)
     }
 
+    /// The names of the tables and buckets that there were as of this commit.
+    pub(crate) fn table_names(&self) -> Vec<String> {
+        let names = self.inner.names.iter();
+        let there = names.filter(|(_, table)| table.created_at() <= self.commit());
+        there.map(|(name, _)| name.clone()).collect()
+    }
+
     /// The table that had a name as of this commit.
     pub(crate) fn core(&self, name: &str) -> Result<&Arc<TableCore>> {
         let names = &self.inner.names;

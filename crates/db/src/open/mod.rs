@@ -186,6 +186,7 @@ fn check_ours(environment: &Environment, dir: &Path, options: &Options) -> Resul
         name == LOCK_FILE || ["log-", "checkpoint-"].iter().any(|p| parse_number(name, p).is_some())
     };
     match names.first() {
+        _ if options.unfinished => Ok(()),
         Some(_) if names.iter().any(|name| name == UNFINISHED_FILE) => {
             Err(Error::corrupt(unfinished(&dir.display())))
         }
