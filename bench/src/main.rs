@@ -41,6 +41,7 @@ mod server;
 mod slate;
 mod timing;
 mod transactions;
+mod update_operators;
 mod whitedb;
 mod workloads;
 

@@ -14,6 +14,7 @@ use crate::outcome::Goal::{AtLeast, AtMost};
 use crate::outcome::Outcome;
 use crate::outcome::Unit::{Nanoseconds, RowsPerSecond, Times};
 use crate::rows::{Row, ask, row};
+use crate::update_operators;
 
 const TABLE: &str = "accounts";
 const LATE: Duration = Duration::from_secs(1);
@@ -47,6 +48,11 @@ pub(crate) const ROWS: &[Row] = &[
             ask("attempts a commit", AtMost(4.0), Times, "(no conflict)"),
         ],
         counter,
+    ),
+    row(
+        "operators",
+        &[ask("json of 1 KB, the slowest", AtMost(3_000.0), Nanoseconds, "")],
+        update_operators::run,
     ),
 ];
 
