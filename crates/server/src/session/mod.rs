@@ -41,7 +41,7 @@ pub struct SessionLimits {
 pub struct Canceller(Arc<AtomicBool>);
 
 impl Canceller {
-    /// Cancels the statement under way; it ends with [`Code::Cancelled`](crate::Code::Cancelled).
+    /// Cancels the statement under way; it ends with [`Code::Cancelled`].
     pub fn cancel(&self) {
         self.0.store(true, Ordering::Relaxed);
     }

@@ -375,7 +375,8 @@ impl SnapshotPart {
         segment.zone(self.schema.fields().get(position)?, zone)
     }
 
-    /// The least and the greatest length of a field's values in a zone: see [`Segment::lengths`].
+    /// The least and the greatest length of a field's values in a zone: see
+    /// [`lengths`](crate::segment::Segment::lengths).
     #[must_use]
     pub fn lengths(&self, position: usize, zone: usize) -> Option<RangeInclusive<u32>> {
         let Unit::Segment(segment) = &self.unit else { return None };
