@@ -330,7 +330,8 @@ impl Options {
     /// # Errors
     /// As for [`Options::open`] of a database to be read, and `OverBudget` when it does not fit.
     pub fn memory_from(self, dir: impl AsRef<Path>) -> Result<Database> {
-        let saved = Self { environment: self.environment.clone(), ..Self::new() };
+        let environment = self.environment.clone();
+        let saved = Self { environment, ..Self::new() }.memory_limit(self.memory_limit_bytes);
         let saved = saved.read_only(true).open(dir)?;
         let database = self.memory()?;
         database.copy_from(&saved)?;
