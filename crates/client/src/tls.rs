@@ -146,6 +146,7 @@ impl TlsStream {
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods)] // The other end of a socket.
 mod tests {
     use std::net::TcpListener;
     use std::time::Duration;
