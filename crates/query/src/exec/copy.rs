@@ -204,7 +204,11 @@ pub(crate) fn collect(
     Ok(Batch { columns })
 }
 
-fn collect_column(
+/// One column of the rows at some places.
+///
+/// # Errors
+/// `OutOfRange` when the texts would pass 4 GiB.
+pub(super) fn collect_column(
     data_type: DataType,
     sources: &[&Column],
     places: &[(u32, u32)],

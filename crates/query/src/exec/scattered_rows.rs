@@ -5,17 +5,40 @@
 //! locations  0.9  0.2  1.4        batches   0: part 0, rows 0..8192     places  0:9 0:2 1:4
 //!                                           1: part 1, rows 0..8192
 //! ```
+//!
+//! Each value lies somewhere else, and waiting for memory is most of the work. So numbers are
+//! decoded first where many rows of their batches are wanted, which reads them one after another;
+//! and texts are found, touched and copied some at a time, each step for all of them, so that many
+//! are waited for at once.
 
+use std::hint::black_box;
 use std::ops::Range;
 
-use esker_format::{Batch, Column, ColumnSlice, DataType, Values};
+use esker_format::{Batch, Column, ColumnSlice, DataType, Values, VariableValues};
 use esker_vfs::parallel_map;
 
+use super::copy::{append, collect_column};
 use super::sorter::Location;
+use super::vector::Selection;
 use crate::bind::{Node, Projection};
 use crate::options::Options;
 use crate::source::{Part, Source};
 use crate::{Error, Result, ZONE_ROWS};
+
+/// How many texts are looked for at once.
+const AT_ONCE: usize = 64;
+
+/// Numbers are decoded where at least one of so many rows is wanted.
+const DENSE: usize = 16;
+
+/// The number of a batch, and that of a row in it.
+type Place = (u32, u32);
+
+/// A column of a batch.
+enum FieldSource<'a> {
+    Encoded(ColumnSlice<'a>),
+    Decoded(Column),
+}
 
 /// Batches of a source that some rows lie in.
 struct Batches<'a> {
@@ -50,10 +73,14 @@ pub(super) fn read(
     options: &Options,
 ) -> Result<Vec<Batch>> {
     let batches = Batches::of(source, locations);
+    let all_rows: usize = batches.all.iter().map(|(_, rows)| rows.len()).sum();
+    let is_dense = locations.len().saturating_mul(DENSE) >= all_rows;
     let columns = parallel_map(&*options.tasks, &batches.all, |(part, rows)| {
         options.expect_time_left()?;
-        let columns = fields.iter().map(|position| part.column(*position, rows.clone()));
-        columns.collect::<Result<Vec<ColumnSlice<'_>>>>()
+        let column = |(position, data_type): (&usize, &DataType)| {
+            source_of(part.column(*position, rows.clone())?, *data_type, is_dense)
+        };
+        fields.iter().zip(types).map(column).collect::<Result<Vec<FieldSource<'_>>>>()
     });
     let columns = columns.into_iter().collect::<Result<Vec<_>>>()?;
     let chunks: Vec<&[Location]> = locations.chunks(ZONE_ROWS).collect();
@@ -61,14 +88,27 @@ pub(super) fn read(
         options.expect_time_left()?;
         let places: Vec<_> = locations.iter().map(|location| batches.place(*location)).collect();
         let column = |(number, data_type): (usize, &DataType)| {
-            let slices = columns.iter().map(|batch| batch.get(number).copied());
-            let slices: Option<Vec<_>> = slices.collect();
-            gather(*data_type, &slices.unwrap_or_default(), &places)
+            let sources: Option<Vec<_>> = columns.iter().map(|batch| batch.get(number)).collect();
+            gather(*data_type, &sources.unwrap_or_default(), &places)
         };
         let columns = types.iter().enumerate().map(column).collect::<Result<_>>()?;
         Ok(Batch { columns })
     });
     shown.into_iter().collect()
+}
+
+/// A column as values are taken from it.
+fn source_of(
+    slice: ColumnSlice<'_>,
+    data_type: DataType,
+    is_dense: bool,
+) -> Result<FieldSource<'_>> {
+    let mut column = Column::empty(data_type);
+    let is_number = !matches!(column.values, Values::Variable(_));
+    if is_dense && is_number && append(&mut column, &slice, Selection::All(slice.len))? {
+        return Ok(FieldSource::Decoded(column));
+    }
+    Ok(FieldSource::Encoded(slice))
 }
 
 impl<'a> Batches<'a> {
@@ -99,44 +139,38 @@ impl<'a> Batches<'a> {
     }
 
     /// The batch of a row, and its number there.
-    fn place(&self, location: Location) -> (usize, usize) {
+    #[allow(clippy::cast_possible_truncation, reason = "a batch starts at or before its rows")]
+    fn place(&self, location: Location) -> Place {
         let (row, zones) = (location.row as usize, self.parts.get(location.part as usize));
         let first = zones.and_then(|zones| zones.get(row / ZONE_ROWS).copied().flatten());
-        let mut batch = first.unwrap_or_default() as usize;
-        while self.all.get(batch).is_some_and(|(_, rows)| rows.end <= row) {
+        let mut batch = first.unwrap_or_default();
+        while self.all.get(batch as usize).is_some_and(|(_, rows)| rows.end <= row) {
             batch += 1;
         }
-        let start = self.all.get(batch).map_or(0, |(_, rows)| rows.start);
-        (batch, row.saturating_sub(start))
+        let start = self.all.get(batch as usize).map_or(0, |(_, rows)| rows.start);
+        (batch, location.row.saturating_sub(start as u32))
     }
 }
 
 /// The values at some places.
-fn gather(
-    data_type: DataType,
-    slices: &[ColumnSlice<'_>],
-    places: &[(usize, usize)],
-) -> Result<Column> {
-    let missing = || Error::invalid("a row lies in no batch");
+fn gather(data_type: DataType, sources: &[&FieldSource<'_>], places: &[Place]) -> Result<Column> {
+    let decoded = sources.iter().map(|source| match source {
+        FieldSource::Decoded(column) => Some(column),
+        FieldSource::Encoded(_) => None,
+    });
+    if let Some(columns) = decoded.collect::<Option<Vec<&Column>>>() {
+        return collect_column(data_type, &columns, places);
+    }
+    let slices: Vec<ColumnSlice<'_>> = sources.iter().map(|source| source.slice()).collect();
     let mut column = Column::empty(data_type);
     let Values::Variable(texts) = &mut column.values else {
         for (batch, row) in places {
-            column.push(slices.get(*batch).ok_or_else(missing)?.value(*row))?;
+            let slice = slices.get(*batch as usize).ok_or_else(missing)?;
+            column.push(slice.value(*row as usize))?;
         }
         return Ok(column);
     };
-    texts.offsets.reserve(places.len());
-    let mut nulls: Vec<usize> = Vec::new();
-    for (place, (batch, row)) in places.iter().enumerate() {
-        let slice = slices.get(*batch).ok_or_else(missing)?;
-        let is_null = slice.is_null(*row);
-        if is_null {
-            nulls.push(place);
-        }
-        if !texts.push(if is_null { &[] } else { slice.bytes(*row) }) {
-            return Err(Error::out_of_range("a batch of results would pass 4 GiB"));
-        }
-    }
+    let nulls = gather_texts(texts, &slices, places)?;
     if !nulls.is_empty() {
         let mut marks = vec![0; places.len()];
         for place in nulls {
@@ -145,4 +179,48 @@ fn gather(
         column.nulls = Some(marks);
     }
     Ok(column)
+}
+
+impl FieldSource<'_> {
+    fn slice(&self) -> ColumnSlice<'_> {
+        match self {
+            Self::Encoded(slice) => *slice,
+            Self::Decoded(column) => ColumnSlice::from(column),
+        }
+    }
+}
+
+/// Appends the texts at some places; returns which of them are NULL.
+fn gather_texts(
+    to: &mut VariableValues,
+    slices: &[ColumnSlice<'_>],
+    places: &[Place],
+) -> Result<Vec<usize>> {
+    let mut nulls = Vec::new();
+    let mut found: Vec<&[u8]> = Vec::with_capacity(AT_ONCE);
+    to.offsets.reserve(places.len());
+    for (chunk, places) in places.chunks(AT_ONCE).enumerate() {
+        found.clear();
+        for (place, (batch, row)) in places.iter().enumerate() {
+            let slice = slices.get(*batch as usize).ok_or_else(missing)?;
+            let is_null = slice.is_null(*row as usize);
+            if is_null {
+                nulls.push(chunk * AT_ONCE + place);
+            }
+            found.push(if is_null { &[] } else { slice.bytes(*row as usize) });
+        }
+        // Both ends: a text may lie in two cache lines.
+        let ends = |text: &&[u8]| text.first().unwrap_or(&0) ^ text.last().unwrap_or(&0);
+        black_box(found.iter().map(ends).fold(0, |all, byte| all ^ byte));
+        for text in &found {
+            if !to.push(text) {
+                return Err(Error::out_of_range("a batch of results would pass 4 GiB"));
+            }
+        }
+    }
+    Ok(nulls)
+}
+
+fn missing() -> Error {
+    Error::invalid("a row lies in no batch")
 }
