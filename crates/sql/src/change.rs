@@ -108,7 +108,7 @@ fn conflict(
 fn assignments(assignments: &[ast::Assignment], names: &Names) -> Result<Vec<(String, Expr)>> {
     let one = |assignment: &ast::Assignment| match &assignment.target {
         ast::AssignmentTarget::ColumnName(name) => {
-            Ok((plain_name(name)?, names.convert(&assignment.value)?))
+            Ok((path(name)?, names.convert(&assignment.value)?))
         }
         ast::AssignmentTarget::Tuple(_) => Err(unsupported("setting a tuple", assignment)),
     };
@@ -188,6 +188,20 @@ fn one_table(
     parameters: &Parameters,
 ) -> Result<(Relation, Names)> {
     relation::table(from, parameters).map_err(|e| e.at(shorten(text)))
+}
+
+/// A field, or a path into one, with a backslash before each dot that is part of a name.
+fn path(name: &ast::ObjectName) -> Result<String> {
+    if let [_] = name.0.as_slice() {
+        return plain_name(name);
+    }
+    let part = |part: &ast::ObjectNamePart| match part {
+        ast::ObjectNamePart::Identifier(name) => {
+            Ok(name.value.replace('\\', "\\\\").replace('.', "\\."))
+        }
+        ast::ObjectNamePart::Function(_) => Err(unsupported("this name", name)),
+    };
+    Ok(name.0.iter().map(part).collect::<Result<Vec<_>>>()?.join("."))
 }
 
 /// A name of one part.

@@ -22,6 +22,7 @@ mod alter;
 mod call;
 mod change;
 mod column;
+mod conflict_target;
 mod expression;
 mod index;
 mod interval;

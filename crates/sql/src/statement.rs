@@ -8,6 +8,7 @@ use sqlparser::dialect::GenericDialect;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
+use crate::conflict_target::join_paths;
 use crate::expression::Parameters;
 use crate::transaction::{self, TransactionStatement};
 use crate::{Error, Result, alter, change, index, parameter, select, sequence, table};
@@ -159,7 +160,7 @@ pub(crate) fn parse_with_parameters(text: &str) -> Result<(Statement, Parameters
             return Ok((statement, parameters));
         }
     }
-    let read = parse_one(tokens)?;
+    let read = parse_one(join_paths(tokens))?;
     let statement = match transaction::convert(&read)? {
         Some(statement) => statement,
         None => convert(read, &parameters)?,

@@ -8,6 +8,7 @@ use esker_query::model::{ConflictUpdate, Expr, Insert, InsertRows, OnConflict};
 use esker_table::TableWriter;
 use esker_table::table::{Existing, PreparedPut, describe_key};
 
+use super::assignment::whole_fields;
 use super::unique::{InTheWay, StagedUniques, Target};
 use super::{Changed, On, Run, fit_assigned, naming_parameter, set_positions};
 use crate::engine::{Staged, fit_row, key_bytes};
@@ -141,7 +142,8 @@ impl Conflicts {
             OnConflict::Skip => Self::Skip,
             OnConflict::Replace => Self::Replace,
             OnConflict::Update(ConflictUpdate { set, filter }) => {
-                let positions = set_positions(schema, set)?;
+                let set = whole_fields(schema, set)?;
+                let positions = set_positions(schema, &set)?;
                 let exprs: Vec<Expr> = set.iter().map(|(_, expr)| expr.clone()).collect();
                 let both = schema.with_excluded()?;
                 let compute = |exprs: &[Expr]| {

@@ -9,6 +9,7 @@ use esker_query::Resolved;
 use esker_query::model::{Delete, Expr, OrderBy, Query, RowCount, SelectItem, Update};
 use esker_table::table::{Existing, PreparedPut};
 
+use super::assignment::whole_fields;
 use super::row_ids::RowIdSource;
 use super::{Changed, On, Run, fit_assigned, naming_parameter, set_positions};
 use crate::engine::fit_key;
@@ -83,22 +84,24 @@ impl<'a> Wanted<'a> {
 
 impl Run<'_> {
     pub(super) fn update(&self, update: &Update) -> Result<Changed> {
+        let schema = self.schema(&update.table)?;
+        let set = whole_fields(&schema, &update.set)?;
         let wanted = Wanted {
             table: &update.table,
             alias: update.alias.as_ref(),
             filter: update.filter.as_ref(),
             order_by: &update.order_by,
             limit: update.limit.as_ref(),
-            exprs: update.set.iter().map(|(_, expr)| expr.clone()).collect(),
+            exprs: set.iter().map(|(_, expr)| expr.clone()).collect(),
             removes: false,
             returning: update.returning.as_deref(),
         };
-        set_positions(&*self.schema(wanted.table)?, &update.set)?;
+        set_positions(&schema, &set)?;
         self.change_matched(&wanted, &|schema, mut row, values| {
-            let positions = set_positions(schema, &update.set)?;
+            let positions = set_positions(schema, &set)?;
             for (i, (position, value)) in positions.iter().zip(values).enumerate() {
                 let fitted = fit_assigned(schema, *position, value);
-                let expr = update.set.get(i).map(|(_, expr)| expr);
+                let expr = set.get(i).map(|(_, expr)| expr);
                 let fitted = fitted.map_err(|e| naming_parameter(e, expr))?;
                 if let Some(slot) = row.get_mut(*position) {
                     *slot = fitted;

@@ -8,6 +8,7 @@
 //! Other writers wait only for the second part.
 
 mod apply;
+mod assignment;
 mod insert;
 mod matched;
 mod row_ids;

@@ -19,6 +19,7 @@ use esker_format::Value;
 
 pub(crate) use bound::Bound;
 pub use operator::{OPERATORS, Operand, Operator, OperatorEntry};
+pub(crate) use path::Path;
 
 /// What to do with a row: operators on fields and on places inside `json` fields, in order.
 ///

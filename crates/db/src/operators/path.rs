@@ -6,7 +6,7 @@ use crate::{Error, Result};
 
 /// Where an operator works.
 #[derive(Clone, Debug)]
-pub(super) struct Path {
+pub(crate) struct Path {
     /// The position of the field.
     pub position: usize,
     /// Names and places inside the field's document.

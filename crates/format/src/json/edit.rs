@@ -213,6 +213,77 @@ pub fn array<'a>(items: impl Iterator<Item = Json<'a>>) -> Vec<u8> {
     nested_array(numbers.iter().map(AsRef::as_ref))
 }
 
+/// An object of members as a document.
+///
+/// # Errors
+/// `InvalidInput` when a name comes twice, and for more than 128 levels.
+pub fn object<'a>(members: impl Iterator<Item = (&'a str, Json<'a>)>) -> Result<Vec<u8>> {
+    let mut members: Vec<_> = members.map(|(name, value)| (name, nested(value))).collect();
+    members.sort_by_key(|(name, _)| *name);
+    let twice = members.windows(2).find(|pair| matches!(pair, [(a, _), (b, _)] if a == b));
+    if let Some([(name, _), ..]) = twice {
+        return Err(Error::invalid(format!("name {name:?} comes twice")));
+    }
+    let object = container(members.iter().map(|(name, value)| (name.as_bytes(), value.as_ref())));
+    expect_depth(&object)?;
+    Ok(object)
+}
+
+/// Refuses a document of too many levels.
+///
+/// # Errors
+/// `InvalidInput` for more than 128 levels.
+pub fn expect_depth(document: &[u8]) -> Result<()> {
+    if height(Json::document(document)) > DEPTH_MAX {
+        return Err(Error::invalid(format!("expected at most {DEPTH_MAX} levels")));
+    }
+    Ok(())
+}
+
+/// A document changed by another one, as RFC 7396 has it: what is no object takes its place;
+/// members of an object take the place of those of the same name, objects among them are merged,
+/// and null removes.
+///
+/// ```
+/// use esker_format::json::{Json, merge, parse};
+///
+/// let document = parse(r#"{"a": 1, "b": {"c": 2}}"#)?;
+/// let patch = parse(r#"{"a": null, "b": {"d": 3}}"#)?;
+/// let merged = merge(Some(Json::document(&document)), Json::document(&patch))?;
+/// assert_eq!(Json::document(&merged).to_string(), r#"{"b":{"c":2,"d":3}}"#);
+/// # Ok::<(), esker_format::Error>(())
+/// ```
+///
+/// # Errors
+/// `InvalidInput` for more than 128 levels.
+pub fn merge(document: Option<Json<'_>>, patch: Json<'_>) -> Result<Vec<u8>> {
+    if height(patch) > DEPTH_MAX {
+        return Err(Error::invalid(format!("expected at most {DEPTH_MAX} levels")));
+    }
+    Ok(document_of(merge_nested(document, patch)))
+}
+
+/// The same, in its form within a document.
+fn merge_nested(document: Option<Json<'_>>, patch: Json<'_>) -> Vec<u8> {
+    let Kind::Object(changes) = patch.kind() else { return nested(patch).into_owned() };
+    let old = match document.map(Json::kind) {
+        Some(Kind::Object(members)) => Some(members),
+        _ => None,
+    };
+    let kept = old.into_iter().flat_map(Members::iter);
+    let kept = kept.filter(|(name, _)| changes.get(name).is_none());
+    let mut members: Vec<_> =
+        kept.map(|(name, value)| (name, nested(value).into_owned())).collect();
+    for (name, change) in changes.iter() {
+        if !matches!(change.kind(), Kind::Null) {
+            let before = old.and_then(|members| members.get(name));
+            members.push((name, merge_nested(before, change)));
+        }
+    }
+    members.sort_by_key(|(name, _)| *name);
+    container(members.iter().map(|(name, value)| (name.as_bytes(), value.as_slice())))
+}
+
 /// A value in its form within a document.
 fn nested(json: Json<'_>) -> std::borrow::Cow<'_, [u8]> {
     match json.kind() {
@@ -257,6 +328,21 @@ impl Json<'_> {
             Kind::String(_) => "a string",
             Kind::Array(_) => "an array",
             Kind::Object(_) => "an object",
+        }
+    }
+
+    /// True when all that another value has is here, too: every member of an object, every element
+    /// of an array at any place, or the same value.
+    #[must_use]
+    pub fn contains(self, part: Json<'_>) -> bool {
+        match (self.kind(), part.kind()) {
+            (Kind::Object(whole), Kind::Object(part)) => part
+                .iter()
+                .all(|(name, part)| whole.get(name).is_some_and(|whole| whole.contains(part))),
+            (Kind::Array(whole), Kind::Array(part)) => {
+                part.iter().all(|part| whole.iter().any(|whole| whole.contains(part)))
+            }
+            _ => self.is_same(part),
         }
     }
 
@@ -312,7 +398,9 @@ pub(super) fn written_float(v: f64) -> String {
     if plain.len() > 25 { format!("{v:e}") } else { plain }
 }
 
-fn string(text: &str) -> Vec<u8> {
+/// A string as a document.
+#[must_use]
+pub fn string(text: &str) -> Vec<u8> {
     let mut bytes = vec![STRING];
     bytes.extend_from_slice(text.as_bytes());
     bytes

@@ -27,7 +27,7 @@ mod tests;
 
 use std::fmt;
 
-pub use edit::{Replacement, array, edit, from_value};
+pub use edit::{Replacement, array, edit, expect_depth, from_value, merge, object, string};
 pub use number::{add_decimals, add_numbers, compare_numbers, multiply_decimals, multiply_numbers};
 pub use parser::parse;
 

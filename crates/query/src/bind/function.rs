@@ -29,6 +29,10 @@ pub(super) fn call(function: Function, operands: Vec<Bound>, inputs: &Inputs) ->
     }
     let now_us = inputs.now_us;
     match function {
+        Function::JsonObject if !found.is_multiple_of(2) => Err(Error::invalid(format!(
+            "{}({}) takes pairs of a name and a value, found {found} operands",
+            entry.name, entry.operands
+        ))),
         Function::Now => Ok(Bound::literal(Value::Timestamp(now_us))),
         Function::CurrentDate => {
             let days = i32::try_from(now_us.div_euclid(DAY_US)).unwrap_or(i32::MAX);
@@ -141,10 +145,10 @@ fn nullif(operands: Vec<Bound>) -> Result<Bound> {
 }
 
 fn by_table(entry: &FunctionEntry, operands: Vec<Bound>) -> Result<Bound> {
-    let mut typed = Vec::with_capacity(operands.len());
+    let count = operands.len();
+    let mut typed = Vec::with_capacity(count);
     for (i, operand) in operands.into_iter().enumerate() {
-        let kind = entry.parameters.get(i).or(entry.parameters.last());
-        typed.push(fit(kind.copied().unwrap_or(OperandKind::Any), operand)?);
+        typed.push(fit(entry.kind(i, count), operand)?);
     }
     let is_unit = entry.parameters.first() == Some(&OperandKind::Unit);
     let first = typed.get(usize::from(is_unit)).map_or(DataType::Text, Bound::data_type);
@@ -175,6 +179,7 @@ fn fit(kind: OperandKind, operand: Bound) -> Result<Bound> {
     let is_moment = |t| matches!(t, Date | Timestamp);
     match kind {
         OperandKind::Any | OperandKind::Common => as_text(operand, Text),
+        OperandKind::Value => Ok(typed(label_as_text(operand)?, Text)),
         OperandKind::Number => {
             expect(&operand, "a number", DataType::is_numeric)?;
             let is_float = operand.data_type.is_some_and(DataType::is_float);

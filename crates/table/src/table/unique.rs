@@ -25,7 +25,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use esker_arena::{Arena, Category, PartitionedHash};
-use esker_format::schema::Index;
+use esker_format::json::Json;
+use esker_format::schema::{Index, IndexField};
 use esker_format::{Field, Schema, Value, ValueRef};
 
 use super::Table;
@@ -276,6 +277,14 @@ impl UniqueKeys {
     #[must_use]
     pub fn describe(&self, schema: &Schema, values: &[ValueRef<'_>]) -> String {
         let names = self.index.fields.iter().map(|part| schema.place_of(part));
+        let written = |(part, value): (&IndexField, &ValueRef<'_>)| match value {
+            // An array or an object.
+            ValueRef::Bytes(document) if !part.path.is_empty() => {
+                Json::document(document).to_string()
+            }
+            value => value.to_string(),
+        };
+        let values = self.index.fields.iter().zip(values).map(written);
         let pairs: Vec<String> =
             names.zip(values).map(|(name, value)| format!("{name} = {value}")).collect();
         format!("unique index {:?}: {}", self.index.name, pairs.join(", "))

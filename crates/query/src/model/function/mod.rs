@@ -56,14 +56,26 @@ pub enum Function {
     JsonGet,
     JsonText,
     JsonNumber,
+    JsonType,
+    JsonLength,
+    JsonKeys,
+    JsonContains,
+    JsonObject,
+    JsonArray,
+    JsonSet,
+    JsonPush,
+    JsonRemove,
+    JsonMerge,
     Nextval,
 }
 
 /// What an operand of a function may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OperandKind {
-    /// Anything.
+    /// Anything, taken as text.
     Any,
+    /// Anything, as it is.
+    Value,
     /// Anything that has a common type with the other operands of this kind.
     Common,
     /// A number of any type.
@@ -178,6 +190,21 @@ pub struct FunctionEntry {
     pub meaning: &'static str,
     /// An example in SQL, and its value as text.
     pub example: (&'static str, &'static str),
+}
+
+impl FunctionEntry {
+    /// What an operand may be, of a call with so many.
+    #[must_use]
+    pub fn kind(&self, i: usize, count: usize) -> OperandKind {
+        let at = match (self.function, self.parameters) {
+            // One more value behind the steps.
+            (Function::JsonSet | Function::JsonPush, [.., _]) if i + 1 == count => 2,
+            (Function::JsonSet | Function::JsonPush, _) => i.min(1),
+            (Function::JsonObject, _) => i % 2,
+            (_, parameters) => i.min(parameters.len().saturating_sub(1)),
+        };
+        self.parameters.get(at).copied().unwrap_or(OperandKind::Any)
+    }
 }
 
 impl Function {

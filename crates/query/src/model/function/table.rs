@@ -62,6 +62,16 @@ const fn time(
     line(function, name, Family::Time, operands, parameters, outcome)
 }
 
+const fn json(
+    function: Function,
+    name: &'static str,
+    operands: &'static str,
+    parameters: &'static [OperandKind],
+    outcome: Outcome,
+) -> FunctionEntry {
+    line(function, name, Family::Json, operands, parameters, outcome)
+}
+
 impl FunctionEntry {
     const fn says(
         mut self,
@@ -379,6 +389,111 @@ pub const FUNCTIONS: &[FunctionEntry] = &[
         "json_get_number('{\"a\": [1, 2.5]}', 'a', 1)",
         "2.5",
     ),
+    json(F::JsonType, "json_type", "json, step, …", &[P::Json, P::Step], Outcome::Text)
+        .at_least(1)
+        .or_more()
+        .also(&["json_typeof"])
+        .says(
+            "What the part at the end of a path is: `object`, `array`, `string`, `number`, `bool` \
+             or `null`; NULL where there is none.",
+            "json_type('{\"a\": [1]}', 'a', 0)",
+            "number",
+        ),
+    json(F::JsonLength, "json_length", "json, step, …", &[P::Json, P::Step], Outcome::Integer)
+        .at_least(1)
+        .or_more()
+        .also(&["json_array_length"])
+        .says(
+            "The number of elements of an array or of members of an object; NULL for anything \
+             else.",
+            "json_length('{\"a\": [1, 2]}', 'a')",
+            "2",
+        ),
+    json(F::JsonKeys, "json_keys", "json, step, …", &[P::Json, P::Step], Outcome::Json)
+        .at_least(1)
+        .or_more()
+        .says(
+            "The names of the members of an object, in their order, as an array; NULL for anything \
+             else.",
+            "json_keys('{\"b\": 1, \"a\": 2}')",
+            "[\"a\",\"b\"]",
+        ),
+    json(F::JsonContains, "json_contains", "json, part", &[P::Json, P::Json], Outcome::Bool).says(
+        "Whether a document has all that another one has: an object every member, an array every \
+         element at any place, anything else the same value.",
+        "json_contains('{\"a\": [1, 2, 3], \"b\": 0}', '{\"a\": [3, 1.0]}')",
+        "true",
+    ),
+    json(F::JsonObject, "json_object", "name, value, …", &[P::Text, P::Value], Outcome::Json)
+        .at_least(0)
+        .or_more()
+        .seeing_nulls()
+        .failing()
+        .also(&["json_build_object"])
+        .says(
+            "An object of names and values; NULL becomes `null`. A text is a string even if it \
+             looks like JSON: `'[1]'::json` is an array.",
+            "json_object('a', 1, 'b', '[1]'::json)",
+            "{\"a\":1,\"b\":[1]}",
+        ),
+    json(F::JsonArray, "json_array", "value, …", &[P::Value], Outcome::Json)
+        .at_least(0)
+        .or_more()
+        .seeing_nulls()
+        .failing()
+        .also(&["json_build_array"])
+        .says("An array of values, likewise.", "json_array(1, 'x', NULL)", "[1,\"x\",null]"),
+    json(
+        F::JsonSet,
+        "json_set",
+        "json, step, …, value",
+        &[P::Json, P::Step, P::Value],
+        Outcome::Json,
+    )
+    .or_more()
+    .seeing_nulls()
+    .failing()
+    .says(
+        "The document with a value at the end of a path of names and places; objects on the \
+             way come to be. `UPDATE t SET doc.a.b = value` is this.",
+        "json_set('{\"a\": [1, 2]}', 'a', -1, 'x')",
+        "{\"a\":[1,\"x\"]}",
+    ),
+    json(
+        F::JsonPush,
+        "json_push",
+        "json, step, …, value",
+        &[P::Json, P::Step, P::Value],
+        Outcome::Json,
+    )
+    .at_least(2)
+    .or_more()
+    .seeing_nulls()
+    .failing()
+    .also(&["json_array_append"])
+    .says(
+        "The document with a value added to the end of an array, a new one where nothing is.",
+        "json_push('{\"a\": [1]}', 'a', 2)",
+        "{\"a\":[1,2]}",
+    ),
+    json(F::JsonRemove, "json_remove", "json, step, …", &[P::Json, P::Step], Outcome::Json)
+        .or_more()
+        .failing()
+        .says(
+            "The document without what is at the end of a path, as it is where nothing is.",
+            "json_remove('{\"a\": 1, \"b\": 2}', 'a')",
+            "{\"b\":2}",
+        ),
+    json(F::JsonMerge, "json_merge", "json, patch", &[P::Json, P::Json], Outcome::Json)
+        .failing()
+        .also(&["json_patch", "json_merge_patch"])
+        .says(
+            "The document changed by another one, as RFC 7396 has it: members take the place of \
+             those of the same name, objects are merged, `null` removes.",
+            "json_merge('{\"a\": 1, \"b\": {\"c\": 2}}', \
+             '{\"a\": null, \"b\": {\"d\": 3}}')",
+            "{\"b\":{\"c\":2,\"d\":3}}",
+        ),
     line(F::Nextval, "nextval", Family::Sequence, "sequence", &[P::Text], Outcome::Integer)
         .failing()
         .says(

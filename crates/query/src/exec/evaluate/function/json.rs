@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use esker_format::json::{Json, Kind};
+use esker_format::json::{Json, Kind, array, string};
 
 use super::Call;
 use crate::Result;
@@ -39,12 +39,43 @@ pub(super) fn call<'a>(call: &Call<'a>) -> Result<Vector<'a>> {
         };
         return call.map(documents.len(), |v: Vec<f64>| Lanes::Floats(v.into()), number);
     }
+    if call.function == F::JsonLength {
+        let length = |row| {
+            let length = part(row)?.and_then(|part| match part.kind() {
+                Kind::Array(items) => Some(items.len()),
+                Kind::Object(members) => Some(members.len()),
+                _ => None,
+            });
+            Ok(length.and_then(|length| i64::try_from(length).ok()))
+        };
+        return call.map(documents.len(), |v: Vec<i64>| Lanes::Ints(v.into()), length);
+    }
     let one = |row: usize| {
         Ok(part(row)?.and_then(|part| match call.function {
             F::JsonText => part.to_text().map(String::into_bytes),
+            F::JsonType => Some(type_name(part).as_bytes().to_vec()),
+            F::JsonKeys => keys(part),
             _ => Some(part.to_document()),
         }))
     };
     let lanes = |values: Vec<Vec<u8>>| Lanes::Bytes(values.into_iter().map(Cow::Owned).collect());
     call.map(documents.len(), lanes, one)
+}
+
+fn type_name(part: Json<'_>) -> &'static str {
+    match part.kind() {
+        Kind::Null => "null",
+        Kind::Bool(_) => "bool",
+        Kind::Number(_) => "number",
+        Kind::String(_) => "string",
+        Kind::Array(_) => "array",
+        Kind::Object(_) => "object",
+    }
+}
+
+/// The names of an object's members as an array.
+fn keys(part: Json<'_>) -> Option<Vec<u8>> {
+    let Kind::Object(members) = part.kind() else { return None };
+    let names: Vec<Vec<u8>> = members.iter().map(|(name, _)| string(name)).collect();
+    Some(array(names.iter().map(|name| Json::document(name))))
 }

@@ -1,6 +1,7 @@
 //! Scalar functions over vectors. What each means is in the table of [`Function`]s.
 
 mod json;
+mod json_edit;
 mod moment;
 mod number;
 mod text;
@@ -47,7 +48,16 @@ pub(super) fn call<'a>(
             None => Err(call.undefined()),
         },
         F::DateAdd => moment::add(&call),
-        F::JsonGet | F::JsonText | F::JsonNumber => json::call(&call),
+        F::JsonGet | F::JsonText | F::JsonNumber | F::JsonType | F::JsonLength | F::JsonKeys => {
+            json::call(&call)
+        }
+        F::JsonContains
+        | F::JsonObject
+        | F::JsonArray
+        | F::JsonSet
+        | F::JsonPush
+        | F::JsonRemove
+        | F::JsonMerge => json_edit::call(&call, selection.len()),
         _ => text::call(&call, selection.len()),
     }
 }
