@@ -55,11 +55,9 @@ fn big_endian(out: &mut Vec<u8>, data_type: DataType, v: u64, signed: bool) {
     push_big_endian(out, v ^ sign, width);
 }
 
-#[allow(clippy::cast_possible_truncation, reason = "one byte at a time is meant")]
 fn push_big_endian(out: &mut Vec<u8>, v: u64, width: usize) {
-    for i in (0..width).rev() {
-        out.push((v >> (8 * i)) as u8);
-    }
+    let bytes = v.swap_bytes().to_le_bytes();
+    out.extend_from_slice(bytes.get(bytes.len().saturating_sub(width)..).unwrap_or_default());
 }
 
 fn escaped(out: &mut Vec<u8>, bytes: &[u8]) {

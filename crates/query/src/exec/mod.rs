@@ -23,6 +23,7 @@ pub(crate) mod join;
 mod mask;
 mod materialised;
 mod output;
+mod packed_keys;
 mod profile;
 mod project;
 mod row_order;

@@ -227,7 +227,7 @@ fn in_key_order<'a>(
     let walk_of = |part: usize| walks.get(part).and_then(Option::as_ref);
     let in_row_order = |part| row_order::is_order_of(scan, projection, part);
     let sorted = |morsel: &Morsel| {
-        let (mut sorter, mut charge) = (Sorter::new(wanted), budget.charge());
+        let (mut sorter, mut charge) = (Sorter::of(wanted, &projection.order), budget.charge());
         let part = location_part(morsel)?;
         let walked = match walk_of(morsel.part) {
             Some(walk) => walk.rows(scan, projection)?,
@@ -252,7 +252,7 @@ fn in_key_order<'a>(
     let morsels = morsels_of_parts(scan, in_one);
     let (together, rest) = side_by_side(scan, projection, &walks, &morsels)?;
     let in_memory = || {
-        let (mut sorter, mut held) = (Sorter::new(wanted), budget.charge());
+        let (mut sorter, mut held) = (Sorter::of(wanted, &projection.order), budget.charge());
         let mut counts = ScanCounts::default();
         let waves =
             (if is_walked { options.tasks.parallelism().max(1) } else { wave_max }, wave_max);

@@ -10,6 +10,7 @@ use std::cmp::Ordering;
 use esker_format::key::encode_key;
 use esker_format::{DataType, ValueRef};
 
+use super::packed_keys::{self, PackedKeys};
 use super::vector::Vector;
 use crate::Result;
 use crate::bind::OrderKey;
@@ -35,6 +36,8 @@ pub(crate) struct Sorter {
     wanted: usize,
     entries: Vec<Entry>,
     heap: Vec<u8>,
+    /// All there is, where all rows are wanted and keys are short.
+    packed: Option<PackedKeys>,
     /// The key that a row must be less than to be wanted, once enough rows are there.
     bar: Option<Vec<u8>>,
 }
@@ -53,12 +56,22 @@ impl Sorter {
         Self { wanted, ..Self::default() }
     }
 
+    /// One for the keys of an order.
+    pub(super) fn of(wanted: usize, order: &[OrderKey]) -> Self {
+        let is_packed = wanted == usize::MAX && packed_keys::are_short(order);
+        Self { packed: is_packed.then(PackedKeys::default), ..Self::new(wanted) }
+    }
+
     pub(crate) fn bytes(&self) -> usize {
-        self.entries.capacity() * size_of::<Entry>() + self.heap.capacity()
+        let packed = self.packed.as_ref().map_or(0, PackedKeys::bytes);
+        packed + self.entries.capacity() * size_of::<Entry>() + self.heap.capacity()
     }
 
     /// Adds a row. Rows of one sorter come in the order of their locations.
     pub(crate) fn push(&mut self, key: &[u8], location: Location) {
+        if let Some(packed) = &mut self.packed {
+            return packed.push(key, location);
+        }
         if self.bar.as_ref().is_some_and(|bar| key >= bar.as_slice()) {
             return;
         }
@@ -73,7 +86,11 @@ impl Sorter {
 
     /// Adds the rows of another sorter, all of which come later.
     pub(crate) fn merge(&mut self, other: &Self) {
-        if self.wanted == usize::MAX {
+        if let (Some(packed), Some(other)) = (&mut self.packed, &other.packed) {
+            return packed.merge(other);
+        }
+        debug_assert!(other.packed.is_none(), "keys are packed on one side only");
+        if self.packed.is_none() && self.wanted == usize::MAX {
             let moved = self.heap.len();
             self.heap.extend_from_slice(&other.heap);
             let entries = other.entries.iter();
@@ -87,7 +104,7 @@ impl Sorter {
 
     /// How many rows there are.
     pub(crate) fn len(&self) -> usize {
-        self.entries.len()
+        self.packed.as_ref().map_or(self.entries.len(), PackedKeys::len)
     }
 
     /// The greatest key of the rows from number `first` on.
@@ -112,6 +129,9 @@ impl Sorter {
 
     /// Drops rows that cannot be among those wanted.
     pub(crate) fn prune(&mut self) {
+        if let Some(packed) = &mut self.packed {
+            return packed.sort_last();
+        }
         if self.entries.len() <= self.wanted {
             return;
         }
@@ -135,34 +155,14 @@ impl Sorter {
     ///
     /// # Errors
     /// When the query is to end.
-    #[allow(clippy::cast_possible_truncation, reason = "the number of an entry has 32 bits")]
     pub(crate) fn finish(mut self, skipped: usize, options: &Options) -> Result<Vec<Location>> {
-        self.prune();
-        if let Some(mut packed) = self.packed() {
-            sort(&mut packed, u128::cmp, options)?;
-            let location = |packed: &u128| self.entries.get(*packed as u32 as usize);
-            let found = packed.iter().skip(skipped).filter_map(location);
-            return Ok(found.map(|entry| entry.location).collect());
+        if let Some(packed) = self.packed {
+            return packed.finish(skipped, options);
         }
+        self.prune();
         let heap = &self.heap;
         sort(&mut self.entries, |a, b| compare(heap, a, b), options)?;
         Ok(self.entries.iter().skip(skipped).map(|entry| entry.location).collect())
-    }
-
-    /// Each key and the number of its entry as one number, where keys are short and all rows are
-    /// wanted: then entries are in the order of their locations. No key is the beginning of
-    /// another, so that the zeros behind them decide nothing.
-    fn packed(&self) -> Option<Vec<u128>> {
-        let is_short = |entry: &Entry| entry.len as usize <= PREFIX_BYTES - size_of::<u32>();
-        if self.wanted < usize::MAX || !self.entries.iter().all(is_short) {
-            return None;
-        }
-        u32::try_from(self.entries.len()).ok()?;
-        let pack = |(number, entry): (u32, &Entry)| {
-            let [high, low] = entry.prefix;
-            u128::from(high) << 64 | u128::from(low) | u128::from(number)
-        };
-        Some((0..).zip(&self.entries).map(pack).collect())
     }
 }
 
