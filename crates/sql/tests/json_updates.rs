@@ -173,3 +173,34 @@ fn what_functions_cannot_make_is_refused() {
         assert!(e.contains("at most 128 levels"), "{text}: {e}");
     }
 }
+
+/// A transaction looks for the row in the way by the same text, and by what kind of value has it.
+#[test]
+fn transactions_find_who_has_the_value_at_a_path() {
+    let db = database();
+    db.sql("CREATE UNIQUE INDEX by_b ON t (doc.on.b, name)").unwrap();
+    db.sql("UPDATE t SET doc.on.b = CASE id WHEN 1 THEN '2' ELSE '[1]' END, name = 'n'").unwrap();
+    let mut session = esker_sql::Session::new(&db);
+    session.sql("BEGIN").unwrap();
+    for (value, action) in [
+        ("2", "DO NOTHING"),
+        ("2", "DO UPDATE SET doc.found = excluded.id"),
+        ("[1]", "DO UPDATE SET doc.found = excluded.id"),
+        ("\"[1]\"", "DO UPDATE SET doc.found = excluded.id"),
+        ("null", "DO NOTHING"),
+        ("null", "DO NOTHING"),
+    ] {
+        let row = format!(r#"SELECT max(id) + 1, '{{"on": {{"b": {value}}}}}'::json, 'n' FROM t"#);
+        let insert = format!("INSERT INTO t {row} ON CONFLICT (doc.on.b, name) {action}");
+        session.sql(&insert).unwrap();
+    }
+    session.sql("COMMIT").unwrap();
+    assert_eq!(
+        documents(&db),
+        r#"{"a":1,"found":3,"on":{"b":"2"},"tags":["x"]}
+{"found":4,"on":{"b":"[1]"}}
+{"on":{"b":[1]}}
+{"on":{"b":null}}
+{"on":{"b":null}}"#
+    );
+}

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use esker_format::json::Json;
 use esker_format::schema::{Index, ROW_ID_NAME};
 use esker_format::{Schema, Value, ValueRef};
-use esker_query::model::{Change, Expr, Insert, Operator, Query};
+use esker_query::model::{Change, Expr, Function, Insert, Operator, Query};
 
 use super::insert::Conflicts;
 use super::matched::{MakeRow, Wanted};
@@ -112,6 +113,25 @@ fn split<'r>(schema: &Schema, found: &'r [Value]) -> (&'r [Value], &'r [Value]) 
     }
 }
 
+/// The condition that a field, or what is at a path in it, has a value as an index compares it.
+fn has_value(field: &str, path: &[String], value: ValueRef<'_>) -> Expr {
+    if path.is_empty() {
+        return Expr::field(field).binary(Operator::Eq, Expr::literal(value.to_owned()));
+    }
+    let part = |function: Function| {
+        let steps = path.iter().map(|step| Expr::literal(step.as_str()));
+        Expr::call(function, std::iter::once(Expr::field(field)).chain(steps).collect::<Vec<_>>())
+    };
+    // What has parts is never the same as a string that says the same.
+    let (text, is_kind) = match value {
+        ValueRef::Bytes(stored) => (Json::document(stored).to_string(), Operator::In),
+        other => (other.to_string(), Operator::NotIn),
+    };
+    let kinds = [part(Function::JsonType), Expr::literal("array"), Expr::literal("object")];
+    let is_text = part(Function::JsonText).binary(Operator::Eq, Expr::literal(text.as_str()));
+    is_text.and(Expr::Apply(is_kind, kinds.into()))
+}
+
 /// Where rows are put.
 struct Puts<'a> {
     run: &'a Run<'a>,
@@ -185,12 +205,12 @@ impl Puts<'_> {
         for part in &index.fields {
             let position = schema.fields().iter().position(|field| field.id == part.field);
             let Some(value) = position.and_then(|p| row.get(p)) else { return Ok(None) };
-            if value.as_ref() == ValueRef::Null {
+            let value = part.compared(value.as_ref());
+            if value == ValueRef::Null {
                 return Ok(None);
             }
             let name = position.and_then(|p| schema.fields().get(p)).map(|field| &field.name);
-            let is = Expr::field(name.map_or("", String::as_str))
-                .binary(Operator::Eq, Expr::literal(value.clone()));
+            let is = has_value(name.map_or("", String::as_str), &part.path, value);
             query.filter = Some(match query.filter.take() {
                 Some(filter) => filter.and(is),
                 None => is,
