@@ -9,6 +9,7 @@ use esker_table::TableWriter;
 use esker_table::table::{Existing, PreparedPut, describe_key};
 
 use super::assignment::whole_fields;
+use super::returning::Shown;
 use super::unique::{InTheWay, StagedUniques, Target};
 use super::{Changed, On, Run, fit_assigned, naming_parameter, set_positions};
 use crate::engine::{Staged, fit_row, key_bytes};
@@ -31,14 +32,14 @@ impl Run<'_> {
             let placed = self.place(current, insert, &rows)?;
             let conflicts = Conflicts::new(self, schema, &insert.on_conflict)?;
             let target = Target::of(schema, &insert.conflict_key)?;
+            let returning = insert.returning.as_deref();
             table.change(current, |writer, staged| {
-                let mut shown = insert.returning.as_ref().map(|_| Vec::new());
+                let mut shown = Shown::new(schema, returning);
                 let uniques = target.uniques(writer, matches!(conflicts, Conflicts::Skip));
                 let puts =
-                    Puts { table: &table, current, writer, staged, uniques, shown: shown.as_mut() };
+                    Puts { table: &table, current, writer, staged, uniques, shown: &mut shown };
                 let rows = puts.put(placed, &conflicts, target, &|i| self.expect_time_left(i))?;
-                let shown = shown.unwrap_or_default();
-                self.finish(schema, staged, (rows, shown), insert.returning.as_deref())
+                self.finish(schema, staged, (rows, shown), returning)
             })
         })
     }
@@ -114,7 +115,8 @@ impl Table {
         self.engine.test_rows(current, &rows)?;
         self.change(current, |writer, staged| {
             let uniques = Target::Any.uniques(writer, matches!(conflicts, Conflicts::Skip));
-            let puts = Puts { table: self, current, writer, staged, uniques, shown: None };
+            let shown = &mut Shown::default();
+            let puts = Puts { table: self, current, writer, staged, uniques, shown };
             puts.put(rows, &conflicts, Target::Any, &|_| Ok(()))
         })
     }
@@ -199,8 +201,8 @@ struct Puts<'a, 'r> {
     writer: &'a mut TableWriter,
     staged: &'a mut Staged<'r>,
     uniques: StagedUniques,
-    /// Every row that is added or changed, as it is then, where somebody asks.
-    shown: Option<&'a mut Vec<Vec<Value>>>,
+    /// Every row that is added or changed, where somebody asks.
+    shown: &'a mut Shown,
 }
 
 impl<'r> Puts<'_, 'r> {
@@ -270,13 +272,14 @@ impl<'r> Puts<'_, 'r> {
         let Some(existing) = existing else {
             return Err(Error::corrupt(format!("row {} is not found by its key", holder.row_id)));
         };
-        self.stage(key_bytes(schema, &old), row, PreparedPut::update(hash, existing));
+        let prepared = PreparedPut::update(hash, existing);
+        self.stage(key_bytes(schema, &old), Some(&old), row, prepared);
         Ok(true)
     }
 
     fn add(&mut self, row: Cow<'r, [Value]>) -> Result<bool> {
         let prepared = self.writer.prepare_put(&row, true)?;
-        self.stage(Vec::new(), row, prepared);
+        self.stage(Vec::new(), None, row, prepared);
         Ok(true)
     }
 
@@ -292,25 +295,33 @@ impl<'r> Puts<'_, 'r> {
             return self.change_staged(at, row).map(|()| true);
         }
         let prepared = self.writer.prepare_put(&row, false)?;
+        let mut before = None;
         let row = match prepared.existing.filter(Existing::is_alive) {
             None => row,
-            // What is replaced need not be read.
-            Some(_) if matches!(conflicts, Conflicts::Replace) => row,
+            // What is replaced need not be read, unless it is shown.
+            Some(_) if matches!(conflicts, Conflicts::Replace) && !self.shown.has_versions() => row,
             Some(_) if matches!(conflicts, Conflicts::Skip) => return Ok(false),
             Some(existing) => {
                 let old = self.current.core.row_at(existing.location)?;
                 let Some(row) = conflicts.resolve(schema, &old, row)? else { return Ok(false) };
                 self.table.engine.test_rows(self.current, std::slice::from_ref(&row))?;
+                before = Some(old);
                 row
             }
         };
-        self.stage(key, row, prepared);
+        self.stage(key, before.as_deref(), row, prepared);
         Ok(true)
     }
 
     /// Stages a row with a key, which is empty where it is given out.
-    fn stage(&mut self, key: Vec<u8>, row: Cow<'r, [Value]>, prepared: PreparedPut) {
-        self.show(&row);
+    fn stage(
+        &mut self,
+        key: Vec<u8>,
+        old: Option<&[Value]>,
+        row: Cow<'r, [Value]>,
+        prepared: PreparedPut,
+    ) {
+        self.shown.add(old, Some(&row));
         let at = self.staged.put_count();
         let changed = prepared.is_update().then_some(prepared.row_id);
         match key.is_empty() {
@@ -324,17 +335,11 @@ impl<'r> Puts<'_, 'r> {
     fn change_staged(&mut self, at: usize, row: Cow<'r, [Value]>) -> Result<()> {
         self.table.engine.test_rows(self.current, std::slice::from_ref(&row))?;
         let before = self.staged.row_at(at).map(<[Value]>::to_vec);
-        self.show(&row);
+        self.shown.add(before.as_deref(), Some(&row));
         self.staged.replace(at, row);
         let schema = &self.current.schema;
         self.uniques.note(schema, self.staged, (at, None), before.as_deref());
         Ok(())
-    }
-
-    fn show(&mut self, row: &[Value]) {
-        if let Some(shown) = &mut self.shown {
-            shown.push(row.to_vec());
-        }
     }
 }
 

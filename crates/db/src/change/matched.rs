@@ -10,6 +10,7 @@ use esker_query::model::{Delete, Expr, OrderBy, Query, RowCount, SelectItem, Upd
 use esker_table::table::{Existing, PreparedPut};
 
 use super::assignment::whole_fields;
+use super::returning::Shown;
 use super::row_ids::RowIdSource;
 use super::{Changed, On, Run, fit_assigned, naming_parameter, set_positions};
 use crate::engine::fit_key;
@@ -195,8 +196,7 @@ impl Run<'_> {
         let schema = &current.schema;
         let key_fields = schema.key_positions().len();
         table.change(current, |writer, staged| {
-            let (mut rows, mut shown) = (0, Vec::new());
-            let is_shown = wanted.returning.is_some();
+            let (mut rows, mut shown) = (0, Shown::new(schema, wanted.returning));
             for (i, found) in matched.rows.iter().enumerate() {
                 self.expect_time_left(i)?;
                 let Some((row_id, rest)) = found.split_first() else { continue };
@@ -214,7 +214,7 @@ impl Run<'_> {
                     return Err(Error::new(ErrorKind::Conflict, "a row has changed meanwhile"));
                 };
                 rows += 1;
-                if !is_shown && wanted.removes {
+                if !shown.is_asked() && wanted.removes {
                     staged.delete(existing);
                     continue;
                 }
@@ -222,13 +222,11 @@ impl Run<'_> {
                 match make(schema, old.clone(), values)? {
                     None => {
                         staged.delete(existing);
-                        shown.push(old);
+                        shown.add(Some(&old), None);
                     }
                     Some(row) => {
                         table.engine.test_rows(current, std::slice::from_ref(&row))?;
-                        if is_shown {
-                            shown.push(row.clone());
-                        }
+                        shown.add(Some(&old), Some(&row));
                         staged.put(row, PreparedPut::update(hash, existing));
                     }
                 }

@@ -11,11 +11,13 @@ mod apply;
 mod assignment;
 mod insert;
 mod matched;
+mod returning;
 mod row_ids;
 mod unique;
 mod within;
 
 pub(crate) use apply::{apply_to_matching, apply_within};
+use returning::Shown;
 pub(crate) use row_ids::RowIdSource;
 use std::sync::Arc;
 pub(crate) use within::change_within;
@@ -152,25 +154,12 @@ impl Run<'_> {
         &self,
         schema: &Schema,
         staged: &mut Staged<'_>,
-        (rows, shown): (u64, Vec<Vec<Value>>),
+        (rows, shown): (u64, Shown),
         returning: Option<&[SelectItem]>,
     ) -> Result<Changed> {
         let returning = self.returned(schema, &shown, returning)?;
         staged.is_dry_run = self.dry_run;
         Ok(Changed { rows, returning })
-    }
-
-    /// What is returned of changed rows.
-    fn returned(
-        &self,
-        schema: &Schema,
-        shown: &[Vec<Value>],
-        returning: Option<&[SelectItem]>,
-    ) -> Result<Option<QueryResult>> {
-        let shown = || shown.iter().map(Vec::as_slice);
-        let returned =
-            returning.map(|items| esker_query::select(items, schema, shown(), &self.options));
-        returned.transpose().map_err(|e| Error::from(e).at("RETURNING"))
     }
 }
 

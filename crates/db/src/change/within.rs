@@ -9,6 +9,7 @@ use esker_query::model::{Change, Expr, Function, Insert, Operator, Query};
 
 use super::insert::Conflicts;
 use super::matched::{MakeRow, Wanted};
+use super::returning::Shown;
 use super::unique::Target;
 use super::{ChangeOptions, Changed, On, RowIdSource, Run};
 use crate::engine::fit_key;
@@ -48,7 +49,7 @@ impl Run<'_> {
         let matched = self.matched(snapshot.table(wanted.table)?, wanted)?;
         let schema = Arc::clone(table.schema());
         let mut state = transaction.state();
-        let (mut rows, mut shown) = (0, Vec::new());
+        let (mut rows, mut shown) = (0, Shown::new(&schema, wanted.returning));
         let returning = table.done(&mut state, |state| {
             for (i, found) in matched.rows.iter().enumerate() {
                 self.expect_time_left(i)?;
@@ -62,10 +63,10 @@ impl Run<'_> {
                 match make(&schema, old.clone(), values)? {
                     None => {
                         table.remove(state, &key, &seen)?;
-                        shown.push(old);
+                        shown.add(Some(&old), None);
                     }
                     Some(row) => {
-                        shown.push(row.clone());
+                        shown.add(Some(&old), Some(&row));
                         table.replace(state, &key, (row, seen.before, seen.new_row_id))?;
                     }
                 }
@@ -89,13 +90,15 @@ impl Run<'_> {
         let target = Target::of(&schema, &insert.conflict_key)?;
         let put = Puts { run: self, table: &table, conflicts: &conflicts, target };
         let mut state = transaction.state();
-        let (mut count, mut shown) = (0, Vec::new());
+        let (mut count, mut shown) = (0, Shown::new(&schema, insert.returning.as_deref()));
         let returning = table.done(&mut state, |state| {
             for (i, row) in placed.into_iter().enumerate() {
                 self.expect_time_left(i)?;
                 let put = put.put(state, row).map_err(|e| e.at(format_args!("row {i}")))?;
                 count += u64::from(put.is_some());
-                shown.extend(put);
+                if let Some((old, new)) = put {
+                    shown.add(old.as_deref(), Some(&new));
+                }
             }
             self.returned(&schema, &shown, insert.returning.as_deref())
         })?;
@@ -132,6 +135,9 @@ fn has_value(field: &str, path: &[String], value: ValueRef<'_>) -> Expr {
     is_text.and(Expr::Apply(is_kind, kinds.into()))
 }
 
+/// The row that was there, if there was one, and the row now.
+type Versions = (Option<Vec<Value>>, Vec<Value>);
+
 /// Where rows are put.
 struct Puts<'a> {
     run: &'a Run<'a>,
@@ -141,8 +147,8 @@ struct Puts<'a> {
 }
 
 impl Puts<'_> {
-    /// Puts one row; the row as it is then, unless it was left out.
-    fn put(&self, state: &mut State, row: Vec<Value>) -> Result<Option<Vec<Value>>> {
+    /// Puts one row; the row that was there and the row as it is then, unless it was left out.
+    fn put(&self, state: &mut State, row: Vec<Value>) -> Result<Option<Versions>> {
         let schema = self.table.schema();
         for index in schema.unique_indexes() {
             let is_asked = match self.target {
@@ -156,13 +162,13 @@ impl Puts<'_> {
         }
         if schema.key_positions().is_empty() {
             self.table.put(state, row.clone(), true)?;
-            return Ok(Some(row));
+            return Ok(Some((None, row)));
         }
         let positions = schema.key_positions().iter();
         let key: Vec<Value> = positions.filter_map(|p| row.get(*p)).cloned().collect();
         if matches!(self.conflicts, Conflicts::Fail) || matches!(self.target, Target::Unique(_)) {
             self.table.put(state, row.clone(), true)?;
-            return Ok(Some(row));
+            return Ok(Some((None, row)));
         }
         self.put_upon(state, &key, row)
     }
@@ -173,20 +179,20 @@ impl Puts<'_> {
         state: &mut State,
         key: &[Value],
         row: Vec<Value>,
-    ) -> Result<Option<Vec<Value>>> {
+    ) -> Result<Option<Versions>> {
         let schema = self.table.schema();
         let key = fit_key(schema, key)?;
         let seen = self.table.see(state, &key)?;
-        let Some(old) = &seen.row else {
+        let Some(old) = seen.row else {
             self.table.put(state, row.clone(), true)?;
-            return Ok(Some(row));
+            return Ok(Some((None, row)));
         };
-        let Some(row) = self.conflicts.resolve(schema, old, row.into())? else {
+        let Some(row) = self.conflicts.resolve(schema, &old, row.into())? else {
             return Ok(None);
         };
         let row = row.into_owned();
         self.table.replace(state, &key, (row.clone(), seen.before, seen.new_row_id))?;
-        Ok(Some(row))
+        Ok(Some((Some(old), row)))
     }
 
     /// The key of the row that has the values of a new one in a unique index.

@@ -227,13 +227,22 @@ impl Schema {
     /// # Errors
     /// `InvalidInput` when a field has such a name already.
     pub fn with_excluded(&self) -> Result<Self> {
+        self.with_fields_of(&["excluded"], "ON CONFLICT")
+    }
+
+    /// The same with each field once more for each of some rows, as `row.field`, all nullable: what
+    /// `clause` reads.
+    ///
+    /// # Errors
+    /// `InvalidInput` when a field has such a name already.
+    pub fn with_fields_of(&self, rows: &[&str], clause: &str) -> Result<Self> {
         let mut schema = self.clone();
-        for field in &self.fields {
+        for (row, field) in rows.iter().flat_map(|row| self.fields.iter().map(move |f| (row, f))) {
             let mut field = field.clone();
-            field.name = format!("excluded.{}", field.name);
+            field.name = format!("{row}.{}", field.name);
             if self.position(&field.name).is_some() {
                 let name = &field.name;
-                return Err(Error::invalid(format!("field {name:?} is in the way of ON CONFLICT")));
+                return Err(Error::invalid(format!("field {name:?} is in the way of {clause}")));
             }
             schema.fields.push(field);
         }
