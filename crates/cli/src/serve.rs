@@ -79,6 +79,9 @@ async fn serve(gate: &Arc<Gate>, stopped: &AtomicBool, console: &mut Console<'_>
     if let Some(path) = &config.wire_unix {
         writeln!(console.out, "listening on {}", path.display())?;
     }
+    if let Some(address) = server.resp_address() {
+        writeln!(console.out, "listening on redis://{address}")?;
+    }
     if let Some(http) = &http {
         let scheme = if config.tls_certificate.is_some() { "https" } else { "http" };
         writeln!(console.out, "listening on {scheme}://{}", http.address())?;

@@ -13,6 +13,7 @@
 //! | [`http`] | HTTP/1.1 and HTTP/2 |
 //! | [`logging`] | log lines |
 //! | [`metrics`] | what is counted, and slow statements |
+//! | `resp` | Redis's protocol, onto buckets |
 //! | [`session`] | what a client may ask, and doing it: transactions, limits, cancelling |
 //! | [`tenant`] | a database for each tenant, and what it may take |
 //! | [`tls`] | TLS 1.3 |
@@ -34,6 +35,7 @@ pub mod gate;
 pub mod http;
 pub mod logging;
 pub mod metrics;
+mod resp;
 mod server;
 pub mod session;
 pub mod tenant;
@@ -42,6 +44,8 @@ pub mod token;
 mod wire;
 
 pub use error::{Code, Error, Result};
+#[doc(hidden)]
+pub use resp::answer_commands;
 pub use server::{Server, ServerConfig};
 pub use session::{Answer, Request, Session};
 #[doc(hidden)]

@@ -16,6 +16,7 @@ use crate::admission::Admission;
 use crate::budget::Budget;
 use crate::gate::Gate;
 use crate::metrics::Operations;
+use crate::resp::{self, Cursors};
 use crate::tls::Tls;
 use crate::wire::{self, Encrypted, Stream};
 use crate::{Code, Error, Result};
@@ -27,6 +28,10 @@ pub struct ServerConfig {
     pub listen: Option<SocketAddr>,
     /// The path of its Unix socket.
     pub unix: Option<PathBuf>,
+    /// Where it listens for Redis's protocol.
+    pub resp_listen: Option<SocketAddr>,
+    /// The buckets of the databases of Redis's protocol.
+    pub resp_buckets: Vec<String>,
     /// The most connections at a time; more are closed at once.
     pub connections_max: usize,
     /// The most bytes of a request.
@@ -47,6 +52,8 @@ pub struct ServerConfig {
     pub operations: Arc<Operations>,
     /// The same of those in lines.
     pub line_operations: Arc<Operations>,
+    /// The same of commands of Redis.
+    pub resp_operations: Arc<Operations>,
     /// How long requests under way have when the server stops.
     pub drain: Duration,
 }
@@ -56,6 +63,8 @@ impl Default for ServerConfig {
         Self {
             listen: Some(SocketAddr::from(([127, 0, 0, 1], 0))),
             unix: None,
+            resp_listen: None,
+            resp_buckets: vec!["db0".to_owned()],
             connections_max: 10_000,
             request_bytes_max: esker_wire::frame::PAYLOAD_BYTES_MAX,
             idle_timeout: Duration::from_secs(600),
@@ -66,6 +75,7 @@ impl Default for ServerConfig {
             budget: Budget::new(512 << 20),
             operations: Arc::new(wire::frame_operations()),
             line_operations: Arc::new(wire::line_operations()),
+            resp_operations: Arc::new(resp::operations()),
             drain: Duration::from_secs(10),
         }
     }
@@ -85,6 +95,8 @@ impl ServerConfig {
             is_plain_allowed: is_local || config.insecure_listen,
             listen: config.wire_listen,
             unix: config.wire_unix.clone(),
+            resp_listen: config.resp_listen,
+            resp_buckets: config.resp_buckets.clone(),
             connections_max: config.connections_max,
             request_bytes_max: config.request_bytes_max,
             idle_timeout: config.idle_timeout,
@@ -96,6 +108,9 @@ impl ServerConfig {
         };
         gate.metrics.add(&this.operations);
         gate.metrics.add(&this.line_operations);
+        if this.resp_listen.is_some() {
+            gate.metrics.add(&this.resp_operations);
+        }
         Ok(this)
     }
 }
@@ -106,6 +121,8 @@ pub(crate) struct Shared {
     pub config: ServerConfig,
     pub admission: Arc<dyn Admission>,
     pub connections: AtomicUsize,
+    /// Where scans of Redis's protocol go on.
+    pub cursors: Arc<Cursors>,
     /// True once the server stops.
     pub stopping: watch::Receiver<bool>,
 }
@@ -116,6 +133,7 @@ pub struct Server {
     shared: Arc<Shared>,
     stop: watch::Sender<bool>,
     address: Option<SocketAddr>,
+    resp_address: Option<SocketAddr>,
     listeners: Vec<JoinHandle<()>>,
 }
 
@@ -126,14 +144,15 @@ impl Server {
     /// `Unavailable` when an address cannot be had.
     pub async fn start(config: ServerConfig, admission: Arc<dyn Admission>) -> Result<Self> {
         let (stop, stopping) = watch::channel(false);
-        let shared =
-            Arc::new(Shared { config, admission, connections: AtomicUsize::new(0), stopping });
-        let mut server = Self { shared, stop, address: None, listeners: Vec::new() };
+        let (connections, cursors) = (AtomicUsize::new(0), Arc::default());
+        let shared = Arc::new(Shared { config, admission, connections, cursors, stopping });
+        let mut server =
+            Self { shared, stop, address: None, resp_address: None, listeners: Vec::new() };
         if let Some(address) = server.shared.config.listen {
-            let failed = |e| Error::new(Code::Unavailable, format!("{address}: {e}"));
-            let listener = TcpListener::bind(address).await.map_err(failed)?;
-            server.address = Some(listener.local_addr().map_err(failed)?);
-            server.listeners.push(tokio::spawn(accept_tcp(listener, Arc::clone(&server.shared))));
+            server.address = Some(server.listen(address, Protocol::Wire).await?);
+        }
+        if let Some(address) = server.shared.config.resp_listen {
+            server.resp_address = Some(server.listen(address, Protocol::Resp).await?);
         }
         if let Some(path) = &server.shared.config.unix {
             let failed = |e| Error::new(Code::Unavailable, format!("{}: {e}", path.display()));
@@ -141,6 +160,21 @@ impl Server {
             server.listeners.push(tokio::spawn(accept_unix(listener, Arc::clone(&server.shared))));
         }
         Ok(server)
+    }
+
+    async fn listen(&mut self, address: SocketAddr, protocol: Protocol) -> Result<SocketAddr> {
+        let failed = |e| Error::new(Code::Unavailable, format!("{address}: {e}"));
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let accept = accept_tcp(listener, Arc::clone(&self.shared), protocol);
+        self.listeners.push(tokio::spawn(accept));
+        Ok(address)
+    }
+
+    /// Where it listens for Redis's protocol.
+    #[must_use]
+    pub fn resp_address(&self) -> Option<SocketAddr> {
+        self.resp_address
     }
 
     /// Where it listens by TCP.
@@ -176,12 +210,19 @@ impl Server {
     }
 }
 
-async fn accept_tcp(listener: TcpListener, shared: Arc<Shared>) {
+/// What is spoken where it listens.
+#[derive(Clone, Copy, Debug)]
+enum Protocol {
+    Wire,
+    Resp,
+}
+
+async fn accept_tcp(listener: TcpListener, shared: Arc<Shared>, protocol: Protocol) {
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
                 let _ = stream.set_nodelay(true);
-                serve(Stream::Tcp(stream), &shared);
+                serve(Stream::Tcp(stream), &shared, protocol);
             }
             Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
         }
@@ -191,7 +232,7 @@ async fn accept_tcp(listener: TcpListener, shared: Arc<Shared>) {
 async fn accept_unix(listener: UnixListener, shared: Arc<Shared>) {
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => serve(Stream::Unix(stream), &shared),
+            Ok((stream, _)) => serve(Stream::Unix(stream), &shared, Protocol::Wire),
             Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
         }
     }
@@ -206,7 +247,7 @@ impl Drop for Counted {
     }
 }
 
-fn serve(stream: Stream, shared: &Arc<Shared>) {
+fn serve(stream: Stream, shared: &Arc<Shared>, protocol: Protocol) {
     let before = shared.connections.fetch_add(1, Ordering::Relaxed);
     let counted = Counted(Arc::clone(shared));
     if before >= shared.config.connections_max {
@@ -215,9 +256,13 @@ fn serve(stream: Stream, shared: &Arc<Shared>) {
     tokio::spawn(async move {
         let shared = &counted.0;
         // What went wrong with a socket is nobody's but the client's.
-        if let Ok(stream) = shake_hands(stream, shared).await {
-            let _ = wire::serve(stream, shared).await;
-        }
+        let _ = match protocol {
+            Protocol::Resp => resp::serve(stream, shared).await,
+            Protocol::Wire => match shake_hands(stream, shared).await {
+                Ok(stream) => wire::serve(stream, shared).await,
+                Err(e) => Err(e),
+            },
+        };
     });
 }
 

@@ -80,6 +80,44 @@ impl TransactionBucket<'_> {
         self.look(&state, &key)
     }
 
+    /// The value of a key, and when it expires in microseconds since 1970, where it does; as for
+    /// [`TransactionBucket::get_for_update`], the commit fails when another has changed it.
+    ///
+    /// ```
+    /// # let db = esker::Options::new().memory()?;
+    /// let notes = db.bucket("notes")?;
+    /// notes.put_with("a", "alpha", esker::Ttl::At(9_000_000_000_000_000))?;
+    /// let transaction = db.begin()?;
+    /// let found = transaction.bucket("notes")?.get_with_expiry("a")?;
+    /// assert_eq!(found, Some((b"alpha".to_vec(), Some(9_000_000_000_000_000))));
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `Corrupt` when the entry cannot be read.
+    pub fn get_with_expiry(&self, key: impl AsRef<[u8]>) -> Result<Option<(Vec<u8>, Option<i64>)>> {
+        let key = self.key(key.as_ref())?;
+        let mut state = self.transaction().state();
+        self.table.hold(&mut state, &key)?;
+        if let Some(change) = self.table.change_of(&state, &key) {
+            return Ok(match self.table.row_of(change) {
+                Some([_, Value::Bytes(value), end]) => {
+                    let end = if let Value::Timestamp(at_us) = end { Some(*at_us) } else { None };
+                    Some((value.clone(), end))
+                }
+                _ => None,
+            });
+        }
+        let take = |found: &esker_table::Found<'_>| {
+            let field = found.schema.expiry_field();
+            let end = field.map(|field| found.unit.value(field, found.row)).transpose()?;
+            let end = if let Some(ValueRef::Timestamp(at_us)) = end { Some(at_us) } else { None };
+            Ok((BucketValue::new(found.unit, found.schema, found.row)?.into_vec(), end))
+        };
+        let found = self.transaction().find(&self.table.current, &key, take)?;
+        Ok(found.map(|(found, _)| found))
+    }
+
     fn look(&self, state: &State, key: &[ValueRef<'_>]) -> Result<Option<BucketValue>> {
         if let Some(change) = self.table.change_of(state, key) {
             return Ok(match self.table.row_of(change).and_then(|row| row.get(VALUE_POSITION)) {

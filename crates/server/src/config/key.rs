@@ -85,6 +85,14 @@ fn shown<T: Display>(value: &T) -> String {
     value.to_string()
 }
 
+fn names(text: &str) -> Result<Vec<String>, String> {
+    let names: Vec<_> = text.split(',').map(|name| name.trim().to_owned()).collect();
+    match names.iter().any(String::is_empty) {
+        true => Err(format!("expected names with commas between, found {text:?}")),
+        false => Ok(names),
+    }
+}
+
 fn size(text: &str) -> Result<usize, String> {
     let bytes = parse_bytes(text)?;
     usize::try_from(bytes).map_err(|_| format!("expected fewer bytes than {text}"))
@@ -186,6 +194,22 @@ pub const KEYS: &[Key] = &[
         "where the wire protocol and JSON lines are served"
     ),
     optional_key!("wire.unix", PATH, wire_unix, path, path_text, "a Unix socket for the same"),
+    optional_key!(
+        "resp.listen",
+        ADDRESS,
+        resp_listen,
+        address,
+        shown,
+        "where Redis's protocol is served, onto buckets"
+    ),
+    key!(
+        "resp.buckets",
+        "names, with commas between",
+        resp_buckets,
+        names,
+        |names: &Vec<String>| names.join(","),
+        "the buckets of its databases, from 0 on"
+    ),
     optional_key!("http.listen", ADDRESS, http_listen, address, shown, "where HTTP is served"),
     key!(
         "insecure_listen",

@@ -40,6 +40,10 @@ pub struct Config {
     pub wire_listen: Option<SocketAddr>,
     /// The Unix socket of the wire protocol.
     pub wire_unix: Option<PathBuf>,
+    /// Where Redis's protocol is served.
+    pub resp_listen: Option<SocketAddr>,
+    /// The buckets of its databases, from 0.
+    pub resp_buckets: Vec<String>,
     /// Where HTTP is served.
     pub http_listen: Option<SocketAddr>,
     /// Whether addresses beyond this machine are served without TLS.
@@ -95,6 +99,8 @@ impl Default for Config {
         Self {
             wire_listen: Some(SocketAddr::from(([127, 0, 0, 1], 7437))),
             wire_unix: None,
+            resp_listen: None,
+            resp_buckets: (0..16).map(|number| format!("db{number}")).collect(),
             http_listen: Some(SocketAddr::from(([127, 0, 0, 1], 7438))),
             insecure_listen: false,
             trust_local: false,
@@ -135,22 +141,25 @@ impl Config {
         if self.buffer_bytes_max / 2 < self.request_bytes_max {
             return Err("buffer_bytes_max: expected at least twice request_bytes_max".to_owned());
         }
-        let named = [("wire", self.wire_listen), ("http", self.http_listen)];
+        let named =
+            [("wire", self.wire_listen), ("resp", self.resp_listen), ("http", self.http_listen)];
         for (name, address) in named {
             let Some(address) = address.filter(|a| !a.ip().is_loopback()) else { continue };
-            if self.tls_certificate.is_some() || self.insecure_listen {
+            // Redis's protocol is not encrypted.
+            let can_encrypt = name != "resp";
+            if self.insecure_listen || (can_encrypt && self.tls_certificate.is_some()) {
                 continue;
             }
+            let certificate = if can_encrypt { "tls.certificate and tls.key, or " } else { "" };
             return Err(format!(
                 "{name}.listen: {address} is reached from other machines, without encryption: \
-                 expected an address of this machine alone, tls.certificate and tls.key, or \
-                 insecure_listen = true"
+                 expected an address of this machine alone, {certificate}insecure_listen = true"
             ));
         }
         let listens = named.iter().any(|(_, a)| a.is_some()) || self.wire_unix.is_some();
         if !listens {
             return Err("nothing to listen on: expected one of wire.listen, wire.unix, \
-                        http.listen"
+                        resp.listen, http.listen"
                 .to_owned());
         }
         Ok(())

@@ -27,8 +27,9 @@ impl GateAdmission {
     /// that others reach.
     #[must_use]
     pub fn new(gate: &Arc<Gate>) -> Self {
-        let address = gate.config.wire_listen.map(|address| address.ip());
-        let peer = address.filter(|ip| !ip.is_loopback());
+        let listens = [gate.config.wire_listen, gate.config.resp_listen];
+        let mut addresses = listens.into_iter().flatten().map(|address| address.ip());
+        let peer = addresses.find(|ip| !ip.is_loopback());
         Self { gate: Arc::clone(gate), peer, entered: Mutex::default() }
     }
 

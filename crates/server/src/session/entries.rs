@@ -15,7 +15,7 @@ impl Session {
     }
 
     /// A bucket that there is, or an error; a table of its name is no bucket.
-    fn bucket(&self, level: Level, name: &str) -> Result<esker::Bucket> {
+    pub(crate) fn bucket(&self, level: Level, name: &str) -> Result<esker::Bucket> {
         self.access.expect(level, Some(name))?;
         // A bucket is not made by reading.
         self.database().table(name)?;
@@ -23,7 +23,7 @@ impl Session {
     }
 
     /// A bucket that is made when there is none.
-    fn bucket_to_put(&self, name: &str) -> Result<esker::Bucket> {
+    pub(crate) fn bucket_to_put(&self, name: &str) -> Result<esker::Bucket> {
         match self.bucket(Level::Write, name) {
             Err(e) if e.code() == Code::NotFound && !self.is_in_transaction() => {
                 self.access.expect(Level::Admin, Some(name))?;
@@ -148,7 +148,7 @@ impl EntryRange {
 }
 
 /// The least key behind all that begin with a prefix; `None` where there is none.
-fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
     let mut after = prefix.to_vec();
     while let Some(last) = after.pop() {
         if let Some(next) = last.checked_add(1) {

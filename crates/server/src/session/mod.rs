@@ -24,6 +24,7 @@ use esker::{ChangeOptions, Database, Limits, Transaction, Value};
 use crate::Code;
 pub use access::{Access, Everything, Level};
 pub use caught::caught;
+pub(crate) use entries::after_prefix;
 pub use operation::{Answer, Conflict, EntryRange, Expiry, Fields, Key, Request, Rows};
 pub use stream::RowSink;
 

@@ -1,0 +1,99 @@
+//! One client: reading, writing, memory, time-outs.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use super::state::{Pending, State, Turn};
+use crate::Result;
+use crate::budget::Share;
+use crate::server::Shared;
+use crate::session::caught;
+use crate::wire::Stream;
+
+static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
+
+/// Serves a client until it goes, is idle for too long, or the server stops.
+pub(crate) async fn serve(mut stream: Stream, shared: &Arc<Shared>) -> io::Result<()> {
+    let config = &shared.config;
+    let id = CONNECTIONS.fetch_add(1, Ordering::Relaxed) + 1;
+    let mut state = State::of(shared, id);
+    let mut stopping = shared.stopping.clone();
+    let (mut incoming, mut outgoing) = (config.budget.share(), config.budget.share());
+    let mut is_at_end = false;
+    loop {
+        let turn = match take_turn(state).await {
+            Ok((kept, turn)) => {
+                state = kept;
+                turn
+            }
+            Err(e) => return stream.write_all(format!("-ERR {e}\r\n").as_bytes()).await,
+        };
+        let answered = settle(&mut state, &mut outgoing, config.stall_timeout).await;
+        let write = stream.write_all(&state.reply.out);
+        tokio::time::timeout(config.stall_timeout, write).await??;
+        state.reply.out.clear();
+        state.reply.out.shrink_to(4 << 10);
+        outgoing.resize(0);
+        let is_over = is_at_end || *stopping.borrow();
+        if answered.is_err() || turn == Turn::Close || (turn != Turn::Full && is_over) {
+            return Ok(());
+        }
+        if turn == Turn::Full {
+            continue;
+        }
+        if let Err(e) = incoming.wait(state.held_bytes(), config.stall_timeout).await {
+            return stream.write_all(format!("-ERR {e}\r\n").as_bytes()).await;
+        }
+        if state.input.is_empty() {
+            state.input = Vec::new();
+        }
+        let holds = state.watching.is_some() || state.queue.is_some();
+        let patience = match (state.input.is_empty(), holds) {
+            (false, _) => config.stall_timeout,
+            (true, true) => config.transaction_timeout.min(config.idle_timeout),
+            (true, false) => config.idle_timeout,
+        };
+        tokio::select! {
+            read = stream.read(&mut state.input) => is_at_end = read? == 0,
+            _ = stopping.changed() => {}
+            () = tokio::time::sleep(patience) => return Ok(()),
+        }
+    }
+}
+
+/// Does what has come: at once, or on another thread what may take long.
+async fn take_turn(mut state: State) -> Result<(State, Turn)> {
+    let first = caught(|| state.turn(false))?;
+    if first != Turn::Long {
+        return Ok((state, first));
+    }
+    let done = tokio::task::spawn_blocking(move || {
+        caught(move || {
+            let turn = state.turn(true);
+            (state, turn)
+        })
+    });
+    let stops = |_| crate::Error::new(crate::Code::Unavailable, "the server stops");
+    done.await.map_err(stops)?
+}
+
+/// Waits until what is answered is on the disk, and there is room for it. What is not known to be
+/// there is not answered: one error is, and the client has to go.
+async fn settle(state: &mut State, outgoing: &mut Share, stall: Duration) -> Result<()> {
+    let mut settled = Ok(());
+    for Pending { database, durability, commit } in std::mem::take(&mut state.pending) {
+        if settled.is_ok() && !database.is_durable(commit) {
+            settled = durability.wait(commit).await;
+        }
+    }
+    if settled.is_ok() {
+        settled = outgoing.wait(state.reply.out.len(), stall).await;
+    }
+    if let Err(e) = &settled {
+        state.reply.out.clear();
+        state.reply.error(&format!("ERR {e}"));
+    }
+    settled
+}

@@ -1,0 +1,351 @@
+//! What a client has under way, and doing what it sends.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use esker::{Database, Transaction};
+use esker_vfs::Environment;
+use tokio::time::Instant;
+
+use super::call::{Call, Failure};
+use super::cursors::Cursors;
+use super::protocol::{Arguments, Parser};
+use super::reply::Reply;
+use super::table::{self, Command};
+use crate::Code;
+use crate::admission::{Admission, Admitted};
+use crate::budget::SMALL_BYTES;
+use crate::durability::Durability;
+use crate::server::Shared;
+use crate::session::Session;
+
+/// Answers that wait to be written, in bytes; past it no command is begun.
+const OUT_BYTES_MAX: usize = 1 << 20;
+/// Arguments of a command that is done at once.
+const ARGUMENTS_AT_ONCE: usize = 128;
+pub(super) const NO_AUTHENTICATION: &str = "NOAUTH Authentication required.";
+
+/// Commands between MULTI and EXEC.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    pub commands: Vec<Arguments<'static>>,
+    pub bytes: usize,
+    /// One of them was refused.
+    pub is_refused: bool,
+}
+
+/// Commits that are to be on the disk before anything is answered.
+#[derive(Debug)]
+pub(super) struct Pending {
+    pub database: Database,
+    pub durability: Arc<Durability>,
+    pub commit: u64,
+}
+
+/// How a turn ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// The rest of a command is missing.
+    Incomplete,
+    /// The next command may take long.
+    Long,
+    /// Answers are to be written first.
+    Full,
+    /// The client is to go.
+    Close,
+}
+
+/// What a client has under way.
+pub(super) struct State {
+    pub session: Option<Session>,
+    pub durability: Option<Arc<Durability>>,
+    pub shared: Option<Arc<Shared>>,
+    pub environment: Environment,
+    pub cursors: Arc<Cursors>,
+    pub buckets: Vec<String>,
+    pub database: usize,
+    pub id: u64,
+    pub name: Vec<u8>,
+    pub queue: Option<Queue>,
+    /// The keys that are watched have not changed since it began.
+    pub watching: Option<Transaction>,
+    pub watched: Vec<(usize, Vec<u8>)>,
+    pub reply: Reply,
+    pub pending: Vec<Pending>,
+    pub parser: Parser,
+    pub input: Vec<u8>,
+    pub is_closing: bool,
+    pub request_bytes_max: usize,
+}
+
+impl State {
+    fn new(cursors: Arc<Cursors>, buckets: Vec<String>, request_bytes_max: usize) -> Self {
+        Self {
+            session: None,
+            durability: None,
+            shared: None,
+            environment: Environment::os(),
+            cursors,
+            buckets,
+            database: 0,
+            id: 1,
+            name: Vec::new(),
+            queue: None,
+            watching: None,
+            watched: Vec::new(),
+            reply: Reply::default(),
+            pending: Vec::new(),
+            parser: Parser::default(),
+            input: Vec::new(),
+            is_closing: false,
+            request_bytes_max,
+        }
+    }
+
+    /// Of a session without a server.
+    pub fn alone(session: Session) -> Self {
+        let buckets = vec!["db0".to_owned(), "db1".to_owned()];
+        let this = Self::new(Arc::default(), buckets, 1 << 20);
+        Self { session: Some(session), ..this }
+    }
+
+    /// Of a connection to a server.
+    pub fn of(shared: &Arc<Shared>, id: u64) -> Self {
+        let config = &shared.config;
+        let (cursors, buckets) = (Arc::clone(&shared.cursors), config.resp_buckets.clone());
+        let mut this = Self::new(cursors, buckets, config.request_bytes_max);
+        this.shared = Some(Arc::clone(shared));
+        this.id = id;
+        if let Ok(admitted) = shared.admission.admit(None, None) {
+            this.seat(admitted);
+        }
+        this
+    }
+
+    pub fn seat(&mut self, admitted: Admitted) {
+        self.session = Some(admitted.session);
+        self.durability = Some(admitted.durability);
+    }
+
+    pub fn admission(&self) -> Option<Arc<dyn Admission>> {
+        self.shared.as_ref().map(|shared| Arc::clone(&shared.admission))
+    }
+
+    /// How many connections there are.
+    pub fn connections(&self) -> usize {
+        let shared = self.shared.as_ref();
+        shared.map_or(1, |shared| shared.connections.load(Ordering::Relaxed))
+    }
+
+    /// The bucket that is selected.
+    pub fn bucket_name(&self) -> &str {
+        self.buckets.get(self.database).map_or("", String::as_str)
+    }
+
+    /// Forgets what is queued and watched.
+    pub fn forget(&mut self) {
+        self.queue = None;
+        self.watching = None;
+        self.watched.clear();
+    }
+
+    /// The bytes of the keys that are watched.
+    pub fn watched_bytes(&self) -> usize {
+        self.watched.iter().map(|(_, key)| key.len() + 32).sum()
+    }
+
+    /// The bytes of what has come and is not done.
+    pub fn held_bytes(&self) -> usize {
+        let queued = self.queue.as_ref().map_or(0, |queue| queue.bytes);
+        self.input.len() + self.parser.held_bytes() + queued + self.watched_bytes()
+    }
+
+    /// Answers commands one after another.
+    pub fn answer_all(&mut self, input: &[u8]) -> Vec<u8> {
+        self.input.extend_from_slice(input);
+        let mut out = Vec::new();
+        loop {
+            let turn = self.turn(true);
+            out.append(&mut self.reply.out);
+            if turn != Turn::Full {
+                return out;
+            }
+        }
+    }
+
+    /// Does the commands that have come, as far as it goes.
+    pub fn turn(&mut self, may_wait: bool) -> Turn {
+        let input = std::mem::take(&mut self.input);
+        let mut parser = std::mem::take(&mut self.parser);
+        let mut read_to = 0;
+        let turn = loop {
+            if self.is_closing {
+                break Turn::Close;
+            }
+            if self.reply.out.len() > OUT_BYTES_MAX {
+                break Turn::Full;
+            }
+            let most = self.request_bytes_max;
+            let most = if self.session.is_some() { most } else { most.min(SMALL_BYTES) };
+            match parser.next(input.get(read_to..).unwrap_or_default(), most) {
+                Ok(None) => break Turn::Incomplete,
+                Ok(Some((arguments, length))) => {
+                    if !may_wait && is_long(&arguments) {
+                        parser.restart();
+                        break Turn::Long;
+                    }
+                    read_to += length;
+                    if !arguments.is_empty() {
+                        self.answer(&arguments);
+                    }
+                }
+                Err(text) => {
+                    self.reply.error(&format!("ERR Protocol error: {text}"));
+                    self.is_closing = true;
+                }
+            }
+        };
+        self.input = input;
+        self.input.drain(..read_to);
+        self.parser = parser;
+        turn
+    }
+
+    fn answer(&mut self, arguments: &Arguments<'_>) {
+        let since = Instant::now();
+        let start = self.reply.out.len();
+        let found = table::find(arguments.first().map_or(&[], |name| name));
+        let outcome = match found {
+            Some((_, command)) => self.admit(command, arguments),
+            None => Err(self.unknown(arguments).into()),
+        };
+        let failed = outcome.err().map(Failure::into_told);
+        if let Some((_, text)) = &failed {
+            self.reply.out.truncate(start);
+            self.reply.error(text);
+            if let Some(queue) = &mut self.queue {
+                queue.is_refused = true;
+            }
+        }
+        if let (Some((position, _)), Some(shared)) = (found, &self.shared) {
+            let took = u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            shared.config.resp_operations.count(position, failed.map(|(code, _)| code), took);
+        }
+    }
+
+    fn admit(&mut self, command: &Command, arguments: &Arguments<'_>) -> Result<(), Failure> {
+        if !command.takes(arguments.len()) {
+            let name = command.name;
+            return Err(format!("ERR wrong number of arguments for '{name}' command").into());
+        }
+        if !command.is_open() {
+            let session = self.session.as_ref().ok_or(NO_AUTHENTICATION)?;
+            if let Err(e) = session.check_in() {
+                if e.code() == Code::Unauthenticated {
+                    self.session = None;
+                    self.forget();
+                }
+                return Err(e.into());
+            }
+        }
+        if let Some(queue) = &mut self.queue
+            && !command.is_about_queue()
+        {
+            queue.bytes += arguments.iter().map(|argument| argument.len() + 32).sum::<usize>();
+            if queue.bytes > self.request_bytes_max {
+                return Err("ERR too many commands between MULTI and EXEC".into());
+            }
+            let owned = |argument: &Cow<'_, [u8]>| Cow::Owned(argument.clone().into_owned());
+            queue.commands.push(arguments.iter().map(owned).collect());
+            self.reply.simple("QUEUED");
+            return Ok(());
+        }
+        self.perform(command, arguments, None)
+    }
+
+    /// Does a command, and notes which commit has to be on the disk before it is answered.
+    ///
+    /// Buckets are read as they are on the disk. Behind writes that are not there yet, which the
+    /// client is to see, a command reads in a transaction, and what that has read is waited for.
+    pub fn perform(
+        &mut self,
+        command: &Command,
+        arguments: &[Cow<'_, [u8]>],
+        within: Option<&Transaction>,
+    ) -> Result<(), Failure> {
+        let database = self.session.as_ref().map(|session| session.database().clone());
+        let (Some(database), None) = (database, within) else {
+            return self.run(command, arguments, within);
+        };
+        let durability = self.durability.clone();
+        let (outcome, commit) = database.without_waiting(|| {
+            if self.pending.is_empty() || !command.is_read() {
+                return self.run(command, arguments, None);
+            }
+            let start = self.reply.out.len();
+            let read = database.transact(|transaction| {
+                self.reply.out.truncate(start);
+                Ok(self.run(command, arguments, Some(transaction)))
+            });
+            read.map_err(Failure::from).and_then(|outcome| outcome)
+        });
+        if let (Some(commit), Some(durability)) = (commit, durability) {
+            self.note(Pending { database, durability, commit });
+        }
+        outcome
+    }
+
+    fn run(
+        &mut self,
+        command: &Command,
+        arguments: &[Cow<'_, [u8]>],
+        within: Option<&Transaction>,
+    ) -> Result<(), Failure> {
+        let mut reply = std::mem::take(&mut self.reply);
+        let mut call = Call { state: self, arguments, reply: &mut reply, within };
+        let outcome = (command.run)(&mut call);
+        self.reply = reply;
+        outcome
+    }
+
+    /// What is said of a command that nobody knows. A browser that was sent here by a page is not
+    /// listened to any further.
+    fn unknown(&mut self, arguments: &Arguments<'_>) -> String {
+        let name = arguments.first().map_or(&[][..], |name| name);
+        let of_browsers: [&[u8]; 2] = [b"post", b"host:"];
+        if of_browsers.iter().any(|word| name.eq_ignore_ascii_case(word)) {
+            self.is_closing = true;
+        }
+        unknown(arguments)
+    }
+
+    fn note(&mut self, pending: Pending) {
+        match self.pending.last_mut() {
+            Some(last) if Arc::ptr_eq(&last.durability, &pending.durability) => {
+                last.commit = last.commit.max(pending.commit);
+            }
+            _ => self.pending.push(pending),
+        }
+    }
+}
+
+/// True for what may take long, or wait.
+fn is_long(arguments: &Arguments<'_>) -> bool {
+    let command = table::find(arguments.first().map_or(&[], |name| name));
+    arguments.len() > ARGUMENTS_AT_ONCE || command.is_some_and(|(_, command)| command.is_long())
+}
+
+fn unknown(arguments: &Arguments<'_>) -> String {
+    let shown = |argument: &Cow<'_, [u8]>| {
+        let text = String::from_utf8_lossy(argument);
+        text.chars().take(128).collect::<String>()
+    };
+    let name = arguments.first().map(shown).unwrap_or_default();
+    let beginning = arguments.iter().skip(1).take(4).map(|argument| {
+        let text = shown(argument);
+        format!("'{text}' ")
+    });
+    let beginning: String = beginning.collect();
+    format!("ERR unknown command '{name}', with args beginning with: {beginning}")
+}

@@ -1,0 +1,155 @@
+//! Values, whole and in parts.
+
+use esker::Ttl;
+
+use super::call::{Call, Outcome, View};
+
+pub(super) fn get(call: &mut Call<'_>) -> Outcome {
+    let key = call.argument(1);
+    if let View::Direct(bucket) = call.view()? {
+        let reply = &mut *call.reply;
+        let found = bucket.read(key, |value| reply.bulk(value))?;
+        found.unwrap_or_else(|| call.reply.null());
+        return Ok(());
+    }
+    let value = call.view()?.get(key)?;
+    call.reply.optional(value.as_deref());
+    Ok(())
+}
+
+pub(super) fn strlen(call: &mut Call<'_>) -> Outcome {
+    let value = call.view()?.get(call.argument(1))?;
+    call.reply.number(value.map_or(0, |value| value.len()));
+    Ok(())
+}
+
+pub(super) fn append(call: &mut Call<'_>) -> Outcome {
+    let (key, more, most) = (call.argument(1), call.argument(2), call.state.request_bytes_max);
+    call.expect_room(1, key.len() + more.len())?;
+    let value = call.edit(key, |value| {
+        let value = [value.unwrap_or_default(), more].concat();
+        if value.len() > most { Err(TOO_LONG.into()) } else { Ok(value) }
+    })?;
+    call.reply.number(value.len());
+    Ok(())
+}
+
+const TOO_LONG: &str = "ERR string exceeds maximum allowed size (proto-max-bulk-len)";
+
+pub(super) fn getrange(call: &mut Call<'_>) -> Outcome {
+    let (start, end) = (call.integer(2)?, call.integer(3)?);
+    let value = call.view()?.get(call.argument(1))?.unwrap_or_default();
+    let length = i64::try_from(value.len()).unwrap_or(i64::MAX);
+    let place = |at: i64| if at < 0 { at.saturating_add(length).max(0) } else { at };
+    // Both before the first byte, and in the wrong order.
+    let is_empty = start < 0 && end < 0 && start > end;
+    let (start, end) = (place(start), place(end).min(length - 1));
+    let range = usize::try_from(start).unwrap_or(0)..usize::try_from(end + 1).unwrap_or(0);
+    let range = if is_empty { 0..0 } else { range };
+    call.reply.bulk(value.get(range).unwrap_or_default());
+    Ok(())
+}
+
+pub(super) fn setrange(call: &mut Call<'_>) -> Outcome {
+    let (key, offset, part) = (call.argument(1), call.integer(2)?, call.argument(3));
+    let offset = usize::try_from(offset).map_err(|_| "ERR offset is out of range")?;
+    if part.is_empty() {
+        let length = call.change(false, |bucket| Ok(bucket.get(key)?.map(|value| value.len())))?;
+        call.reply.number(length.flatten().unwrap_or(0));
+        return Ok(());
+    }
+    let end = offset.saturating_add(part.len());
+    if end > call.state.request_bytes_max {
+        return Err(TOO_LONG.into());
+    }
+    call.expect_room(1, key.len() + end)?;
+    let value = call.edit(key, |value| {
+        let mut value = value.unwrap_or_default().to_vec();
+        value.resize(value.len().max(end), 0);
+        if let Some(place) = value.get_mut(offset..end) {
+            place.copy_from_slice(part);
+        }
+        Ok(value)
+    })?;
+    call.reply.number(value.len());
+    Ok(())
+}
+
+pub(super) fn mget(call: &mut Call<'_>) -> Outcome {
+    let (view, keys) = (call.view()?, call.rest(1));
+    let start = call.reply.out.len();
+    call.reply.array(keys.len());
+    if let View::Direct(bucket) = &view {
+        let snapshot = bucket.snapshot()?;
+        for key in keys {
+            let reply = &mut *call.reply;
+            let found = snapshot.read(key, |value| reply.bulk(value))?;
+            found.unwrap_or_else(|| call.reply.null());
+            call.expect_small(start)?;
+        }
+        return Ok(());
+    }
+    for key in keys {
+        let value = view.get(key)?;
+        call.reply.optional(value.as_deref());
+        call.expect_small(start)?;
+    }
+    Ok(())
+}
+
+/// Keys and values, in turn.
+fn pairs<'c>(call: &Call<'c>) -> Outcome<Vec<(&'c [u8], &'c [u8])>> {
+    let mut pairs = Vec::with_capacity(call.arguments.len() / 2);
+    for pair in call.rest(1).chunks(2) {
+        let [key, value] = pair else { return Err(call.wrong_count()) };
+        pairs.push((&**key, &**value));
+    }
+    call.expect_room(pairs.len(), pairs.iter().map(|(key, value)| key.len() + value.len()).sum())?;
+    Ok(pairs)
+}
+
+pub(super) fn mset(call: &mut Call<'_>) -> Outcome {
+    let pairs = pairs(call)?;
+    if call.within.is_none() {
+        let bucket = call.bucket_to_put()?;
+        let mut batch = bucket.batch();
+        for (key, value) in pairs {
+            batch.put(&bucket, key, value)?;
+        }
+        batch.commit()?;
+    } else {
+        call.change(true, |bucket| {
+            Ok(pairs.iter().try_for_each(|(key, value)| bucket.put(key, value))?)
+        })?;
+    }
+    call.reply.ok();
+    Ok(())
+}
+
+pub(super) fn msetnx(call: &mut Call<'_>) -> Outcome {
+    let pairs = pairs(call)?;
+    let done = call.change(true, |bucket| {
+        for (key, _) in &pairs {
+            if bucket.get_for_update(key)?.is_some() {
+                return Ok(false);
+            }
+        }
+        pairs.iter().try_for_each(|(key, value)| bucket.put_with(key, value, Ttl::Default))?;
+        Ok(true)
+    })?;
+    call.reply.integer(i64::from(done == Some(true)));
+    Ok(())
+}
+
+pub(super) fn getdel(call: &mut Call<'_>) -> Outcome {
+    let key = call.argument(1);
+    let value = match call.within {
+        Some(_) => call.change(false, |bucket| Ok(bucket.take(key)?))?.flatten(),
+        None => match call.bucket_there()? {
+            Some(bucket) => bucket.take(key)?,
+            None => None,
+        },
+    };
+    call.reply.optional(value.as_deref());
+    Ok(())
+}
