@@ -35,6 +35,7 @@ fn main() -> std::io::Result<()> {
             esker_format::json::parse(r#"{"a":[1,"x",null,{"b":-0.5e3}],"c":true}"#).expect("json"),
         ),
         ("key", key()),
+        ("resp", b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\nMULTI\r\nINCR n\r\nEXEC\r\n".to_vec()),
         ("row", row()),
         ("schema", encoded(|out| schema().encode(out))),
         ("segment", segment()),

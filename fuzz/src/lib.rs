@@ -31,6 +31,7 @@ pub mod json;
 pub mod json_binary;
 pub mod key;
 pub mod postings;
+pub mod resp;
 pub mod row;
 pub mod schema;
 pub mod segment;
@@ -58,6 +59,7 @@ pub const TARGETS: &[(&str, Body)] = &[
     ("key", key::run),
     ("ndjson", json::run_lines),
     ("postings", postings::run),
+    ("resp", resp::run),
     ("row", row::run),
     ("schema", schema::run),
     ("segment", segment::run),
