@@ -117,3 +117,22 @@ fn async_clones_share_a_connection() {
         assert_eq!(counted.rows, [[500u16.into()]]);
     });
 }
+
+/// Requests that have all come, and whose answers pass what the server gathers of them.
+#[test]
+fn answers_of_any_size_come_to_requests_that_came_at_once() {
+    let server = Served::start();
+    let mut client = people(&server);
+    let text = "x".repeat(1_000);
+    let rows: Vec<Vec<Value>> =
+        (0..5_000i64).map(|id| vec![id.into(), text.as_str().into()]).collect();
+    client.insert("people", &rows).unwrap();
+    for count in [1_000, 2_000, 5_000] {
+        let mut pipeline = client.pipeline();
+        for id in 0..count {
+            pipeline.push(&Call::get("people", &[vec![Value::Int(id)]]));
+        }
+        let replies = pipeline.run().unwrap();
+        assert!(replies.into_iter().all(|reply| reply.unwrap().found().unwrap()[0].is_some()));
+    }
+}

@@ -163,7 +163,8 @@ fn a_panic_ends_one_request() {
 }
 
 fn gate(limits: TenantLimits) -> Arc<Gate> {
-    let config = Config { limits, memory: true, ..Config::default() };
+    let wire_listen = Some(([127, 0, 0, 1], 0).into());
+    let config = Config { limits, memory: true, wire_listen, ..Config::default() };
     Arc::new(Gate::open(config, &Environment::os(), None).unwrap())
 }
 

@@ -157,11 +157,16 @@ impl Connection<'_> {
         let mut stopping = self.shared.stopping.clone();
         let mut reads = 0;
         loop {
-            self.handle_input();
+            let has_more = self.handle_input();
             self.hold();
             self.release();
             self.flush()?;
             self.share_memory();
+            // What had no room for its answer has it now, and the socket need not say more.
+            if has_more && self.may_begin() {
+                tokio::task::yield_now().await;
+                continue;
+            }
             let is_idle = self.running.is_empty() && self.held.is_empty() && self.out.is_empty();
             if is_idle && (self.is_at_end || *stopping.borrow()) {
                 return Ok(());

@@ -26,13 +26,14 @@ enum Done {
 
 impl Connection<'_> {
     /// Deals with the frames that have come.
-    pub(super) fn handle_input(&mut self) {
+    pub(super) fn handle_input(&mut self) -> bool {
         if self.read_to >= self.input.len() {
-            return;
+            return false;
         }
         let input = std::mem::take(&mut self.input);
         let mut now = Instant::now();
-        while self.may_begin() && !*self.shared.stopping.borrow() {
+        let mut has_more = !self.may_begin();
+        while !has_more && !*self.shared.stopping.borrow() {
             let bytes = input.get(self.read_to..).unwrap_or_default();
             match Frame::parse(bytes, self.request_bytes_max()) {
                 Ok(None) => break,
@@ -47,6 +48,7 @@ impl Connection<'_> {
                         break;
                     }
                     self.read_to += length;
+                    has_more = !self.may_begin();
                 }
                 Err(e) => {
                     // Where the next frame starts cannot be told.
@@ -59,6 +61,7 @@ impl Connection<'_> {
         }
         self.input = input;
         self.compact_input();
+        has_more
     }
 
     /// Deals with a frame; false when it has to be dealt with again.
