@@ -258,7 +258,11 @@ fn a_tenant_has_its_limits_on_every_connection() {
 #[test]
 fn a_database_is_opened_for_who_says_hello() {
     let directory = std::env::temp_dir().join(format!("esker-hello-{}", std::process::id()));
-    let config = Config { trust_local: true, ..Config::default() };
+    let config = Config {
+        trust_local: true,
+        wire_listen: Some(([127, 0, 0, 1], 0).into()),
+        ..Config::default()
+    };
     let environment = Environment::os();
     let gate = || Gate::open(config.clone(), &environment, Some(directory.clone())).unwrap();
     let first = gate();

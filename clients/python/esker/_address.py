@@ -1,0 +1,51 @@
+"""Where a server is."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Optional
+
+from ._errors import EskerError
+
+_PORT = 7437
+
+
+class Address(NamedTuple):
+    """A host and a port, with a file of certificates where TLS is spoken; or the path of a socket."""
+
+    host: str
+    port: int
+    authorities: Optional[str] = None
+    unix_path: Optional[str] = None
+
+
+def parse(text: str) -> Address:
+    """Reads ``esker://HOST:PORT``, ``HOST:PORT``, ``eskers://HOST:PORT?ca=FILE`` or ``unix:PATH``.
+
+    >>> parse("esker://localhost")
+    Address(host='localhost', port=7437, authorities=None, unix_path=None)
+    """
+    if text.startswith("unix:"):
+        return Address("", 0, unix_path=text[len("unix:") :])
+    authorities = None
+    host = text
+    if text.startswith("eskers://"):
+        host, _, authorities = text[len("eskers://") :].partition("?ca=")
+        if not authorities:
+            raise EskerError(
+                "connection",
+                "expected eskers://HOST:PORT?ca=FILE, where FILE has certificates, "
+                f"found {text!r}",
+            )
+    elif text.startswith("esker://"):
+        host = text[len("esker://") :]
+    host = host.rstrip("/")
+    if not host or any(character in host for character in "/@ "):
+        raise EskerError(
+            "connection",
+            "expected esker://HOST:PORT, HOST:PORT, eskers://HOST:PORT?ca=FILE or unix:PATH, "
+            f"found {text!r}",
+        )
+    name, found, port = host.rpartition(":")
+    if found and name and port.isdecimal() and int(port) < 1 << 16 and not name.endswith(":"):
+        return Address(name.strip("[]"), int(port), authorities)
+    return Address(host.strip("[]"), _PORT, authorities)

@@ -1,0 +1,288 @@
+"""The blocking client beside a server."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import ipaddress
+import socket
+import threading
+import unittest
+import uuid
+from typing import Any, List, Tuple
+
+from esker import Client, EskerError, Json, Pool
+
+from .served import ServedCase
+
+
+class Tables(ServedCase):
+    def setUp(self) -> None:
+        self.client = Client(self.url)
+        self.addCleanup(self.client.close)
+        for table in self.client.tables():
+            self.client.sql(f"DROP TABLE {table}")
+
+    def code(self, body: Any, *arguments: Any, **more: Any) -> str:
+        with self.assertRaises(EskerError) as caught:
+            body(*arguments, **more)
+        return caught.exception.code
+
+    def test_rows(self) -> None:
+        client = self.client
+        made = client.sql("CREATE TABLE t (a i64, b text, n i64, PRIMARY KEY (a, b))")
+        self.assertEqual((made.text, made.rows), ("created table t", []))
+        self.assertEqual(client.tables(), ["t"])
+        self.assertIn("primary key (a, b)", client.schema("t").lower())
+        self.assertIsInstance(client.insert("t", (1, "x", 5)), int)
+        self.assertEqual(client.insert_many("t", [(2, "y", None), (3, "z", 7)]), 2)
+        self.assertEqual(self.code(client.insert, "t", (1, "x", 6)), "already_exists")
+        client.insert("t", (1, "x", 6), replace=True)
+        self.assertEqual(client.get("t", (1, "x")), (1, "x", 6))
+        self.assertIsNone(client.get("t", (1, "y")))
+        self.assertEqual(client.get_many("t", [(2, "y"), [9, "q"]]), [(2, "y", None), None])
+        self.assertTrue(client.exists("t", (3, "z")))
+        self.assertEqual(client.exists_many("t", [(3, "z"), (3, "y")]), [True, False])
+        self.assertTrue(client.update("t", (2, "y"), n=8))
+        self.assertTrue(client.update("t", (2, "y"), {"n": 9}))
+        self.assertFalse(client.update("t", (2, "x"), n=8))
+        self.assertTrue(client.delete("t", (2, "y")))
+        self.assertFalse(client.delete("t", (2, "y")))
+        self.assertEqual(client.delete_many("t", [(1, "x"), (2, "y"), (3, "z")]), 2)
+        self.assertEqual(self.code(client.get, "nowhere", 1), "not_found")
+        self.assertEqual(self.code(client.insert, "t", (1,)), "invalid_request")
+        client.ping()
+
+    def test_generated_keys(self) -> None:
+        self.client.sql("CREATE TABLE log (line text)")
+        first = self.client.insert("log", ("one",))
+        assert first is not None
+        self.assertEqual(self.client.get("log", first), ("one",))
+
+    def test_values(self) -> None:
+        client = self.client
+        client.sql(
+            "CREATE TABLE v (id i64 PRIMARY KEY, d date, t timestamp, u uuid, m decimal(12, 2), "
+            "doc json, raw bytes, clock time, address ipv4)"
+        )
+        row = (
+            1,
+            datetime.date(2024, 2, 29),
+            datetime.datetime(2024, 2, 29, 1, 2, 3, 4, tzinfo=datetime.timezone.utc),
+            uuid.UUID(int=77),
+            decimal.Decimal("12345.60"),
+            {"a": [1, None]},
+            b"\x00\xff",
+            datetime.time(1, 2, 3),
+            ipaddress.ip_address("10.1.2.3"),
+        )
+        client.insert("v", row)
+        self.assertEqual(client.get("v", 1), row)
+        date = datetime.date(2024, 3, 1)
+        client.insert("v", (2, date, None, None, 5, Json("x"), None, None, None))
+        found = client.sql("SELECT d, m, doc FROM v WHERE id = ?", [2])
+        self.assertEqual(found.rows, [(date, decimal.Decimal("5.00"), "x")])
+        self.assertEqual([column.name for column in found.columns], ["d", "m", "doc"])
+        self.assertEqual(found.dicts()[0]["doc"], "x")
+        self.assertEqual(client.sql("SELECT count(*) FROM v").scalar(), 2)
+
+    def test_queries(self) -> None:
+        client = self.client
+        client.sql("CREATE TABLE n (i i64 PRIMARY KEY)")
+        self.assertEqual(client.sql("INSERT INTO n VALUES (1), (2), (3)").changed, 3)
+        asked = {"table": "n", "order": ["i"], "limit": 2, "cursor": None, "total": True}
+        page = client.query(asked)
+        self.assertEqual((page.rows, page.total), ([(1,), (2,)], 3))
+        last = client.query({**asked, "cursor": page.next})
+        self.assertEqual((last.rows, last.next), ([(3,)], None))
+        where = {"field": "i", "op": "gt", "value": 1}
+        self.assertIn("scan", client.explain({"table": "n", "where": where}))
+        self.assertEqual(self.code(client.query, {"table": "n", "wher": 1}), "invalid_request")
+        self.assertEqual(self.code(client.sql, "SELEC 1"), "invalid_request")
+
+    def test_streams(self) -> None:
+        client = self.client
+        client.sql("CREATE TABLE n (i i64 PRIMARY KEY, text text)")
+        rows = ((i, "x" * 100) for i in range(50_000))
+        self.assertEqual(client.load("n", rows), 50_000)
+        with client.stream("SELECT i FROM n ORDER BY i") as stream:
+            self.assertEqual([column.name for column in stream.columns], ["i"])
+            self.assertEqual(sum(i for (i,) in stream), 49_999 * 25_000)
+        with client.stream("SELECT i, text FROM n ORDER BY i") as stream:
+            self.assertEqual(next(iter(stream))[0], 0)
+            self.assertEqual(self.code(client.ping), "invalid_request")
+        self.assertEqual(client.sql("SELECT count(*) FROM n").scalar(), 50_000)
+        with self.assertRaises(EskerError):
+            with client.stream("SELECT nothing FROM n"):
+                pass
+        client.ping()
+
+    def test_loads(self) -> None:
+        client = self.client
+        client.sql("CREATE TABLE l (i i64 PRIMARY KEY, text text)")
+        lines = ["i,text\n", *(f"{i},row {i}\n" for i in range(30_000))]
+        self.assertEqual(client.load_text("l", "csv", lines), 30_000)
+        again = [(i, "new") for i in range(29_999, 30_002)]
+        self.assertEqual(self.code(client.load, "l", again), "already_exists")
+        self.assertEqual(client.load("l", again, on_duplicate="skip"), 2)
+        client.load("l", again, on_duplicate="replace")
+        self.assertEqual(client.get("l", 29_999), (29_999, "new"))
+        self.assertEqual(self.code(client.load, "l", [(1,)]), "invalid_request")
+        wrong = ((i, i) for i in range(300_000))
+        self.assertEqual(self.code(client.load, "l", wrong), "invalid_request")
+        self.assertEqual(self.code(client.load, "nowhere", []), "not_found")
+
+        def broken() -> Any:
+            yield (77_777, "x")
+            raise KeyError("the source broke")
+
+        with self.assertRaises(KeyError):
+            client.load("l", broken())
+        self.assertFalse(client.exists("l", 77_777))
+
+    def test_transactions(self) -> None:
+        client = self.client
+        client.sql("CREATE TABLE c (id i64 PRIMARY KEY, n i64)")
+        client.insert("c", (1, 0))
+        with client.transaction():
+            client.update("c", 1, n=1)
+            self.assertEqual(client.get("c", 1), (1, 1))
+        with self.assertRaises(KeyError):
+            with client.transaction():
+                client.update("c", 1, n=2)
+                raise KeyError("no")
+        self.assertEqual(client.get("c", 1), (1, 1))
+        with Client(self.url) as other:
+            client.begin()
+            client.get("c", 1)
+            client.update("c", 1, n=5)
+            other.update("c", 1, n=6)
+            self.assertEqual(self.code(client.commit), "conflict")
+            self.assertFalse(client.in_transaction)
+
+    def test_transact(self) -> None:
+        self.client.sql("CREATE TABLE c (id i64 PRIMARY KEY, n i64)")
+        self.client.insert("c", (1, 0))
+
+        def add(client: Client) -> int:
+            row = client.get("c", 1)
+            assert row is not None
+            client.update("c", 1, n=row[1] + 1)
+            return int(row[1])
+
+        with Pool(self.url, size=3) as pool:
+
+            def work() -> None:
+                for _ in range(20):
+                    with pool.client() as client:
+                        client.transact(add, attempts=1_000)
+
+            threads = [threading.Thread(target=work) for _ in range(5)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        self.assertEqual(self.client.get("c", 1), (1, 100))
+
+    def test_buckets(self) -> None:
+        bucket = self.client.bucket("cache")
+        bucket.put("page", "<html>")
+        bucket.put_many({"a": b"1", b"b": "2"}, ttl=False)
+        self.assertEqual(bucket.get(b"page"), b"<html>")
+        self.assertEqual(bucket.get_many(["a", "z"]), [b"1", None])
+        self.assertEqual(bucket.increment("n"), 1)
+        self.assertEqual(bucket.increment("n", 41), 42)
+        self.assertEqual(bucket.range("a", "c"), [(b"a", b"1"), (b"b", b"2")])
+        self.assertEqual(bucket.range(prefix="p"), [(b"page", b"<html>")])
+        self.assertEqual(bucket.range("a", "c", limit=1, reverse=True), [(b"b", b"2")])
+        bucket.put("soon", "x", ttl=0)
+        self.assertIsNone(bucket.get("soon"))
+        self.assertTrue(bucket.remove("a"))
+        self.assertFalse(bucket.remove("a"))
+        self.assertIn("cache", self.client.buckets())
+
+    def test_pipelines(self) -> None:
+        client = self.client
+        client.sql("CREATE TABLE p (id i64 PRIMARY KEY, text text)")
+        with client.pipeline() as pipeline:
+            added = [pipeline.insert("p", (i, "x" * 1_000)) for i in range(2_000)]
+            twice = pipeline.insert("p", (7, "y"))
+            count = pipeline.sql("SELECT 1 + 1")
+        self.assertEqual(len({pending.result() for pending in added}), 2_000)
+        self.assertEqual(self.code(twice.result), "already_exists")
+        self.assertEqual(count.result().scalar(), 2)
+        with client.pipeline() as pipeline:
+            rows = [pipeline.get("p", i) for i in range(2_000)]
+        self.assertTrue(all(pending.result() == (i, "x" * 1_000) for i, pending in enumerate(rows)))
+        later = client.pipeline().get("p", 1)
+        self.assertEqual(self.code(later.result), "invalid_request")
+
+    def test_unix_sockets(self) -> None:
+        assert self.server is not None
+        with Client(f"unix:{self.server.unix_path}") as client:
+            client.ping()
+
+    def test_what_is_large_goes_both_ways(self) -> None:
+        client = self.client
+        client.sql("CREATE TABLE big (id i64 PRIMARY KEY, text text)")
+        text = "ä" * 4_000_000
+        client.insert("big", (1, text))
+        self.assertEqual(client.get("big", 1), (1, text))
+
+
+class Failures(unittest.TestCase):
+    """Servers that are not there, hang up, or say nothing."""
+
+    def test_nobody(self) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        with self.assertRaises(EskerError) as caught:
+            Client(f"127.0.0.1:{port}").ping()
+        self.assertEqual(caught.exception.code, "connection")
+
+    def served(self, answers: List[bytes]) -> Tuple[str, List[bytes]]:
+        """A server that reads, gives each connection some bytes, and hangs up."""
+        listener = socket.create_server(("127.0.0.1", 0))
+        seen: List[bytes] = []
+
+        def serve() -> None:
+            for answer in answers:
+                connection, _ = listener.accept()
+                with connection:
+                    seen.append(connection.recv(65_536))
+                    connection.sendall(answer)
+            listener.close()
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        self.addCleanup(thread.join)
+        return f"127.0.0.1:{listener.getsockname()[1]}", seen
+
+    def test_reads_are_asked_again_and_writes_are_not(self) -> None:
+        done = b"ESKR\x01\x00" + bytes.fromhex("07 00 00 00 02 00 00 00 80 00 c0")
+        url, seen = self.served([b"", done, b""])
+        client = Client(url)
+        client.ping()
+        self.assertEqual(len(seen), 2)
+        client.close()
+        with self.assertRaises(EskerError) as caught:
+            client.insert("t", (1,))
+        self.assertEqual(caught.exception.code, "connection")
+        self.assertEqual(len(seen), 3)
+
+    def test_nonsense_and_silence(self) -> None:
+        url, _ = self.served([b"HTTP/1.1 200 OK\r\n\r\n"] * 2)
+        with self.assertRaises(EskerError) as caught:
+            Client(url).ping()
+        self.assertIn("expected a server", str(caught.exception))
+        listener = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(listener.close)
+        client = Client(f"127.0.0.1:{listener.getsockname()[1]}", timeout=0.2)
+        with self.assertRaises(EskerError) as caught:
+            client.insert("t", (1,))
+        self.assertIn("no answer within 0.2 s", str(caught.exception))
+
+
+if __name__ == "__main__":
+    unittest.main()
