@@ -4,6 +4,7 @@ use std::fmt;
 
 use esker::ErrorKind;
 use esker_format::Excerpt;
+use esker_server::Code;
 
 /// The result of a command.
 pub(crate) type Result<T> = std::result::Result<T, Failure>;
@@ -153,15 +154,18 @@ impl From<esker_query::Error> for Failure {
 
 impl From<esker_server::Error> for Failure {
     fn from(e: esker_server::Error) -> Self {
-        use esker_server::Code;
-        let status = match e.code() {
-            Code::NotFound => Status::NotFound,
-            Code::Conflict | Code::Timeout | Code::Unavailable => Status::Busy,
-            Code::Damaged => Status::Damaged,
-            Code::Internal | Code::NoSpace | Code::OutcomeUnknown => Status::System,
-            _ => Status::Usage,
-        };
-        Self::new(status, e.to_string())
+        Self::new(status_of(e.code()), e.to_string())
+    }
+}
+
+/// How the program ends for what a server says.
+pub(crate) fn status_of(code: Code) -> Status {
+    match code {
+        Code::NotFound => Status::NotFound,
+        Code::Conflict | Code::Timeout | Code::Unavailable => Status::Busy,
+        Code::Damaged => Status::Damaged,
+        Code::Internal | Code::NoSpace | Code::OutcomeUnknown => Status::System,
+        _ => Status::Usage,
     }
 }
 

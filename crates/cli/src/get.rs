@@ -1,18 +1,30 @@
 //! `esker get DB TABLE KEY…`.
 
+use std::sync::Arc;
+
 use esker::{Schema, Value};
 
 use crate::arguments::GetArguments;
 use crate::failure::{Failure, Result, Status};
 use crate::output::{self, Answer};
-use crate::{Console, sql};
+use crate::{Console, remote, sql};
 
 pub(crate) fn run(arguments: &GetArguments, console: &mut Console<'_>) -> Result<()> {
-    let database = sql::open_to_read(&arguments.db)?;
-    let table = database.table(&arguments.table)?;
-    let schema = table.schema();
-    let key = parse_key(&schema, &arguments.key)?;
-    let Some(row) = table.get(&key)? else {
+    let (schema, row) = match remote::address(&arguments.db) {
+        Some(address) => {
+            let mut client = remote::connect(address)?;
+            let schema = remote::schema(&mut client, &arguments.table)?;
+            let key = parse_key(&schema, &arguments.key)?;
+            let row = remote::get(&mut client, &arguments.table, &key)?;
+            (Arc::new(schema), row)
+        }
+        None => {
+            let table = sql::open_to_read(&arguments.db)?.table(&arguments.table)?;
+            let row = table.get(&parse_key(&table.schema(), &arguments.key)?)?;
+            (table.schema(), row.map(|row| row.values().to_vec()))
+        }
+    };
+    let Some(row) = row else {
         let key = arguments.key.join(" ");
         let message = format!("table {:?} has no row with the key {key}", arguments.table);
         return Err(Failure::new(Status::NotFound, message));
@@ -20,13 +32,13 @@ pub(crate) fn run(arguments: &GetArguments, console: &mut Console<'_>) -> Result
     let fields = schema.fields();
     if let Some(format) = arguments.format {
         let columns = fields.iter().map(|f| (f.name.as_str(), f.data_type)).collect();
-        let row = row.values().iter().map(Value::as_ref).collect();
+        let row = row.iter().map(Value::as_ref).collect();
         let (answer, width) = (Answer { columns, rows: std::iter::once(row) }, console.width());
         output::write(console.out, answer, format, width)?;
         return Ok(());
     }
     let width = fields.iter().map(|f| f.name.chars().count()).max().unwrap_or(0);
-    for (field, value) in fields.iter().zip(row.values()) {
+    for (field, value) in fields.iter().zip(&row) {
         let (name, value) = (&field.name, output::printable(&value.to_string()));
         writeln!(console.out, "{name:width$}  {value}")?;
     }

@@ -11,6 +11,7 @@
 //! | `info`, `check` | `esker info DB [TABLE]`, `esker check DB` |
 //! | `token`, `config` | `esker token create DIR`, `esker config check FILE` |
 //! | `serve` | `esker serve DB` |
+//! | `remote` | `sql`, `query`, `get`, `insert`, `put`, `delete` of a server |
 //! | `manual` | `esker completions SHELL`, `esker man` |
 //! | `quickstart` | `esker quickstart [DIR]` |
 //! | `output` | answers as a table, CSV or JSON |
@@ -33,6 +34,7 @@ mod manual;
 mod output;
 mod query;
 mod quickstart;
+mod remote;
 mod rows;
 mod serve;
 mod shell;
@@ -51,6 +53,13 @@ pub use failure::Status;
 
 /// Runs the program with its arguments, its own name first, and says how it ended.
 pub fn run(arguments: impl IntoIterator<Item = OsString>, console: &mut Console<'_>) -> Status {
+    let arguments = match remote::place_address(arguments.into_iter().collect()) {
+        Ok(arguments) => arguments,
+        Err(failure) => {
+            let _ = writeln!(console.err, "error: {failure}");
+            return failure.status();
+        }
+    };
     let outcome = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => run_command(&arguments.command, console),
         Err(usage) => {
@@ -76,6 +85,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, console: &mut Console<
 }
 
 fn run_command(command: &Command, console: &mut Console<'_>) -> failure::Result<Status> {
+    remote::refuse_address(command)?;
     match command {
         Command::Load(arguments) => load::run(arguments, console)?,
         Command::Export(arguments) => export::run(arguments, console)?,

@@ -2,13 +2,14 @@
 
 use std::io::Read;
 
-use esker::{Limits, Page, PageOptions};
+use esker::{Limits, PageOptions};
+use esker_client::Call;
 use esker_query::json::JsonQuery;
 
-use crate::Console;
 use crate::arguments::QueryArguments;
 use crate::failure::{Failure, Result};
 use crate::sql::{Settings, open_to_read};
+use crate::{Console, remote};
 
 pub(crate) fn run(arguments: &QueryArguments, console: &mut Console<'_>) -> Result<()> {
     let mut text = arguments.query.clone();
@@ -27,6 +28,13 @@ pub(crate) fn run(arguments: &QueryArguments, console: &mut Console<'_>) -> Resu
     };
     let (format, timing) = (arguments.format, arguments.timing);
     let settings = Settings { format, timing, explain, dry_run: false, limits };
+    if let Some(address) = remote::address(&arguments.db) {
+        remote::refuse_options(&[
+            ("--timing", arguments.timing),
+            ("--timeout", arguments.limits.timeout.is_some()),
+        ])?;
+        return ask_server(address, &text, &settings, console);
+    }
     let (is_page, paging) = (query.is_page(), PageOptions::of_json(&query)?);
     let database = open_to_read(&arguments.db)?;
     let query = database.snapshot()?.bind_json(&query)?;
@@ -35,7 +43,7 @@ pub(crate) fn run(arguments: &QueryArguments, console: &mut Console<'_>) -> Resu
             let options = PageOptions { limits: settings.limits.clone(), ..paging };
             let page = database.page(&query, &options)?;
             settings.show(&page.result, console)?;
-            show_cursors(&page, console)?;
+            show_cursors((&page.previous, &page.next, page.total), console)?;
         }
         false => settings.ask(&esker_sql::Session::new(&database), &query, console)?,
     }
@@ -43,13 +51,37 @@ pub(crate) fn run(arguments: &QueryArguments, console: &mut Console<'_>) -> Resu
     Ok(())
 }
 
+/// Asks a server; the limits are in the query.
+fn ask_server(
+    address: &str,
+    text: &str,
+    settings: &Settings,
+    console: &mut Console<'_>,
+) -> Result<()> {
+    let mut client = remote::connect(address)?;
+    if settings.explain {
+        let reply = client.call(&Call::explain(text))?;
+        let plan = reply.text().unwrap_or_default();
+        return Ok(writeln!(console.out, "{}", plan.trim_end())?);
+    }
+    let reply = client.query(text)?;
+    settings.show(&remote::result(&reply)?, console)?;
+    match reply.page() {
+        Some(page) => show_cursors((&page.previous, &page.next, page.total), console),
+        None => Ok(()),
+    }
+}
+
 /// Says how many rows there are, and where the pages before and after this one are.
-fn show_cursors(page: &Page, console: &mut Console<'_>) -> Result<()> {
+fn show_cursors(
+    (previous, next, total): (&Option<String>, &Option<String>, Option<u64>),
+    console: &mut Console<'_>,
+) -> Result<()> {
     console.out.flush()?;
-    if let Some(total) = page.total {
+    if let Some(total) = total {
         writeln!(console.err, "total: {total}")?;
     }
-    for (name, cursor) in [("previous", &page.previous), ("next", &page.next)] {
+    for (name, cursor) in [("previous", previous), ("next", next)] {
         if let Some(cursor) = cursor {
             writeln!(console.err, "{name}: {cursor}")?;
         }

@@ -7,12 +7,13 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use esker::{ChangeOptions, Database, Limits, Options, QueryOptions};
+use esker_query::model::Change;
 use esker_query::{Explanation, Query, QueryResult};
 use esker_sql::{Outcome, Session, Statement};
 
 use crate::arguments::{Format, SqlArguments};
 use crate::failure::{Failure, Result};
-use crate::{Console, output, shell, units};
+use crate::{Console, output, remote, shell, units};
 
 pub(crate) fn run(arguments: &SqlArguments, console: &mut Console<'_>) -> Result<()> {
     let settings = Settings {
@@ -25,6 +26,11 @@ pub(crate) fn run(arguments: &SqlArguments, console: &mut Console<'_>) -> Result
     let text = match &arguments.statement {
         Some(text) => text.clone(),
         None if console.is_terminal && std::io::stdin().is_terminal() => {
+            if remote::address(&arguments.db).is_some() {
+                let message = "the shell needs the directory of a database; a server takes a \
+                               statement, or a script on standard input";
+                return Err(Failure::usage(message));
+            }
             return shell::run(&arguments.db, settings, console);
         }
         None => {
@@ -42,6 +48,9 @@ pub(crate) fn run(arguments: &SqlArguments, console: &mut Console<'_>) -> Result
     }
     if parsed.is_empty() {
         return Err(Failure::usage("expected a statement, found none"));
+    }
+    if let Some(address) = remote::address(&arguments.db) {
+        return remote::run_statements(address, &parsed, &settings, console);
     }
     let cancel = Arc::default();
     let statements = parsed.iter().map(|(_, statement)| statement);
@@ -127,10 +136,10 @@ impl Settings {
         let (dry_run, limits) = (self.dry_run, self.limits.clone());
         let options = ChangeOptions { dry_run, limits, ..ChangeOptions::default() };
         let outcome = session.run(statement, &options)?;
-        let (verbs, changed) = match outcome {
-            Outcome::Added(changed) => (("add", "added"), changed),
-            Outcome::Changed(changed) => (("change", "changed"), changed),
-            Outcome::Removed(changed) => (("remove", "removed"), changed),
+        let changed = match outcome {
+            Outcome::Added(changed) | Outcome::Changed(changed) | Outcome::Removed(changed) => {
+                changed
+            }
             Outcome::Done(done) => return Ok(writeln!(console.err, "{done}")?),
             Outcome::Plan(plan) => return Ok(writeln!(console.out, "{}", plan.trim_end())?),
             Outcome::Rows(_) | _ => return Ok(()),
@@ -138,10 +147,28 @@ impl Settings {
         if let Some(rows) = &changed.returning {
             self.show(rows, console)?;
         }
-        let rows = units::counted(changed.rows, "row");
+        self.tell_changed(statement, changed.rows, console)
+    }
+
+    /// Says how many rows a statement has changed; nothing of one that changes none.
+    pub(crate) fn tell_changed(
+        &self,
+        statement: &Statement,
+        rows: u64,
+        console: &mut Console<'_>,
+    ) -> Result<()> {
+        let (would, did) = match statement {
+            Statement::Change(Change::Insert(_)) => ("add", "added"),
+            Statement::Change(Change::Update(_)) => ("change", "changed"),
+            Statement::Change(Change::Delete(_)) | Statement::Truncate { .. } => {
+                ("remove", "removed")
+            }
+            _ => return Ok(()),
+        };
+        let rows = units::counted(rows, "row");
         match self.dry_run {
-            true => writeln!(console.err, "would {} {rows}", verbs.0)?,
-            false => writeln!(console.err, "{} {rows}", verbs.1)?,
+            true => writeln!(console.err, "would {would} {rows}")?,
+            false => writeln!(console.err, "{did} {rows}")?,
         }
         Ok(())
     }

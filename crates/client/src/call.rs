@@ -109,6 +109,24 @@ impl Call {
         })
     }
 
+    /// How a query as JSON is answered.
+    #[must_use]
+    pub fn explain(json: &str) -> Self {
+        Self::new(Kind::Explain, |out| {
+            pack::array(out, 1);
+            pack::text(out, json);
+        })
+    }
+
+    /// The fields, key and indexes of a table.
+    #[must_use]
+    pub fn schema(table: &str) -> Self {
+        Self::new(Kind::Schema, |out| {
+            pack::array(out, 1);
+            pack::text(out, table);
+        })
+    }
+
     /// The names of tables.
     #[must_use]
     pub fn tables() -> Self {

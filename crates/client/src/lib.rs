@@ -49,7 +49,7 @@ pub use error::{Error, Result};
 pub use esker_format::{Value, ValueRef};
 pub use esker_wire::Code;
 pub use pool::{Pool, Pooled};
-pub use reply::{Column, Reply};
+pub use reply::{Column, PageEnd, Reply};
 
 /// The program in the guide is a test.
 #[cfg(doctest)]

@@ -16,6 +16,17 @@ pub struct Column {
     pub data_type: String,
 }
 
+/// Where a page of a query lies.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PageEnd {
+    /// The cursor of the next page, if there is one.
+    pub next: Option<String>,
+    /// The cursor of the page before.
+    pub previous: Option<String>,
+    /// How many rows all pages have, where that was asked for.
+    pub total: Option<u64>,
+}
+
 /// The answer to a request.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reply {
@@ -55,6 +66,24 @@ impl Reply {
     #[must_use]
     pub fn text(&self) -> Option<&str> {
         Reader::new(&self.done).text().ok()
+    }
+
+    /// Of a page of a query: the cursors of the next page and of the one before, and how many rows
+    /// all have; `None` where the answer says something else.
+    #[must_use]
+    pub fn page(&self) -> Option<PageEnd> {
+        let mut reader = Reader::new(&self.done);
+        let text = |reader: &mut Reader<'_>| -> Option<Option<String>> {
+            let mut ahead = *reader;
+            if matches!(ahead.token(), Ok(Token::Nil)) {
+                *reader = ahead;
+                return Some(None);
+            }
+            Some(Some(reader.text().ok()?.to_owned()))
+        };
+        reader.array_of(3).ok()?;
+        let (next, previous) = (text(&mut reader)?, text(&mut reader)?);
+        Some(PageEnd { next, previous, total: reader.optional_uint().ok()? })
     }
 
     /// The rows of a get, in the order of the keys, with `None` where there is none.

@@ -1,0 +1,240 @@
+//! The same commands of a server: where a directory is asked for, an address may be.
+//!
+//! | what | how |
+//! |---|---|
+//! | `esker sql ADDRESS "…"` | statements as they are, one after another |
+//! | `esker query ADDRESS '{…}'` | the query as it is |
+//! | `esker get`, `delete` | by the key, whose types are those of the table |
+//! | `esker insert`, `put` | as a statement |
+//!
+//! `--connect ADDRESS` puts the address where the directory would be. Output and errors are those
+//! of a database in a directory. Other commands say that they need a directory.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use esker::{DataType, Schema, Value};
+use esker_client::{Call, Client, Reply};
+use esker_format::Batch;
+use esker_query::{QueryResult, ResultColumn, Statistics};
+use esker_sql::{Statement, TransactionStatement};
+
+use crate::Console;
+use crate::arguments::Command;
+use crate::failure::{Failure, Result, Status};
+use crate::sql::Settings;
+
+/// What addresses of servers begin with.
+const SCHEMES: [&str; 3] = ["esker://", "eskers://", "unix:"];
+
+const OPTION: &str = "--connect";
+
+/// The address, where one is given in place of a directory.
+pub(crate) fn address(db: &Path) -> Option<&str> {
+    db.to_str().filter(|text| SCHEMES.iter().any(|scheme| text.starts_with(scheme)))
+}
+
+/// Puts the address of `--connect` where commands take a directory.
+///
+/// # Errors
+/// When it has none, comes twice, or no command follows.
+pub(crate) fn place_address(arguments: Vec<OsString>) -> Result<Vec<OsString>> {
+    let mut placed = Vec::with_capacity(arguments.len());
+    let mut found: Option<OsString> = None;
+    let mut rest = arguments.into_iter();
+    while let Some(argument) = rest.next() {
+        let text = argument.to_str().unwrap_or_default();
+        if text == "--" {
+            placed.push(argument);
+            placed.extend(rest);
+            break;
+        }
+        let value = match text.strip_prefix(OPTION) {
+            Some("") => rest.next(),
+            Some(value) => value.strip_prefix('=').map(OsString::from),
+            None => None,
+        };
+        match value {
+            None if text == OPTION => return Err(Failure::usage("--connect: expected an address")),
+            None => placed.push(argument),
+            Some(_) if found.is_some() => return Err(Failure::usage("--connect comes twice")),
+            Some(value) => found = Some(value),
+        }
+    }
+    let Some(address) = found else { return Ok(placed) };
+    let text = address.to_string_lossy();
+    let address = match SCHEMES.iter().any(|scheme| text.starts_with(scheme)) {
+        true => text.into_owned(),
+        false => format!("esker://{text}"),
+    };
+    let is_command = |argument: &OsString| !argument.to_string_lossy().starts_with('-');
+    match placed.iter().skip(1).position(is_command) {
+        Some(at) => placed.insert(at + 2, address.into()),
+        None => return Err(Failure::usage("--connect: expected a command, such as sql")),
+    }
+    Ok(placed)
+}
+
+/// Refuses an address where only a directory will do.
+///
+/// # Errors
+/// Naming the commands that take one.
+pub(crate) fn refuse_address(command: &Command) -> Result<()> {
+    let (name, db) = match command {
+        Command::Load(arguments) => ("load", &arguments.db),
+        Command::Export(arguments) => ("export", &arguments.db),
+        Command::Index(arguments) => ("index", &arguments.db),
+        Command::Info(arguments) => ("info", &arguments.db),
+        Command::Check(arguments) => ("check", &arguments.db),
+        Command::Backup(arguments) => ("backup", &arguments.db),
+        Command::Compact(arguments) => ("compact", &arguments.db),
+        Command::Recount(arguments) => ("recount", &arguments.db),
+        _ => return Ok(()),
+    };
+    if address(db).is_none() {
+        return Ok(());
+    }
+    let known = "sql, query, get, insert, put and delete";
+    Err(Failure::usage(format!(
+        "{name}: expected the directory of a database; servers can be asked by {known}"
+    )))
+}
+
+/// Refuses options, of those given, that servers do not know.
+///
+/// # Errors
+/// Naming the first.
+pub(crate) fn refuse_options(options: &[(&str, bool)]) -> Result<()> {
+    match options.iter().find(|(_, is_given)| *is_given) {
+        Some((option, _)) => {
+            Err(Failure::usage(format!("{option}: not of a server, only of a directory")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// A connection, let in by what the environment has.
+pub(crate) fn connect(address: &str) -> Result<Client> {
+    let mut client = Client::connect(address)?;
+    let variable = |name| std::env::var(name).ok().filter(|value: &String| !value.is_empty());
+    let (token, database) = (variable("ESKER_TOKEN"), variable("ESKER_DATABASE"));
+    if token.is_some() || database.is_some() {
+        client.hello(token.as_deref(), database.as_deref())?;
+    }
+    Ok(client)
+}
+
+/// Runs statements, one after another, and shows what they answer.
+pub(crate) fn run_statements(
+    address: &str,
+    statements: &[(&str, Statement)],
+    settings: &Settings,
+    console: &mut Console<'_>,
+) -> Result<()> {
+    refuse_options(&[
+        ("--timing", settings.timing),
+        ("--dry-run", settings.dry_run),
+        ("--timeout", settings.limits.timeout.is_some()),
+    ])?;
+    let mut client = connect(address)?;
+    let mut is_open = false;
+    for (text, statement) in statements {
+        let explained = match statement {
+            Statement::Query(_) if settings.explain => Some(format!("EXPLAIN ANALYZE {text}")),
+            Statement::Explain(_) | Statement::Plan(_) => None,
+            _ if settings.explain => return Err(Failure::usage("--explain is for SELECT")),
+            _ => None,
+        };
+        let call = Call::sql(explained.as_deref().unwrap_or(text), &[]);
+        let reply = client.call(&call).map_err(|e| Failure::from(e).in_statement(text))?;
+        show(&reply, statement, settings, console)?;
+        is_open = match statement {
+            Statement::Transaction(TransactionStatement::Begin(_)) => true,
+            Statement::Transaction(
+                TransactionStatement::Commit | TransactionStatement::Rollback,
+            ) => false,
+            _ => is_open,
+        };
+    }
+    match is_open {
+        true => Err(Failure::usage("BEGIN without COMMIT: the transaction was rolled back")),
+        false => Ok(()),
+    }
+}
+
+fn show(
+    reply: &Reply,
+    statement: &Statement,
+    settings: &Settings,
+    console: &mut Console<'_>,
+) -> Result<()> {
+    if let Some(text) = reply.text() {
+        let is_answer =
+            matches!(statement, Statement::Query(_) | Statement::Explain(_) | Statement::Plan(_));
+        match is_answer {
+            true => writeln!(console.out, "{}", text.trim_end())?,
+            false => writeln!(console.err, "{text}")?,
+        }
+        return Ok(());
+    }
+    if !reply.columns.is_empty() {
+        settings.show(&result(reply)?, console)?;
+    }
+    settings.tell_changed(statement, reply.changed(), console)
+}
+
+/// An answer as a query in this process has it.
+pub(crate) fn result(reply: &Reply) -> Result<QueryResult> {
+    let column = |column: &esker_client::Column| {
+        // Labels come as texts.
+        let data_type = column.data_type.parse().unwrap_or(DataType::Text);
+        let data_type = if data_type == DataType::Enum { DataType::Text } else { data_type };
+        ResultColumn { name: column.name.clone(), data_type }
+    };
+    let columns: Vec<ResultColumn> = reply.columns.iter().map(column).collect();
+    let types = || columns.iter().map(|column| column.data_type);
+    let mut batch = Batch { columns: types().map(esker_format::Column::empty).collect() };
+    for row in &reply.rows {
+        for (column, value) in batch.columns.iter_mut().zip(row) {
+            column.push(value.as_ref()).map_err(esker::Error::from)?;
+        }
+    }
+    let batches = if reply.rows.is_empty() { Vec::new() } else { vec![batch] };
+    Ok(QueryResult { columns, batches, statistics: Statistics::default() })
+}
+
+/// The fields and the key of a table.
+pub(crate) fn schema(client: &mut Client, table: &str) -> Result<Schema> {
+    let reply = client.call(&Call::schema(table))?;
+    let text = reply.text().unwrap_or_default();
+    Ok(esker_import::schema_text::parse(text)?)
+}
+
+/// The row with a key.
+pub(crate) fn get(client: &mut Client, table: &str, key: &[Value]) -> Result<Option<Vec<Value>>> {
+    Ok(client.get(table, key)?)
+}
+
+/// Adds a row, or puts it in the place of one with its key.
+pub(crate) fn add(
+    client: &mut Client,
+    table: &str,
+    row: Vec<(String, Value)>,
+    replaces: bool,
+) -> Result<()> {
+    let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
+    let (names, values): (Vec<String>, Vec<Value>) = row.into_iter().unzip();
+    let fields = names.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ");
+    let marks = vec!["?"; values.len()].join(", ");
+    let verb = if replaces { "REPLACE" } else { "INSERT" };
+    let text = format!("{verb} INTO {} ({fields}) VALUES ({marks})", quoted(table));
+    client.sql(&text, &values)?;
+    Ok(())
+}
+
+impl From<esker_client::Error> for Failure {
+    fn from(e: esker_client::Error) -> Self {
+        let status = e.code().map_or(Status::System, crate::failure::status_of);
+        Self::new(status, e.to_string())
+    }
+}

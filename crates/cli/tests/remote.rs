@@ -1,0 +1,150 @@
+//! Each command says the same of a server as of a directory.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    reason = "a test outside the engine, on real files"
+)]
+
+mod sandbox;
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Output, Stdio};
+
+use sandbox::Sandbox;
+
+struct Served(Child);
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn serve(sandbox: &Sandbox, more: &[&str]) -> (Served, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_esker"));
+    command.args(["serve", "served", "--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0"]);
+    command.args(more).current_dir(&sandbox.0).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut served = Served(command.spawn().unwrap());
+    let lines = BufReader::new(served.0.stdout.take().unwrap()).lines();
+    let mut lines = lines.map(|line| line.unwrap());
+    let url = lines.find_map(|line| {
+        line.strip_prefix("listening on ").filter(|at| !at.starts_with("http")).map(str::to_owned)
+    });
+    (served, url.unwrap())
+}
+
+fn said(output: &Output) -> (Option<i32>, String, String) {
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+/// The command with a directory in place of `DB`, and with an address by `--connect`.
+fn both(sandbox: &Sandbox, url: &str, command: &[&str]) -> (Option<i32>, String, String) {
+    let (name, rest) = command.split_first().unwrap();
+    let here = sandbox.run_with(&[&[*name, "here"], rest].concat(), "");
+    let there = sandbox.run_with(&[&["--connect", url, name], rest].concat(), "");
+    assert_eq!(said(&there), said(&here), "{command:?}");
+    said(&here)
+}
+
+#[test]
+fn a_server_is_asked_as_a_directory_is() {
+    let sandbox = Sandbox::new("remote");
+    let (_served, url) = serve(&sandbox, &["--trust-local"]);
+    let create = "CREATE TABLE t (id i64 PRIMARY KEY, name text, price decimal(9, 2), day date, \
+                  doc json, raw bytes, kind enum('a', 'b'))";
+    both(&sandbox, &url, &["sql", create]);
+    for command in [
+        &[
+            "sql",
+            "INSERT INTO t VALUES (1, 'tea', 2.50, '2024-02-29', '{\"a\": [1]}', X'00ff', 'b')",
+        ][..],
+        &["sql", "INSERT INTO t (id, name) VALUES (2, NULL), (3, '') RETURNING id, name"],
+        &["sql", "SELECT * FROM t ORDER BY id"],
+        &["sql", "SELECT * FROM t ORDER BY id", "--format", "json"],
+        &["sql", "SELECT * FROM t ORDER BY id", "--format", "table"],
+        &["sql", "SELECT count(*) AS n, sum(price) FROM t; UPDATE t SET name = 'x' WHERE id > 1"],
+        &["sql", "SELECT id FROM t WHERE id > 99"],
+        &["sql", "EXPLAIN SELECT id FROM t WHERE id = 1"],
+        &["sql", "DELETE FROM t WHERE id = 3 RETURNING *"],
+        &["sql", "SELEC 1"],
+        &["sql", "SELECT nam FROM t"],
+        &["sql", "SELECT 1 FROM nowhere"],
+        &["sql", "INSERT INTO t (id) VALUES (1)"],
+        &["sql", "INSERT INTO t (id, price) VALUES (9, 'much')"],
+        &["sql", "BEGIN; INSERT INTO t (id) VALUES (50); ROLLBACK"],
+        &["sql", "BEGIN; INSERT INTO t (id) VALUES (51)"],
+        &["sql", "CREATE INDEX by_name ON t (name); DROP INDEX by_name"],
+        &[
+            "sql",
+            "CREATE TABLE u (n i64); INSERT INTO u VALUES (1), (2); TRUNCATE TABLE u; DROP TABLE u",
+        ],
+        &["sql", ""],
+        &["get", "t", "1"],
+        &["get", "t", "1", "--format", "json"],
+        &["get", "t", "77"],
+        &["get", "t", "one"],
+        &["get", "nowhere", "1"],
+        &["insert", "t", "id=4", "name=rice", "price=1.25", "day=2024-03-01", "kind=a"],
+        &["insert", "t", "id=4"],
+        &["insert", "t", "id=5", "size=4"],
+        &["insert", "t", "id=5", "price=a"],
+        &["put", "t", r#"{"id": 4, "name": "salt", "doc": {"b": null}}"#],
+        &["get", "t", "4"],
+        &["delete", "t", "4"],
+        &["delete", "t", "4"],
+        &[
+            "query",
+            r#"{"table": "t", "where": {"field": "id", "op": "lt", "value": 9}, "order": ["id"]}"#,
+        ],
+        &["query", r#"{"table": "t", "ordr": ["id"]}"#],
+        &["query", r#"{"table": "t", "order": ["nothing"]}"#],
+    ] {
+        let (code, _, error) = both(&sandbox, &url, command);
+        assert_eq!(code == Some(0), !error.starts_with("error"), "{command:?}: {error}");
+    }
+    let page = r#"{"table": "t", "order": ["id"], "limit": 1, "cursor": null, "total": true}"#;
+    let (_, out, error) = said(&sandbox.run_with(&["query", &format!("esker://{url}"), page], ""));
+    assert!(out.starts_with("id,name") && error.contains("total: 2"), "{out}{error}");
+    assert!(error.contains("next: "), "{error}");
+}
+
+#[test]
+fn what_servers_do_not_know_is_refused() {
+    let sandbox = Sandbox::new("remote-refused");
+    let url = "esker://127.0.0.1:1";
+    for (command, wanted) in [
+        (&["load", url, "t", "x.csv"][..], "load: expected the directory of a database"),
+        (&["info", url], "servers can be asked by sql, query, get, insert, put and delete"),
+        (&["--connect", "127.0.0.1:1", "check"], "check: expected the directory"),
+        (&["sql", url, "SELECT 1", "--timing"], "--timing: not of a server"),
+        (&["sql", url, "SELECT 1"], "127.0.0.1:1"),
+        (&["--connect", "a", "--connect=b", "sql", "SELECT 1"], "--connect comes twice"),
+        (&["sql", "--connect"], "--connect: expected an address"),
+        (&["--connect", "a:1"], "--connect: expected a command"),
+    ] {
+        let (code, out, error) = said(&sandbox.run_with(command, ""));
+        assert!(code != Some(0) && error.contains(wanted), "{command:?}: {out}{error}");
+    }
+    assert_eq!(std::fs::read_dir(&sandbox.0).unwrap().count(), 0);
+}
+
+#[test]
+fn tokens_come_from_the_environment() {
+    let sandbox = Sandbox::new("remote-token");
+    let (_served, url) = serve(&sandbox, &[]);
+    let made = sandbox.ok(&["token", "create", "served", "--name", "me", "--scope", "admin"]);
+    let token = made.split_whitespace().find(|word| word.starts_with("esk_")).unwrap();
+    // A server that runs knows it within a second.
+    std::thread::sleep(std::time::Duration::from_millis(1_100));
+    let ask = |token: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_esker"));
+        command.args(["--connect", &url, "sql", "SELECT 1 + 1 AS two"]).env("ESKER_TOKEN", token);
+        said(&command.output().unwrap())
+    };
+    assert_eq!(ask(token).1, "two\n2\n");
+    let (code, _, error) = ask("");
+    assert!(code == Some(2) && error.contains("token"), "{error}");
+}
