@@ -20,7 +20,7 @@ use esker_query::{QueryResult, ResultColumn, Statistics};
 use esker_sql::{Statement, TransactionStatement};
 
 use crate::Console;
-use crate::arguments::Command;
+use crate::arguments::{Command, IndexAction};
 use crate::failure::{Failure, Result, Status};
 use crate::sql::Settings;
 
@@ -83,7 +83,11 @@ pub(crate) fn refuse_address(command: &Command) -> Result<()> {
     let (name, db) = match command {
         Command::Load(arguments) => ("load", &arguments.db),
         Command::Export(arguments) => ("export", &arguments.db),
-        Command::Index(arguments) => ("index", &arguments.db),
+        Command::Index(arguments) => match (&arguments.action, &arguments.create) {
+            (Some(IndexAction::Drop(drop)), _) => ("index drop", &drop.db),
+            (None, Some(create)) => ("index", &create.db),
+            (None, None) => return Ok(()),
+        },
         Command::Info(arguments) => ("info", &arguments.db),
         Command::Check(arguments) => ("check", &arguments.db),
         Command::Backup(arguments) => ("backup", &arguments.db),
@@ -196,7 +200,9 @@ pub(crate) fn result(reply: &Reply) -> Result<QueryResult> {
     let mut batch = Batch { columns: types().map(esker_format::Column::empty).collect() };
     for row in &reply.rows {
         for (column, value) in batch.columns.iter_mut().zip(row) {
-            column.push(value.as_ref()).map_err(esker::Error::from)?;
+            // Integers come as the least that holds them.
+            let value = value.as_ref().coerce(column.data_type);
+            value.and_then(|value| column.push(value)).map_err(esker::Error::from)?;
         }
     }
     let batches = if reply.rows.is_empty() { Vec::new() } else { vec![batch] };
