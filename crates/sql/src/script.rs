@@ -13,15 +13,17 @@ use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 #[must_use]
 pub fn statements(text: &str) -> Vec<&str> {
     let Some(tokens) = tokens(text) else { return vec![text.trim()] };
-    let lines = Lines::of(text);
+    let mut cursor = Cursor::new(text);
     let (mut found, mut start, mut last) = (Vec::new(), None, 0);
     for token in &tokens {
         let is_end = token.token == Token::SemiColon;
         if is_end || token.token == Token::EOF {
             found.extend(start.take().and_then(|start| text.get(start..last)));
         } else if !matches!(token.token, Token::Whitespace(_)) {
-            start = start.or_else(|| lines.offset(text, token.span.start));
-            last = lines.offset(text, token.span.end).unwrap_or(text.len());
+            if start.is_none() {
+                start = Some(cursor.advance_to(token.span.start));
+            }
+            last = cursor.advance_to(token.span.end);
         }
     }
     found.extend(start.and_then(|start| text.get(start..last)));
@@ -38,6 +40,34 @@ pub fn is_complete(text: &str) -> bool {
 
 fn tokens(text: &str) -> Option<Vec<TokenWithSpan>> {
     Tokenizer::new(&GenericDialect {}, text).tokenize_with_location().ok()
+}
+
+/// A place in a text that only goes on: finding all tokens takes one walk through it.
+struct Cursor<'t> {
+    rest: std::str::Chars<'t>,
+    place: Location,
+    offset: usize,
+}
+
+impl<'t> Cursor<'t> {
+    fn new(text: &'t str) -> Self {
+        Self { rest: text.chars(), place: Location { line: 1, column: 1 }, offset: 0 }
+    }
+
+    /// The byte at a line and a character, both counted from 1, which is not before the last one;
+    /// the end when it lies behind.
+    fn advance_to(&mut self, place: Location) -> usize {
+        while self.place < place
+            && let Some(c) = self.rest.next()
+        {
+            self.offset += c.len_utf8();
+            self.place = match c {
+                '\n' => Location { line: self.place.line + 1, column: 1 },
+                _ => Location { line: self.place.line, column: self.place.column + 1 },
+            };
+        }
+        self.offset
+    }
 }
 
 /// Where the lines of a text start.
@@ -69,6 +99,10 @@ mod tests {
         assert_eq!(statements("'é;' x;\"a;\" /* ; */ y"), ["'é;' x", "\"a;\" /* ; */ y"]);
         assert!(statements(" ;; -- x\n").is_empty());
         assert_eq!(statements("a; 'b"), ["a; 'b"]);
+        assert_eq!(
+            statements("é 'ß\nü' ;\r\n\r\n  ö -- ä\n, x;\ny"),
+            ["é 'ß\nü'", "ö -- ä\n, x", "y"]
+        );
         assert!(is_complete("a;") && is_complete("a; -- done") && is_complete("a;b; \n"));
         assert!(!is_complete("a") && !is_complete("a;b") && !is_complete("';") && !is_complete(""));
     }

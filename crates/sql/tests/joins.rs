@@ -367,3 +367,16 @@ fn joins_as_json() {
         assert!(error.starts_with(message), "{text}\n{error}");
     }
 }
+
+/// What is always false reads a field, which has to be there behind the join all the same.
+#[test]
+fn conditions_that_fold_are_tested_behind_joins() {
+    let join = "SELECT p.id FROM people p LEFT JOIN pets q ON p.id = q.owner WHERE";
+    let none = "(SELECT owner FROM pets WHERE name = 'none')";
+    check(&[
+        (&format!("{join} p.city IN {none} OR q.owner IS NULL ORDER BY p.id"), "2;4;5"),
+        (&format!("{join} p.city NOT IN {none} AND q.owner IS NULL ORDER BY p.id"), "2;4;5"),
+        (&format!("{join} (p.city IN {none} OR 1 / q.owner = 1) AND q.owner = 1"), "1;1"),
+        (&format!("{join} p.city IN {none} OR p.boss IN {none}"), ""),
+    ]);
+}

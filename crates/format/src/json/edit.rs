@@ -331,6 +331,16 @@ impl Json<'_> {
         }
     }
 
+    /// What is at the end of a path, as [`edit`] takes it; `None` where it leads nowhere.
+    #[must_use]
+    pub fn at(self, path: &[String]) -> Option<Self> {
+        path.iter().try_fold(self, |found, step| match found.kind() {
+            Kind::Object(members) => members.get(step),
+            Kind::Array(items) => items.get(place_of(items, step).ok()?),
+            _ => None,
+        })
+    }
+
     /// True when all that another value has is here, too: every member of an object, every element
     /// of an array at any place, or the same value.
     #[must_use]

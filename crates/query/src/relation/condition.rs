@@ -6,7 +6,7 @@ use esker_format::{Schema, Value};
 
 use super::names::Names;
 use crate::Result;
-use crate::bind::{Bound, Comparison, Node, bind_filter};
+use crate::bind::{Bound, Comparison, Node, bind_filter, bind_row};
 use crate::model::{Expr, Operator};
 use crate::options::Inputs;
 
@@ -34,6 +34,14 @@ impl Condition {
         let bound = bind_filter(clause, &expr, schema, inputs)?;
         let mut fields = BTreeSet::new();
         bound.collect_fields(&mut fields);
+        // It is bound again where it is tested: what folds to a constant has to be there, too.
+        let mut read = Vec::new();
+        expr.collect_names(&mut read);
+        for name in read {
+            if let Ok(field) = bind_row(&Expr::field(name), schema, inputs) {
+                field.collect_fields(&mut fields);
+            }
+        }
         let members = fields.iter().map(|field| names.member_of(*field)).collect();
         let is_fallible = bound.may_fail();
         Ok(Self { expr, bound, fields, members, is_fallible })

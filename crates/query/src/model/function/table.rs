@@ -385,7 +385,7 @@ pub const FUNCTIONS: &[FunctionEntry] = &[
     .or_more()
     .says(
         "The same as a 64-bit float, NULL for what is no number; `json ->> step` and `json.step` \
-         are this beside a number.",
+         are this where they are compared with a number.",
         "json_get_number('{\"a\": [1, 2.5]}', 'a', 1)",
         "2.5",
     ),

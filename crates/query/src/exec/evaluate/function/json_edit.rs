@@ -29,6 +29,9 @@ pub(super) fn call<'a>(call: &Call<'a>, len: usize) -> Result<Vector<'a>> {
         F::JsonRemove => call.map(len, lanes, |row| {
             let document = call.document(0, row)?;
             let path = call.path(1..call.vectors.len(), row)?;
+            if document.and_then(|document| document.at(&path)).is_none() {
+                return Ok(document.map(Json::to_document));
+            }
             let removed = edit(document, &path, &mut |found| {
                 Ok(if found.is_some() { Replacement::Remove } else { Replacement::Keep })
             });
