@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 from typing import (
     Any,
@@ -325,7 +326,27 @@ def result_of(answer: Answer) -> Result:
     return result
 
 
+_BLANK = re.compile(r"(?:[\s;]|--[^\n]*|/\*.*?\*/|\*/)*", re.DOTALL)
+_TRANSACTION = re.compile(
+    r"(?:begin|start|commit|end|abort|rollback(?!\s+to\b)(?!\s+(?:work|transaction)\s+to\b))\b",
+    re.IGNORECASE,
+)
+
+
+def _refuse_transaction(text: str) -> None:
+    """A client has to know whether it is within a transaction: it must not connect again then, nor
+    be given to another thread."""
+    blank = _BLANK.match(text)
+    found = _TRANSACTION.match(text, blank.end() if blank else 0)
+    if found is not None:
+        raise EskerError(
+            "invalid_request",
+            f"{found.group(0).upper()}: use begin(), commit(), rollback() or transaction()",
+        )
+
+
 def sql(text: str, parameters: Sequence[Any]) -> Request[Result]:
+    _refuse_transaction(text)
     return Request(SQL, _array(_value(text), _values(parameters)), result_of)
 
 

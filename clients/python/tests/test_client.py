@@ -160,6 +160,32 @@ class Tables(ServedCase):
             self.assertEqual(self.code(client.commit), "conflict")
             self.assertFalse(client.in_transaction)
 
+    def test_transactions_are_not_begun_behind_the_back_of_the_client(self) -> None:
+        client = self.client
+        for text in [
+            "BEGIN",
+            " begin transaction",
+            "-- x\nStart Transaction",
+            "/* a */ ;BEGIN;",
+            "/* a /* b */ */ BEGIN",
+            "COMMIT",
+            "END",
+            "rollback",
+        ]:
+            self.assertEqual(self.code(client.sql, text), "invalid_request", text)
+            self.assertEqual(self.code(client.pipeline().sql, text), "invalid_request", text)
+            with self.assertRaises(EskerError) as caught:
+                with client.stream(text):
+                    pass
+            self.assertIn("use begin()", str(caught.exception))
+        client.sql("CREATE TABLE beginning (endless i64 PRIMARY KEY)")
+        with client.transaction():
+            client.sql("SAVEPOINT s")
+            client.sql("INSERT INTO beginning VALUES (1)")
+            client.sql("ROLLBACK TO s")
+            client.sql("INSERT INTO beginning VALUES (2)")
+        self.assertEqual(client.sql("SELECT * FROM beginning").rows, [(2,)])
+
     def test_transact(self) -> None:
         self.client.sql("CREATE TABLE c (id i64 PRIMARY KEY, n i64)")
         self.client.insert("c", (1, 0))
