@@ -74,6 +74,8 @@ impl PackedKeys {
     /// Adds the sorted rows of another one, all of which come later.
     pub fn merge(&mut self, other: &Self) {
         debug_assert_eq!(other.run_ends.last().copied().unwrap_or(0), other.keys.len());
+        // What was added one by one, such as what a walk has found, is a run of its own.
+        self.sort_last();
         let (start, first) = (self.keys.len(), self.locations.len() as u128);
         self.keys.extend(other.keys.iter().map(|key| key + first));
         self.locations.extend_from_slice(&other.locations);
@@ -153,6 +155,22 @@ mod tests {
 
     fn location(n: usize) -> Location {
         Location { part: 3, row: u32::try_from(n).unwrap() }
+    }
+
+    /// Rows that come one by one before others that come as a run.
+    #[test]
+    fn rows_and_runs_become_one_order() {
+        let options = Options::new(&Environment::os());
+        let (mut all, mut run) = (PackedKeys::default(), PackedKeys::default());
+        let key = |n: u32| [&[1], n.swap_bytes().to_le_bytes().as_slice()].concat();
+        // In more than one piece, in no order.
+        let mixed = (0..100_000_u32).map(|n| 50_000 + n * 7_919 % 100_000);
+        mixed.for_each(|n| all.push(&key(n), location(n as usize)));
+        (0..50_000).rev().for_each(|n| run.push(&key(n), location(n as usize)));
+        run.sort_last();
+        all.merge(&run);
+        let found = all.finish(0, &options).unwrap();
+        assert!(found.into_iter().eq((0..150_000).map(location)));
     }
 
     /// Keys of few values and of many, in runs of any size: in order, equal ones as they came.
