@@ -28,8 +28,9 @@ use crate::{Error, Result, ZONE_ROWS};
 /// How many texts are looked for at once.
 const AT_ONCE: usize = 64;
 
-/// Numbers are decoded where at least one of so many rows is wanted.
-const DENSE: usize = 16;
+/// Numbers are decoded where at least one of so many rows is wanted: they take so many times the
+/// memory of those that are shown.
+const DENSE: usize = 4;
 
 /// The number of a batch, and that of a row in it.
 type Place = (u32, u32);
