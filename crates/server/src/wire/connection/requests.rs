@@ -25,7 +25,8 @@ enum Done {
 }
 
 impl Connection<'_> {
-    /// Deals with the frames that have come.
+    /// Deals with the frames that have come; true when it stopped as there is no room for answers
+    /// or jobs.
     pub(super) fn handle_input(&mut self) -> bool {
         if self.read_to >= self.input.len() {
             return false;
