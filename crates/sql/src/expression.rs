@@ -38,6 +38,11 @@ impl Names {
 
     /// Turns a parsed expression into the model's.
     pub(crate) fn convert(&self, expr: &ast::Expr) -> Result<Expr> {
+        // Parentheses are no level of their own.
+        let mut expr = expr;
+        while let ast::Expr::Nested(inner) = expr {
+            expr = inner;
+        }
         let depth = self.depth.get();
         if depth >= DEPTH_MAX {
             let message = format!("an expression nests too deep: at most {DEPTH_MAX} levels");
@@ -54,7 +59,6 @@ impl Names {
         match expr {
             E::Identifier(name) => Ok(Expr::Field(name.value.clone())),
             E::CompoundIdentifier(names) => self.qualified(names, expr),
-            E::Nested(inner) => self.convert(inner),
             E::Value(value) => match &value.value {
                 ast::Value::Placeholder(name) => self.parameter(name),
                 value => literal::convert(value, false).map(Expr::Literal),

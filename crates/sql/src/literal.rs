@@ -1,5 +1,6 @@
 //! Constants.
 
+use esker_format::decimal::DIGITS_MAX;
 use esker_format::text::parse_value;
 use esker_format::{DataType, Decimal, Value};
 use sqlparser::ast;
@@ -32,11 +33,10 @@ pub(crate) fn typed(string: &ast::TypedString) -> Result<Value> {
     Ok(parse_value(text, data_type)?)
 }
 
-/// Whole numbers are integers, and must fit one; with a point they are decimals, exact; with an
-/// exponent, or more digits than a decimal has, they are floats.
+/// Whole numbers are integers, or decimals where they fit no integer; with a point they are
+/// decimals, exact; with an exponent, or more digits than a decimal has, they are floats.
 fn number(digits: &str, negative: bool) -> Result<Value> {
     let signed = if negative { format!("-{digits}") } else { digits.to_owned() };
-    let bad = |_| Error::invalid(format!("{signed} is not a number that fits 64 bits"));
     let is_float = digits.contains(['e', 'E']);
     if !is_float
         && digits.contains('.')
@@ -53,10 +53,11 @@ fn number(digits: &str, negative: bool) -> Result<Value> {
         }
         return Ok(Value::Float(value));
     }
-    match signed.parse::<i64>() {
-        Ok(value) => Ok(Value::Int(value)),
-        Err(_) => signed.parse::<u64>().map(Value::Uint).map_err(bad),
-    }
+    let value = signed.parse().map(Value::Int).or_else(|_| signed.parse().map(Value::Uint)).ok();
+    let value = value.or_else(|| Decimal::parse(signed.as_bytes()).map(Value::Decimal));
+    value.ok_or_else(|| {
+        Error::invalid(format!("{signed} is a whole number of more than {DIGITS_MAX} digits"))
+    })
 }
 
 fn hex(digits: &str) -> Result<Vec<u8>> {

@@ -2,9 +2,10 @@
 
 use esker_format::Schema;
 use esker_format::schema::{Alteration, NewIndex};
-use esker_query::model::{Change, Query};
+use esker_query::model::{Change, QUERY_DEPTH_MAX, Query};
 use sqlparser::ast;
 use sqlparser::dialect::GenericDialect;
+use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
 
@@ -19,6 +20,10 @@ const TEXT_BYTES_MAX: usize = 1 << 20;
 /// The most words and symbols, commas and parentheses apart. Operators nest, and what nests is
 /// taken apart on the stack.
 const WORDS_MAX: usize = 4_000;
+
+/// The most that may lie in each other, as the grammar counts: an expression of
+/// [`EXPR_DEPTH_MAX`](esker_query::model::EXPR_DEPTH_MAX) levels takes two for each in parentheses.
+const NESTING_MAX: usize = 300;
 
 /// A statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -169,7 +174,7 @@ pub(crate) fn parse_with_parameters(text: &str) -> Result<(Statement, Parameters
 }
 
 fn parse_one(tokens: Vec<TokenWithSpan>) -> Result<ast::Statement> {
-    let parser = Parser::new(&GenericDialect {}).with_recursion_limit(100);
+    let parser = Parser::new(&GenericDialect {}).with_recursion_limit(NESTING_MAX);
     let mut parser = parser.with_tokens_with_locations(tokens);
     let mut statements = parser.parse_statements().map_err(syntax)?;
     match (statements.pop(), statements.len()) {
@@ -240,7 +245,26 @@ fn tokens(text: &str) -> Result<Vec<TokenWithSpan>> {
             "a statement has at most {WORDS_MAX} words and symbols, found {words}"
         )));
     }
+    if query_depth(&tokens) > QUERY_DEPTH_MAX {
+        let message = format!("queries nest too deep: at most {QUERY_DEPTH_MAX} levels");
+        return Err(Error::invalid(message));
+    }
     Ok(tokens)
+}
+
+/// How many queries lie in each other: the words that begin one, within the parentheses of others.
+fn query_depth(tokens: &[TokenWithSpan]) -> usize {
+    let (mut depth, mut deepest, mut outer) = (0usize, 0, Vec::new());
+    for token in tokens {
+        match &token.token {
+            Token::LParen => outer.push(depth),
+            Token::RParen => depth = outer.pop().unwrap_or(0),
+            Token::Word(word) if word.keyword == Keyword::SELECT => depth += 1,
+            _ => {}
+        }
+        deepest = deepest.max(depth);
+    }
+    deepest
 }
 
 pub(crate) fn syntax(error: sqlparser::parser::ParserError) -> Error {
@@ -250,7 +274,7 @@ pub(crate) fn syntax(error: sqlparser::parser::ParserError) -> Error {
             Error::invalid(message)
         }
         ParserError::RecursionLimitExceeded => {
-            Error::invalid("the statement nests too deep: at most 100 levels")
+            Error::invalid(format!("the statement nests too deep: at most {NESTING_MAX} levels"))
         }
     }
 }

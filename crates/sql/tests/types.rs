@@ -97,10 +97,7 @@ fn decimals_are_computed_exactly() {
             "SELECT big + 0.0001 FROM t WHERE n = 3",
             "9999999999999999999999999999999999.9999 + 0.0001 does not fit decimal(38,4)",
         ),
-        (
-            "SELECT sum(big) FROM t WHERE n >= 3",
-            "sum 100000000000000000000000000000000000000 does not fit decimal(38,4)",
-        ),
+        ("SELECT sum(big) FROM t WHERE n >= 3", "a sum of decimals has more than 38 digits"),
         (
             "SELECT big * CAST(price AS decimal(38,35)) FROM t",
             "SELECT: big * CAST(price AS decimal(38,35)): a product of 4 and 35 digits behind the \

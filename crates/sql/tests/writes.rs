@@ -239,3 +239,60 @@ fn a_prepared_statement_notices_a_changed_table() {
     assert_eq!(get.query(&["b".into()]).unwrap().columns.len(), 3);
     assert_eq!(get.first(&["a".into()]).unwrap(), None);
 }
+
+/// What is written beside a field of bytes is hexadecimal digits, wherever that is.
+#[test]
+fn bytes_are_written_as_hexadecimal_digits_everywhere() {
+    let db = Options::new().memory().unwrap();
+    db.sql("CREATE TABLE b (id i64 PRIMARY KEY, raw bytes)").unwrap();
+    db.sql("INSERT INTO b VALUES (1, '6162'), (2, X'6163'), (3, '\\x')").unwrap();
+    let ids = |condition: &str| {
+        let rows = db.sql(&format!("SELECT id FROM b WHERE {condition} ORDER BY id")).unwrap();
+        let rows = rows.into_rows().unwrap().to_rows();
+        rows.iter().map(|row| row[0].to_string()).collect::<Vec<_>>().join(" ")
+    };
+    for _ in 0..2 {
+        assert_eq!(ids("raw = '6162'"), "1");
+        assert_eq!(ids("raw = '\\x6162'"), "1");
+        assert_eq!(ids("raw IN ('6162', '6163')"), "1 2");
+        assert_eq!(ids("raw BETWEEN '' AND X'6162'"), "1 3");
+        assert_eq!(ids("raw > '61'"), "1 2");
+        assert_eq!(ids("coalesce(raw, '61') = X'6162'"), "1");
+        db.sql("CREATE INDEX IF NOT EXISTS by_raw ON b (raw)").unwrap();
+    }
+    for statement in [
+        "SELECT id FROM b WHERE raw = 'ab c'",
+        "INSERT INTO b VALUES (4, 'no digits')",
+        "UPDATE b SET raw = 'no digits'",
+    ] {
+        let error = db.sql(statement).unwrap_err().to_string();
+        assert!(error.contains("bytes (pairs of hexadecimal digits), found"), "{error}");
+    }
+    let json = r#"{"table": "b", "where": {"field": "raw", "op": "eq", "value": "6163"}}"#;
+    assert_eq!(db.query_json(json).unwrap().to_rows()[0][0], 2.into());
+}
+
+#[test]
+fn whole_numbers_have_38_digits() {
+    let db = Options::new().memory().unwrap();
+    db.sql("CREATE TABLE w (id i64 PRIMARY KEY, n decimal(38,0), d decimal(38,2))").unwrap();
+    let most = "9".repeat(38);
+    db.sql(&format!("INSERT INTO w VALUES (1, {most}, 1), (2, -18446744073709551616, 2)")).unwrap();
+    let one = |statement: &str| match db.sql(statement) {
+        Ok(rows) => rows.into_rows().unwrap().to_rows()[0][0].to_string(),
+        Err(error) => error.to_string(),
+    };
+    assert_eq!(one(&format!("SELECT id FROM w WHERE n = {most}")), "1");
+    assert_eq!(one("SELECT id FROM w WHERE n < -18446744073709551615"), "2");
+    assert_eq!(one("SELECT id FROM w WHERE id < 18446744073709551616 ORDER BY id"), "1");
+    assert_eq!(one("SELECT sum(n) FROM w WHERE id = 2"), "-18446744073709551616");
+    assert_eq!(one("SELECT 18446744073709551616 - 1 FROM w"), "18446744073709551615");
+    let filter = format!(r#"{{"field": "n", "op": "eq", "value": {most}}}"#);
+    let json = format!(r#"{{"table": "w", "select": "id", "where": {filter}}}"#);
+    assert_eq!(db.query_json(&json).unwrap().to_rows(), [[1.into()]]);
+    let error = one(&format!("SELECT {most}9 FROM w"));
+    assert!(error.contains("is a whole number of more than 38 digits"), "{error}");
+    db.sql(&format!("INSERT INTO w VALUES (3, {most}, 3)")).unwrap();
+    let error = one("SELECT sum(n) FROM w");
+    assert!(error.contains("a sum of decimals has more than 38 digits"), "{error}");
+}

@@ -29,7 +29,7 @@ use std::fmt;
 
 pub use edit::{Replacement, array, edit, expect_depth, from_value, merge, object, string};
 pub use number::{add_decimals, add_numbers, compare_numbers, multiply_decimals, multiply_numbers};
-pub use parser::parse;
+pub use parser::{parse, parse_nested};
 
 use crate::codec::Reader;
 use crate::{Error, Result};

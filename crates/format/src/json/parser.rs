@@ -23,7 +23,15 @@ use crate::{Error, Result};
 /// `InvalidInput` with the place of what is not JSON, a name that an object has twice, more than
 /// 128 levels, or a number with an exponent beyond a million.
 pub fn parse(text: &str) -> Result<Vec<u8>> {
-    let mut parser = Parser { text, at: 0 };
+    parse_nested(text, DEPTH_MAX)
+}
+
+/// The same with another limit of levels, for what is read and not stored.
+///
+/// # Errors
+/// As [`parse`].
+pub fn parse_nested(text: &str, depth_max: usize) -> Result<Vec<u8>> {
+    let mut parser = Parser { text, at: 0, depth_max };
     parser.space();
     let value = parser.value(0)?;
     parser.space();
@@ -78,6 +86,7 @@ fn number_len(text: &[u8]) -> Option<usize> {
 struct Parser<'a> {
     text: &'a str,
     at: usize,
+    depth_max: usize,
 }
 
 impl<'a> Parser<'a> {
@@ -118,8 +127,8 @@ impl<'a> Parser<'a> {
 
     /// A value in its form within a document.
     fn value(&mut self, depth: usize) -> Result<Vec<u8>> {
-        if depth > DEPTH_MAX {
-            return Err(self.error(&format!("at most {DEPTH_MAX} levels")));
+        if depth > self.depth_max {
+            return Err(self.error(&format!("at most {} levels", self.depth_max)));
         }
         for (word, tag) in [("null", NULL), ("false", FALSE), ("true", TRUE)] {
             if self.rest().starts_with(word.as_bytes()) {

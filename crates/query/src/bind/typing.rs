@@ -60,7 +60,6 @@ pub(crate) fn is_written_as_text(data_type: DataType) -> bool {
 /// A constant as a value of `to`, where that says the same thing.
 fn convert_literal(value: Value, to: DataType) -> Result<Value> {
     match (value, to) {
-        (Value::Text(text), DataType::Bytes) => Ok(Value::Bytes(text.into_bytes())),
         (value @ Value::Enum(_), DataType::Text) => Ok(Value::Text(value.to_string())),
         (Value::Text(text), to) if is_written_as_text(to) => Ok(parse_value(&text, to)?),
         (Value::Date(days), DataType::Timestamp) => {
@@ -78,9 +77,7 @@ pub(crate) fn assign_literal(value: Value, to: DataType) -> Result<Value> {
     match value {
         // Its field finds the label.
         Value::Text(text) if to == DataType::Enum => Ok(Value::Text(text)),
-        Value::Text(text) if is_written_as_text(to) && to != DataType::Bytes => {
-            Ok(parse_value(&text, to)?)
-        }
+        Value::Text(text) if is_written_as_text(to) => Ok(parse_value(&text, to)?),
         Value::Date(_) if to == DataType::Timestamp => convert_literal(value, to),
         value => Ok(value.as_ref().coerce(to)?.to_owned()),
     }

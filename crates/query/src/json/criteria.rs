@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use esker_format::json::{Items, Json, Kind, Members};
 use esker_format::{DataType, Schema};
-use serde_json::{Map, Value as Json};
 
 use super::member::{Place, array, object, refuse_others, text};
 use super::{JsonQuery, value};
@@ -45,17 +45,17 @@ impl<'a> Criteria<'a> {
     }
 
     /// All conditions of an array, or one alone; none is no condition.
-    pub(super) fn all(self, json: &Json, place: &Place<'_>) -> Result<Option<Expr>> {
-        let Json::Array(items) = json else { return self.one(json, place).map(Some) };
+    pub(super) fn all(self, json: Json<'_>, place: &Place<'_>) -> Result<Option<Expr>> {
+        let Kind::Array(items) = json.kind() else { return self.one(json, place).map(Some) };
         let conditions = self.each(items, place)?;
         Ok((!conditions.is_empty()).then(|| joined(Operator::And, conditions)))
     }
 
-    fn each(self, items: &[Json], place: &Place<'_>) -> Result<Vec<Expr>> {
+    fn each(self, items: Items<'_>, place: &Place<'_>) -> Result<Vec<Expr>> {
         items.iter().enumerate().map(|(i, json)| self.one(json, &place.item(i))).collect()
     }
 
-    fn one(self, json: &Json, place: &Place<'_>) -> Result<Expr> {
+    fn one(self, json: Json<'_>, place: &Place<'_>) -> Result<Expr> {
         if place.depth() > DEPTH_MAX {
             return Err(
                 place.error(format!("conditions nest too deep: at most {DEPTH_MAX} levels"))
@@ -88,7 +88,7 @@ impl<'a> Criteria<'a> {
     }
 
     /// A query within a condition.
-    fn query(self, json: &Json, place: &Place<'_>) -> Result<Query> {
+    fn query(self, json: Json<'_>, place: &Place<'_>) -> Result<Query> {
         let query = JsonQuery::within(json, place)?;
         query.bind_within(self.scope, Some(self.names)).map_err(|e| e.at(place))
     }
@@ -97,8 +97,8 @@ impl<'a> Criteria<'a> {
     fn beside_query(
         self,
         op: &FilterOperator,
-        members: &Map<String, Json>,
-        json: &Json,
+        members: Members<'_>,
+        json: Json<'_>,
         place: &Place<'_>,
     ) -> Result<Expr> {
         refuse_others(members, &["field", "op", "query"], place)?;
@@ -114,7 +114,7 @@ impl<'a> Criteria<'a> {
         }
     }
 
-    fn leaf(self, members: &Map<String, Json>, place: &Place<'_>) -> Result<Expr> {
+    fn leaf(self, members: Members<'_>, place: &Place<'_>) -> Result<Expr> {
         let known = ["field", "op", "value", "value2", "escape", "query"];
         refuse_others(members, &known, place)?;
         let field = place.text_of(members, "field")?;
@@ -175,12 +175,14 @@ impl<'a> Criteria<'a> {
         self,
         op: &FilterOperator,
         data_type: Option<DataType>,
-        members: &Map<String, Json>,
+        members: Members<'_>,
         place: &Place<'_>,
     ) -> Result<Vec<Expr>> {
         let data_type = if op.takes_lengths() { Some(DataType::I64) } else { data_type };
         let (at, second_at) = (place.member("value"), place.member("value2"));
-        let one = |json, place: &Place<'_>| value::read(json, data_type, place).map(Expr::Literal);
+        let one = |json: Json<'_>, place: &Place<'_>| {
+            value::read(json, data_type, place).map(Expr::Literal)
+        };
         let (first, second) = (members.get("value"), members.get("value2"));
         let missing =
             || place.error(format!("{} takes {} in \"value\"", op.name, op.operands.expected()));
@@ -201,14 +203,14 @@ impl<'a> Criteria<'a> {
                 let items = array(json, &at)?.iter().enumerate();
                 items.map(|(i, json)| one(json, &at.item(i))).collect::<Result<_>>()?
             }
-            (Operands::Two, Some(least)) => match (least, second) {
-                (Json::Array(both), None) => match both.as_slice() {
-                    [least, greatest] => {
+            (Operands::Two, Some(least)) => match (least.kind(), second) {
+                (Kind::Array(both), None) => match (both.get(0), both.get(1), both.len()) {
+                    (Some(least), Some(greatest), 2) => {
                         vec![one(least, &at.item(0))?, one(greatest, &at.item(1))?]
                     }
                     _ => return Err(at.expected(op.operands.expected(), least)),
                 },
-                (least, Some(greatest)) => vec![one(least, &at)?, one(greatest, &second_at)?],
+                (_, Some(greatest)) => vec![one(least, &at)?, one(greatest, &second_at)?],
                 (_, None) => return Err(missing()),
             },
         };

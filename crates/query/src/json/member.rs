@@ -2,8 +2,8 @@
 
 use std::fmt;
 
+use esker_format::json::{Items, Json, Kind, Members};
 use esker_format::suggest::near_or_all;
-use serde_json::{Map, Value as Json};
 
 use crate::{Error, Result};
 
@@ -66,16 +66,12 @@ impl<'a> Place<'a> {
         }
     }
 
-    pub(super) fn expected(&self, what: &str, found: &Json) -> Error {
+    pub(super) fn expected(&self, what: &str, found: Json<'_>) -> Error {
         self.error(format!("expected {what}, found {}", shown(found)))
     }
 
     /// The text of a member that must be there.
-    pub(super) fn text_of<'j>(
-        &self,
-        members: &'j Map<String, Json>,
-        name: &str,
-    ) -> Result<&'j str> {
+    pub(super) fn text_of<'j>(&self, members: Members<'j>, name: &str) -> Result<&'j str> {
         match members.get(name) {
             Some(json) => text(json, &self.member(name)),
             None => Err(self.error(format!("expected a member {name:?}"))),
@@ -84,7 +80,7 @@ impl<'a> Place<'a> {
 
     pub(super) fn optional_text_of(
         &self,
-        members: &Map<String, Json>,
+        members: Members<'_>,
         name: &str,
     ) -> Result<Option<String>> {
         let json = members.get(name);
@@ -93,7 +89,7 @@ impl<'a> Place<'a> {
 }
 
 /// What was found, cut where it is long.
-fn shown(json: &Json) -> String {
+fn shown(json: Json<'_>) -> String {
     const CHARACTERS_MAX: usize = 60;
     let text = json.to_string();
     match text.char_indices().nth(CHARACTERS_MAX) {
@@ -102,25 +98,39 @@ fn shown(json: &Json) -> String {
     }
 }
 
-pub(super) fn object<'j>(json: &'j Json, place: &Place<'_>) -> Result<&'j Map<String, Json>> {
-    json.as_object().ok_or_else(|| place.expected("an object", json))
+pub(super) fn object<'j>(json: Json<'j>, place: &Place<'_>) -> Result<Members<'j>> {
+    match json.kind() {
+        Kind::Object(members) => Ok(members),
+        _ => Err(place.expected("an object", json)),
+    }
 }
 
-pub(super) fn array<'j>(json: &'j Json, place: &Place<'_>) -> Result<&'j [Json]> {
-    json.as_array().map(Vec::as_slice).ok_or_else(|| place.expected("an array", json))
+pub(super) fn array<'j>(json: Json<'j>, place: &Place<'_>) -> Result<Items<'j>> {
+    match json.kind() {
+        Kind::Array(items) => Ok(items),
+        _ => Err(place.expected("an array", json)),
+    }
 }
 
-pub(super) fn text<'j>(json: &'j Json, place: &Place<'_>) -> Result<&'j str> {
-    json.as_str().ok_or_else(|| place.expected("a text", json))
+pub(super) fn text<'j>(json: Json<'j>, place: &Place<'_>) -> Result<&'j str> {
+    match json.kind() {
+        Kind::String(text) => Ok(text),
+        _ => Err(place.expected("a text", json)),
+    }
+}
+
+/// True or false; of what is not there, false.
+pub(super) fn flag(members: Members<'_>, name: &str, place: &Place<'_>) -> Result<bool> {
+    let Some(json) = members.get(name) else { return Ok(false) };
+    match json.kind() {
+        Kind::Bool(flag) => Ok(flag),
+        _ => Err(place.member(name).expected("true or false", json)),
+    }
 }
 
 /// Refuses members that mean nothing.
-pub(super) fn refuse_others(
-    members: &Map<String, Json>,
-    known: &[&str],
-    place: &Place<'_>,
-) -> Result<()> {
-    match members.keys().find(|name| !known.contains(&name.as_str())) {
+pub(super) fn refuse_others(members: Members<'_>, known: &[&str], place: &Place<'_>) -> Result<()> {
+    match members.iter().map(|(name, _)| name).find(|name| !known.contains(name)) {
         None => Ok(()),
         Some(name) => {
             let near = near_or_all(name, "members", known.iter().copied());

@@ -24,15 +24,14 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use esker_format::Schema;
-use serde::Deserialize;
-use serde_json::{Map, Value as Json};
+use esker_format::json::{Json, Kind, Members, parse_nested};
 
 use crate::model::{Aggregate, Expr, OrderBy, Query, RowCount, SelectItem};
 use crate::options::Options;
 use crate::relation::{Names, Scope, Tables};
 use crate::{Error, Result};
 use criteria::Criteria;
-use member::{Place, array, object, refuse_others, text};
+use member::{Place, array, flag, object, refuse_others, text};
 use relation::{JsonJoin, JsonRelation};
 
 /// The most arrays and objects in each other: a group of conditions takes two.
@@ -65,7 +64,8 @@ const MEMBERS: [&str; 18] = [
 pub struct JsonQuery {
     relation: JsonRelation,
     joins: Vec<JsonJoin>,
-    members: Map<String, Json>,
+    /// All of it.
+    document: Vec<u8>,
 }
 
 impl JsonQuery {
@@ -74,21 +74,25 @@ impl JsonQuery {
     /// # Errors
     /// `InvalidQuery` when it is no JSON object with a table, or has a member that means nothing.
     pub fn parse(text: &str) -> Result<Self> {
-        Self::of(&read(text)?, &MEMBERS, &Place::root())
+        Self::of(Json::document(&read(text)?), &MEMBERS, &Place::root())
     }
 
     /// A query within another.
-    fn within(json: &Json, place: &Place<'_>) -> Result<Self> {
+    fn within(json: Json<'_>, place: &Place<'_>) -> Result<Self> {
         let own = MEMBERS.iter().position(|name| *name == "explain");
         Self::of(json, MEMBERS.split_at(own.unwrap_or_default()).0, place)
     }
 
-    fn of(json: &Json, known: &[&str], place: &Place<'_>) -> Result<Self> {
-        let members = object(json, place)?.clone();
-        refuse_others(&members, known, place)?;
-        let relation = JsonRelation::read(&members, place)?;
-        let joins = JsonJoin::read_all(&members, place)?;
-        Ok(Self { relation, joins, members })
+    fn of(json: Json<'_>, known: &[&str], place: &Place<'_>) -> Result<Self> {
+        let members = object(json, place)?;
+        refuse_others(members, known, place)?;
+        let relation = JsonRelation::read(members, place)?;
+        let joins = JsonJoin::read_all(members, place)?;
+        Ok(Self { relation, joins, document: json.to_document() })
+    }
+
+    fn member(&self, name: &str) -> Option<Json<'_>> {
+        Json::document(&self.document).get(name)
     }
 
     /// The table it asks first; empty where it asks a query.
@@ -101,7 +105,7 @@ impl JsonQuery {
     #[must_use]
     pub fn tables(&self) -> BTreeSet<String> {
         let mut names = BTreeSet::new();
-        relation::collect_tables(&Json::Object(self.members.clone()), &mut names);
+        relation::collect_tables(Json::document(&self.document), &mut names);
         names
     }
 
@@ -133,7 +137,7 @@ impl JsonQuery {
     /// Whether it asks for a page, with cursors to others.
     #[must_use]
     pub fn is_page(&self) -> bool {
-        ["cursor", "total", "snapshot"].iter().any(|name| self.members.contains_key(*name))
+        ["cursor", "total", "snapshot"].iter().any(|name| self.member(name).is_some())
     }
 
     /// Where the page begins; `None` for the first.
@@ -141,11 +145,11 @@ impl JsonQuery {
     /// # Errors
     /// `InvalidQuery` when that is no text.
     pub fn cursor(&self) -> Result<Option<String>> {
-        match self.members.get("cursor") {
-            None | Some(Json::Null) => Ok(None),
-            Some(json) => {
+        match self.member("cursor") {
+            Some(json) if !matches!(json.kind(), Kind::Null) => {
                 text(json, &Place::root().member("cursor")).map(|cursor| Some(cursor.to_owned()))
             }
+            _ => Ok(None),
         }
     }
 
@@ -207,111 +211,83 @@ impl JsonQuery {
         query.limit = self.number("limit", "a number of rows")?.map(RowCount::Number);
         query.offset = RowCount::Number(self.number("offset", "a number of rows")?.unwrap_or(0));
         let root = Place::root();
-        for (i, json) in self.items("group_by")?.iter().enumerate() {
+        for (i, json) in self.items("group_by")?.into_iter().enumerate() {
             let field = text(json, &root.member("group_by").item(i))?;
             query.group_by.push(Expr::field(field));
         }
         let aggregates = self.items("aggregates")?;
         let select = self.items("select")?;
-        if !select.is_empty() && (!aggregates.is_empty() || !query.group_by.is_empty()) {
+        let is_grouped = !aggregates.is_empty() || !query.group_by.is_empty();
+        if !select.is_empty() && is_grouped {
             return Err(Error::invalid(
                 "select: an answer by groups has the fields of \"group_by\" and the \"aggregates\"",
             ));
         }
-        for (i, json) in select.iter().enumerate() {
+        for (i, json) in select.into_iter().enumerate() {
             query.select.push(selected(json, &root.member("select").item(i))?);
         }
         let keys = query.group_by.clone().into_iter();
         query.select.extend(keys.map(|expr| SelectItem { expr, alias: None }));
-        for (i, json) in aggregates.iter().enumerate() {
+        for (i, json) in aggregates.into_iter().enumerate() {
             query.select.push(aggregate(json, &root.member("aggregates").item(i))?);
         }
         let schema = names.schema();
         let rows = Criteria::of_rows(names, &schema, scope);
         query.filter = self.criteria("where", rows)?;
         query.having = self.criteria("having", rows.of_groups(&query.select))?;
-        if query.having.is_some() && aggregates.is_empty() && query.group_by.is_empty() {
+        if query.having.is_some() && !is_grouped {
             return Err(Error::invalid(
                 "having: expected \"group_by\" or \"aggregates\" beside it",
             ));
         }
-        for (i, json) in self.items("order")?.iter().enumerate() {
+        for (i, json) in self.items("order")?.into_iter().enumerate() {
             query.order_by.push(order(json, &root.member("order").item(i))?);
         }
         Ok(query)
     }
 
     fn criteria(&self, name: &str, criteria: Criteria<'_>) -> Result<Option<Expr>> {
-        let json = self.members.get(name);
+        let json = self.member(name);
         json.map(|json| criteria.all(json, &Place::root().member(name)))
             .transpose()
             .map(Option::flatten)
     }
 
-    fn items(&self, name: &str) -> Result<&[Json]> {
-        match self.members.get(name) {
-            None => Ok(&[]),
+    fn items(&self, name: &str) -> Result<Vec<Json<'_>>> {
+        let Some(json) = self.member(name) else { return Ok(Vec::new()) };
+        match json.kind() {
             // One alone need not stand in an array.
-            Some(one @ (Json::String(_) | Json::Object(_))) => Ok(std::slice::from_ref(one)),
-            Some(json) => array(json, &Place::root().member(name)),
+            Kind::String(_) | Kind::Object(_) => Ok(vec![json]),
+            _ => Ok(array(json, &Place::root().member(name))?.iter().collect()),
         }
     }
 
     fn flag(&self, name: &str) -> Result<bool> {
-        match self.members.get(name) {
-            None => Ok(false),
-            Some(Json::Bool(flag)) => Ok(*flag),
-            Some(other) => Err(Place::root().member(name).expected("true or false", other)),
-        }
+        flag(object(Json::document(&self.document), &Place::root())?, name, &Place::root())
     }
 
     fn number(&self, name: &str, what: &str) -> Result<Option<u64>> {
-        match self.members.get(name) {
-            None => Ok(None),
-            Some(json) => match json.as_u64() {
-                Some(number) => Ok(Some(number)),
-                None => Err(Place::root().member(name).expected(what, json)),
-            },
-        }
+        let Some(json) = self.member(name) else { return Ok(None) };
+        let number = match json.kind() {
+            Kind::Number(written) => written.parse().ok(),
+            _ => None,
+        };
+        number.map(Some).ok_or_else(|| Place::root().member(name).expected(what, json))
     }
 }
 
-/// JSON of any shape that is not too deep.
-fn read(text: &str) -> Result<Json> {
-    let wrong = |e| Error::invalid(format!("expected a query as JSON: {e}"));
-    let depth = nesting(text);
-    if depth > NESTING_MAX {
-        let message = format!("a query nests too deep: {depth} levels, at most {NESTING_MAX}");
-        return Err(Error::invalid(message));
-    }
-    let mut reader = serde_json::Deserializer::from_str(text);
-    reader.disable_recursion_limit();
-    let json = Json::deserialize(&mut reader).map_err(wrong)?;
-    reader.end().map_err(wrong)?;
-    Ok(json)
-}
-
-/// How many arrays and objects lie in each other at the most.
-fn nesting(text: &str) -> usize {
-    let (mut depth, mut deepest, mut in_text, mut is_escaped) = (0usize, 0, false, false);
-    for byte in text.bytes() {
-        match byte {
-            _ if is_escaped => is_escaped = false,
-            b'\\' if in_text => is_escaped = true,
-            b'"' => in_text = !in_text,
-            _ if in_text => {}
-            b'[' | b'{' => depth += 1,
-            b']' | b'}' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        deepest = deepest.max(depth);
-    }
-    deepest
+/// JSON of any shape that is not too deep, as a document.
+fn read(text: &str) -> Result<Vec<u8>> {
+    parse_nested(text, NESTING_MAX).map_err(|e| {
+        let message = e.to_string();
+        let reason = message.strip_prefix("expected json: ").unwrap_or(&message);
+        Error::invalid(format!("expected a query as JSON: {reason}"))
+    })
 }
 
 /// A field to show, with or without another name.
-fn selected(json: &Json, place: &Place<'_>) -> Result<SelectItem> {
-    if let Json::String(field) = json {
+fn selected(json: Json<'_>, place: &Place<'_>) -> Result<SelectItem> {
+    if let Kind::String(field) = json.kind() {
         let all = field.strip_suffix(".*").or((field == "*").then_some(""));
         let expr = all.map_or_else(|| Expr::field(field), |t| Expr::AllFields(t.to_owned()));
         return Ok(SelectItem { expr, alias: None });
@@ -322,28 +298,13 @@ fn selected(json: &Json, place: &Place<'_>) -> Result<SelectItem> {
     Ok(SelectItem { expr: Expr::field(field), alias: place.optional_text_of(members, "as")? })
 }
 
-fn aggregate(json: &Json, place: &Place<'_>) -> Result<SelectItem> {
+fn aggregate(json: Json<'_>, place: &Place<'_>) -> Result<SelectItem> {
     let members = object(json, place)?;
     refuse_others(members, &["fn", "field", "distinct", "as", "quantile", "order"], place)?;
     let name = place.text_of(members, "fn")?;
-    let function = Aggregate::from_name(name).ok_or_else(|| {
-        let names = Aggregate::ALL.into_iter().map(Aggregate::name);
-        let near = esker_format::suggest::near_or_all(name, "aggregates", names);
-        place.member("fn").error(format!("unknown aggregate {name:?}{near}"))
-    })?;
+    let function = aggregate_function(name, members, place)?;
     let field = place.optional_text_of(members, "field")?;
-    let function = match members.get("quantile") {
-        None => function,
-        Some(part) => match (function, part.as_f64().and_then(Aggregate::quantile)) {
-            (Aggregate::Quantile { .. }, Some(quantile)) => quantile,
-            _ => return Err(place.member("quantile").expected("a part from 0 to 1", part)),
-        },
-    };
-    let distinct = match members.get("distinct") {
-        None => false,
-        Some(Json::Bool(distinct)) => *distinct,
-        Some(other) => return Err(place.member("distinct").expected("true or false", other)),
-    };
+    let distinct = flag(members, "distinct", place)?;
     let alias = place.optional_text_of(members, "as")?.unwrap_or_else(|| match &field {
         Some(field) => format!("{name}_{field}"),
         None => name.to_owned(),
@@ -351,33 +312,60 @@ fn aggregate(json: &Json, place: &Place<'_>) -> Result<SelectItem> {
     let operand = field.map(|field| Box::new(Expr::field(field)));
     let order = match members.get("order") {
         None => Vec::new(),
-        Some(Json::Array(keys)) => {
+        Some(json) => {
+            let Kind::Array(keys) = json.kind() else {
+                return Err(place.member("order").expected("a list", json));
+            };
             let keys = keys.iter().enumerate();
             keys.map(|(i, key)| order(key, &place.member("order").item(i)))
                 .collect::<Result<_>>()?
         }
-        Some(other) => return Err(place.member("order").expected("a list", other)),
     };
     let expr = Expr::Aggregate { function, operand, distinct, order };
     Ok(SelectItem { expr, alias: Some(alias) })
 }
 
-fn order(json: &Json, place: &Place<'_>) -> Result<OrderBy> {
-    if let Json::String(field) = json {
+/// The aggregate of a name; a quantile has the part beside it, and the median has none.
+fn aggregate_function(name: &str, members: Members<'_>, place: &Place<'_>) -> Result<Aggregate> {
+    let function = Aggregate::from_name(name).ok_or_else(|| {
+        let names = Aggregate::ALL.into_iter().map(Aggregate::name);
+        let near = esker_format::suggest::near_or_all(name, "aggregates", names);
+        place.member("fn").error(format!("unknown aggregate {name:?}{near}"))
+    })?;
+    let takes_part =
+        matches!(function, Aggregate::Quantile { .. }) && !name.eq_ignore_ascii_case("median");
+    match members.get("quantile") {
+        None if takes_part => Err(place.error(format!(
+            "{name} takes the part of the values that lie below it, from 0 to 1, in \"quantile\""
+        ))),
+        None => Ok(function),
+        Some(json) if !takes_part => {
+            Err(place.member("quantile").expected("nothing beside this aggregate", json))
+        }
+        Some(json) => {
+            let part = match json.kind() {
+                Kind::Number(written) => written.parse().ok().and_then(Aggregate::quantile),
+                _ => None,
+            };
+            part.ok_or_else(|| place.member("quantile").expected("a part from 0 to 1", json))
+        }
+    }
+}
+
+fn order(json: Json<'_>, place: &Place<'_>) -> Result<OrderBy> {
+    if let Kind::String(field) = json.kind() {
         return Ok(OrderBy { expr: Expr::field(field), descending: false, nulls_first: None });
     }
     let members = object(json, place)?;
     refuse_others(members, &["field", "descending", "nulls"], place)?;
-    let descending = match members.get("descending") {
-        None => false,
-        Some(Json::Bool(descending)) => *descending,
-        Some(other) => return Err(place.member("descending").expected("true or false", other)),
-    };
+    let descending = flag(members, "descending", place)?;
     let nulls_first = match members.get("nulls") {
         None => None,
-        Some(Json::String(place)) if place == "first" => Some(true),
-        Some(Json::String(place)) if place == "last" => Some(false),
-        Some(other) => return Err(place.member("nulls").expected("\"first\" or \"last\"", other)),
+        Some(json) => match json.kind() {
+            Kind::String("first") => Some(true),
+            Kind::String("last") => Some(false),
+            _ => return Err(place.member("nulls").expected("\"first\" or \"last\"", json)),
+        },
     };
     Ok(OrderBy { expr: Expr::field(place.text_of(members, "field")?), descending, nulls_first })
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Map, Value as Json};
+use esker_format::json::{Json, Kind, Members};
 
 use super::JsonQuery;
 use super::criteria::Criteria;
@@ -24,27 +24,28 @@ pub(super) struct JsonRelation {
 pub(super) struct JsonJoin {
     kind: JoinKind,
     relation: JsonRelation,
-    on: Option<Json>,
+    /// The condition, a document.
+    on: Option<Vec<u8>>,
     using: Vec<String>,
 }
 
 impl JsonRelation {
     /// What the members `table` and `as` say.
-    pub(super) fn read(members: &Map<String, Json>, place: &Place<'_>) -> Result<Self> {
+    pub(super) fn read(members: Members<'_>, place: &Place<'_>) -> Result<Self> {
         let alias = place.optional_text_of(members, "as")?;
         let table = members.get("table").ok_or_else(|| {
             place.error("expected a member \"table\", the name of the table to ask")
         })?;
         let place = place.member("table");
-        match table {
-            Json::Object(_) if alias.is_none() => {
+        match table.kind() {
+            Kind::Object(_) if alias.is_none() => {
                 Err(place.error("a query in place of a table needs a name beside it, in \"as\""))
             }
-            Json::Object(_) => {
+            Kind::Object(_) => {
                 let query = JsonQuery::within(table, &place)?;
                 Ok(Self { table: String::new(), query: Some(Box::new(query)), alias })
             }
-            table => Ok(Self { table: text(table, &place)?.to_owned(), query: None, alias }),
+            _ => Ok(Self { table: text(table, &place)?.to_owned(), query: None, alias }),
         }
     }
 
@@ -62,28 +63,29 @@ impl JsonRelation {
 
 impl JsonJoin {
     /// What the elements of the member `join` say.
-    pub(super) fn read_all(members: &Map<String, Json>, place: &Place<'_>) -> Result<Vec<Self>> {
+    pub(super) fn read_all(members: Members<'_>, place: &Place<'_>) -> Result<Vec<Self>> {
         let place = place.member("join");
         let items = match members.get("join") {
-            None => &[],
-            Some(one @ Json::Object(_)) => std::slice::from_ref(one),
-            Some(json) => array(json, &place)?,
+            None => Vec::new(),
+            Some(one) if matches!(one.kind(), Kind::Object(_)) => vec![one],
+            Some(json) => array(json, &place)?.iter().collect(),
         };
         let read = |(i, json)| Self::read(json, &place.item(i));
-        items.iter().enumerate().map(read).collect()
+        items.into_iter().enumerate().map(read).collect()
     }
 
-    fn read(json: &Json, place: &Place<'_>) -> Result<Self> {
+    fn read(json: Json<'_>, place: &Place<'_>) -> Result<Self> {
         let members = object(json, place)?;
         refuse_others(members, &["table", "as", "kind", "on", "using"], place)?;
-        let kind = match place.optional_text_of(members, "kind")?.as_deref() {
+        let kind_name = place.optional_text_of(members, "kind")?;
+        let kind = match kind_name.as_deref() {
             None | Some("inner" | "cross") => JoinKind::Inner,
             Some("left") => JoinKind::Left,
             Some("semi") => JoinKind::Semi,
             Some("anti") => JoinKind::Anti,
             Some(_) => {
-                let found = members.get("kind").unwrap_or(&Json::Null);
                 let kinds = "\"inner\", \"left\", \"semi\", \"anti\" or \"cross\"";
+                let found = members.get("kind").unwrap_or(json);
                 return Err(place.member("kind").expected(kinds, found));
             }
         };
@@ -97,8 +99,8 @@ impl JsonJoin {
                     .collect::<Result<_>>()?
             }
         };
-        let on = members.get("on").cloned();
-        let is_cross = members.get("kind").and_then(Json::as_str) == Some("cross");
+        let on = members.get("on").map(Json::to_document);
+        let is_cross = kind_name.as_deref() == Some("cross");
         if is_cross != (on.is_none() && using.is_empty()) {
             let what = "\"on\" or \"using\", and neither of them for \"kind\": \"cross\"";
             return Err(place.expected(what, json));
@@ -126,20 +128,20 @@ impl JsonJoin {
         let join = root.member("join");
         let place = join.item(i);
         let criteria = Criteria::of_rows(names, &schema, scope).reading(member);
-        criteria.all(on, &place.member("on"))
+        criteria.all(Json::document(on), &place.member("on"))
     }
 }
 
 /// Adds the tables that a query and those within it name.
-pub(super) fn collect_tables(json: &Json, names: &mut BTreeSet<String>) {
-    match json {
-        Json::Object(members) => {
-            if let Some(Json::String(table)) = members.get("table") {
-                names.insert(table.clone());
+pub(super) fn collect_tables(json: Json<'_>, names: &mut BTreeSet<String>) {
+    match json.kind() {
+        Kind::Object(members) => {
+            if let Some(Kind::String(table)) = members.get("table").map(Json::kind) {
+                names.insert(table.to_owned());
             }
-            members.values().for_each(|json| collect_tables(json, names));
+            members.iter().for_each(|(_, json)| collect_tables(json, names));
         }
-        Json::Array(items) => items.iter().for_each(|json| collect_tables(json, names)),
+        Kind::Array(items) => items.iter().for_each(|json| collect_tables(json, names)),
         _ => {}
     }
 }

@@ -40,13 +40,26 @@ fn queries_become_what_they_say() {
                 {"field": "price", "op": "between", "value": 1.10, "value2": "12345678.90"},
                 {"field": "since", "op": "gte", "value": "2024-01-31"}]}"#,
             "SELECT * FROM t WHERE (name LIKE 'a!%' ESCAPE '!' OR NOT is_on = true) \
-             AND price BETWEEN 1.1 AND 12345678.90 AND since >= '2024-01-31'",
+             AND price BETWEEN 1.10 AND 12345678.90 AND since >= '2024-01-31'",
         ),
         (
             r#"{"table": "t", "where": [
                 {"field": "doc.customer.city", "op": "istarts", "value": "B"},
                 {"field": "doc.amount", "op": "gt", "value": 5}]}"#,
             "SELECT * FROM t WHERE istarts_with(doc.customer.city, 'B') AND doc.amount > 5",
+        ),
+        (
+            // Every digit of a number counts.
+            r#"{"table": "t", "where": [
+                {"field": "price", "op": "lt", "value": 12345678901234567890123456789},
+                {"field": "doc.n", "op": "eq", "value": 0.1234567890123456789012345}]}"#,
+            "SELECT * FROM t WHERE price < 12345678901234567890123456789 \
+             AND doc.n = 0.1234567890123456789012345",
+        ),
+        (
+            r#"{"table": "t", "aggregates": [{"fn": "median", "field": "age"},
+                {"fn": "quantile", "field": "age", "quantile": 0.9, "as": "most"}]}"#,
+            "SELECT quantile(age, 0.5) AS median_age, quantile(age, 0.9) AS most FROM t",
         ),
         (
             r#"{"table": "t", "group_by": "name", "aggregates": [{"fn": "count", "as": "n"},
@@ -124,10 +137,45 @@ fn wrong_queries_are_told_where_they_are_wrong() {
             "aggregates[0].fn: unknown aggregate \"summ\"; did you mean \"sum\"?",
         ),
     ];
+    check_errors(&cases);
+}
+
+#[track_caller]
+fn check_errors(cases: &[(String, &str)]) {
     for (text, wanted) in cases {
-        let error = bound(&text).unwrap_err();
+        let error = bound(text).unwrap_err();
         assert!(error.starts_with(wanted), "{text}\n{error}\n{wanted}");
     }
+}
+
+#[test]
+fn wrong_members_and_numbers_are_told() {
+    let leaf = |leaf: &str| format!(r#"{{"table": "t", "where": [{leaf}]}}"#);
+    check_errors(&[
+        (
+            r#"{"table": "t", "aggregates": [{"fn": "quantile", "field": "age"}]}"#.to_owned(),
+            "aggregates[0]: quantile takes the part of the values that lie below it, from 0 to 1, \
+             in \"quantile\"",
+        ),
+        (
+            r#"{"table": "t", "aggregates": [{"fn": "median", "field": "age", "quantile": 0.9}]}"#
+                .to_owned(),
+            "aggregates[0].quantile: expected nothing beside this aggregate, found 0.9",
+        ),
+        (
+            r#"{"table": "t", "limit": 5, "limit": 6}"#.to_owned(),
+            "expected a query as JSON: line 1, character 28: expected a name that the object does \
+             not have yet, found",
+        ),
+        (
+            leaf(r#"{"field": "age", "op": "eq", "value": 1e400}"#),
+            "where[0].value: expected a number, found 1e400",
+        ),
+        (
+            r#"{"table": "t", "limit": 5.0}"#.to_owned(),
+            "limit: expected a number of rows, found 5.0",
+        ),
+    ]);
 }
 
 #[test]
@@ -142,5 +190,6 @@ fn groups_nest_64_deep_and_no_deeper() {
     assert!(error.ends_with(": conditions nest too deep: at most 64 levels"), "{error}");
     assert!(error.starts_with("where[0].and[0].and[0]"), "{error}");
     let error = bound(&"[".repeat(100_000)).unwrap_err();
-    assert_eq!(error, "a query nests too deep: 100000 levels, at most 136");
+    let wanted = "expected a query as JSON: line 1, character 138: expected at most 136 levels, ";
+    assert!(error.starts_with(wanted), "{error}");
 }

@@ -1,21 +1,22 @@
 //! Values: as JSON has them, or as text where the field's type is written so.
 
-use esker_format::text::parse_value;
+use esker_format::json::{Json, Kind};
+use esker_format::text::{parse_f64, parse_value};
 use esker_format::{DataType, Decimal, Value};
-use serde_json::Value as Json;
 
 use super::member::Place;
 use crate::Result;
 
 /// The value to compare a field of a type with; of `None`, whatever it is.
-pub(super) fn read(json: &Json, data_type: Option<DataType>, place: &Place<'_>) -> Result<Value> {
-    match json {
-        Json::Bool(value) => Ok(Value::Bool(*value)),
-        Json::Number(number) => {
-            let text = number.to_string();
-            numeric(&text).ok_or_else(|| place.expected("a number", json))
-        }
-        Json::String(text) => match data_type {
+pub(super) fn read(
+    json: Json<'_>,
+    data_type: Option<DataType>,
+    place: &Place<'_>,
+) -> Result<Value> {
+    match json.kind() {
+        Kind::Bool(value) => Ok(Value::Bool(value)),
+        Kind::Number(written) => numeric(written).ok_or_else(|| place.expected("a number", json)),
+        Kind::String(text) => match data_type {
             Some(wanted) if wanted.is_numeric() => {
                 let expected = || place.expected(&format!("{wanted}"), json);
                 numeric(text.trim()).ok_or_else(expected)
@@ -24,9 +25,9 @@ pub(super) fn read(json: &Json, data_type: Option<DataType>, place: &Place<'_>) 
                 parse_value(text, DataType::Bool).map_err(|_| place.expected("bool", json))
             }
             // What is written as text is read where it is compared.
-            _ => Ok(Value::Text(text.clone())),
+            _ => Ok(Value::Text(text.to_owned())),
         },
-        Json::Null => Err(place.error(
+        Kind::Null => Err(place.error(
             "null compares with nothing; \"exists\" and \"not_exists\" ask whether there is a \
              value",
         )),
@@ -48,6 +49,5 @@ fn numeric(text: &str) -> Option<Value> {
     if let Ok(value) = text.parse::<Decimal>() {
         return Some(Value::Decimal(value));
     }
-    let value = text.parse::<f64>().ok()?;
-    Some(Value::Float(value))
+    parse_f64(text.as_bytes()).map(Value::Float)
 }

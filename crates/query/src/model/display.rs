@@ -315,11 +315,16 @@ fn literal(f: &mut Formatter<'_>, value: &Value) -> fmt::Result {
         // A number with a point alone is a decimal.
         Value::Float(v) if v.is_finite() => write!(f, "{v:?}{}", exponent(&format!("{v:?}"))),
         Value::Float32(v) if v.is_finite() => write!(f, "{v:?}{}", exponent(&format!("{v:?}"))),
-        Value::Decimal(v) if v.scale() == 0 => {
+        // A whole number that fits an integer is one.
+        Value::Decimal(v) if v.scale() == 0 && fits_integer(v.mantissa()) => {
             write!(f, "CAST('{v}' AS decimal({},0))", v.precision())
         }
         other => other.fmt(f),
     }
+}
+
+fn fits_integer(whole: i128) -> bool {
+    i64::try_from(whole).is_ok() || u64::try_from(whole).is_ok()
 }
 
 fn exponent(number: &str) -> &'static str {

@@ -22,6 +22,9 @@ pub use join::{Join, JoinKind, Relation, SubqueryForm};
 pub use operator::{Entry, Form, OPERATORS, Operator, Typing};
 pub use row_count::RowCount;
 
+/// How many queries may lie in each other: each is taken apart on the stack.
+pub const QUERY_DEPTH_MAX: usize = 32;
+
 /// One output column.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SelectItem {

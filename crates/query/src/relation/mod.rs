@@ -26,7 +26,7 @@ mod member;
 mod names;
 mod subquery;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ use esker_format::{Batch, Field, FieldId, Schema};
 use crate::bind::{Bound, Program, bind_query};
 use crate::exec::{Budget, Materialised, Sink};
 use crate::explain::{ExplainedInput, ExplainedSubquery, Explanation};
-use crate::model::{Expr, Function, Query, SelectItem};
+use crate::model::{Expr, Function, QUERY_DEPTH_MAX, Query, SelectItem};
 use crate::one_row::OneRow;
 use crate::options::Options;
 use crate::result::{QueryResult, ResultColumn, Statistics};
@@ -79,6 +79,8 @@ pub(crate) struct Context<'a, 'o> {
     runs: bool,
     /// How subqueries are answered, where that is to be told.
     told: Option<RefCell<Vec<ExplainedSubquery>>>,
+    /// In how many queries the one at hand lies, itself included.
+    depth: Cell<usize>,
 }
 
 /// What is wanted of a query.
@@ -114,7 +116,9 @@ impl<'a> Scope<'a> {
             return Err(Error::invalid("a query within another has no place here"));
         };
         let budget = Budget::new(options.memory_budget_bytes);
-        Context { tables, options, budget: &budget, runs: false, told: None }.look_names(query)
+        let depth = Cell::new(0);
+        Context { tables, options, budget: &budget, runs: false, told: None, depth }
+            .look_names(query)
     }
 }
 
@@ -215,7 +219,7 @@ impl<'a> Resolved<'a> {
         }
         let budget = Budget::new(options.memory_budget_bytes);
         let told = (purpose != Purpose::Run).then(RefCell::default);
-        let context = Context { tables, options, budget: &budget, runs, told };
+        let context = Context { tables, options, budget: &budget, runs, told, depth: Cell::new(0) };
         let (query, source, input) = context.resolve(query, first)?;
         let subqueries = context.told.map(RefCell::into_inner).unwrap_or_default();
         let options = Options { memory_budget_bytes: budget.left(), ..options.clone() };
@@ -288,6 +292,18 @@ impl<'a, 'o> Context<'a, 'o> {
     /// Makes ready what a query reads; the query that is left reads that alone, and has no
     /// subqueries.
     fn resolve(&self, query: &Query, first: Option<&'a dyn Source>) -> Result<Ready<'a>> {
+        let depth = self.depth.get() + 1;
+        if depth > QUERY_DEPTH_MAX {
+            let message = format!("queries nest too deep: at most {QUERY_DEPTH_MAX} levels");
+            return Err(Error::invalid(message));
+        }
+        self.depth.set(depth);
+        let ready = self.resolve_here(query, first);
+        self.depth.set(depth - 1);
+        ready
+    }
+
+    fn resolve_here(&self, query: &Query, first: Option<&'a dyn Source>) -> Result<Ready<'a>> {
         query.exprs().try_for_each(crate::bind::refuse_deep)?;
         let members = self.members(query, first)?;
         let mut names = member::names(&members, query)?;

@@ -118,6 +118,7 @@ impl<'a, 'o> Context<'a, 'o> {
             budget: self.budget,
             runs: false,
             told: None,
+            depth: self.depth.clone(),
         };
         let mut members = Vec::new();
         for (i, relation) in query.relations().into_iter().enumerate() {

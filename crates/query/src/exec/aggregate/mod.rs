@@ -245,8 +245,10 @@ impl Accumulator {
             DataType::Decimal { scale, .. } => Decimal::new(sum, scale).map(Value::Decimal),
             _ => i64::try_from(sum).ok().map(Value::Int),
         };
-        let overflow = || format!("sum {sum} does not fit {}", self.data_type);
-        value.ok_or_else(|| Error::out_of_range(overflow()))
+        value.ok_or_else(|| match self.data_type {
+            DataType::Decimal { .. } => too_many_digits(),
+            other => Error::out_of_range(format!("sum {sum} does not fit {other}")),
+        })
     }
 
     fn finish_wides(&self, high: i128, low: i128, count: u64) -> Result<Value> {
@@ -259,10 +261,7 @@ impl Accumulator {
                 let sum = high as f64 * 2f64.powi(64) + rest as f64;
                 Ok(Value::Float(sum / count as f64 / self.unit))
             }
-            None => {
-                let digits = DIGITS_MAX;
-                Err(Error::out_of_range(format!("a sum of decimals has more than {digits} digits")))
-            }
+            None => Err(too_many_digits()),
         }
     }
 
@@ -291,6 +290,10 @@ impl Accumulator {
             }
         }
     }
+}
+
+fn too_many_digits() -> Error {
+    Error::out_of_range(format!("a sum of decimals has more than {DIGITS_MAX} digits"))
 }
 
 /// Calls `add` with what there is here and there of each pair.
