@@ -159,10 +159,7 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
         ("DELETE FROM people WHERE name = 1", "cannot compare text with i64"),
         ("DELETE FROM people USING other WHERE 1 = 1", "not all of"),
         ("UPDATE people SET age = 1 FROM other", "not all of"),
-        (
-            "INSERT INTO people (name) VALUES ('x') RETURNING size",
-            "RETURNING: SELECT: unknown field",
-        ),
+        ("INSERT INTO people (name) VALUES ('x') RETURNING size", "RETURNING: unknown field"),
         ("INSERT INTO people (name) VALUES ('x') RETURNING max(age)", "RETURNING: an aggregate"),
         (
             "DELETE FROM people RETURNING 9223372036854775807 + age",

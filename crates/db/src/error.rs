@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use esker_query::model::Expr;
+
 /// The result of a database operation.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -78,6 +80,23 @@ impl Error {
     #[must_use]
     pub(crate) fn at(self, place: impl fmt::Display) -> Self {
         Self { kind: self.kind, message: format!("{place}: {}", self.message) }
+    }
+
+    /// The error of expressions that a query shows, as one of the clause that they stand in. What
+    /// a query within them says of its own keeps its place.
+    #[must_use]
+    pub(crate) fn in_clause<'a>(
+        self,
+        clause: &str,
+        exprs: impl IntoIterator<Item = &'a Expr>,
+    ) -> Self {
+        let Some(told) = self.message.strip_prefix("SELECT: ") else { return self };
+        let mut exprs = exprs.into_iter().peekable();
+        let is_own = |expr: &Expr| !expr.has_subquery() || told.starts_with(&expr.to_string());
+        if exprs.peek().is_some() && exprs.all(is_own) {
+            return Self { kind: self.kind, message: format!("{clause}: {told}") };
+        }
+        self
     }
 
     pub(crate) fn invalid(message: impl Into<String>) -> Self {

@@ -7,7 +7,7 @@ use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 use crate::script::Lines;
 
 /// What a message calls clauses, and the word that begins each.
-const CLAUSES: [(&str, &str); 11] = [
+const CLAUSES: [(&str, &str); 12] = [
     ("SELECT", "SELECT"),
     ("FROM", "FROM"),
     ("ON", "ON"),
@@ -19,9 +19,10 @@ const CLAUSES: [(&str, &str); 11] = [
     ("LIMIT", "LIMIT"),
     ("OFFSET", "OFFSET"),
     ("SET", "SET"),
+    ("RETURNING", "RETURNING"),
 ];
 /// Other words that end a clause.
-const ENDS: [&str; 8] = ["JOIN", "LEFT", "INNER", "CROSS", "SEMI", "ANTI", "VALUES", "RETURNING"];
+const ENDS: [&str; 7] = ["JOIN", "LEFT", "INNER", "CROSS", "SEMI", "ANTI", "VALUES"];
 /// Words before the name of a table.
 const BEFORE_TABLES: [&str; 5] = ["FROM", "JOIN", "INTO", "UPDATE", "TABLE"];
 

@@ -78,6 +78,10 @@ fn one_table() {
         "SELECT name FROM o LIMIT «name»",
         "SELECT lowr FROM «lowr»",
         "UPDATE o SET x = 1 WHERE «name = 2»",
+        "UPDATE o SET name = 'b', x = «name + 1» WHERE name = 'a'",
+        "UPDATE o SET x = x + «nme»",
+        "UPDATE o SET x = (SELECT max(«w») FROM t)",
+        "UPDATE o SET x = 1 RETURNING id, «name + 1»",
         "DELETE FROM o WHERE name = 'y' ORDER BY «y» LIMIT 1",
     ]);
 }
@@ -137,5 +141,19 @@ fn select_items_with_names_of_fields() {
     ] {
         let error = db.sql(text).unwrap_err().to_string();
         assert!(error.ends_with(hint), "{text}\n{error}");
+    }
+}
+
+/// What is set is no `SELECT`, and neither is what is returned.
+#[test]
+fn clauses_of_changes_are_named() {
+    let db = database();
+    for (text, wanted) in [
+        ("UPDATE o SET x = name + 1", "SET: name + 1: expected a number, found text"),
+        ("UPDATE o SET x = 1 RETURNING name + 1", "RETURNING: name + 1: expected a number, found"),
+        ("UPDATE o SET x = (SELECT name + 1 FROM t)", "SELECT: name + 1: expected a number"),
+    ] {
+        let error = db.sql(text).unwrap_err().to_string();
+        assert!(error.starts_with(wanted), "{text}\n{error}");
     }
 }

@@ -98,7 +98,7 @@ impl Run<'_> {
             returning: update.returning.as_deref(),
         };
         set_positions(&schema, &set)?;
-        self.change_matched(&wanted, &|schema, mut row, values| {
+        let changed = self.change_matched(&wanted, &|schema, mut row, values| {
             let positions = set_positions(schema, &set)?;
             for (i, (position, value)) in positions.iter().zip(values).enumerate() {
                 let fitted = fit_assigned(schema, *position, value);
@@ -109,7 +109,8 @@ impl Run<'_> {
                 }
             }
             Ok(Some(row))
-        })
+        });
+        changed.map_err(|e| e.in_clause("SET", &wanted.exprs))
     }
 
     pub(super) fn delete(&self, delete: &Delete) -> Result<Changed> {

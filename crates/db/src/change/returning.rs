@@ -77,7 +77,11 @@ impl Run<'_> {
         };
         let rows = shown.rows.iter().map(Vec::as_slice);
         let returned = esker_query::select(&items, &schema, rows, &self.options);
-        returned.map(Some).map_err(|e| Error::from(e).at("RETURNING"))
+        let in_clause = |e: Error| match e.to_string().starts_with("SELECT: ") {
+            true => e.in_clause("RETURNING", items.iter().map(|item| &item.expr)),
+            false => e.at("RETURNING"),
+        };
+        returned.map(Some).map_err(|e| in_clause(e.into()))
     }
 }
 
