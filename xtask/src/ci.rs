@@ -26,6 +26,7 @@ const STEPS: &[Step] = &[
     Step { name: "clippy-fuzz", run: clippy_fuzz },
     Step { name: "doc", run: documentation },
     Step { name: "test", run: tests },
+    Step { name: "test-stores", run: tests_on_disk },
     Step { name: "quickstart", run: quickstart },
     Step { name: "crash", run: || campaign(&["--images", "50000"]) },
     Step { name: "crash-busy", run: || campaign(&["--busy", "10000"]) },
@@ -113,6 +114,37 @@ fn tests() -> Result<Outcome> {
         .environment("PROPTEST_RNG_SEED", "1")
         .run()
         .map(|()| Outcome::Passed)
+}
+
+/// The tests of databases in memory once more, on a disk: both stores do the same.
+fn tests_on_disk() -> Result<Outcome> {
+    let of = |package, features, targets: &[&str]| {
+        let test = ["test", "--locked", "--package", package, "--features", features];
+        let targets = targets.iter().flat_map(|target| ["--test", target]);
+        let arguments: Vec<&str> = test.into_iter().chain(targets).collect();
+        once(Program::cargo(&arguments)).environment("PROPTEST_RNG_SEED", "1").run()
+    };
+    let targets = [
+        "buckets",
+        "transaction*",
+        "u*",
+        "records",
+        "objects",
+        "sequences",
+        "alter",
+        "checks",
+        "pages",
+        "rows",
+        "expiry",
+        "conditional",
+        "finder",
+        "timeouts",
+        "emdb_bugs",
+        "load_re*",
+    ];
+    of("esker", "memory-on-disk", &targets)?;
+    of("esker-sql", "esker/memory-on-disk", &["*"])?;
+    Ok(Outcome::Passed)
 }
 
 /// The fuzz targets' bodies, which are no part of the workspace; the fuzzer itself is left out.

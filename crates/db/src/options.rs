@@ -321,7 +321,19 @@ impl Options {
     /// # Errors
     /// `OverBudget` when the system gives no memory.
     pub fn memory(self) -> Result<Database> {
-        Database::memory_with(self)
+        match cfg!(feature = "memory-on-disk") {
+            true => self.on_simulated_disk(),
+            false => Database::memory_with(self),
+        }
+    }
+
+    /// A new database on a disk of its own that is simulated in memory, faults apart.
+    fn on_simulated_disk(self) -> Result<Database> {
+        use esker_vfs::sim;
+        let disk = sim::Simulation::new(0, sim::Options::default()).environment();
+        let own = self.environment.clone().unwrap_or_else(Environment::os);
+        let environment = Environment { files: disk.files, ..own };
+        self.environment(environment).open("database")
     }
 
     /// A database in memory that begins with what a directory holds, which is only read: what

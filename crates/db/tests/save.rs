@@ -72,6 +72,7 @@ fn holds_the_same(a: &Database, b: &Database) {
 }
 
 #[test]
+#[cfg_attr(feature = "memory-on-disk", ignore = "of databases in memory")]
 fn what_is_saved_comes_back() {
     let dir = Directory::new("save");
     let db = filled();
@@ -97,6 +98,7 @@ fn what_is_saved_comes_back() {
 }
 
 #[test]
+#[cfg_attr(feature = "memory-on-disk", ignore = "of databases in memory")]
 fn a_directory_that_is_used_is_refused_and_left_alone() {
     let dir = Directory::new("save-used");
     let db = Options::new().memory().unwrap();
@@ -111,6 +113,7 @@ fn a_directory_that_is_used_is_refused_and_left_alone() {
 
 /// Whatever a crash leaves of a directory is all that was saved, or no database.
 #[test]
+#[cfg_attr(feature = "memory-on-disk", ignore = "of databases in memory")]
 fn a_crash_leaves_all_or_no_database() {
     let (mut whole, mut refused, mut ios) = (0, 0, 0);
     loop {
