@@ -11,6 +11,7 @@ use std::sync::Arc;
 use esker::{ErrorKind, Value};
 
 use crate::model::{NewRow, State, TableKind, TableState};
+use crate::operators::Operators;
 use crate::schema::{FieldChange, TableSchema};
 use crate::statement::Statement;
 
@@ -61,6 +62,15 @@ pub enum Action {
         /// The key.
         ident: u64,
     },
+    /// A row is changed by operators.
+    Operate {
+        /// The table.
+        table: String,
+        /// The key.
+        ident: u64,
+        /// What is done to its fields.
+        operators: Operators,
+    },
     /// A statement.
     Statement {
         /// The table.
@@ -110,6 +120,7 @@ impl Action {
             | Self::Upsert { table, .. }
             | Self::Update { table, .. }
             | Self::Delete { table, .. }
+            | Self::Operate { table, .. }
             | Self::Statement { table, .. } => Some(table),
             _ => None,
         }
@@ -500,6 +511,7 @@ fn write_rows(table: &mut TableState, action: &Action) -> Result<u64, ErrorKind>
         }
         Action::Update { ident, changes, .. } => Ok(u64::from(table.update(*ident, changes)?)),
         Action::Delete { ident, .. } => Ok(u64::from(table.rows.remove(ident).is_some())),
+        Action::Operate { ident, operators, .. } => Ok(u64::from(operators.apply(table, *ident)?)),
         Action::Statement { statement, drawn, .. } => statement.apply(table, drawn),
         _ => Ok(0),
     }

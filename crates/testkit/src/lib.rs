@@ -2,7 +2,8 @@
 //!
 //! | to | see |
 //! |---|---|
-//! | know what a database must hold | [`model`], [`schema`], [`statement`], [`history`] |
+//! | know what a database must hold | [`model`], [`schema`], [`history`] |
+//! | change it by statements and by operators | [`statement`], [`operators`] |
 //! | hold an open database against it | [`oracle`] |
 //! | work on a database in a simulated machine | [`workload`] |
 //! | do the same with buckets, whose entries expire | [`buckets`] |
@@ -23,6 +24,7 @@ pub mod kill;
 pub mod kill_server;
 pub mod load_server;
 pub mod model;
+pub mod operators;
 pub mod oracle;
 pub mod plans;
 pub mod schema;

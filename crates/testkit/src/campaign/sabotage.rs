@@ -106,9 +106,8 @@ pub const BUGS: &[(&str, &str)] = &[
     ("transaction_forgets_deletes", "a commit leaves the rows that the transaction removed"),
     ("replay_finds_rows_by_row_order", "replay searches rows by number where they lie by key"),
     ("durability_of_a_write_ignored", "a write is not durable though it was asked to be"),
-    ("first_committer_loses", "a transaction commits over what another committed meanwhile"),
-    ("serializable_reads_not_checked", "a serializable transaction has not read what there is"),
-    ("savepoint_keeps_changes", "what was changed after a savepoint is not taken back"),
+    ("operators_stop_early", "of several operators the last is left out"),
+    ("operators_without_checks", "a row that operators make is not tested by the checks"),
     ("value_reference_not_repointed", "a value is moved, and its row still names the old place"),
 ];
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use esker::{Database, Snapshot, Table, Value};
+use esker::{Database, Modified, Snapshot, Table, Value};
 use esker_vfs::sim::Generator;
 use esker_vfs::{Step, Task};
 
@@ -11,6 +11,7 @@ use super::loading::Loading;
 use super::world::{Begun, Done, Saw, World};
 use crate::history::Action;
 use crate::model::{NewRow, State, TableKind, TableState};
+use crate::operators::Operators;
 use crate::schema::TableSchema;
 
 /// The names that tables may have.
@@ -94,6 +95,8 @@ impl Client {
             36..44 => self.write(&state, Way::Many, false),
             44..50 => self.write(&state, Way::Many, true),
             50..55 => self.write(&state, Way::Append, false),
+            // What operators do depends on the types of fields, which others change.
+            55..60 if self.world.is_alone => self.operate(&state),
             55..65 => self.update(&state),
             65..76 => self.delete(&state),
             76..86 if self.waits_allowed => self.continue_load(&state),
@@ -175,6 +178,22 @@ impl Client {
         let changes = kind.changes(&table.schema, serial, &mut self.generator);
         let action = Action::Update { table: name.clone(), ident, changes: changes.clone() };
         self.change(action, |db| update(db, &name, &key, &changes));
+    }
+
+    fn operate(&mut self, state: &State) {
+        let Some((name, kind)) = self.pick_table(state) else { return };
+        let Some(table) = state.table(&name) else { return };
+        let (ident, key) = self.pick_row(table);
+        if kind == TableKind::Generated && key == [Value::Uint(u64::MAX >> 1)] {
+            return;
+        }
+        let operators = Operators::draw(table, self.world.serial(), &mut self.generator);
+        let update = operators.to_update();
+        let action = Action::Operate { table: name.clone(), ident, operators };
+        self.change(action, |db| {
+            let modified = db.table(&name)?.apply(&key, &update)?;
+            Ok(changed(modified != Modified::Absent))
+        });
     }
 
     fn delete(&mut self, state: &State) {

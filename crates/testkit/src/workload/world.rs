@@ -86,6 +86,8 @@ pub(crate) struct Inner {
 /// What the clients of one simulated machine share.
 pub(crate) struct World {
     pub machine: Simulation,
+    /// Whether one client alone works on the database.
+    pub is_alone: bool,
     inner: Mutex<Inner>,
 }
 
@@ -117,7 +119,7 @@ impl World {
             sync: config.sync,
             large_commits: config.commit_bytes < LARGE_BYTES,
         };
-        Self { machine, inner: Mutex::new(inner) }
+        Self { machine, is_alone: config.clients == 0, inner: Mutex::new(inner) }
     }
 
     pub fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -288,7 +290,9 @@ impl Inner {
             Action::Insert { rows, .. } | Action::Upsert { rows, .. } => {
                 Some(rows.iter().map(|row| row.ident).collect())
             }
-            Action::Update { ident, .. } | Action::Delete { ident, .. } => Some(vec![*ident]),
+            Action::Update { ident, .. }
+            | Action::Delete { ident, .. }
+            | Action::Operate { ident, .. } => Some(vec![*ident]),
             Action::Statement { statement, .. } => statement.idents(),
             _ => None,
         };
