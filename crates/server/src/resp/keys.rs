@@ -3,6 +3,7 @@
 use std::ops::Bound;
 
 use esker_vfs::Environment;
+use tokio::time::Instant;
 
 use super::call::{Call, Outcome, SYNTAX, View, kept};
 use super::glob;
@@ -11,6 +12,8 @@ use crate::session::Level;
 
 /// The most keys that one SCAN looks at.
 const COUNT_MAX: i64 = 100_000;
+/// Entries between two looks at whether the answer is still wanted.
+const LOOKED_BETWEEN: usize = 1_024;
 
 pub(super) fn del(call: &mut Call<'_>) -> Outcome {
     let keys = call.rest(1);
@@ -127,9 +130,15 @@ pub(super) fn keys(call: &mut Call<'_>) -> Outcome {
     let pattern = call.argument(1);
     expect_pattern(pattern)?;
     let mut told = super::reply::Reply::default();
-    let mut count = 0;
+    let (mut count, mut looked, began) = (0, 0usize, Instant::now());
     for entry in call.view()?.range(bounds(pattern, None))?.into_iter().flatten() {
         let entry = entry?;
+        looked += 1;
+        if looked.is_multiple_of(LOOKED_BETWEEN) {
+            let session = call.session()?;
+            session.expect_wanted()?;
+            session.expect_in_time(began.elapsed())?;
+        }
         if glob::is_match(pattern, entry.key()) {
             told.bulk(entry.key());
             count += 1;
@@ -162,13 +171,13 @@ pub(super) fn scan(call: &mut Call<'_>) -> Outcome {
     }
     expect_pattern(pattern)?;
     let most = usize::try_from(count.min(COUNT_MAX)).unwrap_or(1);
-    let name = call.state.bucket_name();
+    let place = call.state.place();
     let after = match cursor {
         0 => None,
         _ => Some(
             call.state
                 .cursors
-                .find(name, cursor)
+                .find(&place, cursor)
                 .ok_or("ERR the cursor is not known any more: expected 0, to begin again")?,
         ),
     };
@@ -186,7 +195,7 @@ pub(super) fn scan(call: &mut Call<'_>) -> Outcome {
             break;
         }
     }
-    let next = last.map_or(0, |key| call.state.cursors.add(name, &key));
+    let next = last.map_or(0, |key| call.state.cursors.add(place, &key));
     call.reply.array(2);
     call.reply.bulk(next.to_string().as_bytes());
     call.reply.bulks(&found);

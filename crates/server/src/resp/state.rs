@@ -9,7 +9,7 @@ use esker_vfs::Environment;
 use tokio::time::Instant;
 
 use super::call::{Call, Failure};
-use super::cursors::Cursors;
+use super::cursors::{Cursors, Place};
 use super::protocol::{Arguments, Parser};
 use super::reply::Reply;
 use super::table::{self, Command};
@@ -126,6 +126,12 @@ impl State {
     pub fn seat(&mut self, admitted: Admitted) {
         self.session = Some(admitted.session);
         self.durability = Some(admitted.durability);
+    }
+
+    /// The bucket that commands are about.
+    pub fn place(&self) -> Place {
+        let database = self.durability.as_ref().map(Arc::downgrade).unwrap_or_default();
+        Place { database, bucket: self.bucket_name().to_owned() }
     }
 
     pub fn admission(&self) -> Option<Arc<dyn Admission>> {

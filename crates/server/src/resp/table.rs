@@ -129,7 +129,8 @@ pub(super) const COMMANDS: &[Command] = commands! {
     "incrby" "key number" 3 PUT ONE numbers::incrby, "adds to a number";
     "incrbyfloat" "key number" 3 PUT ONE numbers::incrbyfloat, "adds to a number with a fraction";
     "info" "[section ...]" -1 ANY NONE manage::info, "about the server";
-    "keys" "pattern" 2 LONG_READ NONE keys::keys, "all keys as a pattern says, sorted";
+    "keys" "pattern" 2 LONG_READ NONE keys::keys,
+        "all keys as a pattern says, sorted; no longer than a statement may take";
     "mget" "key ..." -2 READ ALL strings::mget, "values, all as of one commit";
     "mset" "key value ..." -3 PUT PAIRS strings::mset, "sets values, all in one commit";
     "msetnx" "key value ..."

@@ -10,6 +10,7 @@ use esker::{Database, Options};
 
 use super::state::State;
 use crate::admission::{Admission, Open};
+use crate::session::{Everything, SessionLimits};
 use crate::{Server, ServerConfig, Session};
 
 fn state(database: &Database) -> State {
@@ -573,4 +574,20 @@ fn redis_answers_the_same() {
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(failed, None, "the command, what Redis says, what is said here");
+}
+
+#[test]
+fn keys_end_with_the_time_of_a_statement() {
+    let database = database();
+    let entries = database.bucket("db0").unwrap();
+    (0..3_000u32).for_each(|i| entries.put(i.to_le_bytes(), b"v").unwrap());
+    let limits = SessionLimits { timeout: Some(Duration::ZERO), ..SessionLimits::default() };
+    let session = Session::with(&database, Arc::new(Everything), limits);
+    let canceller = session.canceller();
+    let mut state = State::alone(session);
+    let answer = ask(&mut state, "keys *");
+    assert!(answer.starts_with("-ERR the request took longer than 0 ms"), "{answer}");
+    canceller.cancel();
+    let answer = ask(&mut state, "keys *");
+    assert!(answer.starts_with("-ERR the request was cancelled"), "{answer}");
 }

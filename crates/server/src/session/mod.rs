@@ -148,6 +148,20 @@ impl Session {
         Ok(())
     }
 
+    /// Ends what takes longer than a statement may.
+    ///
+    /// # Errors
+    /// `Timeout` with the limit.
+    pub(crate) fn expect_in_time(&self, elapsed: Duration) -> crate::Result<()> {
+        match self.limits.timeout {
+            Some(timeout) if elapsed > timeout => {
+                let message = format!("the request took longer than {} ms", timeout.as_millis());
+                Err(crate::Error::new(Code::Timeout, message))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The database.
     #[must_use]
     pub fn database(&self) -> &Database {
