@@ -10,6 +10,7 @@
 //! | [`fuzz`] | the fuzz targets, bounded by time |
 //! | [`tsan`] | concurrent tests under a race detector |
 //! | [`loom`], [`model`] | containers, and the whole engine, under a model checker |
+//! | [`quickstart`] | the example data, loaded, asked and served |
 //! | [`program`] | other programs, started from the root of the repository |
 #![forbid(unsafe_code)]
 #![allow(
@@ -31,6 +32,7 @@ pub mod loom;
 pub mod model;
 pub mod plans;
 pub mod program;
+pub mod quickstart;
 pub mod tidy;
 pub mod tsan;
 

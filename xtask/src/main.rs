@@ -8,6 +8,7 @@ usage: cargo xtask COMMAND
 
   ci [STEP...]                    every check, in order; `--list` names the steps
   tidy [--statistics]             the rules of style that no compiler checks
+  quickstart [--serve]            the example data, asked; served, to the guide's commands
   crash [ARGUMENT...]             the crash campaign of esker-testkit
   differential [ARGUMENT...]      random SQL here and on SQLite, compared
   plans [--cases N] [--seed N]    answers with each index, sealed or not, old or new, compared
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
     let outcome = match command.as_str() {
         "ci" => xtask::ci::run(&arguments),
         "tidy" => xtask::tidy::run(&arguments),
+        "quickstart" => xtask::quickstart::run(&arguments),
         "crash" => xtask::crash::run(&arguments),
         "differential" => xtask::differential::run(&arguments),
         "plans" => xtask::plans::run(&arguments),

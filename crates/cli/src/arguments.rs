@@ -486,6 +486,9 @@ pub(crate) struct QuickstartArguments {
     /// Where to put the database
     #[arg(default_value = "flights.esker")]
     pub(crate) dir: PathBuf,
+    /// Serve it then, to this machine alone and without a token, until Ctrl-C
+    #[arg(long)]
+    pub(crate) serve: bool,
 }
 
 /// Tokens say who may do what on a server

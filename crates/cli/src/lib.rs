@@ -13,7 +13,7 @@
 //! | `serve` | `esker serve DB` |
 //! | `remote` | `sql`, `query`, `get`, `insert`, `put`, `delete` of a server |
 //! | `manual` | `esker completions SHELL`, `esker man` |
-//! | `quickstart` | `esker quickstart [DIR]` |
+//! | `quickstart` | `esker quickstart [DIR] [--serve]` |
 //! | `output` | answers as a table, CSV or JSON |
 //! | `failure` | errors and exit codes |
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! `esker quickstart [DIR]`: a year of real flights, loaded and asked.
+//! `esker quickstart [DIR] [--serve]`: a year of real flights, loaded and asked, and served.
 
 use std::time::Duration;
 
@@ -6,9 +6,9 @@ use esker::{Database, ErrorKind, NewIndex, Schema, Table};
 use esker_import::{ImportOptions, ImportReader, schema_text};
 use esker_vfs::Environment;
 
-use crate::arguments::{Format, QuickstartArguments};
+use crate::arguments::{Format, QuickstartArguments, ServeArguments, ServeFlags};
 use crate::failure::{Failure, Result};
-use crate::{Console, load, output, sql, units};
+use crate::{Console, load, output, serve, sql, units};
 
 /// A table of the example data.
 struct Example {
@@ -152,6 +152,9 @@ pub(crate) fn run(arguments: &QuickstartArguments, console: &mut Console<'_>) ->
     }
     ask_with_indexes(&environment, &database, console)?;
     database.close()?;
+    if arguments.serve {
+        return serve_it(arguments, console);
+    }
     let next = format!(
         "\n4. Try next:\n\
          \x20   esker info {dir} flights\n\
@@ -166,6 +169,18 @@ pub(crate) fn run(arguments: &QuickstartArguments, console: &mut Console<'_>) ->
     );
     writeln!(console.out, "{next}")?;
     Ok(())
+}
+
+/// Serves the database until it is told to stop. The data is public, so nobody on this machine
+/// needs a token; where it listens may still be told by the environment.
+fn serve_it(arguments: &QuickstartArguments, console: &mut Console<'_>) -> Result<()> {
+    writeln!(
+        console.out,
+        "\n4. Serve it, until Ctrl-C. What to ask is in docs/guide/server.md.\n"
+    )?;
+    let flags = ServeFlags(vec![("trust_local", "true".to_owned())]);
+    let db = Some(arguments.dir.clone());
+    serve::run(&ServeArguments { db, config: None, flags }, console)
 }
 
 /// Asks questions, makes indexes, and asks again.
