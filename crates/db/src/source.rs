@@ -5,8 +5,8 @@ use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
 use esker_format::schema::IndexKind;
-use esker_format::{ColumnSlice, Field, FieldId, Schema};
-use esker_query::{BitmapRun, Entries, GramRun, KeyRange, Part, RunPath, Source, Zone};
+use esker_format::{ColumnSlice, Field, FieldId, Schema, ValueRef};
+use esker_query::{BitmapRun, Entries, GramRun, KeyRange, KeyRows, Part, RunPath, Source, Zone};
 use esker_table::TableSnapshot;
 use esker_table::run::Run;
 use esker_table::segment::Segment;
@@ -99,6 +99,19 @@ impl Source for SnapshotSource<'_> {
     fn part(&self, index: usize) -> &dyn Part {
         &self.parts[index]
     }
+
+    fn find_keys(&self, keys: &[Vec<ValueRef<'_>>]) -> esker_query::Result<Option<KeyRows>> {
+        find_keys(self.snapshot, keys)
+    }
+}
+
+/// Where the rows with some keys are.
+pub(crate) fn find_keys(
+    snapshot: &TableSnapshot,
+    keys: &[Vec<ValueRef<'_>>],
+) -> esker_query::Result<Option<KeyRows>> {
+    let found = snapshot.rows_of_keys(keys).map_err(|e| query_error(&e))?;
+    Ok(found.map(|parts| KeyRows { parts }))
 }
 
 impl Part for SourcePart<'_> {

@@ -60,6 +60,24 @@ pub fn key(value: ValueRef<'_>) -> Key {
     }
 }
 
+/// The value of a type of fixed width that has a key; `None` for floats, of which several may have
+/// one, and for a key outside the type's bounds.
+#[must_use]
+pub fn value_of(data_type: DataType, key: Key) -> Option<ValueRef<'static>> {
+    let (least, greatest) = bounds(data_type);
+    if data_type.is_float() || !(least..=greatest).contains(&key) {
+        return None;
+    }
+    if let DataType::Decimal { .. } = data_type {
+        return Some(ValueRef::from_mantissa(data_type, key));
+    }
+    let word = match data_type {
+        DataType::U64 => u64::try_from(key).ok()?.cast_signed(),
+        _ => i64::try_from(key).ok()?,
+    };
+    Some(ValueRef::from_word(data_type, word))
+}
+
 /// The key of a float.
 #[must_use]
 pub fn float_key(v: f64) -> Key {

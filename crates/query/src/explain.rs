@@ -71,6 +71,8 @@ pub enum Reading {
     Nothing,
     /// The rows that indexes name.
     Index,
+    /// The rows that the key index names.
+    Key,
     /// No row: what is counted is known.
     Counted,
     /// No row but those at the ends of indexes.
@@ -235,6 +237,7 @@ impl Reading {
             Self::Scan => "every row".to_owned(),
             Self::Nothing => "no row can pass".to_owned(),
             Self::Index => format!("rows named by index {names}"),
+            Self::Key => "rows looked up by key".to_owned(),
             Self::Counted if indexes.is_empty() => "counted without reading".to_owned(),
             Self::Counted => format!("counted by index {names}"),
             Self::Edges => "ends of indexes".to_owned(),

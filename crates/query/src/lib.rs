@@ -71,5 +71,5 @@ pub use relation::{Resolved, Tables};
 pub use result::{QueryResult, ResultColumn, Statistics};
 pub use run::{assign, check, constant, execute, explain, plan, scan, stream};
 pub use source::{
-    BitmapRun, Entries, GramRun, KeyRange, Part, Run, RunPath, Source, ZONE_ROWS, Zone,
+    BitmapRun, Entries, GramRun, KeyRange, KeyRows, Part, Run, RunPath, Source, ZONE_ROWS, Zone,
 };

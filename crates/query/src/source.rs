@@ -25,11 +25,28 @@ pub trait Source: Sync {
     /// One part. `index` is below [`Source::part_count`].
     fn part(&self, index: usize) -> &dyn Part;
 
+    /// Where the rows with some keys are: those that are visible, at least. Each key has one value
+    /// for each key field, of the field's type. `None` when that cannot be told.
+    ///
+    /// # Errors
+    /// When a row cannot be read.
+    fn find_keys(&self, keys: &[Vec<ValueRef<'_>>]) -> Result<Option<KeyRows>> {
+        let _ = keys;
+        Ok(None)
+    }
+
     /// The position at which parts give the row ids, numbers of type `u64` that no two visible rows
     /// share; `None` when they give none. It need not be a field of the schema.
     fn row_id_position(&self) -> Option<usize> {
         None
     }
+}
+
+/// Where the rows with some keys are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeyRows {
+    /// By part: the rows, rising; `None` where the part may have others.
+    pub parts: Vec<Option<Vec<u32>>>,
 }
 
 /// Some rows of a table that lie together: a sealed segment or an open group.

@@ -3,14 +3,15 @@
 use std::ops::{Range, RangeInclusive};
 use std::sync::OnceLock;
 
-use esker_format::{ColumnSlice, Data, DataType, Schema, Validity};
-use esker_query::{BitmapRun, GramRun, Part, Source, ZONE_ROWS, Zone};
+use esker_format::{ColumnSlice, Data, DataType, Schema, Validity, ValueRef};
+use esker_query::{BitmapRun, GramRun, KeyRows, Part, Source, ZONE_ROWS, Zone};
 use esker_table::TableSnapshot;
 
-use crate::source::SourcePart;
+use crate::source::{SourcePart, find_keys};
 
 /// A [`Source`] that has the row ids, behind the last field.
 pub(crate) struct RowIdSource<'a> {
+    snapshot: &'a TableSnapshot,
     schema: Schema,
     position: usize,
     parts: Vec<RowIdPart<'a>>,
@@ -39,7 +40,7 @@ impl<'a> RowIdSource<'a> {
             RowIdPart { inner, position, zones }
         };
         let parts = snapshot.parts().iter().map(|p| part(SourcePart::new(p))).collect();
-        Self { schema: Schema::clone(snapshot.schema()), position, parts }
+        Self { snapshot, schema: Schema::clone(snapshot.schema()), position, parts }
     }
 }
 
@@ -55,6 +56,10 @@ impl Source for RowIdSource<'_> {
     #[allow(clippy::indexing_slicing, reason = "the executor keeps below part_count")]
     fn part(&self, index: usize) -> &dyn Part {
         &self.parts[index]
+    }
+
+    fn find_keys(&self, keys: &[Vec<ValueRef<'_>>]) -> esker_query::Result<Option<KeyRows>> {
+        find_keys(self.snapshot, keys)
     }
 
     fn row_id_position(&self) -> Option<usize> {

@@ -38,11 +38,12 @@ pub(crate) fn describe(
         let (mut reading, mut indexes, estimate) = match access {
             Access::Nothing => (Reading::Nothing, Vec::new(), 0.0),
             Access::Scan => (Reading::Scan, Vec::new(), rows as f64),
+            Access::Lookup(Candidates::Keys(rows)) => (Reading::Key, Vec::new(), rows.len() as f64),
             Access::Lookup(candidates) => {
                 (Reading::Index, names(candidates), candidates.estimate(rows))
             }
         };
-        let is_read = !matches!(access, Access::Nothing);
+        let is_read = !matches!(reading, Reading::Nothing | Reading::Key);
         if let Some(stage) = stage {
             if goal.is_count {
                 let is_counted = plan.part(index).count(&predicate, part)?.is_some();

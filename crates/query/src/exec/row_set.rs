@@ -27,6 +27,7 @@ impl RowSet {
     pub(crate) fn new(candidates: &Candidates<'_>, row_count: usize) -> Result<Self> {
         match candidates {
             Candidates::Lookup(lookup) => Self::of_lookup(lookup, row_count),
+            Candidates::Keys(rows) => Ok(Self::of_rows(rows.clone(), row_count)),
             Candidates::Grams(grams) => {
                 let rows = grams.rows()?;
                 if rows.len() <= row_count / ROWS_PER_LISTED {
@@ -129,22 +130,28 @@ impl RowSet {
         }
     }
 
-    /// True when a row of the set lies in a range.
-    pub(crate) fn any_in(&self, rows: Range<usize>) -> bool {
+    /// The first rows of the set within a range, up to the last that is known to be of it; `None`
+    /// when none is.
+    pub(crate) fn span(&self, rows: Range<usize>) -> Option<Range<usize>> {
         match self {
             Self::Listed(listed) => {
-                let at = listed.partition_point(|row| (*row as usize) < rows.start);
-                listed.get(at).is_some_and(|row| (*row as usize) < rows.end)
+                let from = listed.partition_point(|row| (*row as usize) < rows.start);
+                let first = listed.get(from).filter(|row| (**row as usize) < rows.end)?;
+                let later = listed.get(from..).unwrap_or_default();
+                let count = later.partition_point(|row| (*row as usize) < rows.end);
+                let last = later.get(count.checked_sub(1)?)?;
+                Some(*first as usize..*last as usize + 1)
             }
             Self::Bits(bits) => {
                 let (first, last) = (rows.start / 64, rows.end.div_ceil(64).min(bits.len()));
                 let words = bits.get(first..last).unwrap_or_default().iter().enumerate();
-                let mut words = words.map(|(i, word)| {
+                let found = words.map(|(i, word)| {
                     let low = if i == 0 { u64::MAX << (rows.start % 64) } else { u64::MAX };
                     let past = ((first + i + 1) * 64).saturating_sub(rows.end).min(63);
-                    word & low & (u64::MAX >> past)
+                    (first + i, word & low & (u64::MAX >> past))
                 });
-                words.any(|word| word != 0)
+                let (word, set) = found.into_iter().find(|(_, set)| *set != 0)?;
+                Some(word * 64 + set.trailing_zeros() as usize..rows.end)
             }
         }
     }
@@ -226,7 +233,7 @@ mod tests {
     use super::RowSet;
 
     fn rows(set: &RowSet) -> Vec<usize> {
-        (0..256).filter(|row| set.any_in(*row..row + 1)).collect()
+        (0..256).filter(|row| set.span(*row..row + 1).is_some()).collect()
     }
 
     #[test]
@@ -246,7 +253,10 @@ mod tests {
                 assert_eq!(rows(&both), [3, 64]);
                 assert_eq!(rows(&one.clone().union(other)), [0, 3, 63, 64, 65, 200, 255]);
             }
-            assert!(one.any_in(4..64) && !one.any_in(4..63) && one.any_in(65..256));
+            assert_eq!(one.span(4..63), None);
+            let first = |rows| one.span(rows).map(|span| span.start);
+            assert_eq!([first(4..64), first(65..256)], [Some(63), Some(200)]);
+            assert!(one.span(1..64).is_some_and(|span| (3, 64) == (span.start, span.end)));
             for start in [0, 1, 3, 60, 64, 65] {
                 let mask = one.mask(start..201);
                 let found: Vec<_> = mask.rows().iter().map(|r| *r as usize + start).collect();

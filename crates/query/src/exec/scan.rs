@@ -204,12 +204,20 @@ impl<'a> Scan<'a> {
         let mut start = morsel.rows.start;
         while start < morsel.rows.end {
             let counts = &mut progress.counts;
+            if let Some(set) = candidates {
+                let zones_end = morsel.rows.end.div_ceil(ZONE_ROWS);
+                let first = set.span(start..morsel.rows.end).map(|span| span.start);
+                let skipped = first.map_or(zones_end, |row| row / ZONE_ROWS) - start / ZONE_ROWS;
+                counts.zones += skipped as u64;
+                counts.zones_pruned += skipped as u64;
+                let Some(first) = first else { break };
+                start = start.max(first / 64 * 64);
+            }
             let zone = start / ZONE_ROWS;
             let zone_end = ((zone + 1) * ZONE_ROWS).min(morsel.rows.end);
             counts.zones += 1;
-            let is_candidate = candidates.is_none_or(|set| set.any_in(start..zone_end));
             let is_pruned = |by: &Predicate| by.verdict(part, zone) == Verdict::Never;
-            let has_rows = is_candidate && !self.pruning.is_some_and(is_pruned);
+            let has_rows = !self.pruning.is_some_and(is_pruned);
             let verdict = if has_rows { predicate.verdict(part, zone) } else { Verdict::Never };
             if verdict == Verdict::Never {
                 counts.zones_pruned += 1;
@@ -217,7 +225,9 @@ impl<'a> Scan<'a> {
                 continue;
             }
             let how = Visit { rows_max, verdict, candidates };
-            let flow = self.run_zone(morsel.part, start..zone_end, how, progress, &mut visit)?;
+            let span = candidates.and_then(|set| set.span(start..zone_end));
+            let rows = start..span.map_or(zone_end, |span| span.end);
+            let flow = self.run_zone(morsel.part, rows, how, progress, &mut visit)?;
             if flow.is_break() {
                 return Ok(());
             }

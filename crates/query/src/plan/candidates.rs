@@ -14,6 +14,8 @@ use crate::source::Part;
 pub(crate) enum Candidates<'a> {
     /// The rows of some entries.
     Lookup(Lookup<'a>),
+    /// These rows, rising: the ones with some keys.
+    Keys(Vec<u32>),
     /// The rows whose text has some grams.
     Grams(GramLookup<'a>),
     /// The rows of some values.
@@ -36,6 +38,7 @@ impl Candidates<'_> {
     pub(crate) fn entry_count(&self) -> usize {
         match self {
             Self::Lookup(lookup) => lookup.len(),
+            Self::Keys(rows) => rows.len(),
             Self::Grams(grams) => grams.entry_count(),
             Self::Bitmaps(bitmaps) => bitmaps.entry_count(),
             Self::All(members) | Self::Any(members) => members.iter().map(Self::entry_count).sum(),
@@ -48,6 +51,7 @@ impl Candidates<'_> {
         let rows_f = (rows as f64).max(1.0);
         match self {
             Self::Lookup(lookup) => lookup.len() as f64,
+            Self::Keys(rows) => rows.len() as f64,
             // Grams of one part come together.
             Self::Grams(grams) => grams.count_max() as f64,
             Self::Bitmaps(bitmaps) => bitmaps.count() as f64,
@@ -66,6 +70,7 @@ impl Candidates<'_> {
     pub(crate) fn count_max(&self) -> usize {
         match self {
             Self::Lookup(lookup) => lookup.len(),
+            Self::Keys(rows) => rows.len(),
             Self::Grams(grams) => grams.count_max(),
             Self::Bitmaps(bitmaps) => bitmaps.count(),
             Self::All(members) => members.iter().map(Self::count_max).min().unwrap_or(usize::MAX),
@@ -76,7 +81,7 @@ impl Candidates<'_> {
     /// True when it can be told how many of the rows are visible without reading them.
     pub(super) fn is_counted(&self, part: &dyn Part) -> bool {
         match self {
-            Self::Lookup(_) => true,
+            Self::Lookup(_) | Self::Keys(_) => true,
             Self::Bitmaps(_) => part.visible_count() == Some(part.row_count()),
             Self::Grams(_) | Self::All(_) | Self::Any(_) => false,
         }
@@ -89,6 +94,14 @@ impl Candidates<'_> {
     pub(super) fn count_visible(&self, part: &dyn Part) -> Result<Option<usize>> {
         match self {
             Self::Lookup(lookup) => lookup.count_visible().map(Some),
+            Self::Keys(rows) => {
+                let rows = rows.iter().map(|row| *row as usize);
+                let is_visible = |row: &usize| match part.visible(*row..row + 1) {
+                    None => true,
+                    Some(words) => words.first().is_some_and(|word| word & 1 == 1),
+                };
+                Ok(Some(rows.filter(is_visible).count()))
+            }
             Self::Bitmaps(bitmaps) if self.is_counted(part) => Ok(Some(bitmaps.count())),
             _ => Ok(None),
         }
@@ -98,6 +111,7 @@ impl Candidates<'_> {
     pub(crate) fn names(&self, visit: &mut dyn FnMut(&str)) {
         match self {
             Self::Lookup(lookup) => visit(lookup.run.name()),
+            Self::Keys(_) => {}
             Self::Grams(grams) => visit(grams.run.name()),
             Self::Bitmaps(bitmaps) => visit(bitmaps.run.name()),
             Self::All(members) | Self::Any(members) => {

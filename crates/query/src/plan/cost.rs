@@ -17,6 +17,15 @@ const ENTRY_NS: f64 = 1.5;
 /// Starting on a batch: its columns, its visible rows.
 const BATCH_NS: f64 = 250.0;
 
+/// Looking up a key, where nothing of its row is in the caches.
+const KEY_NS: f64 = 400.0;
+
+/// Looking up some keys, and testing the rows that have them.
+pub(super) fn keys_ns(keys: usize, weight: u32) -> f64 {
+    let each = KEY_NS + BATCH_NS + TEST_ALONE_NS * f64::from(weight);
+    keys as f64 * each
+}
+
 /// Testing all of some rows.
 pub(super) fn scan_ns(rows: usize, weight: u32) -> f64 {
     let batches = rows.div_ceil(ZONE_ROWS) as f64;

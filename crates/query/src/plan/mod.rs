@@ -19,6 +19,7 @@ mod bitmaps;
 mod candidates;
 mod cost;
 mod grams;
+mod keys;
 mod lookup;
 mod ranges;
 mod tested;
@@ -83,54 +84,81 @@ impl<'a> ScanPlan<'a> {
         goal: Goal,
         options: &Options,
     ) -> Result<Self> {
+        if let Some(plan) = keys::plan(predicate, source, goal, options)? {
+            return Ok(plan);
+        }
         let parts = (0..source.part_count()).map(|i| source.part(i));
         let mut found = Vec::with_capacity(source.part_count());
         for part in parts.clone() {
-            let runs = part.run_count() + part.gram_run_count() + part.bitmap_run_count();
-            let has_runs = runs > 0;
-            let has_runs = has_runs && options.indexes != IndexUse::Never;
-            found.push(if has_runs { candidates::find(predicate, part)? } else { None });
+            found.push(find(predicate, part, options)?);
         }
         let expected = parts.clone().zip(&found).map(|(part, found)| match found {
             Some(found) => found.candidates.estimate(part.row_count()),
             None => part.row_count() as f64,
         });
-        // With a limit, a scan ends early, the earlier the more rows pass.
-        let share = (goal.rows_wanted as f64 / expected.sum::<f64>().max(1.0)).min(1.0);
-        let never = *predicate == Predicate::Constant(false);
-        let weight = predicate.weight();
-        let plan = |(part, found): (&'a dyn Part, Option<Found<'a>>)| {
-            let scan = PartPlan { access: Access::Scan, residual: None };
-            if never || part.row_count() == 0 {
-                return PartPlan { access: Access::Nothing, residual: None };
-            }
-            let Some(Found { candidates, residual }) = found else { return scan };
-            if candidates.count_max() == 0 {
-                return PartPlan { access: Access::Nothing, residual: None };
-            }
-            let is_answer = residual == Predicate::Constant(true) && candidates.is_counted(part);
-            let is_cheaper = || {
-                let rows_here = part.row_count();
-                let estimate = candidates.estimate(rows_here);
-                let weight_left = residual.weight();
-                let entries = candidates.entry_count();
-                cost::lookup_ns(entries, estimate, rows_here, weight_left)
-                    < cost::scan_ns(rows_here, weight) * share
-            };
-            if options.indexes == IndexUse::Always || (goal.is_count && is_answer) || is_cheaper() {
-                let residual = Some(residual);
-                return PartPlan { access: Access::Lookup(candidates), residual };
-            }
-            scan
-        };
-        let other = PartPlan { access: Access::Scan, residual: None };
-        Ok(Self { parts: parts.zip(found).map(plan).collect(), other })
+        let share = share_read(goal, expected.sum());
+        let plan = |(part, found)| chosen(predicate, part, found, (goal, share), options);
+        Ok(Self::of(parts.zip(found).map(plan).collect()))
+    }
+
+    fn of(parts: Vec<PartPlan<'a>>) -> Self {
+        Self { parts, other: PartPlan { access: Access::Scan, residual: None } }
     }
 
     /// How one part is answered.
     pub(crate) fn part(&self, index: usize) -> &PartPlan<'a> {
         self.parts.get(index).unwrap_or(&self.other)
     }
+}
+
+/// The share of the rows that a scan looks at, where so many are expected to pass: with a limit it
+/// ends early, the earlier the more pass.
+fn share_read(goal: Goal, expected: f64) -> f64 {
+    (goal.rows_wanted as f64 / expected.max(1.0)).min(1.0)
+}
+
+/// What the runs of a part say of a filter, where it has any that may be used.
+fn find<'a>(
+    predicate: &Predicate,
+    part: &'a dyn Part,
+    options: &Options,
+) -> Result<Option<Found<'a>>> {
+    let runs = part.run_count() + part.gram_run_count() + part.bitmap_run_count();
+    if runs == 0 || options.indexes == IndexUse::Never {
+        return Ok(None);
+    }
+    candidates::find(predicate, part)
+}
+
+/// The cheapest way to answer a filter in a part.
+fn chosen<'a>(
+    predicate: &Predicate,
+    part: &'a dyn Part,
+    found: Option<Found<'a>>,
+    (goal, share): (Goal, f64),
+    options: &Options,
+) -> PartPlan<'a> {
+    let scan = PartPlan { access: Access::Scan, residual: None };
+    if *predicate == Predicate::Constant(false) || part.row_count() == 0 {
+        return PartPlan { access: Access::Nothing, residual: None };
+    }
+    let Some(Found { candidates, residual }) = found else { return scan };
+    if candidates.count_max() == 0 {
+        return PartPlan { access: Access::Nothing, residual: None };
+    }
+    let is_answer = residual == Predicate::Constant(true) && candidates.is_counted(part);
+    let is_cheaper = || {
+        let rows_here = part.row_count();
+        let estimate = candidates.estimate(rows_here);
+        let entries = candidates.entry_count();
+        cost::lookup_ns(entries, estimate, rows_here, residual.weight())
+            < cost::scan_ns(rows_here, predicate.weight()) * share
+    };
+    if options.indexes == IndexUse::Always || (goal.is_count && is_answer) || is_cheaper() {
+        let residual = Some(residual);
+        return PartPlan { access: Access::Lookup(candidates), residual };
+    }
+    scan
 }
 
 impl PartPlan<'_> {

@@ -26,6 +26,8 @@ pub struct TableSnapshot {
     at: u64,
     parts: Vec<Arc<SnapshotPart>>,
     view: Arc<View>,
+    /// How many of the parts are units of the view; a transaction's own come behind them.
+    shared_parts: usize,
     may_have_expired: bool,
 }
 
@@ -41,6 +43,9 @@ pub struct SnapshotPart {
     /// Rows that are hidden from this reader alone, rising.
     hidden: Option<Arc<[usize]>>,
 }
+
+/// Rows of a part; `None` where it may have others.
+pub type PartRows = Option<Vec<u32>>;
 
 /// What a transaction has changed of a table and nobody else sees.
 #[derive(Clone, Default)]
@@ -88,11 +93,13 @@ impl Table {
         let own = overlay.groups.iter().map(|group| Unit::Group(Arc::clone(group)));
         let own =
             own.map(|unit| SnapshotPart::new(&unit, &schema, overlay.version, overlay.now_us));
-        parts.extend(own.map(Arc::new));
         parts.retain(|part| part.rows > 0);
+        let shared_parts = parts.len();
+        parts.extend(own.map(Arc::new).filter(|part| part.rows > 0));
         parts.iter().try_for_each(|part| part.verify_expiry())?;
         let may_have_expired = parts.iter().any(|part| part.expiry.is_some());
-        Ok(TableSnapshot { table: Arc::clone(self), schema, at, parts, view, may_have_expired })
+        let table = Arc::clone(self);
+        Ok(TableSnapshot { table, schema, at, parts, view, shared_parts, may_have_expired })
     }
 }
 
@@ -141,7 +148,7 @@ impl TableSnapshot {
         let parts = self.parts.iter().map(part).collect();
         let (table, view) = (Arc::clone(&self.table), Arc::clone(&self.view));
         let (schema, at) = (Arc::clone(schema), self.at);
-        Self { table, schema, at, parts, view, may_have_expired: self.may_have_expired }
+        Self { table, schema, at, parts, view, ..*self }
     }
 
     /// The commit.
@@ -178,6 +185,35 @@ impl TableSnapshot {
             ControlFlow::Break(found) => Ok(found),
             ControlFlow::Continue(()) => self.table.find(key, || self.at, take),
         }
+    }
+
+    /// Where the rows with some keys are, as of the commit: by part the rows, rising, with those
+    /// that have expired or are hidden; no rows for a part of a transaction's own, which
+    /// the key index does not know. `None` when the view is too old to tell.
+    ///
+    /// # Errors
+    /// As for [`TableSnapshot::find`].
+    pub fn rows_of_keys(&self, keys: &[Vec<ValueRef<'_>>]) -> Result<Option<Vec<PartRows>>> {
+        let of_part = |part| if part < self.shared_parts { Some(Vec::new()) } else { None };
+        let mut rows: Vec<PartRows> = (0..self.parts.len()).map(of_part).collect();
+        let most = if planted("key_lookup_stops_early") { 1 } else { usize::MAX };
+        for key in keys.iter().take(most) {
+            let by_view = (&*self.view, &self.schema);
+            let place = |found: Found<'_>| Ok((found.unit.id(), found.row));
+            let (unit, row) = match self.table.find_by_view(by_view, key, self.at, place)? {
+                ControlFlow::Break(Some(place)) => place,
+                ControlFlow::Break(None) => continue,
+                ControlFlow::Continue(()) => return Ok(None),
+            };
+            let part = self.parts.iter().position(|part| part.unit.id() == unit);
+            let listed = part.and_then(|part| rows.get_mut(part)?.as_mut());
+            match (listed, u32::try_from(row)) {
+                (Some(listed), Ok(row)) => listed.push(row),
+                _ => return Ok(None),
+            }
+        }
+        rows.iter_mut().flatten().for_each(|rows| rows.sort_unstable());
+        Ok(Some(rows))
     }
 
     /// How many rows are visible.

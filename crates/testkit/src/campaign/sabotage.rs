@@ -79,6 +79,7 @@ pub const BUGS: &[(&str, &str)] = &[
     ("run_counts_dead_rows", "a count by a run takes rows that are gone"),
     ("run_trusts_cut_values", "a run takes the starts of long texts for the whole"),
     ("run_forgets_nulls", "a run takes NULLs for values"),
+    ("key_lookup_stops_early", "of several keys that are looked up the first is found"),
     ("trigram_misses_rows_after_merge", "a merged segment has the grams of an older one"),
     ("bitmap_not_rebuilt_after_merge", "a merged segment has the bitmaps of an older one"),
     ("bitmap_forgets_nulls", "a bitmap index leaves out the rows with NULL"),

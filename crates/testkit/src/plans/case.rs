@@ -4,7 +4,7 @@ use esker::{DataType, IndexKind, Labels, NewIndex, Schema, Value};
 use esker_query::model::{Change, Delete, Expr, Operator, Update};
 use esker_vfs::sim::Generator;
 
-use super::question::{self, Question};
+use super::question::{self, Asked, Question};
 use super::{Layout, value};
 
 /// The table.
@@ -48,7 +48,8 @@ pub struct Case {
     seed: u64,
     /// How many times more rows it has than the smallest: with few, no look-up is worth it.
     pub(super) scale: usize,
-    is_keyed: bool,
+    /// The names of the key fields; none where the key is generated.
+    key: Vec<String>,
     pub(super) fields: Vec<Field>,
     indexes: Vec<NewIndex>,
     pub(super) steps: Vec<Step>,
@@ -71,8 +72,8 @@ impl Case {
         for number in 0..1 + generator.index(5) {
             fields.push(draw_field(number, scale, generator));
         }
-        let is_keyed = generator.chance(600_000);
-        let steps = draw_steps(&fields, scale, generator);
+        let key = draw_key(&fields, generator);
+        let steps = draw_steps(&fields, &key, scale, generator);
         let indexes = (0..1 + generator.index(4)).map(|_| draw_index(&fields, generator));
         let mut indexes: Vec<NewIndex> = indexes.collect();
         for (number, index) in indexes.iter_mut().enumerate() {
@@ -86,8 +87,10 @@ impl Case {
         let often: Vec<Field> = asked.iter().filter(is_indexed).cloned().collect();
         (0..8).for_each(|_| asked.extend_from_slice(&often));
         let predicates = if scale < 100 { 6 } else { 3 };
+        let keyed = fields.iter().filter(|field| key.contains(&field.name)).cloned().collect();
+        let asked = Asked { fields: asked, key: keyed };
         let questions = (0..predicates).flat_map(|_| question::draw(&asked, generator)).collect();
-        Self { seed, scale, is_keyed, fields, indexes, steps, questions }
+        Self { seed, scale, key, fields, indexes, steps, questions }
     }
 
     pub(super) fn schema(&self) -> esker::Result<Schema> {
@@ -101,8 +104,7 @@ impl Case {
                 builder = builder.labels(Labels::new(value::LABELS)?);
             }
         }
-        let key = if self.is_keyed { vec![ID] } else { Vec::new() };
-        Ok(builder.primary_key(key).build()?)
+        Ok(builder.primary_key(&self.key).build()?)
     }
 
     /// All, most of them alone, and sometimes none, in an order that is drawn. Open rows, which no
@@ -110,6 +112,9 @@ impl Case {
     pub(super) fn index_sets(&self, layout: Layout, generator: &mut Generator) -> Vec<Vec<usize>> {
         let count = self.indexes.len();
         let all: Vec<usize> = (0..count).collect();
+        if layout == Layout::Scanned {
+            return vec![Vec::new()];
+        }
         if layout == Layout::Open {
             let more = generator.chance(300_000).then_some(all);
             return std::iter::once(Vec::new()).chain(more).collect();
@@ -158,7 +163,7 @@ impl Case {
     pub(super) fn at(&self, layout: Layout, what: &impl std::fmt::Display) -> String {
         let fields: Vec<String> =
             self.fields.iter().map(|f| format!("{} {}", f.name, f.data_type)).collect();
-        let key = if self.is_keyed { ID } else { "generated" };
+        let key = if self.key.is_empty() { "generated".to_owned() } else { self.key.join(", ") };
         let (seed, fields) = (self.seed, fields.join(", "));
         format!(
             "seed {seed}, rows {layout:?}, fields {fields}, key {key}; {what}\n\
@@ -177,6 +182,20 @@ fn draw_field(number: usize, scale: usize, generator: &mut Generator) -> Field {
         nullable: generator.chance(750_000),
         pool: (0..values).map(|_| value::draw(data_type, generator)).collect(),
     }
+}
+
+/// No field, the one that tells rows apart, or that and another before or behind it.
+fn draw_key(fields: &[Field], generator: &mut Generator) -> Vec<String> {
+    if !generator.chance(700_000) {
+        return Vec::new();
+    }
+    let mut key = vec![ID.to_owned()];
+    let may_be = |field: &&Field| !field.nullable && field.data_type != DataType::Json;
+    let other = fields.iter().skip(1).find(may_be);
+    if let Some(other) = other.filter(|_| generator.chance(600_000)) {
+        key.insert(generator.index(2), other.name.clone());
+    }
+    key
 }
 
 fn draw_index(fields: &[Field], generator: &mut Generator) -> NewIndex {
@@ -220,7 +239,12 @@ fn draw_value(field: &Field, generator: &mut Generator) -> Value {
     field.pool.get(generator.index(field.pool.len())).cloned().unwrap_or_default()
 }
 
-fn draw_steps(fields: &[Field], scale: usize, generator: &mut Generator) -> Vec<Step> {
+fn draw_steps(
+    fields: &[Field],
+    key: &[String],
+    scale: usize,
+    generator: &mut Generator,
+) -> Vec<Step> {
     let mut next = 0;
     let mut steps = Vec::new();
     let count = 3 + generator.index(5);
@@ -238,14 +262,14 @@ fn draw_steps(fields: &[Field], scale: usize, generator: &mut Generator) -> Vec<
             };
             steps.push(Step::Insert((0..rows).map(row).collect()));
         } else {
-            steps.push(Step::Change(draw_change(fields, next, generator)));
+            steps.push(Step::Change(draw_change(fields, key, next, generator)));
         }
     }
     steps
 }
 
 /// An update or a delete of a range of rows.
-fn draw_change(fields: &[Field], newest: i64, generator: &mut Generator) -> Change {
+fn draw_change(fields: &[Field], key: &[String], newest: i64, generator: &mut Generator) -> Change {
     let most = newest.unsigned_abs();
     let from = i64::try_from(generator.below(most)).unwrap_or_default();
     let until = from + i64::try_from(generator.below(most / 3 + 2)).unwrap_or_default();
@@ -253,7 +277,7 @@ fn draw_change(fields: &[Field], newest: i64, generator: &mut Generator) -> Chan
     let below = Expr::field(ID).binary(Operator::Lt, Expr::literal(until));
     let (table, filter) = (TABLE.to_owned(), Some(at_least.and(below)));
     let field = fields.iter().skip(1).nth(generator.index(fields.len() - 1));
-    match field {
+    match field.filter(|field| !key.contains(&field.name)) {
         Some(field) if generator.chance(550_000) => {
             let value = Expr::literal(draw_value(field, generator));
             let set = vec![(field.name.clone(), value)];

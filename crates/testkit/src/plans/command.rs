@@ -20,11 +20,11 @@ pub fn run(arguments: &[String]) -> ExitCode {
             return ExitCode::FAILURE;
         }
     }
-    let Counts { cases, answers, rows, refused, indexed } = counts;
+    let Counts { cases, answers, rows, refused, indexed, by_key } = counts;
     println!("{cases} cases, seed {seed}: no difference");
     println!("  {answers} answers of {rows} rows compared, {refused} of them refusals");
     let share = indexed * 100 / answers.max(1);
-    println!("  {indexed} answers ({share} %) had a plan with an index");
+    println!("  {indexed} answers ({share} %) had a plan with an index, {by_key} one by key");
     ExitCode::SUCCESS
 }
 

@@ -9,6 +9,8 @@ use super::case::{Step, TABLE};
 /// How the rows lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
+    /// In the open group, read from first to last: neither an index nor the key is used.
+    Scanned,
     /// In the open group.
     Open,
     /// In several segments and an open group.
@@ -41,15 +43,20 @@ pub(super) struct Built {
 
 impl Layout {
     /// Every layout; the first has the answers that others are compared with.
-    pub const ALL: [Self; 5] =
-        [Self::Open, Self::Sealed, Self::Merged, Self::Reopened, Self::Loaded];
+    pub const ALL: [Self; 6] =
+        [Self::Scanned, Self::Open, Self::Sealed, Self::Merged, Self::Reopened, Self::Loaded];
+
+    /// True when all rows stay in the open group.
+    pub(super) fn is_open(self) -> bool {
+        matches!(self, Self::Scanned | Self::Open)
+    }
 
     fn options(self, case: &Case, index_use: IndexUse, machine: &Simulation) -> Options {
         let rows = 16 * case.scale;
         let options = Options::new().background(false).environment(machine.environment());
         let options = options.index_use(index_use);
         match self {
-            Self::Open => options,
+            Self::Scanned | Self::Open => options,
             _ => options.group_limit(rows, 1 << 30).small_group_limit(0).segment_limit(rows),
         }
     }
@@ -58,10 +65,14 @@ impl Layout {
         let machine = Simulation::new(7, SimOptions::default());
         // Few rows are seldom worth a look-up.
         let forced = generator.chance(850_000);
-        let index_use = if forced { IndexUse::Always } else { IndexUse::WhenCheaper };
+        let index_use = match self {
+            Self::Scanned => IndexUse::Never,
+            _ if forced => IndexUse::Always,
+            _ => IndexUse::WhenCheaper,
+        };
         let options = self.options(case, index_use, &machine);
         // With little memory, sorts and groups go through temporary files.
-        let is_tight = self != Self::Open && generator.chance(250_000);
+        let is_tight = !self.is_open() && generator.chance(250_000);
         let options = if is_tight { options.query_memory_limit(LITTLE_BYTES) } else { options };
         let db = options.open("db")?;
         let table = db.create_table(TABLE, case.schema()?)?;
@@ -80,7 +91,7 @@ impl Layout {
                 Step::Change(change) => drop(built.db.change_with(change, &with_memory())?),
                 Step::Remember => built.old = Some(built.db.snapshot()?),
             }
-            if self != Self::Open && generator.chance(600_000) {
+            if !self.is_open() && generator.chance(600_000) {
                 built.db.wait_idle()?;
             }
         }
@@ -96,7 +107,7 @@ impl Layout {
                 db.close()?;
                 let options = self.options(case, index_use, &machine);
                 // With little memory, sorts and groups go through temporary files.
-                let is_tight = self != Self::Open && generator.chance(250_000);
+                let is_tight = !self.is_open() && generator.chance(250_000);
                 let options =
                     if is_tight { options.query_memory_limit(LITTLE_BYTES) } else { options };
                 let db = options.open("db")?;

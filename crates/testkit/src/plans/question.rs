@@ -18,11 +18,20 @@ pub(super) struct Question {
     pub(super) is_ordered: bool,
 }
 
+/// What is asked about.
+pub(super) struct Asked {
+    /// The fields, those that have an index more than once.
+    pub(super) fields: Vec<Field>,
+    /// The fields of the key.
+    pub(super) key: Vec<Field>,
+}
+
 /// The questions about a predicate: where it is true, false and NULL, how many rows there are, the
 /// first of them in two orders, the extremes of a field, groups by it; the last counts the rows of
 /// the table.
-pub(super) fn draw(fields: &[Field], generator: &mut Generator) -> [Question; ASKED] {
-    let predicate = draw_predicate(fields, generator);
+pub(super) fn draw(about: &Asked, generator: &mut Generator) -> [Question; ASKED] {
+    let fields = about.fields.as_slice();
+    let predicate = draw_predicate(about, generator);
     let field = any(fields, generator);
     let unordered = |query| Question { query, is_ordered: false };
     let ordered = |query| Question { query, is_ordered: true };
@@ -85,9 +94,13 @@ fn any<'a>(fields: &'a [Field], generator: &mut Generator) -> &'a Field {
     &fields[generator.index(fields.len())]
 }
 
-fn draw_predicate(fields: &[Field], generator: &mut Generator) -> Expr {
+fn draw_predicate(about: &Asked, generator: &mut Generator) -> Expr {
     let leaves = generator.pick([1, 1, 1, 2, 2, 3, 4, 5]);
-    let mut parts: Vec<Expr> = (0..leaves).map(|_| draw_leaf(fields, generator)).collect();
+    let leaf = |_| match about.key.is_empty() || !generator.chance(200_000) {
+        true => draw_leaf(&about.fields, generator),
+        false => draw_keys(&about.key, generator),
+    };
+    let mut parts: Vec<Expr> = (0..leaves).map(leaf).collect();
     while parts.len() > 1 {
         let left = parts.swap_remove(generator.index(parts.len()));
         let right = parts.swap_remove(generator.index(parts.len()));
@@ -97,6 +110,23 @@ fn draw_predicate(fields: &[Field], generator: &mut Generator) -> Expr {
     }
     let predicate = parts.pop().unwrap_or_else(|| Expr::literal(true));
     if generator.chance(150_000) { predicate.negated() } else { predicate }
+}
+
+/// A condition that gives one or several values of each field of the key.
+fn draw_keys(key: &[Field], generator: &mut Generator) -> Expr {
+    let mut all = Expr::literal(true);
+    for field in key {
+        let operand = Expr::field(&field.name);
+        let count = generator.pick([1, 1, 2, 5, 20]);
+        let values: Vec<Expr> =
+            (0..count).map(|_| Expr::literal(draw_value(field, generator))).collect();
+        let one = match values.first().filter(|_| count == 1) {
+            Some(only) => operand.binary(Operator::Eq, only.clone()),
+            None => Expr::Apply(Operator::In, std::iter::once(operand).chain(values).collect()),
+        };
+        all = all.and(one);
+    }
+    all
 }
 
 fn draw_leaf(fields: &[Field], generator: &mut Generator) -> Expr {
