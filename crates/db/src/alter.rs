@@ -77,11 +77,7 @@ impl Database {
             if let Some((ticket, core)) = altered {
                 engine.acknowledge(ticket)?;
                 if adds_index {
-                    // The indexes are there, whatever becomes of their runs: it tries again.
-                    if let Err(e) = engine.build_runs(&core, &mut |_, _| ()) {
-                        engine.maintenance_state().last_error = Some(e.to_string());
-                        engine.wake_maintenance();
-                    }
+                    engine.build_runs_or_later(&core);
                 }
                 return Ok(ticket.commit());
             }
@@ -206,6 +202,15 @@ impl Database {
 }
 
 impl Engine {
+    /// Builds the runs of new indexes. These are there, whatever becomes of their runs: it tries
+    /// again.
+    pub(crate) fn build_runs_or_later(self: &Arc<Self>, core: &Arc<TableCore>) {
+        if let Err(e) = self.build_runs(core, &mut |_, _| ()) {
+            self.maintenance_state().last_error = Some(e.to_string());
+            self.wake_maintenance();
+        }
+    }
+
     /// Removes the files of a table that is gone, once that is durable: a crash before would bring
     /// the table back.
     pub(crate) fn remove_files_of(&self, core: &TableCore, index_file: u64) {

@@ -1,5 +1,6 @@
 //! Reading as of one commit, for as long as one likes.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use esker_table::{Found, Table as TableCore, TableSnapshot};
 use crate::engine::{Engine, FixedTime, Names, fit_key, no_table};
 use crate::source::SnapshotSource;
 use crate::tables::OpenTables;
+use crate::transaction::Definitions;
 use crate::{Error, QueryOptions, Result, Row};
 
 /// The database as of one commit. While it lives, no merge drops what it sees.
@@ -24,6 +26,8 @@ pub struct Snapshot {
     inner: Arc<Registered>,
     /// What the transaction that reads has changed.
     overlays: Option<Arc<Overlays>>,
+    /// What it has made of the tables themselves.
+    definitions: Option<Arc<Definitions>>,
 }
 
 /// What a transaction has changed, by table.
@@ -73,13 +77,17 @@ impl Snapshot {
         let names = Arc::clone(engine.names.load().at(commit));
         let engine = Arc::clone(engine);
         let inner = Registered { engine, guard: Some(guard), commit, time, names };
-        Ok(Self { inner: Arc::new(inner), overlays: None })
+        Ok(Self { inner: Arc::new(inner), overlays: None, definitions: None })
     }
 
     /// The same, with what a transaction has changed.
-    pub(crate) fn with_overlays(&self, overlays: Overlays) -> Self {
+    pub(crate) fn with_overlays(
+        &self,
+        overlays: Overlays,
+        definitions: Option<Arc<Definitions>>,
+    ) -> Self {
         let overlays = Some(Arc::new(overlays)).filter(|overlays| !overlays.is_empty());
-        Self { inner: Arc::clone(&self.inner), overlays }
+        Self { inner: Arc::clone(&self.inner), overlays, definitions }
     }
 
     /// The time by which rows have expired, in microseconds since 1970.
@@ -103,15 +111,30 @@ impl Snapshot {
 
     /// The names of the tables and buckets that there were as of this commit.
     pub(crate) fn table_names(&self) -> Vec<String> {
+        self.names().keys().cloned().collect()
+    }
+
+    /// The tables that there were as of this commit, or are for the transaction that reads.
+    pub(crate) fn names(&self) -> Cow<'_, Names> {
+        if let Some(definitions) = &self.definitions {
+            return Cow::Borrowed(&definitions.names);
+        }
         let names = self.inner.names.iter();
         let there = names.filter(|(_, table)| table.created_at() <= self.commit());
-        there.map(|(name, _)| name.clone()).collect()
+        Cow::Owned(there.map(|(name, core)| (name.clone(), Arc::clone(core))).collect())
     }
 
     /// The table that had a name as of this commit.
     pub(crate) fn core(&self, name: &str) -> Result<&Arc<TableCore>> {
-        let names = &self.inner.names;
-        match names.get(name).filter(|table| table.created_at() <= self.commit()) {
+        let is_there = |table: &&Arc<TableCore>| table.created_at() <= self.commit();
+        let (names, found) = match &self.definitions {
+            Some(definitions) => (&definitions.names, definitions.names.get(name)),
+            None => {
+                let names = &self.inner.names;
+                (names, names.get(name).filter(is_there))
+            }
+        };
+        match found {
             Some(core) => Ok(core),
             None => {
                 self.inner.engine.acknowledge_published()?;
@@ -125,6 +148,11 @@ impl Snapshot {
         let rows = match overlay {
             Some(overlay) => core.snapshot_with(self.commit(), self.now_us(), overlay)?,
             None => core.snapshot(self.commit(), self.now_us())?,
+        };
+        let definition = self.definitions.as_ref().and_then(|new| new.get(core.id()));
+        let rows = match definition {
+            Some(definition) => rows.with_schema(&definition.schema),
+            None => rows,
         };
         Ok(SnapshotTable { snapshot: self.clone(), rows })
     }

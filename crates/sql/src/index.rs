@@ -1,11 +1,12 @@
 //! `CREATE INDEX` and `DROP INDEX`, and the indexes within `CREATE TABLE` and `ALTER TABLE`.
 
-use esker::{Database, ErrorKind};
+use esker::{Alteration, ErrorKind};
 use esker_format::schema::{IndexKind, NewIndex};
 use esker_format::suggest::near_or_all;
 use sqlparser::ast;
 
 use crate::change::{plain_name, refuse_lost};
+use crate::definition::Definer;
 use crate::run::Outcome;
 use crate::statement::{Statement, unsupported};
 use crate::{Error, Result};
@@ -138,21 +139,21 @@ pub(crate) fn drop(drop: &ast::Statement) -> Result<Statement> {
 }
 
 pub(crate) fn run_create(
-    db: &Database,
+    on: &impl Definer,
     table: &str,
     index: &NewIndex,
     if_not_exists: bool,
     dry_run: bool,
 ) -> esker::Result<Outcome> {
     let name = &index.name;
-    let exists = db.table(table)?.schema().index(name).is_ok();
+    let exists = on.schema(table)?.index(name).is_ok();
     if exists && if_not_exists {
         return Ok(Outcome::Done(format!("index {name} on {table} exists already")));
     }
     if dry_run && !exists {
         return Ok(Outcome::Done(format!("would create index {name} on {table}")));
     }
-    match db.create_index(table, index.clone()) {
+    match on.alter_table(table, &[Alteration::AddIndex(index.clone())]) {
         // Somebody was quicker.
         Err(e) if if_not_exists && e.kind() == ErrorKind::AlreadyExists => {
             Ok(Outcome::Done(format!("index {name} on {table} exists already")))
@@ -162,17 +163,17 @@ pub(crate) fn run_create(
 }
 
 pub(crate) fn run_drop(
-    db: &Database,
+    on: &impl Definer,
     table: Option<&str>,
     name: &str,
     if_exists: bool,
     dry_run: bool,
 ) -> esker::Result<Outcome> {
-    let dropped = find(db, table, name).and_then(|table| {
+    let dropped = find(on, table, name).and_then(|table| {
         if dry_run {
             return Ok(format!("would drop index {name} on {table}"));
         }
-        db.drop_index(&table, name)?;
+        on.alter_table(&table, &[Alteration::DropIndex(name.to_owned())])?;
         Ok(format!("dropped index {name} on {table}"))
     });
     match dropped {
@@ -184,16 +185,16 @@ pub(crate) fn run_drop(
 }
 
 /// The table of an index.
-fn find(db: &Database, table: Option<&str>, name: &str) -> esker::Result<String> {
+fn find(on: &impl Definer, table: Option<&str>, name: &str) -> esker::Result<String> {
     let not_found = |message: String| esker::Error::new(ErrorKind::NotFound, message);
     if let Some(table) = table {
-        let schema = db.table(table)?.schema();
+        let schema = on.schema(table)?;
         schema.index(name).map_err(|e| not_found(e.to_string()))?;
         return Ok(table.to_owned());
     }
     let (mut tables, mut names) = (Vec::new(), Vec::new());
-    for table in db.tables() {
-        let indexes = db.table(&table).map(|t| t.schema().indexes().to_vec()).unwrap_or_default();
+    for table in on.table_names()? {
+        let indexes = on.schema(&table).map(|schema| schema.indexes().to_vec()).unwrap_or_default();
         if indexes.iter().any(|index| index.name == name) {
             tables.push(table);
         }

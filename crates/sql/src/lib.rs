@@ -23,6 +23,7 @@ mod call;
 mod change;
 mod column;
 mod conflict_target;
+mod definition;
 mod expression;
 mod index;
 mod interval;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use esker::{ChangeOptions, Changed, Database, Error, ErrorKind, QueryResult, Result, Value};
 use esker_query::model::Change;
 
-use crate::index;
+use crate::definition::{about_table, define};
 use crate::prepared::Prepared;
 use crate::statement::{Statement, parse_statement};
 
@@ -112,34 +112,12 @@ pub fn run(db: &Database, statement: &Statement, options: &ChangeOptions) -> Res
             ErrorKind::InvalidInput,
             "a transaction in SQL needs a session, which runs statements one after another",
         )),
-        Statement::CreateTable { name, schema, if_not_exists } => {
-            let exists = db.tables().contains(name);
-            if exists && *if_not_exists {
-                return Ok(Outcome::Done(format!("table {name} exists already")));
-            }
-            if dry_run && !exists {
-                return Ok(Outcome::Done(format!("would create table {name}")));
-            }
-            db.create_table(name, schema.clone())?;
-            Ok(Outcome::Done(format!("created table {name}")))
-        }
-        Statement::AlterTable { name, alterations, if_exists } => {
-            let alter = |db: &Database, name: &str| db.alter_table(name, alterations);
-            about_table(db, name, *if_exists, dry_run, ("alter", "altered"), alter)
-        }
-        Statement::RenameTable { name, to, if_exists } => {
-            let rename = |db: &Database, name: &str| db.rename_table(name, to);
-            about_table(db, name, *if_exists, dry_run, ("rename", "renamed"), rename)
-        }
-        Statement::DropTable { name, if_exists } => {
-            about_table(db, name, *if_exists, dry_run, ("drop", "dropped"), Database::drop_table)
-        }
-        Statement::CreateIndex { table, index, if_not_exists } => {
-            index::run_create(db, table, index, *if_not_exists, dry_run)
-        }
-        Statement::DropIndex { table, name, if_exists } => {
-            index::run_drop(db, table.as_deref(), name, *if_exists, dry_run)
-        }
+        Statement::CreateTable { .. }
+        | Statement::AlterTable { .. }
+        | Statement::RenameTable { .. }
+        | Statement::DropTable { .. }
+        | Statement::CreateIndex { .. }
+        | Statement::DropIndex { .. } => define(db, statement, dry_run),
         Statement::CreateSequence { name, start, increment, if_not_exists } => {
             let exists = has_sequence(db, name);
             if exists && *if_not_exists {
@@ -154,7 +132,7 @@ pub fn run(db: &Database, statement: &Statement, options: &ChangeOptions) -> Res
         Statement::DropSequence { name, if_exists } => drop_sequence(db, name, *if_exists, dry_run),
         Statement::Truncate { name, if_exists } => {
             let words = ("truncate", "truncated");
-            about_table(db, name, *if_exists, dry_run, words, Database::truncate_table)
+            about_table(db, name, (*if_exists, dry_run), words, Database::truncate_table)
         }
     }
 }
@@ -182,27 +160,6 @@ fn drop_sequence(db: &Database, name: &str, if_exists: bool, dry_run: bool) -> R
 
 fn has_sequence(db: &Database, name: &str) -> bool {
     db.sequences().iter().any(|sequence| sequence.name == name)
-}
-
-fn about_table(
-    db: &Database,
-    name: &str,
-    if_exists: bool,
-    dry_run: bool,
-    (verb, done): (&str, &str),
-    run: impl FnOnce(&Database, &str) -> Result<()>,
-) -> Result<Outcome> {
-    match db.table(name) {
-        Err(e) if if_exists && e.kind() == ErrorKind::NotFound => {
-            return Ok(Outcome::Done(format!("no table {name}")));
-        }
-        found => drop(found?),
-    }
-    if dry_run {
-        return Ok(Outcome::Done(format!("would {verb} table {name}")));
-    }
-    run(db, name)?;
-    Ok(Outcome::Done(format!("{done} table {name}")))
 }
 
 /// Options with values for parameters.

@@ -7,6 +7,7 @@ use esker::{
 use esker_query::model::{Change, Delete};
 use esker_query::{Explanation, Query};
 
+use crate::definition::define;
 use crate::run::{Outcome, changed, run};
 use crate::statement::{Statement, parse_statement};
 use crate::transaction::TransactionStatement;
@@ -125,11 +126,14 @@ impl Session {
                     done => Ok(Outcome::Removed(done?)),
                 }
             }
-            (_, Some(_)) => Err(Error::new(
-                ErrorKind::InvalidInput,
-                "within a transaction: expected SELECT, INSERT, UPDATE, DELETE or TRUNCATE; \
-                 tables, indexes and sequences are changed outside: COMMIT or ROLLBACK first",
-            )),
+            (Statement::CreateSequence { .. } | Statement::DropSequence { .. }, Some(_)) => {
+                Err(Error::new(
+                    ErrorKind::InvalidInput,
+                    "within a transaction: expected a statement about rows, tables or indexes; \
+                 sequences are changed outside: COMMIT or ROLLBACK first",
+                ))
+            }
+            (_, Some(open)) => define(&open.transaction, statement, options.dry_run),
         }
     }
 

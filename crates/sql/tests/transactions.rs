@@ -121,7 +121,7 @@ fn what_does_not_go_says_what_does() {
     run(&mut a, &["BEGIN"]);
     let mut refused = |statement: &str| a.sql(statement).unwrap_err().to_string();
     assert!(refused("BEGIN").starts_with("BEGIN within a transaction"));
-    assert!(refused("CREATE TABLE t (a i64)").starts_with("within a transaction: expected"));
+    assert!(refused("CREATE SEQUENCE s").starts_with("within a transaction: expected"));
     run(&mut a, &["COMMIT", "BEGIN READ ONLY"]);
     assert_eq!(a.sql("DELETE FROM stock").unwrap_err().kind(), ErrorKind::ReadOnly);
     run(&mut a, &["SELECT * FROM stock", "COMMIT"]);

@@ -211,7 +211,7 @@ impl Engine {
                 .and_then(|()| stage(&mut catalogue, &mut staged))
                 .and_then(|result| {
                     let writer = &entry(&mut catalogue, table)?.writer;
-                    unique::expect_unique(writer, &mut staged).map(|()| result)
+                    unique::expect_unique(writer, &current.schema, &mut staged).map(|()| result)
                 });
             if staged.is_dry_run {
                 staged.clear();

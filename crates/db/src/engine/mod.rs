@@ -17,6 +17,7 @@
 //! 3. Only the maintenance task seals, merges and makes checkpoints, one after another.
 
 mod commit;
+mod definitions;
 mod journal;
 mod long_values;
 mod memory;
@@ -49,6 +50,7 @@ pub(crate) use commit::{
     Staged, entry, fit_key, fit_key_of, fit_reference, fit_row, fit_value, half_applied, key_bytes,
     refuse_long_unique, refuse_long_values, refuse_other_schema,
 };
+pub(crate) use definitions::{AlteredTable, CreatedTable, Described, DroppedTable, NewDefinitions};
 pub(crate) use journal::{Journal, Ticket};
 pub(crate) use names::{NameHistory, Names};
 pub(crate) use parts::{Part, Terms};
@@ -67,6 +69,14 @@ pub(crate) struct TableEntry {
     pub index_file: u64,
     /// The segments that the file covers.
     pub index_covers: Vec<u64>,
+}
+
+impl TableEntry {
+    /// A table of which no file says anything yet.
+    pub fn new(name: String, writer: TableWriter) -> Self {
+        let (sealed_through, changed_at, index_file, index_covers) = (0, 0, 0, Vec::new());
+        Self { name, writer, sealed_through, changed_at, index_file, index_covers }
+    }
 }
 
 /// What the commit lock guards.
@@ -223,14 +233,8 @@ impl Engine {
     /// Enters a table whose creation has been numbered.
     pub fn add_table(&self, catalogue: &mut Catalogue, table: &Arc<TableCore>, commit: u64) {
         table.set_created_at(commit);
-        let entry = TableEntry {
-            name: table.name().to_string(),
-            writer: TableWriter::new(Arc::clone(table), 1),
-            sealed_through: 0,
-            changed_at: 0,
-            index_file: 0,
-            index_covers: Vec::new(),
-        };
+        let writer = TableWriter::new(Arc::clone(table), 1);
+        let entry = TableEntry::new(table.name().to_string(), writer);
         catalogue.tables.insert(table.id(), entry);
         self.change_names(commit, |names| {
             names.insert(table.name().to_string(), Arc::clone(table));

@@ -6,13 +6,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use esker_arena::ReaderGuard;
+use esker_format::Schema;
 use esker_format::codec::Writer;
-use esker_format::edit::ROWS_FRAME;
+use esker_format::edit::{Edit, ROWS_FRAME};
 use esker_log::sabotage::planted;
 use esker_table::TableWriter;
 
 use super::commit::{Staged, entry, half_applied, refuse_other_schema};
-use super::{Catalogue, Engine, Ticket, spill, unique};
+use super::{Catalogue, Engine, NewDefinitions, Ticket, spill, unique};
 use crate::table::Current;
 use crate::{Error, ErrorKind, Result};
 
@@ -36,11 +37,34 @@ pub(crate) struct Terms<'a> {
     pub sync: Option<bool>,
     /// What is to hold in addition, under the commit lock; asked again where that was let go.
     pub validate: &'a dyn Fn(&mut Catalogue) -> Result<()>,
+    /// What becomes of the tables themselves.
+    pub definitions: Option<&'a NewDefinitions>,
+}
+
+impl<'a> Terms<'a> {
+    /// The schema that the table of some changes has until the commit.
+    pub fn schema_before(self, current: &'a Current) -> &'a Schema {
+        let other = self.definitions.and_then(|new| new.schema_before(current.core.id()));
+        other.unwrap_or(&current.schema)
+    }
 }
 
 impl Default for Terms<'_> {
     fn default() -> Self {
-        Self { sync: None, validate: &|_| Ok(()) }
+        Self { sync: None, validate: &|_| Ok(()), definitions: None }
+    }
+}
+
+/// Why nothing was committed.
+enum Stop {
+    Failed(Error),
+    /// Nothing was changed, or files have to be written before.
+    Before,
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
     }
 }
 
@@ -57,24 +81,74 @@ impl Engine {
         self.wait_for_memory()?;
         let ticket = {
             let mut catalogue = self.lock_for_change()?;
-            let outcome = (terms.validate)(&mut catalogue)
-                .and_then(|()| self.stage_parts(&mut catalogue, &mut parts, &mut stage));
-            parts.retain(|part| !part.staged.is_empty());
-            if outcome.is_err() || parts.is_empty() {
-                drop(catalogue);
-                self.acknowledge_published()?;
-                return outcome.map(|()| 0);
+            let valid = (terms.validate)(&mut catalogue).map_err(Stop::Failed);
+            let outcome = valid.and_then(|()| {
+                self.defining(&mut catalogue, terms, |catalogue| {
+                    self.stage_parts(catalogue, &mut parts, terms, &mut stage)?;
+                    parts.retain(|part| !part.staged.is_empty());
+                    let is_unchanged = parts.is_empty() && terms.definitions.is_none();
+                    match is_unchanged || self.need_files(&parts) {
+                        true => Err(Stop::Before),
+                        false => Ok(self.apply_parts(catalogue, &parts, terms)?),
+                    }
+                })
+            });
+            match outcome {
+                Ok(ticket) => ticket,
+                Err(Stop::Before) if !parts.is_empty() => {
+                    // So that it can be told which versions came since.
+                    let guard = self.registry.register(|| self.watermarks.published())?;
+                    drop(catalogue);
+                    return Ok(self.commit_with_files(parts, terms, &guard)?.commit());
+                }
+                Err(stop) => {
+                    drop(catalogue);
+                    self.acknowledge_published()?;
+                    return if let Stop::Failed(e) = stop { Err(e) } else { Ok(0) };
+                }
             }
-            if self.need_files(&parts) {
-                // So that it can be told which versions came since.
-                let guard = self.registry.register(|| self.watermarks.published())?;
-                drop(catalogue);
-                return Ok(self.commit_with_files(parts, terms, &guard)?.commit());
-            }
-            self.apply_parts(&mut catalogue, &parts)?
         };
         self.acknowledge_as(ticket, terms.sync)?;
+        self.settle_definitions(terms);
         Ok(ticket.commit())
+    }
+
+    /// Runs a commit with the new tables of some terms entered; when it comes to nothing they are
+    /// taken out again.
+    pub(super) fn defining<R, E: From<Error>>(
+        &self,
+        catalogue: &mut Catalogue,
+        terms: Terms<'_>,
+        commit: impl FnOnce(&mut Catalogue) -> std::result::Result<R, E>,
+    ) -> std::result::Result<R, E> {
+        let Some(definitions) = terms.definitions else { return commit(catalogue) };
+        definitions.enter(self, catalogue)?;
+        let outcome = commit(catalogue);
+        let stays = planted("definitions_outlive_conflict");
+        if outcome.is_err() && !catalogue.broken && !stays {
+            definitions.leave(catalogue);
+        }
+        outcome
+    }
+
+    /// Makes new definitions real, once the frame has its number.
+    pub(super) fn apply_definitions(
+        &self,
+        catalogue: &mut Catalogue,
+        terms: Terms<'_>,
+        ticket: Ticket,
+    ) -> Result<()> {
+        let Some(definitions) = terms.definitions else { return Ok(()) };
+        definitions.apply(self, catalogue, ticket.commit()).inspect_err(|_| {
+            catalogue.broken = true;
+        })
+    }
+
+    /// What is left to do once new definitions are durable.
+    fn settle_definitions(self: &Arc<Self>, terms: Terms<'_>) {
+        if let Some(definitions) = terms.definitions {
+            definitions.settle(self);
+        }
     }
 
     /// True when changes cannot be numbered before files are written.
@@ -142,15 +216,20 @@ impl Engine {
         }
         let large = self.take_large(&mut parts);
         if !large.is_empty() {
-            return self.spill(large, parts, terms, staged_at);
+            let ticket = self.spill(large, parts, terms, staged_at)?;
+            self.settle_definitions(terms);
+            return Ok(ticket);
         }
         let ticket = {
             let mut catalogue = self.lock_for_change()?;
             (terms.validate)(&mut catalogue)?;
-            expect_as_staged(&mut catalogue, &mut parts, staged_at)?;
-            self.apply_parts(&mut catalogue, &parts)?
+            self.defining(&mut catalogue, terms, |catalogue| {
+                expect_as_staged(catalogue, &mut parts, terms, staged_at)?;
+                self.apply_parts(catalogue, &parts, terms)
+            })?
         };
         self.acknowledge_as(ticket, terms.sync)?;
+        self.settle_definitions(terms);
         Ok(ticket)
     }
 
@@ -158,6 +237,7 @@ impl Engine {
         &self,
         catalogue: &mut Catalogue,
         parts: &mut [Part<'r>],
+        terms: Terms<'_>,
         stage: &mut impl FnMut(usize, &mut TableWriter, &mut Part<'r>) -> Result<()>,
     ) -> Result<()> {
         let mut tables = BTreeSet::new();
@@ -167,29 +247,43 @@ impl Engine {
                 let message = "a table was cleared meanwhile; try again";
                 return Err(Error::new(ErrorKind::Conflict, message));
             }
-            refuse_other_schema(catalogue, id, &part.current.schema)?;
+            refuse_other_schema(catalogue, id, terms.schema_before(&part.current))?;
             self.tell_time(catalogue, &part.current)?;
             stage(at, &mut entry(catalogue, id)?.writer, part)?;
-            unique::expect_unique(&entry(catalogue, id)?.writer, &mut part.staged)?;
+            let writer = &entry(catalogue, id)?.writer;
+            unique::expect_unique(writer, &part.current.schema, &mut part.staged)?;
             self.note_ends(&part.current.schema, &part.staged)?;
         }
         Ok(())
     }
 
-    fn apply_parts(&self, catalogue: &mut Catalogue, parts: &[Part<'_>]) -> Result<Ticket> {
-        if let [only] = parts {
+    fn apply_parts(
+        &self,
+        catalogue: &mut Catalogue,
+        parts: &[Part<'_>],
+        terms: Terms<'_>,
+    ) -> Result<Ticket> {
+        if let ([only], None) = (parts, terms.definitions) {
             return self.apply(catalogue, only.current.core.id(), &only.staged);
         }
         let one_only = planted("batch_frame_has_one_table");
         let named = if one_only { parts.get(..1).unwrap_or_default() } else { parts };
-        let frame = self.encode_parts(catalogue, named)?;
+        let rows = self.encode_parts(named, terms);
+        let (kind, frame) = match terms.definitions {
+            None => (ROWS_FRAME, rows.into_bytes()),
+            Some(new) => {
+                let edit = Edit::Together { edits: new.edits(), rows: rows.into_bytes() };
+                (edit.frame_kind(), edit.encode())
+            }
+        };
         self.refuse_large_frame(frame.len())?;
         let has_frozen = self.make_room_for(catalogue, parts)?;
-        let ticket = self.journal.append(ROWS_FRAME, frame.as_bytes())?;
+        let ticket = self.journal.append(kind, &frame)?;
         self.tell_commit(ticket);
+        self.apply_definitions(catalogue, terms, ticket)?;
         let is_full = self.apply_rows(catalogue, parts, ticket)?;
         self.watermarks.publish(ticket.commit());
-        let mut wakes = has_frozen || is_full;
+        let mut wakes = has_frozen || is_full || terms.definitions.is_some();
         for part in parts {
             wakes |= self.note_killed(catalogue, &part.staged);
         }
@@ -200,18 +294,17 @@ impl Engine {
     }
 
     /// The changes of rows as they are in the log; none in a memory database.
-    pub(super) fn encode_parts(
-        &self,
-        catalogue: &mut Catalogue,
-        parts: &[Part<'_>],
-    ) -> Result<Writer> {
+    pub(super) fn encode_parts(&self, parts: &[Part<'_>], terms: Terms<'_>) -> Writer {
         let (mut rows, mut one) = (Writer::new(), Writer::new());
-        for part in parts.iter().filter(|_| self.is_durable()) {
-            let schema = entry(catalogue, part.current.core.id())?.writer.table().schema();
-            part.staged.encode(&mut one, part.current.core.id(), &schema);
+        for Part { current, staged } in parts.iter().filter(|_| self.is_durable()) {
+            let schema = match planted("rows_logged_by_old_schema") {
+                true => terms.schema_before(current),
+                false => &current.schema,
+            };
+            staged.encode(&mut one, current.core.id(), schema);
             rows.raw(one.as_bytes());
         }
-        Ok(rows)
+        rows
     }
 
     /// Freezes open groups without room for the rows that are put; true when there were some.
@@ -255,10 +348,11 @@ impl Engine {
 pub(super) fn expect_as_staged(
     catalogue: &mut Catalogue,
     parts: &mut [Part<'_>],
+    terms: Terms<'_>,
     staged_at: &ReaderGuard,
 ) -> Result<()> {
     for Part { current, staged } in parts {
-        refuse_other_schema(catalogue, current.core.id(), &current.schema)?;
+        refuse_other_schema(catalogue, current.core.id(), terms.schema_before(current))?;
         let writer = &entry(catalogue, current.core.id())?.writer;
         spill::expect_unchanged(writer, current, staged, staged_at.commit())?;
     }

@@ -30,7 +30,7 @@ use esker_table::{Location, Table as TableCore, TableWriter, UNIT_ROWS_MAX};
 
 use super::commit::{Put, Staged, entry, half_applied, key_bytes, refuse_other_schema};
 use super::parts::expect_as_staged;
-use super::{Catalogue, Engine, Part, Terms, Ticket, unique};
+use super::{Catalogue, Engine, NewDefinitions, Part, Terms, Ticket, unique};
 use crate::maintenance::FileSink;
 use crate::table::Current;
 use crate::{Error, ErrorKind, Result};
@@ -190,43 +190,47 @@ impl Engine {
     ) -> Result<Ticket> {
         let mut catalogue = self.lock_for_change()?;
         (terms.validate)(&mut catalogue)?;
-        let loads = spilled.iter_mut().map(|spilled| spilled.load(&mut catalogue, staged_at));
-        let mut loads: Vec<Edit> = loads.collect::<Result<_>>()?;
-        expect_as_staged(&mut catalogue, &mut small, staged_at)?;
-        let rows = self.encode_parts(&mut catalogue, &small)?.into_bytes();
-        let edit = match loads.pop() {
-            Some(only) if loads.is_empty() && rows.is_empty() => only,
-            last => {
-                loads.extend(last);
-                Edit::Together { edits: loads, rows }
+        self.defining(&mut catalogue, terms, |catalogue| {
+            let load = |spilled: &mut Spilled<'_>| spilled.load(catalogue, terms, staged_at);
+            let loads = spilled.iter_mut().map(load).collect::<Result<Vec<_>>>()?;
+            expect_as_staged(catalogue, &mut small, terms, staged_at)?;
+            let rows = self.encode_parts(&small, terms).into_bytes();
+            let mut edits = terms.definitions.map_or_else(Vec::new, NewDefinitions::edits);
+            edits.extend(loads);
+            let edit = match edits.pop() {
+                Some(only) if edits.is_empty() && rows.is_empty() => only,
+                last => {
+                    edits.extend(last);
+                    Edit::Together { edits, rows }
+                }
+            };
+            self.refuse_large_frame(edit.encode().len())?;
+            self.make_room_for(catalogue, &small)?;
+            let ticket = self.append_edit(&edit)?;
+            self.tell_commit(ticket);
+            sink.keep();
+            self.apply_definitions(catalogue, terms, ticket)?;
+            for spilled in &spilled {
+                spilled.apply(catalogue, ticket.commit())?;
             }
-        };
-        self.refuse_large_frame(edit.encode().len())?;
-        self.make_room_for(&mut catalogue, &small)?;
-        let ticket = self.append_edit(&edit)?;
-        self.tell_commit(ticket);
-        sink.keep();
-        for Spilled { current, written, deletes } in &spilled {
-            let entry = entry(&mut catalogue, current.core.id())?;
-            let applied = apply(&mut entry.writer, written, deletes, ticket.commit());
-            entry.changed_at = ticket.commit();
-            if let Err(e) = applied {
-                catalogue.broken = true;
-                return Err(half_applied(e));
-            }
-        }
-        self.apply_rows(&mut catalogue, &small, ticket)?;
-        self.watermarks.publish(ticket.commit());
-        Ok(ticket)
+            self.apply_rows(catalogue, &small, ticket)?;
+            self.watermarks.publish(ticket.commit());
+            Ok(ticket)
+        })
     }
 }
 
 impl Spilled<'_> {
     /// The edit that makes the segments real, when all is still as it was staged.
-    fn load(&mut self, catalogue: &mut Catalogue, staged_at: &ReaderGuard) -> Result<Edit> {
+    fn load(
+        &mut self,
+        catalogue: &mut Catalogue,
+        terms: Terms<'_>,
+        staged_at: &ReaderGuard,
+    ) -> Result<Edit> {
         let Self { current, written, deletes } = self;
         let table = current.core.id();
-        refuse_other_schema(catalogue, table, &current.schema)?;
+        refuse_other_schema(catalogue, table, terms.schema_before(current))?;
         let writer = &entry(catalogue, table)?.writer;
         let mut replaced = Vec::new();
         for existing in deletes.iter() {
@@ -241,12 +245,27 @@ impl Spilled<'_> {
         }
         if current.core.has_uniques() && !planted("unique_not_checked_in_spill") {
             let puts = written.iter_mut().flat_map(|w| &mut w.puts);
-            unique::expect_unique_rows(writer, &mut puts.collect::<Vec<_>>(), deletes, None)
+            let rows = &mut puts.collect::<Vec<_>>();
+            unique::expect_unique_rows((writer, &current.schema), rows, deletes, None)
                 .map_err(as_changed)?;
         }
         let segments = written.iter().map(|w| w.segment.entry()).collect();
         let (next_row_id, superseded) = (writer.next_row_id(), Vec::new());
         Ok(Edit::Load { table, segments, next_row_id, replaced, superseded })
+    }
+}
+
+impl Spilled<'_> {
+    /// Makes the rows those of a commit.
+    fn apply(&self, catalogue: &mut Catalogue, commit: u64) -> Result<()> {
+        let Self { current, written, deletes } = self;
+        let entry = entry(catalogue, current.core.id())?;
+        let applied = apply(&mut entry.writer, written, deletes, commit);
+        entry.changed_at = commit;
+        applied.map_err(|e| {
+            catalogue.broken = true;
+            half_applied(e)
+        })
     }
 }
 
@@ -265,7 +284,7 @@ pub(super) fn expect_unchanged(
     staged.deletes.iter().try_for_each(|existing| expect_alive(&current.core, existing))?;
     let puts = &mut staged.puts;
     puts.iter_mut().try_for_each(|put| expect_same(writer, &current.schema, put, staged_at))?;
-    unique::expect_unique(writer, staged).map_err(as_changed)
+    unique::expect_unique(writer, &current.schema, staged).map_err(as_changed)
 }
 
 /// Somebody has a value of a unique index meanwhile: who begins again hears which.

@@ -15,19 +15,24 @@ use esker_table::view::{Resolved, View};
 use super::commit::{Put, Staged, refuse_long_unique};
 use crate::{Error, ErrorKind, Result};
 
-/// Refuses rows that are staged with values that other rows have, and notes which entries move.
-pub(super) fn expect_unique(writer: &TableWriter, staged: &mut Staged<'_>) -> Result<()> {
+/// Refuses rows of a schema that are staged with values that other rows have, and notes which
+/// entries move.
+pub(super) fn expect_unique(
+    writer: &TableWriter,
+    schema: &Schema,
+    staged: &mut Staged<'_>,
+) -> Result<()> {
     if !writer.table().has_uniques() {
         return Ok(());
     }
     let mut puts = staged.puts.iter_mut().collect::<Vec<_>>();
-    expect_unique_rows(writer, &mut puts, &staged.deletes, staged.read_at)
+    expect_unique_rows((writer, schema), &mut puts, &staged.deletes, staged.read_at)
 }
 
 /// Likewise, for rows that are put as others are deleted. Who has read as of a commit meets a
 /// `Conflict` where the other row is younger.
 pub(super) fn expect_unique_rows(
-    writer: &TableWriter,
+    (writer, schema): (&TableWriter, &Schema),
     puts: &mut [&mut Put<'_>],
     deletes: &[Existing],
     read_at: Option<u64>,
@@ -41,17 +46,21 @@ pub(super) fn expect_unique_rows(
         .chain(updated.map(|put| put.prepared.row_id))
         .collect();
     let terms = (&changed, read_at);
-    uniques.iter().try_for_each(|keys| expect_unique_values(writer, &view, keys, puts, terms))
+    // An index that goes with the same commit refuses nobody.
+    let stays = |keys: &&Arc<UniqueKeys>| schema.indexes().iter().any(|i| i.id == keys.index().id);
+    uniques
+        .iter()
+        .filter(stays)
+        .try_for_each(|keys| expect_unique_values((writer, schema), &view, keys, puts, terms))
 }
 
 fn expect_unique_values(
-    writer: &TableWriter,
+    (writer, schema): (&TableWriter, &Schema),
     view: &View,
     keys: &Arc<UniqueKeys>,
     puts: &mut [&mut Put<'_>],
     (changed, read_at): (&BTreeSet<u64>, Option<u64>),
 ) -> Result<()> {
-    let schema = &view.schema;
     let is_alone = puts.len() == 1 || planted("unique_not_checked_in_commit");
     let mut seen: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
     for at in 0..puts.len() {

@@ -106,6 +106,19 @@ impl Table {
         Self { state, past_schemas: Vec::new(), open: BTreeMap::new() }
     }
 
+    /// From a commit on it has this name and this schema.
+    fn alter(&mut self, name: String, schema: Schema, commit: u64) {
+        let same_rows = schema.has_same_rows_as(&self.state.schema);
+        if same_rows && schema != self.state.schema && planted(INDEX_CHANGE_LOST) {
+            return;
+        }
+        let past = std::mem::replace(&mut self.state.schema, schema);
+        if !same_rows {
+            self.past_schemas.push((commit, Arc::new(past)));
+        }
+        self.state.name = name;
+    }
+
     /// The row of a commit, and its schema when that is not the newest.
     fn row_of(
         &self,
@@ -244,15 +257,7 @@ fn apply_edit(
         }
         Edit::AlterTable { table, name, schema } => {
             if let Some(table) = tables.get_mut(&table) {
-                let same_rows = schema.has_same_rows_as(&table.state.schema);
-                if same_rows && schema != table.state.schema && planted(INDEX_CHANGE_LOST) {
-                    return Ok(());
-                }
-                let past = std::mem::replace(&mut table.state.schema, schema);
-                if !same_rows {
-                    table.past_schemas.push((commit, Arc::new(past)));
-                }
-                table.state.name = name;
+                table.alter(name, schema, commit);
             }
         }
         Edit::TruncateTable { .. } if planted("truncation_not_replayed") => {}
@@ -295,6 +300,8 @@ fn apply_edit(
         Edit::Checkpoint { .. } => {}
         Edit::Together { mut edits, .. } => {
             edits.truncate(if planted("large_commit_replays_one_table") { 1 } else { usize::MAX });
+            let ignores_drops = planted("drop_within_commit_not_replayed");
+            edits.retain(|edit| !ignores_drops || !matches!(edit, Edit::DropTable { .. }));
             let mut edits = edits.into_iter();
             edits.try_for_each(|edit| apply_edit(recovered, tables, edit, commit, checkpoint))?;
         }

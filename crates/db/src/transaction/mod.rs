@@ -22,6 +22,7 @@
 
 mod bulk;
 mod changes;
+mod definitions;
 mod entries;
 mod options;
 mod own_rows;
@@ -30,6 +31,7 @@ mod reads;
 mod rows;
 mod savepoint;
 mod statement;
+mod tables;
 mod transact;
 
 use std::collections::BTreeMap;
@@ -39,16 +41,19 @@ use esker_arena::{Category, Reservation};
 use esker_format::{Schema, TableId};
 use esker_vfs::sync::{Mutex, MutexGuard};
 
-use crate::engine::{Engine, Part, Terms};
+use crate::engine::{Engine, NewDefinitions, Part, Terms};
 use crate::table::Current;
 use crate::{Database, Error, ErrorKind, Result, Snapshot};
 use changes::{Change, Changes, Undo};
+use definitions::Definition;
+pub(crate) use definitions::Definitions;
 pub use entries::TransactionBucket;
 pub use options::{Isolation, TransactionOptions};
 use reads::Reads;
 pub(crate) use rows::Seen;
 pub use rows::TransactionTable;
 pub use savepoint::Savepoint;
+use tables::Taken;
 
 /// Reservations grow by so many bytes.
 const RESERVED_AT_ONCE: u64 = 256 << 10;
@@ -91,9 +96,11 @@ pub struct Transaction {
 /// What a transaction has done.
 pub(crate) struct State {
     changes: BTreeMap<TableId, Changes>,
+    /// What has become of the tables themselves.
+    definitions: Option<Arc<Definitions>>,
     reads: Reads,
     /// What leads back to how it was, oldest first.
-    undo: Vec<(TableId, Undo)>,
+    undo: Vec<Step>,
     /// Bytes of what it keeps of earlier rows, about.
     undo_bytes: usize,
     /// Something was read that must stay as it is, whatever is changed.
@@ -101,6 +108,12 @@ pub(crate) struct State {
     /// How many savepoints there are that somebody may go back to.
     savepoints: savepoint::Savepoints,
     held: Reservation,
+}
+
+/// What leads back from one change.
+enum Step {
+    Row(TableId, Undo),
+    Defined { before: Option<Arc<Definitions>>, taken: Taken },
 }
 
 pub(super) fn table_gone(name: &str) -> Error {
@@ -146,6 +159,7 @@ impl Transaction {
         };
         let state = State {
             changes: BTreeMap::new(),
+            definitions: None,
             reads: Reads::default(),
             undo: Vec::new(),
             undo_bytes: 0,
@@ -179,7 +193,8 @@ impl Transaction {
     /// True when nothing was changed.
     #[must_use]
     pub fn is_unchanged(&self) -> bool {
-        self.state().changes.values().all(Changes::is_empty)
+        let state = self.state();
+        state.definitions.is_none() && state.changes.values().all(Changes::is_empty)
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
@@ -236,15 +251,21 @@ impl Transaction {
         current: &Current,
         (key, change): (Vec<u8>, Change),
     ) -> Result<()> {
+        self.expect_current(state, current)?;
         let changes = self.changes_of(state, current)?;
         let undo = changes.set(key, change);
-        state.undo_bytes += undo.byte_count();
-        state.undo.push((current.core.id(), undo));
+        state.push_undo(Step::Row(current.core.id(), undo));
         let outcome = self.reserve(state);
         if outcome.is_err() {
             state.undo_to(state.undo.len() - 1);
         }
         outcome
+    }
+
+    /// Refuses what was made ready for a table that the transaction has altered or dropped since.
+    pub(crate) fn expect_current(&self, state: &State, current: &Current) -> Result<()> {
+        let definition = state.definition(current);
+        definition.map_or(Ok(()), |definition| definition.expect(current))
     }
 
     /// Counts the memory of the changes with the rest. Their groups are counted by the arena.
@@ -284,17 +305,29 @@ impl Transaction {
             return Ok(self.read_at());
         }
         let read_at = self.read_at();
-        if state.changes.values().all(Changes::is_empty) && !state.holds {
+        let definitions = match &state.definitions {
+            Some(definitions) => definitions.to_commit(&self.engine, read_at)?,
+            None => NewDefinitions::default(),
+        };
+        let definitions = Some(&definitions).filter(|new| !new.is_empty());
+        let is_unchanged = definitions.is_none() && state.changes.values().all(Changes::is_empty);
+        if is_unchanged && !state.holds {
             self.engine.acknowledge_through(read_at)?;
             return Ok(read_at);
         }
         let changes = state.changes.values().filter(|changes| !changes.by_key.is_empty());
         let changes: Vec<&Changes> = changes.collect();
-        let parts = changes.iter().map(|changes| Part::new(changes.current.clone())).collect();
+        let part = |changes: &&Changes| {
+            let Current { core, schema } = changes.current.clone();
+            let created = definitions.and_then(|new| new.created(core.id()));
+            Part::new(Current { core: created.cloned().unwrap_or(core), schema })
+        };
+        let parts = changes.iter().map(part).collect();
         let reads = &state.reads;
         let terms = Terms {
             sync: self.options.sync,
             validate: &|catalogue| reads.expect_unchanged(catalogue, read_at),
+            definitions,
         };
         let outcome = self.engine.commit_parts(parts, terms, |at, writer, part| {
             let changes =
@@ -321,11 +354,39 @@ impl State {
     /// Takes changes back until so many are left.
     fn undo_to(&mut self, len: usize) {
         while self.undo.len() > len {
-            let Some((table, undo)) = self.undo.pop() else { break };
-            self.undo_bytes -= undo.byte_count();
-            if let Some(changes) = self.changes.get_mut(&table) {
-                changes.undo(undo);
+            let Some(step) = self.undo.pop() else { break };
+            self.undo_bytes -= step.byte_count();
+            match step {
+                Step::Row(table, undo) => {
+                    if let Some(changes) = self.changes.get_mut(&table) {
+                        changes.undo(undo);
+                    }
+                }
+                Step::Defined { before, taken } => {
+                    self.definitions = before;
+                    self.give_back(taken);
+                }
             }
+        }
+    }
+
+    fn push_undo(&mut self, step: Step) {
+        self.undo_bytes += step.byte_count();
+        self.undo.push(step);
+    }
+
+    /// What has become of a table, where it is not as it was.
+    fn definition(&self, current: &Current) -> Option<&Definition> {
+        self.definitions.as_ref()?.get(current.core.id())
+    }
+}
+
+impl Step {
+    /// Bytes that it keeps, about.
+    fn byte_count(&self) -> usize {
+        match self {
+            Self::Row(_, undo) => undo.byte_count(),
+            Self::Defined { taken, .. } => taken.byte_count(),
         }
     }
 }

@@ -24,6 +24,9 @@ const VALUE_BYTES_MAX: usize = 4 << 20;
 /// Replaced versions that are worth making the groups anew.
 const DEAD_ROWS_MIN: usize = 16;
 
+/// What the snapshot has under a key, and the next row id of a table that is new.
+type Looks<'l> = (&'l dyn Fn(&Change) -> Result<Before>, &'l dyn Fn() -> Option<u64>);
+
 /// Rows in columns.
 #[derive(Default)]
 pub(super) struct OwnRows {
@@ -49,14 +52,14 @@ impl OwnRows {
         self.changed.insert(key.to_vec());
     }
 
-    /// Takes up what was changed since the last query; `find` tells what the snapshot has under a
-    /// key. After an error these rows must not be used any more.
+    /// Takes up what was changed since the last query. After an error these rows must not be used
+    /// any more.
     pub fn bring_up_to_date(
         &mut self,
         engine: &Engine,
         current: &Current,
         by_key: &mut BTreeMap<Vec<u8>, Change>,
-        find: &dyn Fn(&Change) -> Result<Before>,
+        looks: Looks<'_>,
     ) -> Result<()> {
         if self.changed.is_empty() {
             return Ok(());
@@ -64,7 +67,7 @@ impl OwnRows {
         refuse_long_values(self.changed.iter().filter_map(|key| by_key.get(key)))?;
         self.version += 1;
         for key in std::mem::take(&mut self.changed) {
-            self.take_up(engine, current, (&key, by_key.get_mut(&key)), find)?;
+            self.take_up(engine, current, (&key, by_key.get_mut(&key)), looks)?;
         }
         Ok(())
     }
@@ -85,7 +88,7 @@ impl OwnRows {
         engine: &Engine,
         current: &Current,
         (key, change): (&Vec<u8>, Option<&mut Change>),
-        find: &dyn Fn(&Change) -> Result<Before>,
+        looks: Looks<'_>,
     ) -> Result<()> {
         if let Some(place) = self.places.remove(key) {
             self.kill(place)?;
@@ -95,10 +98,15 @@ impl OwnRows {
             return Ok(());
         };
         if change.before == Before::Unknown {
-            change.before = find(change)?;
+            change.before = (looks.0)(change)?;
         }
         if let Before::At(location, _) = change.before {
             self.hidden.insert(key.clone(), location);
+        }
+        if change.row_id() == 0
+            && let Some(row_id) = (looks.1)()
+        {
+            change.new_row_id = row_id;
         }
         if change.row_id() == 0 {
             let mut catalogue = engine.lock_for_change()?;

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use esker_format::{Schema, Value, ValueRef};
+use esker_format::{Batch, Schema, Value, ValueRef};
 use esker_table::{Found, Location};
 
 use super::changes::{Before, Change, Now};
 use super::{State, Transaction};
-use crate::engine::{entry, fit_key, fit_row, refuse_long_values};
+use crate::engine::{fit_key, fit_row, refuse_long_values};
 use crate::table::Current;
 use crate::{Error, ErrorKind, KeyRange, Result, Row, SnapshotTable};
 
@@ -31,11 +31,8 @@ impl Transaction {
     /// `NotFound` when there was no such table when it began.
     pub fn table(&self, name: &str) -> Result<TransactionTable<'_>> {
         self.settle()?;
-        let core = Arc::clone(self.snapshot.core(name)?);
-        let view = core.view();
-        // The commit is registered, so its schema is known.
-        let schema = Arc::clone(view.schema_at(self.read_at()).unwrap_or(&view.schema));
-        Ok(TransactionTable { transaction: self, current: Current { core, schema } })
+        let current = self.current(&self.state(), name)?;
+        Ok(TransactionTable { transaction: self, current })
     }
 }
 
@@ -104,6 +101,7 @@ impl<'t> TransactionTable<'t> {
     /// The rows as they are now, for reading many of them.
     pub(super) fn as_it_is(&self) -> Result<SnapshotTable> {
         let mut state = self.transaction.state();
+        self.transaction.expect_current(&state, &self.current)?;
         self.transaction
             .with_changes(&mut state, [&self.current.core])?
             .table_core(&self.current.core)
@@ -222,7 +220,9 @@ impl<'t> TransactionTable<'t> {
     /// A key was looked up: that there is no such row is something that was read, too. It counts
     /// whatever becomes of the change that it was for.
     pub(crate) fn note_read(&self, state: &mut State, key: &[ValueRef<'_>]) {
-        if self.transaction.remembers_reads() {
+        // Nobody else changes a table that is not there yet.
+        let is_new = state.definition(&self.current).is_some_and(|table| table.is_new());
+        if self.transaction.remembers_reads() && !is_new {
             state.reads.note_key(&self.current, &self.bytes_of(key), key);
         }
     }
@@ -230,6 +230,9 @@ impl<'t> TransactionTable<'t> {
     /// Nobody else may change a key before the commit.
     pub(super) fn hold(&self, state: &mut State, key: &[ValueRef<'_>]) -> Result<()> {
         self.transaction.expect_writes()?;
+        if state.definition(&self.current).is_some_and(|table| table.is_new()) {
+            return Ok(());
+        }
         state.holds = true;
         state.reads.note_key(&self.current, &self.bytes_of(key), key);
         Ok(())
@@ -263,12 +266,15 @@ impl<'t> TransactionTable<'t> {
 
     /// What the transaction has under a key.
     pub(crate) fn see(&self, state: &mut State, key: &[ValueRef<'_>]) -> Result<Seen> {
+        self.transaction.expect_current(state, &self.current)?;
         self.note_read(state, key);
         if let Some(change) = self.change_of(state, key) {
             let row = self.row_of(change).map(<[Value]>::to_vec);
             return Ok(Seen { row, before: change.before, new_row_id: change.new_row_id });
         }
-        let found = self.transaction.find(&self.current, key, |found| found.values())?;
+        // As the transaction has it, where it has altered the table.
+        let fields = self.schema().fields();
+        let found = self.transaction.find(&self.current, key, |found| found.values_of(fields))?;
         Ok(match found {
             Some((row, before)) => Seen { row: Some(row), before, new_row_id: 0 },
             None => Seen { row: None, before: Before::Absent, new_row_id: 0 },
@@ -279,7 +285,7 @@ impl<'t> TransactionTable<'t> {
     pub(crate) fn put(&self, state: &mut State, row: Vec<Value>, must_be_new: bool) -> Result<u64> {
         let schema = self.schema();
         if schema.key_positions().is_empty() {
-            let row_id = self.reserve_row_id()?;
+            let row_id = self.transaction.reserve_row_id(state, &self.current)?;
             let key = [ValueRef::Uint(row_id)];
             self.replace(state, &key, (row, Before::Absent, row_id))?;
             return Ok(row_id);
@@ -295,7 +301,7 @@ impl<'t> TransactionTable<'t> {
         let new_row_id = match seen.before {
             Before::At(..) => 0,
             _ if seen.new_row_id > 0 => seen.new_row_id,
-            _ => self.reserve_row_id()?,
+            _ => self.transaction.reserve_row_id(state, &self.current)?,
         };
         let row_id = match seen.before {
             Before::At(_, row_id) => row_id,
@@ -313,9 +319,19 @@ impl<'t> TransactionTable<'t> {
         (row, before, new_row_id): (Vec<Value>, Before, u64),
     ) -> Result<()> {
         refuse_long_values(self.schema(), |at| row.get(at).map(Value::as_ref))?;
-        self.transaction.engine.test_rows(&self.current, std::slice::from_ref(&row))?;
+        self.test(state, &row)?;
         let change = Change { before, now: Now::Row(row), new_row_id };
         self.transaction.note(state, &self.current, (self.bytes_of(key), change))
+    }
+
+    /// Tests a row by the checks of the table as it is in the transaction.
+    fn test(&self, state: &State, row: &[Value]) -> Result<()> {
+        let Some(definition) = state.definition(&self.current) else {
+            return self.transaction.engine.test_rows(&self.current, &[row]);
+        };
+        let mut batch = Batch::empty(self.schema());
+        batch.push_row(self.schema(), row)?;
+        definition.checks.test(&batch, 0)
     }
 
     /// A row is removed.
@@ -328,13 +344,6 @@ impl<'t> TransactionTable<'t> {
         let now = Now::Gone(key.iter().map(|value| ValueRef::to_owned(*value)).collect());
         let change = Change { before: seen.before, now, new_row_id: seen.new_row_id };
         self.transaction.note(state, &self.current, (self.bytes_of(key), change))
-    }
-
-    fn reserve_row_id(&self) -> Result<u64> {
-        let mut catalogue = self.transaction.engine.lock_for_change()?;
-        let entry = entry(&mut catalogue, self.current.core.id());
-        let entry = entry.map_err(|_| super::table_gone(&self.name()))?;
-        Ok(entry.writer.reserve_row_ids(1))
     }
 
     /// The bytes of a key, in the order of the keys.

@@ -110,9 +110,10 @@ impl Transaction {
     /// The same for tables by their names.
     pub(crate) fn snapshot_of(&self, names: BTreeSet<String>) -> Result<Snapshot> {
         self.settle()?;
-        let cores = names.iter().filter(|name| !name.is_empty());
-        let cores = cores.map(|name| self.snapshot.core(name)).collect::<Result<Vec<_>>>()?;
-        self.with_changes(&mut self.state(), cores)
+        let mut state = self.state();
+        let names = names.iter().filter(|name| !name.is_empty());
+        let tables = names.map(|name| self.current(&state, name)).collect::<Result<Vec<_>>>()?;
+        self.with_changes(&mut state, tables.iter().map(|current| &current.core))
     }
 
     /// The snapshot with what the transaction has changed of some tables, which count as read.
@@ -123,19 +124,26 @@ impl Transaction {
     ) -> Result<Snapshot> {
         let mut overlays = Overlays::new();
         for core in cores {
-            if self.remembers_reads() {
+            let definition = state.definitions.as_ref().and_then(|new| new.get(core.id()));
+            let is_new = definition.is_some_and(|table| table.is_new());
+            if self.remembers_reads() && !is_new {
                 state.reads.note_table(core);
             }
             let Some(changes) = state.changes.get_mut(&core.id()) else { continue };
             if changes.by_key.is_empty() && changes.own.is_none() {
                 continue;
             }
-            overlays.insert(core.id(), self.overlay(changes)?);
+            let next_row_id = || definition.and_then(|definition| definition.next_row_id());
+            overlays.insert(core.id(), self.overlay(changes, &next_row_id)?);
         }
-        Ok(self.snapshot.with_overlays(overlays))
+        Ok(self.snapshot.with_overlays(overlays, state.definitions.clone()))
     }
 
-    fn overlay(&self, changes: &mut Changes) -> Result<Overlay> {
+    fn overlay(
+        &self,
+        changes: &mut Changes,
+        next_row_id: &dyn Fn() -> Option<u64>,
+    ) -> Result<Overlay> {
         let Changes { current, by_key, own, .. } = changes;
         if own.as_ref().is_some_and(OwnRows::is_mostly_dead) {
             *own = None;
@@ -146,7 +154,7 @@ impl Transaction {
             Ok(found.map_or(Before::Absent, |(_, before)| before))
         };
         let rows = own.get_or_insert_with(|| OwnRows::new(by_key.keys()));
-        let outcome = rows.bring_up_to_date(&self.engine, current, by_key, &find);
+        let outcome = rows.bring_up_to_date(&self.engine, current, by_key, (&find, next_row_id));
         let overlay = rows.overlay(self.now_us(&current.schema));
         if let Err(e) = outcome {
             // Half of a row may be there: they are made anew.

@@ -51,7 +51,14 @@ impl Found<'_> {
     /// `Corrupt` when a block does not fit its checksum, `OverBudget` with the number needed when
     /// there cannot be as much memory.
     pub fn values(&self) -> Result<Vec<Value>> {
-        let fields = self.schema.fields();
+        self.values_of(self.schema.fields())
+    }
+
+    /// Copies the values out that another schema of the table's fields has.
+    ///
+    /// # Errors
+    /// As for [`Found::values`].
+    pub fn values_of(&self, fields: &[Field]) -> Result<Vec<Value>> {
         if self.unit.refers_to_files() {
             self.refuse_large(fields)?;
         }

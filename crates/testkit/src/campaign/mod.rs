@@ -12,6 +12,7 @@ mod report;
 pub mod sabotage;
 mod sweep;
 mod table_changes;
+mod transaction_tables;
 mod unique_values;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,0 +1,223 @@
+//! What a transaction has made of the tables themselves. Nobody else sees it before the commit.
+//!
+//! ```text
+//! names:  "orders" ─► table 3        tables: 3 ─► was "orders", schema v2; is "old_orders", v3
+//!         "new"    ─► table 9                9 ─► new; schema as it is now
+//! ```
+//!
+//! A table that the transaction has created is a table that no catalogue knows: it has a number,
+//! and no rows but the transaction's own. One that was there keeps its rows, which are read by the
+//! schema that the transaction has given it.
+//!
+//! Invariants:
+//! 1. What is defined is replaced whole, so that a savepoint keeps what there was for nothing.
+//! 2. The changes of a table's rows are always of the schema that the table has in the transaction.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use esker_format::{Schema, TableId, Value};
+use esker_table::Table as TableCore;
+use esker_vfs::sync::AtomicU64;
+
+use super::changes::{Change, Changes, Now};
+use crate::checks::Checks;
+use crate::engine::{
+    AlteredTable, CreatedTable, Described, DroppedTable, Engine, Names, NewDefinitions,
+    fit_reference,
+};
+use crate::table::Current;
+use crate::{Error, ErrorKind, Result};
+
+/// The tables as a transaction sees them.
+#[derive(Clone)]
+pub(crate) struct Definitions {
+    pub names: Arc<Names>,
+    /// Those that are not as they were.
+    tables: BTreeMap<TableId, Definition>,
+}
+
+/// A table that a transaction has created, altered or dropped.
+#[derive(Clone)]
+pub(crate) struct Definition {
+    pub core: Arc<TableCore>,
+    pub name: String,
+    pub schema: Arc<Schema>,
+    pub checks: Arc<Checks>,
+    was: Was,
+    is_dropped: bool,
+    /// Whether its rows were tested, so that no other may come before the commit.
+    is_tested: bool,
+}
+
+/// A table before the transaction.
+#[derive(Clone)]
+enum Was {
+    /// It was not there. The next row id.
+    New(Arc<AtomicU64>),
+    There(Described),
+}
+
+impl Definitions {
+    pub fn new(names: Names) -> Self {
+        Self { names: Arc::new(names), tables: BTreeMap::new() }
+    }
+
+    /// A table that is not as it was.
+    pub fn get(&self, table: TableId) -> Option<&Definition> {
+        self.tables.get(&table)
+    }
+
+    /// True when a name is taken.
+    pub fn has(&self, name: &str) -> bool {
+        self.names.contains_key(name)
+    }
+
+    /// A table that was not there.
+    pub fn create(&mut self, core: &Arc<TableCore>) -> Result<()> {
+        let (name, schema) = (core.name().to_string(), core.schema());
+        let definition = Definition {
+            core: Arc::clone(core),
+            name: name.clone(),
+            checks: Arc::new(Checks::of(&schema)?),
+            schema,
+            was: Was::New(Arc::new(AtomicU64::new(1))),
+            is_dropped: false,
+            is_tested: false,
+        };
+        Arc::make_mut(&mut self.names).insert(name, Arc::clone(core));
+        self.tables.insert(core.id(), definition);
+        Ok(())
+    }
+
+    /// A table is gone.
+    pub fn drop_table(&mut self, name: &str, current: &Current) -> Result<()> {
+        self.entry(name, current)?.is_dropped = true;
+        Arc::make_mut(&mut self.names).remove(name);
+        Ok(())
+    }
+
+    /// A table has another name.
+    pub fn rename(&mut self, from: &str, to: &str, current: &Current) -> Result<()> {
+        to.clone_into(&mut self.entry(from, current)?.name);
+        let names = Arc::make_mut(&mut self.names);
+        names.remove(from);
+        names.insert(to.to_owned(), Arc::clone(&current.core));
+        Ok(())
+    }
+
+    /// A table has another schema, which its rows were tested by or not.
+    pub fn alter(
+        &mut self,
+        name: &str,
+        current: &Current,
+        (schema, is_tested): (&Arc<Schema>, bool),
+    ) -> Result<()> {
+        let entry = self.entry(name, current)?;
+        entry.checks = Arc::new(Checks::of(schema)?);
+        entry.schema = Arc::clone(schema);
+        entry.is_tested |= is_tested;
+        Ok(())
+    }
+
+    fn entry(&mut self, name: &str, current: &Current) -> Result<&mut Definition> {
+        let Current { core, schema } = current;
+        let checks = Arc::new(Checks::of(schema)?);
+        Ok(self.tables.entry(core.id()).or_insert_with(|| Definition {
+            core: Arc::clone(core),
+            name: name.to_owned(),
+            schema: Arc::clone(schema),
+            checks,
+            was: Was::There(Described { name: name.to_owned(), schema: Arc::clone(schema) }),
+            is_dropped: false,
+            is_tested: false,
+        }))
+    }
+
+    /// What a commit makes of it, and the tables that come as they will be.
+    pub fn to_commit(&self, engine: &Engine, read_at: u64) -> Result<NewDefinitions> {
+        let mut new = NewDefinitions::default();
+        for definition in self.tables.values() {
+            let Definition { core, name, schema, is_tested, .. } = definition;
+            match (&definition.was, definition.is_dropped) {
+                (Was::New(_), true) => {}
+                (Was::New(next), false) => new.created.push(CreatedTable {
+                    core: engine.new_table(core.id(), name, (**schema).clone())?,
+                    next_row_id: next.load(Ordering::Relaxed),
+                }),
+                (Was::There(before), true) => {
+                    new.dropped.push(DroppedTable::new(Arc::clone(core), before.clone()));
+                }
+                (Was::There(before), false) => {
+                    let after = Described { name: name.clone(), schema: Arc::clone(schema) };
+                    if after != *before {
+                        new.altered.push(AlteredTable {
+                            core: Arc::clone(core),
+                            before: before.clone(),
+                            after,
+                            tested_at: is_tested.then_some(read_at),
+                        });
+                    }
+                }
+            }
+        }
+        Ok(new)
+    }
+}
+
+impl Definition {
+    /// True for a table that the transaction has created.
+    pub fn is_new(&self) -> bool {
+        matches!(self.was, Was::New(_))
+    }
+
+    /// The row id of one more row, where the catalogue does not give it.
+    pub fn next_row_id(&self) -> Option<u64> {
+        match &self.was {
+            Was::New(next) => Some(next.fetch_add(1, Ordering::Relaxed)),
+            Was::There(_) => None,
+        }
+    }
+
+    /// Refuses what was made ready for a table that is gone by now, or another.
+    pub fn expect(&self, current: &Current) -> Result<()> {
+        let name = &self.name;
+        if self.is_dropped {
+            let message = format!("table {name:?} was dropped by the transaction");
+            return Err(Error::new(ErrorKind::NotFound, message));
+        }
+        if !Arc::ptr_eq(&self.schema, &current.schema) {
+            let message = format!(
+                "the transaction has altered table {name:?} since: take it again by its name"
+            );
+            return Err(Error::new(ErrorKind::InvalidInput, message));
+        }
+        Ok(())
+    }
+}
+
+/// The same changes of a table whose rows have another shape from now on.
+pub(super) fn converted(changes: &Changes, schema: &Arc<Schema>) -> Result<Changes> {
+    let Changes { current: Current { core, schema: old }, by_key, .. } = changes;
+    let place = |field: &esker_format::Field| old.fields().iter().position(|f| f.id == field.id);
+    let fields = schema.fields().iter().map(|field| (field, place(field)));
+    let fields: Vec<_> = fields.collect();
+    let row = |row: &[Value]| -> Result<Vec<Value>> {
+        let value = |(field, place): &(&esker_format::Field, Option<usize>)| {
+            let value = place.and_then(|at| row.get(at)).unwrap_or(&field.initial);
+            Ok(fit_reference(field, value.as_ref())?.to_owned())
+        };
+        fields.iter().map(value).collect()
+    };
+    let mut new = Changes::new(Current { core: Arc::clone(core), schema: Arc::clone(schema) });
+    for (key, change) in by_key {
+        let now = match &change.now {
+            Now::Row(values) => Now::Row(row(values)?),
+            gone @ Now::Gone(_) => gone.clone(),
+        };
+        let (before, new_row_id) = (change.before, change.new_row_id);
+        new.set(key.clone(), Change { before, now, new_row_id });
+    }
+    Ok(new)
+}

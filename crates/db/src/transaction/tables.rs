@@ -1,0 +1,248 @@
+//! Creating, altering, renaming and dropping tables within a transaction.
+
+use std::sync::Arc;
+
+use esker_format::schema::{Alteration, validate_name};
+use esker_format::{Schema, TableId};
+
+use super::changes::Changes;
+use super::definitions::{Definitions, converted};
+use super::rows::TransactionTable;
+use super::{State, Step, Transaction};
+use crate::checks::{self, Checks};
+use crate::table::Current;
+use crate::{Error, ErrorKind, Result};
+
+/// What a definition has taken from the changes of rows.
+pub(super) enum Taken {
+    Nothing,
+    /// All of a table; `None` where there were none.
+    Changes(TableId, Option<Box<Changes>>),
+    /// The schema that they were of.
+    Schema(TableId, Arc<Schema>),
+}
+
+impl Transaction {
+    /// The names of the tables and buckets that the transaction sees, sorted.
+    ///
+    /// # Errors
+    /// As for [`Transaction::table`], but `NotFound`.
+    pub fn tables(&self) -> Result<Vec<String>> {
+        self.settle()?;
+        let state = self.state();
+        Ok(match &state.definitions {
+            Some(definitions) => definitions.names.keys().cloned().collect(),
+            None => self.snapshot.table_names(),
+        })
+    }
+
+    /// Creates a table, with its rows and indexes part of the transaction: others see it with the
+    /// commit, or never.
+    ///
+    /// ```
+    /// use esker::{DataType, Options, Schema};
+    ///
+    /// let db = Options::new().memory()?;
+    /// let schema = Schema::builder().field("n", DataType::I64).primary_key(["n"]).build()?;
+    /// let transaction = db.begin()?;
+    /// transaction.create_table("numbers", schema)?.insert(&[7i64.into()])?;
+    /// assert!(db.table("numbers").is_err());
+    /// transaction.commit()?;
+    /// assert_eq!(db.table("numbers")?.count()?, 1);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`crate::Database::create_table`]; `ReadOnly` in a transaction that only reads. That
+    /// another commit has created a table of this name is told by [`Transaction::commit`].
+    pub fn create_table(&self, name: &str, schema: Schema) -> Result<TransactionTable<'_>> {
+        validate_name("table", name)?;
+        Checks::of(&schema)?;
+        let schema = checks::with_exact_names(schema)?;
+        self.settle()?;
+        self.define(&mut self.state(), |_, definitions| {
+            refuse_name(definitions, name)?;
+            self.engine.expect_sequences(&schema)?;
+            let core = {
+                let mut catalogue = self.engine.lock_for_change()?;
+                let id = TableId(catalogue.next_table);
+                let core = self.engine.new_table(id, name, schema)?;
+                catalogue.next_table += 1;
+                core
+            };
+            definitions.create(&core)?;
+            Ok(Taken::Nothing)
+        })?;
+        self.table(name)
+    }
+
+    /// Removes a table with all it holds.
+    ///
+    /// # Errors
+    /// `NotFound` when the transaction sees none of this name, `ReadOnly`. That another commit has
+    /// altered, renamed or dropped it is told by [`Transaction::commit`].
+    pub fn drop_table(&self, name: &str) -> Result<()> {
+        self.settle()?;
+        self.define(&mut self.state(), |state, definitions| {
+            let current = self.current(state, name)?;
+            definitions.drop_table(name, &current)?;
+            let id = current.core.id();
+            Ok(Taken::Changes(id, state.changes.remove(&id).map(Box::new)))
+        })
+    }
+
+    /// Gives a table another name.
+    ///
+    /// # Errors
+    /// As for [`Transaction::drop_table`]; `AlreadyExists` when another table has the new name,
+    /// `InvalidInput` for a bad name.
+    pub fn rename_table(&self, from: &str, to: &str) -> Result<()> {
+        validate_name("table", to)?;
+        self.settle()?;
+        self.define(&mut self.state(), |state, definitions| {
+            let current = self.current(state, from)?;
+            refuse_name(definitions, to)?;
+            definitions.rename(from, to, &current)?;
+            Ok(Taken::Nothing)
+        })
+    }
+
+    /// Changes the fields, checks and indexes of a table: all the changes or none. Rows that the
+    /// transaction has put get the new fields, too; a [`TransactionTable`] that was taken before
+    /// has to be taken again. When values or a check are tested, no other commit may change rows of
+    /// the table before this one.
+    ///
+    /// # Errors
+    /// As for [`crate::Database::alter_table`]; `InvalidInput` for a unique index of a table that
+    /// was there before the transaction, and for a transaction that only reads `ReadOnly`.
+    pub fn alter_table(&self, name: &str, alterations: &[Alteration]) -> Result<()> {
+        self.settle()?;
+        self.define(&mut self.state(), |state, definitions| {
+            let current = self.current(state, name)?;
+            let schema = checks::alter(&self.engine, &current.schema, alterations)?;
+            self.engine.expect_sequences(&schema)?;
+            let is_new = definitions.get(current.core.id()).is_some_and(|table| table.is_new());
+            let adds_unique = |a: &Alteration| matches!(a, Alteration::AddIndex(new) if new.unique);
+            if !is_new && alterations.iter().any(adds_unique) {
+                return Err(Error::invalid(format!(
+                    "a unique index of table {name:?}, which was there before the transaction, \
+                     expected outside of one: COMMIT or ROLLBACK first"
+                )));
+            }
+            let tests =
+                |a: &Alteration| matches!(a, Alteration::AddCheck(_) | Alteration::SetNotNull(_));
+            let is_tested = alterations.iter().any(tests);
+            if is_tested {
+                let rows = self.with_changes(state, [&current.core])?;
+                let rows = rows.table_core(&current.core)?;
+                checks::test_not_null(&self.engine, &rows, &schema)?;
+                checks::test_rows(&self.engine, &rows, &schema, alterations)?;
+            }
+            let taken = take(state, &current, &schema)?;
+            definitions.alter(name, &current, (&schema, is_tested && !is_new))?;
+            Ok(taken)
+        })
+    }
+
+    /// Changes what is defined: all of it or nothing.
+    fn define(
+        &self,
+        state: &mut State,
+        change: impl FnOnce(&mut State, &mut Definitions) -> Result<Taken>,
+    ) -> Result<()> {
+        self.expect_writes()?;
+        let before = state.definitions.clone();
+        let mut definitions = match &before {
+            Some(before) => (**before).clone(),
+            None => Definitions::new(self.snapshot.names().into_owned()),
+        };
+        let taken = change(state, &mut definitions)?;
+        state.definitions = Some(Arc::new(definitions));
+        state.push_undo(Step::Defined { before, taken });
+        state.forget_undo();
+        Ok(())
+    }
+
+    /// A table as it is now.
+    pub(super) fn current(&self, state: &State, name: &str) -> Result<Current> {
+        let Some(definitions) = &state.definitions else {
+            let core = Arc::clone(self.snapshot.core(name)?);
+            return Ok(self.as_it_was(core));
+        };
+        let Some(core) = definitions.names.get(name) else {
+            self.engine.acknowledge_published()?;
+            return Err(crate::engine::no_table(name, &definitions.names));
+        };
+        let core = Arc::clone(core);
+        Ok(match definitions.get(core.id()) {
+            Some(definition) => Current { core, schema: Arc::clone(&definition.schema) },
+            None => self.as_it_was(core),
+        })
+    }
+
+    fn as_it_was(&self, core: Arc<esker_table::Table>) -> Current {
+        let view = core.view();
+        // The commit is registered, so its schema is known.
+        let schema = Arc::clone(view.schema_at(self.read_at()).unwrap_or(&view.schema));
+        Current { core, schema }
+    }
+
+    /// A row id for a new row.
+    pub(super) fn reserve_row_id(&self, state: &State, current: &Current) -> Result<u64> {
+        let id = current.core.id();
+        let definition = state.definitions.as_ref().and_then(|new| new.get(id));
+        if let Some(row_id) = definition.and_then(|definition| definition.next_row_id()) {
+            return Ok(row_id);
+        }
+        let mut catalogue = self.engine.lock_for_change()?;
+        let entry = crate::engine::entry(&mut catalogue, id);
+        let entry = entry.map_err(|_| super::table_gone(&current.core.name()))?;
+        Ok(entry.writer.reserve_row_ids(1))
+    }
+}
+
+/// Gives the changes of a table's rows another schema; returns what they were.
+fn take(state: &mut State, current: &Current, schema: &Arc<Schema>) -> Result<Taken> {
+    let id = current.core.id();
+    let Some(changes) = state.changes.get_mut(&id) else { return Ok(Taken::Nothing) };
+    if current.schema.has_same_rows_as(schema) {
+        let before = std::mem::replace(&mut changes.current.schema, Arc::clone(schema));
+        return Ok(Taken::Schema(id, before));
+    }
+    let before = std::mem::replace(changes, converted(changes, schema)?);
+    Ok(Taken::Changes(id, Some(Box::new(before))))
+}
+
+fn refuse_name(definitions: &Definitions, name: &str) -> Result<()> {
+    if definitions.has(name) {
+        let message = format!("table {name:?} exists already");
+        return Err(Error::new(ErrorKind::AlreadyExists, message));
+    }
+    Ok(())
+}
+
+impl Taken {
+    /// Bytes that it keeps, about.
+    pub fn byte_count(&self) -> usize {
+        match self {
+            Self::Changes(_, Some(changes)) => changes.bytes,
+            Self::Changes(_, None) | Self::Schema(..) | Self::Nothing => 0,
+        }
+    }
+}
+
+impl State {
+    /// Puts back what a definition has taken.
+    pub(super) fn give_back(&mut self, taken: Taken) {
+        match taken {
+            Taken::Nothing => {}
+            Taken::Changes(id, Some(changes)) => drop(self.changes.insert(id, *changes)),
+            Taken::Changes(id, None) => drop(self.changes.remove(&id)),
+            Taken::Schema(id, schema) => {
+                if let Some(changes) = self.changes.get_mut(&id) {
+                    changes.current.schema = schema;
+                }
+            }
+        }
+    }
+}
