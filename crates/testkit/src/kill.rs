@@ -10,7 +10,9 @@ use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
 
-use esker::{Database, Options, Ttl, Value};
+use esker::{
+    Alteration, DataType, Database, Field, FieldId, Options, Schema, Transaction, Ttl, Value,
+};
 use esker_vfs::sim::Generator;
 
 use crate::model::TableKind;
@@ -28,6 +30,8 @@ struct State {
     rows: Rows,
     /// The entries of the buckets, as in [`BUCKETS`].
     entries: [Entries; 2],
+    /// The rows of the table that transactions make anew, where it is there.
+    made: Vec<Vec<Value>>,
 }
 
 const BUCKETS: [&str; 2] = ["b", "c"];
@@ -50,6 +54,58 @@ enum Operation {
     RemovePrefix(Vec<u8>),
     /// An entry that has expired when it is put.
     PutExpired(Vec<u8>),
+    /// A row, entries, and a table that takes the place of another, in one transaction of which a
+    /// part is taken back.
+    Transaction(u64),
+}
+
+/// The table that transactions make anew.
+const MADE: &str = "made";
+
+/// Its rows once operation `n` has made it; it has one field more each time, up to three.
+fn made(n: u64) -> Vec<Vec<Value>> {
+    let fields = 1 + n / 10 % 3;
+    (0..4).map(|id| (0..=fields).map(|field| Value::Uint(id + field * n)).collect()).collect()
+}
+
+/// Makes the table anew, and gives it its last field when it has its rows.
+fn make(n: u64, transaction: &Transaction) -> esker::Result<()> {
+    let rows = made(n);
+    let last = rows.first().map_or(0, Vec::len).saturating_sub(1);
+    let mut schema = Schema::builder();
+    for field in 0..last {
+        schema = schema.field(format!("f{field}"), DataType::U64);
+    }
+    let new = transaction.create_table("new", schema.primary_key(["f0"]).build()?)?;
+    for row in &rows {
+        new.insert(row.get(..last).unwrap_or_default())?;
+    }
+    if transaction.tables()?.iter().any(|name| name == MADE) {
+        transaction.drop_table(MADE)?;
+    }
+    transaction.rename_table("new", MADE)?;
+    let field = Field::new(FieldId(0), format!("f{last}"), DataType::U64, false);
+    let field = Field { initial: Value::Uint(0), ..field };
+    transaction.alter_table(MADE, &[Alteration::AddField(field)])?;
+    transaction.table(MADE)?.upsert_many(&rows)
+}
+
+/// Operation `n` in one transaction, of which what comes after a savepoint is taken back.
+fn transact(n: u64, db: &Database) -> esker::Result<()> {
+    let transaction = db.begin()?;
+    let t = transaction.table("t")?;
+    t.insert(&row(n * 100, n))?;
+    let bucket = transaction.bucket("b")?;
+    let (name, value) = entry(n, 60);
+    bucket.put(&name, &value)?;
+    bucket.remove(entry(n.saturating_sub(1), 1).0)?;
+    let savepoint = transaction.savepoint();
+    t.insert(&row(n * 100 + 1, n))?;
+    bucket.put(entry(n, 61).0, b"undone")?;
+    transaction.drop_table("t")?;
+    transaction.rollback_to(savepoint)?;
+    make(n, &transaction)?;
+    transaction.commit().map(drop)
 }
 
 /// Entries put by operations of this ten have this prefix.
@@ -77,6 +133,7 @@ impl Operation {
             5 => Self::Increment(i64::try_from(n).unwrap_or_default()),
             6 => Self::RemovePrefix(prefix(n.saturating_sub(30))),
             9 => Self::PutByLoad((10..40).map(|i| entry(n, i)).collect()),
+            2 => Self::Transaction(key(n)),
             0 => Self::Load((0..20).map(|i| key(n) + i).collect()),
             4 => Self::Insert((0..5).map(|i| key(n) + i).collect()),
             7 => Self::Delete(key(n - 5)),
@@ -92,7 +149,7 @@ fn row(key: u64, n: u64) -> Vec<Value> {
 }
 
 fn apply(n: u64, state: &mut State) {
-    let State { rows, entries: [first, second] } = state;
+    let State { rows, entries: [first, second], made: made_anew } = state;
     match Operation::of(n) {
         Operation::Insert(keys) | Operation::Load(keys) => {
             rows.extend(keys.into_iter().map(|key| (key, row(key, n))));
@@ -118,6 +175,12 @@ fn apply(n: u64, state: &mut State) {
         }
         Operation::RemovePrefix(prefix) => first.retain(|key, _| !key.starts_with(&prefix)),
         Operation::PutExpired(key) => drop(first.remove(&key)),
+        Operation::Transaction(key) => {
+            rows.insert(key, row(key, n));
+            first.extend([entry(n, 60)]);
+            first.remove(&entry(n.saturating_sub(1), 1).0);
+            *made_anew = made(n);
+        }
     }
 }
 
@@ -160,6 +223,7 @@ fn perform(n: u64, db: &Database) -> esker::Result<()> {
         Operation::Increment(by) => drop(first.increment(TOTAL, by)?),
         Operation::RemovePrefix(prefix) => drop(first.remove_prefix(prefix)?),
         Operation::PutExpired(key) => first.put_with(key, "gone", Ttl::At(1))?,
+        Operation::Transaction(_) => transact(n, db)?,
     }
     Ok(())
 }
@@ -197,7 +261,9 @@ fn compare(directory: &Path, acked: u64, state: &mut State) -> Result<u64, Strin
         return Err(format!("check: {problem:?}"));
     }
     let found = read(&db).map_err(|e| e.to_string())?;
-    let is_found = |state: &State| found.rows == state.rows && found.entries == state.entries;
+    let is_found = |state: &State| {
+        found.rows == state.rows && found.entries == state.entries && found.made == state.made
+    };
     if is_found(state) {
         return Ok(acked);
     }
@@ -217,6 +283,10 @@ fn read(db: &Database) -> esker::Result<State> {
             let refs: Vec<_> = values.iter().map(Value::as_ref).collect();
             found.rows.insert(TableKind::Integer.ident(&refs).unwrap_or(u64::MAX), values);
         }
+    }
+    if let Ok(table) = db.table(MADE) {
+        found.made = table.snapshot()?.rows()?.into_iter().map(|(_, values)| values).collect();
+        found.made.sort();
     }
     for (name, entries) in BUCKETS.into_iter().zip(&mut found.entries) {
         if db.tables().iter().any(|there| there == name) {
