@@ -1,5 +1,12 @@
 //! Pages with commands, and what they show.
 
+/// The blocks of a page in their order, with the word behind their first backticks.
+#[allow(dead_code, reason = "each test uses a part")]
+pub fn blocks(page: &str) -> Vec<(&str, &str)> {
+    let parts = page.split("\n```").skip(1).step_by(2);
+    parts.map(|block| block.split_once('\n').unwrap()).collect()
+}
+
 /// The commands of a page with what they show. Commands begin with `$ `.
 pub fn commands(page: &str) -> Vec<(String, String)> {
     let mut found: Vec<(String, String)> = Vec::new();
