@@ -10,6 +10,8 @@
 //! | [`fuzz`] | the fuzz targets, bounded by time |
 //! | [`tsan`] | concurrent tests under a race detector |
 //! | [`loom`], [`model`] | containers, and the whole engine, under a model checker |
+//! | [`kill`], [`load`] | servers that are killed, or asked by many and by bad clients |
+//! | [`mod@schemathesis`] | generated HTTP requests |
 //! | [`quickstart`] | the example data, loaded, asked and served |
 //! | [`program`] | other programs, started from the root of the repository |
 #![forbid(unsafe_code)]
@@ -33,6 +35,7 @@ pub mod model;
 pub mod plans;
 pub mod program;
 pub mod quickstart;
+pub mod schemathesis;
 pub mod tidy;
 pub mod tsan;
 

@@ -13,7 +13,8 @@ usage: cargo xtask COMMAND
   differential [ARGUMENT...]      random SQL here and on SQLite, compared
   plans [--cases N] [--seed N]    answers with each index, sealed or not, old or new, compared
   history [ARGUMENT...]           histories of transactions, their anomalies by name
-  load [--small]                 many clients of a server at once, and bad ones
+  load [--small]                  many clients of a server at once, and bad ones
+  schemathesis [--seed N]         generated HTTP requests, answered as the server's document says
   kill [--cycles N] [--seed N]    a server killed under load, what it answered looked for
   bench NAME [ARGUMENT...]        a benchmark of esker-bench
   fuzz [--seconds N] [TARGET...]  every fuzz target, or those named, 60 s each
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
         "history" => xtask::history::run(&arguments),
         "load" => xtask::load::run(&arguments),
         "kill" => xtask::kill::run(&arguments),
+        "schemathesis" => xtask::schemathesis::run(&arguments),
         "bench" => xtask::bench::run(&arguments),
         "fuzz" => xtask::fuzz::run(&arguments),
         "tsan" => xtask::tsan::run(&arguments),
