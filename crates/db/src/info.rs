@@ -6,7 +6,7 @@ use std::time::Duration;
 use esker_arena::Category;
 use esker_format::schema::{Index, IndexKind};
 use esker_table::Table;
-use esker_vfs::OpenMode;
+use esker_vfs::{DurationCounts, OpenMode};
 
 use crate::engine::Engine;
 use crate::maintenance::{RunCounts, count_runs, parse_number};
@@ -76,6 +76,15 @@ pub struct MemoryInfo {
     pub limit: u64,
 }
 
+/// Work in the background, since the database was opened.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct WorkInfo {
+    /// How often it was done, and how long it took.
+    pub durations: DurationCounts,
+    /// Bytes of the segments that it wrote.
+    pub bytes: u64,
+}
+
 /// Figures about a database.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Info {
@@ -87,6 +96,13 @@ pub struct Info {
     pub memory: MemoryInfo,
     /// Bytes of log files.
     pub log_bytes: u64,
+    /// How often the log was synced for commits since the database was opened, and how long that
+    /// took.
+    pub syncs: DurationCounts,
+    /// Open rows that became segments.
+    pub seals: WorkInfo,
+    /// Segments that became others.
+    pub merges: WorkInfo,
     /// Files of long values.
     pub value_files: usize,
     /// Bytes of them, those included that nothing refers to any more.
@@ -215,6 +231,9 @@ impl Database {
                 limit: engine.options.memory_limit_bytes,
             },
             log_bytes: engine.log_bytes(),
+            syncs: engine.journal.log().map(|log| log.syncs()).unwrap_or_default(),
+            seals: engine.seals.info(),
+            merges: engine.merges.info(),
             value_files: engine.segment_files.values().files().len(),
             value_bytes: engine.value_bytes(),
             published_commit: engine.watermarks.published(),

@@ -134,3 +134,24 @@ fn in_the_background_others_are_merged_beside_one_that_fails() {
     db.drop_table("bad").unwrap();
     db.wait_idle().unwrap();
 }
+
+#[test]
+fn what_is_done_in_the_background_is_counted() {
+    let dir = Directory::new("merging-counted");
+    let options = Options::new().background(false).group_limit(4, 1 << 20).small_group_limit(0);
+    let db = options.open(&dir.0).unwrap();
+    assert_eq!(db.info().syncs.count, 0);
+    let t = db.create_table("t", texts()).unwrap();
+    (0..12).for_each(|id| drop(t.insert(&row(id)).unwrap()));
+    db.wait_idle().unwrap();
+    t.delete(&[1u64.into()]).unwrap();
+    db.compact(false, &mut |_, _| {}).unwrap();
+    let info = db.info();
+    assert!(info.syncs.count >= 14 && info.syncs.sum_ns > 0, "{:?}", info.syncs);
+    for work in [&info.seals, &info.merges] {
+        assert!(work.durations.count > 0 && work.bytes > 1_000, "{info:?}");
+    }
+    let memory = Options::new().memory().unwrap();
+    memory.create_table("t", texts()).unwrap();
+    assert_eq!(memory.info().syncs, esker_vfs::DurationCounts::default());
+}

@@ -239,7 +239,8 @@ impl Log {
         if planted("ack_before_sync") {
             self.publish(flusher);
         }
-        match log_file::sync(flusher.file.as_ref()) {
+        let clock = &*self.environment.clock;
+        match self.syncs.time(clock, || log_file::sync(flusher.file.as_ref())) {
             Err(_) if planted("poison_ignored") => {}
             result => result?,
         }

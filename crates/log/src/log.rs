@@ -12,7 +12,7 @@ use std::sync::{Arc, PoisonError};
 
 use esker_format::frame::{FileHeader, FrameHeader, append_frame, frame_bytes, kind};
 use esker_vfs::sync::{AtomicU64, Mutex, MutexGuard};
-use esker_vfs::{Environment, ErrorKind as VfsErrorKind, Event, File};
+use esker_vfs::{DurationCounts, Durations, Environment, ErrorKind as VfsErrorKind, Event, File};
 
 use crate::flusher::Flusher;
 use crate::log_file;
@@ -77,6 +77,8 @@ pub struct Log {
     pub(crate) on_durable: Option<OnDurable>,
     /// Every commit up to this one is durable.
     pub(crate) durable: AtomicU64,
+    /// How long the syncs of batches took.
+    pub(crate) syncs: Durations,
     /// Where those wait whose batch has an even number, and an odd one.
     pub(crate) batch_events: [Event; 2],
     /// Where those wait who asked for a new file.
@@ -147,6 +149,7 @@ impl Log {
             epoch_start: header.epoch_start,
             on_durable,
             durable: AtomicU64::new(header.epoch_start),
+            syncs: Durations::default(),
             batch_events: [Event::new(), Event::new()],
             rotation_event: Event::new(),
             space_event: Event::new(),
@@ -313,6 +316,12 @@ impl Log {
         let state = self.state();
         let older = state.files.iter().rev().skip(1).map(|file| file.bytes);
         older.sum::<u64>() + state.end
+    }
+
+    /// How often the log was synced for commits, and how long that took.
+    #[must_use]
+    pub fn syncs(&self) -> DurationCounts {
+        self.syncs.counts()
     }
 
     /// The bytes that wait to be written: the caller's measure for holding back writers.

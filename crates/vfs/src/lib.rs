@@ -18,6 +18,7 @@ mod block_copies;
 mod clock;
 #[cfg(test)]
 mod conformance;
+mod durations;
 mod environment;
 mod error;
 mod event;
@@ -31,6 +32,7 @@ mod tasks;
 
 pub use block_copies::BlockCopies;
 pub use clock::Clock;
+pub use durations::{DurationCounts, Durations};
 pub use environment::Environment;
 pub use error::{Error, ErrorKind, Result};
 pub use event::Event;

@@ -43,6 +43,7 @@ use esker_vfs::sync::{ArcSwap, AtomicBool, AtomicU64, Mutex, MutexGuard};
 use esker_vfs::{Environment, Event, FileLock, TaskHandle};
 
 use crate::checks::CheckCache;
+use crate::maintenance::Work;
 use crate::page::HeldSnapshots;
 use crate::sequence::Sequences;
 use crate::{Durability, Error, ErrorKind, Options, Result};
@@ -132,6 +133,8 @@ pub(crate) struct Engine {
     pub held_snapshots: std::sync::OnceLock<Weak<HeldSnapshots>>,
     /// When rows expire.
     pub times: Times,
+    pub seals: Work,
+    pub merges: Work,
     /// Held until the database is closed.
     pub lock_file: Mutex<Option<Box<dyn FileLock>>>,
 }

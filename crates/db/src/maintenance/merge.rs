@@ -20,6 +20,7 @@ use esker_table::view::Unit;
 
 use super::key_levels;
 use super::seal::frozen_groups;
+use super::work::bytes_of;
 use super::{FileSink, TableJob};
 use crate::Result;
 use crate::engine::Engine;
@@ -136,15 +137,19 @@ impl Engine {
             column_bytes_max: self.options.column_bytes_max,
             emptied,
         };
-        let share = self.options.merge_share_percent;
-        let mut sink = FileSink::new(self).with_share(share);
-        let rewritten = plan.build(&mut sink)?;
-        self.build_first_runs(table, &rewritten.segments, &mut sink)?;
-        sink.keep();
-        let segments = rewritten.entries();
-        let edit = Edit::Merge { table: table.id(), inputs: ids, segments };
-        self.install(table, rewritten, &edit)?;
-        Ok(())
+        let clock = &*self.environment.clock;
+        self.merges.count(clock, |bytes| {
+            let share = self.options.merge_share_percent;
+            let mut sink = FileSink::new(self).with_share(share);
+            let rewritten = plan.build(&mut sink)?;
+            self.build_first_runs(table, &rewritten.segments, &mut sink)?;
+            sink.keep();
+            let segments = rewritten.entries();
+            *bytes = bytes_of(&rewritten);
+            let edit = Edit::Merge { table: table.id(), inputs: ids, segments };
+            self.install(table, rewritten, &edit)?;
+            Ok(())
+        })
     }
 
     fn pick_inputs(

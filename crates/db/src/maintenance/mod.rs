@@ -26,6 +26,7 @@ mod runs;
 mod seal;
 mod sink;
 mod value_files;
+mod work;
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, Weak};
@@ -46,6 +47,7 @@ pub(crate) use runs::{Building, RunCounts, count_runs};
 pub(crate) use seal::frozen_groups;
 pub(crate) use sink::FileSink;
 use value_files::Thrift;
+pub(crate) use work::Work;
 
 /// A checkpoint is made for the sake of the index past this many times the rows that are worth an
 /// index file.

@@ -9,6 +9,7 @@ use esker_table::Table as TableCore;
 use esker_table::rewrite::{Repoint, RewritePlan, Rewritten};
 use esker_table::view::Unit;
 
+use super::work::bytes_of;
 use super::{FileSink, Moving};
 use crate::Result;
 use crate::engine::{Engine, Journal, Ticket};
@@ -46,13 +47,16 @@ impl Engine {
             column_bytes_max: self.options.column_bytes_max,
             emptied: BTreeSet::new(),
         };
-        let mut sink = FileSink::new(self);
-        let rewritten = plan.build(&mut sink)?;
-        self.build_first_runs(&table, &rewritten.segments, &mut sink)?;
-        sink.keep();
-        let segments = rewritten.entries();
-        let edit = Edit::Seal { table: table.id(), through, segments };
-        let installed = self.install(&table, rewritten, &edit)?;
+        let installed = self.seals.count(&*self.environment.clock, |bytes| {
+            let mut sink = FileSink::new(self);
+            let rewritten = plan.build(&mut sink)?;
+            self.build_first_runs(&table, &rewritten.segments, &mut sink)?;
+            sink.keep();
+            *bytes = bytes_of(&rewritten);
+            let segments = rewritten.entries();
+            let edit = Edit::Seal { table: table.id(), through, segments };
+            self.install(&table, rewritten, &edit)
+        })?;
         let mut catalogue = self.lock();
         if let Some(entry) = catalogue.tables.get_mut(&table.id()).filter(|_| installed) {
             entry.sealed_through = entry.sealed_through.max(through);

@@ -29,7 +29,7 @@ use esker_vfs::{Environment, Event, FileLock, LockMode, OpenMode};
 
 use crate::backup::{UNFINISHED_FILE, unfinished};
 use crate::engine::{Engine, Journal, NameHistory, TableEntry, Times, Watermarks};
-use crate::maintenance::{checkpoint_path, frozen_groups, parse_number};
+use crate::maintenance::{Work, checkpoint_path, frozen_groups, parse_number};
 use crate::sequence::{Sequences, SharedSequence};
 use crate::{Error, ErrorKind, Options, Result};
 use replay::Recovered;
@@ -151,6 +151,8 @@ impl Engine {
             transactions: AtomicU64::new(0),
             held_snapshots: OnceLock::new(),
             times,
+            seals: Work::default(),
+            merges: Work::default(),
             lock_file: Mutex::new(lock),
         }))
     }

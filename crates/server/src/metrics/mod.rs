@@ -1,18 +1,14 @@
 //! What the server counts, as Prometheus reads it, and the statements that were slow.
 
-mod histogram;
 mod operations;
 mod slow;
-#[cfg(test)]
-mod tests;
 mod text;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use esker_vfs::Environment;
+use esker_vfs::{DurationCounts, Environment};
 
-use histogram::Histogram;
 pub use operations::Operations;
 use slow::SlowStatements;
 pub use slow::{SlowStatement, Timer};
@@ -22,7 +18,7 @@ pub use slow::{SlowStatement, Timer};
 pub struct Metrics {
     environment: Environment,
     /// By protocol and operation.
-    durations: Mutex<BTreeMap<(&'static str, &'static str), Histogram>>,
+    durations: Mutex<BTreeMap<(&'static str, &'static str), DurationCounts>>,
     /// By protocol, operation and status.
     requests: Mutex<BTreeMap<(&'static str, &'static str, u16), u64>>,
     operations: Mutex<Vec<Arc<Operations>>>,

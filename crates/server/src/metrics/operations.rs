@@ -2,17 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use esker_vfs::{DurationCounts, Durations};
 use esker_wire::Code;
-
-use super::histogram::{BOUNDS_US, Histogram};
-
-/// Durations, counted without a lock.
-#[derive(Debug, Default)]
-struct Durations {
-    counts: [AtomicU64; BOUNDS_US.len()],
-    count: AtomicU64,
-    sum_ns: AtomicU64,
-}
 
 /// One operation.
 #[derive(Debug)]
@@ -46,13 +37,7 @@ impl Operations {
     #[inline]
     pub fn count(&self, operation: usize, failed: Option<Code>, nanoseconds: u64) {
         let Some(operation) = self.operations.get(operation) else { return };
-        let durations = &operation.durations;
-        let bucket = BOUNDS_US.iter().position(|bound| nanoseconds <= bound * 1_000);
-        let count = bucket.and_then(|bucket| durations.counts.get(bucket));
-        // One of three: what reads them sees each by itself.
-        count.map(|count| count.fetch_add(1, Ordering::Relaxed));
-        durations.count.fetch_add(1, Ordering::Relaxed);
-        durations.sum_ns.fetch_add(nanoseconds, Ordering::Relaxed);
+        operation.durations.add(nanoseconds);
         if let Some(code) = failed {
             let position = Code::ALL.iter().position(|known| *known == code);
             let failed = position.and_then(|position| operation.failed.get(position));
@@ -63,24 +48,22 @@ impl Operations {
     /// Those that were asked for: the name, how many ended how, and how long they took.
     pub(super) fn counted(
         &self,
-    ) -> impl Iterator<Item = (&str, Vec<(&'static str, u64)>, Histogram)> {
+    ) -> impl Iterator<Item = (&str, Vec<(&'static str, u64)>, DurationCounts)> {
         let seen = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        self.operations.iter().filter(move |operation| seen(&operation.durations.count) > 0).map(
-            move |operation| {
-                let durations = &operation.durations;
-                let count = seen(&durations.count);
-                let failed = Code::ALL.iter().zip(&operation.failed);
-                let failed: Vec<_> = failed
-                    .map(|(code, count)| (code.as_str(), seen(count)))
-                    .filter(|(_, count)| *count > 0)
-                    .collect();
-                let all_failed: u64 = failed.iter().map(|(_, count)| count).sum();
-                let mut ends = vec![("ok", count.saturating_sub(all_failed))];
-                ends.extend(failed);
-                let counts = std::array::from_fn(|i| durations.counts.get(i).map_or(0, seen));
-                let sum_ns = seen(&durations.sum_ns);
-                (operation.name.as_str(), ends, Histogram::of(counts, count, sum_ns))
-            },
-        )
+        self.operations.iter().filter_map(move |operation| {
+            let durations = operation.durations.counts();
+            if durations.count == 0 {
+                return None;
+            }
+            let failed = Code::ALL.iter().zip(&operation.failed);
+            let failed: Vec<_> = failed
+                .map(|(code, count)| (code.as_str(), seen(count)))
+                .filter(|(_, count)| *count > 0)
+                .collect();
+            let all_failed: u64 = failed.iter().map(|(_, count)| count).sum();
+            let mut ends = vec![("ok", durations.count.saturating_sub(all_failed))];
+            ends.extend(failed);
+            Some((operation.name.as_str(), ends, durations))
+        })
     }
 }

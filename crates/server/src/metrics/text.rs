@@ -3,8 +3,10 @@
 use std::fmt::Write;
 use std::sync::PoisonError;
 
+use esker::WorkInfo;
+use esker_vfs::DurationCounts;
+
 use super::Metrics;
-use super::histogram::Histogram;
 use crate::tenant::Tenants;
 
 impl Metrics {
@@ -49,16 +51,16 @@ impl Metrics {
         let _ = writeln!(text, "# TYPE {name} histogram");
         let durations = self.durations.lock().unwrap_or_else(PoisonError::into_inner);
         for ((protocol, operation), histogram) in durations.iter() {
-            write_histogram(text, name, protocol, operation, histogram);
+            write_histogram(text, name, &labels_of(protocol, operation), histogram);
         }
         self.for_each_operation(|protocol, operation, _, histogram| {
-            write_histogram(text, name, protocol, operation, histogram);
+            write_histogram(text, name, &labels_of(protocol, operation), histogram);
         });
     }
 
     fn for_each_operation(
         &self,
-        mut take: impl FnMut(&str, &str, &[(&'static str, u64)], &Histogram),
+        mut take: impl FnMut(&str, &str, &[(&'static str, u64)], &DurationCounts),
     ) {
         let all = self.operations.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for operations in all {
@@ -69,14 +71,11 @@ impl Metrics {
     }
 }
 
-fn write_histogram(
-    text: &mut String,
-    name: &str,
-    protocol: &str,
-    operation: &str,
-    histogram: &Histogram,
-) {
-    let labels = format!("protocol=\"{protocol}\",operation=\"{operation}\"");
+fn labels_of(protocol: &str, operation: &str) -> String {
+    format!("protocol=\"{protocol}\",operation=\"{operation}\"")
+}
+
+fn write_histogram(text: &mut String, name: &str, labels: &str, histogram: &DurationCounts) {
     for (bound, count) in histogram.cumulated() {
         let _ = writeln!(text, "{name}_bucket{{{labels},le=\"{bound}\"}} {count}");
     }
@@ -104,8 +103,10 @@ fn write_databases(text: &mut String, tenants: &Tenants) {
         ("esker_oldest_snapshot_seconds", "For how long the oldest is held.", Vec::new()),
         ("esker_failed_maintenance", "1 when the last background job failed.", Vec::new()),
     ];
+    let mut works = Vec::new();
     for tenant in tenants.all_open() {
         let info = tenant.database.info();
+        works.push((tenant.name.to_string(), info.syncs, info.seals, info.merges));
         let sum =
             |figure: fn(&esker::TableInfo) -> u64| info.tables.iter().map(figure).sum::<u64>();
         let values = [
@@ -130,6 +131,38 @@ fn write_databases(text: &mut String, tenants: &Tenants) {
         let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge");
         for (database, value) in rows {
             let _ = writeln!(text, "{name}{{database=\"{database}\"}} {value}");
+        }
+    }
+    write_work(text, &works);
+}
+
+/// A database, its syncs, its seals and its merges.
+type Works = (String, DurationCounts, WorkInfo, WorkInfo);
+
+/// What databases have done in the background, and how long that took.
+fn write_work(text: &mut String, databases: &[Works]) {
+    type Counts = fn(&Works) -> &DurationCounts;
+    let durations: [(&str, &str, Counts); 3] = [
+        ("esker_fsync_duration_seconds", "How long syncs of the log took.", |works| &works.1),
+        ("esker_seal_duration_seconds", "How long it took to seal open rows.", |works| {
+            &works.2.durations
+        }),
+        ("esker_merge_duration_seconds", "How long merges took.", |works| &works.3.durations),
+    ];
+    for (name, help, counts) in durations {
+        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} histogram");
+        for works in databases {
+            write_histogram(text, name, &format!("database=\"{}\"", works.0), counts(works));
+        }
+    }
+    let bytes: [(&str, &str, fn(&Works) -> u64); 2] = [
+        ("esker_seal_bytes_total", "Bytes of segments that were sealed.", |works| works.2.bytes),
+        ("esker_merge_bytes_total", "Bytes of segments that merges wrote.", |works| works.3.bytes),
+    ];
+    for (name, help, bytes) in bytes {
+        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} counter");
+        for works in databases {
+            let _ = writeln!(text, "{name}{{database=\"{}\"}} {}", works.0, bytes(works));
         }
     }
 }
