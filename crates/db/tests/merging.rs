@@ -142,7 +142,9 @@ fn what_is_done_in_the_background_is_counted() {
     let db = options.open(&dir.0).unwrap();
     assert_eq!(db.info().syncs.count, 0);
     let t = db.create_table("t", texts()).unwrap();
-    (0..12).for_each(|id| drop(t.insert(&row(id)).unwrap()));
+    for id in 0..12 {
+        t.insert(&row(id)).unwrap();
+    }
     db.wait_idle().unwrap();
     t.delete(&[1u64.into()]).unwrap();
     db.compact(false, &mut |_, _| {}).unwrap();
