@@ -142,6 +142,7 @@ type Works = (String, DurationCounts, WorkInfo, WorkInfo);
 /// What databases have done in the background, and how long that took.
 fn write_work(text: &mut String, databases: &[Works]) {
     type Counts = fn(&Works) -> &DurationCounts;
+    type Bytes = fn(&Works) -> u64;
     let durations: [(&str, &str, Counts); 3] = [
         ("esker_fsync_duration_seconds", "How long syncs of the log took.", |works| &works.1),
         ("esker_seal_duration_seconds", "How long it took to seal open rows.", |works| {
@@ -155,7 +156,7 @@ fn write_work(text: &mut String, databases: &[Works]) {
             write_histogram(text, name, &format!("database=\"{}\"", works.0), counts(works));
         }
     }
-    let bytes: [(&str, &str, fn(&Works) -> u64); 2] = [
+    let bytes: [(&str, &str, Bytes); 2] = [
         ("esker_seal_bytes_total", "Bytes of segments that were sealed.", |works| works.2.bytes),
         ("esker_merge_bytes_total", "Bytes of segments that merges wrote.", |works| works.3.bytes),
     ];
