@@ -6,12 +6,12 @@ use crate::Result;
 use crate::rows::Row;
 
 pub(crate) const USAGE: &str = "\
-usage: esker-bench engine|load|queries|invoice|slate|whitedb|txn|server
+usage: esker-bench engine|load|queries|invoice|slate|whitedb|txn|server|ycsb
                    [--rows N] [--runs N] [--only NAME,NAME] [--dir DIR] [--flights FILE]
                    [--bytes N]
 
   --rows N        rows of the large tables; 10000000 unless given, 1000000 for load,
-                  queries, invoice and txn, 500000 for slate
+                  queries, invoice, txn and ycsb, 500000 for slate
   --runs N        how often each row is measured; 5 unless given
   --only NAMES    only these rows
   --dir DIR       where to make a directory for files, removed at the end; the system's

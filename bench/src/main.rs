@@ -1,6 +1,7 @@
-//! `esker-bench engine`, `load`, `queries`, `invoice`, `slate`, `whitedb`, `txn` and `server`:
-//! every speed and size that is asked of the engine, of what brings rows into it and out of it, and
-//! of the server, measured beside what the machine can do at best, with answers checked first.
+//! `esker-bench engine`, `load`, `queries`, `invoice`, `slate`, `whitedb`, `txn`, `server` and
+//! `ycsb`: every speed and size that is asked of the engine, of what brings rows into it and out of
+//! it, and of the server, measured beside what the machine can do at best, with answers checked
+//! first.
 //!
 //! | module | what it defines |
 //! |---|---|
@@ -14,6 +15,7 @@
 //! | `invoice`, `slate`, `whitedb` | what the benchmarks of these names ask |
 //! | `transactions` | the rows of `esker-bench txn` |
 //! | `server` | what is asked of a server over sockets |
+//! | `ycsb` | the workloads of the Yahoo! Cloud Serving Benchmark |
 //! | `timing` | the median of repeated questions |
 //! | `data`, `environment`, `process` | keys and texts; one core; memory and children |
 //! | `outcome`, `report` | what a run gave; the table at the end |
@@ -44,6 +46,7 @@ mod transactions;
 mod update_operators;
 mod whitedb;
 mod workloads;
+mod ycsb;
 
 use std::process::ExitCode;
 
@@ -86,6 +89,9 @@ fn run(arguments: &[String]) -> Result<()> {
         }
         Some((name, rest)) if name == "server" => {
             measure(&arguments::Arguments::parse(server::ROWS, 10_000_000, rest)?)
+        }
+        Some((name, rest)) if name == "ycsb" => {
+            measure(&arguments::Arguments::parse(ycsb::ROWS, 1_000_000, rest)?)
         }
         Some((name, rest)) if name == "child" => child::run(rest),
         _ => Err(arguments::USAGE.into()),

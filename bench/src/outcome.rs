@@ -5,6 +5,8 @@
 pub(crate) enum Goal {
     AtLeast(f64),
     AtMost(f64),
+    /// No figure is asked for: it is only told.
+    Told,
 }
 
 impl Goal {
@@ -12,6 +14,7 @@ impl Goal {
         match self {
             Self::AtLeast(least) => value >= least,
             Self::AtMost(most) => value <= most,
+            Self::Told => true,
         }
     }
 }
@@ -20,6 +23,8 @@ impl Goal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     RowsPerSecond,
+    /// Of operations.
+    PerSecond,
     Seconds,
     Nanoseconds,
     Microseconds,
@@ -35,6 +40,7 @@ impl Unit {
             Self::RowsPerSecond if value >= 1e9 => format!("{:.2} G rows/s", value / 1e9),
             Self::RowsPerSecond if value >= 1e6 => format!("{:.2} M rows/s", value / 1e6),
             Self::RowsPerSecond => format!("{:.1} k rows/s", value / 1e3),
+            Self::PerSecond => format!("{:.1} k/s", value / 1e3),
             Self::Seconds => format!("{value:.3} s"),
             Self::Nanoseconds => format!("{value:.0} ns"),
             Self::Microseconds => format!("{value:.1} µs"),

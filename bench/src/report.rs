@@ -41,10 +41,10 @@ impl Report {
                 let measures: Vec<Measure> =
                     outcomes.iter().filter_map(|o| o.measures.get(i)).copied().collect();
                 let is_reached = failure.is_none() && is_reached(asked, &measures);
-                if is_reached {
-                    reached += 1
-                } else {
-                    short += 1
+                match is_reached {
+                    true if asked.goal == Goal::Told => {}
+                    true => reached += 1,
+                    false => short += 1,
                 }
                 let segments = outcomes.last().and_then(|o| o.segments);
                 let mut line = line(row, asked, &measures, segments);
@@ -97,6 +97,7 @@ fn line(row: &Row, asked: &Asked, measures: &[Measure], segments: Option<usize>)
     let goal = match goal {
         Goal::AtLeast(least) => format!("≥ {}", asked.unit.show(least)),
         Goal::AtMost(most) => format!("≤ {}", asked.unit.show(most)),
+        Goal::Told => "—".to_owned(),
     };
     let values: Vec<f64> = measures.iter().map(|m| m.value).collect();
     let limits: Vec<f64> = measures.iter().filter_map(|m| m.limit).collect();

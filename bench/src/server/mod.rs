@@ -13,7 +13,7 @@ mod durable;
 mod loads;
 mod many;
 mod points;
-mod service;
+pub(crate) mod service;
 
 use crate::outcome::Goal::{AtLeast, AtMost};
 use crate::outcome::Unit::{RowsPerSecond, Times};

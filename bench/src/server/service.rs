@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use esker::{DataType, Database, Durability, Options};
+use esker::{DataType, Database, Durability, Options, Schema};
 use esker_client::{Client, Duplicates, Format, ValueRef};
 use esker_server::admission::Open;
 use esker_server::{Server, ServerConfig};
@@ -20,7 +20,7 @@ use crate::data::{Texts, key};
 pub(super) const TABLE: &str = "kv";
 
 /// A server, a runtime that it runs on, and one that echoes beside it.
-pub(super) struct Service {
+pub(crate) struct Service {
     runtime: tokio::runtime::Runtime,
     server: Option<Server>,
     database: Database,
@@ -29,16 +29,27 @@ pub(super) struct Service {
 }
 
 impl Service {
-    /// With an empty table.
+    /// With an empty table of keys and texts.
     pub fn start(bench: &Bench, name: &str, durability: Durability) -> Result<Self> {
+        let fields = [("key", DataType::Text), ("value", DataType::Text)];
+        Self::serve(bench, name, durability, TABLE, schema(&fields, &["key"])?)
+    }
+
+    /// With an empty table.
+    pub fn serve(
+        bench: &Bench,
+        name: &str,
+        durability: Durability,
+        table: &str,
+        schema: Schema,
+    ) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .max_blocking_threads(64)
             .enable_all()
             .build()?;
         let database = Options::new().durability(durability).open(bench.place(name)?)?;
-        let fields = [("key", DataType::Text), ("value", DataType::Text)];
-        database.create_table(TABLE, schema(&fields, &["key"])?)?;
+        database.create_table(table, schema)?;
         let (server, echo) = runtime.block_on(async {
             let admission = Arc::new(Open::new(&database));
             let server = Server::start(ServerConfig::default(), admission).await.map_err(boxed)?;
