@@ -19,6 +19,21 @@ const SQL: &str = "SELECT origin AS o, count(*), avg(delay) / 2 FROM flights WHE
     ('AA', 'UA') AND NOT (delay BETWEEN 1 AND 5.5 OR tail LIKE 'N%' OR tail IS NULL) \
     GROUP BY 1 HAVING count(*) > 3 ORDER BY 2 DESC NULLS LAST LIMIT 10 OFFSET 2";
 
+const HTTP_SQL: &str = r#"{"sql":"SELECT name FROM t WHERE id > ?","parameters":[0]}"#;
+
+/// Requests one after another: ranges, conditions, numbers, a transaction's beginning.
+const HTTP_ENTRIES: &[u8] =
+    b"PUT /v1/databases/default/buckets/b/entries/k%00\nEsker-TTL: 9\n\n7\x1e\
+    GET /v1/databases/default/buckets/b/entries/k%00\nRange: bytes=0-0\nIf-None-Match: *\n\n\x1e\
+    POST /v1/databases/default/buckets/b/entries/n/increment?by=-2\nIdempotency-Key: 1\n\n\x1e\
+    GET /v1/databases/default/tables/t/rows?limit=1\nAccept: application/x-ndjson\n\n\x1e\
+    POST /v1/databases/default/transactions\ncontent-type: application/json\n\n{}";
+
+fn http(path: &str, media: &str, body: &str) -> Vec<u8> {
+    let head = format!("POST /v1/databases/default/{path}\ncontent-type: {media}\n\n");
+    [head.as_bytes(), body.as_bytes()].concat()
+}
+
 fn main() -> std::io::Result<()> {
     let seeds = [
         ("bucket_key", b"\x04\x0bab\0\xffc\0\0\x80\0\0\x01ab\0\0\x7f\xff\xff\xff".to_vec()),
@@ -29,6 +44,7 @@ fn main() -> std::io::Result<()> {
         ("database", b"\x01\x00\x01\x40\0\0\0\x03\0\x01\x04\x40\0\0\0\x20\x02".to_vec()),
         ("edit", edit()),
         ("frame", frame()),
+        ("http", http("query", "application/json", r#"{"table":"t","order":["id"]}"#)),
         ("index", (0..128).collect()),
         (
             "json_binary",
@@ -45,6 +61,11 @@ fn main() -> std::io::Result<()> {
     ];
     let seeds = seeds.map(|(target, bytes)| (target, "valid", bytes));
     let more = [
+        ("http", "sql", http("query", "application/json", HTTP_SQL)),
+        ("http", "csv", http("tables/t/rows", "text/csv", "id,name\n3,\"c\"\"d\"\n4,\n")),
+        ("http", "ndjson", http("tables/t/rows", "application/x-ndjson", "{\"id\":3}\n{\"id\":4}")),
+        ("http", "json", http("tables/t/rows", "application/json", r#"[{"id":3,"doc":{"a":[]}}]"#)),
+        ("http", "entries", HTTP_ENTRIES.to_vec()),
         ("checkpoint", "body", body()),
         ("edit", "time", time()),
         ("edit", "together", together()),

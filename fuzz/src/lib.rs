@@ -15,6 +15,7 @@
 //! | [`csv`], [`json`], [`text`] | files of rows; values and schemas as people write them |
 //! | [`sql`] | statements |
 //! | [`wire`] | frames of the wire protocol, and a session that answers them |
+//! | [`resp`], [`http`] | commands of Redis's protocol, and requests of HTTP, answered |
 //! | [`database`] | a whole database, damaged, then used |
 #![forbid(unsafe_code)]
 
@@ -26,6 +27,7 @@ pub mod csv;
 pub mod database;
 pub mod edit;
 pub mod frame;
+pub mod http;
 pub mod index;
 pub mod json;
 pub mod json_binary;
@@ -53,6 +55,7 @@ pub const TARGETS: &[(&str, Body)] = &[
     ("database", database::run),
     ("edit", edit::run),
     ("frame", frame::run),
+    ("http", http::run),
     ("index", index::run),
     ("json", json::run),
     ("json_binary", json_binary::run),

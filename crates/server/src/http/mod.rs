@@ -26,6 +26,7 @@ mod openapi;
 mod problem;
 mod query;
 mod range;
+mod replay;
 mod route;
 mod routes;
 mod rows;
@@ -40,6 +41,8 @@ use std::sync::atomic::AtomicBool;
 pub use listener::HttpServer;
 pub use openapi::document;
 pub use problem::{MEDIA as PROBLEM_MEDIA, Problem, status};
+#[doc(hidden)]
+pub use replay::{Replayed, answer_requests};
 pub use route::{Need, Parameter, Route};
 pub use routes::ROUTES;
 
