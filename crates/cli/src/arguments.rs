@@ -10,8 +10,8 @@ use crate::units;
 
 const EXIT_CODES: &str = "\
 Servers:
-  sql, query, get, insert, put and delete ask a server where its address is given in place of
-  the directory, or by --connect ADDRESS: HOST:PORT, esker://HOST:PORT,
+  sql, query, load, get, insert, put and delete ask a server where its address is given in place
+  of the directory, or by --connect ADDRESS: HOST:PORT, esker://HOST:PORT,
   eskers://HOST:PORT?ca=FILE or unix:PATH. ESKER_TOKEN and ESKER_DATABASE say who asks for what.
 
 Exit codes:

@@ -11,7 +11,7 @@
 //! | `info`, `check` | `esker info DB [TABLE]`, `esker check DB` |
 //! | `token`, `config` | `esker token create DIR`, `esker config check FILE` |
 //! | `serve` | `esker serve DB` |
-//! | `remote` | `sql`, `query`, `get`, `insert`, `put`, `delete` of a server |
+//! | `remote` | `sql`, `query`, `load`, `get`, `insert`, `put`, `delete` of a server |
 //! | `manual` | `esker completions SHELL`, `esker man` |
 //! | `quickstart` | `esker quickstart [DIR] [--serve]` |
 //! | `output` | answers as a table, CSV or JSON |

@@ -6,6 +6,7 @@
 //! | `esker query ADDRESS '{…}'` | the query as it is |
 //! | `esker get`, `delete` | by the key, whose types are those of the table |
 //! | `esker insert`, `put` | as a statement |
+//! | `esker load` | files are read here, rows are sent in one load |
 //!
 //! `--connect ADDRESS` puts the address where the directory would be. Output and errors are those
 //! of a database in a directory. Other commands say that they need a directory.
@@ -81,7 +82,6 @@ pub(crate) fn place_address(arguments: Vec<OsString>) -> Result<Vec<OsString>> {
 /// Naming the commands that take one.
 pub(crate) fn refuse_address(command: &Command) -> Result<()> {
     let (name, db) = match command {
-        Command::Load(arguments) => ("load", &arguments.db),
         Command::Export(arguments) => ("export", &arguments.db),
         Command::Index(arguments) => match (&arguments.action, &arguments.create) {
             (Some(IndexAction::Drop(drop)), _) => ("index drop", &drop.db),
@@ -98,7 +98,7 @@ pub(crate) fn refuse_address(command: &Command) -> Result<()> {
     if address(db).is_none() {
         return Ok(());
     }
-    let known = "sql, query, get, insert, put and delete";
+    let known = "sql, query, load, get, insert, put and delete";
     Err(Failure::usage(format!(
         "{name}: expected the directory of a database; servers can be asked by {known}"
     )))
@@ -221,6 +221,11 @@ pub(crate) fn get(client: &mut Client, table: &str, key: &[Value]) -> Result<Opt
     Ok(client.get(table, key)?)
 }
 
+/// A name as SQL has it.
+pub(crate) fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
 /// Adds a row, or puts it in the place of one with its key.
 pub(crate) fn add(
     client: &mut Client,
@@ -228,7 +233,6 @@ pub(crate) fn add(
     row: Vec<(String, Value)>,
     replaces: bool,
 ) -> Result<()> {
-    let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
     let (names, values): (Vec<String>, Vec<Value>) = row.into_iter().unzip();
     let fields = names.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ");
     let marks = vec!["?"; values.len()].join(", ");

@@ -111,13 +111,62 @@ fn a_server_is_asked_as_a_directory_is() {
     assert!(error.contains("next: "), "{error}");
 }
 
+/// A summary without what took how long.
+fn untimed(said: (Option<i32>, String, String)) -> (Option<i32>, String, String) {
+    let (code, out, error) = said;
+    let cut = |line: &str| match line.split_once(" in ").zip(line.rsplit_once(", durable")) {
+        Some(((before, _), (_, after))) => format!("{before}, durable{after}"),
+        None => line.to_owned(),
+    };
+    (code, out.lines().map(cut).collect::<Vec<_>>().join("\n"), error)
+}
+
+#[test]
+fn files_are_loaded_into_a_server_as_into_a_directory() {
+    let sandbox = Sandbox::new("remote-load");
+    let (_served, url) = serve(&sandbox, &["--trust-local"]);
+    let rows = "id,name,price,day,doc,kind\n1,tea,2.50,2024-02-29,\"{\"\"a\"\": [1]}\",b\n2,,,,,\n";
+    sandbox.write("t.csv", rows);
+    sandbox.write("more.ndjson", "{\"id\": 2, \"name\": \"x\"}\n{\"id\": 3, \"kind\": \"a\"}\n");
+    sandbox.write("wrong.csv", "id,name\n7,seven\nten,ten\n8,eight\n");
+    sandbox.write("plain.csv", "city,n\nRome,1\nOslo,2\n");
+    let schema = "id i64 not null, name text, price decimal(9, 2), day date, doc json, \
+                  kind enum('a', 'b'), primary key (id)";
+    for command in [
+        &["load", "t", "t.csv", "--schema", schema, "--index", "name, id desc"][..],
+        &["load", "t", "t.csv"],
+        &["load", "t", "more.ndjson", "--append", "--on-duplicate", "replace"],
+        &["load", "t", "more.ndjson", "--append", "--on-duplicate", "skip"],
+        &["load", "t", "wrong.csv", "--append"],
+        &["load", "t", "wrong.csv", "--append", "--on-error", "skip"],
+        &["load", "absent", "t.csv", "--append"],
+        &["load", "absent", "nowhere.csv"],
+        &["load", "plain", "plain.csv"],
+        &["sql", "SELECT * FROM t ORDER BY id"],
+        &["sql", "SELECT * FROM plain ORDER BY n"],
+        &["sql", "SELECT * FROM absent"],
+    ] {
+        let (name, rest) = command.split_first().unwrap();
+        let here = untimed(said(&sandbox.run_with(&[&[*name, "here"], rest].concat(), "")));
+        let there = [&["--connect", &url, name], rest].concat();
+        assert_eq!(untimed(said(&sandbox.run_with(&there, ""))), here, "{command:?}");
+    }
+    // Two rows of one key: nothing is loaded, and a table that was made is gone.
+    sandbox.write("twice.csv", "id\n1\n1\n");
+    let arguments = ["--connect", &url, "load", "twice", "twice.csv", "--key", "id"];
+    let (code, _, error) = said(&sandbox.run_with(&arguments, ""));
+    assert!(code == Some(2) && error.contains("nothing was loaded"), "{error}");
+    let (_, _, error) = said(&sandbox.run_with(&["--connect", &url, "get", "twice", "1"], ""));
+    assert!(error.contains("no table"), "{error}");
+}
+
 #[test]
 fn what_servers_do_not_know_is_refused() {
     let sandbox = Sandbox::new("remote-refused");
     let url = "esker://127.0.0.1:1";
     for (command, wanted) in [
-        (&["load", url, "t", "x.csv"][..], "load: expected the directory of a database"),
-        (&["info", url], "servers can be asked by sql, query, get, insert, put and delete"),
+        (&["info", url][..], "servers can be asked by sql, query, load, get, insert, put and"),
+        (&["export", url, "t"], "export: expected the directory of a database"),
         (&["--connect", "127.0.0.1:1", "check"], "check: expected the directory"),
         (&["sql", url, "SELECT 1", "--timing"], "--timing: not of a server"),
         (&["sql", url, "SELECT 1"], "127.0.0.1:1"),

@@ -4,16 +4,18 @@
 //! |---|---|
 //! | `input` | which files are loaded, and how they are read |
 //! | `sink` | where their rows go |
+//! | `remote` | the same into a table of a server |
 //! | `rejects` | where rows go that do not fit |
 
 pub(crate) mod input;
 mod rejects;
+mod remote;
 mod sink;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use esker::{Database, ErrorKind, Schema, Table};
+use esker::{Batch, Database, ErrorKind, Schema, Table};
 use esker_import::{ImportReader, Progress, schema_text};
 use esker_vfs::Environment;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -43,21 +45,30 @@ pub(crate) struct Loaded {
     rejects: Option<PathBuf>,
 }
 
+impl Policy {
+    fn of(environment: &Environment, arguments: &LoadArguments) -> Result<Self> {
+        let rejects = match (arguments.on_error, arguments.rejects.as_deref()) {
+            (OnError::Skip, path) => Some(Rejects::new(environment, path)?),
+            (OnError::Stop, None) => None,
+            (OnError::Stop, Some(_)) => {
+                return Err(Failure::usage("--rejects: only --on-error skip leaves rows out"));
+            }
+        };
+        Ok(Self { on_duplicate: arguments.on_duplicate, rejects })
+    }
+}
+
 pub(crate) fn run(arguments: &LoadArguments, console: &mut Console<'_>) -> Result<()> {
+    if let Some(address) = crate::remote::address(&arguments.db) {
+        return remote::run(address, arguments, console);
+    }
     let environment = Environment::os();
     let started_ns = environment.clock.monotonic_ns();
     let name = arguments.table.as_str();
     let exists = environment.files.exists(&arguments.db)?;
     let database = if exists { Some(Database::open(&arguments.db)?) } else { None };
     let table = find_table(database.as_ref(), arguments)?;
-    let rejects = match (arguments.on_error, arguments.rejects.as_deref()) {
-        (OnError::Skip, path) => Some(Rejects::new(&environment, path)?),
-        (OnError::Stop, None) => None,
-        (OnError::Stop, Some(_)) => {
-            return Err(Failure::usage("--rejects: only --on-error skip leaves rows out"));
-        }
-    };
-    let policy = Policy { on_duplicate: arguments.on_duplicate, rejects };
+    let policy = Policy::of(&environment, arguments)?;
     let existing = table.as_ref().map(|t| t.schema());
     let reader = input::open(&environment, arguments, existing.as_deref())?;
     let schema = input::with_indexes(reader.schema(), &arguments.indexes)?;
@@ -89,9 +100,16 @@ fn find_table(database: Option<&Database>, arguments: &LoadArguments) -> Result<
         Some(Err(e)) if e.kind() == ErrorKind::NotFound => None,
         Some(Err(e)) => return Err(e.into()),
     };
-    match (&found, arguments.append) {
-        (Some(table), false) => {
-            let rows = units::counted(table.count()?, "row");
+    let rows = found.as_ref().map(Table::count).transpose()?;
+    expect_append(name, rows, arguments.append)?;
+    Ok(found)
+}
+
+/// Rows are added to a table that has some only when that is asked for.
+fn expect_append(name: &str, rows: Option<u64>, append: bool) -> Result<()> {
+    match (rows, append) {
+        (Some(rows), false) => {
+            let rows = units::counted(rows, "row");
             let message = format!("table {name:?} exists, with {rows}; --append adds to it");
             Err(Failure::usage(message))
         }
@@ -99,7 +117,7 @@ fn find_table(database: Option<&Database>, arguments: &LoadArguments) -> Result<
             let message = format!("table {name:?} does not exist; without --append it is made");
             Err(Failure::new(Status::NotFound, message))
         }
-        _ => Ok(found),
+        _ => Ok(()),
     }
 }
 
@@ -155,8 +173,21 @@ fn load_new(
 
 /// Adds all rows of the files to a table that fit, or none.
 fn load_rows(table: &Table, reader: ImportReader, policy: Policy) -> Result<Loaded> {
-    let Policy { on_duplicate, mut rejects } = policy;
-    let mut load = sink::start(table, on_duplicate, reader.memory_bytes())?;
+    let load = sink::start(table, policy.on_duplicate, reader.memory_bytes())?;
+    fill(load, reader, policy)
+}
+
+/// Something that takes rows, all or none.
+trait Sink {
+    fn push(&mut self, batch: Batch) -> Result<()>;
+
+    /// How many there are, once they are on the disk.
+    fn finish(self) -> Result<u64>;
+}
+
+/// Adds all rows of the files that fit, or none.
+fn fill(mut load: impl Sink, reader: ImportReader, policy: Policy) -> Result<Loaded> {
+    let mut rejects = policy.rejects;
     let places = reader.places();
     let bar = progress_bar();
     let consume = |batch, progress| {
@@ -170,7 +201,7 @@ fn load_rows(table: &Table, reader: ImportReader, policy: Policy) -> Result<Load
     };
     let finished = report.and_then(|report| {
         bar.set_message("making it durable");
-        Ok((load.finish()?.rows, report))
+        Ok((load.finish()?, report))
     });
     bar.finish_and_clear();
     let (rows, report) =

@@ -1,7 +1,8 @@
 //! Where the rows of a load go.
 
-use esker::{Load, Table};
+use esker::{Batch, Load, Table};
 
+use super::Sink;
 use crate::arguments::OnDuplicate;
 use crate::failure::Result;
 
@@ -15,4 +16,14 @@ pub(super) fn start(table: &Table, on_duplicate: OnDuplicate, input_bytes: u64) 
     }
     load.reserve_input(input_bytes)?;
     Ok(load)
+}
+
+impl Sink for Load {
+    fn push(&mut self, batch: Batch) -> Result<()> {
+        Ok(Load::push(self, batch)?)
+    }
+
+    fn finish(self) -> Result<u64> {
+        Ok(Load::finish(self)?.rows)
+    }
 }
