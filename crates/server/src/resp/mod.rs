@@ -15,6 +15,7 @@
 //! | `protocol`, `reply` | commands as they come, answers as they go |
 //! | `connection` | one client: reading, writing, memory, time-outs |
 //! | `state` | what a client has under way, and doing what it sends |
+//! | `pipeline` | writes that have come together: one commit |
 //! | `call` | one command: its arguments, its bucket |
 //! | `table` | all commands |
 //! | `strings`, `numbers`, `set`, `expiry`, `keys`, `manage`, `transactions` | doing them |
@@ -31,6 +32,7 @@ mod glob;
 mod keys;
 mod manage;
 mod numbers;
+mod pipeline;
 mod protocol;
 mod reply;
 #[cfg(test)]

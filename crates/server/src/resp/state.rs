@@ -21,7 +21,7 @@ use crate::server::Shared;
 use crate::session::Session;
 
 /// Answers that wait to be written, in bytes; past it no command is begun.
-const OUT_BYTES_MAX: usize = 1 << 20;
+pub(super) const OUT_BYTES_MAX: usize = 1 << 20;
 /// Arguments of a command that is done at once.
 const ARGUMENTS_AT_ONCE: usize = 128;
 pub(super) const NO_AUTHENTICATION: &str = "NOAUTH Authentication required.";
@@ -201,8 +201,12 @@ impl State {
                         parser.restart();
                         break Turn::Long;
                     }
-                    read_to += length;
-                    if !arguments.is_empty() {
+                    let rest = input.get(read_to..).unwrap_or_default();
+                    // A write with others behind it.
+                    let is_first = rest.len() > length && is_write(&arguments);
+                    let shared = if is_first { self.share_commit(rest) } else { 0 };
+                    read_to += if shared > 0 { shared } else { length };
+                    if shared == 0 && !arguments.is_empty() {
                         self.answer(&arguments);
                     }
                 }
@@ -218,7 +222,7 @@ impl State {
         turn
     }
 
-    fn answer(&mut self, arguments: &Arguments<'_>) {
+    pub fn answer(&mut self, arguments: &Arguments<'_>) {
         let since = Instant::now();
         let start = self.reply.out.len();
         let found = table::find(arguments.first().map_or(&[], |name| name));
@@ -234,9 +238,16 @@ impl State {
                 queue.is_refused = true;
             }
         }
-        if let (Some((position, _)), Some(shared)) = (found, &self.shared) {
+        if let Some((position, _)) = found {
             let took = u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX);
-            shared.config.resp_operations.count(position, failed.map(|(code, _)| code), took);
+            self.count(position, failed.map(|(code, _)| code), took);
+        }
+    }
+
+    /// Counts a command, its error, and its nanoseconds.
+    pub fn count(&self, position: usize, failed: Option<Code>, took: u64) {
+        if let Some(shared) = &self.shared {
+            shared.config.resp_operations.count(position, failed, took);
         }
     }
 
@@ -302,7 +313,7 @@ impl State {
         outcome
     }
 
-    fn run(
+    pub fn run(
         &mut self,
         command: &Command,
         arguments: &[Cow<'_, [u8]>],
@@ -326,7 +337,7 @@ impl State {
         unknown(arguments)
     }
 
-    fn note(&mut self, pending: Pending) {
+    pub fn note(&mut self, pending: Pending) {
         match self.pending.last_mut() {
             Some(last) if Arc::ptr_eq(&last.durability, &pending.durability) => {
                 last.commit = last.commit.max(pending.commit);
@@ -336,8 +347,13 @@ impl State {
     }
 }
 
+fn is_write(arguments: &Arguments<'_>) -> bool {
+    let command = table::find(arguments.first().map_or(&[], |name| name));
+    command.is_some_and(|(_, command)| command.is_write())
+}
+
 /// True for what may take long, or wait.
-fn is_long(arguments: &Arguments<'_>) -> bool {
+pub(super) fn is_long(arguments: &Arguments<'_>) -> bool {
     let command = table::find(arguments.first().map_or(&[], |name| name));
     arguments.len() > ARGUMENTS_AT_ONCE || command.is_some_and(|(_, command)| command.is_long())
 }

@@ -47,6 +47,16 @@ impl Command {
         self.has("readonly") || self.name == "info"
     }
 
+    /// True when it may change entries.
+    pub fn is_write(&self) -> bool {
+        self.has("write")
+    }
+
+    /// True when it reads or changes some entries, and does nothing else.
+    pub fn is_of_keys(&self) -> bool {
+        self.is_write() || self.has("readonly")
+    }
+
     /// True when it may take long, or wait.
     pub fn is_long(&self) -> bool {
         self.has("long")

@@ -4,6 +4,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use esker::{Database, Options};
@@ -590,4 +591,46 @@ fn keys_end_with_the_time_of_a_statement() {
     canceller.cancel();
     let answer = ask(&mut state, "keys *");
     assert!(answer.starts_with("-ERR the request was cancelled"), "{answer}");
+}
+
+static COMMITS: AtomicU64 = AtomicU64::new(0);
+
+#[test]
+fn writes_that_come_together_are_one_commit() {
+    let count = |_| {
+        COMMITS.fetch_add(1, Ordering::Relaxed);
+    };
+    let database = Options::new().tell_commits(count).memory().unwrap();
+    let mut state = state(&database);
+    let (mut sent, mut expected) = (String::new(), String::new());
+    for i in 0..1_000 {
+        sent += &format!("set k{i} {i}\r\n");
+        expected += "+OK\r\n";
+    }
+    let told = state.answer_all(sent.as_bytes());
+    assert_eq!(String::from_utf8(told).unwrap(), expected);
+    assert_eq!(database.bucket("db0").unwrap().len().unwrap(), 1_000);
+    assert_eq!(COMMITS.swap(0, Ordering::Relaxed), 1);
+    let sent = "set n 1\r\nincr n\r\nget n\r\nset t x\r\nincr t\r\nset n 1 nx xx\r\n\
+        mset a 1 b 2\r\ndel a none\r\nmget a b\r\nincr n\r\necho e\r\nget n";
+    let expected = "+OK|:2|$1|2|+OK|-ERR value is not an integer or out of range|\
+        -ERR syntax error|+OK|:1|*2|$-1|$1|2|:3|$1|e|$1|3|";
+    assert_eq!(ask(&mut state, sent), expected);
+    assert_eq!(COMMITS.swap(0, Ordering::Relaxed), 1);
+    let sent = "multi\r\nset n 5\r\nincr n\r\nexec\r\nset n 7\r\nget n";
+    assert_eq!(ask(&mut state, sent), "+OK|+QUEUED|+QUEUED|*2|+OK|:6|+OK|$1|7|");
+    assert_eq!(COMMITS.swap(0, Ordering::Relaxed), 2);
+}
+
+#[test]
+fn what_the_database_refuses_spoils_nothing_that_came_with_it() {
+    let database = database();
+    let mut state = state(&database);
+    let long = "k".repeat(100_000);
+    let put = format!("*5\r\n$4\r\nmset\r\n$1\r\nb\r\n$1\r\n1\r\n$100000\r\n{long}\r\n$1\r\n1");
+    let sent = format!("set a 1\r\n{put}\r\nincr a\r\nexists a b");
+    let told = ask(&mut state, &sent);
+    let parts: Vec<_> = told.split('|').collect();
+    assert!(parts[1].starts_with("-ERR"), "{told}");
+    assert_eq!((parts[0], parts[2], parts[3]), ("+OK", ":2", ":1"));
 }
