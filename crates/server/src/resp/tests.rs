@@ -634,3 +634,31 @@ fn what_the_database_refuses_spoils_nothing_that_came_with_it() {
     assert!(parts[1].starts_with("-ERR"), "{told}");
     assert_eq!((parts[0], parts[2], parts[3]), ("+OK", ":2", ":1"));
 }
+
+#[test]
+#[allow(clippy::disallowed_methods, reason = "sockets take real time")]
+fn pipelines_that_change_the_same_key_lose_nothing() {
+    let directory = Directory::new("resp-same");
+    let database = Options::new().open(&directory.0).unwrap();
+    let server = Running::start(&database, ServerConfig::default());
+    let clients: Vec<_> = (0..4)
+        .map(|_| {
+            let mut stream = server.connect();
+            std::thread::spawn(move || {
+                for _ in 0..20 {
+                    let told =
+                        exchange(&mut stream, "SET k v\r\nINCR n\r\n".repeat(16).as_bytes(), 1);
+                    assert_eq!(told, b"+");
+                    let mut last = String::new();
+                    while last.matches(':').count() < 16 || !last.ends_with("\r\n") {
+                        last += &String::from_utf8(exchange(&mut stream, b"", 1)).unwrap();
+                    }
+                    assert!(!last.contains("-ERR"), "{last}");
+                }
+            })
+        })
+        .collect();
+    clients.into_iter().for_each(|client| client.join().unwrap());
+    let found = database.bucket("db0").unwrap().get_copy(b"n").unwrap();
+    assert_eq!(found.unwrap(), b"1280");
+}
