@@ -2,9 +2,10 @@
 //!
 //! From a write on, commands that read or write keys of the selected bucket are done in one
 //! transaction, in order, as far as they have come: each sees what those before it wrote. One that
-//! is refused changes nothing and is answered by its own error. Where the database refuses, be it
-//! one command or the commit, nothing of the transaction was done, and its commands are done one
-//! by one, as if they had come alone.
+//! is refused changes nothing and is answered by its own error. Plain `SET`s, which read nothing,
+//! are a batch, which others who set the same keys do not disturb. Where the database refuses, be
+//! it one command or the commit, nothing of it was done, and its commands are done one by one, as
+//! if they had come alone.
 
 use esker::{Error, ErrorKind};
 use tokio::time::Instant;
@@ -31,6 +32,13 @@ struct Gathered<'i> {
     end: usize,
 }
 
+impl Gathered<'_> {
+    /// True for `SET key value`: what it does depends on nothing.
+    fn is_blind(&self) -> bool {
+        self.command.name == "set" && self.arguments.len() == 3
+    }
+}
+
 /// The commands of a transaction that have been done.
 #[derive(Default)]
 struct Progress {
@@ -45,16 +53,24 @@ impl State {
     /// Does the commands at the start of the input in one commit. Returns how many of its bytes
     /// they are: 0 when there are not two that can share one.
     pub fn share_commit(&mut self, input: &[u8]) -> usize {
-        let gathered = self.gather(input);
+        let mut gathered = self.gather(input);
         if gathered.len() < 2 {
             return 0;
+        }
+        let blind = gathered.iter().take_while(|item| item.is_blind()).count();
+        if blind > 1 {
+            gathered.truncate(blind);
         }
         let start = self.reply.out.len();
         let mut progress = Progress::default();
         if !self.is_ready_for(&gathered) {
             return self.do_apart(&gathered, &progress, None);
         }
-        if let Err(e) = self.do_together(&gathered, &mut progress) {
+        let done = match blind > 1 {
+            true => self.put_together(&gathered, &mut progress),
+            false => self.do_together(&gathered, &mut progress),
+        };
+        if let Err(e) = done {
             self.reply.out.truncate(start);
             return self.do_apart(&gathered, &progress, Some(&e));
         }
@@ -103,6 +119,40 @@ impl State {
         let bytes = gathered.last().map_or(0, |item| item.end);
         session.expect_room(entries, bytes).is_ok()
             && session.bucket_to_put(self.bucket_name()).is_ok()
+    }
+
+    /// Does plain `SET`s in one batch.
+    fn put_together(
+        &mut self,
+        gathered: &[Gathered<'_>],
+        progress: &mut Progress,
+    ) -> Result<(), Error> {
+        let Some(session) = &self.session else { return Ok(()) };
+        let database = session.database().clone();
+        let Ok(bucket) = session.bucket_to_put(self.bucket_name()) else {
+            return Err(Error::new(ErrorKind::NotFound, "the bucket may not be put into"));
+        };
+        let (done, commit) = database.without_waiting(|| {
+            let mut batch = database.batch();
+            for item in gathered {
+                if !self.is_admitted(progress) {
+                    break;
+                }
+                let since = Instant::now();
+                let [_, key, value] = item.arguments.as_slice() else { break };
+                batch.put(&bucket, key, value)?;
+                let took = u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX);
+                progress.outcomes.push((None, took));
+            }
+            if batch.is_empty() { Ok(()) } else { batch.commit().map(drop) }
+        });
+        if let (Some(commit), Some(durability)) = (commit, self.durability.clone()) {
+            self.note(Pending { database, durability, commit });
+        }
+        if done.is_ok() {
+            progress.outcomes.iter().for_each(|_| self.reply.ok());
+        }
+        done
     }
 
     fn do_together(

@@ -617,6 +617,10 @@ fn writes_that_come_together_are_one_commit() {
         -ERR syntax error|+OK|:1|*2|$-1|$1|2|:3|$1|e|$1|3|";
     assert_eq!(ask(&mut state, sent), expected);
     assert_eq!(COMMITS.swap(0, Ordering::Relaxed), 1);
+    // Plain SETs are a batch of their own, whatever comes behind them.
+    let sent = "set n 8\r\nset n 9\r\nset m 1\r\nincr n\r\nset m 2\r\nget m";
+    assert_eq!(ask(&mut state, sent), "+OK|+OK|+OK|:10|+OK|$1|2|");
+    assert_eq!(COMMITS.swap(0, Ordering::Relaxed), 2);
     let sent = "multi\r\nset n 5\r\nincr n\r\nexec\r\nset n 7\r\nget n";
     assert_eq!(ask(&mut state, sent), "+OK|+QUEUED|+QUEUED|*2|+OK|:6|+OK|$1|7|");
     assert_eq!(COMMITS.swap(0, Ordering::Relaxed), 2);
