@@ -1,6 +1,7 @@
 //! `esker query DB '{"table": …}'`: queries as JSON.
 
 use std::io::Read;
+use std::sync::Arc;
 
 use esker::{Limits, PageOptions};
 use esker_client::Call;
@@ -29,10 +30,6 @@ pub(crate) fn run(arguments: &QueryArguments, console: &mut Console<'_>) -> Resu
     let (format, timing) = (arguments.format, arguments.timing);
     let settings = Settings { format, timing, explain, dry_run: false, limits };
     if let Some(address) = remote::address(&arguments.db) {
-        remote::refuse_options(&[
-            ("--timing", arguments.timing),
-            ("--timeout", arguments.limits.timeout.is_some()),
-        ])?;
         return ask_server(address, &text, &settings, console);
     }
     let (is_page, paging) = (query.is_page(), PageOptions::of_json(&query)?);
@@ -51,22 +48,23 @@ pub(crate) fn run(arguments: &QueryArguments, console: &mut Console<'_>) -> Resu
     Ok(())
 }
 
-/// Asks a server; the limits are in the query.
+/// Asks a server.
 fn ask_server(
     address: &str,
     text: &str,
     settings: &Settings,
     console: &mut Console<'_>,
 ) -> Result<()> {
-    let mut client = remote::connect(address)?;
+    let mut remote = remote::Remote::connect(address, Arc::default())?;
     if settings.explain {
-        let reply = client.call(&Call::explain(text))?;
-        let plan = reply.text().unwrap_or_default();
+        let asked = remote.ask(&Call::explain(text), settings)?;
+        let plan = asked.reply.text().unwrap_or_default();
         return Ok(writeln!(console.out, "{}", plan.trim_end())?);
     }
-    let reply = client.query(text)?;
-    settings.show(&remote::result(&reply)?, console)?;
-    match reply.page() {
+    let asked = remote.ask(&Call::query(text), settings)?;
+    settings.show(&remote::result(&asked.reply)?, console)?;
+    asked.tell_time(settings, console)?;
+    match asked.reply.page() {
         Some(page) => show_cursors((&page.previous, &page.next, page.total), console),
         None => Ok(()),
     }

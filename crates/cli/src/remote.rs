@@ -13,17 +13,21 @@
 
 use std::ffi::OsString;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use esker::{DataType, Schema, Value};
-use esker_client::{Call, Client, Reply};
+use esker_client::{Call, Client, Code, Reply};
 use esker_format::Batch;
 use esker_query::{QueryResult, ResultColumn, Statistics};
 use esker_sql::{Statement, TransactionStatement};
+use esker_vfs::Environment;
 
-use crate::Console;
 use crate::arguments::{Command, IndexAction};
 use crate::failure::{Failure, Result, Status};
 use crate::sql::Settings;
+use crate::{Console, units};
 
 /// What addresses of servers begin with.
 const SCHEMES: [&str; 3] = ["esker://", "eskers://", "unix:"];
@@ -128,6 +132,104 @@ pub(crate) fn connect(address: &str) -> Result<Client> {
     Ok(client)
 }
 
+/// A connection with what a session of statements remembers.
+pub(crate) struct Remote {
+    client: Client,
+    is_open: bool,
+    cancel: Arc<AtomicBool>,
+}
+
+impl Remote {
+    /// One that ends statements once `cancel` is set.
+    pub(crate) fn connect(address: &str, cancel: Arc<AtomicBool>) -> Result<Self> {
+        Ok(Self { client: connect(address)?, is_open: false, cancel })
+    }
+
+    /// Asks for no longer than the settings let it, and until it is cancelled.
+    pub(crate) fn ask(&mut self, call: &Call, settings: &Settings) -> Result<Asked> {
+        let clock = Environment::os().clock;
+        let started_ns = clock.monotonic_ns();
+        let (timeout, cancel) = (settings.limits.timeout, &self.cancel);
+        let elapsed = || Duration::from_nanos(clock.monotonic_ns().saturating_sub(started_ns));
+        let is_late = || timeout.is_some_and(|timeout| elapsed() >= timeout);
+        let goes_on = || !cancel.load(Ordering::Relaxed) && !is_late();
+        match self.client.call_while(call, goes_on) {
+            Ok(reply) => Ok(Asked { reply, elapsed: elapsed() }),
+            Err(e) if e.code() == Some(Code::Cancelled) && is_late() => {
+                let timeout_ms = timeout.unwrap_or_default().as_millis();
+                let message = format!(
+                    "the statement took longer than its timeout of {timeout_ms} ms: try again \
+                     with more time"
+                );
+                Err(Failure::new(Status::Busy, message))
+            }
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    /// Runs a statement, and shows what it answers.
+    pub(crate) fn execute(
+        &mut self,
+        (text, statement): (&str, &Statement),
+        settings: &Settings,
+        console: &mut Console<'_>,
+    ) -> Result<()> {
+        let explained = match statement {
+            Statement::Query(_) if settings.explain => Some(format!("EXPLAIN ANALYZE {text}")),
+            Statement::Explain(_) | Statement::Plan(_) => None,
+            _ if settings.explain => return Err(Failure::usage("--explain is for SELECT")),
+            _ => None,
+        };
+        let asked = self.ask(&Call::sql(explained.as_deref().unwrap_or(text), &[]), settings)?;
+        show(&asked.reply, statement, settings, console)?;
+        asked.tell_time(settings, console)?;
+        self.is_open = match statement {
+            Statement::Transaction(TransactionStatement::Begin(_)) => true,
+            Statement::Transaction(
+                TransactionStatement::Commit | TransactionStatement::Rollback,
+            ) => false,
+            _ => self.is_open,
+        };
+        Ok(())
+    }
+
+    /// The names of tables.
+    pub(crate) fn tables(&mut self) -> Result<Vec<String>> {
+        Ok(self.client.tables()?)
+    }
+
+    /// The fields and the key of a table.
+    pub(crate) fn schema(&mut self, table: &str) -> Result<Schema> {
+        schema(&mut self.client, table)
+    }
+
+    /// The end of the session.
+    pub(crate) fn end(self) -> Result<()> {
+        match self.is_open {
+            true => Err(Failure::usage("BEGIN without COMMIT: the transaction was rolled back")),
+            false => Ok(()),
+        }
+    }
+}
+
+/// An answer, and how long it took to come.
+pub(crate) struct Asked {
+    pub(crate) reply: Reply,
+    elapsed: Duration,
+}
+
+impl Asked {
+    /// Says how many rows have come, and in what time, where that is asked for.
+    pub(crate) fn tell_time(&self, settings: &Settings, console: &mut Console<'_>) -> Result<()> {
+        if settings.timing && !self.reply.columns.is_empty() {
+            console.out.flush()?;
+            let rows = units::counted(self.reply.rows.len() as u64, "row");
+            writeln!(console.err, "{rows}, {}", units::duration(self.elapsed))?;
+        }
+        Ok(())
+    }
+}
+
 /// Runs statements, one after another, and shows what they answer.
 pub(crate) fn run_statements(
     address: &str,
@@ -135,35 +237,13 @@ pub(crate) fn run_statements(
     settings: &Settings,
     console: &mut Console<'_>,
 ) -> Result<()> {
-    refuse_options(&[
-        ("--timing", settings.timing),
-        ("--dry-run", settings.dry_run),
-        ("--timeout", settings.limits.timeout.is_some()),
-    ])?;
-    let mut client = connect(address)?;
-    let mut is_open = false;
+    refuse_options(&[("--dry-run", settings.dry_run)])?;
+    let mut remote = Remote::connect(address, Arc::default())?;
     for (text, statement) in statements {
-        let explained = match statement {
-            Statement::Query(_) if settings.explain => Some(format!("EXPLAIN ANALYZE {text}")),
-            Statement::Explain(_) | Statement::Plan(_) => None,
-            _ if settings.explain => return Err(Failure::usage("--explain is for SELECT")),
-            _ => None,
-        };
-        let call = Call::sql(explained.as_deref().unwrap_or(text), &[]);
-        let reply = client.call(&call).map_err(|e| Failure::from(e).in_statement(text))?;
-        show(&reply, statement, settings, console)?;
-        is_open = match statement {
-            Statement::Transaction(TransactionStatement::Begin(_)) => true,
-            Statement::Transaction(
-                TransactionStatement::Commit | TransactionStatement::Rollback,
-            ) => false,
-            _ => is_open,
-        };
+        let done = remote.execute((text, statement), settings, console);
+        done.map_err(|failure| failure.in_statement(text))?;
     }
-    match is_open {
-        true => Err(Failure::usage("BEGIN without COMMIT: the transaction was rolled back")),
-        false => Ok(()),
-    }
+    remote.end()
 }
 
 fn show(

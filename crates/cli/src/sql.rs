@@ -26,11 +26,6 @@ pub(crate) fn run(arguments: &SqlArguments, console: &mut Console<'_>) -> Result
     let text = match &arguments.statement {
         Some(text) => text.clone(),
         None if console.is_terminal && std::io::stdin().is_terminal() => {
-            if remote::address(&arguments.db).is_some() {
-                let message = "the shell needs the directory of a database; a server takes a \
-                               statement, or a script on standard input";
-                return Err(Failure::usage(message));
-            }
             return shell::run(&arguments.db, settings, console);
         }
         None => {

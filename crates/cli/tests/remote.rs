@@ -161,6 +161,24 @@ fn files_are_loaded_into_a_server_as_into_a_directory() {
 }
 
 #[test]
+fn statements_say_how_long_they_took_and_end_in_time() {
+    let sandbox = Sandbox::new("remote-time");
+    let (_served, url) = serve(&sandbox, &["--trust-local"]);
+    let rows: String = (0..4_000).map(|n| format!("{n},x\n")).collect();
+    sandbox.write("t.csv", format!("n,name\n{rows}"));
+    sandbox.ok(&["--connect", &url, "load", "t", "t.csv", "--key", "n"]);
+    let ask = |more: &[&str]| said(&sandbox.run_with(&[&["--connect", &url], more].concat(), ""));
+    let (code, out, error) = ask(&["sql", "SELECT n FROM t WHERE n < 2", "--timing"]);
+    assert!(code == Some(0) && out == "n\n0\n1\n" && error.starts_with("2 rows, "), "{error}");
+    let query = r#"{"table": "t", "limit": 3}"#;
+    let (code, _, error) = ask(&["query", query, "--timing", "--timeout", "1m"]);
+    assert!(code == Some(0) && error.starts_with("3 rows, "), "{error}");
+    let long = "SELECT count(*) FROM t a JOIN t b USING (name)";
+    let (code, out, error) = ask(&["sql", long, "--timeout", "10ms"]);
+    assert!(code == Some(4) && error.contains("its timeout of 10 ms"), "{out}{error}");
+}
+
+#[test]
 fn what_servers_do_not_know_is_refused() {
     let sandbox = Sandbox::new("remote-refused");
     let url = "esker://127.0.0.1:1";
@@ -168,7 +186,7 @@ fn what_servers_do_not_know_is_refused() {
         (&["info", url][..], "servers can be asked by sql, query, load, get, insert, put and"),
         (&["export", url, "t"], "export: expected the directory of a database"),
         (&["--connect", "127.0.0.1:1", "check"], "check: expected the directory"),
-        (&["sql", url, "SELECT 1", "--timing"], "--timing: not of a server"),
+        (&["sql", url, "SELECT 1", "--dry-run"], "--dry-run: not of a server"),
         (&["sql", url, "SELECT 1"], "127.0.0.1:1"),
         (&["--connect", "a", "--connect=b", "sql", "SELECT 1"], "--connect comes twice"),
         (&["sql", "--connect"], "--connect: expected an address"),

@@ -1,5 +1,8 @@
 //! The blocking client.
 
+use std::sync::mpsc;
+use std::time::Duration;
+
 use esker_format::Value;
 use esker_wire::{FrameWriter, Kind, pack};
 
@@ -7,6 +10,9 @@ use crate::bulk::{Duplicates, Format, Load};
 use crate::reply::Column;
 use crate::socket::Socket;
 use crate::{Address, Call, Error, Reply, Result};
+
+/// How often somebody who waits is asked whether to go on.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// A connection to a server. One thread uses it at a time; see [`Pool`](crate::Pool) for more.
 #[derive(Debug)]
@@ -64,6 +70,55 @@ impl Client {
         call.frame(&mut self.out, id);
         self.send()?;
         self.reply(id)
+    }
+
+    /// The same, and cancels the request once `goes_on` says no, which it is asked every few
+    /// milliseconds. Whether something was cancelled is what the server says: it may have been
+    /// done already.
+    ///
+    /// ```
+    /// # mod served { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/served/mod.rs")); }
+    /// # fn main() -> esker_client::Result<()> {
+    /// # let server = served::Served::start();
+    /// use esker_client::{Call, Client};
+    /// use std::time::{Duration, Instant};
+    ///
+    /// let mut client = Client::connect(&server.url())?;
+    /// let end = Instant::now() + Duration::from_secs(5);
+    /// let reply = client.call_while(&Call::sql("SELECT 1 AS n", &[]), || Instant::now() < end)?;
+    /// assert_eq!(reply.rows.len(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`Client::call`]; `Cancelled`.
+    #[allow(clippy::disallowed_methods, reason = "a client has no seam: nothing here is simulated")]
+    pub fn call_while(
+        &mut self,
+        call: &Call,
+        mut goes_on: impl FnMut() -> bool + Send,
+    ) -> Result<Reply> {
+        let id = self.next_id();
+        call.frame(&mut self.out, id);
+        let mut writer = self.socket.writer()?;
+        self.send()?;
+        let (answered, waits) = mpsc::channel::<()>();
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                while waits.recv_timeout(LOOK_EVERY) == Err(mpsc::RecvTimeoutError::Timeout) {
+                    if !goes_on() {
+                        let mut cancel = Vec::new();
+                        Call::cancel(id).frame(&mut cancel, id);
+                        // Who cannot be told has gone, which whoever reads finds out.
+                        return drop(writer.write(&cancel));
+                    }
+                }
+            });
+            let reply = self.reply(id);
+            drop(answered);
+            reply
+        })
     }
 
     /// Reads the whole answer to a request.

@@ -136,3 +136,15 @@ fn answers_of_any_size_come_to_requests_that_came_at_once() {
         assert!(replies.into_iter().all(|reply| reply.unwrap().found().unwrap()[0].is_some()));
     }
 }
+
+#[test]
+fn what_takes_too_long_is_cancelled_and_the_connection_goes_on() {
+    let server = Served::start();
+    let mut client = people(&server);
+    let same: Vec<Vec<Value>> = (0..3_000i64).map(|id| vec![id.into(), "x".into()]).collect();
+    client.insert("people", &same).unwrap();
+    let long = "SELECT count(*) FROM people a JOIN people b USING (name)";
+    let error = client.call_while(&Call::sql(long, &[]), || false).unwrap_err();
+    assert_eq!(error.code(), Some(Code::Cancelled), "{error}");
+    assert_eq!(client.sql("SELECT 1 AS n", &[]).unwrap().rows.len(), 1);
+}

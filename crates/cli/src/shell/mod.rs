@@ -20,21 +20,27 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use esker::{Database, ErrorKind, Options};
 
-use crate::Console;
 use crate::failure::{Failure, Result};
+use crate::remote::Remote;
 use crate::sql::Settings;
+use crate::{Console, remote};
 use editor::{Editor, Input};
 use session::{Next, Session};
 
 pub(crate) fn run(dir: &Path, settings: Settings, console: &mut Console<'_>) -> Result<()> {
     let cancel = Arc::new(AtomicBool::new(false));
-    let database = open(dir, &cancel, console)?;
+    let mut session = match remote::address(dir) {
+        Some(address) => {
+            remote::refuse_options(&[("--dry-run", settings.dry_run)])?;
+            Session::remote(Remote::connect(address, Arc::clone(&cancel))?, settings)
+        }
+        None => Session::new(open(dir, &cancel, console)?, settings),
+    };
     // Ctrl-C ends the statement that runs; while a line is typed, the editor takes it.
     signal_hook::flag::register(signal_hook::consts::SIGINT, Arc::clone(&cancel))
         .map_err(|e| Failure::system(format!("listen for Ctrl-C: {e}")))?;
     writeln!(console.out, "Statements end with `;`. \\? lists the commands, \\q ends.")?;
     console.out.flush()?;
-    let mut session = Session::new(database, settings);
     let mut editor = Editor::new(session.words())?;
     loop {
         let line = match editor.read()? {

@@ -3,9 +3,11 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use esker::Database;
+use esker_import::schema_text;
 
 use super::words::Words;
 use crate::failure::{Failure, Result};
+use crate::remote::Remote;
 use crate::sql::Settings;
 use crate::{Console, info, units};
 
@@ -27,17 +29,34 @@ pub(super) enum Next {
     End,
 }
 
-/// A database and how its answers are shown.
+/// What is asked.
+enum Target {
+    Here(Box<esker_sql::Session>),
+    There(Remote),
+}
+
+/// A database, or a server, and how its answers are shown.
 pub(super) struct Session {
-    statements: esker_sql::Session,
+    target: Target,
     settings: Settings,
     words: Arc<Mutex<Words>>,
 }
 
 impl Session {
     pub(super) fn new(database: Database, settings: Settings) -> Self {
-        let statements = esker_sql::Session::new(&database);
-        let session = Self { statements, settings, words: Arc::default() };
+        Self::of(Target::Here(Box::new(esker_sql::Session::new(&database))), settings)
+    }
+
+    /// Of a server.
+    pub(super) fn remote(remote: Remote, settings: Settings) -> Self {
+        let mut session = Self::of(Target::There(remote), settings);
+        // Without them, words are not completed.
+        let _ = session.learn_remote_words();
+        session
+    }
+
+    fn of(target: Target, settings: Settings) -> Self {
+        let session = Self { target, settings, words: Arc::default() };
         session.learn_words();
         session
     }
@@ -47,24 +66,30 @@ impl Session {
         Arc::clone(&self.words)
     }
 
-    /// Learns the names of tables, fields and indexes.
+    /// Learns the names of tables, fields and indexes. Those of a server are asked for at the
+    /// beginning alone: each table takes a request.
     pub(super) fn learn_words(&self) {
-        let mut words = Words::default();
-        self.statements
-            .database()
-            .sequences()
-            .iter()
-            .for_each(|sequence| words.add(&sequence.name));
-        for name in self.statements.database().tables() {
-            let table = self.statements.database().table(&name);
+        let Target::Here(statements) = &self.target else { return };
+        let (database, mut words) = (statements.database(), Words::default());
+        database.sequences().iter().for_each(|sequence| words.add(&sequence.name));
+        for name in database.tables() {
             words.add(&name);
-            if let Ok(table) = table {
-                let schema = table.schema();
-                schema.fields().iter().for_each(|field| words.add(&field.name));
-                schema.indexes().iter().for_each(|index| words.add(&index.name));
+            if let Ok(table) = database.table(&name) {
+                words.add_schema(&table.schema());
             }
         }
         *self.words.lock().unwrap_or_else(PoisonError::into_inner) = words;
+    }
+
+    fn learn_remote_words(&mut self) -> Result<()> {
+        let Target::There(remote) = &mut self.target else { return Ok(()) };
+        let mut words = Words::default();
+        for name in remote.tables()? {
+            words.add(&name);
+            words.add_schema(&remote.schema(&name)?);
+        }
+        *self.words.lock().unwrap_or_else(PoisonError::into_inner) = words;
+        Ok(())
     }
 
     /// Runs statements, or a command.
@@ -75,9 +100,11 @@ impl Session {
         }
         for text in esker_sql::statements(line) {
             let parsed = esker_sql::parse_statement(text).map_err(Failure::from);
-            let Self { settings, statements, .. } = self;
-            let done =
-                parsed.and_then(|statement| settings.execute(statements, &statement, console));
+            let Self { settings, target, .. } = self;
+            let done = parsed.and_then(|statement| match target {
+                Target::Here(statements) => settings.execute(statements, &statement, console),
+                Target::There(remote) => remote.execute((text, &statement), settings, console),
+            });
             done.map_err(|failure| failure.in_statement(text))?;
         }
         Ok(Next::Line)
@@ -94,20 +121,31 @@ impl Session {
                 writeln!(console.out, "timing is {state}")?;
             }
             (Some("\\timeout"), time, None) => self.timeout(time, console)?,
-            (Some("\\d"), None, _) => {
-                info::show_tables(&self.statements.database().info(), console)?
-            }
-            (Some("\\d"), Some(table), None) => {
-                info::show_table(
-                    self.statements.database(),
-                    &self.statements.database().info(),
-                    table,
-                    console,
-                )?;
-            }
+            (Some("\\d"), table, None) => self.describe(table, console)?,
             _ => return Err(Failure::usage(format!("{line}: no such command; \\? lists them"))),
         }
         Ok(Next::Line)
+    }
+
+    /// Lists the tables, or the fields of one.
+    fn describe(&mut self, table: Option<&str>, console: &mut Console<'_>) -> Result<()> {
+        match (&mut self.target, table) {
+            (Target::Here(statements), None) => {
+                info::show_tables(&statements.database().info(), console)
+            }
+            (Target::Here(statements), Some(table)) => {
+                let database = statements.database();
+                info::show_table(database, &database.info(), table, console)
+            }
+            (Target::There(remote), None) => {
+                remote.tables()?.iter().try_for_each(|name| writeln!(console.out, "{name}"))?;
+                Ok(())
+            }
+            (Target::There(remote), Some(table)) => {
+                let parts = schema_text::parts(&remote.schema(table)?);
+                Ok(writeln!(console.out, "{}", parts.join(",\n"))?)
+            }
+        }
     }
 
     /// Sets or shows how long a statement may take.
@@ -126,6 +164,9 @@ impl Session {
     }
 
     pub(super) fn close(self) -> Result<()> {
-        crate::sql::end(self.statements)
+        match self.target {
+            Target::Here(statements) => crate::sql::end(*statements),
+            Target::There(remote) => remote.end(),
+        }
     }
 }

@@ -1,8 +1,12 @@
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
 use esker::{DataType, Limits, Options, Schema};
 
 use super::session::{Next, Session};
 use super::words::Words;
 use crate::Console;
+use crate::remote::Remote;
 use crate::sql::Settings;
 
 fn session() -> Session {
@@ -93,4 +97,37 @@ fn words_are_completed() {
     assert!(words.complete("SELECT cou", 10).1.contains(&"count(".to_owned()));
     assert_eq!(words.complete("SELECT ", 7), (7, Vec::new()));
     assert_eq!(words.complete("x fli y", 5).1, ["flights"]);
+}
+
+#[test]
+fn a_server_is_asked_as_a_database_is() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let database = Options::new().memory().unwrap();
+    let served = database.clone();
+    let server = runtime.block_on(async move {
+        let admission = Arc::new(esker_server::admission::Open::new(&served));
+        let config = esker_server::ServerConfig::default();
+        esker_server::Server::start(config, admission).await.unwrap()
+    });
+    let address = format!("esker://{}", server.address().unwrap());
+    database
+        .create_table("t", Schema::builder().field("n", DataType::I64).build().unwrap())
+        .unwrap();
+    let cancel = Arc::new(AtomicBool::new(false));
+    let limits = Limits::default();
+    let settings = Settings { format: None, timing: false, explain: false, dry_run: false, limits };
+    let remote = Remote::connect(&address, Arc::clone(&cancel)).unwrap();
+    let mut session = Session::remote(remote, settings);
+    let (_, err, _) = take(&mut session, "INSERT INTO t VALUES (1), (2);");
+    assert_eq!(err, "added 2 rows\n");
+    assert_eq!(take(&mut session, "\\timing").0, "timing is on\n");
+    let (out, err, _) = take(&mut session, "SELECT sum(n) AS total FROM t;");
+    assert!(out.contains("total") && err.starts_with("1 row, "), "{out}{err}");
+    assert_eq!(take(&mut session, "\\d").0, "t\n");
+    assert!(take(&mut session, "\\d t").0.starts_with("n i64"));
+    let (.., wrong) = take(&mut session, "SELECT m FROM t;");
+    assert!(wrong.unwrap_err().contains("\"m\""));
+    assert_eq!(take(&mut session, "BEGIN;").2, Ok(Next::Line));
+    assert!(session.close().unwrap_err().to_string().contains("rolled back"));
+    runtime.block_on(server.stop());
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use esker::Schema;
 use esker_query::model::{Aggregate, Function};
 
 const KEYWORDS: &str = "ADD ALTER AND AS ASC BETWEEN BY CASE CAST CHECK COLUMN CONFLICT CREATE \
@@ -19,6 +20,12 @@ pub(super) struct Words {
 impl Words {
     pub(super) fn add(&mut self, name: &str) {
         self.names.insert(name.to_owned());
+    }
+
+    /// The names of fields and indexes.
+    pub(super) fn add_schema(&mut self, schema: &Schema) {
+        schema.fields().iter().for_each(|field| self.add(&field.name));
+        schema.indexes().iter().for_each(|index| self.add(&index.name));
     }
 
     /// Where the word starts that ends at `position`, and what it may become: names first. A name
