@@ -271,12 +271,19 @@ pub(crate) fn syntax(error: sqlparser::parser::ParserError) -> Error {
     use sqlparser::parser::ParserError;
     match error {
         ParserError::TokenizerError(message) | ParserError::ParserError(message) => {
-            Error::invalid(message)
+            Error::invalid(with_hint(message))
         }
         ParserError::RecursionLimitExceeded => {
             Error::invalid(format!("the statement nests too deep: at most {NESTING_MAX} levels"))
         }
     }
+}
+
+/// The grammar takes KEY and INDEX among columns for the beginning of an index, as MySQL does.
+fn with_hint(message: String) -> String {
+    const LIST: &str = "a list of columns in parentheses";
+    let hint = "; a column called key or index is written in double quotes";
+    message.replacen(LIST, &format!("{LIST}{hint}"), 1)
 }
 
 fn not_a_query(statement: &ast::Statement) -> Error {

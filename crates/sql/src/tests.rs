@@ -222,3 +222,12 @@ fn long_and_deep_texts_are_refused_or_taken() {
     let sums = format!("SELECT a{} FROM t", " + 1".repeat(1_900));
     assert!(refused(&sums).contains("nests too deep"), "{}", refused(&sums));
 }
+
+#[test]
+fn a_column_named_like_the_beginning_of_an_index_is_told_apart() {
+    for text in ["CREATE TABLE t (key bytes)", "CREATE TABLE t (n i64, index i64)"] {
+        let error = parse_statement(text).unwrap_err().to_string();
+        assert!(error.contains("called key or index is written in double quotes"), "{error}");
+    }
+    parse_statement(r#"CREATE TABLE t ("key" bytes PRIMARY KEY, "index" i64)"#).unwrap();
+}
