@@ -3,7 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test stops where it fails")]
 
 use esker::{
-    Alteration, DataType, Database, ErrorKind, Field, FieldId, NewIndex, Options, Schema, Value,
+    Alteration, DataType, Database, ErrorKind, Field, FieldId, NewIndex, Options, Schema,
+    TransactionOptions, Value,
 };
 
 fn numbers(name: &str) -> Schema {
@@ -138,4 +139,20 @@ fn a_table_that_the_transaction_dropped_is_gone_for_it_alone() {
     transaction.commit().unwrap();
     let found = db.table("t").unwrap().get(&[1i64.into()]).unwrap().unwrap();
     assert_eq!((found.get("other"), db.tables().len()), (Some(&2i64.into()), 1));
+}
+
+#[test]
+fn rows_that_an_alteration_keeps_twice_are_within_the_memory_of_the_transaction() {
+    let db = database();
+    let options = TransactionOptions::new().memory_limit(200_000);
+    let transaction = db.begin_with(options).unwrap();
+    let t = transaction.table("t").unwrap();
+    for id in 100..600 {
+        t.insert(&row(id, 1)).unwrap();
+    }
+    let _savepoint = transaction.savepoint();
+    let e = transaction.alter_table("t", &[add("more", 7)]).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::OverBudget, "{e}");
+    assert_eq!((t.count().unwrap(), t.schema().fields().len()), (510, 2));
+    assert_eq!(transaction.table("t").unwrap().schema().fields().len(), 2);
 }

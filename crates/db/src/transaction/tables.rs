@@ -159,8 +159,12 @@ impl Transaction {
         let taken = change(state, &mut definitions)?;
         state.definitions = Some(Arc::new(definitions));
         state.push_undo(Step::Defined { before, taken });
+        let outcome = self.reserve(state);
+        if outcome.is_err() {
+            state.undo_to(state.undo.len() - 1);
+        }
         state.forget_undo();
-        Ok(())
+        outcome
     }
 
     /// A table as it is now.
