@@ -188,8 +188,8 @@ impl TableSnapshot {
     }
 
     /// Where the rows with some keys are, as of the commit: by part the rows, rising, with those
-    /// that have expired or are hidden; no rows for a part of a transaction's own, which
-    /// the key index does not know. `None` when the view is too old to tell.
+    /// that have expired or are hidden. A transaction's own parts, which the key index does not
+    /// know, have `None`. `None` in place of all when the view is too old to tell.
     ///
     /// # Errors
     /// As for [`TableSnapshot::find`].
