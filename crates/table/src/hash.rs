@@ -53,12 +53,14 @@ impl KeyHasher {
         fold(state ^ piece, self.key[1] ^ 0x9e37_79b9_7f4a_7c15) ^ state.rotate_left(23)
     }
 
+    #[inline]
     fn finish(&self, state: u64, len: u64) -> u64 {
         fold(state ^ len, self.key[0] ^ 0xe703_7ed1_a0b4_28db)
     }
 
     /// The hash of one byte string.
     #[must_use]
+    #[inline]
     pub fn hash_bytes(&self, bytes: &[u8]) -> u64 {
         self.finish(self.mix_bytes(self.key[0], bytes), 1)
     }

@@ -37,6 +37,6 @@ pub use environment::Environment;
 pub use error::{Error, ErrorKind, Result};
 pub use event::Event;
 pub use file::{File, FileLock, FileSystem, LockMode, OpenMode};
-pub use mapping::{GrowingBytes, GrowingMapping, MappedBytes, Mapping};
+pub use mapping::{GrowingBytes, GrowingMapping, Mapping};
 pub use random::Random;
 pub use tasks::{Step, Task, TaskHandle, Tasks, parallel_map};

@@ -4,32 +4,62 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// The first bytes of a file that is never written again, aligned to at least 8 bytes.
+use crate::os::FileMap;
+
+/// What copies are aligned to: a cache line, as columns are within files.
+const ALIGNMENT: usize = 64;
+
+/// The first bytes of a file that is never written again, aligned to at least 64 bytes.
 ///
-/// In production this is a memory mapping; in simulation a copy.
+/// In production this is a memory mapping; in simulation, and of databases in memory, a copy.
 #[derive(Clone)]
-pub struct Mapping(Arc<dyn MappedBytes>);
+pub struct Mapping(Arc<Bytes>);
 
-/// What holds the bytes of a [`Mapping`].
-pub trait MappedBytes: Send + Sync {
-    /// All bytes.
-    fn bytes(&self) -> &[u8];
+/// Two cases that are told apart where bytes are read: by a reader of single values, many million
+/// times a second, so that a call by a table of functions would be felt.
+enum Bytes {
+    File(FileMap),
+    Copy(AlignedCopy),
+}
 
-    /// Lets go of what of the memory can be had again from the file. The bytes stay the same.
-    fn release(&self) {}
+struct AlignedCopy {
+    buffer: Vec<u8>,
+    start: usize,
+    len: usize,
 }
 
 impl Mapping {
-    /// A mapping over `bytes`.
+    /// Mapped bytes of a file.
+    pub(crate) fn of_file(map: FileMap) -> Self {
+        Self(Arc::new(Bytes::File(map)))
+    }
+
+    /// A copy of bytes.
+    ///
+    /// ```
+    /// let mapping = esker_vfs::Mapping::copy_of(b"abc");
+    /// assert_eq!(&*mapping, b"abc");
+    /// assert_eq!(mapping.as_ptr().align_offset(64), 0);
+    /// ```
     #[must_use]
-    pub fn new(bytes: Arc<dyn MappedBytes>) -> Self {
-        Self(bytes)
+    pub fn copy_of(bytes: &[u8]) -> Self {
+        Self::filled(bytes.len(), |target| target.copy_from_slice(bytes))
+    }
+
+    /// `len` bytes that `fill` writes, over zeros.
+    pub(crate) fn filled(len: usize, fill: impl FnOnce(&mut [u8])) -> Self {
+        let mut buffer = vec![0; len + ALIGNMENT];
+        let start = buffer.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
+        fill(buffer.get_mut(start..start + len).unwrap_or_default());
+        Self(Arc::new(Bytes::Copy(AlignedCopy { buffer, start, len })))
     }
 
     /// Takes the pages read so far out of the process's memory, for whoever reads much more than
     /// there is memory for. They come back at the next touch, from the page cache mostly.
     pub fn release(&self) {
-        self.0.release();
+        if let Bytes::File(map) = &*self.0 {
+            map.release();
+        }
     }
 }
 
@@ -69,8 +99,14 @@ impl fmt::Debug for GrowingMapping {
 impl Deref for Mapping {
     type Target = [u8];
 
+    #[inline]
     fn deref(&self) -> &[u8] {
-        self.0.bytes()
+        match &*self.0 {
+            Bytes::File(map) => map.bytes(),
+            Bytes::Copy(copy) => {
+                copy.buffer.get(copy.start..copy.start + copy.len).unwrap_or_default()
+            }
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use esker_table::rewrite::SegmentSink;
 use esker_table::run::run_of_file;
 use esker_table::segment::{Segment, SinkTarget};
 use esker_table::value_file::StoredValue;
-use esker_vfs::{MappedBytes, Mapping};
+use esker_vfs::Mapping;
 
 use crate::engine::Engine;
 
@@ -26,30 +26,6 @@ impl Drop for FileSink<'_> {
         for id in &self.created {
             self.engine.segment_files.remove(*id);
         }
-    }
-}
-
-/// Bytes in memory, aligned for any column.
-struct AlignedBytes {
-    words: Vec<u64>,
-    len: usize,
-}
-
-impl MappedBytes for AlignedBytes {
-    fn bytes(&self) -> &[u8] {
-        let bytes: &[u8] = bytemuck::cast_slice(&self.words);
-        bytes.get(..self.len).unwrap_or_default()
-    }
-}
-
-impl AlignedBytes {
-    fn new(bytes: &[u8]) -> Self {
-        let mut words = vec![0u64; bytes.len().div_ceil(8)];
-        let target: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
-        if let Some(target) = target.get_mut(..bytes.len()) {
-            target.copy_from_slice(bytes);
-        }
-        Self { words, len: bytes.len() }
     }
 }
 
@@ -80,7 +56,7 @@ impl<'a> FileSink<'a> {
         let engine = self.engine;
         match target {
             SinkTarget::Memory(bytes) => {
-                let mapping = Mapping::new(Arc::new(AlignedBytes::new(&bytes)));
+                let mapping = Mapping::copy_of(&bytes);
                 Segment::in_memory(mapping, &engine.arena, entry.holds_through)
             }
             SinkTarget::File(_) => Segment::open(&engine.segment_files, &entry, &engine.arena),

@@ -7,6 +7,7 @@ use esker_format::segment::ZONE_ROWS;
 use esker_log::sabotage::planted;
 
 use super::KeyForm;
+use super::form::bytes_of;
 use super::samples::{SAMPLED_ROWS, SortedRun};
 use crate::Result;
 use crate::table::{SnapshotPart, TableSnapshot};
@@ -199,6 +200,9 @@ impl Source {
 
     /// The first row whose key is `key` or later, or (`beyond`) later.
     fn first(&self, form: &KeyForm, key: &[u8], beyond: bool) -> Result<usize> {
+        if self.begins_after(form, key) {
+            return Ok(self.rest.start);
+        }
         let mut scratch = Vec::new();
         let near = self.near(form, key, &mut scratch)?;
         self.touch(form, near.clone());
@@ -215,14 +219,22 @@ impl Source {
         Ok(low)
     }
 
+    /// True when the zone map tells that all rows come after a key, as those of the segments of
+    /// later keys do. It knows the beginning of a long key, which is not greater than the key.
+    fn begins_after(&self, form: &KeyForm, key: &[u8]) -> bool {
+        let (None, Unit::Segment(segment)) = (&self.run, self.part.unit()) else { return false };
+        let zone = form.plain_field().and_then(|field| segment.zone(field, 0));
+        zone.and_then(|(least, _, _)| least.as_bytes()).is_some_and(|least| least > key)
+    }
+
     /// Brings the keys of a few rows near before they are compared one after the other.
     fn touch(&self, form: &KeyForm, near: Range<usize>) {
         let Some(field) = form.plain_field().filter(|_| near.len() <= TOUCHED_ROWS_MAX) else {
             return;
         };
-        let first = |at| match self.part.unit().near_bytes(field, self.row(at)) {
-            Ok(Some((_, bytes))) => bytes.first().copied().unwrap_or_default(),
-            _ => 0,
+        let first = |at| match bytes_of(self.part.unit(), field, self.row(at)) {
+            Ok(bytes) => bytes.first().copied().unwrap_or_default(),
+            Err(_) => 0,
         };
         let step = if self.run.is_some() { 1 } else { TOUCHED_EVERY };
         std::hint::black_box(near.step_by(step).map(first).fold(0, u8::wrapping_add));

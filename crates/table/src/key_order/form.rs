@@ -54,10 +54,7 @@ impl KeyForm {
     pub fn read(&self, unit: &Unit, row: usize, key: &mut Vec<u8>) -> Result<()> {
         key.clear();
         if let Some(field) = self.plain_field() {
-            match unit.near_bytes(field, row)? {
-                Some((_, bytes)) => key.extend_from_slice(bytes),
-                None => key.extend_from_slice(unit.column(field, row..row + 1)?.bytes(0)),
-            }
+            key.extend_from_slice(bytes_of(unit, field, row)?);
             return Ok(());
         }
         for field in &self.fields {
@@ -75,12 +72,21 @@ impl KeyForm {
         scratch: &mut Vec<u8>,
     ) -> Result<Ordering> {
         if let Some(field) = self.plain_field() {
-            return Ok(match unit.near_bytes(field, row)? {
-                Some((_, bytes)) => bytes.cmp(key),
-                None => unit.column(field, row..row + 1)?.bytes(0).cmp(key),
-            });
+            return Ok(bytes_of(unit, field, row)?.cmp(key));
         }
         self.read(unit, row, scratch)?;
         Ok(scratch.as_slice().cmp(key))
     }
+}
+
+/// The bytes of a key that is one field.
+#[inline]
+pub(super) fn bytes_of<'a>(unit: &'a Unit, field: &'a Field, row: usize) -> Result<&'a [u8]> {
+    if let Some(bytes) = unit.cell(field, row) {
+        return Ok(bytes);
+    }
+    Ok(match unit.near_bytes(field, row)? {
+        Some((_, bytes)) => bytes,
+        None => unit.column(field, row..row + 1)?.bytes(0),
+    })
 }

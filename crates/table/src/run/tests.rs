@@ -7,7 +7,7 @@ use esker_format::order_key::{KeyRange, key};
 use esker_format::schema::{Alteration, IndexKind, NewIndex, RowOrder};
 use esker_format::segment::encode_column;
 use esker_format::{Batch, DataType, Decimal, Schema, TableId, Value, ValueRef};
-use esker_vfs::{MappedBytes, Mapping};
+use esker_vfs::Mapping;
 use proptest::prelude::*;
 
 use super::{Run, write_run};
@@ -17,14 +17,6 @@ use crate::value_file::StoredValue;
 
 /// Segments in memory.
 struct Memory(Arc<Arena>);
-
-struct Words(Vec<u64>, usize);
-
-impl MappedBytes for Words {
-    fn bytes(&self) -> &[u8] {
-        &bytemuck::cast_slice(&self.0)[..self.1]
-    }
-}
 
 impl SegmentSink for Memory {
     fn next_id(&mut self) -> u64 {
@@ -45,10 +37,7 @@ impl SegmentSink for Memory {
 
     fn finish(&mut self, _: SegmentEntry, target: SinkTarget) -> crate::Result<Segment> {
         let SinkTarget::Memory(bytes) = target else { unreachable!() };
-        let mut words = vec![0u64; bytes.len().div_ceil(8)];
-        bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(&bytes);
-        let mapping = Mapping::new(Arc::new(Words(words, bytes.len())));
-        Segment::in_memory(mapping, &self.0, 0)
+        Segment::in_memory(Mapping::copy_of(&bytes), &self.0, 0)
     }
 
     fn pause(&mut self) {}

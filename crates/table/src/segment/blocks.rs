@@ -35,6 +35,8 @@ pub struct Blocks {
     data_end: u64,
     checksums: Vec<u64>,
     verified: Vec<AtomicU64>,
+    /// How many have not been: readers of values need not look at the bits once none is left.
+    left: AtomicU64,
     copies: Option<Arc<BlockCopies>>,
 }
 
@@ -51,7 +53,8 @@ impl Blocks {
     ) -> Self {
         let words = checksums.len().div_ceil(64);
         let verified = std::iter::repeat_with(AtomicU64::default).take(words).collect();
-        Self { file, path, database, segment, data_end, checksums, verified, copies: None }
+        let left = AtomicU64::new(checksums.len() as u64);
+        Self { file, path, database, segment, data_end, checksums, verified, left, copies: None }
     }
 
     /// The same, keeping a copy of each block that is verified at its first touch.
@@ -74,7 +77,7 @@ impl Blocks {
     /// `Corrupt` naming file and offset, or what the machine says.
     #[inline]
     pub fn ensure(&self, start: u64, end: u64) -> Result<()> {
-        if start >= end {
+        if start >= end || self.are_all_verified() {
             return Ok(());
         }
         let (first, last) = (start / BLOCK_BYTES as u64, (end - 1) / BLOCK_BYTES as u64);
@@ -93,11 +96,18 @@ impl Blocks {
         Ok(())
     }
 
+    /// True when every block has been verified.
+    #[inline]
+    pub fn are_all_verified(&self) -> bool {
+        self.left.load(Ordering::Acquire) == 0
+    }
+
     /// True when the blocks under the bytes from `first` to `last` have been verified.
     #[inline]
     pub fn are_verified(&self, first: u64, last: u64) -> bool {
         let (first, last) = (first / BLOCK_BYTES as u64, last / BLOCK_BYTES as u64);
-        self.is_verified(first) && (first + 1..=last).all(|block| self.is_verified(block))
+        self.are_all_verified()
+            || self.is_verified(first) && (first + 1..=last).all(|block| self.is_verified(block))
     }
 
     #[inline]
@@ -116,7 +126,11 @@ impl Blocks {
             return Err(Error::corrupt(format!("{path}: no block {block}")));
         }
         if let Some(word) = self.verified.get(index / 64) {
-            word.fetch_or(1 << (index % 64), Ordering::Release);
+            let bit = 1 << (index % 64);
+            // Each block is counted once; whoever sees that none is left sees their copies.
+            if word.fetch_or(bit, Ordering::AcqRel) & bit == 0 {
+                self.left.fetch_sub(1, Ordering::AcqRel);
+            }
         }
         Ok(())
     }

@@ -8,34 +8,54 @@ use std::ops::Range;
 
 use esker_format::segment::{ColumnLayout, Encoding, Extent};
 use esker_format::value_file::HeapWord;
-use esker_format::{Codes, DataType, Field};
+use esker_format::{Codes, DataType, Field, FieldId};
 
 use super::Segment;
 use super::reader::byte;
 use crate::{Error, Result};
 
-/// A column as far as the place of a value follows from its row number alone.
+/// The columns in which the place of a value follows from its row number alone.
+pub(crate) struct CellMap(Vec<Cells>);
+
+/// Such a column.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Cells {
+struct Cells {
     data_type: DataType,
     /// Where the first value begins; 0 where places do not follow from row numbers.
     start: usize,
     width: usize,
 }
 
-impl Cells {
+impl CellMap {
     /// Of the columns of a segment.
-    pub(super) fn of(columns: &[ColumnLayout]) -> Vec<Self> {
-        let cells = |column: &ColumnLayout| {
-            let (start, width) = match (&column.encoding, column.validity) {
-                (Encoding::FixedWidth { width, heap }, None) => {
-                    (byte(heap.offset), *width as usize)
-                }
-                _ => (0, 0),
-            };
-            Self { data_type: column.data_type, start, width }
-        };
-        columns.iter().map(cells).collect()
+    pub(super) fn of(columns: &[ColumnLayout]) -> Self {
+        let mut cells = Vec::new();
+        for column in columns {
+            let Encoding::FixedWidth { width, heap } = &column.encoding else { continue };
+            if column.validity.is_some() {
+                continue;
+            }
+            let at = usize::from(column.field.0);
+            if cells.len() <= at {
+                cells.resize(at + 1, Cells { data_type: column.data_type, start: 0, width: 0 });
+            }
+            if let Some(slot) = cells.get_mut(at) {
+                let (start, width) = (byte(heap.offset), *width as usize);
+                *slot = Cells { data_type: column.data_type, start, width };
+            }
+        }
+        Self(cells)
+    }
+
+    /// Where the value of a row lies in the file.
+    #[inline]
+    fn place(&self, field: FieldId, data_type: DataType, row: usize) -> Option<Range<usize>> {
+        let cells = self.0.get(usize::from(field.0))?;
+        if cells.start == 0 || cells.data_type != data_type {
+            return None;
+        }
+        let start = cells.start + row * cells.width;
+        Some(start..start + cells.width)
     }
 }
 
@@ -50,15 +70,14 @@ impl Segment {
     /// The bytes of a value whose place follows from its row number, when they have been verified.
     #[inline]
     pub(crate) fn cell(&self, field: &Field, row: usize) -> Option<&[u8]> {
-        let cells = self.cells.get(self.column_map.get(field.id)?)?;
-        if cells.start == 0 || cells.data_type != field.data_type {
-            return None;
-        }
-        let start = cells.start + row * cells.width;
-        let end = start + cells.width;
+        let place = self.cells.place(field.id, field.data_type, row)?;
         match &self.blocks {
-            Some(blocks) if !blocks.are_verified(start as u64, end.max(1) as u64 - 1) => None,
-            _ => self.raw(start..end),
+            Some(blocks)
+                if !blocks.are_verified(place.start as u64, place.end.saturating_sub(1) as u64) =>
+            {
+                None
+            }
+            _ => self.raw(place),
         }
     }
 
@@ -74,14 +93,11 @@ impl Segment {
         field: &Field,
         row: usize,
     ) -> Result<Option<(Range<usize>, &[u8])>> {
-        let Some(index) = self.column_map.get(field.id) else { return Ok(None) };
-        match self.cells.get(index) {
-            Some(cells) if cells.start > 0 && cells.data_type == field.data_type => {
-                let start = cells.start + row * cells.width;
-                self.bytes_between(start..start + cells.width).map(Some)
-            }
-            _ => self.near_bytes_of(index, field, row),
+        if let Some(place) = self.cells.place(field.id, field.data_type, row) {
+            return self.bytes_between(place).map(Some);
         }
+        let Some(index) = self.column_map.get(field.id) else { return Ok(None) };
+        self.near_bytes_of(index, field, row)
     }
 
     fn near_bytes_of(

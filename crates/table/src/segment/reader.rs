@@ -22,7 +22,7 @@ use super::blocks::{Blocks, FOOTER_BLOCK, TRAILER_BLOCK, block_place};
 use super::dead_rows::DeadRows;
 use super::files::SegmentFiles;
 use super::lengths::KnownLengths;
-use super::near::Cells;
+use super::near::CellMap;
 use super::scattered::ScatteredHeap;
 use crate::column_map::{ColumnMap, initial_column, is_readable_as};
 use crate::key_order::SortedRows;
@@ -64,7 +64,7 @@ pub struct Segment {
     file_bytes: u64,
     holds_through: u64,
     pub(super) column_map: ColumnMap,
-    pub(super) cells: Vec<Cells>,
+    pub(super) cells: CellMap,
     deleted: SparseWords,
     /// Of which rows `deleted` says something.
     pub(super) dead_rows: DeadRows,
@@ -161,7 +161,7 @@ impl Segment {
 
     fn assemble(footer: Footer, mapping: Mapping, arena: &Arc<Arena>) -> Result<Self> {
         let column_map = ColumnMap::new(footer.columns.iter().map(|column| column.field));
-        let cells = Cells::of(&footer.columns);
+        let cells = CellMap::of(&footer.columns);
         Ok(Self {
             id: footer.segment,
             footer,

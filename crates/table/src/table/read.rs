@@ -163,7 +163,10 @@ impl Table {
 
     #[inline]
     fn find_key_in<'v>(&self, view: &'v View, key: &[ValueRef<'_>], at: u64) -> Result<Walk<'v>> {
-        let hash = self.hasher.hash_key(key.iter().copied());
+        let hash = match key {
+            [ValueRef::Bytes(only)] => self.hasher.hash_bytes(only),
+            _ => self.hasher.hash_key(key.iter().copied()),
+        };
         let schema = &view.schema;
         self.probe(hash, |location| {
             self.walk(view, location, at, |unit, row| unit.key_equals(row, schema, key))

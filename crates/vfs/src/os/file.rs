@@ -87,7 +87,7 @@ impl File for OsFile {
                 format!("map {path}: the file has {actual} bytes, {len} expected"),
             ));
         }
-        Ok(Mapping::new(Arc::new(self.map_ahead(len)?)))
+        Ok(Mapping::of_file(self.map_ahead(len)?))
     }
 
     fn map_growing(&self, len: u64) -> Result<Option<GrowingMapping>> {

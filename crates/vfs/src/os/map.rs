@@ -7,7 +7,7 @@ use std::slice;
 
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 
-use crate::{GrowingBytes, MappedBytes};
+use crate::GrowingBytes;
 
 /// Mappings from here on ask for huge pages: random reads miss the TLB once instead of walking
 /// page tables that do not fit the cache.
@@ -43,17 +43,18 @@ impl FileMap {
         }
         Ok(Self { start, len })
     }
-}
 
-impl MappedBytes for FileMap {
-    fn bytes(&self) -> &[u8] {
+    /// All bytes.
+    #[inline]
+    pub(crate) fn bytes(&self) -> &[u8] {
         // SAFETY: `start` is the start of a live readable mapping of `len` bytes (or dangling,
         // with `len` 0), unmapped only in `drop`. The file is not written while mapped: that is
         // the condition under which `File::map` may be called.
         unsafe { slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 
-    fn release(&self) {
+    /// Lets go of what of the memory can be had again from the file.
+    pub(crate) fn release(&self) {
         if self.len > 0 {
             // SAFETY: the range is mapped while `self` lives, shared and never written, so that a
             // page taken out of it comes back with the same bytes, those being read now included.

@@ -23,6 +23,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::Environment;
 
+pub(crate) use map::FileMap;
 pub(crate) use pool::ThreadPool;
 
 /// The machine, with one thread pool shared by the whole process.

@@ -10,7 +10,7 @@ use super::effect::{Effect, SyncLoss};
 use super::faults::{CallKind, FaultKind, SyncReport};
 use super::trace::fold;
 use super::world::{State, World, error};
-use crate::{ErrorKind, File, MappedBytes, Mapping, Result};
+use crate::{ErrorKind, File, Mapping, Result};
 
 /// An open file.
 #[derive(Debug)]
@@ -262,7 +262,10 @@ impl File for SimFile {
             let words = format!("the file has {} bytes, {len} expected", contents.len());
             return Err(error(ErrorKind::UnexpectedEnd, CallKind::Map, &self.path, &words));
         }
-        Ok(Mapping::new(Arc::new(Copy::of(&contents, len))))
+        let len = usize::try_from(len).unwrap_or_default();
+        Ok(Mapping::filled(len, |target| {
+            contents.read(target, 0);
+        }))
     }
 }
 
@@ -288,29 +291,4 @@ fn read_stale(state: &State, node: NodeId, found: &mut [u8], offset: u64) -> boo
     }
     found.copy_from_slice(&stale);
     true
-}
-
-/// A copy of the first bytes of a file, aligned as a mapping is.
-struct Copy {
-    buffer: Vec<u8>,
-    start: usize,
-    len: usize,
-}
-
-impl Copy {
-    const ALIGNMENT: usize = 64;
-
-    fn of(contents: &Contents, len: u64) -> Self {
-        let len = usize::try_from(len).unwrap_or_default();
-        let mut buffer = vec![0; len + Self::ALIGNMENT];
-        let start = buffer.as_ptr().align_offset(Self::ALIGNMENT).min(Self::ALIGNMENT);
-        contents.read(buffer.get_mut(start..start + len).unwrap_or_default(), 0);
-        Self { buffer, start, len }
-    }
-}
-
-impl MappedBytes for Copy {
-    fn bytes(&self) -> &[u8] {
-        self.buffer.get(self.start..self.start + self.len).unwrap_or_default()
-    }
 }
