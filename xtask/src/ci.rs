@@ -37,6 +37,7 @@ const STEPS: &[Step] = &[
     Step { name: "crash-rot", run: || campaign(&["--rot", "20000"]) },
     Step { name: "bucket-rot", run: || campaign(&["--bucket-rot", "10000"]) },
     Step { name: "crash-lies", run: || campaign(&["--lying-fsync", "10000"]) },
+    Step { name: "bucket-lies", run: || campaign(&["--bucket-lies", "5000"]) },
     Step { name: "determinism", run: || campaign(&["--determinism", "1000"]) },
     Step { name: "kill", run: kill_loop },
     Step { name: "differential", run: differential },

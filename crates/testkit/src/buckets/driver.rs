@@ -304,6 +304,7 @@ impl<'a> Driver<'a> {
             open_ios: self.open_ios,
             history: Arc::new(std::mem::take(&mut self.history)),
             times: std::mem::take(&mut self.times),
+            faults: self.machine.faults_fired(),
             operations: std::mem::take(&mut self.operations),
         };
         (life, image)

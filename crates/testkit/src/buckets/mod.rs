@@ -22,9 +22,12 @@ mod operation;
 mod other;
 mod transaction;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use esker_vfs::sim::{CrashChoice, CrashImage, Generator, Journal, Options, Simulation};
+use esker_vfs::sim::{
+    CrashChoice, CrashImage, FaultKind, FaultPlan, Generator, Journal, Options, Simulation,
+};
 
 use crate::workload::{Config, Failure};
 use driver::Driver;
@@ -44,6 +47,8 @@ pub struct Life {
     pub history: Arc<History>,
     /// What the database said of the time, in microseconds since 1970, after how many I/Os.
     pub times: Vec<(u64, i64)>,
+    /// The faults of the disk that were used, by kind.
+    pub faults: BTreeMap<FaultKind, u64>,
     /// What was done, after how many I/Os, in words.
     pub operations: Vec<(u64, String)>,
 }
@@ -131,6 +136,23 @@ pub fn run(seed: u64, config: &Config) -> Result<Vec<Life>, Failure> {
         lives.push(life);
     }
     Ok(lives)
+}
+
+/// One life on a disk of whose faults no operation learns.
+///
+/// # Errors
+/// The first answer that cannot be right.
+pub fn run_lying(seed: u64, config: &Config, faults: FaultPlan) -> Result<Life, Failure> {
+    let pause_probability = config.pause_probability;
+    let options = Options { record: true, pause_probability, faults, ..Options::default() };
+    let machine = Simulation::from_image(&CrashImage::empty(), seed, options);
+    let mut driver = Driver::new(machine, seed, config, None);
+    let outcome = driver.live(40);
+    let (life, _) = driver.end(CrashChoice::KeepAll);
+    match outcome {
+        Ok(()) => Ok(life),
+        Err(why) => Err(Failure { why, operations: life.operations_until(u64::MAX) }),
+    }
 }
 
 /// One life up to a clean close, and what is on the disk then.

@@ -3,14 +3,19 @@
 use std::sync::Arc;
 
 use esker::Database;
-use esker_vfs::sim::{CrashChoice, CrashImage, Generator, Options as SimOptions, Simulation};
+use esker_vfs::sim::{
+    CrashChoice, CrashImage, FaultKind, FaultPlan, Generator, Options as SimOptions, Simulation,
+};
 
-use super::images::choose;
+use super::images::{choose, says_damaged};
 use super::report::{DEPTH_MAX, Report};
 use super::{CRASH_AGAIN, quietly};
 use crate::buckets::{self, Life, Moment, model::State};
 use crate::oracle;
 use crate::workload::{self, Config, Failure};
+
+/// What a client cannot see before the crash.
+const LYING_SYNCS: [FaultKind; 2] = [FaultKind::LyingSync, FaultKind::LyingSyncDirectory];
 
 /// What is known of the crash that an image comes from.
 #[derive(Clone)]
@@ -23,6 +28,8 @@ pub(super) struct Crash<'a> {
     /// What an open has found since, and the least commit that one has found: no later crash
     /// brings back more, whatever numbers maintenance has given again since.
     pub found: Option<(u64, Arc<State>)>,
+    /// Whether the disk lied: then a prefix may be too short, and an error is an answer.
+    pub lied: bool,
 }
 
 impl Crash<'_> {
@@ -64,7 +71,7 @@ pub fn bucket_workload(seed: u64) -> Report {
             format!("while it ran: {}", failure.why)
         })?;
         for (number, life) in lives.iter().enumerate() {
-            crash_everywhere(&config, life, seed, &mut report).map_err(|failure| {
+            crash_everywhere(&config, life, (seed, false), &mut report).map_err(|failure| {
                 operations = failure.operations;
                 format!("life {number}: {}", failure.why)
             })?;
@@ -77,10 +84,34 @@ pub fn bucket_workload(seed: u64) -> Report {
     report
 }
 
+/// Runs one workload of buckets on a disk that lies, and crashes it everywhere.
+#[must_use]
+pub fn lying_bucket_workload(seed: u64) -> Report {
+    let mut report = Report { workloads: 1, ..Report::default() };
+    let mut operations = Vec::new();
+    let outcome = quietly(|| {
+        let config = buckets::config(seed);
+        let plan = FaultPlan::swarm(seed, &LYING_SYNCS, 200_000);
+        let life = buckets::run_lying(seed, &config, plan).map_err(|failure| {
+            operations = failure.operations;
+            format!("while it ran: {}", failure.why)
+        })?;
+        report.add_faults(&life.faults);
+        crash_everywhere(&config, &life, (seed, true), &mut report).map_err(|failure| {
+            operations = failure.operations;
+            failure.why
+        })
+    });
+    if let Err(why) = outcome {
+        report.fail(why, format!("--lying-bucket-workload {seed}"), operations);
+    }
+    report
+}
+
 fn crash_everywhere(
     config: &Config,
     life: &Life,
-    seed: u64,
+    (seed, lied): (u64, bool),
     report: &mut Report,
 ) -> Result<(), Failure> {
     let Some(journal) = &life.journal else { return Ok(()) };
@@ -91,7 +122,7 @@ fn crash_everywhere(
             let choice = choose(&mut generator);
             let image = cursor.crash_image(choice);
             let ios = cursor.position();
-            let crash = Crash { life, ios, high_us: life.high_us(ios), found: None };
+            let crash = Crash { life, ios, high_us: life.high_us(ios), found: None, lied };
             let next = generator.next_u64();
             check(config, &image, &crash, (next, 0), report).map_err(|why| {
                 let why = format!("crash after {} ({choice:?}): {why}", cursor.describe());
@@ -119,26 +150,37 @@ fn check(
     if generator.chance(400_000) && crash.high_us < i64::MAX {
         buckets::move_clock_to(&machine, crash.high_us);
     }
-    let db = workload::open(config, &machine, false)
-        .map_err(|e| format!("open: {}", oracle::said(&e)))?;
+    let db = match workload::open(config, &machine, false) {
+        Ok(db) => db,
+        Err(_) if crash.lied => {
+            report.refused += 1;
+            return Ok(());
+        }
+        Err(e) => return Err(format!("open: {}", oracle::said(&e))),
+    };
     let open_ios = machine.io_count();
     let commit = oracle::recovered_commit(&db, false)?;
     let promised = crash.life.promised(crash.ios);
-    if commit < promised {
+    if commit < promised && !crash.lied {
         return Err(format!("recovered to commit {commit}, promised {promised}"));
     }
-    let (found, now_us) = compare((&db, &machine), crash, commit, &mut generator)
-        .map_err(|why| format!("after commit {commit}: {why}"))?;
-    let report_check = db.check().map_err(|e| format!("check: {}", oracle::said(&e)))?;
-    if let Some(problem) = report_check.problems.first() {
-        return Err(format!("check finds {problem:?}"));
-    }
+    let outcome = compare((&db, &machine), crash, commit, &mut generator)
+        .map_err(|why| format!("after commit {commit}: {why}"))
+        .and_then(|found| sound(&db).map(|()| found));
+    let (found, now_us) = match outcome {
+        Ok(found) => found,
+        Err(why) if crash.lied && says_damaged(&why) => {
+            report.refused += 1;
+            return Ok(());
+        }
+        Err(why) => return Err(why),
+    };
     let left = machine.crash_image(CrashChoice::Random(generator.next_u64()));
     let journal = machine.journal();
     machine.crash_after_io(Some(0));
     drop(db);
     machine.kill_tasks();
-    if depth >= DEPTH_MAX || !generator.chance(CRASH_AGAIN) {
+    if crash.lied || depth >= DEPTH_MAX || !generator.chance(CRASH_AGAIN) {
         return Ok(());
     }
     let again = crash.opened(commit, found, now_us);
@@ -154,6 +196,12 @@ fn check(
     let image = cursor.crash_image(choose(&mut generator));
     check(config, &image, &again, next, report)
         .map_err(|why| format!("crash again after {}: {why}", cursor.describe()))
+}
+
+/// Nothing is wrong with the files.
+fn sound(db: &Database) -> Result<(), String> {
+    let report = db.check().map_err(|e| format!("check: {}", oracle::said(&e)))?;
+    report.problems.first().map_or(Ok(()), |problem| Err(format!("check finds {problem:?}")))
 }
 
 /// The state that the database holds, and what time it is there.
@@ -193,6 +241,12 @@ mod tests {
     use crate::buckets::model::History;
 
     #[test]
+    fn buckets_on_a_disk_that_lies_are_refused_or_a_prefix() {
+        let report = lying_bucket_workload(5);
+        assert!(report.failures.is_empty() && report.images > 20, "{report}");
+    }
+
+    #[test]
     fn a_workload_of_buckets_ends_well() {
         let report = bucket_workload(8);
         assert!(report.failures.is_empty() && report.images > 50, "{report}");
@@ -206,7 +260,7 @@ mod tests {
         history.push((3, 5), 20, state(false));
         history.push((5, 8), 70, state(true));
         let life = Life { history: Arc::new(history), ..Life::default() };
-        let crash = Crash { life: &life, ios: 0, high_us: 0, found: None };
+        let crash = Crash { life: &life, ios: 0, high_us: 0, found: None, lied: false };
         let once = crash.opened(5, state(false), 21);
         let twice = once.opened(9, state(false), 22);
         assert_eq!((once.told_us(9), twice.told_us(9)), (20, 20));

@@ -9,7 +9,8 @@ use esker_vfs::sim::Generator;
 
 use super::{
     Report, WORKLOADS, bucket_rot_workload, bucket_workload, crash_busy_workload, crash_workload,
-    directed, exhaust, lying_workload, rot_workload, sabotage, same_twice, sweep_workload,
+    directed, exhaust, lying_bucket_workload, lying_workload, rot_workload, sabotage, same_twice,
+    sweep_workload,
 };
 
 const USAGE: &str = "\
@@ -24,12 +25,14 @@ usage: crash [MODE] [--seed N] [--threads N]
   --determinism N   N seeds, each run twice
   --rot N           closed databases, until N damaged images are read
   --bucket-rot N    the same of buckets
+  --bucket-lies N   buckets on disks whose syncs lie
   --lying-fsync N   disks that lie, until N images are checked
   --sabotage [NAME] each planted bug, or one; needs the cargo feature `sabotage`
 
 one workload of a campaign, with all its images:
   --workload N, --busy-workload N, --bucket-workload N, --sweep-workload N, --exhaustive-workload N,
-  --rot-workload N, --bucket-rot-workload N, --lying-workload N
+  --rot-workload N, --bucket-rot-workload N, --lying-workload N,
+  --lying-bucket-workload N
 ";
 
 /// Failures after which a campaign ends.
@@ -98,6 +101,9 @@ impl Arguments {
             "--busy" => gather(threads, images(20_000), |n| crash_busy_workload(first + n)),
             "--buckets" => gather(threads, images(20_000), |n| bucket_workload(first + n)),
             "--bucket-rot" => gather(threads, images(20_000), |n| bucket_rot_workload(first + n)),
+            "--bucket-lies" => {
+                gather(threads, images(20_000), |n| lying_bucket_workload(first + n))
+            }
             "--workload" => crash_workload(number),
             "--bucket-workload" => bucket_workload(number),
             "--busy-workload" => crash_busy_workload(number),
@@ -106,6 +112,7 @@ impl Arguments {
             "--rot-workload" => rot_workload(number),
             "--bucket-rot-workload" => bucket_rot_workload(number),
             "--lying-workload" => lying_workload(number),
+            "--lying-bucket-workload" => lying_bucket_workload(number),
             "--planted" => {
                 if let Some(caught) = sabotage::run_planted(seed) {
                     println!("{caught}");

@@ -21,7 +21,7 @@ use esker_vfs::sim::Generator;
 
 use crate::workload::{self, Config, Plan};
 pub use bucket_damage::bucket_rot_workload;
-pub use buckets::bucket_workload;
+pub use buckets::{bucket_workload, lying_bucket_workload};
 pub use damage::{lying_workload, rot_workload};
 pub use directed::directed;
 pub use exhaustive::{WORKLOADS, exhaust};

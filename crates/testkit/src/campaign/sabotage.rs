@@ -12,8 +12,8 @@ use crate::isolation::drive;
 use crate::plans;
 
 use super::{
-    Report, bucket_workload, crash_busy_workload, crash_workload, directed, lying_workload,
-    rot_workload, sweep_workload,
+    Report, bucket_rot_workload, bucket_workload, crash_busy_workload, crash_workload, directed,
+    lying_bucket_workload, lying_workload, rot_workload, sweep_workload,
 };
 
 /// Every planted bug: its name, and what it does.
@@ -94,6 +94,7 @@ pub const BUGS: &[(&str, &str)] = &[
     ("time_not_logged", "an expired entry is back when the clock has gone back"),
     ("purge_ignores_snapshots", "a merge drops what had not expired for a snapshot"),
     ("purge_cuts_chains", "a merge drops what leads a snapshot to an older version"),
+    ("walk_skips_damage", "a walk over a bucket leaves out what it cannot read"),
     ("expired_key_not_replaced", "a new entry leaves the expired one of its key where it is"),
     ("count_takes_expired_rows", "a count takes rows that have expired"),
     ("batch_frame_has_one_table", "the log has the changes of one bucket of a batch"),
@@ -124,7 +125,7 @@ const CAUGHT: &str = "CAUGHT by ";
 #[must_use]
 pub fn run_planted(seed: u64) -> Option<String> {
     type Phase = (&'static str, u64, fn(u64) -> Report);
-    let phases: [Phase; 10] = [
+    let phases: [Phase; 12] = [
         ("directed scenarios", 1, directed),
         ("crash campaign of buckets", 12, bucket_workload),
         ("plans", 24, |seed| plans::report(seed, 1)),
@@ -132,8 +133,10 @@ pub fn run_planted(seed: u64) -> Option<String> {
         ("crash campaign", 60, crash_workload),
         ("busy crash campaign", 80, crash_busy_workload),
         ("rot", 12, rot_workload),
+        ("rot of buckets", 6, bucket_rot_workload),
         ("error sweep", 8, |seed| sweep_workload(seed, 7)),
         ("lying disk", 20, lying_workload),
+        ("buckets on a lying disk", 12, lying_bucket_workload),
         ("longer crash campaign", 600, |seed| crash_workload(seed + 1_000)),
     ];
     let mut images = 0;
