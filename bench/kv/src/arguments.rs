@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::data::{SMALL, Sizes, USUAL};
 use crate::phases::PHASES;
 use crate::store::Result;
 
@@ -17,6 +18,8 @@ pub struct Arguments {
     pub only: Vec<String>,
     /// The phases after the load; all when empty.
     pub phases: Vec<String>,
+    /// How long keys and values are.
+    pub sizes: Sizes,
     /// Where a chart goes.
     pub plot: Option<PathBuf>,
 }
@@ -30,10 +33,15 @@ impl Arguments {
             dir: std::env::temp_dir(),
             only: Vec::new(),
             phases: Vec::new(),
+            sizes: USUAL,
             plot: None,
         };
         let mut arguments = arguments;
         while let Some(name) = arguments.next() {
+            if name == "--small" {
+                parsed.sizes = SMALL;
+                continue;
+            }
             let value = arguments.next().ok_or_else(|| format!("{name}: a value is missing"))?;
             match name.as_str() {
                 "--records" => parsed.records = value.parse::<usize>()?.max(10_000),
@@ -43,7 +51,7 @@ impl Arguments {
                 "--phases" => parsed.phases = value.split(',').map(str::to_owned).collect(),
                 "--plot" => parsed.plot = Some(PathBuf::from(value)),
                 other => {
-                    let known = "--records, --runs, --dir, --only, --phases, --plot";
+                    let known = "--records, --runs, --dir, --only, --phases, --plot, --small";
                     return Err(format!("unknown argument {other:?}; expected {known}").into());
                 }
             }

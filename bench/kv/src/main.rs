@@ -19,7 +19,7 @@ mod transactions;
 use std::process::ExitCode;
 
 use arguments::Arguments;
-use data::Data;
+use data::{Data, Sizes};
 use report::Report;
 
 /// Of keys and values.
@@ -37,8 +37,11 @@ fn run() -> store::Result<bool> {
         phases::die(kind, dir.as_ref())?;
     }
     let arguments = Arguments::parse(std::env::args().skip(1))?;
-    let data = Data::new(arguments.records, SEED);
-    let title = format!("{} entries of 24 and 150 bytes", arguments.records);
+    let data = Data::new(arguments.records, arguments.sizes, SEED);
+    let title = {
+        let Sizes { key, value } = arguments.sizes;
+        format!("{} entries of {key} and {value} bytes", arguments.records)
+    };
     let names = stores::ALL.iter().map(|kind| (kind.name, kind.settings)).collect();
     let mut report = Report::new(title, report::ROWS, names, arguments.runs);
     for run in 0..arguments.runs {

@@ -1,5 +1,6 @@
 //! The phases of a run.
 
+mod keys;
 mod opens;
 mod reads;
 mod writes;
@@ -14,8 +15,8 @@ use crate::store::{Kind, Result, Store};
 pub use opens::die;
 
 /// The phases by name, in the order in which they are done. A load comes before all others.
-pub const PHASES: [&str; 8] =
-    ["reads", "ranges", "mixed", "singles", "groups", "batches", "opens", "removals"];
+pub const PHASES: [&str; 9] =
+    ["reads", "ranges", "mixed", "singles", "groups", "batches", "opens", "removals", "keys"];
 
 /// What a run of one store is about.
 struct Run<'a> {
@@ -110,12 +111,18 @@ pub fn run(
             "batches" => {
                 run.batches()?;
                 if let (Some(before), Some(after)) = (written, written_bytes()) {
-                    let raw = Data::raw_bytes(run.next) as f64;
+                    let raw = data.raw_bytes(run.next) as f64;
                     run.note("written, of the raw bytes", (after - before) as f64 / raw);
                 }
             }
             "opens" => run.opens()?,
-            _ => run.removals()?,
+            "removals" => run.removals()?,
+            _ => {
+                run.store = Box::new(Closed);
+                let (puts, reads) = keys::worst(kind, dir)?;
+                run.note("puts of adversarial keys", puts);
+                run.note("reads of adversarial keys", reads);
+            }
         }
     }
     Ok(())

@@ -48,6 +48,8 @@ pub const ROWS: &[Row] = &[
     ("open after a close", "ms", Asked::Most(100.0)),
     ("open after a kill", "ms", Asked::Most(1_000.0)),
     ("memory, bytes a key", "bytes", Asked::Most(20.0)),
+    ("puts of adversarial keys", "of random keys' rate", Asked::Least(0.5)),
+    ("reads of adversarial keys", "of random keys' rate", Asked::Least(0.5)),
 ];
 
 /// What was measured: by row and store, one value a run.

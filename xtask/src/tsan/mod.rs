@@ -34,13 +34,26 @@ const TESTS: [Tests; 7] = [
     Tests { package: "esker-arena", programs: &["--lib"], names: ARENA_TESTS },
     Tests { package: "esker-log", programs: &["--lib"], names: &["basics::", "clients::threads"] },
     Tests { package: "esker-query", programs: &["--lib"], names: &[] },
-    Tests {
-        package: "esker",
-        programs: &["--lib", "--test", "load", "--test", "rows"],
-        names: &[],
-    },
+    Tests { package: "esker", programs: ENGINE_PROGRAMS, names: &[] },
     Tests { package: "esker-import", programs: &["--lib"], names: &["pipeline::", "reader::"] },
     Tests { package: "esker-testkit", programs: &["--test", "concurrent"], names: &[] },
+];
+
+/// The engine's own tests, and those programs of which some tests have several threads.
+const ENGINE_PROGRAMS: &[&str] = &[
+    "--lib",
+    "--test",
+    "load",
+    "--test",
+    "rows",
+    "--test",
+    "buckets",
+    "--test",
+    "emdb_bugs",
+    "--test",
+    "merging",
+    "--test",
+    "transactions",
 ];
 
 /// A writer beside readers, in each container.

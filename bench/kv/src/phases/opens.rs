@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::{Closed, Run};
-use crate::data::{Data, UNSYNCED};
+use crate::data::{Data, UNSYNCED, USUAL};
 use crate::store::{Kind, Reader, Result, Store};
 
 /// The data of a process that is to be killed: other keys than all others.
@@ -24,7 +24,7 @@ impl Run<'_> {
         }
         let killed = self.reopen()?;
         self.note("open after a kill", killed * 1e3);
-        let data = Data::new(0, DYING_SEED);
+        let data = Data::new(0, USUAL, DYING_SEED);
         let last = UNSYNCED;
         if !self.store.reader()?.has(data.key(last), data.value(last))? {
             return Err("what a killed process had put durably is lost".into());
@@ -35,7 +35,7 @@ impl Run<'_> {
 
 /// Puts entries into a store and dies without closing it.
 pub fn die(kind: &Kind, dir: &Path) -> Result<()> {
-    let data = Data::new(0, DYING_SEED);
+    let data = Data::new(0, USUAL, DYING_SEED);
     let store = (kind.open)(dir, &data)?;
     store.put_unsynced(&data, 0..UNSYNCED)?;
     store.put(data.key(UNSYNCED), data.value(UNSYNCED))?;

@@ -119,7 +119,7 @@ fn ranges(store: &dyn Store, data: &Data) -> Result<f64> {
         }
         Ok(())
     })?;
-    let least = Data::raw_bytes(9) as usize * RANGES.min(data.shuffled.len());
+    let least = data.raw_bytes(9) as usize * RANGES.min(data.shuffled.len());
     if bytes < least {
         return Err(format!("ranges have {bytes} bytes, expected {least} at least").into());
     }

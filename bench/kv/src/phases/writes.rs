@@ -77,10 +77,10 @@ impl Run<'_> {
         let (removed, kept) = (self.next / 2, self.next - self.next / 2);
         let seconds = timed(|| self.store.remove(self.data, 0..removed))?;
         self.note("removals, durable", removed as f64 / seconds);
-        let raw = Data::raw_bytes(kept) as f64;
+        let raw = self.data.raw_bytes(kept) as f64;
         self.note("size before compaction", bytes_of(self.dir)? as f64 / raw);
         let seconds = timed(|| self.store.compact())?;
-        self.note("compaction", Data::raw_bytes(self.next) as f64 / 1e6 / seconds);
+        self.note("compaction", self.data.raw_bytes(self.next) as f64 / 1e6 / seconds);
         self.reopen()?;
         let size = bytes_of(self.dir)?.saturating_sub(self.store.derived_bytes(self.dir));
         self.note("size compacted", size as f64 / raw);
