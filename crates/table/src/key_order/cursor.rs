@@ -1,5 +1,6 @@
 //! Walking a snapshot of a table by key, from either end.
 
+use std::cmp::Ordering;
 use std::ops::{Bound, Range};
 use std::sync::Arc;
 
@@ -55,6 +56,9 @@ struct Source {
     rest: Range<usize>,
     /// The key of the next row, while there are several sources.
     head: Vec<u8>,
+    /// The head is not greater than that key, and it has not been read: of a segment of later keys
+    /// that the walk may never come to.
+    is_bound: bool,
 }
 
 impl KeyCursor {
@@ -85,7 +89,7 @@ impl KeyCursor {
             for run in runs {
                 let len = run.as_ref().map_or(part.row_count(), |run| run.rows.len());
                 let (part, head) = (Arc::clone(part), Vec::new());
-                let mut source = Source { part, run, rest: 0..len, head };
+                let mut source = Source { part, run, rest: 0..len, head, is_bound: false };
                 source.narrow(form, bounds)?;
                 if !source.rest.is_empty() {
                     sources.push(source);
@@ -95,7 +99,7 @@ impl KeyCursor {
         let mut cursor = Self { form: Arc::clone(form), direction, sources };
         if cursor.sources.len() > 1 {
             for source in &mut cursor.sources {
-                source.read_head(form, direction)?;
+                source.guess_head(form, direction)?;
             }
             cursor.sort();
         }
@@ -120,7 +124,12 @@ impl KeyCursor {
     #[allow(clippy::should_implement_trait, reason = "it may fail")]
     pub fn next(&mut self) -> Result<Option<KeyRow>> {
         loop {
+            let several = self.sources.len() > 1;
             let Some(source) = self.sources.last_mut() else { return Ok(None) };
+            if several && source.is_bound {
+                self.settle()?;
+                continue;
+            }
             let row = source.take(self.direction);
             let row = row.filter(|row| *row < source.part.row_count());
             let row = row.filter(|row| source.part.is_visible(*row));
@@ -175,11 +184,27 @@ impl Source {
         at.map(|at| self.row(at))
     }
 
+    /// The least key as the zone map knows it, where the walk begins with the first row.
+    fn guess_head(&mut self, form: &KeyForm, direction: Direction) -> Result<()> {
+        let begins = self.rest.start == 0 && self.run.is_none() && direction == Direction::Up;
+        match (begins, self.part.unit(), form.plain_field()) {
+            (true, Unit::Segment(segment), Some(field)) => {
+                let least = segment.zone(field, 0).and_then(|(least, _, _)| least.as_bytes());
+                let Some(least) = least else { return self.read_head(form, direction) };
+                self.head.extend_from_slice(least);
+                self.is_bound = true;
+                Ok(())
+            }
+            _ => self.read_head(form, direction),
+        }
+    }
+
     fn read_head(&mut self, form: &KeyForm, direction: Direction) -> Result<()> {
         let at = match direction {
             Direction::Up => self.rest.start,
             Direction::Down => self.rest.end.saturating_sub(1),
         };
+        self.is_bound = false;
         form.read(self.part.unit(), self.row(at), &mut self.head)
     }
 
@@ -200,8 +225,8 @@ impl Source {
 
     /// The first row whose key is `key` or later, or (`beyond`) later.
     fn first(&self, form: &KeyForm, key: &[u8], beyond: bool) -> Result<usize> {
-        if self.begins_after(form, key) {
-            return Ok(self.rest.start);
+        if let Some(all) = self.lies_beside(form, key) {
+            return Ok(if all.is_gt() { self.rest.start } else { self.rest.end });
         }
         let mut scratch = Vec::new();
         let near = self.near(form, key, &mut scratch)?;
@@ -219,12 +244,19 @@ impl Source {
         Ok(low)
     }
 
-    /// True when the zone map tells that all rows come after a key, as those of the segments of
-    /// later keys do. It knows the beginning of a long key, which is not greater than the key.
-    fn begins_after(&self, form: &KeyForm, key: &[u8]) -> bool {
-        let (None, Unit::Segment(segment)) = (&self.run, self.part.unit()) else { return false };
-        let zone = form.plain_field().and_then(|field| segment.zone(field, 0));
-        zone.and_then(|(least, _, _)| least.as_bytes()).is_some_and(|least| least > key)
+    /// Whether all rows come after a key, or before it, if the zone map tells: so it is of the
+    /// segments of other keys. It knows the beginning of a long least key, which is not greater
+    /// than the key, and nothing of a long greatest one.
+    fn lies_beside(&self, form: &KeyForm, key: &[u8]) -> Option<Ordering> {
+        let (None, Unit::Segment(segment)) = (&self.run, self.part.unit()) else { return None };
+        let field = form.plain_field()?;
+        let last = self.part.row_count().checked_sub(1)? / ZONE_ROWS;
+        let (first, last) = (segment.zone(field, 0)?, segment.zone(field, last)?);
+        if first.0.as_bytes()? > key {
+            return Some(Ordering::Greater);
+        }
+        let greatest = last.1.and_then(|greatest| greatest.as_bytes())?;
+        (greatest < key && self.rest.end == self.part.row_count()).then_some(Ordering::Less)
     }
 
     /// Brings the keys of a few rows near before they are compared one after the other.
