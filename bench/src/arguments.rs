@@ -8,7 +8,7 @@ use crate::rows::Row;
 pub(crate) const USAGE: &str = "\
 usage: esker-bench engine|load|queries|invoice|slate|whitedb|txn|server|ycsb
                    [--rows N] [--runs N] [--only NAME,NAME] [--dir DIR] [--flights FILE]
-                   [--bytes N]
+                   [--bytes N] [--plot FILE]
 
   --rows N        rows of the large tables; 10000000 unless given, 1000000 for load,
                   queries, invoice, txn and ycsb, 500000 for slate
@@ -17,6 +17,7 @@ usage: esker-bench engine|load|queries|invoice|slate|whitedb|txn|server|ycsb
   --dir DIR       where to make a directory for files, removed at the end; the system's
                   directory for temporary files unless given
   --bytes N       what load reads with little memory, in bytes; 10000000000 unless given
+  --plot FILE     where to draw the medians, as SVG
   --flights FILE  the flights CSV, compressed by gzip; the one among the examples unless given";
 
 /// What to run.
@@ -32,6 +33,7 @@ pub(crate) struct Arguments {
     pub(crate) only: Vec<String>,
     pub(crate) dir: PathBuf,
     pub(crate) flights: PathBuf,
+    pub(crate) plot: Option<PathBuf>,
 }
 
 impl Arguments {
@@ -46,6 +48,7 @@ impl Arguments {
             only: Vec::new(),
             dir: std::env::temp_dir(),
             flights: PathBuf::from(flights),
+            plot: None,
         };
         let mut words = words.iter();
         while let Some(word) = words.next() {
@@ -57,6 +60,7 @@ impl Arguments {
                 "--bytes" => arguments.load_bytes = number()?,
                 "--only" => arguments.only = value.split(',').map(str::to_owned).collect(),
                 "--dir" => arguments.dir = PathBuf::from(value),
+                "--plot" => arguments.plot = Some(PathBuf::from(value)),
                 "--flights" => arguments.flights = PathBuf::from(value),
                 _ => return Err(format!("{word}: unknown\n{USAGE}").into()),
             }

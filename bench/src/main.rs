@@ -18,7 +18,7 @@
 //! | `ycsb` | the workloads of the Yahoo! Cloud Serving Benchmark |
 //! | `timing` | the median of repeated questions |
 //! | `data`, `environment`, `process` | keys and texts; one core; memory and children |
-//! | `outcome`, `report` | what a run gave; the table at the end |
+//! | `outcome`, `report`, `plot` | what a run gave; the table at the end, and a chart of it |
 #![forbid(unsafe_code)]
 #![allow(
     clippy::disallowed_methods,
@@ -35,6 +35,7 @@ mod invoice;
 mod loading;
 mod machine;
 mod outcome;
+mod plot;
 mod process;
 mod queries;
 mod report;
@@ -124,5 +125,8 @@ fn measure(arguments: &arguments::Arguments) -> Result<()> {
         }
     }
     report.print(&bench.machine);
+    if let Some(path) = &arguments.plot {
+        std::fs::write(path, plot::svg(&report.groups()))?;
+    }
     bench.finish()
 }

@@ -35,6 +35,20 @@ pub(crate) enum Unit {
 }
 
 impl Unit {
+    /// What a value counts.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::RowsPerSecond => "rows/s",
+            Self::PerSecond => "operations/s",
+            Self::Seconds => "s",
+            Self::Nanoseconds => "ns",
+            Self::Microseconds => "µs",
+            Self::Bytes => "bytes",
+            Self::Count => "count",
+            Self::Times => "times",
+        }
+    }
+
     pub(crate) fn show(self, value: f64) -> String {
         match self {
             Self::RowsPerSecond if value >= 1e9 => format!("{:.2} G rows/s", value / 1e9),

@@ -3,6 +3,7 @@
 use crate::arguments::Arguments;
 use crate::machine::Machine;
 use crate::outcome::{Asked, Goal, Measure, Outcome, median};
+use crate::plot::Group;
 use crate::rows::Row;
 
 const HEADER: [&str; 7] =
@@ -64,6 +65,27 @@ impl Report {
             println!("a shrunken run of {rows} rows, {runs} runs: no figure counts");
         }
         println!("{reached} reached, {short} short");
+    }
+
+    /// The medians of each row, those of one unit together.
+    pub(crate) fn groups(&self) -> Vec<Group> {
+        let mut groups: Vec<Group> = Vec::new();
+        for (row, outcomes, _) in &self.rows {
+            for (i, asked) in row.asked.iter().enumerate() {
+                let values = outcomes.iter().filter_map(|outcome| outcome.measures.get(i));
+                let values: Vec<f64> = values.map(|measure| measure.value).collect();
+                if values.is_empty() {
+                    continue;
+                }
+                let value = (asked.figure.to_owned(), median(&values));
+                let (name, unit) = (row.name.to_owned(), asked.unit.name());
+                match groups.last_mut() {
+                    Some(last) if last.name == name && last.unit == unit => last.values.push(value),
+                    _ => groups.push(Group { name, unit, values: vec![value] }),
+                }
+            }
+        }
+        groups
     }
 
     fn print_notes(&self) {

@@ -10,6 +10,7 @@
 mod arguments;
 mod data;
 mod phases;
+#[path = "../../src/plot.rs"]
 mod plot;
 mod report;
 mod store;
@@ -60,7 +61,7 @@ fn run() -> store::Result<bool> {
     }
     report.print();
     if let Some(path) = &arguments.plot {
-        std::fs::write(path, plot::svg(&report))?;
+        std::fs::write(path, plot::svg(&report.groups()))?;
     }
     Ok(true)
 }

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::plot::Group;
+
 /// How a row is judged.
 pub enum Asked {
     /// At least so many times the best of the others.
@@ -80,13 +82,14 @@ impl Report {
     }
 
     /// The rows that have values, with the median of each store.
-    pub fn medians(&self) -> Vec<(&'static str, &'static str, Vec<(&'static str, f64)>)> {
+    pub fn groups(&self) -> Vec<Group> {
         let of = |(row, unit, _): &Row| {
             let stores = self.stores.iter();
-            let values = stores.filter_map(|(name, _)| Some((*name, self.median(row, name)?)));
-            (*row, *unit, values.collect::<Vec<_>>())
+            let values =
+                stores.filter_map(|(name, _)| Some(((*name).to_owned(), self.median(row, name)?)));
+            Group { name: (*row).to_owned(), unit, values: values.collect() }
         };
-        self.rows.iter().map(of).filter(|(_, _, values)| !values.is_empty()).collect()
+        self.rows.iter().map(of).filter(|group| !group.values.is_empty()).collect()
     }
 
     fn median(&self, row: &'static str, store: &'static str) -> Option<f64> {

@@ -61,7 +61,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     }
     report.print();
     if let Some(path) = &arguments.plot {
-        std::fs::write(path, crate::plot::svg(&report))?;
+        std::fs::write(path, crate::plot::svg(&report.groups()))?;
     }
     Ok(())
 }
