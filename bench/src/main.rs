@@ -16,6 +16,7 @@
 //! | `transactions` | the rows of `esker-bench txn` |
 //! | `server` | what is asked of a server over sockets |
 //! | `ycsb` | the workloads of the Yahoo! Cloud Serving Benchmark |
+//! | `redis` | a server of Redis beside ours |
 //! | `timing` | the median of repeated questions |
 //! | `data`, `environment`, `process` | keys and texts; one core; memory and children |
 //! | `outcome`, `report`, `plot` | what a run gave; the table at the end, and a chart of it |
@@ -38,6 +39,7 @@ mod outcome;
 mod plot;
 mod process;
 mod queries;
+mod redis;
 mod report;
 mod rows;
 mod server;

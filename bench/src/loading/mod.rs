@@ -20,7 +20,7 @@ use crate::rows::{Row, ask, once, row};
 use crate::workloads as w;
 pub(crate) use invoices::INVOICES;
 pub(crate) use memory::child as memory_child;
-pub(crate) use table::{Form, load_as};
+pub(crate) use table::{Form, check, load_as};
 pub(crate) use users::USERS;
 
 const DISK: &str = "(disk, bare)";

@@ -94,7 +94,8 @@ impl Rows {
         format!("{}\n", names.join(",")).into_bytes()
     }
 
-    fn file(&self, bench: &Bench, form: Form) -> Result<PathBuf> {
+    /// The first rows, in a file.
+    pub(crate) fn file(&self, bench: &Bench, form: Form, count: u64) -> Result<PathBuf> {
         let dir = bench.place(&format!("{}-{form:?}", self.name))?;
         std::fs::create_dir_all(&dir)?;
         let path = dir.join(if form == Form::Csv { "rows.csv" } else { "rows.ndjson" });
@@ -104,7 +105,7 @@ impl Rows {
             out.write_all(&Self::header(&schema))?;
         }
         let mut line = Vec::new();
-        for i in 0..bench.rows {
+        for i in 0..count {
             line.clear();
             self.line(&schema, i, form, &mut line);
             out.write_all(&line)?;
@@ -145,7 +146,8 @@ fn load_file(
 }
 
 /// Compares the sum of a field, and a thousand rows value by value, with what they follow from.
-fn check(rows: &Rows, database: &Database, table: &Table, count: u64) -> Result<()> {
+pub(crate) fn check(rows: &Rows, database: &Database, count: u64) -> Result<()> {
+    let table = &database.table(rows.name)?;
     let text = format!("SELECT count(*), sum({}) FROM {}", rows.number, rows.name);
     let result = database.query(&esker_sql::parse(&text)?)?;
     let answer: Vec<Vec<String>> =
@@ -213,7 +215,7 @@ pub(crate) fn load_as(
     schema: &Schema,
     form: Form,
 ) -> Result<Loaded> {
-    let path = rows.file(bench, form)?;
+    let path = rows.file(bench, form, bench.rows)?;
     let dir = bench.place(rows.name)?;
     let text_bytes = std::fs::metadata(&path)?.len();
     let bare = disk_rate(&bench.place("bare")?, text_bytes)?;
@@ -226,7 +228,7 @@ pub(crate) fn load_as(
     if count != bench.rows {
         return Err(format!("loaded {count} rows, not {}", bench.rows).into());
     }
-    check(rows, &database, &database.table(rows.name)?, count)?;
+    check(rows, &database, count)?;
     database.wait_idle()?;
     let segments = segments(&database, rows.name);
     let (rate, bare) = (count as f64 / seconds, bare * count as f64 / text_bytes as f64);
@@ -235,7 +237,7 @@ pub(crate) fn load_as(
 
 /// Opens a table of rows, loaded when there is none.
 fn loaded(bench: &Bench, rows: &Rows) -> Result<Database> {
-    let path = rows.file(bench, Form::Csv)?;
+    let path = rows.file(bench, Form::Csv, bench.rows)?;
     let dir = bench.place(rows.name)?;
     let (database, _) = load_file(rows, &rows.schema()?, &dir, (&path, Form::Csv))?;
     database.wait_idle()?;

@@ -1,10 +1,11 @@
 //! Bulk loads over one connection: sent, loaded and on the disk.
 
 use std::io::Read;
+use std::path::Path;
 use std::time::Instant;
 
 use esker::Durability;
-use esker_client::{Duplicates, Format, ValueRef};
+use esker_client::{Client, Duplicates, Format, ValueRef};
 
 use super::service::{Service, TABLE};
 use crate::Result;
@@ -64,8 +65,20 @@ pub(super) fn csv(bench: &mut Bench) -> Result<Outcome> {
     let path = bench.csv()?;
     let service = Service::start(bench, "server-bulk", Durability::Sync)?;
     let mut client = service.connect()?;
+    let seconds = send_file(&mut client, TABLE, Format::Csv, &path)?;
+    drop(client);
+    finish(bench, service, seconds)
+}
+
+/// Reads a file and sends it, until all is on the disk; the seconds of that.
+pub(super) fn send_file(
+    client: &mut Client,
+    table: &str,
+    format: Format,
+    path: &Path,
+) -> Result<f64> {
     let start = Instant::now();
-    let mut load = client.load(TABLE, Format::Csv, Duplicates::Error).map_err(boxed)?;
+    let mut load = client.load(table, format, Duplicates::Error).map_err(boxed)?;
     let mut file = std::fs::File::open(path)?;
     let mut buffer = vec![0; 256 << 10];
     loop {
@@ -76,9 +89,7 @@ pub(super) fn csv(bench: &mut Bench) -> Result<Outcome> {
         load.push_text(buffer.get(..n).unwrap_or_default()).map_err(boxed)?;
     }
     load.finish().map_err(boxed)?;
-    let seconds = start.elapsed().as_secs_f64();
-    drop(client);
-    finish(bench, service, seconds)
+    Ok(start.elapsed().as_secs_f64())
 }
 
 pub(super) fn ndjson(bench: &mut Bench) -> Result<Outcome> {

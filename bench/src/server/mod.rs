@@ -8,16 +8,35 @@
 //! | `many` | ten thousand keys a request |
 //! | `loads` | bulk loads over one connection |
 //! | `durable` | writes that wait for the disk, of 64 connections |
+//! | `http` | one row a request over HTTP, beside a handler of axum |
+//! | `invoices` | invoices of 64 fields over one connection |
+//! | `resp` | Redis's protocol, beside Redis |
 
 mod durable;
+mod http;
+mod invoices;
 mod loads;
 mod many;
 mod points;
+mod resp;
 pub(crate) mod service;
 
 use crate::outcome::Goal::{AtLeast, AtMost};
 use crate::outcome::Unit::{RowsPerSecond, Times};
 use crate::rows::{Row, ask, row};
+use crate::slate;
+
+/// Commands of `redis-benchmark` beside the same of Redis, as `resp` takes them.
+macro_rules! beside_redis {
+    ($times:literal) => {
+        &[
+            ask("SET, × Redis", AtLeast($times), Times, ""),
+            ask("GET, × Redis", AtLeast($times), Times, ""),
+            ask("SET, pipeline 16, × Redis", AtLeast($times), Times, ""),
+            ask("GET, pipeline 16, × Redis", AtLeast($times), Times, ""),
+        ]
+    };
+}
 
 const ECHO: &str = "p50, in echoes";
 
@@ -69,4 +88,16 @@ pub(crate) const ROWS: &[Row] = &[
         &[ask("64 connections, × the fsync rate", AtLeast(8.0), Times, "")],
         durable::run,
     ),
+    row(
+        "invoices",
+        &[
+            ask("NDJSON, no index", AtLeast(0.35e6), RowsPerSecond, ""),
+            ask("NDJSON, 14 indexes", AtLeast(0.2e6), RowsPerSecond, ""),
+        ],
+        invoices::run,
+    ),
+    row("slate", slate::wire::ASKED, slate::wire::run),
+    row("http-get", &[ask("× a constant of axum", AtLeast(0.8), Times, "")], http::run),
+    row("resp-async", beside_redis!(1.0), resp::later),
+    row("resp-sync", beside_redis!(2.0), resp::durable),
 ];

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use esker::{DataType, Database, Durability, Options, Schema};
+use esker::{DataType, Database, Durability, Options, Schema, Table};
 use esker_client::{Client, Duplicates, Format, ValueRef};
 use esker_server::admission::Open;
 use esker_server::{Server, ServerConfig};
@@ -43,16 +43,27 @@ impl Service {
         table: &str,
         schema: Schema,
     ) -> Result<Self> {
+        let database = Options::new().durability(durability).open(bench.place(name)?)?;
+        database.create_table(table, schema)?;
+        Self::over(database, ServerConfig::default())
+    }
+
+    /// With an empty bucket, by Redis's protocol, too.
+    pub fn with_buckets(bench: &Bench, name: &str, durability: Durability) -> Result<Self> {
+        let database = Options::new().durability(durability).open(bench.place(name)?)?;
+        let resp_listen = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
+        Self::over(database, ServerConfig { resp_listen, ..ServerConfig::default() })
+    }
+
+    fn over(database: Database, config: ServerConfig) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .max_blocking_threads(64)
             .enable_all()
             .build()?;
-        let database = Options::new().durability(durability).open(bench.place(name)?)?;
-        database.create_table(table, schema)?;
         let (server, echo) = runtime.block_on(async {
             let admission = Arc::new(Open::new(&database));
-            let server = Server::start(ServerConfig::default(), admission).await.map_err(boxed)?;
+            let server = Server::start(config, admission).await.map_err(boxed)?;
             let listener = TcpListener::bind("127.0.0.1:0").await?;
             let echo = listener.local_addr()?;
             tokio::spawn(echo_to_all(listener));
@@ -61,6 +72,12 @@ impl Service {
         let address = server.address().ok_or("no address")?;
         let url = format!("esker://{address}");
         Ok(Self { runtime, server: Some(server), database, url, echo })
+    }
+
+    /// Where it speaks Redis's protocol.
+    pub fn resp_address(&self) -> Result<SocketAddr> {
+        let server = self.server.as_ref().ok_or("the server was stopped")?;
+        Ok(server.resp_address().ok_or("no address of Redis's protocol")?)
     }
 
     /// With rows, which are not durable at once.
@@ -76,9 +93,19 @@ impl Service {
         Client::connect(&self.url).map_err(boxed)
     }
 
+    /// A table, without a socket.
+    pub fn table(&self, name: &str) -> Result<Table> {
+        Ok(self.database.table(name)?)
+    }
+
+    /// The database, without a socket.
+    pub fn database(&self) -> &Database {
+        &self.database
+    }
+
     /// How many rows there are.
     pub fn count(&self) -> Result<u64> {
-        Ok(self.database.table(TABLE)?.count()?)
+        Ok(self.table(TABLE)?.count()?)
     }
 
     pub fn stop(mut self) -> Result<()> {
@@ -115,7 +142,7 @@ async fn echo_to_all(listener: TcpListener) {
 }
 
 /// One side of an echo.
-pub(super) struct Echo {
+pub(crate) struct Echo {
     stream: TcpStream,
     buffer: Vec<u8>,
 }
@@ -128,9 +155,8 @@ impl Echo {
         Ok(Self { stream, buffer: vec![7; bytes] })
     }
 
-    pub fn turn(&mut self) -> Result<()> {
+    pub fn turn(&mut self) -> std::io::Result<()> {
         self.stream.write_all(&self.buffer)?;
-        self.stream.read_exact(&mut self.buffer)?;
-        Ok(())
+        self.stream.read_exact(&mut self.buffer)
     }
 }

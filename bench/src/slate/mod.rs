@@ -6,7 +6,8 @@
 //! | module | what it defines |
 //! |---|---|
 //! | `records` | the records |
-//! | `questions` | how a question is checked and measured |
+//! | `questions` | what is asked, how an answer is checked, and a question measured |
+//! | `wire` | some of them over a socket, which `esker-bench server` has as a row |
 //! | `writing` | records in batches; writers beside readers; two that write one record |
 //! | `store` | values of ten kilobytes: read, walked, rolled back, removed, read beside a writer |
 //!
@@ -17,13 +18,13 @@
 mod questions;
 mod records;
 mod store;
+pub(crate) mod wire;
 mod writing;
 
 use crate::outcome::Goal::AtMost;
 use crate::outcome::Unit::{Microseconds, Times};
 use crate::rows::{Row, ask, row};
-use questions::{ALL, Question, gets, measure};
-use records::{contacted, has_notes, is_active, product};
+use questions::{gets, measure};
 
 /// What half a million is divided by, and under which name the databases are kept.
 const SIZES: [(u64, &str); 3] = [(50, "slate-10k"), (5, "slate-100k"), (1, "slate-500k")];
@@ -41,109 +42,26 @@ macro_rules! sizes {
 
 /// A question: a twentieth of the published milliseconds is asked for.
 macro_rules! question {
-    ($name:literal, $published:tt, $sql:literal, $is_meant:expr, $page:expr, $is_sorted:expr) => {
-        row($name, sizes!(20.0, $published), |bench| {
-            let question =
-                Question { sql: $sql, is_meant: $is_meant, page: $page, is_sorted: $is_sorted };
-            measure(bench, &question)
-        })
+    ($name:literal, $published:tt, $question:path) => {
+        row($name, sizes!(20.0, $published), |bench| measure(bench, &$question))
     };
 }
 
 /// Every row, in the order of the table.
 pub(crate) const ROWS: &[Row] = &[
     row("insert", sizes!(4.0, [50.0, 555.0, 2_954.0]), writing::insert),
-    question!("all", [11.0, 111.0, 653.0], "SELECT * FROM bench", |_| true, ALL, false),
-    question!(
-        "active",
-        [8.0, 90.0, 608.0],
-        "SELECT * FROM bench WHERE status = 'active'",
-        is_active,
-        ALL,
-        false
-    ),
-    question!(
-        "product",
-        [10.0, 104.0, 520.0],
-        "SELECT * FROM bench WHERE product_recommendation1 = 'ProductA'",
-        |i| product(i, 2) == 0,
-        ALL,
-        false
-    ),
-    question!(
-        "and",
-        [8.0, 91.0, 611.0],
-        "SELECT * FROM bench WHERE status = 'active' AND product_recommendation1 = 'ProductA' \
-         AND product_recommendation2 = 'ProductX'",
-        |i| is_active(i) && product(i, 2) == 0 && product(i, 3) == 0,
-        ALL,
-        false
-    ),
-    question!(
-        "sort-page",
-        [10.0, 137.0, 685.0],
-        "SELECT * FROM bench WHERE status = 'active' ORDER BY contacts_count DESC \
-         LIMIT 50 OFFSET 100",
-        is_active,
-        (100, 50),
-        true
-    ),
-    question!(
-        "sort",
-        [10.0, 140.0, 931.0],
-        "SELECT * FROM bench WHERE status = 'active' ORDER BY contacts_count DESC",
-        is_active,
-        ALL,
-        true
-    ),
-    question!(
-        "take",
-        [8.0, 91.0, 455.0],
-        "SELECT * FROM bench WHERE status = 'active' LIMIT 200",
-        is_active,
-        (0, 200),
-        false
-    ),
-    question!(
-        "sort-take",
-        [10.0, 140.0, 700.0],
-        "SELECT * FROM bench WHERE status = 'active' ORDER BY contacts_count DESC LIMIT 200",
-        is_active,
-        (0, 200),
-        true
-    ),
-    question!(
-        "null",
-        [10.0, 103.0, 515.0],
-        "SELECT * FROM bench WHERE last_contacted_at IS NULL",
-        |i| contacted(i).is_none(),
-        ALL,
-        false
-    ),
-    question!(
-        "null-notes",
-        [10.0, 105.0, 525.0],
-        "SELECT * FROM bench WHERE notes IS NULL",
-        |i| !has_notes(i),
-        ALL,
-        false
-    ),
-    question!(
-        "not-null",
-        [11.0, 112.0, 560.0],
-        "SELECT * FROM bench WHERE last_contacted_at IS NOT NULL",
-        |i| contacted(i).is_some(),
-        ALL,
-        false
-    ),
-    question!(
-        "active-null",
-        [8.0, 93.0, 465.0],
-        "SELECT * FROM bench WHERE status = 'active' AND notes IS NULL",
-        |i| is_active(i) && !has_notes(i),
-        ALL,
-        false
-    ),
+    question!("all", [11.0, 111.0, 653.0], questions::EVERY),
+    question!("active", [8.0, 90.0, 608.0], questions::ACTIVE),
+    question!("product", [10.0, 104.0, 520.0], questions::PRODUCT),
+    question!("and", [8.0, 91.0, 611.0], questions::AND),
+    question!("sort-page", [10.0, 137.0, 685.0], questions::SORT_PAGE),
+    question!("sort", [10.0, 140.0, 931.0], questions::SORT),
+    question!("take", [8.0, 91.0, 455.0], questions::TAKE),
+    question!("sort-take", [10.0, 140.0, 700.0], questions::SORT_TAKE),
+    question!("null", [10.0, 103.0, 515.0], questions::NULL),
+    question!("null-notes", [10.0, 105.0, 525.0], questions::NULL_NOTES),
+    question!("not-null", [11.0, 112.0, 560.0], questions::NOT_NULL),
+    question!("active-null", [8.0, 93.0, 465.0], questions::ACTIVE_NULL),
     row(
         "get-1000",
         &[
@@ -153,14 +71,7 @@ pub(crate) const ROWS: &[Row] = &[
         ],
         gets,
     ),
-    question!(
-        "two-fields",
-        [12.0, 123.0, 615.0],
-        "SELECT name, status FROM bench",
-        |_| true,
-        ALL,
-        false
-    ),
+    question!("two-fields", [12.0, 123.0, 615.0], questions::TWO_FIELDS),
     row(
         "together",
         &[

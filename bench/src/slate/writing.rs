@@ -12,9 +12,9 @@ use crate::bench::Bench;
 use crate::outcome::Outcome;
 
 /// What nobody waits for is on the disk so late at most: the published table waits for no disk.
-const LATE: Duration = Duration::from_secs(1);
+pub(super) const LATE: Duration = Duration::from_secs(1);
 /// Batches of one size; the largest has them five times as often.
-const BATCHES: u64 = 10;
+pub(super) const BATCHES: u64 = 10;
 const WRITERS: u64 = 2;
 const READERS: u64 = 4;
 /// Commits of a writer, and questions of a reader.
@@ -48,7 +48,7 @@ pub(super) fn insert(bench: &mut Bench) -> Result<Outcome> {
 }
 
 /// All are there, and every hundredth is as it was made.
-fn expect_records(table: &Table, rows: u64) -> Result<()> {
+pub(super) fn expect_records(table: &Table, rows: u64) -> Result<()> {
     let count = table.count()?;
     if count != rows {
         return Err(format!("{count} records, not {rows}").into());

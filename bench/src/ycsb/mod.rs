@@ -1,16 +1,18 @@
 //! `esker-bench ycsb`: the core workloads of the Yahoo! Cloud Serving Benchmark, A to F, upon a
-//! bucket of this process and upon a table over the wire port.
+//! bucket of this process, a table over the wire port, a bucket by Redis's protocol, and Redis.
 //!
 //! | module | what it defines |
 //! |---|---|
 //! | `distribution` | which record is asked for |
 //! | `workload` | what is done, one operation after another |
 //! | `store` | the bucket, the table, and a map to compare them with |
+//! | `resp` | Redis, and the bucket by its protocol |
 //!
 //! The operations of a run follow from its seed. Before the clock runs, the first of them are done
 //! upon a map, too, and every answer has to be the same.
 
 mod distribution;
+mod resp;
 mod store;
 mod workload;
 
@@ -22,6 +24,7 @@ use crate::outcome::Goal::Told;
 use crate::outcome::Unit::PerSecond;
 use crate::outcome::{Asked, Outcome, percentile};
 use crate::rows::{Row, ask, row};
+use resp::Resp;
 use store::{Embedded, Model, Store, Wire};
 use workload::{Mix, Operations};
 
@@ -34,8 +37,15 @@ const TIMED_SCANS: u64 = 10_000;
 /// Operations before, which are not.
 const WARM: u64 = 2_000;
 
-const FIGURES: &[Asked] =
-    &[ask("embedded", Told, PerSecond, ""), ask("wire, 1 connection", Told, PerSecond, "")];
+const EMBEDDED: Asked = ask("embedded", Told, PerSecond, "");
+const WIRE: Asked = ask("wire, 1 connection", Told, PerSecond, "");
+const RESP: Asked = ask("RESP, 1 connection", Told, PerSecond, "");
+const REDIS: Asked = ask("Redis, 1 connection", Told, PerSecond, "");
+
+/// A figure a store.
+const FIGURES: &[Asked] = &[EMBEDDED, WIRE, RESP, REDIS];
+/// Buckets have no command of Redis that reads on from a key.
+const SCAN_FIGURES: &[Asked] = &[EMBEDDED, WIRE, REDIS];
 
 /// A row a workload.
 pub(crate) const ROWS: &[Row] = &[
@@ -43,18 +53,24 @@ pub(crate) const ROWS: &[Row] = &[
     row("b", FIGURES, |bench| run(bench, workload::B)),
     row("c", FIGURES, |bench| run(bench, workload::C)),
     row("d", FIGURES, |bench| run(bench, workload::D)),
-    row("e", FIGURES, |bench| run(bench, workload::E)),
+    row("e", SCAN_FIGURES, |bench| run(bench, workload::E)),
     row("f", FIGURES, |bench| run(bench, workload::F)),
 ];
 
 type Fill = fn(&Bench, u64) -> Result<Box<dyn Store>>;
 
 fn run(bench: &mut Bench, mix: Mix) -> Result<Outcome> {
-    let stores: [(&str, Fill); 2] = [
+    let mut stores: Vec<(&str, Fill)> = vec![
         ("embedded", |bench, records| Ok(Box::new(Embedded::filled(bench, records)?))),
         ("wire", |bench, records| Ok(Box::new(Wire::filled(bench, records)?))),
     ];
-    for (name, fill) in stores {
+    if mix.scans == 0 {
+        stores.push(("RESP", |bench, records| Ok(Box::new(Resp::of_bucket(bench, records)?))));
+        stores.push(("Redis", |bench, records| Ok(Box::new(Resp::of_redis(bench, records)?))));
+    } else {
+        stores.push(("Redis", |bench, records| Ok(Box::new(Resp::sorted(bench, records)?))));
+    }
+    for (name, fill) in stores.clone() {
         compare(bench, mix, name, fill)?;
     }
     let mut outcome = Outcome::default();

@@ -15,9 +15,9 @@ use crate::server::service::Service;
 /// As YCSB calls it.
 const TABLE: &str = "usertable";
 /// Writes are answered at once, and on the disk within this time.
-const AT_MOST: Duration = Duration::from_millis(100);
+pub(super) const AT_MOST: Duration = Duration::from_millis(100);
 /// Records of a commit while the bucket is filled.
-const FILL: u64 = 10_000;
+pub(super) const FILL: u64 = 10_000;
 
 /// Something that has records.
 pub(super) trait Store {
@@ -35,7 +35,7 @@ fn change(value: &mut [u8], field: usize, texts: &Texts, number: u64) -> Result<
     Ok(())
 }
 
-fn absent(number: u64) -> String {
+pub(super) fn absent(number: u64) -> String {
     format!("record {number}: expected to be there")
 }
 
