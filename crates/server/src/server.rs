@@ -46,6 +46,8 @@ pub struct ServerConfig {
     pub tls: Option<Arc<Tls>>,
     /// Whether connections by TCP may be plain where others could be encrypted.
     pub is_plain_allowed: bool,
+    /// The same of those that speak Redis's protocol.
+    pub is_plain_resp_allowed: bool,
     /// The memory of what has arrived and what is to leave, of all connections.
     pub budget: Arc<Budget>,
     /// What is counted of requests in frames.
@@ -72,6 +74,7 @@ impl Default for ServerConfig {
             transaction_timeout: Duration::from_secs(60),
             tls: None,
             is_plain_allowed: true,
+            is_plain_resp_allowed: true,
             budget: Budget::new(512 << 20),
             operations: Arc::new(wire::frame_operations()),
             line_operations: Arc::new(wire::line_operations()),
@@ -89,10 +92,13 @@ impl ServerConfig {
     /// What is wrong with the certificate.
     pub fn of(gate: &Gate) -> Result<Self> {
         let config = &gate.config;
-        let is_local = config.wire_listen.is_none_or(|address| address.ip().is_loopback());
+        let is_plain_allowed = |address: Option<SocketAddr>| {
+            address.is_none_or(|address| address.ip().is_loopback()) || config.insecure_listen
+        };
         let this = Self {
             tls: Tls::open(config, &gate.environment, &[])?,
-            is_plain_allowed: is_local || config.insecure_listen,
+            is_plain_allowed: is_plain_allowed(config.wire_listen),
+            is_plain_resp_allowed: is_plain_allowed(config.resp_listen),
             listen: config.wire_listen,
             unix: config.wire_unix.clone(),
             resp_listen: config.resp_listen,
@@ -256,12 +262,10 @@ fn serve(stream: Stream, shared: &Arc<Shared>, protocol: Protocol) {
     tokio::spawn(async move {
         let shared = &counted.0;
         // What went wrong with a socket is nobody's but the client's.
-        let _ = match protocol {
-            Protocol::Resp => resp::serve(stream, shared).await,
-            Protocol::Wire => match shake_hands(stream, shared).await {
-                Ok(stream) => wire::serve(stream, shared).await,
-                Err(e) => Err(e),
-            },
+        let _ = match (shake_hands(stream, shared, protocol).await, protocol) {
+            (Ok(stream), Protocol::Resp) => resp::serve(stream, shared).await,
+            (Ok(stream), Protocol::Wire) => wire::serve(stream, shared).await,
+            (Err(e), _) => Err(e),
         };
     });
 }
@@ -269,20 +273,37 @@ fn serve(stream: Stream, shared: &Arc<Shared>, protocol: Protocol) {
 /// The first byte of a client that speaks TLS.
 const HANDSHAKE: u8 = 22;
 
+/// What a client is told that does not encrypt where it has to.
+const PLAIN_WIRE: &[u8] =
+    b"{\"error\":{\"code\":\"invalid_request\",\"message\":\"expected TLS: this \
+    port is reached from other machines\"}}\n";
+/// The same in Redis's protocol.
+const PLAIN_RESP: &[u8] = b"-ERR expected TLS: this port is reached from other machines\r\n";
+
 /// The same connection, encrypted where its first byte asks for that.
-async fn shake_hands(stream: Stream, shared: &Shared) -> io::Result<Stream> {
-    let Some(tls) = &shared.config.tls else { return Ok(stream) };
+async fn shake_hands(stream: Stream, shared: &Shared, protocol: Protocol) -> io::Result<Stream> {
+    let config = &shared.config;
+    let Some(tls) = &config.tls else { return Ok(stream) };
     let Stream::Tcp(mut socket) = stream else { return Ok(stream) };
-    let patience = shared.config.stall_timeout;
+    let patience = config.stall_timeout;
+    // Clients of Redis's protocol keep connections that have not asked anything yet.
+    let (until_first, is_plain_allowed, refusal) = match protocol {
+        Protocol::Wire => (patience, config.is_plain_allowed, PLAIN_WIRE),
+        Protocol::Resp => (config.idle_timeout, config.is_plain_resp_allowed, PLAIN_RESP),
+    };
     let mut first = [0];
-    tokio::time::timeout(patience, socket.peek(&mut first)).await??;
+    let mut stopping = shared.stopping.clone();
+    tokio::select! {
+        peeked = tokio::time::timeout(until_first, socket.peek(&mut first)) => { peeked??; }
+        _ = stopping.wait_for(|stops| *stops) => {
+            return Err(io::ErrorKind::ConnectionAborted.into());
+        }
+    }
     if first != [HANDSHAKE] {
-        if shared.config.is_plain_allowed {
+        if is_plain_allowed {
             return Ok(Stream::Tcp(socket));
         }
-        let text = b"{\"error\":{\"code\":\"invalid_request\",\"message\":\"expected TLS: this \
-            port is reached from other machines\"}}\n";
-        socket.write_all(text).await?;
+        socket.write_all(refusal).await?;
         return Err(io::ErrorKind::InvalidData.into());
     }
     let refresh = Arc::clone(tls);

@@ -145,15 +145,13 @@ impl Config {
             [("wire", self.wire_listen), ("resp", self.resp_listen), ("http", self.http_listen)];
         for (name, address) in named {
             let Some(address) = address.filter(|a| !a.ip().is_loopback()) else { continue };
-            // Redis's protocol is not encrypted.
-            let can_encrypt = name != "resp";
-            if self.insecure_listen || (can_encrypt && self.tls_certificate.is_some()) {
+            if self.insecure_listen || self.tls_certificate.is_some() {
                 continue;
             }
-            let certificate = if can_encrypt { "tls.certificate and tls.key, or " } else { "" };
             return Err(format!(
                 "{name}.listen: {address} is reached from other machines, without encryption: \
-                 expected an address of this machine alone, {certificate}insecure_listen = true"
+                 expected an address of this machine alone, tls.certificate and tls.key, or \
+                 insecure_listen = true"
             ));
         }
         let listens = named.iter().any(|(_, a)| a.is_some()) || self.wire_unix.is_some();

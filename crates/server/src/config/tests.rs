@@ -86,7 +86,7 @@ fn what_is_wrong_is_named_with_its_place() {
 #[test]
 fn other_machines_are_not_served_in_the_clear_unless_asked() {
     for address in ["0.0.0.0:80", "[::]:80", "192.0.2.1:80"] {
-        for key in ["wire.listen", "http.listen"] {
+        for key in ["wire.listen", "resp.listen", "http.listen"] {
             let error = of_flags(&[(key, address)]).unwrap_err();
             assert!(error.contains("without encryption"), "{error}");
             assert!(of_flags(&[(key, address), ("insecure_listen", "true")]).is_ok());

@@ -43,6 +43,8 @@ mod strings;
 mod table;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tls;
 mod transactions;
 
 use crate::Session;
