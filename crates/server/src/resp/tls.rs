@@ -1,7 +1,7 @@
 //! Redis's protocol by TLS.
 #![allow(clippy::disallowed_methods, reason = "tests have files and clocks of their own")]
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::Command;
@@ -97,7 +97,9 @@ fn the_port_is_encrypted_where_a_client_asks_for_it() {
     let mut silent = TcpStream::connect(address).unwrap();
     silent.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     runtime.block_on(server.stop());
-    assert_eq!(silent.read(&mut [0; 8]).unwrap(), 0, "a stopped server lets go of it");
+    // It ends in order, or is reset where the server had not come to accept it yet.
+    let end = silent.read(&mut [0; 8]).map_err(|error| error.kind());
+    assert!(matches!(end, Ok(0) | Err(ErrorKind::ConnectionReset)), "not let go of: {end:?}");
     drop((silent, stream));
     // A port that other machines reach is not.
     let server = start(false);
