@@ -26,6 +26,7 @@ pub type Row = (&'static str, &'static str, Asked);
 /// The rows of buckets, in order.
 pub const ROWS: &[Row] = &[
     ("bulk load, durable", "entries/s", Asked::Best(1.5)),
+    ("work left after the load", "s", Asked::Shown),
     ("single durable writes", "writes/s", Asked::Of("raw append and sync", 1.0 / 1.05)),
     ("raw append and sync", "syncs/s", Asked::Shown),
     ("single writes, more than raw", "µs", Asked::Most(10.0)),

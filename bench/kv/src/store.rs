@@ -22,6 +22,11 @@ pub trait Store: Sync {
     /// Loads entries; all are durable when it returns.
     fn load(&self, data: &Data, entries: std::ops::Range<usize>) -> Result<()>;
 
+    /// Waits until work that the load left for later is done, where the store can tell.
+    fn settle(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Puts one entry, durable when it returns.
     fn put(&self, key: &[u8], value: &[u8]) -> Result<()>;
 

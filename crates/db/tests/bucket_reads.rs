@@ -212,3 +212,47 @@ fn walks_come_to_segments_of_later_keys() {
         }
     }
 }
+
+#[test]
+fn segments_of_a_load_become_one_run() {
+    let dir = Directory::new("bucket-reads-load");
+    let db = Options::new().segment_limit(1_000).open(&dir.0).unwrap();
+    let bucket = db.bucket("b").unwrap();
+    let key = |n: u64| n.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
+    // Fewer than the overlays that are allowed.
+    bucket.load((0..3_000u64).map(|n| (key(n), n.to_be_bytes()))).unwrap();
+    db.wait_idle().unwrap();
+    assert_eq!(bucket.snapshot().unwrap().sorted_runs().unwrap(), 1);
+    // Few rows above many stay where they are.
+    bucket.load((3_000..4_000u64).map(|n| (key(n), n.to_be_bytes()))).unwrap();
+    db.wait_idle().unwrap();
+    assert_eq!(bucket.snapshot().unwrap().sorted_runs().unwrap(), 2);
+    let model: Model = (0..4_000u64).map(|n| (key(n).to_vec(), n.to_be_bytes().to_vec())).collect();
+    expect_reads(&bucket, &bucket.snapshot().unwrap(), &model);
+}
+
+#[test]
+fn merging_versions_of_one_key_comes_to_an_end() {
+    let dir = Directory::new("bucket-reads-versions");
+    let options = Options::new().group_limit(50, 1 << 20).segment_limit(50);
+    let db = options.open(&dir.0).unwrap();
+    let bucket = db.bucket("b").unwrap();
+    let unsynced = PutOptions::new().sync(false);
+    let mut snapshots = Vec::new();
+    for n in 0..600u64 {
+        bucket.put_with("key", n.to_string(), unsynced).unwrap();
+        bucket.put_with(n.to_be_bytes(), n.to_string(), unsynced).unwrap();
+        snapshots.push((bucket.snapshot().unwrap(), n));
+        if n % 100 == 99 {
+            db.wait_idle().unwrap();
+        }
+    }
+    for (snapshot, n) in &snapshots {
+        let value = snapshot.get("key").unwrap();
+        assert_eq!(value.as_deref(), Some(n.to_string().as_bytes()));
+        assert_eq!(snapshot.iter().count() as u64, n + 2);
+    }
+    drop(snapshots);
+    db.wait_idle().unwrap();
+    assert_eq!(bucket.iter().unwrap().count(), 601);
+}

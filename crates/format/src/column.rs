@@ -178,9 +178,17 @@ pub enum Data<'a> {
         start: u32,
         heap: &'a [u8],
     },
-    /// Text or bytes of one length: row `i` is `heap[i * width..(i + 1) * width]`.
+    /// Text or bytes of one length: row `i` is `heap[i * stride..i * stride + width]`.
     FixedWidth {
         width: usize,
+        stride: usize,
+        heap: &'a [u8],
+    },
+    /// Text or bytes between those of another column: row `i` is
+    /// `heap[offsets[2 * i] - start..offsets[2 * i + 1] - start]`.
+    Interleaved {
+        offsets: &'a [u32],
+        start: u32,
         heap: &'a [u8],
     },
     /// Text or bytes: row `i` is `heap.bytes(references[i])`.
@@ -209,6 +217,7 @@ impl std::fmt::Debug for Data<'_> {
             Self::Dictionary { .. } => "Dictionary",
             Self::Variable { .. } => "Variable",
             Self::FixedWidth { .. } => "FixedWidth",
+            Self::Interleaved { .. } => "Interleaved",
             Self::Scattered { .. } => "Scattered",
         };
         f.write_str(name)
@@ -276,9 +285,10 @@ impl<'a> ColumnSlice<'a> {
             Data::Constant(v) => v.as_bytes().unwrap_or_default(),
             Data::Dictionary { codes, dictionary } => dictionary.get(codes.get(i) as usize),
             Data::Variable { offsets, start, heap } => range(offsets, start, heap, i),
-            Data::FixedWidth { width, heap } => {
-                heap.get(i * width..(i + 1) * width).unwrap_or_default()
+            Data::FixedWidth { width, stride, heap } => {
+                heap.get(i * stride..i * stride + width).unwrap_or_default()
             }
+            Data::Interleaved { offsets, start, heap } => range(offsets, start, heap, 2 * i),
             Data::Scattered { references, heap } => {
                 references.get(i).map_or(&[], |r| heap.bytes(*r))
             }

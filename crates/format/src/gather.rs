@@ -63,7 +63,7 @@ impl Column {
             (Values::I128(to), Data::I128(from)) => to.extend_from_slice(from),
             (Values::F32(to), Data::F32(from)) => to.extend_from_slice(from),
             (Values::F64(to), Data::F64(from)) => to.extend_from_slice(from),
-            (Values::Variable(to), Data::FixedWidth { width, heap }) => {
+            (Values::Variable(to), Data::FixedWidth { width, stride, heap }) if width == stride => {
                 let Ok(base) = u32::try_from(to.heap.len()) else { return false };
                 if u32::try_from(to.heap.len() + heap.len()).is_err() {
                     return false;

@@ -44,8 +44,13 @@ fn flights(layout: &Layout) -> MemorySource {
 
 fn layouts() -> Vec<Layout> {
     let mut all = Vec::new();
-    for encoding in [Encoding::Plain, Encoding::Compact, Encoding::FixedWidth, Encoding::Scattered]
-    {
+    for encoding in [
+        Encoding::Plain,
+        Encoding::Compact,
+        Encoding::FixedWidth,
+        Encoding::Interleaved,
+        Encoding::Scattered,
+    ] {
         for nulls in [NullForm::Bytes, NullForm::Bits(3)] {
             for chunk_rows in [2, 8_192] {
                 all.push(Layout { encoding, nulls, chunk_rows, ..Layout::default() });

@@ -37,6 +37,7 @@ fn settings() -> Vec<Setting> {
     let never = Setting { indexes: IndexUse::Never, ..setting(compact(several_runs())) };
     let cheaper = Setting { indexes: IndexUse::WhenCheaper, ..setting(compact(single_runs(None))) };
     let fixed_width = layout(Encoding::FixedWidth, NullForm::Bits(1), 8_192, true, several_runs());
+    let interleaved = layout(Encoding::Interleaved, NullForm::Bits(1), 8_192, true, several_runs());
     let scattered = layout(Encoding::Scattered, NullForm::Bytes, 1_000, true, single_runs(Some(1)));
     vec![
         plain,
@@ -45,6 +46,7 @@ fn settings() -> Vec<Setting> {
         setting(layout(Encoding::Plain, NullForm::Bits(0), 100, true, single_runs(None))),
         setting(layout(Encoding::Compact, NullForm::Bytes, 64, false, Vec::new())),
         Setting { some_parts: true, ..setting(fixed_width) },
+        setting(interleaved),
         setting(scattered),
     ]
 }

@@ -52,7 +52,9 @@ impl Table {
 
     fn check(&self, pairs: &[(&str, &str)]) {
         for (text, expected) in pairs {
-            for encoding in [Encoding::Plain, Encoding::Compact, Encoding::FixedWidth] {
+            for encoding in
+                [Encoding::Plain, Encoding::Compact, Encoding::FixedWidth, Encoding::Interleaved]
+            {
                 let answer = self.try_answer(text, encoding).unwrap_or_else(|e| e);
                 assert_eq!(answer, *expected, "{text} {encoding:?}");
             }

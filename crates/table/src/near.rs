@@ -48,6 +48,19 @@ impl Unit {
         })
     }
 
+    /// The place of the bytes of a value, as [`Unit::near_bytes`] tells it.
+    ///
+    /// # Errors
+    /// `Corrupt` when a block does not fit its checksum.
+    #[inline]
+    pub fn near_place(&self, field: &Field, row: usize) -> Result<Option<BytesPlace>> {
+        if let Self::Segment(segment) = self {
+            let place = segment.near_place(field, row)?;
+            return Ok(place.map(|range| BytesPlace(Place::Segment(range))));
+        }
+        Ok(self.near_bytes(field, row)?.map(|(place, _)| place))
+    }
+
     /// The bytes at a place that [`Unit::near_bytes`] gave; empty for one of another unit.
     #[must_use]
     #[inline]

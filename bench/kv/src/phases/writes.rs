@@ -20,6 +20,8 @@ impl Run<'_> {
         let count = self.data.records;
         let seconds = timed(|| self.store.load(self.data, 0..count))?;
         self.note("bulk load, durable", count as f64 / seconds);
+        let seconds = timed(|| self.store.settle())?;
+        self.note("work left after the load", seconds);
         if let Some(bytes) = self.store.memory_bytes() {
             self.note("memory, bytes a key", bytes as f64 / count as f64);
         }

@@ -37,6 +37,10 @@ impl Store for Esker {
         Ok(())
     }
 
+    fn settle(&self) -> Result<()> {
+        Ok(self.db.wait_idle()?)
+    }
+
     fn put(&self, key: &[u8], value: &[u8]) -> Result<()> {
         Ok(self.bucket.put(key, value)?)
     }

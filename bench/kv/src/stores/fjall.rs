@@ -1,6 +1,7 @@
 //! fjall.
 
 use std::ops::Range;
+use std::time::Duration;
 
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode};
 
@@ -28,6 +29,13 @@ impl Store for Fjall {
             self.keyspace.insert(data.key(at), data.value(at))?;
         }
         Ok(self.db.persist(PersistMode::SyncData)?)
+    }
+
+    fn settle(&self) -> Result<()> {
+        while self.db.active_compactions() > 0 {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Ok(())
     }
 
     fn put(&self, key: &[u8], value: &[u8]) -> Result<()> {

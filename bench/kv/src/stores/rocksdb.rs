@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use rocksdb::{
-    BlockBasedOptions, Cache, DB, Direction, IteratorMode, Options, WriteBatch, WriteOptions,
+    BlockBasedOptions, Cache, DB, Direction, IteratorMode, Options, WaitForCompactOptions,
+    WriteBatch, WriteOptions,
 };
 
 use crate::data::Data;
@@ -43,6 +44,10 @@ impl Store for Rocks {
             self.0.write_opt(batch, &sync(part.last() == Some(&(end - 1))))?;
         }
         Ok(())
+    }
+
+    fn settle(&self) -> Result<()> {
+        Ok(self.0.wait_for_compact(&WaitForCompactOptions::default())?)
     }
 
     fn put(&self, key: &[u8], value: &[u8]) -> Result<()> {

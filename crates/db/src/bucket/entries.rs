@@ -165,10 +165,10 @@ impl Entry {
         let (unit, schema, number) = (row.part.unit(), row.part.schema(), row.row);
         let key = schema.fields().first();
         let key = key.ok_or_else(|| Error::corrupt(format!("no field {KEY:?}")))?;
-        let key = unit.near_bytes(key, number)?.map(|(place, _)| place);
+        let key = unit.near_place(key, number)?;
         let field = guard::value_field(schema)?;
-        let value = match unit.near_bytes(field, number)? {
-            Some((place, _)) => EntryValue::Near(place),
+        let value = match unit.near_place(field, number)? {
+            Some(place) => EntryValue::Near(place),
             None => {
                 let value = unit.value(field, number)?;
                 match unit.has_long(field) && unit.long_value(field, number)?.is_some() {

@@ -49,7 +49,7 @@ impl BucketValue {
     /// The value of an entry; its bytes are verified here.
     pub(crate) fn new(unit: &Unit, schema: &Arc<Schema>, row: usize) -> Result<Self> {
         let field = value_field(schema)?;
-        if let Some((place, _)) = unit.near_bytes(field, row)? {
+        if let Some(place) = unit.near_place(field, row)? {
             return Ok(Self::near(unit, place));
         }
         let value = unit.value(field, row)?;

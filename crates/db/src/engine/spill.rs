@@ -15,6 +15,7 @@
 //! Rows keep the row ids that they were staged with. When somebody was quicker nothing is done and
 //! the writer gets a `Conflict`, to try again; the files go.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use esker_arena::{Category, ReaderGuard, Reservation};
@@ -155,6 +156,7 @@ impl Engine {
             schema_version: schema.version(),
             rows: u32::try_from(puts.len()).unwrap_or(u32::MAX),
             order: schema.row_order(),
+            side_by_side: schema.side_by_side(),
         };
         let mut writer = SegmentWriter::new(spec, sink.create(id)?)?;
         let mut batch = Batch::empty(schema);
@@ -171,7 +173,7 @@ impl Engine {
             batch.push_row(schema, &put.row)?;
         }
         for ((field, column), long) in schema.fields().iter().zip(&batch.columns).zip(long) {
-            writer.field(field.id, column, long)?;
+            writer.field(field.id, Cow::Borrowed(column), long)?;
         }
         let row_ids: Vec<u64> = puts.iter().map(|put| put.prepared.row_id).collect();
         let finished = writer.finish(&row_ids, None)?;

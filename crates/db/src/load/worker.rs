@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, PoisonError};
 
+use std::borrow::Cow;
+
 use esker_arena::Reservation;
 use esker_format::edit::SegmentEntry;
 use esker_format::{Batch, ColumnSlice, Field, Schema};
@@ -225,12 +227,13 @@ impl Shared {
             schema_version: self.schema.version(),
             rows: u32::try_from(batch.len()).unwrap_or(u32::MAX),
             order: self.schema.row_order(),
+            side_by_side: self.schema.side_by_side(),
         };
         let mut sink = FileSink::new(engine);
         let mut writer = SegmentWriter::new(spec, sink.create(id)?)?;
         let long = engine.store_long_columns(&self.schema, batch)?;
         for ((field, column), long) in self.schema.fields().iter().zip(&batch.columns).zip(long) {
-            writer.field(field.id, column, long)?;
+            writer.field(field.id, Cow::Borrowed(column), long)?;
         }
         let row_ids: Vec<u64> =
             (0..batch.len()).map(|row| numbers.first_row_id + numbers.place(row)).collect();

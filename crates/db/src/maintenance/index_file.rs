@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use esker_format::index_file::{IndexEntry, IndexHeader, PIECE_ENTRIES, SEGMENTS_MAX};
-use esker_format::{PrimaryKey, TableId};
+use esker_format::{PrimaryKey, Schema, TableId};
+use esker_table::segment::Segment;
 use esker_table::view::{Resolved, Unit};
 use esker_table::{Location, Table as TableCore};
 use esker_vfs::{Environment, File, OpenMode};
@@ -77,7 +78,7 @@ impl Engine {
             let loose = view
                 .segments()
                 .filter(|s| !s.is_loading() && !entry.index_covers.contains(&s.id()));
-            loose.map(|s| s.row_count()).sum()
+            loose.map(|s| rows_to_read(&view.schema, s, self.options.index_rows_min)).sum()
         });
         uncovered.sum()
     }
@@ -130,6 +131,14 @@ impl Engine {
     }
 }
 
+/// How many rows a segment counts as when it is judged whether an index is worth a file: enough on
+/// its own where keys lie among values. Opening without the file would read all of them, and a
+/// damaged value would be in the way of it.
+fn rows_to_read(schema: &Schema, segment: &Segment, rows_min: usize) -> usize {
+    let is_among_values = schema.key_fields().any(|key| segment.shares_heap(key));
+    segment.row_count().max(if is_among_values { rows_min } else { 0 })
+}
+
 /// The committed segments of a table that is worth an index file.
 fn indexable_segments(table: &TableCore, rows_min: usize) -> Option<Vec<u64>> {
     let view = table.view();
@@ -137,7 +146,7 @@ fn indexable_segments(table: &TableCore, rows_min: usize) -> Option<Vec<u64>> {
         return None;
     }
     let ready: Vec<_> = view.segments().filter(|s| !s.is_loading()).collect();
-    let rows: usize = ready.iter().map(|s| s.row_count()).sum();
+    let rows: usize = ready.iter().map(|s| rows_to_read(&view.schema, s, rows_min)).sum();
     let worth = rows >= rows_min && ready.len() <= SEGMENTS_MAX;
     worth.then(|| ready.iter().map(|s| s.id()).collect())
 }

@@ -8,8 +8,9 @@
 //!
 //! Sealed groups come as overlays; several segments that one merge wrote are one of them. Past four
 //! they become one, or, once they have a quarter of the rows of the base segments that they
-//! overlap, they are merged with these: a row is rewritten a few times in all, and a range of keys
-//! is looked for in few places.
+//! overlap, they are merged with these. Overlays that have as many rows as the base, such as the
+//! segments of a load, are merged with it at once: a row is rewritten a few times in all, once for
+//! each time that the table doubles, and a range of keys is looked for in few places.
 
 use esker_table::Table as TableCore;
 use esker_table::key_order::KeyForm;
@@ -35,6 +36,12 @@ struct Ranged {
 impl Ranged {
     fn overlaps(&self, other: &Self) -> bool {
         self.least <= other.greatest && other.least <= self.greatest
+    }
+
+    /// Keys of the one lie between keys of the other: more than that one ends where the other
+    /// begins, as the outputs of one merge may, with versions of one key.
+    fn lies_among(&self, other: &Self) -> bool {
+        self.least < other.greatest && other.least < self.greatest
     }
 
     fn rows(&self) -> u64 {
@@ -93,13 +100,18 @@ pub(super) fn pick(table: &TableCore, units: &[Unit]) -> Result<Vec<Unit>> {
     let ranges = overlays.iter().map(|segment| {
         (segment.holds_through, segment.least.as_slice(), segment.greatest.as_slice())
     });
-    if places(ranges.collect()) <= OVERLAYS_MAX {
-        return Ok(Vec::new());
+    let is_many = places(ranges.collect()) > OVERLAYS_MAX;
+    if !is_many {
+        overlays.retain(|overlay| base.iter().any(|segment| overlay.lies_among(segment)));
     }
     base.retain(|segment| overlays.iter().any(|overlay| overlay.overlaps(segment)));
     let sum = |segments: &[Ranged]| segments.iter().map(Ranged::rows).sum::<u64>();
     let (of_base, of_overlays) = (sum(&base), sum(&overlays));
     let fits = of_base + of_overlays <= MERGED_ROWS_MAX;
+    let is_due = is_many || fits && of_overlays >= of_base;
+    if overlays.is_empty() || !is_due {
+        return Ok(Vec::new());
+    }
     if fits && of_overlays * BASE_SHARE >= of_base {
         overlays.extend(base);
     }

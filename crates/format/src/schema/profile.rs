@@ -44,6 +44,19 @@ impl Schema {
         self.row_order == RowOrder::Key
     }
 
+    /// The key and the other field that segments store side by side, row by row: of a table whose
+    /// rows lie in the order of a key that is one text or byte string, and that has one other field
+    /// of text, bytes or JSON, as a bucket has. Whoever looks up a row reads both.
+    #[must_use]
+    pub fn side_by_side(&self) -> Option<(FieldId, FieldId)> {
+        let is_bytes = |field: &&Field| field.data_type.may_be_long();
+        let mut keys = self.key_fields();
+        let (Some(key), None) = (keys.next().filter(is_bytes), keys.next()) else { return None };
+        let mut others = self.fields.iter().filter(is_bytes).filter(|field| field.id != key.id);
+        let (Some(other), None) = (others.next(), others.next()) else { return None };
+        self.is_ordered_by_key().then_some((key.id, other.id))
+    }
+
     /// The field that says when a row expires: from that moment on it is absent. NULL means never.
     #[must_use]
     pub fn expiry_field(&self) -> Option<&Field> {

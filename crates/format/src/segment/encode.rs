@@ -9,6 +9,10 @@
 //! | other text or bytes | variable |
 //! | other numbers | plain |
 //! | text, bytes or JSON some of which lies in value files | scattered |
+//!
+//! Fixed-width and variable columns may then be put into one heap, two and two ([`Interleaved`]).
+//!
+//! [`Interleaved`]: super::Interleaved
 
 use std::ops::Range;
 

@@ -11,7 +11,7 @@ use crate::{DataType, Error, ErrorKind, FieldId, Result, TableId, Value};
 /// The first bytes of every segment file.
 pub const MAGIC: [u8; 8] = *b"ESKERSEG";
 /// The version of the layout.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 /// Bytes of the header.
 pub const HEADER_BYTES: usize = 64;
 /// Bytes of the trailer.
@@ -51,6 +51,12 @@ pub enum Encoding {
     /// A [`crate::value_file::HeapWord`] a row, the heap, and the references of long values, each
     /// of [`crate::value_file::REFERENCE_BYTES`].
     Scattered { words: Extent, heap: Extent, long: Extent },
+    /// Values of one length, each `at` bytes into a row of `stride` bytes: beside the value of
+    /// another column in the same heap.
+    Strided { width: u32, stride: u32, at: u32, heap: Extent },
+    /// Parts number `part` of rows of two parts in one heap: offsets of 32 bits, one more than
+    /// parts.
+    Interleaved { part: u8, offsets: Extent, heap: Extent },
 }
 
 /// What a segment has in a value file.
@@ -199,6 +205,19 @@ impl Encoding {
                 heap.encode(out);
                 long.encode(out);
             }
+            Self::Strided { width, stride, at, heap } => {
+                out.u8(8);
+                out.u32(*width);
+                out.u32(*stride);
+                out.u32(*at);
+                heap.encode(out);
+            }
+            Self::Interleaved { part, offsets, heap } => {
+                out.u8(9);
+                out.u8(*part);
+                offsets.encode(out);
+                heap.encode(out);
+            }
         }
     }
 
@@ -224,6 +243,17 @@ impl Encoding {
                 words: Extent::decode(input)?,
                 heap: Extent::decode(input)?,
                 long: Extent::decode(input)?,
+            },
+            8 => Self::Strided {
+                width: input.u32()?,
+                stride: input.u32()?,
+                at: input.u32()?,
+                heap: Extent::decode(input)?,
+            },
+            9 => Self::Interleaved {
+                part: input.u8()?,
+                offsets: Extent::decode(input)?,
+                heap: Extent::decode(input)?,
             },
             other => return Err(Error::corrupt(format!("unknown encoding {other}"))),
         })
@@ -273,7 +303,25 @@ impl Encoding {
                 heap.check("heap", heap.len, data_end)?;
                 long.check("references", long.len, data_end)
             }
-            Self::Variable { .. } | Self::FixedWidth { .. } | Self::Scattered { .. } => {
+            Self::Strided { width, stride, at, heap } if variable => {
+                if at.checked_add(*width).is_none_or(|end| end > *stride) {
+                    let message = format!("{width} bytes at {at} of rows of {stride}");
+                    return Err(Error::corrupt(message));
+                }
+                heap.check("rows", rows * u64::from(*stride), data_end)
+            }
+            Self::Interleaved { part, offsets, heap } if variable => {
+                if *part > 1 {
+                    return Err(Error::corrupt(format!("part {part} of rows of two")));
+                }
+                offsets.check("offsets", (2 * rows + 1) * 4, data_end)?;
+                heap.check("heap", heap.len, data_end)
+            }
+            Self::Variable { .. }
+            | Self::FixedWidth { .. }
+            | Self::Scattered { .. }
+            | Self::Strided { .. }
+            | Self::Interleaved { .. } => {
                 Err(Error::corrupt(format!("variable encoding of {data_type}")))
             }
         }

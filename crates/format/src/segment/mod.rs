@@ -13,10 +13,12 @@
 //! * Buffers have the Arrow memory layout: little-endian values, bit-packed validity with 1 for
 //!   valid, 32-bit offsets.
 //! * Rows stand in the order of their row ids, so that a row id is found by arithmetic or by
-//!   binary search.
+//!   binary search; or in the order of the key, where the table says so.
+//! * Key and value of such a table may lie side by side: two columns in one heap, row by row.
 
 mod encode;
 mod footer;
+mod interleaved;
 mod reorder;
 mod zone;
 
@@ -27,6 +29,7 @@ pub use footer::{
     BLOCK_BYTES, ColumnLayout, Encoding, Extent, FOOTER_BYTES_MAX, Footer, HEADER_BYTES, MAGIC,
     RowIds, SEGMENT_ROWS_MAX, TRAILER_BYTES, Trailer, VERSION, ValueFileUse, header,
 };
+pub use interleaved::Interleaved;
 pub use reorder::Reordered;
 pub use zone::{ZONE_ROWS, ZoneEntry};
 

@@ -170,3 +170,69 @@ fn long_values_are_left_out_of_heap_and_bounds() {
     assert_eq!(bounds(&encoded.zones[0]), ("0".into(), Some("999".into())));
     assert_eq!(bounds(&encoded.zones[1]), ("".into(), None));
 }
+
+#[test]
+fn rows_of_two_columns_lie_one_after_another() {
+    let text = |texts: &[&str]| column(DataType::Text, texts.iter().map(|text| Value::from(*text)));
+    let rows = |first: &EncodedColumn<'_>, second: &EncodedColumn<'_>| {
+        let interleaved = Interleaved::new(first, second)?;
+        let (mut row, mut heap) = (0, Vec::new());
+        while row < interleaved.rows() {
+            row = interleaved.append(row, 1, &mut heap);
+        }
+        let offsets = interleaved.offsets().map(|offsets| match offsets {
+            Buffer::U32(offsets) => offsets,
+            other => panic!("{other:?}"),
+        });
+        Some((String::from_utf8(heap).unwrap(), offsets))
+    };
+    let (keys, values) = (text(&["ab", "cd", "ef"]), text(&["x", "", "yz"]));
+    let (keys, values) = (encode_column(FieldId(1), &keys), encode_column(FieldId(2), &values));
+    assert_eq!(rows(&keys, &keys), Some(("ababcdcdefef".into(), None)));
+    let offsets = vec![0, 2, 3, 5, 5, 7, 9];
+    assert_eq!(rows(&keys, &values), Some(("abxcdefyz".into(), Some(offsets))));
+    let constant = text(&["x", "x", "x"]);
+    assert_eq!(rows(&keys, &encode_column(FieldId(2), &constant)), None);
+    let shorter = text(&["x", "y"]);
+    assert_eq!(rows(&keys, &encode_column(FieldId(2), &shorter)), None, "other rows");
+}
+
+#[test]
+fn shared_heaps_survive_a_round_trip_and_refuse_what_does_not_fit() {
+    let heap = Extent { offset: 512, len: 1000 };
+    let offsets = Extent { offset: 64, len: 804 };
+    let footer = |encoding| Footer {
+        table: TableId(7),
+        segment: 9,
+        schema_version: 1,
+        rows: 100,
+        order: RowOrder::Key,
+        row_ids: RowIds::Dense { first: 5 },
+        dead: None,
+        columns: vec![ColumnLayout {
+            field: FieldId(1),
+            data_type: DataType::Bytes,
+            encoding,
+            validity: None,
+            zones: Vec::new(),
+        }],
+        value_files: Vec::new(),
+        block_checksums: vec![1],
+    };
+    let is_right = |encoding: Encoding| {
+        let footer = footer(encoding);
+        Footer::decode(&footer.encode(), 2048).is_ok_and(|decoded| decoded == footer)
+    };
+    assert!(is_right(Encoding::Strided { width: 7, stride: 10, at: 3, heap }));
+    assert!(is_right(Encoding::Interleaved { part: 1, offsets, heap }));
+    for wrong in [
+        Encoding::Strided { width: 8, stride: 10, at: 3, heap },
+        Encoding::Strided { width: u32::MAX, stride: 10, at: 3, heap },
+        Encoding::Strided { width: 7, stride: 11, at: 3, heap },
+        Encoding::Interleaved { part: 2, offsets, heap },
+        Encoding::Interleaved { part: 0, offsets: Extent { len: 404, ..offsets }, heap },
+        Encoding::Interleaved { part: 0, offsets, heap: Extent { offset: 1088, len: 1000 } },
+    ] {
+        assert!(!is_right(wrong.clone()), "{wrong:?}");
+    }
+}

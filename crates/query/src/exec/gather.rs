@@ -114,6 +114,7 @@ fn lanes<'a>(column: &ColumnSlice<'a>, s: Selection<'_>) -> Lanes<'a> {
         Data::Dictionary { .. }
         | Data::Variable { .. }
         | Data::FixedWidth { .. }
+        | Data::Interleaved { .. }
         | Data::Scattered { .. } => {
             let mut reader = BytesReader::new(column);
             let bytes = |i| Cow::Borrowed(reader.bytes(s.row(i) as usize));

@@ -20,6 +20,7 @@ pub enum Encoding {
     Compact,
     /// Text of one length without offsets, where that is possible.
     FixedWidth,
+    Interleaved,
     /// Text by reference.
     Scattered,
 }
@@ -61,8 +62,12 @@ enum Encoded {
     Narrowed { base: u64, codes: Values },
     Dictionary { codes: Values, values: VariableValues },
     FixedWidth { width: usize, heap: Vec<u8> },
+    Interleaved(VariableValues),
     Scattered { references: Vec<u64>, heap: Scattered },
 }
+
+/// What lies between the values of a column that shares its heap.
+const GAP: &[u8] = b"gap";
 
 #[derive(Debug)]
 struct Scattered(Vec<Vec<u8>>);
@@ -80,6 +85,7 @@ impl EncodedColumn {
             (Encoding::Compact, Values::Variable(_)) => constant(column).or(dictionary(column)),
             (Encoding::Compact, _) => constant(column).or_else(|| narrowed(column)),
             (Encoding::FixedWidth, Values::Variable(v)) => fixed_width(v),
+            (Encoding::Interleaved, Values::Variable(v)) => Some(interleaved(v)),
             (Encoding::Scattered, Values::Variable(v)) => Some(scattered(v)),
             _ => None,
         };
@@ -104,8 +110,15 @@ impl EncodedColumn {
             },
             Encoded::FixedWidth { width, heap } => Data::FixedWidth {
                 width: *width,
-                heap: heap.get(rows.start * width..rows.end * width)?,
+                stride: *width + GAP.len(),
+                heap: heap.get(rows.start * (width + GAP.len())..)?,
             },
+            Encoded::Interleaved(VariableValues { offsets, heap }) => {
+                let offsets = offsets.get(2 * rows.start..2 * rows.end)?;
+                let start = offsets.first().copied().unwrap_or_default();
+                let heap = heap.get(usize::try_from(start).ok()?..)?;
+                Data::Interleaved { offsets, start, heap }
+            }
             Encoded::Scattered { references, heap } => {
                 Data::Scattered { references: references.get(rows.clone())?, heap }
             }
@@ -248,7 +261,17 @@ fn shortest(codes: &[u32]) -> Values {
 fn fixed_width(texts: &VariableValues) -> Option<Encoded> {
     let width = texts.get(0).len();
     let same = (0..texts.len()).all(|i| texts.get(i).len() == width);
-    (same && width > 0).then(|| Encoded::FixedWidth { width, heap: texts.heap.clone() })
+    let heap = || (0..texts.len()).flat_map(|i| [texts.get(i), GAP].concat()).collect();
+    (same && width > 0).then(|| Encoded::FixedWidth { width, heap: heap() })
+}
+
+fn interleaved(texts: &VariableValues) -> Encoded {
+    let mut parts = VariableValues::default();
+    for i in 0..texts.len() {
+        parts.push(texts.get(i));
+        parts.push(GAP.get(i % 2..).unwrap_or_default());
+    }
+    Encoded::Interleaved(parts)
 }
 
 fn scattered(texts: &VariableValues) -> Encoded {

@@ -16,8 +16,6 @@ use crate::view::Unit;
 
 /// Rows whose keys are touched together.
 const TOUCHED_ROWS_MAX: usize = 2 * SAMPLED_ROWS;
-/// Of rows that lie side by side: a cache line has some keys.
-const TOUCHED_EVERY: usize = 3;
 
 /// Which way a cursor goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -264,12 +262,16 @@ impl Source {
         let Some(field) = form.plain_field().filter(|_| near.len() <= TOUCHED_ROWS_MAX) else {
             return;
         };
+        if let (None, Unit::Segment(segment)) = (&self.run, self.part.unit())
+            && segment.touch_cells(field, near.clone())
+        {
+            return;
+        }
         let first = |at| match bytes_of(self.part.unit(), field, self.row(at)) {
             Ok(bytes) => bytes.first().copied().unwrap_or_default(),
             Err(_) => 0,
         };
-        let step = if self.run.is_some() { 1 } else { TOUCHED_EVERY };
-        std::hint::black_box(near.step_by(step).map(first).fold(0, u8::wrapping_add));
+        std::hint::black_box(near.map(first).fold(0, u8::wrapping_add));
     }
 
     /// Where to search. In a run, where its samples say. Among the rows of a segment in the order

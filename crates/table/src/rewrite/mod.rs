@@ -14,6 +14,7 @@
 
 mod gathering;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -232,13 +233,14 @@ impl RewritePlan {
             schema_version,
             rows: u32::try_from(rows.len()).unwrap_or(u32::MAX),
             order: self.table.schema().row_order(),
+            side_by_side: self.table.schema().side_by_side(),
         };
         let mut writer = SegmentWriter::new(spec, sink.create(id)?)?;
         for field in fields {
             let mut gathering = Gathering::new(self, field, sink);
             gathering.rows(rows)?;
             let (column, long) = gathering.finish();
-            writer.field(field.id, &column, long)?;
+            writer.field(field.id, Cow::Owned(column), long)?;
             sink.pause();
         }
         self.inputs.iter().for_each(Unit::release);

@@ -91,6 +91,7 @@ pub fn write_run(
         schema_version,
         rows: count,
         order: RowOrder::Arrival,
+        side_by_side: None,
     };
     let mut writer = SegmentWriter::new(spec, sink.create(id)?)?;
     for (id, values, _) in &columns {
@@ -136,6 +137,7 @@ pub(super) fn write_list(
         schema_version,
         rows: count,
         order: RowOrder::Arrival,
+        side_by_side: None,
     };
     let mut writer = SegmentWriter::new(spec, sink.create(id)?)?;
     for (id, column) in columns {
@@ -146,7 +148,7 @@ pub(super) fn write_list(
 }
 
 fn finish(
-    writer: SegmentWriter,
+    writer: SegmentWriter<'_>,
     (id, entries): (u64, u32),
     index: &Index,
     rows: usize,

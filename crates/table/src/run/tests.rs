@@ -110,6 +110,7 @@ fn build(rows: &[Vec<Value>], fields: &[(usize, bool)]) -> (Segment, Run, Schema
         schema_version,
         rows: count,
         order: RowOrder::Arrival,
+        side_by_side: None,
     };
     let mut writer = SegmentWriter::new(spec, SinkTarget::Memory(Vec::new())).unwrap();
     for (field, column) in schema.fields().iter().zip(&batch.columns) {

@@ -4,6 +4,7 @@
 mod blocks;
 mod dead_rows;
 mod files;
+mod heap;
 mod lengths;
 mod near;
 mod reader;
@@ -11,6 +12,9 @@ mod row_ids;
 mod scattered;
 mod touch;
 mod writer;
+
+#[cfg(test)]
+mod tests;
 
 use std::path::{Path, PathBuf};
 

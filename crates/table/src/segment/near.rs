@@ -14,6 +14,9 @@ use super::Segment;
 use super::reader::byte;
 use crate::{Error, Result};
 
+/// Bytes of a cache line.
+pub(super) const LINE_BYTES: usize = 64;
+
 /// The columns in which the place of a value follows from its row number alone.
 pub(crate) struct CellMap(Vec<Cells>);
 
@@ -24,6 +27,8 @@ struct Cells {
     /// Where the first value begins; 0 where places do not follow from row numbers.
     start: usize,
     width: usize,
+    /// From where a value begins to where the next does.
+    stride: usize,
 }
 
 impl CellMap {
@@ -31,17 +36,24 @@ impl CellMap {
     pub(super) fn of(columns: &[ColumnLayout]) -> Self {
         let mut cells = Vec::new();
         for column in columns {
-            let Encoding::FixedWidth { width, heap } = &column.encoding else { continue };
+            let (start, width, stride) = match &column.encoding {
+                Encoding::FixedWidth { width, heap } => (byte(heap.offset), *width, *width),
+                Encoding::Strided { width, stride, at, heap } => {
+                    (byte(heap.offset) + *at as usize, *width, *stride)
+                }
+                _ => continue,
+            };
             if column.validity.is_some() {
                 continue;
             }
             let at = usize::from(column.field.0);
+            let (width, stride) = (width as usize, stride as usize);
+            let of = Cells { data_type: column.data_type, start, width, stride };
             if cells.len() <= at {
-                cells.resize(at + 1, Cells { data_type: column.data_type, start: 0, width: 0 });
+                cells.resize(at + 1, Cells { start: 0, ..of });
             }
             if let Some(slot) = cells.get_mut(at) {
-                let (start, width) = (byte(heap.offset), *width as usize);
-                *slot = Cells { data_type: column.data_type, start, width };
+                *slot = of;
             }
         }
         Self(cells)
@@ -54,7 +66,7 @@ impl CellMap {
         if cells.start == 0 || cells.data_type != data_type {
             return None;
         }
-        let start = cells.start + row * cells.width;
+        let start = cells.start + row * cells.stride;
         Some(start..start + cells.width)
     }
 }
@@ -67,6 +79,20 @@ fn within(extent: Extent, start: usize, end: usize) -> Range<usize> {
 }
 
 impl Segment {
+    /// True when the values of a field lie among those of another.
+    #[must_use]
+    pub fn shares_heap(&self, field: &Field) -> bool {
+        self.layout(field).is_some_and(|layout| {
+            matches!(layout.encoding, Encoding::Strided { .. } | Encoding::Interleaved { .. })
+        })
+    }
+
+    /// How many bytes the values of a field are apart, where that is the same for all.
+    fn stride(&self, field: &Field) -> Option<usize> {
+        let cells = self.cells.0.get(usize::from(field.id.0)).filter(|cells| cells.start > 0);
+        cells.map(|cells| cells.stride)
+    }
+
     /// The bytes of a value whose place follows from its row number, when they have been verified.
     #[inline]
     pub(crate) fn cell(&self, field: &Field, row: usize) -> Option<&[u8]> {
@@ -93,29 +119,51 @@ impl Segment {
         field: &Field,
         row: usize,
     ) -> Result<Option<(Range<usize>, &[u8])>> {
-        if let Some(place) = self.cells.place(field.id, field.data_type, row) {
-            return self.bytes_between(place).map(Some);
+        let Some(place) = self.near_place(field, row)? else { return Ok(None) };
+        match self.raw(place.clone()) {
+            Some(bytes) => Ok(Some((place, bytes))),
+            None => Err(self.missing(&place)),
         }
-        let Some(index) = self.column_map.get(field.id) else { return Ok(None) };
-        self.near_bytes_of(index, field, row)
     }
 
-    fn near_bytes_of(
-        &self,
-        index: usize,
-        field: &Field,
-        row: usize,
-    ) -> Result<Option<(Range<usize>, &[u8])>> {
-        let Some(layout) = self.footer.columns.get(index) else { return Ok(None) };
+    /// Where the bytes of a value lie in the file, as [`Segment::near_bytes`] tells it.
+    ///
+    /// # Errors
+    /// `Corrupt` when a block does not fit its checksum.
+    #[inline]
+    pub(crate) fn near_place(&self, field: &Field, row: usize) -> Result<Option<Range<usize>>> {
+        let place = match self.cells.place(field.id, field.data_type, row) {
+            Some(place) => place,
+            None => match self.looked_up_place(field, row)? {
+                Some(place) => place,
+                None => return Ok(None),
+            },
+        };
+        if let Some(blocks) = &self.blocks {
+            blocks.ensure(place.start as u64, place.end as u64)?;
+        }
+        Ok(Some(place))
+    }
+
+    /// The place of a value that does not follow from its row number alone.
+    fn looked_up_place(&self, field: &Field, row: usize) -> Result<Option<Range<usize>>> {
+        let Some((_, layout)) = self.indexed_layout(field) else { return Ok(None) };
         if layout.data_type != field.data_type || layout.validity.is_some() {
             return Ok(None);
         }
-        let place = match &layout.encoding {
+        Ok(Some(match &layout.encoding {
             Encoding::FixedWidth { width, heap } => {
                 let width = *width as usize;
                 within(*heap, row * width, (row + 1) * width)
             }
+            Encoding::Strided { width, stride, at, heap } => {
+                let start = *at as usize + row * *stride as usize;
+                within(*heap, start, start + *width as usize)
+            }
             Encoding::Variable { offsets, heap } => self.between(*offsets, *heap, row)?,
+            Encoding::Interleaved { part, offsets, heap } => {
+                self.between(*offsets, *heap, 2 * row + usize::from(*part))?
+            }
             Encoding::Dictionary { width, codes, offsets, heap } => {
                 let code = match self.codes(*width, *codes, row..row + 1)? {
                     Codes::U8(codes) => codes.first().copied().map(u32::from),
@@ -136,20 +184,25 @@ impl Segment {
             Encoding::Constant(_) | Encoding::Plain { .. } | Encoding::Narrowed { .. } => {
                 return Ok(None);
             }
-        };
-        self.bytes_between(place).map(Some)
+        }))
     }
 
-    /// Bytes of the file, once they have been verified.
-    #[inline]
-    fn bytes_between(&self, place: Range<usize>) -> Result<(Range<usize>, &[u8])> {
-        if let Some(blocks) = &self.blocks {
-            blocks.ensure(place.start as u64, place.end as u64)?;
+    /// Loads the first bytes of the values of a few rows that have been verified, all at once, a
+    /// hint; false where places do not follow from row numbers.
+    pub(crate) fn touch_cells(&self, field: &Field, rows: Range<usize>) -> bool {
+        let all = |last: usize| {
+            let first = self.cells.place(field.id, field.data_type, rows.start)?;
+            let last = self.cells.place(field.id, field.data_type, last)?;
+            Some(first.start..last.end)
+        };
+        let Some(place) = rows.end.checked_sub(1).and_then(all) else { return false };
+        if self.blocks.as_ref().is_some_and(|blocks| !blocks.are_all_verified()) {
+            return true;
         }
-        match self.raw(place.clone()) {
-            Some(bytes) => Ok((place, bytes)),
-            None => Err(self.missing(&place)),
-        }
+        let bytes = self.raw(place).unwrap_or_default();
+        let step = self.stride(field).unwrap_or_default().max(LINE_BYTES);
+        std::hint::black_box(bytes.iter().step_by(step).fold(0, |sum: u8, byte| sum ^ byte));
+        true
     }
 
     #[cold]

@@ -513,23 +513,19 @@ impl Segment {
             },
             Encoding::Variable { offsets, heap } => self.variable(*offsets, *heap, rows)?,
             Encoding::FixedWidth { width, heap } => {
-                let width = *width as usize;
-                let heap = self.bytes(*heap, rows.start * width..rows.end * width)?;
-                Data::FixedWidth { width, heap }
+                self.fixed_width(*heap, (*width, *width, 0), rows)?
+            }
+            Encoding::Strided { width, stride, at, heap } => {
+                self.fixed_width(*heap, (*width, *stride, *at), rows)?
+            }
+            Encoding::Interleaved { part, offsets, heap } => {
+                self.interleaved(*part, *offsets, *heap, rows)?
             }
             Encoding::Scattered { words, heap, long } => {
                 self.scattered(index, (*words, *heap, *long), rows)?
             }
         };
         Ok(ColumnSlice { data_type, len, validity, data })
-    }
-
-    fn variable(&self, offsets: Extent, heap: Extent, rows: Range<usize>) -> Result<Data<'_>> {
-        let offsets: &[u32] = self.typed(offsets, rows.start..rows.end + 1)?;
-        let (first, last) = (offsets.first(), offsets.last());
-        let (first, last) = (first.copied().unwrap_or(0), last.copied().unwrap_or(0));
-        let heap = self.bytes(heap, first as usize..last as usize)?;
-        Ok(Data::Variable { offsets, start: first, heap })
     }
 
     fn plain(&self, data_type: DataType, values: Extent, rows: Range<usize>) -> Result<Data<'_>> {
@@ -584,16 +580,16 @@ impl Segment {
             | Encoding::Scattered { heap, .. } => heap.len,
             Encoding::Dictionary { width, codes, offsets, .. } => {
                 let offsets: &[u32] = self.typed(*offsets, 0..byte(offsets.len / 4))?;
-                let lengths: Vec<u64> = offsets
-                    .windows(2)
-                    .map(|pair| match pair {
-                        [start, end] => u64::from(end.saturating_sub(*start)),
-                        _ => 0,
-                    })
-                    .collect();
+                let lengths: Vec<u64> = offsets.windows(2).map(length_between).collect();
                 let codes = self.codes(*width, *codes, 0..self.row_count())?;
                 let length = |row| lengths.get(codes.get(row) as usize).copied();
                 (0..self.row_count()).filter_map(length).sum()
+            }
+            Encoding::Strided { width, .. } => u64::from(*width) * rows,
+            Encoding::Interleaved { part, offsets, .. } => {
+                let offsets: &[u32] = self.typed(*offsets, 0..byte(offsets.len / 4))?;
+                let parts = offsets.get(usize::from(*part)..).unwrap_or_default().chunks_exact(2);
+                parts.map(length_between).sum()
             }
             Encoding::Plain { .. } | Encoding::Narrowed { .. } => 0,
         })
@@ -657,6 +653,13 @@ impl Drop for Segment {
         if let (true, Some(files)) = (self.doomed.load(Ordering::Relaxed), &self.files) {
             files.remove(self.id);
         }
+    }
+}
+
+fn length_between(offsets: &[u32]) -> u64 {
+    match offsets {
+        [start, end] => u64::from(end.saturating_sub(*start)),
+        _ => 0,
     }
 }
 

@@ -7,14 +7,13 @@
 use esker_format::segment::{Encoding, Extent};
 
 use super::Segment;
+use super::near::LINE_BYTES;
 
 /// Columns to touch; more misses than this at a time do not overlap.
 const COLUMNS_MAX: usize = 8;
 /// The reader of so few columns comes to the last while it waits for the first.
 const COLUMNS_READ_AT_ONCE: usize = 3;
 
-/// Bytes of a cache line.
-const LINE_BYTES: usize = 64;
 /// Lines of one value to touch.
 const LINES_MAX: usize = 8;
 
@@ -34,6 +33,13 @@ impl Segment {
         for column in self.footer.columns.iter().take(COLUMNS_MAX) {
             let (extent, width) = match &column.encoding {
                 Encoding::Constant(_) => continue,
+                Encoding::Strided { width, stride, at, heap } => {
+                    let start = *at as usize + row * *stride as usize;
+                    sum = sum.wrapping_add(self.touch_bytes(*heap, start, *width as usize));
+                    continue;
+                }
+                // Two offsets a row.
+                Encoding::Interleaved { offsets, .. } => (*offsets, 8),
                 Encoding::Plain { values } => (*values, column.data_type.width().unwrap_or(1)),
                 Encoding::Narrowed { width, codes, .. }
                 | Encoding::Dictionary { width, codes, .. } => (*codes, usize::from(*width)),

@@ -1,13 +1,15 @@
 //! Writing a segment: buffers end to end, a checksum per block as they pass, then the footer.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use esker_format::checksum::checksum;
 use esker_format::schema::RowOrder;
 use esker_format::segment::{
-    BLOCK_BYTES, Buffer, ColumnLayout, Encoded, EncodedColumn, Encoding, Extent, Footer, RowIds,
-    Trailer, ValueFileUse, encode_column, encode_long_column, encode_row_ids, header,
+    BLOCK_BYTES, Buffer, ColumnLayout, Encoded, EncodedColumn, Encoding, Extent, Footer,
+    Interleaved, RowIds, Trailer, ValueFileUse, encode_column, encode_long_column, encode_row_ids,
+    header,
 };
 use esker_format::{Column, FieldId, TableId};
 use esker_vfs::File;
@@ -21,6 +23,9 @@ use crate::value_file::StoredValue;
 const WRITE_BYTES: usize = 2 << 20;
 /// Bytes after which the system is told to start writing back.
 const WRITEBACK_BYTES: u64 = 16 << 20;
+
+/// Bytes of rows that are put together before they are appended.
+const INTERLEAVED_BYTES: usize = BLOCK_BYTES;
 
 /// Where a segment's bytes go.
 pub enum SinkTarget {
@@ -45,10 +50,13 @@ pub struct SegmentSpec {
     pub rows: u32,
     /// In which order they come.
     pub order: RowOrder,
+    /// The fields whose values are to lie side by side, if there are any:
+    /// [`esker_format::Schema::side_by_side`].
+    pub side_by_side: Option<(FieldId, FieldId)>,
 }
 
 /// Writes one segment, front to back.
-pub struct SegmentWriter {
+pub struct SegmentWriter<'a> {
     spec: SegmentSpec,
     target: SinkTarget,
     pending: Vec<u8>,
@@ -59,6 +67,8 @@ pub struct SegmentWriter {
     block_checksums: Vec<u64>,
     columns: Vec<ColumnLayout>,
     long: Vec<StoredValue>,
+    /// The one of the columns that lie side by side that has come.
+    half: Option<(FieldId, Cow<'a, Column>)>,
 }
 
 /// A segment that has been written, and not opened yet.
@@ -71,7 +81,7 @@ pub struct FinishedSegment {
     pub long: Vec<StoredValue>,
 }
 
-impl SegmentWriter {
+impl<'a> SegmentWriter<'a> {
     /// Starts a segment with its header.
     ///
     /// # Errors
@@ -88,6 +98,7 @@ impl SegmentWriter {
             block_checksums: Vec::new(),
             columns: Vec::new(),
             long: Vec::new(),
+            half: None,
         };
         writer.append(&header(spec.database, spec.table, spec.segment))?;
         Ok(writer)
@@ -186,22 +197,65 @@ impl SegmentWriter {
         self.append(zeros.get(..padding.unwrap_or_default()).unwrap_or_default())
     }
 
-    /// Encodes and appends a column, some of whose values, by rising row, lie in value files.
+    /// Encodes and appends a column, some of whose values, by rising row, lie in value files. Of
+    /// two that are to lie side by side the first waits for the other.
     ///
     /// # Errors
     /// What the machine says.
     pub fn field(
         &mut self,
         field: FieldId,
-        column: &Column,
+        column: Cow<'a, Column>,
         long: Vec<(usize, StoredValue)>,
     ) -> Result<()> {
+        let is_half = self.spec.side_by_side.is_some_and(|(a, b)| field == a || field == b);
+        if long.is_empty() && is_half {
+            return match self.half.take() {
+                None => {
+                    self.half = Some((field, column));
+                    Ok(())
+                }
+                Some(half) => self.side_by_side(&half, &(field, column)),
+            };
+        }
         if long.is_empty() {
-            return self.column(&encode_column(field, column));
+            return self.column(&encode_column(field, &column));
         }
         let places: Vec<_> = long.iter().map(|(row, stored)| (*row, stored.reference)).collect();
-        self.column(&encode_long_column(field, column, &places)?)?;
+        self.column(&encode_long_column(field, &column, &places)?)?;
         self.long.extend(long.into_iter().map(|(_, stored)| stored));
+        Ok(())
+    }
+
+    /// Appends two columns row by row, if they can lie so.
+    fn side_by_side(
+        &mut self,
+        (first, first_column): &(FieldId, Cow<'a, Column>),
+        (second, second_column): &(FieldId, Cow<'a, Column>),
+    ) -> Result<()> {
+        let first = encode_column(*first, first_column);
+        let second = encode_column(*second, second_column);
+        let Some(interleaved) = Interleaved::new(&first, &second) else {
+            self.column(&first)?;
+            return self.column(&second);
+        };
+        let offsets = match interleaved.offsets() {
+            Some(offsets) => Some(self.buffer(&offsets)?),
+            None => None,
+        };
+        self.pad()?;
+        let offset = self.position;
+        let (mut row, mut rows) = (0, Vec::with_capacity(2 * INTERLEAVED_BYTES));
+        while row < interleaved.rows() {
+            row = interleaved.append(row, INTERLEAVED_BYTES, &mut rows);
+            self.append(&rows)?;
+            rows.clear();
+        }
+        let heap = Extent { offset, len: self.position - offset };
+        let encodings = interleaved.encodings(heap, offsets);
+        for (column, encoding) in [&first, &second].into_iter().zip(encodings) {
+            self.push(column, encoding, None);
+        }
         Ok(())
     }
 
@@ -238,6 +292,11 @@ impl SegmentWriter {
             Some(bits) => Some(self.buffer(bits)?),
             None => None,
         };
+        self.push(column, encoding, validity);
+        Ok(())
+    }
+
+    fn push(&mut self, column: &EncodedColumn<'_>, encoding: Encoding, validity: Option<Extent>) {
         self.columns.push(ColumnLayout {
             field: column.field,
             data_type: column.data_type,
@@ -245,7 +304,6 @@ impl SegmentWriter {
             validity,
             zones: column.zones.clone(),
         });
-        Ok(())
     }
 
     /// The value files that columns refer to.
@@ -264,6 +322,9 @@ impl SegmentWriter {
     /// What the machine says.
     pub fn finish(mut self, row_ids: &[u64], dead: Option<&[u64]>) -> Result<FinishedSegment> {
         self.long.iter().try_for_each(StoredValue::sync)?;
+        if let Some((field, column)) = self.half.take() {
+            self.column(&encode_column(field, &column))?;
+        }
         let first = row_ids.iter().min().copied().unwrap_or_default();
         let last = row_ids.iter().max().copied().unwrap_or_default();
         let row_ids = match encode_row_ids(row_ids) {

@@ -1,0 +1,54 @@
+//! Columns of texts and byte strings that lie in a heap, by themselves or beside another's.
+
+use std::ops::Range;
+
+use esker_format::Data;
+use esker_format::segment::Extent;
+
+use super::Segment;
+use crate::Result;
+
+impl Segment {
+    /// Values of any length, one after another.
+    pub(super) fn variable(
+        &self,
+        offsets: Extent,
+        heap: Extent,
+        rows: Range<usize>,
+    ) -> Result<Data<'_>> {
+        let offsets: &[u32] = self.typed(offsets, rows.start..rows.end + 1)?;
+        let (first, last) = (offsets.first(), offsets.last());
+        let (first, last) = (first.copied().unwrap_or(0), last.copied().unwrap_or(0));
+        let heap = self.bytes(heap, first as usize..last as usize)?;
+        Ok(Data::Variable { offsets, start: first, heap })
+    }
+
+    /// Values of `width` bytes, each `at` bytes into a row of `stride` bytes.
+    pub(super) fn fixed_width(
+        &self,
+        heap: Extent,
+        (width, stride, at): (u32, u32, u32),
+        rows: Range<usize>,
+    ) -> Result<Data<'_>> {
+        let (width, stride, at) = (width as usize, stride as usize, at as usize);
+        let start = rows.start * stride + at;
+        let end = rows.end.checked_sub(1).map_or(start, |last| last * stride + at + width);
+        Ok(Data::FixedWidth { width, stride, heap: self.bytes(heap, start..end.max(start))? })
+    }
+
+    /// Parts number `part` of rows of two.
+    pub(super) fn interleaved(
+        &self,
+        part: u8,
+        offsets: Extent,
+        heap: Extent,
+        rows: Range<usize>,
+    ) -> Result<Data<'_>> {
+        let first = 2 * rows.start + usize::from(part);
+        let offsets: &[u32] = self.typed(offsets, first..first + 2 * rows.len())?;
+        let (start, end) = (offsets.first(), offsets.last());
+        let (start, end) = (start.copied().unwrap_or(0), end.copied().unwrap_or(0));
+        let heap = self.bytes(heap, start as usize..end as usize)?;
+        Ok(Data::Interleaved { offsets, start, heap })
+    }
+}

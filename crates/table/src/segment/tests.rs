@@ -1,0 +1,138 @@
+//! Columns side by side read as those that lie by themselves.
+
+use std::borrow::Cow;
+
+use esker_arena::{Arena, ArenaOptions};
+use esker_format::schema::RowOrder;
+use esker_format::segment::Encoding;
+use esker_format::{Column, DataType, Field, Schema, TableId, ValueRef};
+use esker_vfs::Mapping;
+
+use super::{FinishedSegment, Segment, SegmentSpec, SegmentWriter, SinkTarget};
+
+const ROWS: usize = 10_000;
+
+fn schema() -> Schema {
+    let schema = Schema::builder()
+        .field("key", DataType::Bytes)
+        .field("value", DataType::Bytes)
+        .nullable("until", DataType::Timestamp);
+    schema.primary_key(["key"]).ordered_by_key().build().unwrap()
+}
+
+fn column(value: impl Fn(usize) -> Option<Vec<u8>>) -> Column {
+    let mut column = Column::empty(DataType::Bytes);
+    for row in 0..ROWS {
+        let value = value(row);
+        column.push(value.as_deref().map_or(ValueRef::Null, ValueRef::Bytes)).unwrap();
+    }
+    column
+}
+
+fn segment(schema: &Schema, columns: &[&Column]) -> Segment {
+    let spec = SegmentSpec {
+        database: 1,
+        table: TableId(1),
+        segment: 7,
+        schema_version: schema.version(),
+        rows: u32::try_from(ROWS).unwrap(),
+        order: RowOrder::Key,
+        side_by_side: schema.side_by_side(),
+    };
+    let mut writer = SegmentWriter::new(spec, SinkTarget::Memory(Vec::new())).unwrap();
+    for (field, column) in schema.fields().iter().zip(columns) {
+        writer.field(field.id, Cow::Borrowed(column), Vec::new()).unwrap();
+    }
+    let ids: Vec<u64> = (0..ROWS as u64).collect();
+    let FinishedSegment { target, .. } = writer.finish(&ids, None).unwrap();
+    let SinkTarget::Memory(bytes) = target else { panic!("a segment in memory") };
+    let arena = Arena::new(ArenaOptions::default()).unwrap();
+    Segment::in_memory(Mapping::copy_of(&bytes), &arena, 0).unwrap()
+}
+
+/// Every way to read gives what was written.
+fn expect(segment: &Segment, field: &Field, column: &Column) {
+    for rows in [0..ROWS, 0..0, 1..2, 8_190..8_195, ROWS - 1..ROWS, ROWS..ROWS] {
+        let slice = segment.column(field, rows.clone()).unwrap();
+        let mut copy = Column::empty(DataType::Bytes);
+        copy.append(&slice).unwrap();
+        assert_eq!(copy.len(), rows.len());
+        for (i, row) in rows.enumerate() {
+            assert_eq!(slice.value(i).as_bytes(), column.value(row).as_bytes(), "row {row}");
+            assert_eq!(copy.value(i).as_bytes(), column.value(row).as_bytes(), "row {row}, copied");
+        }
+    }
+    let mut bytes = 0;
+    for row in 0..ROWS {
+        segment.touch(row);
+        let value = column.value(row);
+        bytes += value.as_bytes().map_or(0, <[u8]>::len) as u64;
+        if let Some((_, near)) = segment.near_bytes(field, row).unwrap() {
+            assert_eq!(Some(near), value.as_bytes(), "row {row}");
+        }
+        if let Some(cell) = segment.cell(field, row) {
+            assert_eq!(Some(cell), value.as_bytes(), "row {row}");
+        }
+    }
+    assert_eq!(segment.decoded_bytes(field).unwrap(), bytes);
+}
+
+fn written(key: &Column, value: &Column) -> [Encoding; 2] {
+    let schema = schema();
+    let segment = segment(&schema, &[key, value]);
+    let [first, second, _] = schema.fields() else { panic!("three fields") };
+    expect(&segment, first, key);
+    expect(&segment, second, value);
+    [first, second].map(|field| segment.layout(field).unwrap().encoding.clone())
+}
+
+#[test]
+fn keys_and_values_lie_side_by_side() {
+    let fixed = column(|row| Some(format!("{row:08}").into_bytes()));
+    let wide = column(|row| Some(format!("{row:032}").into_bytes()));
+    let texts = column(|row| Some(vec![b'v'; row * 7_919 % 300]));
+    let unlike = column(|row| Some([format!("{row}").as_bytes(), &vec![0; row % 17]].concat()));
+    let encodings = written(&fixed, &wide);
+    assert!(
+        matches!(
+            encodings,
+            [
+                Encoding::Strided { width: 8, stride: 40, at: 0, heap: first },
+                Encoding::Strided { width: 32, stride: 40, at: 8, heap: second },
+            ] if first == second && first.len == 40 * ROWS as u64
+        ),
+        "{encodings:?}"
+    );
+    for (key, value) in [(&fixed, &unlike), (&unlike, &fixed), (&unlike, &unlike)] {
+        let encodings = written(key, value);
+        assert!(
+            matches!(
+                encodings,
+                [
+                    Encoding::Interleaved { part: 0, heap: first, .. },
+                    Encoding::Interleaved { part: 1, heap: second, .. },
+                ] if first == second
+            ),
+            "{encodings:?}"
+        );
+    }
+    // Few distinct values take less room by themselves; what may be NULL has more to look at.
+    let encodings = written(&fixed, &texts);
+    let is_apart = matches!(encodings, [Encoding::FixedWidth { .. }, Encoding::Dictionary { .. }]);
+    assert!(is_apart, "{encodings:?}");
+    let nulls = column(|row| (row % 3 > 0).then(|| format!("{row}").into_bytes()));
+    let encodings = written(&fixed, &nulls);
+    let is_apart = matches!(encodings, [Encoding::FixedWidth { .. }, Encoding::Variable { .. }]);
+    assert!(is_apart, "{encodings:?}");
+    let encodings = written(&fixed, &column(|_| Some(Vec::new())));
+    let is_apart = matches!(encodings, [Encoding::FixedWidth { .. }, Encoding::Constant(_)]);
+    assert!(is_apart, "{encodings:?}");
+}
+
+#[test]
+fn a_half_whose_other_half_does_not_come_is_written_by_itself() {
+    let schema = schema();
+    let key = column(|row| Some(format!("{row:08}").into_bytes()));
+    let segment = segment(&schema, &[&key]);
+    assert_eq!(segment.value(&schema.fields()[0], 77).unwrap(), ValueRef::Bytes(b"00000077"));
+}
