@@ -218,16 +218,16 @@ fn segments_of_a_load_become_one_run() {
     let dir = Directory::new("bucket-reads-load");
     let db = Options::new().segment_limit(1_000).open(&dir.0).unwrap();
     let bucket = db.bucket("b").unwrap();
-    let key = |n: u64| n.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes();
+    let key = |n: u64| n.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes();
     // Fewer than the overlays that are allowed.
-    bucket.load((0..3_000u64).map(|n| (key(n), n.to_be_bytes()))).unwrap();
+    bucket.load((0..3_000u64).map(|n| (key(n), n.to_le_bytes()))).unwrap();
     db.wait_idle().unwrap();
     assert_eq!(bucket.snapshot().unwrap().sorted_runs().unwrap(), 1);
     // Few rows above many stay where they are.
-    bucket.load((3_000..4_000u64).map(|n| (key(n), n.to_be_bytes()))).unwrap();
+    bucket.load((3_000..4_000u64).map(|n| (key(n), n.to_le_bytes()))).unwrap();
     db.wait_idle().unwrap();
     assert_eq!(bucket.snapshot().unwrap().sorted_runs().unwrap(), 2);
-    let model: Model = (0..4_000u64).map(|n| (key(n).to_vec(), n.to_be_bytes().to_vec())).collect();
+    let model: Model = (0..4_000u64).map(|n| (key(n).to_vec(), n.to_le_bytes().to_vec())).collect();
     expect_reads(&bucket, &bucket.snapshot().unwrap(), &model);
 }
 
@@ -241,7 +241,7 @@ fn merging_versions_of_one_key_comes_to_an_end() {
     let mut snapshots = Vec::new();
     for n in 0..600u64 {
         bucket.put_with("key", n.to_string(), unsynced).unwrap();
-        bucket.put_with(n.to_be_bytes(), n.to_string(), unsynced).unwrap();
+        bucket.put_with(n.to_le_bytes(), n.to_string(), unsynced).unwrap();
         snapshots.push((bucket.snapshot().unwrap(), n));
         if n % 100 == 99 {
             db.wait_idle().unwrap();

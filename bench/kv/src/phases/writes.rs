@@ -1,6 +1,8 @@
 //! Loads, single writes, batches and removals.
 
-use std::path::Path;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
 use std::sync::Barrier;
 use std::time::Instant;
 
@@ -30,14 +32,18 @@ impl Run<'_> {
     }
 
     pub fn singles(&mut self) -> Result<()> {
-        let mut times = Vec::with_capacity(SINGLES);
-        for at in self.next..self.next + SINGLES {
+        // In turn, since the disk is another from one second to the next.
+        let raw = RawFile::create(self.dir)?;
+        let (mut times, mut raw_times) = (Vec::new(), Vec::new());
+        for (round, at) in (self.next..self.next + SINGLES).enumerate() {
+            raw_times.push(timed(|| raw.append(round))?);
             times.push(timed(|| self.store.put(self.data.key(at), self.data.value(at)))?);
         }
+        raw.remove()?;
         self.next += SINGLES;
         let median = thousandth(&mut times, 500);
         self.note("single durable writes", 1e6 / median);
-        let raw = raw_sync(self.dir)?;
+        let raw = thousandth(&mut raw_times, 500);
         self.note("raw append and sync", 1e6 / raw);
         self.note("single writes, more than raw", median - raw);
         // As emdb's write_through does it.
@@ -118,19 +124,27 @@ fn grouped(
     })
 }
 
-/// The median of appending as many bytes to a file and syncing it, in microseconds.
-fn raw_sync(dir: &Path) -> Result<f64> {
-    let path = dir.join("raw");
-    let file = std::fs::File::create(&path)?;
-    file.set_len(1 << 20)?;
-    file.sync_all()?;
-    let mut times = Vec::new();
-    for at in 0..SINGLES as u64 {
-        times.push(timed(|| {
-            std::os::unix::fs::FileExt::write_all_at(&file, &[1; 256], at * 256)?;
-            Ok(file.sync_data()?)
-        })?);
+/// A file of a megabyte, written by the next 256 bytes and synced.
+struct RawFile {
+    path: PathBuf,
+    file: File,
+}
+
+impl RawFile {
+    fn create(dir: &Path) -> Result<Self> {
+        let path = dir.join("raw");
+        let file = File::create(&path)?;
+        file.set_len(1 << 20)?;
+        file.sync_all()?;
+        Ok(Self { path, file })
     }
-    std::fs::remove_file(path)?;
-    Ok(thousandth(&mut times, 500))
+
+    fn append(&self, round: usize) -> Result<()> {
+        self.file.write_all_at(&[1; 256], round as u64 * 256)?;
+        Ok(self.file.sync_data()?)
+    }
+
+    fn remove(self) -> Result<()> {
+        Ok(std::fs::remove_file(self.path)?)
+    }
 }
