@@ -1,9 +1,9 @@
 //! An index file of many pieces, opened by few and many spans, finds every key.
-#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods, missing_docs)]
 
 mod fixture;
 
-use esker::{Batch, DataType, Options, Schema, Value};
+use esker::{Batch, DataType, ErrorKind, Options, Schema, Value};
 use fixture::Directory;
 
 #[test]
@@ -39,4 +39,23 @@ fn an_index_file_of_many_pieces_leads_to_every_key() {
             &missing[..missing.len().min(5)]
         );
     }
+}
+
+#[test]
+fn an_index_file_that_a_checkpoint_names_and_is_gone_is_damage() {
+    let dir = Directory::new("index-gone");
+    {
+        let db = Options::new().group_limit(1_000, 1 << 20).open(&dir.0).unwrap();
+        let bucket = db.bucket("b").unwrap();
+        // Few rows have one, too, where keys lie among values: opening does not read these.
+        bucket.put_many((0..5_000u64).map(|n| (n.to_le_bytes(), n.to_le_bytes()))).unwrap();
+        db.wait_idle().unwrap();
+        db.checkpoint().unwrap();
+        db.close().unwrap();
+    }
+    let index = dir.files().into_iter().find(|file| file.starts_with("index")).unwrap();
+    std::fs::remove_file(dir.0.join(&index)).unwrap();
+    let error = esker::Database::open(&dir.0).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+    assert!(error.to_string().contains(&index), "{error}");
 }

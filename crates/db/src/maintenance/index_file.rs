@@ -15,11 +15,11 @@ use esker_format::{PrimaryKey, Schema, TableId};
 use esker_table::segment::Segment;
 use esker_table::view::{Resolved, Unit};
 use esker_table::{Location, Table as TableCore};
-use esker_vfs::{Environment, File, OpenMode};
+use esker_vfs::{Environment, ErrorKind as VfsErrorKind, File, OpenMode};
 
 use super::checkpoint::index_path;
-use crate::Result;
 use crate::engine::Engine;
+use crate::{Error, Result};
 
 /// Bytes gathered before they are written.
 const WRITE_BYTES: usize = 1 << 20;
@@ -164,8 +164,14 @@ impl IndexFile {
     /// Opens a file and reads its header.
     pub(crate) fn open(environment: &Environment, dir: &Path, number: u64) -> Result<Self> {
         let path = index_path(dir, number);
-        let at = |e: esker_format::Error| crate::Error::from(e).at(path.display());
-        let file = environment.files.open(&path, OpenMode::Read)?;
+        let at = |e: esker_format::Error| Error::from(e).at(path.display());
+        let file = environment.files.open(&path, OpenMode::Read).map_err(|e| match e.kind() {
+            // An older checkpoint than the newest is opened only where that is damaged.
+            VfsErrorKind::NotFound => {
+                Error::corrupt(format!("{e}, though the checkpoint names it"))
+            }
+            _ => e.into(),
+        })?;
         let len = file.len()?;
         let mut bytes = vec![0; usize::try_from(len.min(64 << 10)).unwrap_or_default()];
         file.read_exact_at(&mut bytes, 0)?;
@@ -203,6 +209,6 @@ impl IndexFile {
         let mut bytes = vec![0; usize::try_from(count * 8 + 8).unwrap_or_default()];
         self.file.read_exact_at(&mut bytes, position)?;
         let decoded = self.header.decode_piece(position, &bytes, |entry| out.push(entry));
-        decoded.map_err(|e| crate::Error::from(e).at(self.path.display()))
+        decoded.map_err(|e| Error::from(e).at(self.path.display()))
     }
 }
