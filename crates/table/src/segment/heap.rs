@@ -31,9 +31,12 @@ impl Segment {
         rows: Range<usize>,
     ) -> Result<Data<'_>> {
         let (width, stride, at) = (width as usize, stride as usize, at as usize);
-        let start = rows.start * stride + at;
-        let end = rows.end.checked_sub(1).map_or(start, |last| last * stride + at + width);
-        Ok(Data::FixedWidth { width, stride, heap: self.bytes(heap, start..end.max(start))? })
+        let range = match rows.is_empty() {
+            // Behind the last row there may be nothing.
+            true => 0..0,
+            false => rows.start * stride + at..(rows.end - 1) * stride + at + width,
+        };
+        Ok(Data::FixedWidth { width, stride, heap: self.bytes(heap, range)? })
     }
 
     /// Parts number `part` of rows of two.

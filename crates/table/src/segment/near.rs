@@ -132,34 +132,29 @@ impl Segment {
     /// `Corrupt` when a block does not fit its checksum.
     #[inline]
     pub(crate) fn near_place(&self, field: &Field, row: usize) -> Result<Option<Range<usize>>> {
-        let place = match self.cells.place(field.id, field.data_type, row) {
-            Some(place) => place,
-            None => match self.looked_up_place(field, row)? {
-                Some(place) => place,
-                None => return Ok(None),
-            },
+        let Some(place) = self.cells.place(field.id, field.data_type, row) else {
+            return self.looked_up_place(field, row);
         };
-        if let Some(blocks) = &self.blocks {
-            blocks.ensure(place.start as u64, place.end as u64)?;
-        }
+        self.ensure_place(&place)?;
         Ok(Some(place))
     }
 
-    /// The place of a value that does not follow from its row number alone.
+    #[inline]
+    fn ensure_place(&self, place: &Range<usize>) -> Result<()> {
+        match &self.blocks {
+            Some(blocks) => blocks.ensure(place.start as u64, place.end as u64),
+            None => Ok(()),
+        }
+    }
+
+    /// The same for a value whose place does not follow from its row number alone, and which may
+    /// therefore be none of the file.
     fn looked_up_place(&self, field: &Field, row: usize) -> Result<Option<Range<usize>>> {
         let Some((_, layout)) = self.indexed_layout(field) else { return Ok(None) };
         if layout.data_type != field.data_type || layout.validity.is_some() {
             return Ok(None);
         }
-        Ok(Some(match &layout.encoding {
-            Encoding::FixedWidth { width, heap } => {
-                let width = *width as usize;
-                within(*heap, row * width, (row + 1) * width)
-            }
-            Encoding::Strided { width, stride, at, heap } => {
-                let start = *at as usize + row * *stride as usize;
-                within(*heap, start, start + *width as usize)
-            }
+        let place = match &layout.encoding {
             Encoding::Variable { offsets, heap } => self.between(*offsets, *heap, row)?,
             Encoding::Interleaved { part, offsets, heap } => {
                 self.between(*offsets, *heap, 2 * row + usize::from(*part))?
@@ -181,10 +176,18 @@ impl Segment {
                     HeapWord::Long { .. } => return Ok(None),
                 }
             }
-            Encoding::Constant(_) | Encoding::Plain { .. } | Encoding::Narrowed { .. } => {
-                return Ok(None);
-            }
-        }))
+            // Those of one width are cells, if they can be.
+            Encoding::Constant(_)
+            | Encoding::Plain { .. }
+            | Encoding::Narrowed { .. }
+            | Encoding::FixedWidth { .. }
+            | Encoding::Strided { .. } => return Ok(None),
+        };
+        self.ensure_place(&place)?;
+        match self.raw(place.clone()) {
+            Some(_) => Ok(Some(place)),
+            None => Err(self.missing(&place)),
+        }
     }
 
     /// Loads the first bytes of the values of a few rows that have been verified, all at once, a
