@@ -143,7 +143,8 @@ impl Options {
         self
     }
 
-    /// Tables with at least this many sealed rows get an index checkpoint. For tests and tuning.
+    /// Tables with at least this many sealed rows get an index checkpoint, and so do those whose
+    /// keys lie among values. For tests and tuning.
     #[must_use]
     pub fn index_file_limit(mut self, rows: usize) -> Self {
         self.index_rows_min = rows.max(1);

@@ -3,7 +3,7 @@
 
 mod fixture;
 
-use esker::{Batch, DataType, ErrorKind, Options, Schema, Value};
+use esker::{Batch, DataType, ErrorKind, Options, PutOptions, Schema, Value};
 use fixture::Directory;
 
 #[test]
@@ -58,4 +58,27 @@ fn an_index_file_that_a_checkpoint_names_and_is_gone_is_damage() {
     let error = esker::Database::open(&dir.0).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
     assert!(error.to_string().contains(&index), "{error}");
+}
+
+#[test]
+fn more_segments_than_an_index_file_names_come_to_rest() {
+    let dir = Directory::new("index-many");
+    let key = |n: u32| n.swap_bytes().to_le_bytes();
+    {
+        let db = Options::new().group_limit(4, 1 << 20).open(&dir.0).unwrap();
+        let bucket = db.bucket("b").unwrap();
+        // Rising keys are never merged.
+        for n in 0..4_400u32 {
+            let unsynced = PutOptions::new().sync(false);
+            bucket.put_with(key(n), n.to_le_bytes(), unsynced).unwrap();
+            if n % 4 == 3 {
+                db.wait_idle().unwrap();
+            }
+        }
+        assert!(db.info().tables.first().unwrap().segments > 1_024);
+        db.close().unwrap();
+    }
+    let db = esker::Database::open(&dir.0).unwrap();
+    let bucket = db.bucket("b").unwrap();
+    assert!((0..4_400u32).all(|n| bucket.get(key(n)).unwrap().unwrap() == n.to_le_bytes()[..]));
 }

@@ -75,6 +75,10 @@ impl Engine {
                 return 0;
             }
             let view = table.view();
+            // A checkpoint would cover none of so many.
+            if view.segments().count() > SEGMENTS_MAX {
+                return 0;
+            }
             let loose = view
                 .segments()
                 .filter(|s| !s.is_loading() && !entry.index_covers.contains(&s.id()));
