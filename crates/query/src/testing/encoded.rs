@@ -20,6 +20,7 @@ pub enum Encoding {
     Compact,
     /// Text of one length without offsets, where that is possible.
     FixedWidth,
+    /// Text between that of another column.
     Interleaved,
     /// Text by reference.
     Scattered,
