@@ -194,6 +194,13 @@ impl Database {
         held
     }
 
+    /// The newest commit that is applied; reads see it once it is acknowledged. As long as it stays
+    /// the same, nobody has changed anything.
+    #[must_use]
+    pub fn published_commit(&self) -> u64 {
+        self.engine().watermarks.published()
+    }
+
     /// Figures about this database.
     #[must_use]
     pub fn info(&self) -> Info {

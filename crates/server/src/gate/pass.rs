@@ -6,7 +6,7 @@ use esker::Database;
 
 use crate::Result;
 use crate::session::{Access, Level};
-use crate::tenant::{QueryPermit, Tenant};
+use crate::tenant::{QueryPermit, Room, Tenant};
 use crate::token::{Principal, Standing, TokenStore};
 
 /// What a session of a principal may do in a tenant.
@@ -40,8 +40,18 @@ impl Access for Pass {
         self.tenant.usage.count_request()
     }
 
-    fn expect_room(&self, database: &Database, rows: u64, bytes: u64) -> Result<()> {
-        self.tenant.usage.expect_room(database, rows, bytes)
+    fn expect_room(
+        &self,
+        database: &Database,
+        room: &mut Room,
+        rows: u64,
+        bytes: u64,
+    ) -> Result<()> {
+        self.tenant.usage.expect_room(database, room, rows, bytes)
+    }
+
+    fn expect_load_room(&self, database: &Database, room: &mut Room, rows: u64) -> Result<()> {
+        self.tenant.usage.expect_load_room(database, room, rows)
     }
 
     fn begin_query(&self) -> Result<Option<QueryPermit>> {

@@ -176,7 +176,7 @@ pub(super) fn put(mut call: Call) -> Work {
         let act = move |session: &mut Session| {
             is_bucket(session, &bucket)?;
             let was_there = find(session, &bucket, &key)?.is_some();
-            let entries = vec![(key.clone(), value.clone())];
+            let entries = vec![(key.clone(), value.to_vec())];
             session.run(Request::BucketPut { bucket: bucket.clone(), entries, expiry })?;
             let status = if was_there { 204 } else { 201 };
             Ok(Written { status, body: String::new(), tag: Some(entity::tag(&[&value])) })

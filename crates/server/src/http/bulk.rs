@@ -15,6 +15,7 @@ use super::route::Work;
 use super::write::{Written, write};
 use super::{Problem, bodies, entity};
 use crate::session::{Answer, Conflict, Request, Rows, Session};
+use crate::tenant::Room;
 use crate::{Error, Result};
 
 /// What happens to rows whose key is there.
@@ -78,7 +79,8 @@ pub(super) fn load(call: Call) -> Work {
         let environment = call.app.gate.environment.clone();
         let name = call.path("table").to_owned();
         let loaded = blocking(move || {
-            tenant.usage.expect_room(&tenant.database, 1, 0)?;
+            let mut room = Room::default();
+            tenant.usage.expect_load_room(&tenant.database, &mut room, 1)?;
             let table = tenant.database.table(&name)?;
             let options = options(&table, format);
             let reader = ImportReader::from_reader(&environment, "body", reader, None, options)?;
@@ -91,7 +93,7 @@ pub(super) fn load(call: Call) -> Work {
             load.reserve_input(reader.memory_bytes())?;
             let report = reader.read(|batch, _| {
                 load.push(batch)?;
-                tenant.usage.expect_room(&tenant.database, load.rows(), 0)
+                tenant.usage.expect_load_room(&tenant.database, &mut room, load.rows())
             })?;
             Ok::<_, Error>((load.finish()?.rows, report.rows))
         });

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use axum::body::Body;
+use axum::body::{Body, Bytes, HttpBody};
 use axum::http::{StatusCode, header, request::Parts};
 use http_body_util::{BodyExt, Limited};
 use serde::de::DeserializeOwned;
 
 use super::{App, Problem};
+use crate::budget::Share;
 use crate::session::Canceller;
 use crate::tenant::{Tenant, TenantName};
 use crate::token::Principal;
@@ -27,6 +28,8 @@ pub(crate) struct Call {
     pub parts: Parts,
     /// Taken by whoever reads it; behind a lock, as a body alone is not shared between threads.
     pub body: Mutex<Option<Body>>,
+    /// The share of the budget of a body that was read as a whole.
+    pub share: Share,
 }
 
 /// Cancels what runs for somebody who went away.
@@ -96,29 +99,47 @@ impl Call {
     }
 
     /// The body as a whole.
-    pub async fn bytes(&mut self) -> std::result::Result<Vec<u8>, Problem> {
-        let most = self.app.gate.config.request_bytes_max;
-        let body = self.take_body();
-        let collected = Limited::new(body, most).collect().await.map_err(|e| {
-            if e.is::<http_body_util::LengthLimitError>() {
-                return too_large(most);
+    pub async fn bytes(&mut self) -> std::result::Result<Bytes, Problem> {
+        let config = &self.app.gate.config;
+        let (most, patience) = (config.request_bytes_max, config.stall_timeout);
+        let mut body = Limited::new(self.take_body(), most);
+        let mut bytes = Vec::new();
+        // Who says how much is to come waits before it is read, and never in the middle.
+        if let Some(len) = body.size_hint().exact().and_then(|len| usize::try_from(len).ok()) {
+            self.share.wait(len.min(most), patience).await?;
+            bytes.reserve_exact(len.min(most));
+        }
+        let share_max = self.app.gate.budget.share_max();
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|e| {
+                if e.is::<http_body_util::LengthLimitError>() {
+                    return too_large(most);
+                }
+                Problem::from(Error::invalid(format!("the body ended early: {e}")))
+            })?;
+            let Ok(data) = frame.into_data() else { continue };
+            let needed = bytes.len() + data.len();
+            if needed > bytes.capacity() {
+                let room = bytes.capacity().saturating_mul(2).min(most).min(share_max).max(needed);
+                self.share.wait(room, patience).await?;
+                bytes.reserve_exact(room - bytes.len());
             }
-            Problem::from(Error::invalid(format!("the body ended early: {e}")))
-        })?;
-        Ok(collected.to_bytes().into())
+            bytes.extend_from_slice(&data);
+        }
+        Ok(bytes.into())
     }
 
     /// The body as text.
     pub async fn text(&mut self) -> std::result::Result<String, Problem> {
         let bytes = self.bytes().await?;
         let wrong = |_| Problem::from(Error::invalid("body: expected text in UTF-8"));
-        String::from_utf8(bytes).map_err(wrong)
+        String::from_utf8(bytes.into()).map_err(wrong)
     }
 
     /// The body, read from JSON; an empty one as an empty object.
     pub async fn json<T: DeserializeOwned>(&mut self) -> std::result::Result<T, Problem> {
         let bytes = self.bytes().await?;
-        let text = if bytes.is_empty() { b"{}".as_slice() } else { &bytes };
+        let text = if bytes.is_empty() { b"{}".as_slice() } else { &bytes[..] };
         serde_json::from_slice(text).map_err(|e| Error::invalid(format!("body: {e}")).into())
     }
 

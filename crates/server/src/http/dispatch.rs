@@ -87,7 +87,8 @@ async fn enter(
         Some(name) => Some(find_tenant(&app, &principal, name).await?),
         None => None,
     };
-    let call = Call { app, principal, tenant, path, query, parts, body: Mutex::new(Some(body)) };
+    let (body, share) = (Mutex::new(Some(body)), app.gate.budget.share());
+    let call = Call { app, principal, tenant, path, query, parts, body, share };
     check_body(route, &call)?;
     Ok(call)
 }

@@ -68,8 +68,13 @@ impl State {
         }
         let done = match blind > 1 {
             true => self.put_together(&gathered, &mut progress),
-            false => self.do_together(&gathered, &mut progress),
+            false => {
+                // Each asks for its own.
+                self.release_room();
+                self.do_together(&gathered, &mut progress)
+            }
         };
+        self.release_room();
         if let Err(e) = done {
             self.reply.out.truncate(start);
             return self.do_apart(&gathered, &progress, Some(&e));
@@ -236,6 +241,7 @@ impl State {
                 Some(e) => Err(Failure::Engine(Error::new(e.kind(), e.to_string()))),
                 None => self.perform(item.command, &item.arguments, None),
             };
+            self.release_room();
             let failed = outcome.err().map(Failure::into_told);
             if let Some((_, text)) = &failed {
                 self.reply.out.truncate(begun);

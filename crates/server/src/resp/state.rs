@@ -222,6 +222,13 @@ impl State {
         turn
     }
 
+    /// What was to come has come, or not: limits count it as it is.
+    pub fn release_room(&self) {
+        if let Some(session) = &self.session {
+            session.release_room();
+        }
+    }
+
     pub fn answer(&mut self, arguments: &Arguments<'_>) {
         let since = Instant::now();
         let start = self.reply.out.len();
@@ -230,6 +237,7 @@ impl State {
             Some((_, command)) => self.admit(command, arguments),
             None => Err(self.unknown(arguments).into()),
         };
+        self.release_room();
         let failed = outcome.err().map(Failure::into_told);
         if let Some((_, text)) = &failed {
             self.reply.out.truncate(start);

@@ -5,7 +5,7 @@ use std::fmt;
 use esker::Database;
 
 use crate::Result;
-use crate::tenant::QueryPermit;
+use crate::tenant::{QueryPermit, Room};
 
 /// What is done with data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -44,11 +44,26 @@ pub trait Access: fmt::Debug + Send + Sync {
         Ok(())
     }
 
-    /// Refuses more rows and bytes than there may be.
+    /// Refuses more rows and bytes than there may be. The room for them is held until what adds
+    /// them has ended.
     ///
     /// # Errors
     /// `LimitExceeded` with the limit and what there is.
-    fn expect_room(&self, _database: &Database, _rows: u64, _bytes: u64) -> Result<()> {
+    fn expect_room(
+        &self,
+        _database: &Database,
+        _room: &mut Room,
+        _rows: u64,
+        _bytes: u64,
+    ) -> Result<()> {
+        Ok(())
+    }
+
+    /// Refuses more rows of a load, which has brought so many by now, than there may be.
+    ///
+    /// # Errors
+    /// `LimitExceeded` with the limit and what there is.
+    fn expect_load_room(&self, _database: &Database, _room: &mut Room, _rows: u64) -> Result<()> {
         Ok(())
     }
 

@@ -15,13 +15,14 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use esker::{ChangeOptions, Database, Limits, Transaction, Value};
 
 use crate::Code;
+use crate::tenant::Room;
 pub use access::{Access, Everything, Level};
 pub use caught::caught;
 pub(crate) use entries::after_prefix;
@@ -74,6 +75,8 @@ pub struct Session {
     access: Arc<dyn Access>,
     limits: SessionLimits,
     cancel: Canceller,
+    /// For what the request or transaction under way may add.
+    room: Mutex<Room>,
 }
 
 impl Session {
@@ -87,7 +90,7 @@ impl Session {
     #[must_use]
     pub fn with(database: &Database, access: Arc<dyn Access>, limits: SessionLimits) -> Self {
         let sql = esker_sql::Session::new(database);
-        Self { sql, access, limits, cancel: Canceller::default() }
+        Self { sql, access, limits, cancel: Canceller::default(), room: Mutex::default() }
     }
 
     /// Another session with the same rights and limits, without a transaction, that is cancelled
@@ -123,12 +126,29 @@ impl Session {
         self.access.expect_valid()
     }
 
-    /// Refuses rows and bytes that would be more than there may be.
+    /// Refuses rows and bytes that would be more than there may be; they count as there until
+    /// [`Session::release_room`].
     ///
     /// # Errors
     /// `LimitExceeded` with the limit and what there is.
     pub fn expect_room(&self, rows: usize, bytes: usize) -> crate::Result<()> {
-        self.access.expect_room(self.database(), rows as u64, bytes as u64)
+        let mut room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
+        self.access.expect_room(self.database(), &mut room, rows as u64, bytes as u64)
+    }
+
+    /// Told once what was asked for has been done or has failed, unless a transaction goes on.
+    pub fn release_room(&self) {
+        if !self.is_in_transaction() {
+            self.room.lock().unwrap_or_else(PoisonError::into_inner).release();
+        }
+    }
+
+    /// Refuses rows of a load that would be more than there may be; it has brought so many by now.
+    ///
+    /// # Errors
+    /// `LimitExceeded` with the limit and what there is.
+    pub fn expect_load_room(&self, room: &mut Room, rows: u64) -> crate::Result<()> {
+        self.access.expect_load_room(self.database(), room, rows)
     }
 
     /// The most bytes of one answer.

@@ -17,6 +17,7 @@ impl Session {
     /// What was expected, and where; nothing was changed unless the code is `outcome_unknown`.
     pub fn run(&mut self, request: Request) -> Result<Answer> {
         let answer = self.answer(request);
+        self.release_room();
         self.cancel.0.store(false, Ordering::Relaxed);
         answer
     }

@@ -2,7 +2,7 @@
 
 use esker::{PageOptions, QueryOptions, Value};
 use esker_query::json::JsonQuery;
-use esker_query::model::Change;
+use esker_query::model::{Change, InsertRows};
 use esker_sql::{Outcome, Statement, parse_statement};
 
 use super::{Answer, Level, Session};
@@ -13,11 +13,17 @@ impl Session {
         let statement = parse_statement(text)?;
         let (level, table) = needs(&statement);
         self.access.expect(level, table)?;
-        if let Statement::Change(Change::Insert(_) | Change::Update(_)) = &statement {
-            self.expect_room(
-                usize::from(matches!(&statement, Statement::Change(Change::Insert(_)))),
-                0,
-            )?;
+        match &statement {
+            Statement::Change(Change::Insert(insert)) => {
+                let rows = match &insert.rows {
+                    InsertRows::Values(rows) => rows.len(),
+                    // How many a query gives is known once it is done.
+                    InsertRows::Query(_) => 1,
+                };
+                self.expect_room(rows, 0)?;
+            }
+            Statement::Change(Change::Update(_)) => self.expect_room(0, 0)?,
+            _ => {}
         }
         let outcome = self.sql.run(&statement, &self.change_options(parameters))?;
         let changed = outcome.rows_changed();

@@ -9,16 +9,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Code, Error, Result};
 
-/// How long a count of rows and bytes holds.
+/// How long a count of rows and bytes holds at most: files shrink without a commit.
 const USAGE_HOLDS_NS: u64 = 1_000_000_000;
 
 /// The most that a tenant may take. Nothing given means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TenantLimits {
-    /// Rows of all its tables and buckets. Counted once a second: writes are refused from then on.
+    /// Rows of all its tables and buckets. A write counts for the rows that it may add until it,
+    /// or its transaction or load, has ended, and then for those that it added. The rows of
+    /// `INSERT … SELECT` count once it is done.
     pub rows: Option<u64>,
-    /// Bytes of its files and of rows that are in none yet. Counted once a second, likewise.
+    /// Bytes of its files and of rows that are in none yet, likewise: keys and values of buckets
+    /// count when they are admitted, other rows for as much as they take once they are counted.
     pub bytes: Option<u64>,
     /// Requests in a second; twice as many may come at once.
     pub requests_per_second: Option<u64>,
@@ -38,8 +41,66 @@ pub struct Usage {
     queries: Arc<AtomicU64>,
     /// Requests that may come now, in thousandths, and when that was reckoned.
     requests: Mutex<(u64, u64)>,
-    /// Rows and bytes, and when they were counted.
-    stored: Mutex<Option<(u64, u64, u64)>>,
+    stored: Arc<Mutex<Stored>>,
+}
+
+/// Rows and bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Amount {
+    rows: u64,
+    bytes: u64,
+}
+
+impl Amount {
+    fn add(&mut self, more: Self) {
+        self.rows = self.rows.saturating_add(more.rows);
+        self.bytes = self.bytes.saturating_add(more.bytes);
+    }
+
+    fn subtract(&mut self, less: Self) {
+        self.rows = self.rows.saturating_sub(less.rows);
+        self.bytes = self.bytes.saturating_sub(less.bytes);
+    }
+}
+
+/// What a tenant has, and what may come to it.
+#[derive(Debug, Default)]
+struct Stored {
+    counted: Amount,
+    /// When that was, and the newest commit then; `None`: it has to be counted.
+    counted_at: Option<(u64, u64)>,
+    /// What writes that have ended since may have added.
+    ended: Amount,
+    /// What writes, transactions and loads under way may add.
+    under_way: Amount,
+}
+
+/// What a write, a transaction or a load may add, held while it is under way.
+#[derive(Debug, Default)]
+pub struct Room {
+    stored: Option<Arc<Mutex<Stored>>>,
+    held: Amount,
+}
+
+impl Room {
+    /// Told when what it was held for has ended, as dropping it does: what that added is counted
+    /// like everything that is there.
+    pub fn release(&mut self) {
+        if self.held == Amount::default() {
+            return;
+        }
+        let Some(stored) = &self.stored else { return };
+        let held = std::mem::take(&mut self.held);
+        let mut stored = stored.lock().unwrap_or_else(PoisonError::into_inner);
+        stored.under_way.subtract(held);
+        stored.ended.add(held);
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        self.release();
+    }
 }
 
 /// Held by a query while it runs.
@@ -66,7 +127,7 @@ impl Usage {
             limits: RwLock::new(limits),
             queries: Arc::default(),
             requests: Mutex::new(start),
-            stored: Mutex::default(),
+            stored: Arc::default(),
         }
     }
 
@@ -120,43 +181,81 @@ impl Usage {
         self.queries.load(Ordering::Relaxed)
     }
 
-    /// Refuses a write of so many rows and bytes to a tenant that would have more than it may.
+    /// Admits a write of so many more rows and bytes, or refuses it to a tenant that would have
+    /// more than it may. `room` is held until the write has ended.
     ///
     /// # Errors
     /// `LimitExceeded` with the limit and what there is.
-    pub fn expect_room(&self, database: &Database, more_rows: u64, more_bytes: u64) -> Result<()> {
+    pub fn expect_room(
+        &self,
+        database: &Database,
+        room: &mut Room,
+        rows: u64,
+        bytes: u64,
+    ) -> Result<()> {
         let limits = self.limits();
         if limits.rows.is_none() && limits.bytes.is_none() {
             return Ok(());
         }
-        let (rows, bytes) = self.stored(database);
         // How many bytes something takes is known once it is there: at least one.
-        let kinds = [
-            ("rows", limits.rows, rows, more_rows),
-            ("bytes", limits.bytes, bytes, more_bytes.max(1)),
-        ];
-        for (what, limit, there, more) in kinds {
-            if let Some(limit) = limit.filter(|limit| there.saturating_add(more) > *limit) {
-                let message = format!("the tenant may have {limit} {what} and has {there}");
-                return Err(exceeded(message));
-            }
+        let more = Amount { rows, bytes: bytes.max(1) };
+        let now_ns = self.environment.clock.monotonic_ns();
+        let mut stored = self.stored.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_old = |(at_ns, _)| now_ns.saturating_sub(at_ns) >= USAGE_HOLDS_NS;
+        if stored.counted_at.is_none_or(is_old) {
+            stored.count(database, now_ns);
         }
+        // What has ended may have replaced rows, or failed; others may have removed some.
+        if stored.exceeded(&limits, more).is_some() && stored.is_outdated(database) {
+            stored.count(database, now_ns);
+        }
+        if let Some(message) = stored.exceeded(&limits, more) {
+            return Err(exceeded(message));
+        }
+        stored.under_way.add(more);
+        drop(stored);
+        room.held.add(more);
+        room.stored.get_or_insert_with(|| Arc::clone(&self.stored));
         Ok(())
     }
 
-    fn stored(&self, database: &Database) -> (u64, u64) {
-        let now_ns = self.environment.clock.monotonic_ns();
-        let mut stored = self.stored.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((rows, bytes, at_ns)) = *stored
-            && now_ns.saturating_sub(at_ns) < USAGE_HOLDS_NS
-        {
-            return (rows, bytes);
-        }
+    /// Admits a load that has brought so many rows by now, or refuses it likewise.
+    ///
+    /// # Errors
+    /// `LimitExceeded` with the limit and what there is.
+    pub fn expect_load_room(&self, database: &Database, room: &mut Room, rows: u64) -> Result<()> {
+        self.expect_room(database, room, rows.saturating_sub(room.held.rows), 0)
+    }
+}
+
+impl Stored {
+    fn is_outdated(&self, database: &Database) -> bool {
+        self.ended != Amount::default()
+            || self.counted_at.is_none_or(|(_, commit)| commit != database.published_commit())
+    }
+
+    fn count(&mut self, database: &Database, now_ns: u64) {
+        let commit = database.published_commit();
         let info = database.info();
         let rows = info.tables.iter().map(|table| table.live_rows).sum();
         let tables: u64 = info.tables.iter().map(|t| t.segment_bytes + t.group_bytes).sum();
-        let bytes = tables + info.value_bytes;
-        *stored = Some((rows, bytes, now_ns));
-        (rows, bytes)
+        self.counted = Amount { rows, bytes: tables + info.value_bytes };
+        self.counted_at = Some((now_ns, commit));
+        self.ended = Amount::default();
+    }
+
+    /// What to answer to a request that would exceed a limit.
+    fn exceeded(&self, limits: &TenantLimits, more: Amount) -> Option<String> {
+        let mut there = self.counted;
+        there.add(self.ended);
+        there.add(self.under_way);
+        let kinds = [
+            ("rows", limits.rows, there.rows, more.rows),
+            ("bytes", limits.bytes, there.bytes, more.bytes),
+        ];
+        kinds.into_iter().find_map(|(what, limit, there, more)| {
+            let limit = limit.filter(|limit| there.saturating_add(more) > *limit)?;
+            Some(format!("the tenant may have {limit} {what} and has {there}"))
+        })
     }
 }

@@ -16,6 +16,6 @@ mod registry;
 #[cfg(test)]
 mod tests;
 
-pub use limits::{QueryPermit, TenantLimits, Usage};
+pub use limits::{QueryPermit, Room, TenantLimits, Usage};
 pub use name::TenantName;
 pub use registry::{Tenant, TenantOptions, Tenants};

@@ -15,6 +15,7 @@ use super::encode;
 use super::job::{Finished, Place};
 use crate::budget::Share;
 use crate::session::{Level, Session, caught};
+use crate::tenant::Room;
 use crate::{Code, Error, Result};
 
 /// Rows that go to the load at once: few enough to lie in a cache until they are copied.
@@ -97,7 +98,8 @@ pub(super) fn start(place: Place, begin: Begin, session: Session, chunks: mpsc::
 
 fn load(begin: &Begin, session: &Session, chunks: mpsc::Receiver<Chunk>) -> Result<u64> {
     session.expect(Level::Write, Some(&begin.table))?;
-    session.expect_room(1, 0)?;
+    let mut room = Room::default();
+    session.expect_load_room(&mut room, 1)?;
     let database: &Database = session.database();
     let table = database.table(&begin.table)?;
     let schema = table.schema();
@@ -110,61 +112,69 @@ fn load(begin: &Begin, session: &Session, chunks: mpsc::Receiver<Chunk>) -> Resu
     let given_up = Arc::new(AtomicBool::new(false));
     let chunks = Chunks { chunks, current: None, at: 0, ended: false, given_up };
     let given_up = Arc::clone(&chunks.given_up);
-    let pushed = push_all(session, &mut load, begin.form, &schema, chunks);
+    let mut loading = Loading { session, load, room };
+    let pushed = push_all(&mut loading, begin.form, &schema, chunks);
     if given_up.load(Ordering::Relaxed) {
         return Err(Error::new(Code::Cancelled, GIVEN_UP));
     }
     pushed?;
     session.expect_valid()?;
-    Ok(load.finish()?.rows)
+    let Loading { load, room, .. } = loading;
+    let stored = load.finish()?.rows;
+    // What it brought is there now, and is counted as that.
+    drop(room);
+    Ok(stored)
 }
 
-/// Hands rows to the load, as long as there is room for them.
-fn push(session: &Session, load: &mut Load, batch: Batch) -> Result<()> {
-    load.push(batch)?;
-    session.expect_room(usize::try_from(load.rows()).unwrap_or(usize::MAX), 0)
+/// A load, and the room for it.
+struct Loading<'a> {
+    session: &'a Session,
+    load: Load,
+    room: Room,
+}
+
+impl Loading<'_> {
+    /// Hands rows to the load, as long as there is room for them.
+    fn push(&mut self, batch: Batch) -> Result<()> {
+        self.load.push(batch)?;
+        self.session.expect_load_room(&mut self.room, self.load.rows())
+    }
 }
 
 fn push_all(
-    session: &Session,
-    load: &mut Load,
+    loading: &mut Loading<'_>,
     form: Form,
     schema: &Schema,
     mut chunks: Chunks,
 ) -> Result<()> {
     match form {
-        Form::Pack => push_packed(session, load, schema, &mut chunks),
+        Form::Pack => push_packed(loading, schema, &mut chunks),
         Form::Text(format) => {
             let options = ImportOptions::default().format(format).schema(schema.clone());
             let reader =
                 ImportReader::from_reader(&Environment::os(), "load", chunks, None, options)?;
-            load.reserve_input(reader.memory_bytes())?;
-            reader.read(|batch, _| push(session, load, batch))?;
+            loading.load.reserve_input(reader.memory_bytes())?;
+            reader.read(|batch, _| loading.push(batch))?;
             Ok(())
         }
     }
 }
 
-fn push_packed(
-    session: &Session,
-    load: &mut Load,
-    schema: &Schema,
-    chunks: &mut Chunks,
-) -> Result<()> {
+fn push_packed(loading: &mut Loading<'_>, schema: &Schema, chunks: &mut Chunks) -> Result<()> {
     let mut batch = Batch::empty(schema);
     while let Some(chunk) = chunks.next()? {
         let mut reader = Reader::new(&chunk.0);
         while !reader.is_at_end() {
-            let row = load.rows() + batch.len() as u64;
+            let row = loading.load.rows() + batch.len() as u64;
             push_row(&mut reader, schema, &mut batch)
                 .map_err(|e| e.at(format_args!("row {row}")))?;
             if batch.len() >= BATCH_ROWS {
-                push(session, load, std::mem::replace(&mut batch, Batch::empty(schema)))?;
+                loading.push(std::mem::replace(&mut batch, Batch::empty(schema)))?;
             }
         }
     }
     if !batch.is_empty() {
-        push(session, load, batch)?;
+        loading.push(batch)?;
     }
     Ok(())
 }
