@@ -61,6 +61,20 @@ impl Error {
         &self.message
     }
 
+    /// An answer of more bytes than it may have.
+    pub(crate) fn too_large_answer(most: u64) -> Self {
+        let message = format!("the answer has more than {most} bytes: ask for less");
+        Self::new(Code::LimitExceeded, message)
+    }
+
+    /// Why not all is told of a statement that changed something: sending it again might change it
+    /// twice.
+    #[must_use]
+    pub(crate) fn though_done(self) -> Self {
+        let message = format!("the statement was done, but its answer is lost: {}", self.message);
+        Self::new(Code::OutcomeUnknown, message)
+    }
+
     /// The same error with a place in front of its message.
     #[must_use]
     pub fn at(mut self, place: impl fmt::Display) -> Self {

@@ -131,8 +131,7 @@ pub(super) async fn answer(call: Call, request: Request, body: Option<Vec<u8>>) 
     let most = tenant.usage.limits().result_bytes.unwrap_or(u64::MAX);
     let (sender, mut receiver) = mpsc::channel(4);
     let failed = sender.clone();
-    let mut sink =
-        Sink { format, writer: None, buffer: Vec::new(), rows: 0, sent: 0, most, sender };
+    let mut sink = Sink::new(format, most, sender);
     let gate = std::sync::Arc::clone(&call.app.gate);
     let (stopped, alive) = tokio::sync::oneshot::channel::<()>();
     tokio::spawn(async move {
@@ -212,10 +211,17 @@ struct Sink {
     rows: u64,
     sent: u64,
     most: u64,
+    /// The statement has changed something.
+    has_changed: bool,
     sender: mpsc::Sender<Result<Piece>>,
 }
 
 impl Sink {
+    fn new(format: Format, most: u64, sender: mpsc::Sender<Result<Piece>>) -> Self {
+        let (writer, buffer) = (None, Vec::new());
+        Self { format, writer, buffer, rows: 0, sent: 0, most, has_changed: false, sender }
+    }
+
     fn media(&self) -> &'static str {
         match (&self.writer, self.format) {
             (None, _) | (_, Format::Json) => "application/json",
@@ -228,8 +234,8 @@ impl Sink {
         let bytes = Bytes::from(std::mem::take(&mut self.buffer));
         self.sent = self.sent.saturating_add(bytes.len() as u64);
         let piece = if self.sent > self.most {
-            let message = format!("the answer has more than {} bytes: ask for less", self.most);
-            Err(Error::new(Code::LimitExceeded, message))
+            let e = Error::too_large_answer(self.most);
+            Err(if self.has_changed { e.though_done() } else { e })
         } else {
             Ok(Piece { media: self.media(), bytes })
         };
@@ -267,6 +273,10 @@ impl Sink {
 }
 
 impl RowSink for Sink {
+    fn changed(&mut self) {
+        self.has_changed = true;
+    }
+
     fn columns(&mut self, columns: &[ResultColumn]) -> ControlFlow<()> {
         let names = distinct_names(columns.iter().map(|column| column.name.as_str()));
         let writer = RowWriter::new(self.format, b',', names.iter().map(String::as_str));

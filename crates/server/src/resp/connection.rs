@@ -80,7 +80,8 @@ async fn take_turn(mut state: State) -> Result<(State, Turn)> {
 }
 
 /// Waits until what is answered is on the disk, and there is room for it. What is not known to be
-/// there is not answered: one error is, and the client has to go.
+/// there is not answered: one error is, and the client has to go. Where there is no room for
+/// answers of what has been written, nothing is said, as no error would be true.
 async fn settle(state: &mut State, outgoing: &mut Share, stall: Duration) -> Result<()> {
     let mut settled = Ok(());
     for Pending { database, durability, commit } in std::mem::take(&mut state.pending) {
@@ -88,12 +89,16 @@ async fn settle(state: &mut State, outgoing: &mut Share, stall: Duration) -> Res
             settled = durability.wait(commit).await;
         }
     }
-    if settled.is_ok() {
+    let is_stored = settled.is_ok();
+    if is_stored {
         settled = outgoing.wait(state.reply.out.len(), stall).await;
     }
     if let Err(e) = &settled {
         state.reply.out.clear();
-        state.reply.error(&format!("ERR {e}"));
+        if !is_stored || !state.has_written {
+            state.reply.error(&format!("ERR {e}"));
+        }
     }
+    state.has_written = false;
     settled
 }

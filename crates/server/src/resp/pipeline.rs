@@ -134,6 +134,7 @@ impl State {
     ) -> Result<(), Error> {
         let Some(session) = &self.session else { return Ok(()) };
         let database = session.database().clone();
+        self.has_written = true;
         let Ok(bucket) = session.bucket_to_put(self.bucket_name()) else {
             return Err(Error::new(ErrorKind::NotFound, "the bucket may not be put into"));
         };

@@ -250,6 +250,35 @@ fn who_does_not_read_takes_no_more_than_the_budget() {
 }
 
 #[test]
+fn what_was_written_is_not_told_as_an_error() {
+    const MIB: usize = 1 << 20;
+    let budget = Budget::new(16 * MIB);
+    let config = ServerConfig {
+        budget: Arc::clone(&budget),
+        request_bytes_max: 4 * MIB,
+        stall_timeout: Duration::from_millis(200),
+        ..ServerConfig::default()
+    };
+    let server = Running::start(&Options::new().memory().unwrap(), config);
+    let value = "x".repeat(3 * MIB);
+    let set = format!("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n${}\r\n{value}\r\n", value.len());
+    assert_eq!(exchange(&mut server.connect(), set.as_bytes(), 5), b"+OK\r\n");
+    let told = |command: &str| {
+        let (mut client, mut told) = (server.connect(), String::new());
+        client.write_all(command.as_bytes()).unwrap();
+        client.read_to_string(&mut told).unwrap();
+        told
+    };
+    let mut others = budget.share();
+    assert!(others.resize(13 * MIB));
+    let refused = told("GET k\r\n");
+    assert!(refused.starts_with("-ERR 31"), "{refused}");
+    assert_eq!(told("SET k new GET\r\n"), "");
+    assert_eq!(told("SET k newer GET\r\nQUIT\r\n"), "$3\r\nnew\r\n+OK\r\n");
+    drop(others);
+}
+
+#[test]
 fn bytes_that_are_no_commands_end_one_connection() {
     let server = Running::start(&Options::new().memory().unwrap(), ServerConfig::default());
     let garbage: [&[u8]; 7] = [

@@ -73,6 +73,8 @@ pub(super) struct State {
     pub watched: Vec<(usize, Vec<u8>)>,
     pub reply: Reply,
     pub pending: Vec<Pending>,
+    /// Commands that write are among those that are to be answered.
+    pub has_written: bool,
     pub parser: Parser,
     pub input: Vec<u8>,
     pub is_closing: bool,
@@ -96,6 +98,7 @@ impl State {
             watched: Vec::new(),
             reply: Reply::default(),
             pending: Vec::new(),
+            has_written: false,
             parser: Parser::default(),
             input: Vec::new(),
             is_closing: false,
@@ -327,6 +330,7 @@ impl State {
         arguments: &[Cow<'_, [u8]>],
         within: Option<&Transaction>,
     ) -> Result<(), Failure> {
+        self.has_written |= command.is_write();
         let mut reply = std::mem::take(&mut self.reply);
         let mut call = Call { state: self, arguments, reply: &mut reply, within };
         let outcome = (command.run)(&mut call);

@@ -13,6 +13,8 @@ use crate::Result;
 
 /// Takes the rows of an answer.
 pub trait RowSink {
+    /// Told before all else by a statement that has changed something.
+    fn changed(&mut self) {}
     /// The columns, once, before all rows.
     fn columns(&mut self, columns: &[ResultColumn]) -> ControlFlow<()>;
     /// Some rows; breaks when nobody wants more.
@@ -57,6 +59,9 @@ impl Session {
         }
         let answer = self.run(request)?;
         let Answer::Result { result, changed } = answer else { return Ok(answer) };
+        if changed > 0 {
+            sink.changed();
+        }
         if sink.columns(&result.columns).is_continue() {
             let _ = result.batches.iter().try_for_each(|batch| sink.rows(batch));
         }

@@ -8,7 +8,7 @@ use esker_wire::value::{write, write_values};
 use esker_wire::{FrameWriter, Kind, MORE, pack};
 
 use crate::session::{Answer, RowSink};
-use crate::{Code, Error, Result};
+use crate::{Error, Result};
 
 /// Rows of one frame, at most.
 const FRAME_ROWS: usize = 1024;
@@ -21,12 +21,6 @@ pub(super) fn error(out: &mut Vec<u8>, id: u32, error: &Error) {
     pack::text(payload, error.code().as_str());
     pack::text(payload, error.message());
     frame.finish();
-}
-
-/// An answer of more bytes than it may have.
-pub(super) fn too_large(most: u64) -> Error {
-    let message = format!("the answer has more than {most} bytes: ask for less");
-    Error::new(Code::LimitExceeded, message)
 }
 
 /// Appends the version of the server.
@@ -157,12 +151,18 @@ pub(super) struct FrameSink<'s> {
     pub sent: u64,
     /// The most of them.
     pub most: u64,
+    /// The statement has changed something.
+    pub has_changed: bool,
 }
 
 /// Frames are handed on from here on.
 const GATHERED_BYTES: usize = 64 << 10;
 
 impl RowSink for FrameSink<'_> {
+    fn changed(&mut self) {
+        self.has_changed = true;
+    }
+
     fn columns(&mut self, found: &[ResultColumn]) -> ControlFlow<()> {
         columns(&mut self.gathered, self.id, found);
         ControlFlow::Continue(())

@@ -38,6 +38,8 @@ pub(super) struct Finished {
     pub admitted: Option<Admitted>,
     /// The code of its error.
     pub failed: Option<Code>,
+    /// It has changed something.
+    pub has_changed: bool,
 }
 
 /// Where a job hands what it has to say.
@@ -64,6 +66,7 @@ impl Place {
     /// Hands the last frames on.
     pub fn finish(mut self, mut bytes: Vec<u8>, mut finished: Finished) {
         if let Err(e) = self.share.wait_here(bytes.len(), self.stall) {
+            let e = if finished.has_changed { e.though_done() } else { e };
             finished.failed = Some(e.code());
             bytes.clear();
             encode::error(&mut bytes, self.id, &e);
@@ -87,24 +90,45 @@ pub(super) fn start(place: Place, work: Work, session: Session, is_own: bool) {
     tokio::task::spawn_blocking(move || {
         let (id, mut place, mut session) = (place.id, place, session);
         let fresh = session.sibling();
-        let (bytes, failed) = match caught(|| run(&mut place, work, &mut session, is_own)) {
-            Ok(done) => done,
-            Err(e) => {
-                // A transaction that met it is rolled back.
-                session = fresh;
-                (failure(id, &e), Some(e.code()))
-            }
-        };
+        let Done { bytes, failed, has_changed } =
+            match caught(|| run(&mut place, work, &mut session, is_own)) {
+                Ok(done) => done,
+                Err(e) => {
+                    // A transaction that met it is rolled back.
+                    session = fresh;
+                    Done::failed(id, &e, false)
+                }
+            };
         let session = (!is_own).then_some(session);
-        let finished = Finished { was_away: !is_own, session, failed, admitted: None };
+        let was_away = !is_own;
+        let finished = Finished { was_away, session, failed, has_changed, admitted: None };
         place.finish(bytes, finished);
     });
 }
 
-fn failure(id: u32, e: &Error) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    encode::error(&mut bytes, id, e);
-    bytes
+/// The last frames of an answer.
+struct Done {
+    bytes: Vec<u8>,
+    failed: Option<Code>,
+    has_changed: bool,
+}
+
+impl Done {
+    fn failed(id: u32, e: &Error, has_changed: bool) -> Self {
+        let mut bytes = Vec::new();
+        encode::error(&mut bytes, id, e);
+        Self { bytes, failed: Some(e.code()), has_changed }
+    }
+
+    /// Refuses the rest of an answer that is too large.
+    fn within(self, id: u32, left: u64, most: u64) -> Self {
+        if self.bytes.len() as u64 <= left {
+            return self;
+        }
+        let e = Error::too_large_answer(most);
+        let e = if self.has_changed { e.though_done() } else { e };
+        Self::failed(id, &e, self.has_changed)
+    }
 }
 
 /// Lets somebody in who has to wait for a database to be opened.
@@ -134,18 +158,14 @@ pub(super) fn admit(
     });
 }
 
-fn run(
-    place: &mut Place,
-    work: Work,
-    session: &mut Session,
-    is_own: bool,
-) -> (Vec<u8>, Option<Code>) {
+fn run(place: &mut Place, work: Work, session: &mut Session, is_own: bool) -> Done {
     let id = place.id;
     let request = match work {
         Work::Keys(kind, payload) => {
-            let mut out = Vec::new();
-            let failed = point::answer(session, kind, id, &payload, &mut out);
-            return within(id, out, failed, session.result_bytes_max());
+            let mut bytes = Vec::new();
+            let failed = point::answer(session, kind, id, &payload, &mut bytes);
+            let most = session.result_bytes_max();
+            return Done { bytes, failed, has_changed: false }.within(id, most, most);
         }
         Work::Request(request) => request,
     };
@@ -157,26 +177,19 @@ fn run(
             ControlFlow::Break(())
         })
     };
-    let mut sink = FrameSink { id, send: &mut send, gathered: Vec::new(), sent: 0, most };
+    let (gathered, sent, has_changed) = (Vec::new(), 0, false);
+    let mut sink = FrameSink { id, send: &mut send, gathered, sent, most, has_changed };
     let answer = session.stream(request, &mut sink);
     let answer = answer.and_then(|answer| refuse_begin(session, is_own, answer));
-    let (mut bytes, sent) = (sink.gathered, sink.sent);
-    let answer = refused.map_or(answer, Err);
-    if sent > most {
-        let e = encode::too_large(most);
-        return (failure(id, &e), Some(e.code()));
+    let (mut bytes, sent, has_changed) = (sink.gathered, sink.sent, sink.has_changed);
+    let refused = if sent > most { Some(Error::too_large_answer(most)) } else { refused };
+    let refused = refused.map(|e| if has_changed { e.though_done() } else { e });
+    if let Some(e) = refused {
+        return Done::failed(id, &e, has_changed);
     }
     encode::answer(&mut bytes, id, &answer);
-    within(id, bytes, answer.err().map(|e| e.code()), most - sent)
-}
-
-/// Refuses the rest of an answer that is too large.
-fn within(id: u32, bytes: Vec<u8>, failed: Option<Code>, most: u64) -> (Vec<u8>, Option<Code>) {
-    if bytes.len() as u64 <= most {
-        return (bytes, failed);
-    }
-    let e = encode::too_large(most);
-    (failure(id, &e), Some(e.code()))
+    let failed = answer.err().map(|e| e.code());
+    Done { bytes, failed, has_changed }.within(id, most.saturating_sub(sent), most)
 }
 
 /// A transaction in the session of a job alone would be nobody's.

@@ -237,6 +237,14 @@ fn a_tenant_has_its_limits_on_every_connection() {
     assert_eq!(code_of(&client.receive().2), "limit_exceeded");
     let long = format!("SELECT '{}' AS x FROM people", "x".repeat(500));
     assert_eq!(sql(&mut client, &long), exceeded);
+    // What was done is not told as refused, though its answer cannot be told.
+    for rows in [80, 1_000] {
+        let name = "x".repeat(rows);
+        let text = format!("UPDATE people SET name = '{name}' WHERE id < 99 RETURNING *");
+        assert_eq!(sql(&mut client, &text).as_deref(), Some("outcome_unknown"));
+        let text = format!("SELECT * FROM people WHERE name = '{name}'");
+        assert_eq!(sql(&mut client, &text), exceeded, "there are as many");
+    }
     assert_eq!(sql(&mut client, "SELECT count(*) AS n FROM people"), None);
     let limits = TenantLimits { requests_per_second: Some(5), ..TenantLimits::default() };
     gate.tenants.set_limits(&shop, limits).unwrap();
