@@ -10,7 +10,7 @@ use super::call::{Call, blocking};
 use super::entity;
 use super::route::Work;
 use crate::tenant::TenantName;
-use crate::{Code, Error};
+use crate::{Code, Error, Result};
 
 pub(super) fn compact(call: Call) -> Work {
     Box::pin(async move {
@@ -50,19 +50,19 @@ struct NewBackup {
     name: String,
 }
 
+fn backup_name(member: &str, text: &str) -> Result<TenantName> {
+    let wrong = |e: String| format!("{member}: {}", e.replace("a tenant", "a backup"));
+    text.parse().map_err(|e| Error::invalid(wrong(e)))
+}
+
 /// A backup in the server's own directory: a request names it, and says nothing of paths.
 pub(super) fn backup(mut call: Call) -> Work {
     Box::pin(async move {
         let asked: NewBackup = call.json().await?;
-        let name: TenantName = asked.name.parse().map_err(|e: String| {
-            Error::invalid(format!("name: {}", e.replace("a tenant", "a backup")))
-        })?;
+        let name = backup_name("name", &asked.name)?;
         let (app, tenant) = (Arc::clone(&call.app), call.tenant()?);
         let made = blocking(move || {
-            let Some(directory) = app.gate.tenants.directory() else {
-                return Err(Error::invalid("the database is in memory: it has no files"));
-            };
-            let parent = directory.join("backups").join(tenant.name.as_str());
+            let parent = app.gate.tenants.backups(&tenant.name)?;
             app.gate.environment.files.create_dir_all(&parent)?;
             let target = parent.join(name.as_str());
             if app.gate.environment.files.exists(&target)? {
@@ -75,6 +75,46 @@ pub(super) fn backup(mut call: Call) -> Work {
             Ok(json!({ "place": place, "copied_bytes": report.copied_bytes }))
         });
         entity::json(StatusCode::CREATED, &made.await??)
+    })
+}
+
+/// The backups of a database.
+pub(super) fn backups(call: Call) -> Work {
+    Box::pin(async move {
+        let (app, tenant) = (Arc::clone(&call.app), call.tenant()?);
+        let names = blocking(move || {
+            let parent = app.gate.tenants.backups(&tenant.name)?;
+            let files = &app.gate.environment.files;
+            if files.exists(&parent)? { Ok(files.list(&parent)?) } else { Ok(Vec::new()) }
+        });
+        let names = names.await?.map_err(|e: Error| e)?;
+        entity::json(StatusCode::OK, &json!({ "backups": names }))
+    })
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Restore {
+    backup: String,
+    #[serde(default)]
+    of: Option<String>,
+}
+
+/// A new database of a backup of any.
+pub(super) fn restore(mut call: Call) -> Work {
+    Box::pin(async move {
+        let name = call.tenant_name()?;
+        let asked: Restore = call.json().await?;
+        let backup = backup_name("backup", &asked.backup)?;
+        let of = asked.of.map(|of| of.parse()).transpose();
+        let of = of.map_err(|e: String| Error::invalid(format!("of: {e}")))?;
+        let app = Arc::clone(&call.app);
+        let restored = blocking(move || {
+            app.gate.tenants.restore(&name, of.as_ref().unwrap_or(&name), &backup)
+        });
+        let report = restored.await??;
+        let body = json!({ "database": call.path("database"), "commit": report.commit });
+        entity::json(StatusCode::CREATED, &body)
     })
 }
 

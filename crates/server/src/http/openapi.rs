@@ -196,6 +196,17 @@ fn bodies() -> Json {
         "NewBackup": strict(
             json!({ "name": { "type": "string", "pattern": "^[a-z0-9_-]{1,63}$" } }), &["name"],
         ),
+        "Restore": strict(
+            json!({
+                "backup": { "type": "string", "pattern": "^[a-z0-9_-]{1,63}$" },
+                "of": {
+                    "type": ["string", "null"],
+                    "pattern": "^[a-z0-9_-]{1,63}$",
+                    "description": "the database it was made of; that of the path unless given",
+                },
+            }),
+            &["backup"],
+        ),
         "NewToken": strict(
             json!({
                 "name": { "type": "string", "minLength": 1, "maxLength": 200 },

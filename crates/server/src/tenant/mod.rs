@@ -5,6 +5,8 @@
 //! DIR/tokens.json      who may do what
 //! DIR/tenants/NAME/    the database NAME, with files of the same kinds
 //! DIR/tenants/NAME/limits.json   what it may take, where that differs from the server's
+//! DIR/backups/NAME/    its backups; they stay when it is removed
+//! DIR/restoring/       what is made of a backup, until it is whole
 //! ```
 //!
 //! A name has letters, digits, `-` and `_` only, so that none leads out of the directory; a

@@ -1,10 +1,10 @@
 //! The tenants of a server.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use esker::{Database, Options};
+use esker::{BackupOptions, BackupReport, Database, Options};
 use esker_vfs::Environment;
 
 use super::{TenantLimits, TenantName, Usage};
@@ -43,8 +43,19 @@ pub struct Tenants {
     environment: Environment,
     options: TenantOptions,
     open: Mutex<BTreeMap<TenantName, Arc<Tenant>>>,
-    /// Held while a database is opened, made or removed.
-    changing: Mutex<()>,
+    /// Held while a database is opened, made or removed: the names of those that are being
+    /// restored, which takes long.
+    changing: Mutex<BTreeSet<TenantName>>,
+}
+
+/// A name that nobody else may make a database of.
+#[derive(Debug)]
+struct Reserved<'t>(&'t Tenants, &'t TenantName);
+
+impl Drop for Reserved<'_> {
+    fn drop(&mut self) {
+        self.0.changing().remove(self.1);
+    }
 }
 
 impl Tenants {
@@ -87,7 +98,7 @@ impl Tenants {
         if let Some(tenant) = self.find_open(name) {
             return Ok(tenant);
         }
-        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _changing = self.changing();
         if let Some(tenant) = self.find_open(name) {
             return Ok(tenant);
         }
@@ -102,12 +113,89 @@ impl Tenants {
     /// # Errors
     /// `AlreadyExists`; what making its database meets.
     pub fn create(&self, name: &TenantName) -> Result<Arc<Tenant>> {
-        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.find_open(name).is_some() || self.exists(name)? {
+        let changing = self.changing();
+        self.expect_new(name, &changing)?;
+        self.insert(name)
+    }
+
+    /// Makes a tenant of a backup of any of them, which is verified first. It has the limits of
+    /// the server. What was begun and not finished is not seen, and begun anew.
+    ///
+    /// # Errors
+    /// `AlreadyExists`; `NotFound` when there is no such backup; `Damaged` when it is not whole;
+    /// `InvalidRequest` in memory.
+    pub fn restore(
+        &self,
+        name: &TenantName,
+        of: &TenantName,
+        backup: &TenantName,
+    ) -> Result<BackupReport> {
+        let files = &self.environment.files;
+        let source = self.backups(of)?.join(backup.as_str());
+        let mut changing = self.changing();
+        self.expect_new(name, &changing)?;
+        if !files.exists(&source)? {
+            let message = format!("database {:?} has no backup {:?}", of.as_str(), backup.as_str());
+            return Err(Error::new(Code::NotFound, message));
+        }
+        changing.insert(name.clone());
+        drop(changing);
+        let _reserved = Reserved(self, name);
+        let target = name.directory(&self.expect_directory()?.join("restoring"));
+        if files.exists(&target)? {
+            files.remove_dir_all(&target)?;
+        }
+        let restored = self.copy(&source, &target);
+        if restored.is_err() && files.exists(&target)? {
+            files.remove_dir_all(&target)?;
+        }
+        let report = restored?;
+        let _changing = self.changing();
+        let own = name.directory(self.expect_directory()?);
+        let parent = own.parent().unwrap_or(&own);
+        files.create_dir_all(parent)?;
+        files.rename(&target, &own)?;
+        files.sync_dir(parent)?;
+        self.insert(name).map(|_| report)
+    }
+
+    /// Makes a database of a sound backup.
+    fn copy(&self, source: &Path, target: &Path) -> Result<BackupReport> {
+        let options = self.options.database.clone().environment(self.environment.clone());
+        let backup = options.read_only(true).open(source)?;
+        if let Some(problem) = backup.check()?.problems.first() {
+            let message = format!("the backup is damaged: {}: {}", problem.place, problem.message);
+            return Err(Error::new(Code::Damaged, message));
+        }
+        let parent = target.parent().unwrap_or(target);
+        self.environment.files.create_dir_all(parent)?;
+        Ok(backup.backup(target, &BackupOptions::default(), &mut |_, _| {})?)
+    }
+
+    fn changing(&self) -> MutexGuard<'_, BTreeSet<TenantName>> {
+        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn expect_new(&self, name: &TenantName, restoring: &BTreeSet<TenantName>) -> Result<()> {
+        let is_there = restoring.contains(name) || self.find_open(name).is_some();
+        if is_there || self.exists(name)? {
             let message = format!("database {:?} exists already", name.as_str());
             return Err(Error::new(Code::AlreadyExists, message));
         }
-        self.insert(name)
+        Ok(())
+    }
+
+    fn expect_directory(&self) -> Result<&Path> {
+        let missing = || Error::invalid("the database is in memory: it has no files");
+        self.directory().ok_or_else(missing)
+    }
+
+    /// Where the backups of a tenant are, whether it is still there or not.
+    ///
+    /// # Errors
+    /// `InvalidRequest` in memory.
+    pub fn backups(&self, name: &TenantName) -> Result<PathBuf> {
+        Ok(self.expect_directory()?.join("backups").join(name.as_str()))
     }
 
     /// Removes a tenant with all it has. Whoever still works on it sees errors.
@@ -120,7 +208,7 @@ impl Tenants {
             return Err(Error::new(Code::InvalidRequest, message));
         }
         let tenant = self.get(name)?;
-        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _changing = self.changing();
         self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
         tenant.database.clone().close()?;
         if let Some(directory) = self.directory() {
@@ -137,7 +225,7 @@ impl Tenants {
     /// When the directory cannot be listed.
     pub fn names(&self) -> Result<Vec<TenantName>> {
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut names: std::collections::BTreeSet<_> = open.keys().cloned().collect();
+        let mut names: BTreeSet<_> = open.keys().cloned().collect();
         drop(open);
         if let Some(directory) = self.directory() {
             let directory = directory.join("tenants");
@@ -154,7 +242,7 @@ impl Tenants {
     /// # Errors
     /// When they cannot be written.
     pub fn set_limits(&self, tenant: &Tenant, limits: TenantLimits) -> Result<()> {
-        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _changing = self.changing();
         if let Some(directory) = self.directory() {
             let own = tenant.name.directory(directory);
             let text = serde_json::to_vec_pretty(&limits)

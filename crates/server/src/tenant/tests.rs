@@ -1,8 +1,8 @@
 use std::path::{Component, Path, PathBuf};
 
-use esker::Options;
-use esker_vfs::Environment;
+use esker::{BackupOptions, Options};
 use esker_vfs::sim::{Options as SimOptions, Simulation};
+use esker_vfs::{Environment, OpenMode};
 use proptest::prelude::*;
 
 use super::*;
@@ -140,6 +140,54 @@ fn what_is_under_way_counts_until_it_has_ended() -> Result<()> {
     usage.expect_load_room(database, &mut second, 10)?;
     drop(second);
     usage.expect_room(database, &mut Room::default(), 10, 0)
+}
+
+#[test]
+fn a_backup_becomes_a_database_as_it_was() -> Result<()> {
+    let environment = Simulation::new(7, SimOptions::default()).environment();
+    let limits = TenantLimits::default();
+    let all = tenants(&environment, limits)?;
+    let name = |text: &str| text.parse::<TenantName>().unwrap();
+    let shop = all.create(&name("shop"))?;
+    shop.database.bucket("keys")?.put("a", "1")?;
+    let (files, place) = (&environment.files, all.backups(&shop.name)?);
+    files.create_dir_all(&place)?;
+    shop.database.backup(place.join("monday"), &BackupOptions::default(), &mut |_, _| {})?;
+    shop.database.bucket("keys")?.put("a", "2")?;
+    drop(shop);
+    all.remove(&name("shop"))?;
+    let restore = |to: &str, of: &str, backup: &str| {
+        all.restore(&name(to), &name(of), &name(backup)).map(drop).map_err(|e| e.code())
+    };
+    assert_eq!(restore("shop", "shop", "tuesday"), Err(Code::NotFound));
+    assert_eq!(restore("default", "shop", "monday"), Err(Code::AlreadyExists));
+    // Somebody was here, and did not come to an end.
+    let unfinished = Path::new("server/restoring/tenants/shop");
+    files.create_dir_all(unfinished)?;
+    files.open(&unfinished.join("x"), OpenMode::CreateNew)?;
+    for to in ["shop", "other"] {
+        assert_eq!(restore(to, "shop", "monday"), Ok(()));
+        assert_eq!(restore(to, "shop", "monday"), Err(Code::AlreadyExists));
+        let keys = all.get(&name(to))?.database.bucket("keys")?;
+        assert_eq!(keys.get_copy("a")?, Some(b"1".to_vec()));
+        keys.put("a", "3")?;
+    }
+    assert!(!files.exists(unfinished)?);
+    all.close()?;
+    drop(all);
+    let all = tenants(&environment, limits)?;
+    assert_eq!(
+        all.get(&name("shop"))?.database.bucket("keys")?.get_copy("a")?,
+        Some(b"3".to_vec())
+    );
+    // A damaged one is refused, and leaves nothing.
+    let names = files.list(&place.join("monday"))?;
+    let path = names.iter().find(|name| name.starts_with("checkpoint")).unwrap();
+    files.open(&place.join("monday").join(path), OpenMode::Write)?.write_at(b"damage", 60)?;
+    let damaged = all.restore(&name("third"), &name("shop"), &name("monday")).unwrap_err();
+    assert_eq!(damaged.code(), Code::Damaged, "{damaged}");
+    assert_eq!(all.get(&name("third")).unwrap_err().code(), Code::NotFound);
+    Ok(())
 }
 
 #[test]
