@@ -39,10 +39,16 @@ pub(super) fn run(bench: &mut Bench) -> Result<Outcome> {
     };
     let (gets, exists) = (of_keys(Call::get), of_keys(Call::exists));
     let upserts: Vec<Call> = keys.iter().map(|keys| Call::upsert(TABLE, &changed(keys))).collect();
+    let set = |key: &Vec<Value>| (key.clone(), vec![("value", Value::from("updated"))]);
+    let update = |keys: &Vec<Vec<Value>>| -> Call {
+        Call::update_many(TABLE, &keys.iter().map(set).collect::<Vec<_>>())
+    };
+    let updates: Vec<Call> = keys.iter().map(update).collect();
     let mut outcome = Outcome::default();
     outcome = outcome.and(rate(&mut client, &gets)?, None);
     outcome = outcome.and(rate(&mut client, &exists)?, None);
     outcome = outcome.and(rate(&mut client, &upserts)?, None);
+    outcome = outcome.and(rate(&mut client, &updates)?, None);
     let before = service.count()?;
     outcome = outcome.and(rate(&mut client, &of_keys(Call::delete))?, None);
     if service.count()? + KEYS * REQUESTS != before {

@@ -76,6 +76,7 @@ pub(crate) const ROWS: &[Row] = &[
             ask("get", AtLeast(2e6), RowsPerSecond, ""),
             ask("exists", AtLeast(3e6), RowsPerSecond, ""),
             ask("upsert", AtLeast(1e6), RowsPerSecond, ""),
+            ask("update", AtLeast(1e6), RowsPerSecond, ""),
             ask("delete", AtLeast(1.5e6), RowsPerSecond, ""),
         ],
         many::run,

@@ -237,6 +237,12 @@ class AsyncClient:
         """Changes fields of a row; false when there is none."""
         return await self._run(requests.update(table, key, {**(fields or {}), **more}))
 
+    async def update_many(
+        self, table: str, updates: Iterable[Tuple[Key, Mapping[str, Any]]]
+    ) -> int:
+        """Changes fields of rows, each by its key, in one commit; how many updates found a row."""
+        return await self._run(requests.update_many(table, updates))
+
     async def delete(self, table: str, key: Key) -> bool:
         """Removes a row; false when there is none."""
         return await self._run(requests.delete(table, key))

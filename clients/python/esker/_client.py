@@ -200,6 +200,10 @@ class Client:
         """Changes fields of a row; false when there is none."""
         return self._run(requests.update(table, key, {**(fields or {}), **more}))
 
+    def update_many(self, table: str, updates: Iterable[Tuple[Key, Mapping[str, Any]]]) -> int:
+        """Changes fields of rows, each by its key, in one commit; how many updates found a row."""
+        return self._run(requests.update_many(table, updates))
+
     def delete(self, table: str, key: Key) -> bool:
         """Removes a row; false when there is none."""
         return self._run(requests.delete(table, key))

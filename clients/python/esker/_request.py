@@ -35,7 +35,7 @@ FRAME_BYTES_MAX = (64 << 20) + 6
 MORE = 1
 
 PING, HELLO, CANCEL = 0x01, 0x02, 0x03
-GET, EXISTS, INSERT, UPDATE, DELETE, TABLES, SCHEMA = range(0x10, 0x17)
+GET, EXISTS, INSERT, UPDATE, DELETE, TABLES, SCHEMA, UPDATE_MANY = range(0x10, 0x18)
 SQL, QUERY, EXPLAIN, BEGIN, COMMIT, ROLLBACK = range(0x20, 0x26)
 BUCKET_GET, BUCKET_PUT, BUCKET_REMOVE, BUCKET_INCREMENT, BUCKET_RANGE, BUCKETS = range(0x30, 0x36)
 BULK_BEGIN, BULK_CHUNK, BULK_END = 0x40, 0x41, 0x42
@@ -302,6 +302,18 @@ def insert_many(table: str, rows: Iterable[Sequence[Any]], replace: bool) -> Req
 def update(table: str, key: Key, fields: Mapping[str, Any]) -> Request[bool]:
     payload = _array(_value(table), _key(key), lambda out: pack_map(out, dict(fields)))
     return Request(UPDATE, payload, lambda a: a.value == 1)
+
+
+def update_many(table: str, updates: Iterable[Tuple[Key, Mapping[str, Any]]]) -> Request[int]:
+    items = list(updates)
+
+    def pack_all(out: bytearray) -> None:
+        pack_array_head(out, 2 * len(items))
+        for key, fields in items:
+            _key(key)(out)
+            pack_map(out, dict(fields))
+
+    return Request(UPDATE_MANY, _array(_value(table), pack_all), lambda a: int(a.value))
 
 
 def delete(table: str, key: Key) -> Request[bool]:

@@ -31,6 +31,7 @@ class Asked(ServedCase):
             self.assertEqual(rows, [(i, i * i) for i in range(1_000)])
             self.assertEqual(await client.insert_many("t", [(-1, 0), (-2, 0)]), 2)
             self.assertTrue(await client.update("t", -1, n=3))
+            self.assertEqual(await client.update_many("t", [(-1, {"n": 4}), (-9, {})]), 1)
             self.assertTrue(await client.exists("t", -1))
             self.assertEqual(await client.exists_many("t", [-1, -3]), [True, False])
             self.assertTrue(await client.delete("t", -1))

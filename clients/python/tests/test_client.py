@@ -46,6 +46,9 @@ class Tables(ServedCase):
         self.assertTrue(client.update("t", (2, "y"), n=8))
         self.assertTrue(client.update("t", (2, "y"), {"n": 9}))
         self.assertFalse(client.update("t", (2, "x"), n=8))
+        updates = [((1, "x"), {"n": 1}), ((3, "z"), {"n": 2}), ((9, "q"), {})]
+        self.assertEqual(client.update_many("t", updates), 2)
+        self.assertEqual(client.get("t", (3, "z")), (3, "z", 2))
         self.assertTrue(client.delete("t", (2, "y")))
         self.assertFalse(client.delete("t", (2, "y")))
         self.assertEqual(client.delete_many("t", [(1, "x"), (2, "y"), (3, "z")]), 2)

@@ -81,11 +81,19 @@ impl Call {
         Self::new(Kind::Update, |out| {
             pack::array(out, 3);
             pack::text(out, table);
-            write_key(out, key);
-            pack::map(out, fields.len());
-            for (name, value) in fields {
-                pack::text(out, name);
-                write(out, value.as_ref());
+            key_and_fields(out, key, fields);
+        })
+    }
+
+    /// Changes fields of rows, each by its key, in one commit.
+    #[must_use]
+    pub fn update_many(table: &str, updates: &[RowUpdate<'_>]) -> Self {
+        Self::new(Kind::UpdateMany, |out| {
+            pack::array(out, 2);
+            pack::text(out, table);
+            pack::array(out, updates.len().saturating_mul(2));
+            for (key, fields) in updates {
+                key_and_fields(out, key, fields);
             }
         })
     }
@@ -185,6 +193,18 @@ impl Call {
     /// Ends a request.
     pub(crate) fn cancel(id: u32) -> Self {
         Self::new(Kind::Cancel, |out| pack::uint(out, id.into()))
+    }
+}
+
+/// The key of a row, and the names and new values of some of its fields.
+pub type RowUpdate<'n> = (Vec<Value>, Vec<(&'n str, Value)>);
+
+fn key_and_fields(out: &mut Vec<u8>, key: &[Value], fields: &[(&str, Value)]) {
+    write_key(out, key);
+    pack::map(out, fields.len());
+    for (name, value) in fields {
+        pack::text(out, name);
+        write(out, value.as_ref());
     }
 }
 

@@ -9,7 +9,7 @@ use esker_wire::{FrameWriter, Kind, pack};
 use crate::bulk::{Duplicates, Format, Load};
 use crate::reply::Column;
 use crate::socket::Socket;
-use crate::{Address, Call, Error, Reply, Result};
+use crate::{Address, Call, Error, Reply, Result, RowUpdate};
 
 /// How often somebody who waits is asked whether to go on.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
@@ -209,6 +209,15 @@ impl Client {
     /// As for [`Client::call`].
     pub fn update(&mut self, table: &str, key: &[Value], fields: &[(&str, Value)]) -> Result<bool> {
         Ok(self.call(&Call::update(table, key, fields))?.changed() > 0)
+    }
+
+    /// Changes fields of rows, each by its key, all in one commit; returns how many
+    /// of the updates found a row.
+    ///
+    /// # Errors
+    /// As for [`Client::call`].
+    pub fn update_many(&mut self, table: &str, updates: &[RowUpdate<'_>]) -> Result<u64> {
+        Ok(self.call(&Call::update_many(table, updates))?.changed())
     }
 
     /// Removes a row; false when there is none.

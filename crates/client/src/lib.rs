@@ -43,7 +43,7 @@ mod tls;
 pub use address::Address;
 pub use asynchronous::AsyncClient;
 pub use bulk::{Duplicates, Format, Load};
-pub use call::Call;
+pub use call::{Call, RowUpdate};
 pub use client::{Client, Pipeline, Rows};
 pub use error::{Error, Result};
 pub use esker_format::{Value, ValueRef};

@@ -76,6 +76,7 @@ mod tables;
 mod transaction;
 mod truncate;
 mod unique;
+mod update_many;
 mod visit;
 mod waiting;
 
@@ -121,6 +122,7 @@ pub use table::Table;
 pub use transaction::{
     Isolation, Savepoint, Transaction, TransactionBucket, TransactionOptions, TransactionTable,
 };
+pub use update_many::RowUpdate;
 pub use visit::RowRef;
 
 /// The code of the guide is run with the tests.

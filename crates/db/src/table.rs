@@ -343,12 +343,13 @@ impl Table {
 }
 
 /// Values for fields by position, as the fields take them; none of the key.
-pub(crate) fn fit_changes(
+pub(crate) fn fit_changes<N: AsRef<str>>(
     schema: &Schema,
-    changes: &[(&str, Value)],
+    changes: &[(N, Value)],
 ) -> Result<Vec<(usize, Value)>> {
     let mut fitted = Vec::with_capacity(changes.len());
     for (name, value) in changes {
+        let name = name.as_ref();
         let position = schema.expect_position(name)?;
         if schema.key_positions().contains(&position) {
             let message = format!("field {name:?} is part of the key and cannot be updated");

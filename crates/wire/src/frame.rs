@@ -103,6 +103,8 @@ kinds! {
     Tables = 0x15,
     /// The schema of a table: `[table]`.
     Schema = 0x16,
+    /// Change rows: `[table, [key, {field: value…}, …]]`.
+    UpdateMany = 0x17,
     /// A statement: `[text, [parameter…]]`.
     Sql = 0x20,
     /// A query as JSON: `[text]`.

@@ -137,7 +137,7 @@ pub(super) fn keys(call: &mut Call<'_>) -> Outcome {
         if looked.is_multiple_of(LOOKED_BETWEEN) {
             let session = call.session()?;
             session.expect_wanted()?;
-            session.expect_in_time(began.elapsed())?;
+            session.expect_in_time(began)?;
         }
         if glob::is_match(pattern, entry.key()) {
             told.bulk(entry.key());

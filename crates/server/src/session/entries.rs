@@ -2,9 +2,9 @@
 
 use std::ops::Bound;
 
-use esker::{BucketOptions, Entries, ErrorKind, PutOptions, Ttl};
+use esker::{BucketOptions, ErrorKind, PutOptions, Ttl};
 
-use super::rows::in_transaction;
+use super::rows::{all_or_none, in_transaction};
 use super::{Answer, EntryRange, Expiry, Level, Session};
 use crate::{Code, Result};
 
@@ -45,7 +45,7 @@ impl Session {
             (Some(transaction), keys) => {
                 let within = transaction.bucket(&bucket.name())?;
                 let get = |key: &Vec<u8>| Ok(within.get(key)?.map(|value| value.into_vec()));
-                keys.iter().map(get).collect::<esker::Result<_>>()?
+                self.each(keys, get).collect::<esker::Result<_>>()?
             }
             (None, [key]) => vec![bucket.get_copy(key)?],
             (None, keys) => {
@@ -73,14 +73,16 @@ impl Session {
         match (self.transaction(), entries) {
             (Some(transaction), entries) => {
                 let within = transaction.bucket(&bucket.name())?;
-                for (key, value) in entries {
-                    within.put_with(key, value, options)?;
-                }
+                let put = |(key, value): &(Vec<u8>, Vec<u8>)| within.put_with(key, value, options);
+                all_or_none(transaction, || {
+                    self.each(entries, put).collect::<esker::Result<()>>()
+                })?;
             }
             (None, [(key, value)]) => bucket.put_with(key, value, options)?,
             (None, entries) => {
                 let mut batch = bucket.batch();
                 for (key, value) in entries {
+                    self.expect_wanted()?;
                     batch.put_with(&bucket, key, value, options)?;
                 }
                 batch.commit()?;
@@ -93,14 +95,10 @@ impl Session {
         let bucket = self.bucket(Level::Write, bucket)?;
         let remove_all = |transaction: &esker::Transaction| {
             let within = transaction.bucket(&bucket.name())?;
-            let remove = |key: &Vec<u8>| {
-                self.unless_cancelled()?;
-                Ok(u64::from(within.remove(key)?))
-            };
-            keys.iter().map(remove).sum::<esker::Result<u64>>()
+            self.each(keys, |key| Ok(u64::from(within.remove(key)?))).sum()
         };
         let removed = match (self.transaction(), keys) {
-            (Some(transaction), _) => remove_all(transaction)?,
+            (Some(transaction), _) => all_or_none(transaction, || remove_all(transaction))?,
             (None, [key]) => u64::from(bucket.remove(key)?),
             (None, _) => in_transaction(self.database(), remove_all)?,
         };
@@ -123,7 +121,16 @@ impl Session {
             Some(transaction) => transaction.bucket(&bucket.name())?.range(range.bounds())?,
             None => bucket.range(range.bounds())?,
         };
-        Ok(Answer::Entries(range.take(entries)?))
+        let pair = |entry: esker::Result<esker::Entry>| {
+            self.expect_wanted()?;
+            Ok(entry?.to_pair())
+        };
+        let most = range.limit.unwrap_or(usize::MAX);
+        let entries: Result<_> = match range.reverse {
+            true => entries.rev().take(most).map(pair).collect(),
+            false => entries.take(most).map(pair).collect(),
+        };
+        Ok(Answer::Entries(entries?))
     }
 }
 
@@ -135,15 +142,6 @@ impl EntryRange {
         let end = self.to.iter().chain(&after).min();
         let start = start.map_or(Bound::Unbounded, |key| Bound::Included(key.clone()));
         (start, end.map_or(Bound::Unbounded, |key| Bound::Excluded(key.clone())))
-    }
-
-    fn take(&self, entries: Entries) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
-        let most = self.limit.unwrap_or(usize::MAX);
-        let pair = |entry: esker::Result<esker::Entry>| Ok(entry?.to_pair());
-        match self.reverse {
-            true => entries.rev().take(most).map(pair).collect(),
-            false => entries.take(most).map(pair).collect(),
-        }
     }
 }
 

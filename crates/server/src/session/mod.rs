@@ -20,6 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use esker::{ChangeOptions, Database, Limits, Transaction, Value};
+use tokio::time::Instant;
 
 use crate::Code;
 use crate::tenant::Room;
@@ -75,6 +76,8 @@ pub struct Session {
     access: Arc<dyn Access>,
     limits: SessionLimits,
     cancel: Canceller,
+    /// When the request under way began, where it may not take any time.
+    began: Option<Instant>,
     /// For what the request or transaction under way may add.
     room: Mutex<Room>,
 }
@@ -90,7 +93,8 @@ impl Session {
     #[must_use]
     pub fn with(database: &Database, access: Arc<dyn Access>, limits: SessionLimits) -> Self {
         let sql = esker_sql::Session::new(database);
-        Self { sql, access, limits, cancel: Canceller::default(), room: Mutex::default() }
+        let (cancel, room) = (Canceller::default(), Mutex::default());
+        Self { sql, access, limits, cancel, began: None, room }
     }
 
     /// Another session with the same rights and limits, without a transaction, that is cancelled
@@ -157,24 +161,24 @@ impl Session {
         self.access.result_bytes_max()
     }
 
-    /// Ends what was cancelled.
+    /// Ends what was cancelled, or takes longer than a statement may.
     ///
     /// # Errors
-    /// `Cancelled`.
+    /// `Cancelled`, `Timeout`.
     pub fn expect_wanted(&self) -> crate::Result<()> {
         if self.cancel.is_cancelled() {
             return Err(crate::Error::new(Code::Cancelled, "the request was cancelled"));
         }
-        Ok(())
+        self.began.map_or(Ok(()), |began| self.expect_in_time(began))
     }
 
     /// Ends what takes longer than a statement may.
     ///
     /// # Errors
     /// `Timeout` with the limit.
-    pub(crate) fn expect_in_time(&self, elapsed: Duration) -> crate::Result<()> {
+    pub(crate) fn expect_in_time(&self, began: Instant) -> crate::Result<()> {
         match self.limits.timeout {
-            Some(timeout) if elapsed > timeout => {
+            Some(timeout) if began.elapsed() > timeout => {
                 let message = format!("the request took longer than {} ms", timeout.as_millis());
                 Err(crate::Error::new(Code::Timeout, message))
             }

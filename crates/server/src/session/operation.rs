@@ -115,6 +115,14 @@ pub enum Request {
         /// What its fields get.
         fields: Fields,
     },
+    /// Changes fields of rows, all in one commit. Answered by [`Answer::Changed`] with how many
+    /// of the updates found a row.
+    UpdateMany {
+        /// The table.
+        table: String,
+        /// Which rows, and the new values of each; those that are not there are left out.
+        updates: Vec<(Key, Fields)>,
+    },
     /// Removes rows, all in one commit. Answered by [`Answer::Changed`].
     Delete {
         /// The table.

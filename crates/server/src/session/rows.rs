@@ -1,11 +1,11 @@
 //! Rows by their keys.
 
-use esker::{Database, Row, Table, Transaction, Value};
+use esker::{Database, ErrorKind, Row, Schema, Table, Transaction, Value};
 use esker_import::{parse_json_row, schema_text};
 use esker_query::model::{Change, Expr, Insert, OnConflict};
 
 use super::{Answer, Conflict, Fields, Key, Level, Rows, Session};
-use crate::{Error, Result};
+use crate::{Code, Error, Result};
 
 /// Keys that are removed in a commit that is put together in memory; a transaction takes more.
 const COMMIT_KEYS_MAX: usize = 100_000;
@@ -45,12 +45,12 @@ impl Session {
         let flags = match (self.transaction(), keys.as_slice()) {
             (Some(transaction), keys) => {
                 let within = transaction.table(&table.name())?;
-                keys.iter().map(|key| within.exists(key)).collect::<esker::Result<_>>()?
+                self.each(keys, |key| within.exists(key)).collect::<esker::Result<_>>()?
             }
             (None, [key]) => vec![table.exists(key)?],
             (None, keys) => {
                 let snapshot = table.snapshot()?;
-                keys.iter().map(|key| snapshot.exists(key)).collect::<esker::Result<_>>()?
+                self.each(keys, |key| snapshot.exists(key)).collect::<esker::Result<_>>()?
             }
         };
         Ok(Answer::Flags(flags))
@@ -68,7 +68,9 @@ impl Session {
         self.expect_room(rows.len(), rows.iter().map(String::len).sum())?;
         let inserts = inserts_of(&table, &rows, conflict)?;
         let stored = match (self.transaction(), inserts.as_slice()) {
-            (Some(transaction), inserts) => self.insert_all(transaction, inserts)?,
+            (Some(transaction), inserts) => {
+                all_or_none(transaction, || self.insert_all(transaction, inserts))?
+            }
             (None, [one]) => {
                 self.database().change_with(one, &self.change_options(Vec::new()))?.rows
             }
@@ -81,8 +83,7 @@ impl Session {
 
     fn insert_all(&self, transaction: &Transaction, inserts: &[Change]) -> esker::Result<u64> {
         let options = self.change_options(Vec::new());
-        let rows = |insert| Ok(transaction.change_with(insert, &options)?.rows);
-        inserts.iter().map(rows).sum()
+        self.each(inserts, |insert| Ok(transaction.change_with(insert, &options)?.rows)).sum()
     }
 
     fn insert_values(
@@ -93,6 +94,7 @@ impl Session {
     ) -> Result<Answer> {
         let replace = conflict == Conflict::Replace;
         let stored = rows.len() as u64;
+        self.expect_wanted()?;
         let row_id = match (self.transaction(), rows) {
             (Some(transaction), [row]) => {
                 let within = transaction.table(&table.name())?;
@@ -116,13 +118,8 @@ impl Session {
         let table = self.table(Level::Write, table)?;
         self.expect_room(0, 0)?;
         let schema = table.schema();
-        let key = key.into_values(&schema)?;
-        let fields = match fields {
-            Fields::Values(fields) => fields,
-            Fields::Object(text) => parse_json_row(&text, &schema)?,
-        };
-        let fields: Vec<(&str, Value)> =
-            fields.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
+        let (key, fields) = update_of((key, fields), &schema)?;
+        let fields: Vec<(&str, Value)> = borrowed(&fields);
         let changed = match self.transaction() {
             Some(transaction) => transaction.table(&table.name())?.update(&key, &fields)?,
             None => table.update(&key, &fields)?,
@@ -130,19 +127,38 @@ impl Session {
         Ok(Answer::Changed(u64::from(changed)))
     }
 
+    pub(super) fn update_many(&self, table: &str, updates: Vec<(Key, Fields)>) -> Result<Answer> {
+        let table = self.table(Level::Write, table)?;
+        self.expect_room(0, 0)?;
+        let schema = table.schema();
+        let fitted = updates.into_iter().enumerate().map(|(position, update)| {
+            self.expect_wanted()?;
+            update_of(update, &schema).map_err(|e| e.at(format_args!("update {position}")))
+        });
+        let updates: Vec<Update> = fitted.collect::<Result<_>>()?;
+        let update_all = |transaction: &Transaction| {
+            let within = transaction.table(&table.name())?;
+            let update =
+                |(key, fields): &Update| Ok(u64::from(within.update(key, &borrowed(fields))?));
+            self.each(&updates, update).sum()
+        };
+        let changed = match self.transaction() {
+            Some(transaction) => all_or_none(transaction, || update_all(transaction))?,
+            None if updates.len() <= COMMIT_KEYS_MAX => table.update_many(&updates)?,
+            None => in_transaction(self.database(), update_all)?,
+        };
+        Ok(Answer::Changed(changed))
+    }
+
     pub(super) fn delete(&self, table: &str, keys: Vec<Key>) -> Result<Answer> {
         let table = self.table(Level::Write, table)?;
         let keys = values_of(keys, &table)?;
         let delete_all = |transaction: &Transaction| {
             let within = transaction.table(&table.name())?;
-            let delete = |key: &Vec<Value>| {
-                self.unless_cancelled()?;
-                Ok(u64::from(within.delete(key)?))
-            };
-            keys.iter().map(delete).sum::<esker::Result<u64>>()
+            self.each(&keys, |key| Ok(u64::from(within.delete(key)?))).sum()
         };
         let removed = match (self.transaction(), keys.as_slice()) {
-            (Some(transaction), _) => delete_all(transaction)?,
+            (Some(transaction), _) => all_or_none(transaction, || delete_all(transaction))?,
             (None, [key]) => u64::from(table.delete(key)?),
             (None, keys) if keys.len() <= COMMIT_KEYS_MAX => {
                 self.expect_wanted()?;
@@ -155,11 +171,35 @@ impl Session {
 }
 
 impl Session {
-    /// Ends a loop over many keys that was cancelled.
-    pub(super) fn unless_cancelled(&self) -> esker::Result<()> {
-        self.expect_wanted()
-            .map_err(|e| esker::Error::new(esker::ErrorKind::Cancelled, e.message().to_owned()))
+    /// Does something for each of many keys, rows or entries, as long as it is wanted.
+    pub(super) fn each<'k, K, R>(
+        &'k self,
+        keys: &'k [K],
+        act: impl Fn(&'k K) -> esker::Result<R> + 'k,
+    ) -> impl Iterator<Item = esker::Result<R>> + 'k {
+        keys.iter().map(move |key| {
+            self.expect_wanted().map_err(|e| {
+                let is_late = e.code() == Code::Timeout;
+                let kind = if is_late { ErrorKind::TimedOut } else { ErrorKind::Cancelled };
+                esker::Error::new(kind, e.message().to_owned())
+            })?;
+            act(key)
+        })
     }
+}
+
+/// Does something within a transaction that goes on: all of it, or nothing where it fails.
+pub(super) fn all_or_none<R>(
+    transaction: &Transaction,
+    act: impl FnOnce() -> esker::Result<R>,
+) -> Result<R> {
+    let savepoint = transaction.savepoint();
+    let done = act();
+    if done.is_err() {
+        transaction.rollback_to(savepoint)?;
+    }
+    transaction.release(savepoint)?;
+    Ok(done?)
 }
 
 /// Runs changes as one commit.
@@ -168,6 +208,22 @@ pub(super) fn in_transaction<R>(
     run: impl Fn(&Transaction) -> esker::Result<R>,
 ) -> Result<R> {
     Ok(database.transact(|transaction| run(transaction))?)
+}
+
+/// A key, and the fields that get other values.
+type Update = (Vec<Value>, Vec<(String, Value)>);
+
+fn update_of((key, fields): (Key, Fields), schema: &Schema) -> Result<Update> {
+    let key = key.into_values(schema)?;
+    let fields = match fields {
+        Fields::Values(fields) => fields,
+        Fields::Object(text) => parse_json_row(&text, schema)?,
+    };
+    Ok((key, fields))
+}
+
+fn borrowed(fields: &[(String, Value)]) -> Vec<(&str, Value)> {
+    fields.iter().map(|(name, value)| (name.as_str(), value.clone())).collect()
 }
 
 fn values_of(keys: Vec<Key>, table: &Table) -> Result<Vec<Vec<Value>>> {

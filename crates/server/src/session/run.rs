@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 
 use esker::TransactionOptions;
 use esker_sql::{Statement, TransactionStatement};
+use tokio::time::Instant;
 
 use super::{Answer, Request, Session};
 use crate::Result;
@@ -16,14 +17,17 @@ impl Session {
     /// # Errors
     /// What was expected, and where; nothing was changed unless the code is `outcome_unknown`.
     pub fn run(&mut self, request: Request) -> Result<Answer> {
-        let answer = self.answer(request);
+        let answer = self.expect_wanted().and_then(|()| {
+            self.began = self.limits.timeout.map(|_| Instant::now());
+            self.answer(request)
+        });
+        self.began = None;
         self.release_room();
         self.cancel.0.store(false, Ordering::Relaxed);
         answer
     }
 
     fn answer(&mut self, request: Request) -> Result<Answer> {
-        self.expect_wanted()?;
         let _permit = self.query_permit(&request)?;
         match request {
             Request::Ping => Ok(Answer::Done),
@@ -33,6 +37,7 @@ impl Session {
             Request::Exists { table, keys } => self.exists(&table, keys),
             Request::Insert { table, rows, conflict } => self.insert(&table, rows, conflict),
             Request::Update { table, key, fields } => self.update(&table, key, fields),
+            Request::UpdateMany { table, updates } => self.update_many(&table, updates),
             Request::Delete { table, keys } => self.delete(&table, keys),
             Request::Sql { text, parameters } => self.sql(&text, parameters),
             Request::Query { json } => self.query(&json),

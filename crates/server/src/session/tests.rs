@@ -1,6 +1,10 @@
+use std::sync::Arc;
+use std::time::Duration;
+
 use esker::{Options, Value};
 
-use super::{Answer, Conflict, Expiry, Fields, Key, Request, Rows, Session};
+use super::{Answer, Conflict, EntryRange, Everything, Expiry, Fields, Key, Request, Rows};
+use super::{Session, SessionLimits};
 use crate::Code;
 
 fn sql(text: &str) -> Request {
@@ -84,4 +88,96 @@ fn pages_have_cursors() {
         Answer::Page(page) => assert!(page.next.is_some() && page.total == Some(3)),
         other => panic!("{other:?}"),
     }
+}
+
+#[test]
+fn many_rows_are_updated_by_their_keys() {
+    let mut session = session();
+    session.run(sql("INSERT INTO t VALUES (1, 'a'), (2, 'b'), (3, 'c')")).unwrap();
+    let update = |id: i64, name: &str| {
+        let fields = vec![("name".to_owned(), Value::from(name))];
+        (Key::Values(vec![id.into()]), Fields::Values(fields))
+    };
+    let many = |updates| Request::UpdateMany { table: "t".into(), updates };
+    // Outside of a transaction, and in one.
+    for begin in ["SELECT 1 AS n", "BEGIN"] {
+        session.run(sql(begin)).unwrap();
+        let updates = vec![update(1, "x"), update(3, "y"), update(1, "z"), update(9, "none")];
+        let changed = session.run(many(updates)).unwrap();
+        assert!(matches!(changed, Answer::Changed(3)), "{changed:?}");
+        let wrong = session.run(many(vec![update(2, "w"), update(2, &"w".repeat(2))]));
+        assert!(matches!(wrong, Ok(Answer::Changed(2))), "{wrong:?}");
+        let fields = Fields::Object(r#"{"nme": 1}"#.into());
+        let wrong = vec![update(1, "lost"), (Key::Texts(vec!["2".into()]), fields)];
+        let error = session.run(many(wrong)).unwrap_err();
+        assert_eq!(error.message(), "update 1: unknown field \"nme\"; did you mean \"name\"?");
+        let expected = [(1i64, "z"), (2, "ww"), (3, "y")];
+        for (id, name) in expected {
+            assert_eq!(get(&mut session, id), Some(vec![id.into(), name.into()]));
+        }
+    }
+}
+
+/// Changes of many rows or entries, of which the last cannot be done.
+fn half_done() -> [Request; 3] {
+    let entry = |key: &[u8]| (key.to_vec(), b"1".to_vec());
+    let objects = vec![r#"{"id": 8}"#.to_owned(), r#"{"name": "x", "id": 1}"#.to_owned()];
+    let removed = [Key::Texts(vec!["1".into()]), Key::Texts(vec!["x".into()])].to_vec();
+    [
+        insert(Rows::Objects(objects), Conflict::Fail),
+        Request::Delete { table: "t".into(), keys: removed },
+        Request::BucketPut {
+            bucket: "b".into(),
+            entries: vec![entry(b"new"), entry(&[0; 70_000])],
+            expiry: Expiry::Default,
+        },
+    ]
+}
+
+#[test]
+fn what_fails_within_a_transaction_has_changed_nothing() {
+    let mut session = session();
+    session.run(sql("INSERT INTO t VALUES (1, 'a')")).unwrap();
+    let entries = vec![(b"old".to_vec(), b"1".to_vec())];
+    let put = Request::BucketPut { bucket: "b".into(), entries, expiry: Expiry::Default };
+    session.run(put).unwrap();
+    session.run(sql("BEGIN")).unwrap();
+    for request in half_done() {
+        let shown = format!("{request:?}");
+        session.run(request).expect_err(&shown);
+    }
+    session.run(Request::Commit).unwrap();
+    assert_eq!(get(&mut session, 1), Some(vec![1i64.into(), "a".into()]));
+    assert_eq!(get(&mut session, 8), None);
+    let keys = vec![b"new".to_vec(), b"old".to_vec()];
+    let found = session.run(Request::BucketGet { bucket: "b".into(), keys }).unwrap();
+    assert!(matches!(found, Answer::Values(v) if v == [None, Some(b"1".to_vec())]));
+}
+
+#[test]
+fn many_keys_take_no_longer_than_a_statement_may() {
+    let all = session();
+    let database = all.database().clone();
+    database.bucket("b").unwrap().put("old", "1").unwrap();
+    let limits = SessionLimits { timeout: Some(Duration::from_nanos(1)), memory_bytes: None };
+    let mut session = Session::with(&database, Arc::new(Everything), limits);
+    let (bucket, table) = (|| "b".to_owned(), || "t".to_owned());
+    let keys = || vec![b"old".to_vec(), b"new".to_vec()];
+    let rows = || vec![Key::Texts(vec!["1".into()]), Key::Texts(vec!["2".into()])];
+    let entries = keys().into_iter().map(|key| (key, b"2".to_vec())).collect();
+    let values = vec![vec![1i64.into(), "a".into()], vec![2i64.into(), "b".into()]];
+    let requests = [
+        Request::Exists { table: table(), keys: rows() },
+        insert(Rows::Values(values), Conflict::Fail),
+        Request::Delete { table: table(), keys: rows() },
+        Request::BucketPut { bucket: bucket(), entries, expiry: Expiry::Default },
+        Request::BucketRemove { bucket: bucket(), keys: keys() },
+        Request::BucketRange { bucket: bucket(), range: EntryRange::default() },
+    ];
+    for request in requests {
+        let shown = format!("{request:?}");
+        assert_eq!(session.run(request).expect_err(&shown).code(), Code::Timeout, "{shown}");
+    }
+    assert_eq!(database.table("t").unwrap().count().unwrap(), 0);
+    assert_eq!(database.bucket("b").unwrap().get_copy("old").unwrap(), Some(b"1".to_vec()));
 }

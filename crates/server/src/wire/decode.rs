@@ -46,11 +46,16 @@ fn read(kind: Kind, reader: &mut Reader<'_>) -> Result<Request> {
         Kind::Update => {
             reader.array_of(3)?;
             let table = reader.text()?.to_owned();
-            let key = Key::Values(read_key(reader)?);
-            let count = reader.map()?;
-            let field = |_| Ok((reader.text()?.to_owned(), read_owned(reader)?));
-            let fields = (0..count).map(field).collect::<esker_wire::Result<_>>()?;
-            Request::Update { table, key, fields: Fields::Values(fields) }
+            let (key, fields) = update(reader)?;
+            Request::Update { table, key, fields }
+        }
+        Kind::UpdateMany => {
+            reader.array_of(2)?;
+            let table = reader.text()?.to_owned();
+            let count = reader.array()?;
+            expect_pairs(count, "the fields behind every key")?;
+            let updates = (0..count / 2).map(|_| update(reader)).collect::<Result<_>>()?;
+            Request::UpdateMany { table, updates }
         }
         Kind::Sql => {
             reader.array_of(2)?;
@@ -64,6 +69,22 @@ fn read(kind: Kind, reader: &mut Reader<'_>) -> Result<Request> {
         }
         _ => return entries(kind, reader),
     })
+}
+
+/// A key and a map of fields.
+fn update(reader: &mut Reader<'_>) -> Result<(Key, Fields)> {
+    let key = Key::Values(read_key(reader)?);
+    let count = reader.map()?;
+    let field = |_| Ok((reader.text()?.to_owned(), read_owned(reader)?));
+    let fields = (0..count).map(field).collect::<esker_wire::Result<_>>()?;
+    Ok((key, Fields::Values(fields)))
+}
+
+fn expect_pairs(count: usize, expected: &str) -> Result<()> {
+    if !count.is_multiple_of(2) {
+        return Err(Error::invalid(format!("expected {expected}, found {count} of both")));
+    }
+    Ok(())
 }
 
 fn by_keys(kind: Kind, reader: &mut Reader<'_>) -> Result<Request> {
@@ -95,11 +116,7 @@ fn entries(kind: Kind, reader: &mut Reader<'_>) -> Result<Request> {
             let bucket = reader.text()?.to_owned();
             let expiry = expiry(reader)?;
             let count = reader.array()?;
-            if count % 2 != 0 {
-                return Err(Error::invalid(format!(
-                    "expected a value behind every key, found {count} of both"
-                )));
-            }
+            expect_pairs(count, "a value behind every key")?;
             let entry = |_| Ok((reader.bytes()?.to_vec(), reader.bytes()?.to_vec()));
             let entries = (0..count / 2).map(entry).collect::<esker_wire::Result<_>>()?;
             Ok(Request::BucketPut { bucket, entries, expiry })

@@ -5,6 +5,7 @@ use esker_vfs::{Environment, parallel_map};
 use esker_wire::frame::PAYLOAD_BYTES_MAX;
 use esker_wire::value::{read_key_into, write};
 use esker_wire::{Kind, Reader, pack};
+use tokio::time::Instant;
 
 use super::encode;
 use crate::session::{Level, Session};
@@ -39,6 +40,27 @@ pub(super) fn key_count(kind: Kind, payload: &[u8]) -> usize {
     count().unwrap_or(0)
 }
 
+/// Who asks, and since when.
+#[derive(Clone, Copy)]
+struct Asker<'s> {
+    session: &'s Session,
+    began: Instant,
+}
+
+impl Asker<'_> {
+    /// Ends what nobody wants any more, what takes longer than a statement may, or what has become
+    /// too large for a frame.
+    fn expect_small(&self, out: &[u8]) -> Result<()> {
+        self.session.expect_wanted()?;
+        self.session.expect_in_time(self.began)?;
+        if out.len() > PAYLOAD_BYTES_MAX {
+            let most = PAYLOAD_BYTES_MAX as u64;
+            return Err(Error::too_large_answer(most));
+        }
+        Ok(())
+    }
+}
+
 /// Answers a request for rows or values by key; returns the code of its error.
 pub(super) fn answer(
     session: &Session,
@@ -49,14 +71,16 @@ pub(super) fn answer(
 ) -> Option<Code> {
     let start = out.len();
     let mut result = Ok(());
-    encode::done(out, id, |out| result = find(session, kind, payload, out));
+    let asker = Asker { session, began: Instant::now() };
+    encode::done(out, id, |out| result = find(asker, kind, payload, out));
     let e = result.err()?;
     out.truncate(start);
     encode::error(out, id, &e);
     Some(e.code())
 }
 
-fn find(session: &Session, kind: Kind, payload: &[u8], out: &mut Vec<u8>) -> Result<()> {
+fn find(asker: Asker<'_>, kind: Kind, payload: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    let session = asker.session;
     let reader = &mut Reader::new(payload);
     reader.array_of(2)?;
     let name = reader.text()?;
@@ -64,30 +88,30 @@ fn find(session: &Session, kind: Kind, payload: &[u8], out: &mut Vec<u8>) -> Res
     session.expect(Level::Read, Some(name))?;
     pack::array(out, count);
     match kind {
-        Kind::BucketGet => values(session, name, (reader, count), out)?,
-        _ => rows(session, kind == Kind::Get, name, (reader, count), out)?,
+        Kind::BucketGet => values(asker, name, (reader, count), out)?,
+        _ => rows(asker, kind == Kind::Get, name, (reader, count), out)?,
     }
     reader.finish()?;
     Ok(())
 }
 
 fn rows(
-    session: &Session,
+    asker: Asker<'_>,
     whole: bool,
     name: &str,
     (reader, count): (&mut Reader<'_>, usize),
     out: &mut Vec<u8>,
 ) -> Result<()> {
-    let table = session.database().table(name)?;
+    let table = asker.session.database().table(name)?;
     if count <= 1 {
         // One row is of one commit anyway.
         let find = |key: &[ValueRef<'_>], visit: Visit<'_>| table.visit(key, visit);
-        return each_key(session, (reader, count), out, whole, find);
+        return each_key(asker, (reader, count), out, whole, find);
     }
     let snapshot = table.snapshot()?;
     if count < PART_KEYS * 2 {
         let find = |key: &[ValueRef<'_>], visit: Visit<'_>| snapshot.visit(key, visit);
-        return each_key(session, (reader, count), out, whole, find);
+        return each_key(asker, (reader, count), out, whole, find);
     }
     // Most of the time goes into waiting for memory: two cores wait for twice as much of it.
     let mut parts = Vec::with_capacity(count / PART_KEYS + 1);
@@ -101,21 +125,11 @@ fn rows(
     let part = |(reader, count): &(Reader<'_>, usize)| {
         let mut out = Vec::new();
         let visit = |key: &[ValueRef<'_>], visit: Visit<'_>| snapshot.visit(key, visit);
-        each_key(session, (&mut { *reader }, *count), &mut out, whole, visit).map(|()| out)
+        each_key(asker, (&mut { *reader }, *count), &mut out, whole, visit).map(|()| out)
     };
     for found in parallel_map(&*Environment::os().tasks, &parts, part) {
         out.extend_from_slice(&found?);
-        expect_small(session, out)?;
-    }
-    Ok(())
-}
-
-/// Ends what nobody wants any more, or what has become too large for a frame.
-fn expect_small(session: &Session, out: &[u8]) -> Result<()> {
-    session.expect_wanted()?;
-    if out.len() > PAYLOAD_BYTES_MAX {
-        let message = format!("the answer has more than {PAYLOAD_BYTES_MAX} bytes: ask for less");
-        return Err(Error::new(Code::LimitExceeded, message));
+        asker.expect_small(out)?;
     }
     Ok(())
 }
@@ -125,7 +139,7 @@ type Visit<'v> = &'v mut dyn FnMut(&RowRef<'_>) -> esker::Result<()>;
 
 /// Appends what is asked of each row.
 fn each_key(
-    session: &Session,
+    asker: Asker<'_>,
     (reader, count): (&mut Reader<'_>, usize),
     out: &mut Vec<u8>,
     whole: bool,
@@ -134,7 +148,7 @@ fn each_key(
     let mut key: Vec<ValueRef<'_>> = Vec::with_capacity(4);
     for position in 0..count {
         if position % CANCEL_KEYS == CANCEL_KEYS - 1 {
-            expect_small(session, out)?;
+            asker.expect_small(out)?;
         }
         read_key_into(reader, &mut key)?;
         let found = find(&key, &mut |row: &RowRef<'_>| {
@@ -157,14 +171,14 @@ fn each_key(
 }
 
 fn values(
-    session: &Session,
+    asker: Asker<'_>,
     name: &str,
     (reader, count): (&mut Reader<'_>, usize),
     out: &mut Vec<u8>,
 ) -> Result<()> {
     // A bucket is not made by reading.
-    session.database().table(name)?;
-    let bucket = session.database().bucket(name)?;
+    asker.session.database().table(name)?;
+    let bucket = asker.session.database().bucket(name)?;
     if count == 1 {
         let found = bucket.read(reader.bytes()?, |value| pack::bytes(out, value))?;
         found.unwrap_or_else(|| pack::nil(out));
@@ -173,7 +187,7 @@ fn values(
     let snapshot = bucket.snapshot()?;
     for position in 0..count {
         if position % CANCEL_KEYS == CANCEL_KEYS - 1 {
-            expect_small(session, out)?;
+            asker.expect_small(out)?;
         }
         match snapshot.get(reader.bytes()?)? {
             Some(value) => pack::bytes(out, &value),
