@@ -49,6 +49,7 @@ pub struct Options {
     pub(crate) background: bool,
     pub(crate) column_bytes_max: u64,
     pub(crate) commit_bytes_max: usize,
+    pub(crate) transaction_bytes_max: usize,
     pub(crate) pauses_large_commits: bool,
     pub(crate) tell_commit: Option<fn(u64)>,
     pub(crate) values: ValueLimits,
@@ -79,6 +80,7 @@ impl Default for Options {
             background: true,
             column_bytes_max: esker_table::rewrite::COLUMN_BYTES_MAX,
             commit_bytes_max: COMMIT_BYTES_MAX,
+            transaction_bytes_max: usize::MAX,
             pauses_large_commits: false,
             tell_commit: None,
             values: ValueLimits::default(),
@@ -163,6 +165,14 @@ impl Options {
     #[must_use]
     pub fn commit_limit(mut self, bytes: usize) -> Self {
         self.commit_bytes_max = bytes.clamp(1, COMMIT_BYTES_MAX);
+        self
+    }
+
+    /// The most bytes of its changes, about, that a transaction keeps in memory before it writes
+    /// them to files; else a part of the memory limit. For tests.
+    #[must_use]
+    pub fn transaction_limit(mut self, bytes: usize) -> Self {
+        self.transaction_bytes_max = bytes.max(1);
         self
     }
 

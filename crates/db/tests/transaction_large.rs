@@ -9,9 +9,12 @@ use esker_vfs::sim::{CrashChoice, Options as SimOptions, Simulation};
 
 const NAMES: [&str; 3] = ["by arrival", "by key", "unique"];
 
-/// Options by which some thousand bytes are too many for a frame.
-fn small(machine: &Simulation) -> Options {
-    Options::new().environment(machine.environment()).commit_limit(3_000).background(false)
+/// Options by which some thousand bytes are too many for a frame, and by which a transaction
+/// writes changes to files before it commits, or not.
+fn small(machine: &Simulation, spills: bool) -> Options {
+    let options = Options::new().environment(machine.environment()).background(false);
+    let most = if spills { 2_000 } else { usize::MAX };
+    options.commit_limit(3_000).transaction_limit(most)
 }
 
 fn row(id: i64, letter: &str) -> Vec<Value> {
@@ -74,11 +77,16 @@ fn recorded() -> Simulation {
 /// Some tables go by way of segments, or all, or those that are largest of many small ones.
 const SIZES: [[i64; 3]; 4] = [[200, 30, 90], [200, 3, 5], [25, 25, 25], [1, 1, 100]];
 
+/// All sizes, with files that are written before the commit, and without.
+fn cases() -> impl Iterator<Item = ([i64; 3], bool)> {
+    SIZES.into_iter().flat_map(|sizes| [(sizes, false), (sizes, true)])
+}
+
 #[test]
 fn a_crash_leaves_all_of_a_large_commit_or_nothing() {
-    for sizes in SIZES {
+    for (sizes, spills) in cases() {
         let machine = recorded();
-        let db = small(&machine).open("db").unwrap();
+        let db = small(&machine, spills).open("db").unwrap();
         fill(&db).unwrap();
         let before = contents(&db);
         let transaction = db.begin().unwrap();
@@ -97,7 +105,7 @@ fn a_crash_leaves_all_of_a_large_commit_or_nothing() {
                 {
                     let image = cursor.crash_image(choice);
                     let machine = Simulation::from_image(&image, 4, SimOptions::default());
-                    let db = small(&machine).open("db").unwrap();
+                    let db = small(&machine, spills).open("db").unwrap();
                     let found = contents(&db);
                     let is_before = found == before;
                     none += u32::from(is_before);
@@ -117,9 +125,9 @@ fn a_crash_leaves_all_of_a_large_commit_or_nothing() {
 
 #[test]
 fn rows_of_a_large_commit_live_on() {
-    for sizes in SIZES {
+    for (sizes, spills) in cases() {
         let machine = recorded();
-        let mut db = small(&machine).open("db").unwrap();
+        let mut db = small(&machine, spills).open("db").unwrap();
         fill(&db).unwrap();
         let old = db.snapshot().unwrap();
         db.transact(|transaction| change(transaction, sizes)).unwrap();
@@ -128,7 +136,7 @@ fn rows_of_a_large_commit_live_on() {
         for _ in 0..3 {
             let wanted = contents(&db);
             db.close().unwrap();
-            db = small(&machine).open("db").unwrap();
+            db = small(&machine, spills).open("db").unwrap();
             assert_eq!(contents(&db), wanted);
             is_sound(&db);
             db.transact(|transaction| change(transaction, sizes)).unwrap();
@@ -145,8 +153,12 @@ fn rows_of_a_large_commit_live_on() {
 
 #[test]
 fn a_large_commit_that_was_overtaken_changes_nothing() {
+    [false, true].into_iter().for_each(overtaken);
+}
+
+fn overtaken(spills: bool) {
     let machine = recorded();
-    let db = small(&machine).open("db").unwrap();
+    let db = small(&machine, spills).open("db").unwrap();
     fill(&db).unwrap();
     let overtake: [fn(&Database); 4] = [
         |db| assert!(db.table("by key").unwrap().upsert(&row(12, "mine")).is_ok()),

@@ -156,11 +156,16 @@ fn act(
     }
 }
 
-fn open(generator: &mut Generator) -> (Simulation, Database, Table) {
+fn open(generator: &mut Generator, spills: bool) -> (Simulation, Database, Table) {
     let machine = Simulation::new(3, SimOptions::default());
     let uses = [IndexUse::Always, IndexUse::WhenCheaper, IndexUse::Never];
     let options = Options::new().background(false).environment(machine.environment());
     let options = options.index_use(uses[generator.index(3)]);
+    // A row takes some two hundred bytes.
+    let options = match spills {
+        true => options.transaction_limit(1 + generator.index(2_000)),
+        false => options,
+    };
     let rows = 4 + generator.index(30);
     let options = options.group_limit(rows, 1 << 30).small_group_limit(0).segment_limit(2 * rows);
     let db = options.open("db").unwrap();
@@ -227,9 +232,9 @@ impl<'a> Run<'a> {
     }
 }
 
-fn check(seed: u64) {
+fn check(seed: u64, spills: bool) {
     let mut generator = Generator::new(seed, 0);
-    let (_machine, db, t) = open(&mut generator);
+    let (_machine, db, t) = open(&mut generator, spills);
     let mut committed = Rows::new();
     for _ in 0..12 {
         let isolation = match generator.chance(500_000) {
@@ -279,5 +284,10 @@ fn check(seed: u64) {
 
 #[test]
 fn transactions_agree_with_a_model() {
-    (0..300).for_each(check);
+    (0..300).for_each(|seed| check(seed, false));
+}
+
+#[test]
+fn transactions_that_write_their_changes_to_files_agree_with_a_model() {
+    (0..300).for_each(|seed| check(seed, true));
 }

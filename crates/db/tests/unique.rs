@@ -547,3 +547,22 @@ fn values_that_come_back_stay_unique_beside_snapshots_and_merges() {
     is_sound(&db);
     assert_eq!(t.count().unwrap(), 120);
 }
+
+#[test]
+fn a_unique_index_that_comes_during_a_transaction_is_asked() {
+    let schema = Schema::builder().field("id", DataType::I64).field("text", DataType::Text);
+    let schema = schema.primary_key(["id"]).build().unwrap();
+    let row = |id: i64| -> Vec<Value> { vec![id.into(), "same".into()] };
+    let db = Options::new().memory().unwrap();
+    let table = db.create_table("t", schema).unwrap();
+    table.insert(&row(1)).unwrap();
+    let transaction = db.begin().unwrap();
+    transaction.table("t").unwrap().insert(&row(2)).unwrap();
+    db.create_index("t", NewIndex::new("by_text", ["text"]).unique()).unwrap();
+    assert_eq!(transaction.commit().unwrap_err().kind(), ErrorKind::Conflict);
+    assert_eq!(table.count().unwrap(), 1);
+    let again = db.begin().unwrap();
+    again.table("t").unwrap().insert(&row(2)).unwrap();
+    assert_eq!(again.commit().unwrap_err().kind(), ErrorKind::AlreadyExists);
+    assert_eq!(db.recount(true).unwrap(), []);
+}

@@ -23,6 +23,7 @@ mod long_values;
 mod memory;
 mod names;
 mod parts;
+mod private_rows;
 mod spill;
 mod times;
 mod unique;
@@ -48,13 +49,14 @@ use crate::page::HeldSnapshots;
 use crate::sequence::Sequences;
 use crate::{Durability, Error, ErrorKind, Options, Result};
 pub(crate) use commit::{
-    Staged, entry, fit_key, fit_key_of, fit_reference, fit_row, fit_value, half_applied, key_bytes,
-    refuse_long_unique, refuse_long_values, refuse_other_schema,
+    Staged, entry, expect_snapshot, fit_key, fit_key_of, fit_reference, fit_row, fit_value,
+    half_applied, key_bytes, refuse_long_unique, refuse_long_values, refuse_other_schema,
 };
 pub(crate) use definitions::{AlteredTable, CreatedTable, Described, DroppedTable, NewDefinitions};
 pub(crate) use journal::{Journal, Ticket};
 pub(crate) use names::{NameHistory, Names};
 pub(crate) use parts::{Part, Terms};
+pub(crate) use private_rows::{PrivateRows, key_of, row_of};
 pub(crate) use times::{FixedTime, Times};
 pub(crate) use watermarks::Watermarks;
 

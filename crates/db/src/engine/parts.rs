@@ -13,7 +13,7 @@ use esker_log::sabotage::planted;
 use esker_table::TableWriter;
 
 use super::commit::{Staged, entry, half_applied, refuse_other_schema};
-use super::{Catalogue, Engine, NewDefinitions, Ticket, spill, unique};
+use super::{Catalogue, Engine, NewDefinitions, PrivateRows, Ticket, spill, unique};
 use crate::table::Current;
 use crate::{Error, ErrorKind, Result};
 
@@ -21,12 +21,18 @@ use crate::{Error, ErrorKind, Result};
 pub(crate) struct Part<'r> {
     pub current: Current,
     pub staged: Staged<'r>,
+    /// What a transaction has put into segments already.
+    pub private: Option<PrivateRows>,
 }
 
 impl Part<'_> {
     /// No changes yet.
     pub fn new(current: Current) -> Self {
-        Self { current, staged: Staged::default() }
+        Self { current, staged: Staged::default(), private: None }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.staged.is_empty() && self.private.is_none()
     }
 }
 
@@ -85,7 +91,7 @@ impl Engine {
             let outcome = valid.and_then(|()| {
                 self.defining(&mut catalogue, terms, |catalogue| {
                     self.stage_parts(catalogue, &mut parts, terms, &mut stage)?;
-                    parts.retain(|part| !part.staged.is_empty());
+                    parts.retain(|part| !part.is_empty());
                     let is_unchanged = parts.is_empty() && terms.definitions.is_none();
                     match is_unchanged || self.need_files(&parts) {
                         true => Err(Stop::Before),
@@ -160,7 +166,7 @@ impl Engine {
     }
 
     fn is_large_part(&self, part: &Part<'_>) -> bool {
-        spill::is_large(&part.staged, self.options.commit_bytes_max)
+        part.private.is_some() || spill::is_large(&part.staged, self.options.commit_bytes_max)
     }
 
     /// Takes out the parts that do not go into a frame: those that are too large, and of the others
@@ -251,7 +257,9 @@ impl Engine {
             self.tell_time(catalogue, &part.current)?;
             stage(at, &mut entry(catalogue, id)?.writer, part)?;
             let writer = &entry(catalogue, id)?.writer;
-            unique::expect_unique(writer, &part.current.schema, &mut part.staged)?;
+            if part.private.is_none() {
+                unique::expect_unique(writer, &part.current.schema, &mut part.staged)?;
+            }
             self.note_ends(&part.current.schema, &part.staged)?;
         }
         Ok(())
@@ -296,7 +304,7 @@ impl Engine {
     /// The changes of rows as they are in the log; none in a memory database.
     pub(super) fn encode_parts(&self, parts: &[Part<'_>], terms: Terms<'_>) -> Writer {
         let (mut rows, mut one) = (Writer::new(), Writer::new());
-        for Part { current, staged } in parts.iter().filter(|_| self.is_durable()) {
+        for Part { current, staged, .. } in parts.iter().filter(|_| self.is_durable()) {
             let schema = match planted("rows_logged_by_old_schema") {
                 true => terms.schema_before(current),
                 false => &current.schema,
@@ -351,7 +359,7 @@ pub(super) fn expect_as_staged(
     terms: Terms<'_>,
     staged_at: &ReaderGuard,
 ) -> Result<()> {
-    for Part { current, staged } in parts {
+    for Part { current, staged, .. } in parts {
         refuse_other_schema(catalogue, current.core.id(), terms.schema_before(current))?;
         let writer = &entry(catalogue, current.core.id())?.writer;
         spill::expect_unchanged(writer, current, staged, staged_at.commit())?;

@@ -15,23 +15,22 @@
 //! Rows keep the row ids that they were staged with. When somebody was quicker nothing is done and
 //! the writer gets a `Conflict`, to try again; the files go.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use esker_arena::{Category, ReaderGuard, Reservation};
-use esker_format::edit::{Edit, SegmentEntry};
+use esker_format::edit::Edit;
 use esker_format::{Batch, Schema, Value, ValueRef};
 use esker_log::sabotage::planted;
-use esker_table::rewrite::SegmentSink;
-use esker_table::segment::{Created, Segment, SegmentSpec, SegmentWriter};
-use esker_table::table::Existing;
+use esker_table::segment::{Created, Segment};
+use esker_table::table::{Existing, UniqueEntry};
 use esker_table::value_file::StoredValue;
 use esker_table::view::{Resolved, Unit};
 use esker_table::{Location, Table as TableCore, TableWriter, UNIT_ROWS_MAX};
 
 use super::commit::{Put, Staged, entry, half_applied, key_bytes, refuse_other_schema};
 use super::parts::expect_as_staged;
-use super::{Catalogue, Engine, NewDefinitions, Part, Terms, Ticket, unique};
+use super::private_rows::SegmentRows;
+use super::{Catalogue, Engine, NewDefinitions, Part, PrivateRows, Terms, Ticket, unique};
 use crate::maintenance::FileSink;
 use crate::table::Current;
 use crate::{Error, ErrorKind, Result};
@@ -55,6 +54,10 @@ struct Spilled<'r> {
     current: Current,
     written: Vec<Written<'r>>,
     deletes: Vec<Existing>,
+    /// What a transaction had put into segments before.
+    private: Option<PrivateRows>,
+    /// What the rows of those do to unique indexes, by segment and row.
+    uniques: Vec<Vec<Vec<UniqueEntry>>>,
 }
 
 /// Bytes that changes take in the log, at the most: else a commit of many short rows would be no
@@ -91,19 +94,22 @@ impl Engine {
     ) -> Result<Ticket> {
         let bytes = large.iter().map(|part| byte_count(&part.staged)).max().unwrap_or(0);
         let mut held = Reservation::new(&self.arena, Category::Load);
-        let needed = 2 * bytes.min(SEGMENT_BYTES) as u64;
+        let private = large.iter().filter_map(|part| part.private.as_ref());
+        let linked: u64 = private.map(PrivateRows::linked_bytes).sum();
+        let needed = 2 * bytes.min(SEGMENT_BYTES) as u64 + linked;
         if !self.seal_for_load(&mut held, needed)? {
             return Err(self.refuse_load(&held, needed));
         }
         let mut sink = FileSink::new(self);
         let mut spilled = Vec::new();
-        for Part { current, staged } in large {
+        for Part { current, staged, mut private } in large {
             let (puts, deletes) = staged.into_parts();
             let written = self.write_segments(&current, puts, &mut sink)?;
-            spilled.push(Spilled { current, written, deletes });
+            private.as_mut().map_or(Ok(()), |private| private.open(self))?;
+            spilled.push(Spilled { current, written, deletes, private, uniques: Vec::new() });
         }
-        drop(held);
         self.sync_segment_dir()?;
+        drop(held);
         // Others commit while segments are written; a simulation shows what comes of that.
         if self.options.pauses_large_commits {
             self.environment.tasks.pause();
@@ -148,17 +154,6 @@ impl Engine {
         sink: &mut FileSink<'_>,
     ) -> Result<Written<'r>> {
         let schema = &current.schema;
-        let id = self.new_unit();
-        let spec = SegmentSpec {
-            database: self.database,
-            table: current.core.id(),
-            segment: id,
-            schema_version: schema.version(),
-            rows: u32::try_from(puts.len()).unwrap_or(u32::MAX),
-            order: schema.row_order(),
-            side_by_side: schema.side_by_side(),
-        };
-        let mut writer = SegmentWriter::new(spec, sink.create(id)?)?;
         let mut batch = Batch::empty(schema);
         let mut long: Vec<Vec<(usize, StoredValue)>> = vec![Vec::new(); schema.fields().len()];
         for (row, put) in puts.iter_mut().enumerate() {
@@ -172,15 +167,9 @@ impl Engine {
             }
             batch.push_row(schema, &put.row)?;
         }
-        for ((field, column), long) in schema.fields().iter().zip(&batch.columns).zip(long) {
-            writer.field(field.id, Cow::Borrowed(column), long)?;
-        }
         let row_ids: Vec<u64> = puts.iter().map(|put| put.prepared.row_id).collect();
-        let finished = writer.finish(&row_ids, None)?;
-        // The frame that names it stamps it with its commit.
-        let file_bytes = finished.file_bytes;
-        let entry = SegmentEntry { id, rows: spec.rows, file_bytes, holds_through: 0 };
-        Ok(Written { segment: Arc::new(sink.finish(entry, finished.target)?), puts })
+        let rows = SegmentRows { batch: &batch, long, row_ids: &row_ids };
+        Ok(Written { segment: Arc::new(self.write_rows(current, rows, sink)?), puts })
     }
 
     fn install_spilled(
@@ -193,6 +182,7 @@ impl Engine {
         let mut catalogue = self.lock_for_change()?;
         (terms.validate)(&mut catalogue)?;
         self.defining(&mut catalogue, terms, |catalogue| {
+            spilled.iter().try_for_each(|spilled| self.note_ends_of_private(spilled))?;
             let load = |spilled: &mut Spilled<'_>| spilled.load(catalogue, terms, staged_at);
             let loads = spilled.iter_mut().map(load).collect::<Result<Vec<_>>>()?;
             expect_as_staged(catalogue, &mut small, terms, staged_at)?;
@@ -212,13 +202,25 @@ impl Engine {
             self.tell_commit(ticket);
             sink.keep();
             self.apply_definitions(catalogue, terms, ticket)?;
-            for spilled in &spilled {
+            for spilled in &mut spilled {
                 spilled.apply(catalogue, ticket.commit())?;
             }
             self.apply_rows(catalogue, &small, ticket)?;
             self.watermarks.publish(ticket.commit());
             Ok(ticket)
         })
+    }
+}
+
+impl Engine {
+    /// As for rows that are staged: somebody may be the first to put a row that expires.
+    fn note_ends_of_private(&self, spilled: &Spilled<'_>) -> Result<()> {
+        let expires = |private: &PrivateRows| private.expires(&spilled.current.schema);
+        if !self.has_expiring() && spilled.private.as_ref().is_some_and(expires) {
+            self.note_expiring();
+            self.time_of_commit()?;
+        }
+        Ok(())
     }
 }
 
@@ -230,11 +232,14 @@ impl Spilled<'_> {
         terms: Terms<'_>,
         staged_at: &ReaderGuard,
     ) -> Result<Edit> {
-        let Self { current, written, deletes } = self;
+        let Self { current, written, deletes, private, uniques } = self;
         let table = current.core.id();
         refuse_other_schema(catalogue, table, terms.schema_before(current))?;
         let writer = &entry(catalogue, table)?.writer;
-        let mut replaced = Vec::new();
+        let mut replaced = match private {
+            Some(private) => private.validate(writer, current)?,
+            None => Vec::new(),
+        };
         for existing in deletes.iter() {
             expect_alive(&current.core, existing)?;
             replaced.push(existing.row_id);
@@ -246,12 +251,30 @@ impl Spilled<'_> {
             }
         }
         if current.core.has_uniques() && !planted("unique_not_checked_in_spill") {
-            let puts = written.iter_mut().flat_map(|w| &mut w.puts);
-            let rows = &mut puts.collect::<Vec<_>>();
-            unique::expect_unique_rows((writer, &current.schema), rows, deletes, None)
-                .map_err(as_changed)?;
+            match private {
+                None => {
+                    let puts = written.iter_mut().flat_map(|w| &mut w.puts);
+                    let rows = &mut puts.collect::<Vec<_>>();
+                    unique::expect_unique_rows((writer, &current.schema), rows, deletes, None)
+                        .map_err(as_changed)?;
+                }
+                Some(private) => {
+                    replaced.sort_unstable();
+                    let own = private.segments().chain(written.iter().map(|w| &w.segment));
+                    let own: Vec<_> = own.collect();
+                    let terms = (replaced.as_slice(), private.read_at);
+                    *uniques = unique::of_segments((writer, &current.schema), &own, terms)?;
+                    let of_puts = uniques.split_off(private.segments().count());
+                    let puts = written.iter_mut().flat_map(|w| &mut w.puts);
+                    for (put, uniques) in puts.zip(of_puts.into_iter().flatten()) {
+                        put.prepared.uniques = uniques;
+                    }
+                }
+            }
         }
-        let segments = written.iter().map(|w| w.segment.entry()).collect();
+        let private = private.iter().flat_map(PrivateRows::segments);
+        let segments = written.iter().map(|w| &w.segment).chain(private);
+        let segments = segments.map(|segment| segment.entry()).collect();
         let (next_row_id, superseded) = (writer.next_row_id(), Vec::new());
         Ok(Edit::Load { table, segments, next_row_id, replaced, superseded })
     }
@@ -259,10 +282,14 @@ impl Spilled<'_> {
 
 impl Spilled<'_> {
     /// Makes the rows those of a commit.
-    fn apply(&self, catalogue: &mut Catalogue, commit: u64) -> Result<()> {
-        let Self { current, written, deletes } = self;
+    fn apply(&mut self, catalogue: &mut Catalogue, commit: u64) -> Result<()> {
+        let Self { current, written, deletes, private, uniques } = self;
         let entry = entry(catalogue, current.core.id())?;
-        let applied = apply(&mut entry.writer, written, deletes, commit);
+        let writer = &mut entry.writer;
+        let applied = private
+            .as_ref()
+            .map_or(Ok(()), |private| private.apply(writer, current, uniques, commit))
+            .and_then(|()| apply(writer, written, deletes, commit));
         entry.changed_at = commit;
         applied.map_err(|e| {
             catalogue.broken = true;

@@ -6,13 +6,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use esker_format::{Schema, Value};
+use esker_format::{Schema, Value, ValueRef};
 use esker_log::sabotage::planted;
-use esker_table::TableWriter;
+use esker_table::segment::Segment;
 use esker_table::table::{Existing, Holder, UniqueEntry, UniqueKeys};
 use esker_table::view::{Resolved, View};
+use esker_table::{Location, TableWriter};
 
 use super::commit::{Put, Staged, refuse_long_unique};
+use super::row_of;
 use crate::{Error, ErrorKind, Result};
 
 /// Refuses rows of a schema that are staged with values that other rows have, and notes which
@@ -46,12 +48,15 @@ pub(super) fn expect_unique_rows(
         .chain(updated.map(|put| put.prepared.row_id))
         .collect();
     let terms = (&changed, read_at);
-    // An index that goes with the same commit refuses nobody.
-    let stays = |keys: &&Arc<UniqueKeys>| schema.indexes().iter().any(|i| i.id == keys.index().id);
     uniques
         .iter()
-        .filter(stays)
+        .filter(|keys| stays(keys, schema))
         .try_for_each(|keys| expect_unique_values((writer, schema), &view, keys, puts, terms))
+}
+
+/// An index that goes with the same commit refuses nobody.
+fn stays(keys: &UniqueKeys, schema: &Schema) -> bool {
+    schema.indexes().iter().any(|index| index.id == keys.index().id)
 }
 
 fn expect_unique_values(
@@ -79,22 +84,92 @@ fn expect_unique_values(
             }
             same_hash.push(at);
         }
-        let held = keys.held(view, hash, &values)?;
-        let mut old = held.dead;
-        if let Some(holder) = held.holder {
-            if holder.row_id == put.prepared.row_id {
-                old = Some(holder.entry);
-            } else if !changed.contains(&holder.row_id) {
-                if read_at.is_some_and(|at| is_younger(view, &holder, at)) {
-                    let how = "has been taken by another commit meanwhile";
-                    let e = refused(keys, schema, &put.row, how);
-                    return Err(Error::new(ErrorKind::Conflict, e.to_string()));
-                }
-                return Err(refused(keys, schema, &put.row, "exists already"));
-            }
-        }
+        let row = (put.prepared.row_id, &*put.row);
+        let is_changed = |row_id: u64| changed.contains(&row_id);
+        let old = entry_of((keys, schema, view), (hash, &values), row, (&is_changed, read_at))?;
         if let Some(put) = puts.get_mut(at) {
             put.prepared.uniques.push(UniqueEntry { keys: Arc::clone(keys), hash, old });
+        }
+    }
+    Ok(())
+}
+
+/// The entry that the values of a row take, with the row id; refuses them when another row has
+/// them that does not change in the same commit.
+fn entry_of(
+    (keys, schema, view): (&UniqueKeys, &Schema, &View),
+    (hash, values): (u64, &[ValueRef<'_>]),
+    (row_id, row): (u64, &[Value]),
+    (is_changed, read_at): (&dyn Fn(u64) -> bool, Option<u64>),
+) -> Result<Option<Location>> {
+    let held = keys.held(view, hash, values)?;
+    let Some(holder) = held.holder else { return Ok(held.dead) };
+    if holder.row_id == row_id {
+        return Ok(Some(holder.entry));
+    }
+    if is_changed(holder.row_id) {
+        return Ok(held.dead);
+    }
+    if read_at.is_some_and(|at| is_younger(view, &holder, at)) {
+        let e = refused(keys, schema, row, "has been taken by another commit meanwhile");
+        return Err(Error::new(ErrorKind::Conflict, e.to_string()));
+    }
+    Err(refused(keys, schema, row, "exists already"))
+}
+
+/// What the rows of some segments do to the unique indexes of their table, by segment and row, as
+/// the rows `replaced`, by rising row id, go with the same commit. Refuses values that other rows
+/// have, or two of them; a `Conflict` where the other row is younger than a commit.
+pub(super) fn of_segments(
+    (writer, schema): (&TableWriter, &Schema),
+    segments: &[&Arc<Segment>],
+    (replaced, read_at): (&[u64], u64),
+) -> Result<Vec<Vec<Vec<UniqueEntry>>>> {
+    let mut entries: Vec<Vec<Vec<UniqueEntry>>> =
+        segments.iter().map(|segment| vec![Vec::new(); segment.row_count()]).collect();
+    let (uniques, view) = (writer.table().uniques(), writer.table().view());
+    let is_changed = |row_id: u64| replaced.binary_search(&row_id).is_ok();
+    for keys in uniques.iter().filter(|keys| stays(keys, schema)) {
+        let mut hashes = Vec::new();
+        for (at, segment) in segments.iter().enumerate() {
+            for row in 0..segment.row_count() {
+                let values = row_of(segment, schema, row)?;
+                let Some(unique) = keys.values_of(schema, &values) else { continue };
+                refuse_long_unique(keys.index(), unique.iter().copied())?;
+                let hash = writer.table().hasher().hash_key(unique.iter().copied());
+                let of_row = (segment.row_id(row)?, values.as_slice());
+                let terms: (&dyn Fn(u64) -> bool, _) = (&is_changed, Some(read_at));
+                let old = entry_of((keys, schema, &view), (hash, &unique), of_row, terms)?;
+                hashes.push((hash, at, row));
+                if let Some(of_row) = entries.get_mut(at).and_then(|rows| rows.get_mut(row)) {
+                    of_row.push(UniqueEntry { keys: Arc::clone(keys), hash, old });
+                }
+            }
+        }
+        refuse_twice(keys, schema, segments, &mut hashes)?;
+    }
+    Ok(entries)
+}
+
+/// Refuses rows with the same values, which have the same hash.
+fn refuse_twice(
+    keys: &UniqueKeys,
+    schema: &Schema,
+    segments: &[&Arc<Segment>],
+    hashes: &mut [(u64, usize, usize)],
+) -> Result<()> {
+    hashes.sort_unstable();
+    let row = |(_, at, row): &(u64, usize, usize)| match segments.get(*at) {
+        Some(segment) => row_of(segment, schema, *row),
+        None => Ok(Vec::new()),
+    };
+    for same in hashes.chunk_by(|a, b| a.0 == b.0).filter(|same| same.len() > 1) {
+        let rows = same.iter().map(row).collect::<esker_table::Result<Vec<_>>>()?;
+        for (i, one) in rows.iter().enumerate() {
+            let values = keys.values_of(schema, one);
+            if rows.iter().skip(i + 1).any(|other| keys.values_of(schema, other) == values) {
+                return Err(refused(keys, schema, one, "comes twice in one commit"));
+            }
         }
     }
     Ok(())

@@ -8,6 +8,7 @@ use std::ops::RangeBounds;
 
 use esker_format::{Value, ValueRef};
 
+use super::State;
 use super::rows::TransactionTable;
 use crate::Result;
 
@@ -35,14 +36,20 @@ impl TransactionTable<'_> {
     /// then.
     pub fn delete_range<R: RangeBounds<Vec<Value>>>(&self, bounds: R) -> Result<u64> {
         self.transaction.expect_writes()?;
+        // As they are now: what is removed meanwhile does not disturb the walk.
+        let rows = self.range(bounds)?;
         let positions = self.schema().key_positions();
-        let mut keys = Vec::new();
-        for row in self.range(bounds)? {
-            let row = row?;
-            let values = row.values();
-            keys.push(positions.iter().filter_map(|p| values.get(*p)).cloned().collect());
-        }
-        self.delete_keys(&keys)
+        let mut state = self.transaction.state();
+        self.done(&mut state, |state| {
+            let mut removed = 0;
+            for row in rows {
+                let row = row?;
+                let values = row.values();
+                let key = positions.iter().filter_map(|p| values.get(*p)).map(Value::as_ref);
+                removed += u64::from(self.remove_seen(state, &key.collect::<Vec<_>>())?);
+            }
+            Ok(removed)
+        })
     }
 
     /// Removes all rows that the transaction sees; returns how many.
@@ -51,34 +58,29 @@ impl TransactionTable<'_> {
     /// As for [`TransactionTable::delete`]; nothing is removed then.
     pub fn clear(&self) -> Result<u64> {
         self.transaction.expect_writes()?;
+        let rows = self.as_it_is()?;
         let positions = self.schema().key_positions();
-        let mut keys: Vec<Vec<Value>> = Vec::new();
-        self.as_it_is()?.for_each(|row_id, values| {
-            keys.push(match positions {
-                [] => vec![Value::Uint(row_id)],
-                _ => {
-                    let values = positions.iter().filter_map(|p| values.get(*p));
-                    values.map(|value| ValueRef::to_owned(*value)).collect()
-                }
-            });
-            Ok(())
-        })?;
-        self.delete_keys(&keys)
-    }
-
-    fn delete_keys(&self, keys: &[Vec<Value>]) -> Result<u64> {
         let mut state = self.transaction.state();
         self.done(&mut state, |state| {
             let mut removed = 0;
-            for key in keys {
-                let key: Vec<ValueRef<'_>> = key.iter().map(Value::as_ref).collect();
-                let seen = self.see(state, &key)?;
-                if seen.row.is_some() {
-                    self.remove(state, &key, &seen)?;
-                    removed += 1;
-                }
-            }
+            rows.for_each(|row_id, values| {
+                let key = match positions {
+                    [] => vec![ValueRef::Uint(row_id)],
+                    _ => positions.iter().filter_map(|p| values.get(*p)).copied().collect(),
+                };
+                removed += u64::from(self.remove_seen(state, &key)?);
+                Ok(())
+            })?;
             Ok(removed)
         })
+    }
+
+    /// Removes the row of a key, where the transaction sees one.
+    pub(super) fn remove_seen(&self, state: &mut State, key: &[ValueRef<'_>]) -> Result<bool> {
+        let seen = self.see(state, key)?;
+        match seen.row {
+            Some(_) => self.remove(state, key, &seen).map(|()| true),
+            None => Ok(false),
+        }
     }
 }

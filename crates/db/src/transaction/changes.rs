@@ -19,15 +19,18 @@ use std::collections::BTreeMap;
 use esker_format::{Schema, Value, ValueRef};
 use esker_log::sabotage::planted;
 use esker_table::Location;
-use esker_table::table::{Existing, PreparedPut};
+use esker_table::table::PreparedPut;
 
 use super::own_rows::OwnRows;
-use crate::engine::Staged;
+use super::spilled::Spilled;
+use crate::engine::{Staged, expect_snapshot};
 use crate::table::Current;
 use crate::{Error, ErrorKind, Result};
 
 /// Bytes that a changed row takes beside its values, about.
 const ROW_BYTES: usize = 160;
+/// Bytes that a step back takes beside its key and what was under it, about.
+const UNDO_BYTES: usize = 96;
 
 /// The row of a key in the snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +87,7 @@ impl Change {
         }
     }
 
-    fn byte_count(&self, key: &[u8]) -> usize {
+    pub fn byte_count(&self, key: &[u8]) -> usize {
         let (Now::Row(values) | Now::Gone(values)) = &self.now;
         let bytes = |value: &Value| value.as_ref().as_bytes().map_or(0, <[u8]>::len);
         let values_bytes: usize =
@@ -98,6 +101,8 @@ pub(super) struct Changes {
     pub current: Current,
     pub by_key: BTreeMap<Vec<u8>, Change>,
     pub own: Option<OwnRows>,
+    /// What has been written to files.
+    pub spilled: Spilled,
     /// Bytes of the changes, about.
     pub bytes: usize,
 }
@@ -105,30 +110,41 @@ pub(super) struct Changes {
 /// How a key was before a change of it.
 pub(super) struct Undo {
     pub key: Vec<u8>,
-    pub previous: Option<Change>,
+    pub previous: Option<Box<Change>>,
+    /// What the snapshot has under the key.
+    pub before: Before,
 }
 
 impl Undo {
     /// Bytes that it keeps, about.
     pub fn byte_count(&self) -> usize {
-        self.key.len() + self.previous.as_ref().map_or(0, |change| change.byte_count(&self.key))
+        UNDO_BYTES
+            + self.key.len()
+            + self.previous.as_ref().map_or(0, |change| change.byte_count(&self.key))
     }
 }
 
 impl Changes {
     pub fn new(current: Current) -> Self {
-        Self { current, by_key: BTreeMap::new(), own: None, bytes: 0 }
+        let (by_key, spilled) = (BTreeMap::new(), Spilled::default());
+        Self { current, by_key, own: None, spilled, bytes: 0 }
     }
 
     /// Changes a key.
-    pub fn set(&mut self, key: Vec<u8>, change: Change) -> Undo {
+    pub fn set(&mut self, key: Vec<u8>, change: Change) -> Result<Undo> {
+        let before = change.before;
+        let spilled = match self.spilled.is_empty() || self.by_key.contains_key(&key) {
+            true => None,
+            false => self.spilled.take(&self.current, &key, &change)?,
+        };
         if let Some(own) = &mut self.own {
             own.note(&key);
         }
         self.bytes += change.byte_count(&key);
         let previous = self.by_key.insert(key.clone(), change);
         self.bytes -= previous.as_ref().map_or(0, |change| change.byte_count(&key));
-        Undo { key, previous }
+        let previous = previous.or(spilled).map(Box::new);
+        Ok(Undo { key, previous, before })
     }
 
     /// Takes a change back.
@@ -136,19 +152,27 @@ impl Changes {
         if let Some(own) = self.own.as_mut().filter(|_| !planted("undone_rows_stay_in_queries")) {
             own.note(&undo.key);
         }
-        let now = self.by_key.remove(&undo.key);
-        self.bytes -= now.map_or(0, |change| change.byte_count(&undo.key));
-        if let Some(previous) = undo.previous {
-            self.bytes += previous.byte_count(&undo.key);
-            self.by_key.insert(undo.key, previous);
+        match self.by_key.remove(&undo.key) {
+            Some(now) => self.bytes -= now.byte_count(&undo.key),
+            None if planted("undone_rows_stay_in_files") => {}
+            None => self.spilled.forget(&self.current, &undo.key),
+        }
+        match (undo.previous, undo.before) {
+            (Some(previous), _) => {
+                self.bytes += previous.byte_count(&undo.key);
+                self.by_key.insert(undo.key, *previous);
+            }
+            (None, Before::At(_, row_id)) => self.spilled.show(row_id),
+            (None, Before::Absent | Before::Unknown) => {}
         }
     }
 
     /// True when the table is as it was.
     pub fn is_empty(&self) -> bool {
-        self.by_key
-            .values()
-            .all(|change| matches!((&change.now, change.before), (Now::Gone(_), Before::Absent)))
+        let is_nothing = |change: &Change| {
+            matches!((&change.now, change.before), (Now::Gone(_), Before::Absent))
+        };
+        self.spilled.is_without_effect() && self.by_key.values().all(is_nothing)
     }
 
     /// Stages all changes for a commit, under the commit lock, unless somebody was quicker.
@@ -187,7 +211,7 @@ impl Changes {
         let key = if is_generated { row_id.to_vec() } else { change.key(schema) };
         let hash = self.current.hash(&key);
         let existing = writer.existing(&key, hash)?;
-        expect_unchanged(&self.current, &key, existing.as_ref(), read_at)?;
+        expect_snapshot(&self.current, &key, existing.as_ref(), read_at)?;
         let there = existing.filter(|existing| existing.deleted == 0);
         let has_expired = there.is_some_and(|existing| existing.expired);
         if let (Now::Row(_), Before::At(..), true) = (&change.now, change.before, has_expired) {
@@ -213,24 +237,4 @@ impl Changes {
         }
         Ok(())
     }
-}
-
-/// Refuses a key whose newest version came, or went, after a commit.
-pub(super) fn expect_unchanged(
-    current: &Current,
-    key: &[ValueRef<'_>],
-    existing: Option<&Existing>,
-    read_at: u64,
-) -> Result<()> {
-    let is_younger = |e: &Existing| e.created > read_at || e.deleted > read_at;
-    if existing.is_some_and(is_younger) && !planted("first_committer_loses") {
-        let name = current.core.name();
-        let key = esker_table::table::describe_key(&current.schema, key);
-        let message = format!(
-            "table {name:?}: {key} was changed by another commit since the transaction began; \
-             begin again"
-        );
-        return Err(Error::new(ErrorKind::Conflict, message));
-    }
-    Ok(())
 }

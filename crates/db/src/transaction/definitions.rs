@@ -217,7 +217,9 @@ pub(super) fn converted(changes: &Changes, schema: &Arc<Schema>) -> Result<Chang
             gone @ Now::Gone(_) => gone.clone(),
         };
         let (before, new_row_id) = (change.before, change.new_row_id);
-        new.set(key.clone(), Change { before, now, new_row_id });
+        new.set(key.clone(), Change { before, now, new_row_id })?;
     }
+    // Their columns are found by the numbers of fields, as those of the table are.
+    new.spilled = changes.spilled.clone();
     Ok(new)
 }

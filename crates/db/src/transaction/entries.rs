@@ -4,7 +4,7 @@ use std::ops::RangeBounds;
 
 use esker_format::{Value, ValueRef};
 
-use super::rows::{Seen, TransactionTable};
+use super::rows::TransactionTable;
 use super::{State, Transaction};
 use crate::bucket::{VALUE_POSITION, add, expect_key, expect_value, expiry_of, is_bucket, row};
 use crate::{BucketSnapshot, BucketValue, Entries, Error, PutOptions, Result};
@@ -99,8 +99,8 @@ impl TransactionBucket<'_> {
         let key = self.key(key.as_ref())?;
         let mut state = self.transaction().state();
         self.table.hold(&mut state, &key)?;
-        if let Some(change) = self.table.change_of(&state, &key) {
-            return Ok(match self.table.row_of(change) {
+        if let Some(change) = self.table.change_of(&state, &key)? {
+            return Ok(match self.table.row_of(&change) {
                 Some([_, Value::Bytes(value), end]) => {
                     let end = if let Value::Timestamp(at_us) = end { Some(*at_us) } else { None };
                     Some((value.clone(), end))
@@ -119,8 +119,8 @@ impl TransactionBucket<'_> {
     }
 
     fn look(&self, state: &State, key: &[ValueRef<'_>]) -> Result<Option<BucketValue>> {
-        if let Some(change) = self.table.change_of(state, key) {
-            return Ok(match self.table.row_of(change).and_then(|row| row.get(VALUE_POSITION)) {
+        if let Some(change) = self.table.change_of(state, key)? {
+            return Ok(match self.table.row_of(&change).and_then(|row| row.get(VALUE_POSITION)) {
                 Some(Value::Bytes(value)) => Some(BucketValue::copied(value.clone())),
                 _ => None,
             });
@@ -214,7 +214,7 @@ impl TransactionBucket<'_> {
         let value = expect_value(|| self.name(), value.as_ref())?;
         let row = row(key, value, expires_at);
         let mut state = self.transaction().state();
-        let (before, new_row_id) = self.table.known(&state, &found);
+        let (before, new_row_id) = self.table.known(&state, &found)?;
         self.table
             .done(&mut state, |state| self.table.replace(state, &found, (row, before, new_row_id)))
     }
@@ -226,15 +226,7 @@ impl TransactionBucket<'_> {
     pub fn remove(&self, key: impl AsRef<[u8]>) -> Result<bool> {
         let key = self.key(key.as_ref())?;
         let mut state = self.transaction().state();
-        self.table.done(&mut state, |state| self.remove_within(state, &key))
-    }
-
-    fn remove_within(&self, state: &mut State, key: &[ValueRef<'_>]) -> Result<bool> {
-        let seen: Seen = self.table.see(state, key)?;
-        match seen.row {
-            Some(_) => self.table.remove(state, key, &seen).map(|()| true),
-            None => Ok(false),
-        }
+        self.table.done(&mut state, |state| self.table.remove_seen(state, &key))
     }
 
     /// Removes an entry and returns its value.
@@ -257,8 +249,7 @@ impl TransactionBucket<'_> {
         K: AsRef<[u8]> + ?Sized,
         R: RangeBounds<K>,
     {
-        let keys = self.range(bounds)?.keys()?;
-        self.remove_keys(&keys)
+        self.remove_entries(self.range(bounds)?)
     }
 
     /// Removes the entries whose keys begin with a prefix; returns how many.
@@ -266,8 +257,7 @@ impl TransactionBucket<'_> {
     /// # Errors
     /// As for [`TransactionBucket::put`].
     pub fn remove_prefix(&self, prefix: impl AsRef<[u8]>) -> Result<u64> {
-        let keys = self.prefix(prefix)?.keys()?;
-        self.remove_keys(&keys)
+        self.remove_entries(self.prefix(prefix)?)
     }
 
     /// Removes all entries that the transaction sees; returns how many.
@@ -278,12 +268,14 @@ impl TransactionBucket<'_> {
         self.table.clear()
     }
 
-    fn remove_keys(&self, keys: &[Vec<u8>]) -> Result<u64> {
+    fn remove_entries(&self, entries: Entries) -> Result<u64> {
         let mut state = self.transaction().state();
         self.table.done(&mut state, |state| {
             let mut removed = 0;
-            for key in keys {
-                removed += u64::from(self.remove_within(state, &[ValueRef::Bytes(key)])?);
+            for entry in entries {
+                let entry = entry?;
+                let key = [ValueRef::Bytes(entry.key())];
+                removed += u64::from(self.table.remove_seen(state, &key)?);
             }
             Ok(removed)
         })

@@ -30,6 +30,8 @@ mod page;
 mod reads;
 mod rows;
 mod savepoint;
+mod spill;
+mod spilled;
 mod statement;
 mod tables;
 mod transact;
@@ -41,7 +43,7 @@ use esker_arena::{Category, Reservation};
 use esker_format::{Schema, TableId};
 use esker_vfs::sync::{Mutex, MutexGuard};
 
-use crate::engine::{Engine, NewDefinitions, Part, Terms};
+use crate::engine::{Engine, NewDefinitions, Part, PrivateRows, Terms};
 use crate::table::Current;
 use crate::{Database, Error, ErrorKind, Result, Snapshot};
 use changes::{Change, Changes, Undo};
@@ -108,6 +110,8 @@ pub(crate) struct State {
     /// How many savepoints there are that somebody may go back to.
     savepoints: savepoint::Savepoints,
     held: Reservation,
+    /// Bytes of changes that stay in memory when the others are written to files.
+    unspilled_bytes: usize,
 }
 
 /// What leads back from one change.
@@ -166,6 +170,7 @@ impl Transaction {
             holds: false,
             savepoints: savepoint::Savepoints::default(),
             held: Reservation::new(&engine.arena, Category::Load),
+            unspilled_bytes: 0,
         };
         let (engine, state) = (Arc::clone(engine), Mutex::new(state));
         let (number, now_us) = (engine.new_transaction(), OnceLock::new());
@@ -253,9 +258,9 @@ impl Transaction {
     ) -> Result<()> {
         self.expect_current(state, current)?;
         let changes = self.changes_of(state, current)?;
-        let undo = changes.set(key, change);
+        let undo = changes.set(key, change)?;
         state.push_undo(Step::Row(current.core.id(), undo));
-        let outcome = self.reserve(state);
+        let outcome = self.spill_if_large(state).and_then(|()| self.reserve(state));
         if outcome.is_err() {
             state.undo_to(state.undo.len() - 1);
         }
@@ -270,8 +275,7 @@ impl Transaction {
 
     /// Counts the memory of the changes with the rest. Their groups are counted by the arena.
     fn reserve(&self, state: &mut State) -> Result<()> {
-        let changed: usize = state.changes.values().map(|changes| changes.bytes).sum();
-        let bytes = (changed + state.undo_bytes + state.reads.byte_count()) as u64;
+        let bytes = state.counted_bytes();
         let groups = state.changes.values().filter_map(|changes| changes.own.as_ref());
         let all: u64 = bytes + groups.map(own_rows::OwnRows::byte_count).sum::<u64>();
         let most = self.options.memory_bytes.unwrap_or(u64::MAX);
@@ -315,14 +319,18 @@ impl Transaction {
             self.engine.acknowledge_through(read_at)?;
             return Ok(read_at);
         }
-        let changes = state.changes.values().filter(|changes| !changes.by_key.is_empty());
-        let changes: Vec<&Changes> = changes.collect();
-        let part = |changes: &&Changes| {
+        let private = state.changes.values_mut().map(|changes| self.private_rows(changes));
+        let private = private.collect::<Result<Vec<_>>>()?;
+        let changes = state.changes.values().zip(private);
+        let changes = changes.filter(|(of, private)| !of.by_key.is_empty() || private.is_some());
+        let (changes, private): (Vec<&Changes>, Vec<_>) = changes.unzip();
+        let part = |(changes, private): (&&Changes, Option<PrivateRows>)| {
             let Current { core, schema } = changes.current.clone();
             let created = definitions.and_then(|new| new.created(core.id()));
-            Part::new(Current { core: created.cloned().unwrap_or(core), schema })
+            let core = created.cloned().unwrap_or(core);
+            Part { private, ..Part::new(Current { core, schema }) }
         };
-        let parts = changes.iter().map(part).collect();
+        let parts = changes.iter().zip(private).map(part).collect();
         let reads = &state.reads;
         let terms = Terms {
             sync: self.options.sync,

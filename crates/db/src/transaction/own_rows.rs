@@ -150,6 +150,7 @@ impl OwnRows {
         Overlay {
             hidden: self.hidden.values().copied().collect(),
             groups: self.groups.iter().map(|group| Arc::clone(group.group())).collect(),
+            segments: Vec::new(),
             version: self.version,
             now_us,
         }

@@ -3,6 +3,7 @@
 //! A row that was looked up by its key counts alone. A query counts as having read all of its
 //! tables, so that a row that it would find now and did not find then is noticed, too. That is
 //! more than is needed: it forbids all that has to be forbidden, and some that would be harmless.
+//! So it is, too, with a table of which very many rows were looked up.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,13 +12,14 @@ use esker_format::{TableId, Value, ValueRef};
 use esker_log::sabotage::planted;
 use esker_table::Table as TableCore;
 
-use super::changes::expect_unchanged;
-use crate::engine::Catalogue;
+use crate::engine::{Catalogue, expect_snapshot};
 use crate::table::Current;
 use crate::{Error, ErrorKind, Result};
 
 /// Bytes that a key takes beside its own, about.
 const KEY_BYTES: usize = 120;
+/// Keys of a table that are remembered; with more of them, all of the table counts as read.
+const KEYS_MAX: usize = 1 << 17;
 
 /// What was read.
 #[derive(Default)]
@@ -41,6 +43,10 @@ impl Reads {
     /// A whole table was read.
     pub fn note_table(&mut self, core: &Arc<TableCore>) {
         self.tables.entry(core.id()).or_insert_with(|| Arc::clone(core));
+        if let Some(keys) = self.keys.remove(&core.id()) {
+            let bytes = keys.by_bytes.keys().map(|key| KEY_BYTES + 2 * key.len()).sum::<usize>();
+            self.bytes -= bytes;
+        }
     }
 
     /// A key was looked up.
@@ -51,6 +57,11 @@ impl Reads {
         }
         let empty = || Keys { current: current.clone(), by_bytes: BTreeMap::new() };
         let keys = &mut self.keys.entry(id).or_insert_with(empty).by_bytes;
+        if keys.len() >= KEYS_MAX && !keys.contains_key(bytes) {
+            let core = Arc::clone(&current.core);
+            self.note_table(&core);
+            return;
+        }
         if !keys.contains_key(bytes) {
             self.bytes += KEY_BYTES + 2 * bytes.len();
             keys.insert(
@@ -84,7 +95,7 @@ impl Reads {
             for key in keys.by_bytes.values() {
                 let key: Vec<ValueRef<'_>> = key.iter().map(Value::as_ref).collect();
                 let existing = entry.writer.existing(&key, keys.current.hash(&key))?;
-                expect_unchanged(&keys.current, &key, existing.as_ref(), read_at)?;
+                expect_snapshot(&keys.current, &key, existing.as_ref(), read_at)?;
             }
         }
         Ok(())

@@ -1,11 +1,13 @@
 //! Rows of a table within a transaction.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use esker_format::{Batch, Schema, Value, ValueRef};
 use esker_table::{Found, Location};
 
 use super::changes::{Before, Change, Now};
+use super::spilled::{Spilled, bytes_of};
 use super::{State, Transaction};
 use crate::engine::{fit_key, fit_row, refuse_long_values};
 use crate::table::Current;
@@ -243,8 +245,19 @@ impl<'t> TransactionTable<'t> {
         &self,
         state: &'s State,
         key: &[ValueRef<'_>],
-    ) -> Option<&'s Change> {
-        state.changes.get(&self.current.core.id())?.by_key.get(&self.bytes_of(key))
+    ) -> Result<Option<Cow<'s, Change>>> {
+        let Some(changes) = state.changes.get(&self.current.core.id()) else { return Ok(None) };
+        let bytes = self.bytes_of(key);
+        if let Some(change) = changes.by_key.get(&bytes) {
+            return Ok(Some(Cow::Borrowed(change)));
+        }
+        if changes.spilled.is_empty() {
+            return Ok(None);
+        }
+        let found = self.transaction.find(&self.current, key, |_| Ok(()))?;
+        let before = found.map_or(Before::Absent, |(_, before)| before);
+        let change = changes.spilled.change_of(&self.current, (&bytes, key), before)?;
+        Ok(change.map(Cow::Owned))
     }
 
     /// The row that the transaction has put, unless it has expired.
@@ -259,17 +272,24 @@ impl<'t> TransactionTable<'t> {
     }
 
     /// What is known of the snapshot under a key, without a look at it.
-    pub(super) fn known(&self, state: &State, key: &[ValueRef<'_>]) -> (Before, u64) {
-        let change = self.change_of(state, key);
-        change.map_or((Before::Unknown, 0), |change| (change.before, change.new_row_id))
+    pub(super) fn known(&self, state: &State, key: &[ValueRef<'_>]) -> Result<(Before, u64)> {
+        if let Some(change) = self.change_of(state, key)? {
+            return Ok((change.before, change.new_row_id));
+        }
+        let spilled = state.changes.get(&self.current.core.id()).map(|changes| &changes.spilled);
+        if spilled.is_none_or(Spilled::is_empty) {
+            return Ok((Before::Unknown, 0));
+        }
+        let found = self.transaction.find(&self.current, key, |_| Ok(()))?;
+        Ok((found.map_or(Before::Absent, |(_, before)| before), 0))
     }
 
     /// What the transaction has under a key.
     pub(crate) fn see(&self, state: &mut State, key: &[ValueRef<'_>]) -> Result<Seen> {
         self.transaction.expect_current(state, &self.current)?;
         self.note_read(state, key);
-        if let Some(change) = self.change_of(state, key) {
-            let row = self.row_of(change).map(<[Value]>::to_vec);
+        if let Some(change) = self.change_of(state, key)? {
+            let row = self.row_of(&change).map(<[Value]>::to_vec);
             return Ok(Seen { row, before: change.before, new_row_id: change.new_row_id });
         }
         // As the transaction has it, where it has altered the table.
@@ -350,23 +370,6 @@ impl<'t> TransactionTable<'t> {
     pub(super) fn bytes_of(&self, key: &[ValueRef<'_>]) -> Vec<u8> {
         bytes_of(self.schema(), key)
     }
-}
-
-/// The bytes of a key, in the order of the keys.
-fn bytes_of(schema: &Schema, key: &[ValueRef<'_>]) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    match schema.key_positions() {
-        [] => {
-            let row_id = key.first().copied().unwrap_or_default();
-            esker_format::key::encode_key(&mut bytes, esker_format::DataType::U64, row_id);
-        }
-        _ => {
-            for (field, value) in schema.key_fields().zip(key) {
-                esker_format::key::encode_key(&mut bytes, field.data_type, *value);
-            }
-        }
-    }
-    bytes
 }
 
 impl Transaction {

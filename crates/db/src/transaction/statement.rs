@@ -130,7 +130,7 @@ impl Transaction {
                 state.reads.note_table(core);
             }
             let Some(changes) = state.changes.get_mut(&core.id()) else { continue };
-            if changes.by_key.is_empty() && changes.own.is_none() {
+            if changes.by_key.is_empty() && changes.own.is_none() && changes.spilled.is_empty() {
                 continue;
             }
             let next_row_id = || definition.and_then(|definition| definition.next_row_id());
@@ -144,7 +144,7 @@ impl Transaction {
         changes: &mut Changes,
         next_row_id: &dyn Fn() -> Option<u64>,
     ) -> Result<Overlay> {
-        let Changes { current, by_key, own, .. } = changes;
+        let Changes { current, by_key, own, spilled, .. } = changes;
         if own.as_ref().is_some_and(OwnRows::is_mostly_dead) {
             *own = None;
         }
@@ -155,7 +155,9 @@ impl Transaction {
         };
         let rows = own.get_or_insert_with(|| OwnRows::new(by_key.keys()));
         let outcome = rows.bring_up_to_date(&self.engine, current, by_key, (&find, next_row_id));
-        let overlay = rows.overlay(self.now_us(&current.schema));
+        let mut overlay = rows.overlay(self.now_us(&current.schema));
+        overlay.hidden.extend(spilled.hidden());
+        overlay.segments.extend(spilled.parts());
         if let Err(e) = outcome {
             // Half of a row may be there: they are made anew.
             *own = None;

@@ -353,6 +353,11 @@ impl Segment {
         self.runs.load().iter().for_each(|run| run.entries().doom());
     }
 
+    /// Keeps the file of a segment without runs after all.
+    pub fn spare(&self) {
+        self.doomed.store(false, Ordering::SeqCst);
+    }
+
     /// Its rows in the order of indexes, as far as they are built.
     #[must_use]
     pub fn runs(&self) -> Arc<Vec<Arc<Run>>> {

@@ -12,6 +12,7 @@ use super::{Found, Table};
 use crate::expiry;
 use crate::group::Group;
 use crate::location::Location;
+use crate::segment::Segment;
 use crate::view::{Resolved, Unit, View};
 use crate::{Error, Result};
 
@@ -54,6 +55,9 @@ pub struct Overlay {
     pub hidden: Vec<Location>,
     /// The versions that it has made, in groups of its own.
     pub groups: Vec<Arc<Group>>,
+    /// Those that lie in segments of its own, with the rows that it has replaced or removed since,
+    /// rising.
+    pub segments: Vec<(Arc<Segment>, Arc<[usize]>)>,
     /// Its number of changes: versions of the groups are created and killed by such numbers.
     pub version: u64,
     /// The time by which its versions have expired, in microseconds since 1970.
@@ -90,9 +94,16 @@ impl Table {
             Arc::new(SnapshotPart { hidden, ..part })
         };
         let mut parts: Vec<Arc<SnapshotPart>> = view.units.iter().map(part).collect();
-        let own = overlay.groups.iter().map(|group| Unit::Group(Arc::clone(group)));
-        let own =
-            own.map(|unit| SnapshotPart::new(&unit, &schema, overlay.version, overlay.now_us));
+        let own = |unit: Unit, hidden: Option<Arc<[usize]>>| {
+            let part = SnapshotPart::new(&unit, &schema, overlay.version, overlay.now_us);
+            SnapshotPart { hidden, ..part }
+        };
+        let groups = overlay.groups.iter().map(|group| own(Unit::Group(Arc::clone(group)), None));
+        let segments = overlay.segments.iter().map(|(segment, gone)| {
+            let hidden = (!gone.is_empty()).then(|| Arc::clone(gone));
+            own(Unit::Segment(Arc::clone(segment)), hidden)
+        });
+        let own = groups.chain(segments);
         parts.retain(|part| part.rows > 0);
         let shared_parts = parts.len();
         parts.extend(own.map(Arc::new).filter(|part| part.rows > 0));
@@ -116,7 +127,10 @@ fn hidden_rows(view: &View, hidden: &[Location]) -> Result<BTreeMap<u64, Vec<usi
             }
         }
     }
-    rows.values_mut().for_each(|rows| rows.sort_unstable());
+    for rows in rows.values_mut() {
+        rows.sort_unstable();
+        rows.dedup();
+    }
     Ok(rows)
 }
 

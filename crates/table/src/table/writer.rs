@@ -140,17 +140,31 @@ impl TableWriter {
     /// # Errors
     /// `Conflict` when a load that has not committed holds the key, `Corrupt` for damage.
     pub fn existing(&self, key: &[ValueRef<'_>], hash: u64) -> Result<Option<Existing>> {
-        self.existing_in(&self.table.view.load(), key, hash)
+        self.existing_beside(&[], key, hash)
+    }
+
+    /// Likewise, as if some units were not there: those whose rows are about to be linked.
+    ///
+    /// # Errors
+    /// As for [`TableWriter::existing`].
+    pub fn existing_beside(
+        &self,
+        units: &[u64],
+        key: &[ValueRef<'_>],
+        hash: u64,
+    ) -> Result<Option<Existing>> {
+        self.existing_in((&self.table.view.load(), units), key, hash)
     }
 
     fn existing_in(
         &self,
-        view: &View,
+        (view, left_out): (&View, &[u64]),
         key: &[ValueRef<'_>],
         hash: u64,
     ) -> Result<Option<Existing>> {
         let row_id = row_id_of(key).filter(|_| view.schema.key_positions().is_empty());
         let is_wanted = |unit: &Unit, row: usize| match row_id {
+            _ if left_out.contains(&unit.id()) => Ok(false),
             Some(id) => Ok(unit.row_id(row)? == id),
             None => unit.key_equals(row, &view.schema, key),
         };
@@ -158,7 +172,7 @@ impl TableWriter {
         match row_id {
             // A commit that spilled, replayed, leaves the entry of the version that it replaced.
             Some(id) if indexed.is_none_or(|found| found.deleted != 0) => {
-                Ok(later(self.existing_by_row_id(view, id)?, indexed))
+                Ok(later(self.existing_by_row_id((view, left_out), id)?, indexed))
             }
             _ => Ok(indexed),
         }
@@ -201,9 +215,13 @@ impl TableWriter {
         outcome
     }
 
-    fn existing_by_row_id(&self, view: &View, row_id: u64) -> Result<Option<Existing>> {
+    fn existing_by_row_id(
+        &self,
+        (view, left_out): (&View, &[u64]),
+        row_id: u64,
+    ) -> Result<Option<Existing>> {
         let mut newest = None;
-        for unit in &view.units {
+        for unit in view.units.iter().filter(|unit| !left_out.contains(&unit.id())) {
             let rows = match unit {
                 Unit::Group(group) => group.fresh_row(row_id).map_or(0..0, |row| row..row + 1),
                 Unit::Segment(segment) => segment.rows_with_id(row_id)?,
@@ -261,7 +279,7 @@ impl TableWriter {
         let key: Vec<ValueRef<'_>> =
             positions.iter().filter_map(|p| row.get(*p)).map(Value::as_ref).collect();
         let hash = self.table.hasher.hash_key(key.iter().copied());
-        let existing = self.existing_in(&view, &key, hash)?;
+        let existing = self.existing_in((&view, &[]), &key, hash)?;
         let keeps = esker_log::sabotage::planted("expired_key_not_replaced");
         let existing = existing.filter(|e| !(keeps && e.expired));
         let alive = existing.filter(|e| e.deleted == 0);

@@ -104,6 +104,11 @@ pub const BUGS: &[(&str, &str)] = &[
     ("serializable_reads_not_checked", "what a transaction has read may have changed"),
     ("savepoint_keeps_changes", "what was changed since a savepoint stays"),
     ("undone_rows_stay_in_queries", "a query shows what went with a savepoint"),
+    (
+        "spilled_rows_not_validated",
+        "rows that a transaction wrote to files overwrite those of others",
+    ),
+    ("undone_rows_stay_in_files", "what went with a savepoint stays where it was written"),
     ("transaction_sees_replaced_rows", "a query shows rows that the transaction has replaced"),
     ("transaction_forgets_deletes", "a commit leaves the rows that the transaction removed"),
     ("definitions_outlive_conflict", "tables of a refused transaction stay in the catalogue"),

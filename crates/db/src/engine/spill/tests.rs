@@ -34,7 +34,7 @@ fn spill(
     }
     let guard = engine.registry.register(|| engine.watermarks.published())?;
     meanwhile(table);
-    let large = vec![Part { current, staged }];
+    let large = vec![Part { staged, ..Part::new(current) }];
     engine.spill(large, Vec::new(), Terms::default(), &guard).map(drop)
 }
 

@@ -192,5 +192,6 @@ fn options(machine: &Simulation, generator: &mut Generator) -> Options {
         .segment_limit(20)
         .log_limit(20_000)
         .merge_share(100)
+        .transaction_limit(700)
         .statement_timeout(Duration::from_secs(1_000_000))
 }

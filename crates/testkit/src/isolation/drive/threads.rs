@@ -91,6 +91,7 @@ fn open(place: Place, path: &Path) -> esker::Result<Database> {
             .segment_limit(32)
             .log_limit(200_000)
             .merge_share(100)
+            .transaction_limit(1_000)
             .open(path),
         Place::Directory | Place::Crashing => Options::new().open(path),
     }

@@ -1,0 +1,145 @@
+//! Writing the changes of a transaction to files once they take too much memory: see
+//! [`spilled`](super::spilled).
+//!
+//! What stays in memory then: rows with values that are long enough for value files, which only a
+//! commit may write; what leads back to a savepoint, or to the beginning of the statement that is
+//! under way; and some thirty bytes for each change. A database in memory spills nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use esker_arena::{Category, Reservation};
+use esker_format::TableId;
+
+use super::changes::{Before, Change, Changes, Now};
+use super::{State, Step, Transaction};
+use crate::Result;
+use crate::engine::PrivateRows;
+use crate::table::Current;
+
+/// Of what bulk loads may take, the part that the changes of one transaction take in memory.
+const SHARE: u64 = 8;
+
+impl Transaction {
+    /// Bytes of changes from which on they are written to files.
+    fn spills_from(&self) -> usize {
+        let own = self.options.memory_bytes.map_or(u64::MAX, |bytes| bytes / 2);
+        let all = own.min(self.engine.load_share() / SHARE);
+        let all = usize::try_from(all).unwrap_or(usize::MAX);
+        all.min(self.engine.options.transaction_bytes_max)
+    }
+
+    /// Writes changes to files when they take much memory, those of the largest tables first.
+    pub(super) fn spill_if_large(&self, state: &mut State) -> Result<()> {
+        let bytes = state.changed_bytes();
+        let most = self.spills_from();
+        if bytes < state.unspilled_bytes.saturating_add(most) || !self.engine.is_durable() {
+            return Ok(());
+        }
+        let mut tables: Vec<(usize, TableId)> =
+            state.changes.iter().map(|(id, changes)| (changes.bytes, *id)).collect();
+        tables.sort_unstable_by(|a, b| b.cmp(a));
+        for (_, table) in tables {
+            if state.changed_bytes() < most / 4 {
+                break;
+            }
+            let Some(mut changes) = state.changes.remove(&table) else { continue };
+            let outcome = self.spill(state, &mut changes);
+            state.changes.insert(table, changes);
+            outcome?;
+        }
+        // What cannot be written is not looked at again with each change.
+        state.unspilled_bytes = state.changed_bytes();
+        state.held.shrink(state.counted_bytes());
+        Ok(())
+    }
+
+    /// Writes the changes of a table to files, all of them or none.
+    fn spill(&self, state: &mut State, changes: &mut Changes) -> Result<()> {
+        let mut held = Reservation::new(&self.engine.arena, Category::Load);
+        let needed = changes.bytes as u64;
+        if !self.engine.seal_for_load(&mut held, needed)? {
+            return Err(self.engine.refuse_load(&held, needed));
+        }
+        let long_bytes = self.engine.options.values.long_bytes;
+        let Changes { current, by_key, spilled, .. } = changes;
+        for change in by_key.values_mut() {
+            self.resolve(current, change)?;
+            if change.row_id() == 0 && change.row().is_some() {
+                change.new_row_id = self.reserve_row_id(state, current)?;
+            }
+        }
+        state.resolve_undo(current.core.id(), by_key);
+        let goes = |change: &Change| !has_long(change, long_bytes);
+        let going: Vec<_> = by_key.iter().filter(|(_, change)| goes(change)).collect();
+        spilled.add(&self.engine, current, &going)?;
+        by_key.retain(|_, change| !goes(change));
+        changes.bytes = by_key.iter().map(|(key, change)| change.byte_count(key)).sum();
+        changes.own = None;
+        Ok(())
+    }
+
+    /// Looks for what the snapshot has under the key of a change.
+    fn resolve(&self, current: &Current, change: &mut Change) -> Result<()> {
+        if change.before == Before::Unknown {
+            let key = change.key(&current.schema);
+            let found = self.find(current, &key, |_| Ok(()))?;
+            change.before = found.map_or(Before::Absent, |(_, before)| before);
+        }
+        Ok(())
+    }
+
+    /// What has been written to files of the changes of a table, for the commit.
+    pub(super) fn private_rows(&self, changes: &mut Changes) -> Result<Option<PrivateRows>> {
+        if changes.spilled.is_empty() {
+            return Ok(None);
+        }
+        let Changes { current, by_key, spilled, .. } = changes;
+        let mut changed = BTreeSet::new();
+        for change in by_key.values_mut() {
+            self.resolve(current, change)?;
+            if let Before::At(_, row_id) = change.before {
+                changed.insert(row_id);
+            }
+        }
+        let rows = spilled.to_commit(&self.engine, current, (self.read_at(), &changed))?;
+        Ok(Some(rows).filter(|rows| !rows.is_empty()))
+    }
+}
+
+fn has_long(change: &Change, long_bytes: usize) -> bool {
+    let Now::Row(row) = &change.now else { return false };
+    row.iter().any(|value| value.as_ref().as_bytes().is_some_and(|bytes| bytes.len() > long_bytes))
+}
+
+impl State {
+    /// Bytes of the changes in memory.
+    pub(super) fn changed_bytes(&self) -> usize {
+        self.changes.values().map(|changes| changes.bytes).sum()
+    }
+
+    /// Bytes of all that is counted but the groups, which the arena counts.
+    pub(super) fn counted_bytes(&self) -> u64 {
+        let spilled: usize =
+            self.changes.values().map(|changes| changes.spilled.byte_count()).sum();
+        (self.changed_bytes() + spilled + self.undo_bytes + self.reads.byte_count()) as u64
+    }
+
+    /// Tells the steps back what the snapshot has under their keys.
+    fn resolve_undo(&mut self, table: TableId, by_key: &BTreeMap<Vec<u8>, Change>) {
+        for step in &mut self.undo {
+            let Step::Row(of_table, undo) = step else { continue };
+            if *of_table != table {
+                continue;
+            }
+            let Some(change) = by_key.get(&undo.key) else { continue };
+            if undo.before == Before::Unknown {
+                undo.before = change.before;
+            }
+            if let Some(previous) = &mut undo.previous
+                && previous.before == Before::Unknown
+            {
+                previous.before = change.before;
+            }
+        }
+    }
+}

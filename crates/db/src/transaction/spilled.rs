@@ -1,0 +1,333 @@
+//! Changes of a transaction that took too much memory: rows in segments of its own, and versions of
+//! its snapshot that these replace, or that it has removed.
+//!
+//! ```text
+//! by_key ──spill──► segments: rows, found by the hash of their key
+//!                   hidden:   where the snapshot has versions that are replaced, or gone
+//! ```
+//!
+//! Some thirty bytes a change stay in memory, whatever its row takes.
+//!
+//! Invariants:
+//! 1. Of a key that is in memory, too, what is in memory decides; its row here counts as dead.
+//! 2. A row that replaces a version of the snapshot has its row id, and `hidden` has the version.
+//! 3. A key whose version is hidden as gone has no living row here.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use esker_format::key::encode_key;
+use esker_format::{Batch, DataType, Schema, Value, ValueRef};
+use esker_table::segment::Segment;
+use esker_table::{KeyHasher, Location};
+
+use super::changes::{Before, Change, Now};
+use crate::engine::{Engine, PrivateRows, key_of, row_of};
+use crate::table::Current;
+use crate::{Error, Result};
+
+/// Bytes that a hidden version takes, about.
+const HIDDEN_BYTES: usize = 32;
+/// Bytes that a dead row takes, about.
+const DEAD_BYTES: usize = 12;
+/// Bytes of values of a segment, about, at the most.
+const SEGMENT_BYTES: usize = 256 << 20;
+
+/// What became of a version of the snapshot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hidden {
+    Replaced,
+    Gone,
+}
+
+/// Changes of one table.
+#[derive(Clone, Default)]
+pub(super) struct Spilled {
+    segments: Vec<OwnSegment>,
+    /// By their row ids: where they are changes with merges.
+    hidden: BTreeMap<u64, (Hidden, Location)>,
+    /// A row could not be found when it was to be taken back.
+    is_damaged: bool,
+}
+
+#[derive(Clone)]
+struct OwnSegment {
+    segment: Arc<Segment>,
+    /// By rising leading half of the hash of a row's key, the row.
+    places: Arc<[(u32, u32)]>,
+    /// Rows that were changed again.
+    dead: BTreeSet<usize>,
+}
+
+/// The leading half of the hash of a key.
+fn place_of(hasher: &KeyHasher, key: &[u8]) -> u32 {
+    u32::try_from(hasher.hash_bytes(key) >> 32).unwrap_or_default()
+}
+
+/// The bytes of a key, in the order of the keys.
+pub(super) fn bytes_of(schema: &Schema, key: &[ValueRef<'_>]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    match schema.key_positions() {
+        [] => encode_key(&mut bytes, DataType::U64, key.first().copied().unwrap_or_default()),
+        _ => {
+            for (field, value) in schema.key_fields().zip(key) {
+                encode_key(&mut bytes, field.data_type, *value);
+            }
+        }
+    }
+    bytes
+}
+
+impl Spilled {
+    /// True when nothing was spilled.
+    pub fn is_empty(&self) -> bool {
+        self.segments.is_empty() && self.hidden.is_empty()
+    }
+
+    /// True when nothing of it is left.
+    pub fn is_without_effect(&self) -> bool {
+        self.hidden.is_empty() && self.segments.iter().all(|own| own.living() == 0)
+    }
+
+    /// Bytes of memory that it takes, about.
+    pub fn byte_count(&self) -> usize {
+        let of_segment = |own: &OwnSegment| {
+            own.places.len() * size_of::<(u32, u32)>() + own.dead.len() * DEAD_BYTES
+        };
+        self.hidden.len() * HIDDEN_BYTES + self.segments.iter().map(of_segment).sum::<usize>()
+    }
+
+    fn expect_whole(&self) -> Result<()> {
+        match self.is_damaged {
+            true => Err(Error::corrupt("a change of the transaction could not be taken back")),
+            false => Ok(()),
+        }
+    }
+
+    /// The segment, by its place, and the row that a key has.
+    fn find(&self, current: &Current, key: &[u8]) -> Result<Option<(usize, usize)>> {
+        self.expect_whole()?;
+        let place = place_of(current.core.hasher(), key);
+        for (at, own) in self.segments.iter().enumerate().rev() {
+            let first = own.places.partition_point(|(other, _)| *other < place);
+            let same = own.places.get(first..).unwrap_or_default();
+            for (_, row) in same.iter().take_while(|(other, _)| *other == place) {
+                let row = *row as usize;
+                if !own.dead.contains(&row) && own.key(&current.schema, row)? == key {
+                    return Ok(Some((at, row)));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// What the transaction has made of a key that is not changed in memory, with what its snapshot
+    /// has under it.
+    pub fn change_of(
+        &self,
+        current: &Current,
+        (bytes, key): (&[u8], &[ValueRef<'_>]),
+        before: Before,
+    ) -> Result<Option<Change>> {
+        let hidden = match before {
+            Before::At(_, row_id) => self.hidden.get(&row_id).map(|(hidden, _)| *hidden),
+            Before::Unknown | Before::Absent => None,
+        };
+        match (before, hidden) {
+            (Before::At(..), None) => return Ok(None),
+            (_, Some(Hidden::Gone)) => {
+                let key = key.iter().map(|value| ValueRef::to_owned(*value)).collect();
+                return Ok(Some(Change { before, now: Now::Gone(key), new_row_id: 0 }));
+            }
+            _ => {}
+        }
+        let Some((at, row)) = self.find(current, bytes)? else { return Ok(None) };
+        self.row_change(current, (at, row), before).map(Some)
+    }
+
+    fn row_change(
+        &self,
+        current: &Current,
+        (at, row): (usize, usize),
+        before: Before,
+    ) -> Result<Change> {
+        let own = self.segments.get(at).ok_or_else(|| Error::corrupt("no such segment"))?;
+        let now = Now::Row(row_of(&own.segment, &current.schema, row)?);
+        let new_row_id = match before {
+            Before::At(..) => 0,
+            Before::Unknown | Before::Absent => own.segment.row_id(row)?,
+        };
+        Ok(Change { before, now, new_row_id })
+    }
+
+    /// A key is about to be changed in memory: returns what it was changed to so far.
+    pub fn take(
+        &mut self,
+        current: &Current,
+        bytes: &[u8],
+        change: &Change,
+    ) -> Result<Option<Change>> {
+        let row_id = [ValueRef::Uint(change.row_id())];
+        let key = match current.schema.key_positions() {
+            [] => row_id.to_vec(),
+            _ => change.key(&current.schema),
+        };
+        let before = change.before;
+        if let Before::At(_, row_id) = before
+            && self.hidden.get(&row_id).is_some_and(|(hidden, _)| *hidden == Hidden::Gone)
+        {
+            return self.change_of(current, (bytes, &key), before);
+        }
+        let Some((at, row)) = self.find(current, bytes)? else { return Ok(None) };
+        let previous = self.row_change(current, (at, row), before)?;
+        self.kill(at, row);
+        Ok(Some(previous))
+    }
+
+    fn kill(&mut self, at: usize, row: usize) {
+        if let Some(own) = self.segments.get_mut(at) {
+            own.dead.insert(row);
+        }
+    }
+
+    /// The row of a key is as if it had not been put. What cannot be read is told by whoever looks
+    /// next.
+    pub fn forget(&mut self, current: &Current, bytes: &[u8]) {
+        match self.find(current, bytes) {
+            Ok(Some((at, row))) => self.kill(at, row),
+            Ok(None) => {}
+            Err(_) => self.is_damaged = true,
+        }
+    }
+
+    /// The version of the snapshot with a row id shows again.
+    pub fn show(&mut self, row_id: u64) {
+        self.hidden.remove(&row_id);
+    }
+
+    /// Where the versions of the snapshot are that do not show.
+    pub fn hidden(&self) -> impl Iterator<Item = Location> {
+        self.hidden.values().map(|(_, location)| *location)
+    }
+
+    /// The segments, each with its dead rows, rising.
+    pub fn parts(&self) -> impl Iterator<Item = (Arc<Segment>, Arc<[usize]>)> {
+        let part =
+            |own: &OwnSegment| (Arc::clone(&own.segment), own.dead.iter().copied().collect());
+        self.segments.iter().map(part)
+    }
+
+    /// Writes changes whose `before` is known and whose rows have row ids into segments. Either all
+    /// of them are taken up, or none.
+    pub fn add(
+        &mut self,
+        engine: &Arc<Engine>,
+        current: &Current,
+        changes: &[(&Vec<u8>, &Change)],
+    ) -> Result<()> {
+        let mut rows: Vec<(u64, &[u8], &[Value])> = Vec::new();
+        for (key, change) in changes {
+            if let Some(row) = change.row() {
+                rows.push((change.row_id(), key, row));
+            }
+        }
+        // They come in the order of their keys.
+        if !current.schema.is_ordered_by_key() {
+            rows.sort_by_key(|(row_id, ..)| *row_id);
+        }
+        let mut segments = Vec::new();
+        for rows in pieces(&rows, engine.options.segment_rows_max) {
+            segments.push(OwnSegment::write(engine, current, rows)?);
+        }
+        self.segments.extend(segments);
+        for (_, change) in changes {
+            if let Before::At(location, row_id) = change.before {
+                let hidden = if change.row().is_some() { Hidden::Replaced } else { Hidden::Gone };
+                self.hidden.insert(row_id, (hidden, location));
+            }
+        }
+        Ok(())
+    }
+
+    /// What a commit needs of it, without what was changed again. `changed` has the row ids of
+    /// the versions of the snapshot that changes in memory replace, or remove.
+    pub fn to_commit(
+        &self,
+        engine: &Arc<Engine>,
+        current: &Current,
+        (read_at, changed): (u64, &BTreeSet<u64>),
+    ) -> Result<PrivateRows> {
+        self.expect_whole()?;
+        let mut rows = PrivateRows::at(read_at);
+        for own in &self.segments {
+            match (own.living(), own.dead.is_empty()) {
+                (0, _) => {}
+                (_, true) => rows.written.push(Arc::clone(&own.segment)),
+                (_, false) => rows.written.push(own.without_dead(engine, current)?),
+            }
+        }
+        let gone = self
+            .hidden
+            .iter()
+            .filter(|(row_id, (hidden, _))| *hidden == Hidden::Gone && !changed.contains(row_id));
+        rows.removed = gone.map(|(_, (_, location))| *location).collect();
+        Ok(rows)
+    }
+}
+
+/// Rows of one segment each.
+fn pieces<'p, 'r>(
+    rows: &'p [(u64, &'r [u8], &'r [Value])],
+    rows_max: usize,
+) -> impl Iterator<Item = &'p [(u64, &'r [u8], &'r [Value])]> {
+    let len = |value: &Value| value.as_ref().as_bytes().map_or(8, <[u8]>::len);
+    let mut rest = rows;
+    std::iter::from_fn(move || {
+        let mut bytes = 0;
+        let fits = |(_, _, row): &&(u64, &[u8], &[Value])| {
+            bytes += row.iter().map(len).sum::<usize>();
+            bytes <= SEGMENT_BYTES
+        };
+        let count = rest.iter().take(rows_max).take_while(fits).count();
+        let (piece, more) = rest.split_at_checked(count.max(1))?;
+        rest = more;
+        Some(piece)
+    })
+}
+
+impl OwnSegment {
+    fn write(
+        engine: &Arc<Engine>,
+        current: &Current,
+        rows: &[(u64, &[u8], &[Value])],
+    ) -> Result<Self> {
+        let mut batch = Batch::empty(&current.schema);
+        let mut places = Vec::with_capacity(rows.len());
+        for (at, (_, key, row)) in (0u32..).zip(rows) {
+            batch.push_row(&current.schema, row)?;
+            places.push((place_of(current.core.hasher(), key), at));
+        }
+        places.sort_unstable();
+        let row_ids: Vec<u64> = rows.iter().map(|(row_id, ..)| *row_id).collect();
+        let segment = engine.write_private(current, &batch, &row_ids)?;
+        Ok(Self { segment, places: places.into(), dead: BTreeSet::new() })
+    }
+
+    fn living(&self) -> usize {
+        self.segment.row_count() - self.dead.len()
+    }
+
+    fn key(&self, schema: &Schema, row: usize) -> Result<Vec<u8>> {
+        Ok(bytes_of(schema, &key_of(&self.segment, schema, row)?))
+    }
+
+    /// The rows that are left, as a segment.
+    fn without_dead(&self, engine: &Arc<Engine>, current: &Current) -> Result<Arc<Segment>> {
+        let (mut batch, mut row_ids) = (Batch::empty(&current.schema), Vec::new());
+        for row in (0..self.segment.row_count()).filter(|row| !self.dead.contains(row)) {
+            batch.push_row(&current.schema, &row_of(&self.segment, &current.schema, row)?)?;
+            row_ids.push(self.segment.row_id(row)?);
+        }
+        engine.write_private(current, &batch, &row_ids)
+    }
+}
