@@ -11,6 +11,8 @@ pub struct Sizes {
 pub const USUAL: Sizes = Sizes { key: 24, value: 150 };
 /// Small ones.
 pub const SMALL: Sizes = Sizes { key: 16, value: 8 };
+/// Those of emdb's `concurrent_reads`.
+const NUMBERED: Sizes = Sizes { key: 12, value: 64 };
 /// Entries that are put one by one, each durable.
 pub const SINGLES: usize = 1_000;
 /// Entries of the batches: a hundred of a thousand.
@@ -92,6 +94,12 @@ impl Data {
             words.iter().for_each(|word| keys.extend_from_slice(&word.to_le_bytes()));
         }
         Self::with_keys(keys, USUAL, records, random)
+    }
+
+    /// So many entries with keys like `key-00000017`.
+    pub fn numbered(records: usize) -> Self {
+        let keys = (0..records).map(|number| format!("key-{number:08}")).collect::<String>();
+        Self::with_keys(keys.into_bytes(), NUMBERED, records, Random(0))
     }
 
     fn with_keys(keys: Vec<u8>, sizes: Sizes, records: usize, mut random: Random) -> Self {

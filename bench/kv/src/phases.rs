@@ -1,5 +1,6 @@
 //! The phases of a run.
 
+mod concurrent;
 mod keys;
 mod opens;
 mod reads;
@@ -15,8 +16,18 @@ use crate::store::{Kind, Result, Store};
 pub use opens::die;
 
 /// The phases by name, in the order in which they are done. A load comes before all others.
-pub const PHASES: [&str; 9] =
-    ["reads", "ranges", "mixed", "singles", "groups", "batches", "opens", "removals", "keys"];
+pub const PHASES: [&str; 10] = [
+    "reads",
+    "concurrent",
+    "ranges",
+    "mixed",
+    "singles",
+    "groups",
+    "batches",
+    "opens",
+    "removals",
+    "keys",
+];
 
 /// What a run of one store is about.
 struct Run<'a> {
@@ -55,6 +66,18 @@ impl Run<'_> {
 /// What stands in a store's place while it is closed.
 struct Closed;
 
+/// Bytes of a directory's files with certain names.
+pub fn bytes_of_files(dir: &Path, is_meant: impl Fn(&str) -> bool) -> Result<u64> {
+    let mut bytes = 0;
+    for entry in std::fs::read_dir(dir)? {
+        let entry = entry?;
+        if is_meant(&entry.file_name().to_string_lossy()) {
+            bytes += entry.metadata()?.len();
+        }
+    }
+    Ok(bytes)
+}
+
 /// Bytes of a directory.
 fn bytes_of(dir: &Path) -> Result<u64> {
     let mut bytes = 0;
@@ -89,6 +112,14 @@ fn written_bytes() -> Option<u64> {
     line.parse().ok()
 }
 
+/// Bytes of this process's memory that no file backs.
+fn anonymous_bytes() -> Option<u64> {
+    let figures = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = figures.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
+    Some(kibibytes * 1_024)
+}
+
 /// Does all phases that are asked for with one store.
 pub fn run(
     kind: &Kind,
@@ -97,13 +128,18 @@ pub fn run(
     arguments: &Arguments,
     report: &mut Report,
 ) -> Result<()> {
-    let written = written_bytes();
+    let (written, anonymous) = (written_bytes(), anonymous_bytes());
     let store = (kind.open)(dir, data)?;
     let mut run = Run { kind, dir, data, store, next: 0, report };
     run.load()?;
+    if let (Some(before), Some(after)) = (anonymous, anonymous_bytes()) {
+        let bytes = after.saturating_sub(before) as f64;
+        run.note("anonymous memory, bytes a key", bytes / data.records as f64);
+    }
     for phase in PHASES.into_iter().filter(|phase| arguments.wants_phase(phase)) {
         match phase {
             "reads" => run.reads()?,
+            "concurrent" => run.concurrent()?,
             "ranges" => run.ranges()?,
             "mixed" => run.mixed()?,
             "singles" => run.singles()?,

@@ -12,12 +12,34 @@ pub enum Asked {
     Of(&'static str, f64),
     /// At least so many times each of these.
     Each(&'static [(&'static str, f64)]),
+    /// At least so many times each of these, and so many times the best of the rest.
+    Rest(&'static [(&'static str, f64)], f64),
     /// At least this.
     Least(f64),
     /// At most this.
     Most(f64),
+    /// Not judged, but shown with the ratio to the best of the others.
+    Beside,
     /// Not judged.
     Shown,
+}
+
+impl Asked {
+    fn text(&self) -> String {
+        let listed = |each: &[(&str, f64)]| {
+            let each = each.iter().map(|(other, factor)| format!("{factor} × {other}"));
+            each.collect::<Vec<_>>().join(", ")
+        };
+        match self {
+            Self::Best(factor) => format!("{factor} × the best other"),
+            Self::Of(other, factor) => format!("{factor:.2} × {other}"),
+            Self::Each(each) => listed(each),
+            Self::Rest(each, factor) => format!("{}, {factor} × the rest", listed(each)),
+            Self::Most(most) => format!("≤ {most}"),
+            Self::Least(least) => format!("≥ {least}"),
+            Self::Beside | Self::Shown => String::new(),
+        }
+    }
 }
 
 /// A row: name, unit, what is asked of Esker.
@@ -37,10 +59,14 @@ pub const ROWS: &[Row] = &[
     ("batches of 1,000, durable", "entries/s", Asked::Best(1.5)),
     ("single writes, not synced", "writes/s", Asked::Best(1.5)),
     ("random reads, 1 thread", "reads/s", Asked::Best(1.3)),
-    ("random reads, 2 threads", "reads/s", Asked::Shown),
+    ("random reads, 2 threads", "reads/s", Asked::Beside),
     ("random reads, 4 threads", "reads/s", Asked::Best(1.3)),
     ("random reads, 8 threads", "reads/s", Asked::Best(1.3)),
-    ("range reads of 10", "ranges/s", Asked::Of("lmdb", 1.0)),
+    ("concurrent reads, 1 × 5,000", "reads/s", Asked::Beside),
+    ("concurrent reads, 2 × 5,000", "reads/s", Asked::Beside),
+    ("concurrent reads, 4 × 5,000", "reads/s", Asked::Beside),
+    ("concurrent reads, 8 × 5,000", "reads/s", Asked::Beside),
+    ("range reads of 10", "ranges/s", Asked::Rest(&[("lmdb", 1.0)], 2.0)),
     ("runs looked at by a range", "runs", Asked::Shown),
     ("reads beside writes, 99.9 %", "µs", Asked::Shown),
     ("writes beside reads, 99.9 %", "µs", Asked::Shown),
@@ -50,7 +76,10 @@ pub const ROWS: &[Row] = &[
     ("written, of the raw bytes", "times", Asked::Shown),
     ("open after a close", "ms", Asked::Most(100.0)),
     ("open after a kill", "ms", Asked::Most(1_000.0)),
+    ("index checkpoint, bytes a key", "bytes", Asked::Most(10.0)),
     ("memory, bytes a key", "bytes", Asked::Most(20.0)),
+    ("anonymous memory, bytes a key", "bytes", Asked::Shown),
+    ("the same, just opened", "bytes", Asked::Shown),
     ("puts of adversarial keys", "of random keys' rate", Asked::Least(0.5)),
     ("reads of adversarial keys", "of random keys' rate", Asked::Least(0.5)),
 ];
@@ -78,7 +107,7 @@ impl Report {
 
     /// Notes what a run gave.
     pub fn note(&mut self, row: &'static str, store: &'static str, value: f64) {
-        eprintln!("  {store:8} {row:28} {value:14.2}");
+        eprintln!("  {store:10} {row:29} {value:14.2}");
         self.values.entry((row, store)).or_default().push(value);
     }
 
@@ -104,7 +133,7 @@ impl Report {
         let ours = self.values.get(&(row, "esker"))?;
         let mut others: Vec<(&Vec<f64>, f64)> = Vec::new();
         match asked {
-            Asked::Shown => return None,
+            Asked::Shown | Asked::Beside => return None,
             Asked::Most(most) => return Some(ours.iter().filter(|ours| *ours <= most).count()),
             Asked::Least(least) => return Some(ours.iter().filter(|ours| *ours >= least).count()),
             Asked::Of(other, factor) => {
@@ -115,17 +144,12 @@ impl Report {
                 };
                 others.push((self.values.get(&key)?, *factor));
             }
-            Asked::Each(each) => {
-                let values = |(other, factor): &(_, f64)| {
-                    self.values.get(&(row, *other)).map(|values| (values, *factor))
-                };
-                others.extend(each.iter().filter_map(values));
+            Asked::Each(each) => others.extend(self.of_each(row, each)),
+            Asked::Rest(each, factor) => {
+                others.extend(self.of_each(row, each));
+                others.extend(self.of_rest(row, each, *factor));
             }
-            Asked::Best(factor) => {
-                let names = self.stores.iter().map(|(name, _)| *name).filter(|n| *n != "esker");
-                let values = names.filter_map(|name| self.values.get(&(row, name)));
-                others.extend(values.map(|values| (values, *factor)));
-            }
+            Asked::Best(factor) => others.extend(self.of_rest(row, &[], *factor)),
         }
         if others.is_empty() {
             return None;
@@ -140,11 +164,42 @@ impl Report {
         )
     }
 
+    /// What some stores gave, with what is asked of ours as a multiple of it.
+    fn of_each(
+        &self,
+        row: &'static str,
+        each: &'static [(&'static str, f64)],
+    ) -> impl Iterator<Item = (&Vec<f64>, f64)> {
+        each.iter()
+            .filter_map(move |(other, factor)| Some((self.values.get(&(row, *other))?, *factor)))
+    }
+
+    /// The same of all others but these.
+    fn of_rest(
+        &self,
+        row: &'static str,
+        but: &'static [(&'static str, f64)],
+        factor: f64,
+    ) -> impl Iterator<Item = (&Vec<f64>, f64)> {
+        let names = self.stores.iter().map(|(name, _)| *name);
+        let rest = names
+            .filter(move |name| *name != "esker" && !but.iter().any(|(other, _)| other == name));
+        let values = rest.filter_map(move |name| self.values.get(&(row, name)));
+        values.map(move |values| (values, factor))
+    }
+
+    /// Our median as a multiple of the best of the others.
+    fn of_best(&self, row: &'static str) -> Option<f64> {
+        let others = self.stores.iter().map(|(name, _)| *name).filter(|name| *name != "esker");
+        let best = others.filter_map(|name| self.median(row, name)).reduce(f64::max)?;
+        Some(self.median(row, "esker")? / best)
+    }
+
     /// Prints the table and the verdict.
     pub fn print(&self) {
         println!("{}, medians of {} runs", self.title, self.runs);
         for (name, settings) in &self.stores {
-            println!("  {name:8} {settings}");
+            println!("  {name:10} {settings}");
         }
         let names: Vec<_> = self.stores.iter().map(|(name, _)| *name).collect();
         println!("\n| row | {} | asked | reached |", names.join(" | "));
@@ -160,18 +215,12 @@ impl Report {
                 None => String::new(),
             };
             let cells: Vec<String> = names.iter().map(cell).collect();
-            let wanted = match asked {
-                Asked::Best(factor) => format!("{factor} × the best other"),
-                Asked::Of(other, factor) => format!("{factor:.2} × {other}"),
-                Asked::Each(each) => {
-                    let each = each.iter().map(|(other, factor)| format!("{factor} × {other}"));
-                    each.collect::<Vec<_>>().join(", ")
-                }
-                Asked::Most(most) => format!("≤ {most}"),
-                Asked::Least(least) => format!("≥ {least}"),
-                Asked::Shown => String::new(),
-            };
+            let wanted = asked.text();
             let verdict = match self.reached(row, asked) {
+                None if matches!(asked, Asked::Beside) => match self.of_best(row) {
+                    Some(ratio) => format!("{ratio:.2} × the best other"),
+                    None => String::new(),
+                },
                 None => String::new(),
                 Some(runs) if runs * 2 > self.runs => {
                     reached += 1;

@@ -13,6 +13,10 @@ pub struct Kind {
     pub name: &'static str,
     /// Version and settings, and what its sync does.
     pub settings: &'static str,
+    /// False when it has been told to keep no order.
+    pub has_ranges: bool,
+    /// What files of a saved index are called, where there are such: so they begin.
+    pub saved_index: Option<&'static str>,
     /// Opens or creates one.
     pub open: fn(&Path, &Data) -> Result<Box<dyn Store>>,
 }

@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
-use super::{Closed, Run};
+use super::{Closed, Run, anonymous_bytes, bytes_of_files};
 use crate::data::{Data, UNSYNCED, USUAL};
 use crate::store::{Kind, Reader, Result, Store};
 
@@ -13,14 +13,23 @@ const DYING_SEED: u64 = 7;
 
 impl Run<'_> {
     pub fn opens(&mut self) -> Result<()> {
+        self.store = Box::new(Closed);
+        if let Some(prefix) = self.kind.saved_index {
+            let bytes = bytes_of_files(self.dir, |name| name.starts_with(prefix))?;
+            self.note("index checkpoint, bytes a key", bytes as f64 / self.next as f64);
+        }
         let closed = self.reopen()?;
         self.note("open after a close", closed * 1e3);
         self.store = Box::new(Closed);
         let program = std::env::current_exe()?;
-        let ended =
-            Command::new(program).arg("--die").arg(self.kind.name).arg(self.dir).status()?;
-        if ended.success() {
+        let mut child = Command::new(program);
+        child.arg("--die").arg(self.kind.name).arg(self.dir).stderr(Stdio::inherit());
+        let ended = child.output()?;
+        if ended.status.success() {
             return Err("the process that was to die did not".into());
+        }
+        if let Ok(bytes) = String::from_utf8_lossy(&ended.stdout).trim().parse::<f64>() {
+            self.note("the same, just opened", bytes / self.next as f64);
         }
         let killed = self.reopen()?;
         self.note("open after a kill", killed * 1e3);
@@ -33,10 +42,15 @@ impl Run<'_> {
     }
 }
 
-/// Puts entries into a store and dies without closing it.
+/// Opens a store and prints the memory that this took, puts entries into it, and dies without
+/// closing it.
 pub fn die(kind: &Kind, dir: &Path) -> Result<()> {
     let data = Data::new(0, USUAL, DYING_SEED);
+    let before = anonymous_bytes();
     let store = (kind.open)(dir, &data)?;
+    if let (Some(before), Some(after)) = (before, anonymous_bytes()) {
+        println!("{}", after.saturating_sub(before));
+    }
     store.put_unsynced(&data, 0..UNSYNCED)?;
     store.put(data.key(UNSYNCED), data.value(UNSYNCED))?;
     std::process::abort()

@@ -9,7 +9,7 @@ use crate::data::Data;
 use crate::store::{Result, Store};
 
 /// Ranges that are read.
-const RANGES: usize = 200_000;
+const RANGES: usize = 1_000_000;
 /// Reads beside writes.
 const MIXED: usize = 200_000;
 /// Reads by one view of the data, beside writes.
@@ -32,6 +32,9 @@ impl Run<'_> {
     }
 
     pub fn ranges(&mut self) -> Result<()> {
+        if !self.kind.has_ranges {
+            return Ok(());
+        }
         let seconds = ranges(&*self.store, self.data)?;
         self.note("range reads of 10", RANGES as f64 / seconds);
         if let Some(runs) = self.store.runs_of_a_range() {

@@ -1,6 +1,7 @@
-//! emdb, with ranges: another index in memory.
+//! emdb, with ranges, which are another index in memory, and without.
 
 use std::ops::Range;
+use std::path::Path;
 
 use emdb::Emdb;
 
@@ -11,11 +12,23 @@ pub const KIND: Kind = Kind {
     name: "emdb",
     settings: "1.0.3; enable_range_scans; flush after each durable write (one fdatasync for those \
                that wait); batches are not atomic",
-    open: |dir, _| {
-        let db = Emdb::builder().path(dir.join("db")).enable_range_scans(true).build();
-        Ok(Box::new(Store1(db.map_err(text)?)))
-    },
+    has_ranges: true,
+    saved_index: None,
+    open: |dir, _| open(dir, true),
 };
+
+pub const POINT_KIND: Kind = Kind {
+    name: "emdb-point",
+    settings: "the same without enable_range_scans",
+    has_ranges: false,
+    saved_index: None,
+    open: |dir, _| open(dir, false),
+};
+
+fn open(dir: &Path, has_ranges: bool) -> Result<Box<dyn Store>> {
+    let db = Emdb::builder().path(dir.join("db")).enable_range_scans(has_ranges).build();
+    Ok(Box::new(Store1(db.map_err(text)?)))
+}
 
 struct Store1(Emdb);
 

@@ -6,14 +6,19 @@ use std::path::Path;
 use esker::{Bucket, BucketSnapshot, Database, PutOptions};
 
 use crate::data::Data;
+use crate::phases::bytes_of_files;
 use crate::store::{Kind, Reader, Result, Store};
 
+/// How the names of files with a saved index begin.
+const SAVED_INDEX: &str = "index-";
 /// Loads of at least this many entries go beside the log.
 const BULK: usize = 100_000;
 
 pub const KIND: Kind = Kind {
     name: "esker",
     settings: "this tree; Durability::Sync (fdatasync of the log before a commit returns)",
+    has_ranges: true,
+    saved_index: Some(SAVED_INDEX),
     open: |dir, _| {
         let db = Database::open(dir)?;
         let bucket = db.bucket("kv")?;
@@ -79,10 +84,8 @@ impl Store for Esker {
     }
 
     fn derived_bytes(&self, dir: &Path) -> u64 {
-        let files = std::fs::read_dir(dir).into_iter().flatten().flatten();
-        let is_derived = |name: &str| name.starts_with("index-") || name.starts_with("log-");
-        let derived = files.filter(|file| is_derived(&file.file_name().to_string_lossy()));
-        derived.filter_map(|file| Some(file.metadata().ok()?.len())).sum()
+        let is_derived = |name: &str| name.starts_with(SAVED_INDEX) || name.starts_with("log-");
+        bytes_of_files(dir, is_derived).unwrap_or_default()
     }
 
     fn runs_of_a_range(&self) -> Option<usize> {

@@ -11,6 +11,8 @@ use crate::store::{Kind, Reader, Result, Store};
 pub const KIND: Kind = Kind {
     name: "fjall",
     settings: "3; cache of 4 GiB, LZ4 as by default; persist(SyncData) after each durable write",
+    has_ranges: true,
+    saved_index: None,
     open: |dir, _| {
         let db = Database::builder(dir.join("db")).cache_size(4 << 30).open()?;
         let keyspace = db.keyspace("kv", KeyspaceCreateOptions::default)?;

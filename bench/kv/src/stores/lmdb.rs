@@ -16,6 +16,8 @@ pub const KIND: Kind = Kind {
     name: "lmdb",
     settings: "heed 0.22; map of 16 GiB; default flags (fdatasync a commit), NO_SYNC for what is \
                not synced; a read transaction a thread",
+    has_ranges: true,
+    saved_index: None,
     open: |dir, _| {
         let dir = dir.join("db");
         std::fs::create_dir_all(&dir)?;

@@ -15,6 +15,7 @@ use crate::store::Kind;
 pub const ALL: &[Kind] = &[
     esker::KIND,
     emdb::KIND,
+    emdb::POINT_KIND,
     redb::KIND,
     fjall::KIND,
     lmdb::KIND,

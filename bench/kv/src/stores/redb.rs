@@ -12,6 +12,8 @@ const TABLE: TableDefinition<'static, &[u8], &[u8]> = TableDefinition::new("kv")
 pub const KIND: Kind = Kind {
     name: "redb",
     settings: "4; cache of 4 GiB; Durability::Immediate (fsync), None for what is not synced",
+    has_ranges: true,
+    saved_index: None,
     open: |dir, _| {
         let db = Database::builder().set_cache_size(4 << 30).create(dir.join("db"))?;
         let transaction = db.begin_write()?;

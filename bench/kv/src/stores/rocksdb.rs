@@ -14,6 +14,8 @@ pub const KIND: Kind = Kind {
     name: "rocksdb",
     settings: "11.8; no compression, bloom filters of 10 bits, block cache of 4 GiB, two \
                background threads; sync = true for what is durable",
+    has_ranges: true,
+    saved_index: None,
     open: |dir, _| {
         let mut table = BlockBasedOptions::default();
         table.set_block_cache(&Cache::new_lru_cache(4 << 30));

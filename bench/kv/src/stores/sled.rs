@@ -11,6 +11,8 @@ pub const KIND: Kind = Kind {
     name: "sled",
     settings: "0.34; cache of 4 GiB; flush after each durable write: sync_file_range on Linux, \
                which no power loss is obliged to respect",
+    has_ranges: true,
+    saved_index: None,
     open: |dir, _| {
         let config = sled::Config::new().path(dir.join("db")).cache_capacity(4 << 30);
         Ok(Box::new(Sled(config.flush_every_ms(None).open()?)))
