@@ -1,27 +1,38 @@
 //! Bodies that are read as they arrive, in code that waits.
 
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::body::Body;
 use futures_util::TryStreamExt;
 use tokio_util::io::{StreamReader, SyncIoBridge};
 
+/// Becomes true once nothing of a body has come for too long.
+pub(super) type Stalled = Arc<AtomicBool>;
+
 /// A body as something that is read; whoever sends nothing for some time is taken for gone. Within
 /// a runtime; to be read outside of it.
-pub(super) fn reader(body: Body, stall: Duration) -> impl io::Read + Send + 'static {
+pub(super) fn reader(body: Body, stall: Duration) -> (impl io::Read + Send + 'static, Stalled) {
+    let has_stalled = Stalled::default();
+    let noted = Arc::clone(&has_stalled);
     let stream = body.into_data_stream().map_err(io::Error::other);
-    let stream = futures_util::stream::unfold(Some(Box::pin(stream)), move |stream| async move {
-        let mut stream = stream?;
-        match tokio::time::timeout(stall, stream.try_next()).await {
-            Ok(Ok(Some(bytes))) => Some((Ok(bytes), Some(stream))),
-            Ok(Ok(None)) => None,
-            Ok(Err(e)) => Some((Err(e), None)),
-            Err(_) => {
-                let message = format!("nothing was sent for {} s", stall.as_secs());
-                Some((Err(io::Error::new(io::ErrorKind::TimedOut, message)), None))
+    let stream = futures_util::stream::unfold(Some(Box::pin(stream)), move |stream| {
+        let noted = Arc::clone(&noted);
+        async move {
+            let mut stream = stream?;
+            match tokio::time::timeout(stall, stream.try_next()).await {
+                Ok(Ok(Some(bytes))) => Some((Ok(bytes), Some(stream))),
+                Ok(Ok(None)) => None,
+                Ok(Err(e)) => Some((Err(e), None)),
+                Err(_) => {
+                    noted.store(true, Ordering::Relaxed);
+                    let message = format!("nothing was sent for {} s", stall.as_secs());
+                    Some((Err(io::Error::new(io::ErrorKind::TimedOut, message)), None))
+                }
             }
         }
     });
-    SyncIoBridge::new(StreamReader::new(Box::pin(stream)))
+    (SyncIoBridge::new(StreamReader::new(Box::pin(stream))), has_stalled)
 }

@@ -4,13 +4,14 @@
 //! is read no faster than rows are stored; what it takes in memory is bounded by the load.
 
 use std::io::Cursor;
+use std::sync::atomic::Ordering;
 
 use axum::http::StatusCode;
 use esker::{Table, Value};
 use esker_import::{Format, ImportOptions, ImportReader};
 use serde_json::json;
 
-use super::call::{Call, blocking};
+use super::call::{Call, blocking, stalled};
 use super::route::Work;
 use super::write::{Written, write};
 use super::{Problem, bodies, entity};
@@ -75,7 +76,7 @@ pub(super) fn load(call: Call) -> Work {
         }
         let tenant = call.tenant()?;
         let stall = call.app.gate.config.stall_timeout;
-        let reader = bodies::reader(call.take_body(), stall);
+        let (reader, has_stalled) = bodies::reader(call.take_body(), stall);
         let environment = call.app.gate.environment.clone();
         let name = call.path("table").to_owned();
         let loaded = blocking(move || {
@@ -97,7 +98,11 @@ pub(super) fn load(call: Call) -> Work {
             })?;
             Ok::<_, Error>((load.finish()?.rows, report.rows))
         });
-        let (stored, read) = loaded.await??;
+        let loaded = loaded.await?;
+        if loaded.is_err() && has_stalled.load(Ordering::Relaxed) {
+            return Err(stalled(stall));
+        }
+        let (stored, read) = loaded?;
         let body = json!({ "rows": stored, "skipped": read.saturating_sub(stored) });
         entity::json(StatusCode::OK, &body)
     })

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
 use axum::http::{StatusCode, header, request::Parts};
@@ -14,6 +15,10 @@ use crate::session::Canceller;
 use crate::tenant::{Tenant, TenantName};
 use crate::token::Principal;
 use crate::{Code, Error, Result, Session};
+
+/// A body that is read has room for so many times what has come of it: few steps, so that it seldom
+/// waits in the middle, and little for whoever does not send the rest.
+const ROOM_FACTOR: usize = 4;
 
 /// One request, once it was let in.
 pub(crate) struct Call {
@@ -98,19 +103,17 @@ impl Call {
         body.unwrap_or_default()
     }
 
-    /// The body as a whole.
+    /// The body as a whole. Its share of the budget grows with what has come, whatever is said to
+    /// come; whoever sends nothing for some time is refused.
     pub async fn bytes(&mut self) -> std::result::Result<Bytes, Problem> {
         let config = &self.app.gate.config;
         let (most, patience) = (config.request_bytes_max, config.stall_timeout);
         let mut body = Limited::new(self.take_body(), most);
+        let declared = body.size_hint().exact().and_then(|len| usize::try_from(len).ok());
+        let room_max = declared.unwrap_or(most).min(most).min(self.app.gate.budget.share_max());
         let mut bytes = Vec::new();
-        // Who says how much is to come waits before it is read, and never in the middle.
-        if let Some(len) = body.size_hint().exact().and_then(|len| usize::try_from(len).ok()) {
-            self.share.wait(len.min(most), patience).await?;
-            bytes.reserve_exact(len.min(most));
-        }
-        let share_max = self.app.gate.budget.share_max();
-        while let Some(frame) = body.frame().await {
+        while let Ok(frame) = tokio::time::timeout(patience, body.frame()).await {
+            let Some(frame) = frame else { return Ok(bytes.into()) };
             let frame = frame.map_err(|e| {
                 if e.is::<http_body_util::LengthLimitError>() {
                     return too_large(most);
@@ -120,13 +123,13 @@ impl Call {
             let Ok(data) = frame.into_data() else { continue };
             let needed = bytes.len() + data.len();
             if needed > bytes.capacity() {
-                let room = bytes.capacity().saturating_mul(2).min(most).min(share_max).max(needed);
+                let room = needed.saturating_mul(ROOM_FACTOR).min(room_max).max(needed);
                 self.share.wait(room, patience).await?;
                 bytes.reserve_exact(room - bytes.len());
             }
             bytes.extend_from_slice(&data);
         }
-        Ok(bytes.into())
+        Err(stalled(patience))
     }
 
     /// The body as text.
@@ -182,6 +185,13 @@ pub(crate) async fn blocking<R: Send + 'static>(
 ) -> Result<R> {
     let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|e| Error::new(Code::Internal, format!("the work ended early: {e}")))
+}
+
+/// A body of which nothing came for too long.
+pub(super) fn stalled(patience: Duration) -> Problem {
+    let milliseconds = patience.as_millis();
+    let message = format!("the body ended early: nothing was sent for {milliseconds} ms");
+    Problem::new(StatusCode::REQUEST_TIMEOUT, Error::new(Code::Timeout, message))
 }
 
 /// A body that is larger than it may be.

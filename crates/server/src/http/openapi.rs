@@ -128,6 +128,7 @@ fn reason(status: u16) -> &'static str {
         409 => "it is there already, or somebody else was quicker",
         410 => "the snapshot of the cursor is held no longer",
         412 => "a condition does not hold",
+        408 => "nothing came of the rest of the body",
         413 => "the body is too large",
         415 => "the body is of another media type",
         416 => "the range is outside of the value",

@@ -98,6 +98,9 @@ impl Route {
         if self.is_in_database() {
             statuses.extend([404, 429]);
         }
+        if !self.bodies.is_empty() {
+            statuses.push(408);
+        }
         if self.bodies.iter().any(|(media, _)| *media != "*/*") {
             statuses.push(415);
         }

@@ -60,8 +60,32 @@ fn bodies_wait_for_room_and_give_it_back() {
     }
     assert_eq!(budget.used(), 0);
     // Whoever goes away leaves nothing.
-    let gone = half_a_put(&server, 1_000_000, 10);
+    let gone = half_a_put(&server, 1_000_000, 900_000);
     until("no share", || budget.used() == 1_000_000);
     drop(gone);
+    until("all of it is given back", || budget.used() == 0);
+}
+
+#[test]
+fn bodies_that_do_not_go_on_hold_what_came_and_are_ended() {
+    let server = Harness::new(&[
+        ("request_bytes_max", "1MiB"),
+        ("buffer_bytes_max", "4MiB"),
+        ("stall_timeout", "3s"),
+    ]);
+    let budget = server.gate.budget.clone();
+    assert_eq!(server.send("PUT", "/v1/databases/default/buckets/b", &[], b"").status, 201);
+    // They declare five times the budget.
+    let silent: Vec<_> = (0..20).map(|_| half_a_put(&server, 1_000_000, 10)).collect();
+    until("no body has come", || budget.used() > 0);
+    let put = server.send("PUT", ENTRY, MEDIA, &vec![b'x'; 1_000_000]);
+    assert_eq!(put.status, 201, "{}", put.text());
+    assert!(budget.used() < 10_000, "{}", budget.used());
+    for mut stream in silent {
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        let mut answer = String::new();
+        let _ = stream.read_to_string(&mut answer);
+        assert!(answer.starts_with("HTTP/1.1 408") && answer.contains("timeout"), "{answer}");
+    }
     until("all of it is given back", || budget.used() == 0);
 }
