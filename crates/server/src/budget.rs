@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use axum::body::Bytes;
 use tokio::sync::{Mutex, Notify};
 
 use crate::{Code, Error, Result};
@@ -32,6 +33,18 @@ pub struct Budget {
 pub struct Share {
     budget: Arc<Budget>,
     bytes: usize,
+}
+
+/// Bytes, and their share.
+struct Held {
+    bytes: Vec<u8>,
+    _share: Share,
+}
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
 }
 
 /// Counts whoever waits.
@@ -183,6 +196,18 @@ impl Share {
             return Ok(());
         }
         tokio::runtime::Handle::current().block_on(self.wait(bytes, at_most))
+    }
+
+    /// Another of the same budget, of nothing yet.
+    #[must_use]
+    pub fn sibling(&self) -> Self {
+        self.budget.share()
+    }
+
+    /// Bytes that have it for as long as they are there.
+    #[must_use]
+    pub fn hold(self, bytes: Vec<u8>) -> Bytes {
+        Bytes::from_owner(Held { bytes, _share: self })
     }
 
     /// What another has becomes part of this.

@@ -1,6 +1,6 @@
 //! Buckets: values as bytes.
 
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::http::{Response, StatusCode, header};
 use esker::BucketOptions;
 use serde_json::json;
@@ -99,14 +99,15 @@ pub(super) fn get(call: Call) -> Work {
                 true => None,
                 false => is_bucket(session, &bucket)?.remaining(&key)?.flatten(),
             };
-            Ok((value, left))
+            Ok((value, left, session.end_answer().into_share()))
         });
-        let (value, left) = found.await?;
+        let (value, left, share) = found.await?;
         let tag = entity::tag(&[&value]);
         let known = call.header(header::IF_NONE_MATCH.as_str())?.unwrap_or("");
         let mut response = if known.split(',').any(|part| part.trim() == tag) {
             entity::with_body(StatusCode::NOT_MODIFIED, BYTES, "")
         } else {
+            let value = call.held(value, share).await?;
             value_response(&call, &tag, value)?
         };
         let headers = response.headers_mut();
@@ -120,7 +121,7 @@ pub(super) fn get(call: Call) -> Work {
     })
 }
 
-fn value_response(call: &Call, tag: &str, value: Vec<u8>) -> Outcome {
+fn value_response(call: &Call, tag: &str, value: Bytes) -> Outcome {
     let if_range = call.header(header::IF_RANGE.as_str())?;
     let wanted = call.header(header::RANGE.as_str())?;
     let wanted = wanted.filter(|_| if_range.is_none_or(|known| known == tag));
@@ -131,7 +132,7 @@ fn value_response(call: &Call, tag: &str, value: Vec<u8>) -> Outcome {
     match range::parse(wanted, length) {
         Part::Whole => Ok(entity::with_body(StatusCode::OK, BYTES, value)),
         Part::Bytes(first, end) => {
-            let part = value.get(first..end).unwrap_or_default().to_vec();
+            let part = value.slice(first.min(length)..end.min(length));
             let mut response = entity::with_body(StatusCode::PARTIAL_CONTENT, BYTES, part);
             let place = format!("bytes {first}-{}/{length}", end.saturating_sub(1));
             let place = entity::header_value(&place);
@@ -170,12 +171,13 @@ pub(super) fn put(mut call: Call) -> Work {
         let value = call.bytes().await?;
         let (name, wanted) = (bucket.clone(), key.clone());
         let tag = move |session: &mut Session| {
-            Ok(find(session, &name, &wanted)?.map(|value| entity::tag(&[&value])))
+            let found = session.internally(|session| find(session, &name, &wanted))?;
+            Ok(found.map(|value| entity::tag(&[&value])))
         };
         let body = value.clone();
         let act = move |session: &mut Session| {
             is_bucket(session, &bucket)?;
-            let was_there = find(session, &bucket, &key)?.is_some();
+            let was_there = session.internally(|s| find(s, &bucket, &key))?.is_some();
             let entries = vec![(key.clone(), value.to_vec())];
             session.run(Request::BucketPut { bucket: bucket.clone(), entries, expiry })?;
             let status = if was_there { 204 } else { 201 };
@@ -190,7 +192,8 @@ pub(super) fn delete(call: Call) -> Work {
         let (bucket, key) = (call.path("bucket").to_owned(), key_of(&call)?);
         let (name, wanted) = (bucket.clone(), key.clone());
         let tag = move |session: &mut Session| {
-            Ok(find(session, &name, &wanted)?.map(|value| entity::tag(&[&value])))
+            let found = session.internally(|session| find(session, &name, &wanted))?;
+            Ok(found.map(|value| entity::tag(&[&value])))
         };
         let act = move |session: &mut Session| {
             let remove = Request::BucketRemove { bucket: bucket.clone(), keys: vec![key.clone()] };
@@ -247,8 +250,11 @@ pub(super) fn entries(call: Call) -> Work {
         let most = Some(limit.saturating_add(1));
         let range = EntryRange { from, to, prefix, limit: most, reverse };
         let bucket = call.path("bucket").to_owned();
-        let found = call.run(move |s| s.run(Request::BucketRange { bucket, range })).await?;
-        let Answer::Entries(mut entries) = found else {
+        let found = call.run(move |session| {
+            let found = session.run(Request::BucketRange { bucket, range })?;
+            Ok((found, session.end_answer().into_share()))
+        });
+        let (Answer::Entries(mut entries), share) = found.await? else {
             return Err(Error::new(Code::Internal, "no entries").into());
         };
         let next = entries.get(limit).map(|(key, _)| shown(key));
@@ -259,6 +265,7 @@ pub(super) fn entries(call: Call) -> Work {
         let entries: Vec<_> = entries.iter().map(entry).collect();
         let next = next.map_or("null".to_owned(), |key| json_text(&key));
         let body = format!("{{\"entries\":[{}],\"next\":{next}}}", entries.join(","));
+        let body = call.held(body.into_bytes(), share).await?;
         Ok(entity::with_body(StatusCode::OK, "application/json", body))
     })
 }

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 
 use super::{App, Problem};
 use crate::budget::Share;
-use crate::session::Canceller;
+use crate::session::{AnswerRoom, Canceller};
 use crate::tenant::{Tenant, TenantName};
 use crate::token::Principal;
 use crate::{Code, Error, Result, Session};
@@ -153,30 +153,64 @@ impl Call {
         &self,
         work: impl FnOnce(&mut Session) -> Result<R> + Send + 'static,
     ) -> Result<R> {
+        let patience = self.app.gate.config.stall_timeout;
+        let room = AnswerRoom::shared(self.app.gate.budget.share(), patience).twice();
         if let Some(id) = self.header("esker-transaction")? {
             let held = self.app.transactions.find(id, &self.principal, &*self.tenant()?)?;
             let mut guard = CancelOnDrop(Some(held.canceller()));
-            let outcome = blocking(move || held.run(work)).await?;
+            let outcome = blocking(move || held.run(|session| in_room(session, room, work)));
+            let outcome = outcome.await?;
             guard.0 = None;
             return outcome;
         }
         let mut session = self.session()?;
         let mut guard = CancelOnDrop(Some(session.canceller()));
-        let outcome = blocking(move || work(&mut session)).await?;
+        let outcome = blocking(move || in_room(&mut session, room, work)).await?;
         guard.0 = None;
         outcome
     }
 
-    /// The same for what takes no more than microseconds, unless a transaction is named.
+    /// The same for what takes no more than microseconds, unless a transaction is named, or what is
+    /// told is large.
     pub async fn run_at_once<R: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Session) -> Result<R> + Send + 'static,
+        work: impl Fn(&mut Session) -> Result<R> + Send + 'static,
     ) -> Result<R> {
         if self.header("esker-transaction")?.is_some() {
             return self.run(work).await;
         }
-        work(&mut self.session()?)
+        let done = {
+            let mut session = self.session()?;
+            session.answer_in(AnswerRoom::at_once());
+            let done = work(&mut session);
+            (done.is_ok() || !session.is_short_of_room()).then_some(done)
+        };
+        match done {
+            Some(done) => done,
+            None => self.run(work).await,
+        }
     }
+
+    /// Bytes that have a share of the budget until they are sent: that of the answer that they were
+    /// read for, where it has one.
+    pub async fn held(&self, bytes: Vec<u8>, share: Option<Share>) -> Result<Bytes> {
+        let gate = &self.app.gate;
+        let mut share = share.unwrap_or_else(|| gate.budget.share());
+        share.wait(bytes.len(), gate.config.stall_timeout).await?;
+        Ok(share.hold(bytes))
+    }
+}
+
+/// Does something whose answer is put together in a room.
+fn in_room<R>(
+    session: &mut Session,
+    room: AnswerRoom,
+    work: impl FnOnce(&mut Session) -> Result<R>,
+) -> Result<R> {
+    session.answer_in(room);
+    let done = work(session);
+    drop(session.end_answer());
+    done
 }
 
 /// Runs what may wait beside the runtime.

@@ -1,6 +1,8 @@
 //! Queries as JSON, statements in SQL, and their answers as they are found.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::http::{StatusCode, header};
@@ -17,6 +19,7 @@ use super::call::{Call, blocking};
 use super::entity;
 use super::route::{Outcome, Work};
 use super::write::{Written, write};
+use crate::budget::Budget;
 use crate::metrics::Timer;
 use crate::session::{Answer, Request, RowSink, Session};
 use crate::{Code, Error, Result};
@@ -122,17 +125,21 @@ pub(super) async fn answer(call: Call, request: Request, body: Option<Vec<u8>>) 
     if call.header("idempotency-key")?.is_some() && !only_reads(&request)? {
         let act = move |session: &mut Session| {
             let answer = session.run(request.clone())?;
-            Ok(Written::json(200, small_answer(answer)?))
+            let text = small_answer(answer)?;
+            // It is in a transaction: nothing is done where this is refused.
+            session.take_answer(text.len())?;
+            Ok(Written::json(200, text))
         };
         return write(call, &body.unwrap_or_default(), None, act).await;
     }
     let format = format_of(&call)?;
     let tenant = call.tenant()?;
     let most = tenant.usage.limits().result_bytes.unwrap_or(u64::MAX);
+    let place = (Arc::clone(&call.app.gate.budget), call.app.gate.config.stall_timeout);
     let (sender, mut receiver) = mpsc::channel(4);
     let failed = sender.clone();
-    let mut sink = Sink::new(format, most, sender);
-    let gate = std::sync::Arc::clone(&call.app.gate);
+    let mut sink = Sink::new(format, most, place, sender);
+    let gate = Arc::clone(&call.app.gate);
     let (stopped, alive) = tokio::sync::oneshot::channel::<()>();
     tokio::spawn(async move {
         let outcome = call.run(move |session| {
@@ -213,13 +220,34 @@ struct Sink {
     most: u64,
     /// The statement has changed something.
     has_changed: bool,
+    /// No more of it is told.
+    is_refused: bool,
+    budget: Arc<Budget>,
+    /// How long to wait for a share of it.
+    patience: Duration,
     sender: mpsc::Sender<Result<Piece>>,
 }
 
 impl Sink {
-    fn new(format: Format, most: u64, sender: mpsc::Sender<Result<Piece>>) -> Self {
-        let (writer, buffer) = (None, Vec::new());
-        Self { format, writer, buffer, rows: 0, sent: 0, most, has_changed: false, sender }
+    fn new(
+        format: Format,
+        most: u64,
+        (budget, patience): (Arc<Budget>, Duration),
+        sender: mpsc::Sender<Result<Piece>>,
+    ) -> Self {
+        Self {
+            format,
+            writer: None,
+            buffer: Vec::new(),
+            rows: 0,
+            sent: 0,
+            most,
+            has_changed: false,
+            is_refused: false,
+            budget,
+            patience,
+            sender,
+        }
     }
 
     fn media(&self) -> &'static str {
@@ -231,24 +259,30 @@ impl Sink {
     }
 
     fn send(&mut self) -> ControlFlow<()> {
-        let bytes = Bytes::from(std::mem::take(&mut self.buffer));
-        self.sent = self.sent.saturating_add(bytes.len() as u64);
-        let piece = if self.sent > self.most {
-            let e = Error::too_large_answer(self.most);
-            Err(if self.has_changed { e.though_done() } else { e })
-        } else {
-            Ok(Piece { media: self.media(), bytes })
-        };
-        let is_over = piece.is_err();
+        let piece = self.piece();
+        let piece = piece.map_err(|e| if self.has_changed { e.though_done() } else { e });
+        self.is_refused = piece.is_err();
         match self.sender.blocking_send(piece) {
-            Ok(()) if !is_over => ControlFlow::Continue(()),
+            Ok(()) if !self.is_refused => ControlFlow::Continue(()),
             _ => ControlFlow::Break(()),
         }
     }
 
+    /// What has been gathered, with a share of the budget until it is sent.
+    fn piece(&mut self) -> Result<Piece> {
+        let bytes = std::mem::take(&mut self.buffer);
+        self.sent = self.sent.saturating_add(bytes.len() as u64);
+        if self.sent > self.most {
+            return Err(Error::too_large_answer(self.most));
+        }
+        let mut share = self.budget.share();
+        share.wait_here(bytes.len(), self.patience)?;
+        Ok(Piece { media: self.media(), bytes: share.hold(bytes) })
+    }
+
     /// What stands behind the rows, or the answer that has none.
     fn end(&mut self, answer: Answer) -> Result<()> {
-        if self.sent > self.most {
+        if self.is_refused {
             return Ok(());
         }
         match (&self.writer, self.format, &answer) {
@@ -351,7 +385,7 @@ fn small_answer(answer: Answer) -> Result<String> {
 /// Slow statements, the slowest of the last ones first.
 pub(super) fn slow(call: Call) -> Work {
     Box::pin(async move {
-        let gate = std::sync::Arc::clone(&call.app.gate);
+        let gate = Arc::clone(&call.app.gate);
         let name = call.tenant()?.name.clone();
         let slow = blocking(move || gate.metrics.slow_statements(&name)).await?;
         entity::json(StatusCode::OK, &json!({ "statements": slow }))

@@ -42,6 +42,11 @@ fn no_row(table: &str, key: &[String]) -> Error {
     Error::new(Code::NotFound, format!("table {table:?} has no row with the key {key}"))
 }
 
+/// The tag of a row that is there, for a condition.
+fn tag_now(session: &mut Session, table: &str, key: &[String]) -> Result<Option<String>> {
+    Ok(session.internally(|session| find(session, table, key))?.as_deref().map(tag_of))
+}
+
 fn tag_of(text: &str) -> String {
     entity::tag(&[text.as_bytes()])
 }
@@ -57,7 +62,11 @@ pub(super) fn get(call: Call) -> Work {
         let (table, key) = (call.path("table").to_owned(), key_of(&call)?);
         let wanted = key.clone();
         let name = table.clone();
-        let text = call.run_at_once(move |session| find(session, &name, &wanted)).await?;
+        let found = call.run_at_once(move |session| {
+            let found = find(session, &name, &wanted)?;
+            Ok((found, session.end_answer().into_share()))
+        });
+        let (text, share) = found.await?;
         let text = text.ok_or_else(|| no_row(&table, &key))?;
         let tag = tag_of(&text);
         let known = call.header(header::IF_NONE_MATCH.as_str())?.unwrap_or("");
@@ -65,7 +74,8 @@ pub(super) fn get(call: Call) -> Work {
         let mut response = if is_known {
             entity::with_body(StatusCode::NOT_MODIFIED, "application/json", "")
         } else {
-            entity::with_body(StatusCode::OK, "application/json", text)
+            let body = call.held(text.into_bytes(), share).await?;
+            entity::with_body(StatusCode::OK, "application/json", body)
         };
         response.headers_mut().insert(header::ETAG, entity::header_value(&tag));
         Ok(response)
@@ -112,12 +122,11 @@ pub(super) fn put(mut call: Call) -> Work {
         let object = call.text().await?;
         let (table, key) = (call.path("table").to_owned(), key_of(&call)?);
         let (name, wanted) = (table.clone(), key.clone());
-        let tag =
-            move |session: &mut Session| Ok(find(session, &name, &wanted)?.as_deref().map(tag_of));
+        let tag = move |session: &mut Session| tag_now(session, &name, &wanted);
         let body = object.clone().into_bytes();
         let act = move |session: &mut Session| {
             let object = with_key(session, &table, &key, &object)?;
-            let was_there = find(session, &table, &key)?.is_some();
+            let was_there = session.internally(|s| find(s, &table, &key))?.is_some();
             let (rows, conflict) = (Rows::Objects(vec![object]), Conflict::Replace);
             session.run(Request::Insert { table: table.clone(), rows, conflict })?;
             stored(session, &table, &key, if was_there { 200 } else { 201 })
@@ -131,8 +140,7 @@ pub(super) fn patch(mut call: Call) -> Work {
         let object = call.text().await?;
         let (table, key) = (call.path("table").to_owned(), key_of(&call)?);
         let (name, wanted) = (table.clone(), key.clone());
-        let tag =
-            move |session: &mut Session| Ok(find(session, &name, &wanted)?.as_deref().map(tag_of));
+        let tag = move |session: &mut Session| tag_now(session, &name, &wanted);
         let body = object.clone().into_bytes();
         let act = move |session: &mut Session| {
             let fields = Fields::Object(object.clone());
@@ -152,8 +160,7 @@ pub(super) fn delete(call: Call) -> Work {
     Box::pin(async move {
         let (table, key) = (call.path("table").to_owned(), key_of(&call)?);
         let (name, wanted) = (table.clone(), key.clone());
-        let tag =
-            move |session: &mut Session| Ok(find(session, &name, &wanted)?.as_deref().map(tag_of));
+        let tag = move |session: &mut Session| tag_now(session, &name, &wanted);
         let act = move |session: &mut Session| {
             let keys = vec![Key::Texts(key.clone())];
             match session.run(Request::Delete { table: table.clone(), keys })? {

@@ -130,7 +130,7 @@ pub(super) async fn write(
         };
         if in_transaction {
             check(session)?;
-            return act(session);
+            return session.all_or_none(act);
         }
         if let Some(once) = &once {
             once.prepare(session)?;

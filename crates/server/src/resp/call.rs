@@ -89,11 +89,12 @@ pub(super) enum View<'t> {
 }
 
 impl View<'_> {
-    pub fn get(&self, key: &[u8]) -> Outcome<Option<Vec<u8>>> {
+    /// What `take` makes of a value, which it sees where it lies.
+    pub fn read<R>(&self, key: &[u8], take: impl FnOnce(&[u8]) -> R) -> Outcome<Option<R>> {
         Ok(match self {
             Self::Missing => None,
-            Self::Direct(bucket) => bucket.get_copy(key)?,
-            Self::Within(bucket) => bucket.get(key)?.map(|value| value.into_vec()),
+            Self::Direct(bucket) => bucket.read(key, take)?,
+            Self::Within(bucket) => bucket.get(key)?.map(|value| take(&value)),
         })
     }
 
@@ -264,14 +265,24 @@ impl<'c> Call<'c> {
         Ok(edited.unwrap_or_default())
     }
 
-    /// Refuses an answer that grows beyond what there may be.
-    pub fn expect_small(&self, start: usize) -> Outcome {
-        let most = self.session()?.result_bytes_max();
-        let most = usize::try_from(most).unwrap_or(usize::MAX).min(ANSWER_BYTES_MAX);
-        if self.reply.out.len().saturating_sub(start) > most {
-            return Err(format!("ERR the answer has more than {most} bytes: ask for less").into());
-        }
+    /// Refuses a value that the answer has no room for. What changes entries asks before.
+    pub fn expect_small(&self, value: &[u8]) -> Outcome {
+        Ok(self.session()?.take_answer(value.len())?)
+    }
+
+    /// Tells a value, where the answer has room for it.
+    pub fn tell(&mut self, value: &[u8]) -> Outcome {
+        self.expect_small(value)?;
+        self.reply.bulk(value);
         Ok(())
+    }
+
+    /// Tells the value of a key, or that there is none.
+    pub fn tell_found(&mut self, found: Option<Outcome>) -> Outcome {
+        found.unwrap_or_else(|| {
+            self.reply.null();
+            Ok(())
+        })
     }
 }
 

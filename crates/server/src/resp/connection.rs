@@ -90,6 +90,9 @@ async fn settle(state: &mut State, outgoing: &mut Share, stall: Duration) -> Res
         }
     }
     let is_stored = settled.is_ok();
+    if let Some(held) = state.held.take() {
+        outgoing.absorb(held);
+    }
     if is_stored {
         settled = outgoing.wait(state.reply.out.len(), stall).await;
     }

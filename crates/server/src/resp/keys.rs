@@ -49,7 +49,7 @@ pub(super) fn exists(call: &mut Call<'_>) -> Outcome {
         }
         _ => {
             for key in keys {
-                found += usize::from(view.get(key)?.is_some());
+                found += usize::from(view.read(key, |_| ())?.is_some());
             }
         }
     }
@@ -58,7 +58,7 @@ pub(super) fn exists(call: &mut Call<'_>) -> Outcome {
 }
 
 pub(super) fn kind(call: &mut Call<'_>) -> Outcome {
-    let is_there = call.view()?.get(call.argument(1))?.is_some();
+    let is_there = call.view()?.read(call.argument(1), |_| ())?.is_some();
     call.reply.simple(if is_there { "string" } else { "none" });
     Ok(())
 }
@@ -140,12 +140,9 @@ pub(super) fn keys(call: &mut Call<'_>) -> Outcome {
             session.expect_in_time(began)?;
         }
         if glob::is_match(pattern, entry.key()) {
+            call.expect_small(entry.key())?;
             told.bulk(entry.key());
             count += 1;
-        }
-        let most = usize::try_from(call.session()?.result_bytes_max()).unwrap_or(usize::MAX);
-        if told.out.len() > most.min(super::call::ANSWER_BYTES_MAX) {
-            return Err("ERR too many keys for one answer: use SCAN".into());
         }
     }
     call.reply.array(count);

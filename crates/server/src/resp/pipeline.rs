@@ -187,6 +187,10 @@ impl State {
                     let code = match self.run(item.command, &item.arguments, Some(transaction)) {
                         Ok(()) => None,
                         Err(Failure::Engine(e)) => return Err(e),
+                        Err(_) if self.is_short => {
+                            self.reply.out.truncate(begun);
+                            break;
+                        }
                         Err(failure) => {
                             let (code, text) = failure.into_told();
                             self.reply.out.truncate(begun);
@@ -232,9 +236,13 @@ impl State {
             if self.reply.out.len() > OUT_BYTES_MAX {
                 break;
             }
-            end = item.end;
+            self.is_short = false;
             if index >= progress.admitted {
                 self.answer(&item.arguments);
+                if self.is_short {
+                    break;
+                }
+                end = item.end;
                 continue;
             }
             let (since, begun) = (Instant::now(), self.reply.out.len());
@@ -243,6 +251,11 @@ impl State {
                 None => self.perform(item.command, &item.arguments, None),
             };
             self.release_room();
+            if self.is_short {
+                self.reply.out.truncate(begun);
+                break;
+            }
+            end = item.end;
             let failed = outcome.err().map(Failure::into_told);
             if let Some((_, text)) = &failed {
                 self.reply.out.truncate(begun);

@@ -271,11 +271,53 @@ fn what_was_written_is_not_told_as_an_error() {
     };
     let mut others = budget.share();
     assert!(others.resize(13 * MIB));
-    let refused = told("GET k\r\n");
+    let refused = told("GET k\r\nQUIT\r\n");
     assert!(refused.starts_with("-ERR 31"), "{refused}");
-    assert_eq!(told("SET k new GET\r\n"), "");
-    assert_eq!(told("SET k newer GET\r\nQUIT\r\n"), "$3\r\nnew\r\n+OK\r\n");
+    // Refused before anything is done.
+    for command in ["SET k new GET", "GETSET k new", "GETDEL k", "GETEX k EX 1"] {
+        let refused = told(&format!("{command}\r\nQUIT\r\n"));
+        assert!(refused.starts_with("-ERR 31") && refused.ends_with("+OK\r\n"), "{refused}");
+    }
+    assert_eq!(told("STRLEN k\r\nTTL k\r\nQUIT\r\n"), ":3145728\r\n:-1\r\n+OK\r\n");
+    // Answers that are small each, but together find no room: nothing is said of what was written.
+    assert_eq!(told(&format!("SET s {}\r\nQUIT\r\n", "x".repeat(50_000))), "+OK\r\n+OK\r\n");
+    assert!(others.resize(14 * MIB));
+    assert_eq!(told("GET s\r\nSET k new\r\nGET s\r\n"), "");
+    assert_eq!(told("GET k\r\nQUIT\r\n"), "$3\r\nnew\r\n+OK\r\n");
     drop(others);
+}
+
+#[test]
+fn no_command_answers_more_than_the_tenant_lets_it() {
+    let limits = TenantLimits { result_bytes: Some(500), ..TenantLimits::default() };
+    let gate = gate(TenantLimits::default());
+    let shop = gate.tenants.create(&"shop".parse().unwrap()).unwrap();
+    gate.tenants.set_limits(&shop, limits).unwrap();
+    let server = serve(&gate);
+    let (_, admin) = token(&gate, "admin");
+    let mut client = server.connect();
+    assert_eq!(ask(&mut client, &format!("AUTH shop {admin}")), "+OK|");
+    let long = "x".repeat(600);
+    assert_eq!(ask(&mut client, &format!("SET k {long}")), "+OK|");
+    let refused = "-ERR the answer has more than 500 bytes: ask for less|";
+    for command in [
+        "GET k",
+        "MGET a k",
+        "GETRANGE k 0 -1",
+        "GETDEL k",
+        "GETEX k PERSIST",
+        "GETSET k y",
+        "SET k y GET",
+    ] {
+        assert_eq!(ask(&mut client, command), refused, "{command}");
+    }
+    // The same behind a write, in the commit that they share.
+    assert_eq!(
+        ask(&mut client, "SET other 1\r\nGETDEL k\r\nGET k"),
+        format!("+OK|{refused}{refused}")
+    );
+    assert_eq!(ask(&mut client, "STRLEN k"), ":600|", "nothing was changed");
+    assert_eq!(ask(&mut client, "GETRANGE k 0 1"), "$2|xx|");
 }
 
 #[test]

@@ -96,6 +96,9 @@ fn put(call: &Call<'_>, value: &[u8], options: &SetOptions) -> Outcome<(bool, Op
     }
     let done = call.change(true, |bucket| {
         let before = if needs_before { bucket.get_with_expiry(key)? } else { None };
+        if let Some((value, _)) = before.as_ref().filter(|_| options.tells) {
+            call.expect_small(value)?;
+        }
         if (options.if_absent && before.is_some()) || (options.if_present && before.is_none()) {
             return Ok((false, before.map(|(value, _)| value)));
         }
@@ -153,6 +156,7 @@ pub(super) fn getex(call: &mut Call<'_>) -> Outcome {
     let (key, now_us) = (call.argument(1), call.now_us());
     let value = call.change(false, |bucket| {
         let Some((value, before)) = bucket.get_with_expiry(key)? else { return Ok(None) };
+        call.expect_small(&value)?;
         match end {
             End::At(at_us) if at_us <= now_us => drop(bucket.remove(key)?),
             End::At(at_us) => bucket.put_with(key, &value, Ttl::At(at_us))?,

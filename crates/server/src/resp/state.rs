@@ -8,17 +8,17 @@ use esker::{Database, Transaction};
 use esker_vfs::Environment;
 use tokio::time::Instant;
 
-use super::call::{Call, Failure};
+use super::call::{ANSWER_BYTES_MAX, Call, Failure};
 use super::cursors::{Cursors, Place};
 use super::protocol::{Arguments, Parser};
 use super::reply::Reply;
 use super::table::{self, Command};
 use crate::Code;
 use crate::admission::{Admission, Admitted};
-use crate::budget::SMALL_BYTES;
+use crate::budget::{SMALL_BYTES, Share};
 use crate::durability::Durability;
 use crate::server::Shared;
-use crate::session::Session;
+use crate::session::{AnswerRoom, Session};
 
 /// Answers that wait to be written, in bytes; past it no command is begun.
 pub(super) const OUT_BYTES_MAX: usize = 1 << 20;
@@ -79,6 +79,12 @@ pub(super) struct State {
     pub input: Vec<u8>,
     pub is_closing: bool,
     pub request_bytes_max: usize,
+    /// Commands are done on a thread where waiting harms nobody.
+    may_wait: bool,
+    /// The last command was refused only as its thread must not wait: it has to be done again.
+    pub is_short: bool,
+    /// The share of the budget of large answers.
+    pub held: Option<Share>,
 }
 
 impl State {
@@ -103,6 +109,9 @@ impl State {
             input: Vec::new(),
             is_closing: false,
             request_bytes_max,
+            may_wait: false,
+            is_short: false,
+            held: None,
         }
     }
 
@@ -188,6 +197,7 @@ impl State {
         let input = std::mem::take(&mut self.input);
         let mut parser = std::mem::take(&mut self.parser);
         let mut read_to = 0;
+        self.may_wait = may_wait;
         let turn = loop {
             if self.is_closing {
                 break Turn::Close;
@@ -207,11 +217,19 @@ impl State {
                     let rest = input.get(read_to..).unwrap_or_default();
                     // A write with others behind it.
                     let is_first = rest.len() > length && is_write(&arguments);
-                    let shared = if is_first { self.share_commit(rest) } else { 0 };
-                    read_to += if shared > 0 { shared } else { length };
-                    if shared == 0 && !arguments.is_empty() {
-                        self.answer(&arguments);
+                    let mut done = if is_first { self.share_commit(rest) } else { 0 };
+                    if done == 0 {
+                        self.is_short = false;
+                        if !arguments.is_empty() {
+                            self.answer(&arguments);
+                        }
+                        if self.is_short {
+                            parser.restart();
+                            break Turn::Long;
+                        }
+                        done = length;
                     }
+                    read_to += done;
                 }
                 Err(text) => {
                     self.reply.error(&format!("ERR Protocol error: {text}"));
@@ -241,6 +259,10 @@ impl State {
             None => Err(self.unknown(arguments).into()),
         };
         self.release_room();
+        if self.is_short {
+            self.reply.out.truncate(start);
+            return;
+        }
         let failed = outcome.err().map(Failure::into_told);
         if let Some((_, text)) = &failed {
             self.reply.out.truncate(start);
@@ -331,11 +353,35 @@ impl State {
         within: Option<&Transaction>,
     ) -> Result<(), Failure> {
         self.has_written |= command.is_write();
+        if let Some(session) = &self.session {
+            session.answer_in(self.answer_room());
+        }
         let mut reply = std::mem::take(&mut self.reply);
         let mut call = Call { state: self, arguments, reply: &mut reply, within };
         let outcome = (command.run)(&mut call);
         self.reply = reply;
+        if let Some(session) = &self.session {
+            let room = session.end_answer();
+            self.is_short = outcome.is_err() && room.is_short();
+            match (room.into_share(), &mut self.held) {
+                (Some(share), Some(held)) if outcome.is_ok() => held.absorb(share),
+                (Some(share), held) if outcome.is_ok() => *held = Some(share),
+                _ => {}
+            }
+        }
         outcome
+    }
+
+    /// Where the answer of a command lies.
+    fn answer_room(&self) -> AnswerRoom {
+        let room = match &self.shared {
+            None => AnswerRoom::default(),
+            Some(_) if !self.may_wait => AnswerRoom::at_once(),
+            Some(shared) => {
+                AnswerRoom::shared(shared.config.budget.share(), shared.config.stall_timeout)
+            }
+        };
+        room.at_most(ANSWER_BYTES_MAX)
     }
 
     /// What is said of a command that nobody knows. A browser that was sent here by a page is not

@@ -5,21 +5,13 @@ use esker::Ttl;
 use super::call::{Call, Outcome, View};
 
 pub(super) fn get(call: &mut Call<'_>) -> Outcome {
-    let key = call.argument(1);
-    if let View::Direct(bucket) = call.view()? {
-        let reply = &mut *call.reply;
-        let found = bucket.read(key, |value| reply.bulk(value))?;
-        found.unwrap_or_else(|| call.reply.null());
-        return Ok(());
-    }
-    let value = call.view()?.get(key)?;
-    call.reply.optional(value.as_deref());
-    Ok(())
+    let found = call.view()?.read(call.argument(1), |value| call.tell(value))?;
+    call.tell_found(found)
 }
 
 pub(super) fn strlen(call: &mut Call<'_>) -> Outcome {
-    let value = call.view()?.get(call.argument(1))?;
-    call.reply.number(value.map_or(0, |value| value.len()));
+    let length = call.view()?.read(call.argument(1), <[u8]>::len)?;
+    call.reply.number(length.unwrap_or(0));
     Ok(())
 }
 
@@ -38,7 +30,13 @@ const TOO_LONG: &str = "ERR string exceeds maximum allowed size (proto-max-bulk-
 
 pub(super) fn getrange(call: &mut Call<'_>) -> Outcome {
     let (start, end) = (call.integer(2)?, call.integer(3)?);
-    let value = call.view()?.get(call.argument(1))?.unwrap_or_default();
+    let found =
+        call.view()?.read(call.argument(1), |value| call.tell(part_of(value, start, end)))?;
+    found.unwrap_or_else(|| call.tell(b""))
+}
+
+/// The bytes from one to another, which count from the end where they are negative.
+fn part_of(value: &[u8], start: i64, end: i64) -> &[u8] {
     let length = i64::try_from(value.len()).unwrap_or(i64::MAX);
     let place = |at: i64| if at < 0 { at.saturating_add(length).max(0) } else { at };
     // Both before the first byte, and in the wrong order.
@@ -46,8 +44,7 @@ pub(super) fn getrange(call: &mut Call<'_>) -> Outcome {
     let (start, end) = (place(start), place(end).min(length - 1));
     let range = usize::try_from(start).unwrap_or(0)..usize::try_from(end + 1).unwrap_or(0);
     let range = if is_empty { 0..0 } else { range };
-    call.reply.bulk(value.get(range).unwrap_or_default());
-    Ok(())
+    value.get(range).unwrap_or_default()
 }
 
 pub(super) fn setrange(call: &mut Call<'_>) -> Outcome {
@@ -77,22 +74,18 @@ pub(super) fn setrange(call: &mut Call<'_>) -> Outcome {
 
 pub(super) fn mget(call: &mut Call<'_>) -> Outcome {
     let (view, keys) = (call.view()?, call.rest(1));
-    let start = call.reply.out.len();
     call.reply.array(keys.len());
     if let View::Direct(bucket) = &view {
         let snapshot = bucket.snapshot()?;
         for key in keys {
-            let reply = &mut *call.reply;
-            let found = snapshot.read(key, |value| reply.bulk(value))?;
-            found.unwrap_or_else(|| call.reply.null());
-            call.expect_small(start)?;
+            let found = snapshot.read(key, |value| call.tell(value))?;
+            call.tell_found(found)?;
         }
         return Ok(());
     }
     for key in keys {
-        let value = view.get(key)?;
-        call.reply.optional(value.as_deref());
-        call.expect_small(start)?;
+        let found = view.read(key, |value| call.tell(value))?;
+        call.tell_found(found)?;
     }
     Ok(())
 }
@@ -143,13 +136,12 @@ pub(super) fn msetnx(call: &mut Call<'_>) -> Outcome {
 
 pub(super) fn getdel(call: &mut Call<'_>) -> Outcome {
     let key = call.argument(1);
-    let value = match call.within {
-        Some(_) => call.change(false, |bucket| Ok(bucket.take(key)?))?.flatten(),
-        None => match call.bucket_there()? {
-            Some(bucket) => bucket.take(key)?,
-            None => None,
-        },
-    };
-    call.reply.optional(value.as_deref());
+    let value = call.change(false, |bucket| {
+        let Some(value) = bucket.get_for_update(key)? else { return Ok(None) };
+        call.expect_small(&value)?;
+        bucket.remove(key)?;
+        Ok(Some(value))
+    })?;
+    call.reply.optional(value.flatten().as_deref());
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use esker::{BucketOptions, ErrorKind, PutOptions, Ttl};
+use esker::{BucketOptions, BucketValue, ErrorKind, PutOptions, Ttl};
 
 use super::rows::{all_or_none, in_transaction};
 use super::{Answer, EntryRange, Expiry, Level, Session};
@@ -41,19 +41,23 @@ impl Session {
 
     pub(super) fn bucket_get(&self, bucket: &str, keys: &[Vec<u8>]) -> Result<Answer> {
         let bucket = self.bucket(Level::Read, bucket)?;
-        let values = match (self.transaction(), keys) {
+        let with_room = |value: esker::Result<Option<BucketValue>>| {
+            let Some(value) = value? else { return Ok(None) };
+            self.take_answer(value.len())?;
+            Ok(Some(value.into_vec()))
+        };
+        let values: Result<_> = match (self.transaction(), keys) {
             (Some(transaction), keys) => {
                 let within = transaction.bucket(&bucket.name())?;
-                let get = |key: &Vec<u8>| Ok(within.get(key)?.map(|value| value.into_vec()));
-                self.each(keys, get).collect::<esker::Result<_>>()?
+                self.each(keys, |key| within.get(key)).map(with_room).collect()
             }
-            (None, [key]) => vec![bucket.get_copy(key)?],
+            (None, [key]) => with_room(bucket.get(key)).map(|value| vec![value]),
             (None, keys) => {
-                let values = bucket.get_many(keys)?;
-                values.into_iter().map(|value| value.map(|value| value.into_vec())).collect()
+                let snapshot = bucket.snapshot()?;
+                self.each(keys, |key| snapshot.get(key)).map(with_room).collect()
             }
         };
-        Ok(Answer::Values(values))
+        Ok(Answer::Values(values?))
     }
 
     pub(super) fn bucket_put(
@@ -123,7 +127,9 @@ impl Session {
         };
         let pair = |entry: esker::Result<esker::Entry>| {
             self.expect_wanted()?;
-            Ok(entry?.to_pair())
+            let entry = entry?;
+            self.take_answer(entry.key().len() + entry.value().len())?;
+            Ok(entry.to_pair())
         };
         let most = range.limit.unwrap_or(usize::MAX);
         let entries: Result<_> = match range.reverse {

@@ -4,6 +4,7 @@
 //! limits, and how it is cancelled, is here.
 
 mod access;
+mod answer_room;
 mod caught;
 mod entries;
 mod key;
@@ -16,7 +17,7 @@ mod stream;
 mod tests;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use esker::{ChangeOptions, Database, Limits, Transaction, Value};
@@ -25,9 +26,11 @@ use tokio::time::Instant;
 use crate::Code;
 use crate::tenant::Room;
 pub use access::{Access, Everything, Level};
+pub(crate) use answer_room::AnswerRoom;
 pub use caught::caught;
 pub(crate) use entries::after_prefix;
 pub use operation::{Answer, Conflict, EntryRange, Expiry, Fields, Key, Request, Rows};
+pub(crate) use rows::value_bytes;
 pub use stream::RowSink;
 
 /// What the requests of a session may take.
@@ -80,6 +83,8 @@ pub struct Session {
     began: Option<Instant>,
     /// For what the request or transaction under way may add.
     room: Mutex<Room>,
+    /// For what is told.
+    answer: Mutex<AnswerRoom>,
 }
 
 impl Session {
@@ -93,8 +98,8 @@ impl Session {
     #[must_use]
     pub fn with(database: &Database, access: Arc<dyn Access>, limits: SessionLimits) -> Self {
         let sql = esker_sql::Session::new(database);
-        let (cancel, room) = (Canceller::default(), Mutex::default());
-        Self { sql, access, limits, cancel, began: None, room }
+        let (cancel, room, answer) = (Canceller::default(), Mutex::default(), Mutex::default());
+        Self { sql, access, limits, cancel, began: None, room, answer }
     }
 
     /// Another session with the same rights and limits, without a transaction, that is cancelled
@@ -159,6 +164,48 @@ impl Session {
     #[must_use]
     pub fn result_bytes_max(&self) -> u64 {
         self.access.result_bytes_max()
+    }
+
+    fn answer_room(&self) -> MutexGuard<'_, AnswerRoom> {
+        self.answer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// An answer begins, which is put together in this room, and those of later requests too.
+    pub(crate) fn answer_in(&self, mut room: AnswerRoom) {
+        room.begin(self.result_bytes_max());
+        *self.answer_room() = room;
+    }
+
+    /// Another answer begins.
+    fn begin_answer(&self) {
+        let most = self.result_bytes_max();
+        self.answer_room().begin(most);
+    }
+
+    /// Room for so many bytes more of the answer under way: asked for before they are copied.
+    ///
+    /// # Errors
+    /// `LimitExceeded` when an answer may not be so large, or there is no memory for it.
+    pub(crate) fn take_answer(&self, bytes: usize) -> crate::Result<()> {
+        self.answer_room().take(bytes)
+    }
+
+    /// The room of the answers so far; those that follow are nowhere counted.
+    pub(crate) fn end_answer(&self) -> AnswerRoom {
+        std::mem::take(&mut *self.answer_room())
+    }
+
+    /// True when an answer was refused only as its thread must not wait.
+    pub(crate) fn is_short_of_room(&self) -> bool {
+        self.answer_room().is_short()
+    }
+
+    /// Reads what is not told.
+    pub(crate) fn internally<R>(&mut self, read: impl FnOnce(&mut Self) -> R) -> R {
+        self.answer_room().set_internal(true);
+        let done = read(self);
+        self.answer_room().set_internal(false);
+        done
     }
 
     /// Ends what was cancelled, or takes longer than a statement may.

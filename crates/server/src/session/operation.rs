@@ -202,6 +202,29 @@ pub enum Request {
     },
 }
 
+impl Request {
+    /// True for what changes nothing, and begins and ends no transaction.
+    #[must_use]
+    pub fn only_reads(&self) -> bool {
+        match self {
+            Self::Ping
+            | Self::Tables
+            | Self::Schema { .. }
+            | Self::Get { .. }
+            | Self::Exists { .. }
+            | Self::Query { .. }
+            | Self::Explain { .. }
+            | Self::Buckets
+            | Self::BucketGet { .. }
+            | Self::BucketRange { .. } => true,
+            Self::Sql { text, .. } => {
+                esker_sql::parse_statement(text).is_ok_and(|statement| statement.only_reads())
+            }
+            _ => false,
+        }
+    }
+}
+
 /// What a client is told.
 #[derive(Debug)]
 #[non_exhaustive]

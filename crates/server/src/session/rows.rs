@@ -1,6 +1,6 @@
 //! Rows by their keys.
 
-use esker::{Database, ErrorKind, Row, Schema, Table, Transaction, Value};
+use esker::{Database, ErrorKind, Row, Schema, Table, Transaction, Value, ValueRef};
 use esker_import::{parse_json_row, schema_text};
 use esker_query::model::{Change, Expr, Insert, OnConflict};
 
@@ -32,11 +32,31 @@ impl Session {
         let table = self.table(Level::Read, table)?;
         let keys = values_of(keys, &table)?;
         let rows: Vec<Option<Row>> = match (self.transaction(), keys.as_slice()) {
-            (Some(transaction), keys) => transaction.table(&table.name())?.get_many(keys)?,
-            (None, [key]) => vec![table.get(key)?],
-            (None, keys) => table.get_many(keys)?,
+            (Some(transaction), keys) => {
+                let within = transaction.table(&table.name())?;
+                self.found(self.each(keys, |key| within.get(key)))?
+            }
+            (None, [key]) => self.found(std::iter::once(table.get(key)))?,
+            (None, keys) => {
+                let snapshot = table.snapshot()?;
+                self.found(self.each(keys, |key| snapshot.get(key)))?
+            }
         };
         Ok(Answer::Rows(rows))
+    }
+
+    /// Rows as they are found, as long as there is room for them.
+    fn found(
+        &self,
+        rows: impl Iterator<Item = esker::Result<Option<Row>>>,
+    ) -> Result<Vec<Option<Row>>> {
+        let with_room = |row: esker::Result<Option<Row>>| {
+            let row = row?;
+            let values = row.iter().flat_map(|row| row.values());
+            self.take_answer(values.map(|value| value_bytes(value.as_ref())).sum())?;
+            Ok(row)
+        };
+        rows.map(with_room).collect()
     }
 
     pub(super) fn exists(&self, table: &str, keys: Vec<Key>) -> Result<Answer> {
@@ -171,6 +191,19 @@ impl Session {
 }
 
 impl Session {
+    /// Does something that, where it fails, leaves a transaction of the session as it was.
+    pub(crate) fn all_or_none<R>(&mut self, act: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
+        let savepoint = self.transaction().map(Transaction::savepoint);
+        let done = act(self);
+        if let (Some(savepoint), Some(transaction)) = (savepoint, self.transaction()) {
+            if done.is_err() {
+                transaction.rollback_to(savepoint)?;
+            }
+            transaction.release(savepoint)?;
+        }
+        done
+    }
+
     /// Does something for each of many keys, rows or entries, as long as it is wanted.
     pub(super) fn each<'k, K, R>(
         &'k self,
@@ -186,6 +219,12 @@ impl Session {
             act(key)
         })
     }
+}
+
+/// About how many bytes of an answer a value takes.
+pub(crate) fn value_bytes(value: ValueRef<'_>) -> usize {
+    const FIXED_BYTES: usize = 9;
+    value.as_bytes().map_or(FIXED_BYTES, |bytes| bytes.len() + 1)
 }
 
 /// Does something within a transaction that goes on: all of it, or nothing where it fails.

@@ -19,6 +19,7 @@ impl Session {
     pub fn run(&mut self, request: Request) -> Result<Answer> {
         let answer = self.expect_wanted().and_then(|()| {
             self.began = self.limits.timeout.map(|_| Instant::now());
+            self.begin_answer();
             self.answer(request)
         });
         self.began = None;

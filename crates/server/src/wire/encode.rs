@@ -129,17 +129,22 @@ fn columns(out: &mut Vec<u8>, id: u32, columns: &[ResultColumn]) {
 fn batch(out: &mut Vec<u8>, id: u32, batch: &Batch) {
     let mut start = 0;
     while start < batch.len() {
-        let end = batch.len().min(start + FRAME_ROWS);
-        let mut frame = FrameWriter::new(out, id, Kind::Rows, MORE);
-        let payload = frame.payload();
-        pack::array(payload, end - start);
-        for row in start..end {
-            pack::array(payload, batch.columns.len());
-            batch.columns.iter().for_each(|column| write(payload, column.value(row)));
-        }
-        frame.finish();
-        start = end;
+        start = some_rows(out, id, batch, start);
     }
+}
+
+/// Appends a frame of rows from one on; returns the one behind them.
+fn some_rows(out: &mut Vec<u8>, id: u32, batch: &Batch, start: usize) -> usize {
+    let end = batch.len().min(start + FRAME_ROWS);
+    let mut frame = FrameWriter::new(out, id, Kind::Rows, MORE);
+    let payload = frame.payload();
+    pack::array(payload, end - start);
+    for row in start..end {
+        pack::array(payload, batch.columns.len());
+        batch.columns.iter().for_each(|column| write(payload, column.value(row)));
+    }
+    frame.finish();
+    end
 }
 
 /// Hands frames of rows on as they come.
@@ -169,14 +174,17 @@ impl RowSink for FrameSink<'_> {
     }
 
     fn rows(&mut self, rows: &Batch) -> ControlFlow<()> {
-        batch(&mut self.gathered, self.id, rows);
-        if self.gathered.len() < GATHERED_BYTES {
-            return ControlFlow::Continue(());
+        let mut start = 0;
+        while start < rows.len() {
+            start = some_rows(&mut self.gathered, self.id, rows, start);
+            if self.gathered.len() >= GATHERED_BYTES {
+                self.sent += self.gathered.len() as u64;
+                if self.sent > self.most {
+                    return ControlFlow::Break(());
+                }
+                (self.send)(std::mem::take(&mut self.gathered))?;
+            }
         }
-        self.sent += self.gathered.len() as u64;
-        if self.sent > self.most {
-            return ControlFlow::Break(());
-        }
-        (self.send)(std::mem::take(&mut self.gathered))
+        ControlFlow::Continue(())
     }
 }

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
+use esker_wire::frame::PAYLOAD_BYTES_MAX;
 use esker_wire::{Code, Kind};
 use tokio::sync::mpsc;
 
@@ -11,7 +12,7 @@ use super::encode::{self, FrameSink};
 use super::point;
 use crate::admission::{Admission, Admitted};
 use crate::budget::Share;
-use crate::session::{Answer, Request, Session, caught};
+use crate::session::{Answer, AnswerRoom, Request, Session, caught};
 use crate::{Error, Result};
 
 /// What a job hands to its connection.
@@ -90,6 +91,8 @@ pub(super) fn start(place: Place, work: Work, session: Session, is_own: bool) {
     tokio::task::spawn_blocking(move || {
         let (id, mut place, mut session) = (place.id, place, session);
         let fresh = session.sibling();
+        let room = AnswerRoom::shared(place.share.sibling(), place.stall).twice();
+        session.answer_in(room.at_most(PAYLOAD_BYTES_MAX));
         let Done { bytes, failed, has_changed } =
             match caught(|| run(&mut place, work, &mut session, is_own)) {
                 Ok(done) => done,
@@ -99,6 +102,9 @@ pub(super) fn start(place: Place, work: Work, session: Session, is_own: bool) {
                     Done::failed(id, &e, false)
                 }
             };
+        if let Some(share) = session.end_answer().into_share() {
+            place.share.absorb(share);
+        }
         let session = (!is_own).then_some(session);
         let was_away = !is_own;
         let finished = Finished { was_away, session, failed, has_changed, admitted: None };
@@ -164,8 +170,7 @@ fn run(place: &mut Place, work: Work, session: &mut Session, is_own: bool) -> Do
         Work::Keys(kind, payload) => {
             let mut bytes = Vec::new();
             let failed = point::answer(session, kind, id, &payload, &mut bytes);
-            let most = session.result_bytes_max();
-            return Done { bytes, failed, has_changed: false }.within(id, most, most);
+            return Done { bytes, failed, has_changed: false };
         }
         Work::Request(request) => request,
     };

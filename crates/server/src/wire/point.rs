@@ -1,6 +1,6 @@
 //! Rows and entries by key, without a copy between socket and row.
 
-use esker::{RowRef, ValueRef};
+use esker::{ErrorKind, RowRef, ValueRef};
 use esker_vfs::{Environment, parallel_map};
 use esker_wire::frame::PAYLOAD_BYTES_MAX;
 use esker_wire::value::{read_key_into, write};
@@ -8,7 +8,7 @@ use esker_wire::{Kind, Reader, pack};
 use tokio::time::Instant;
 
 use super::encode;
-use crate::session::{Level, Session};
+use crate::session::{Level, Session, value_bytes};
 use crate::{Code, Error, Result};
 
 /// Keys that a request may have to be answered at once, without leaving the runtime.
@@ -61,7 +61,52 @@ impl Asker<'_> {
     }
 }
 
-/// Answers a request for rows or values by key; returns the code of its error.
+/// What is written of an answer, with room for all that is in it.
+struct Output<'o> {
+    asker: Asker<'o>,
+    out: &'o mut Vec<u8>,
+    /// How long it is with all that there is room for.
+    counted: usize,
+}
+
+impl<'o> Output<'o> {
+    fn new(asker: Asker<'o>, out: &'o mut Vec<u8>) -> Self {
+        let counted = out.len();
+        Self { asker, out, counted }
+    }
+
+    /// Room for what has been written, and so many bytes more; what is small is asked for together.
+    fn reserve(&mut self, more: usize) -> Result<()> {
+        const TOGETHER_BYTES: usize = 4 << 10;
+        let end = self.out.len() + more;
+        if end.saturating_sub(self.counted) < TOGETHER_BYTES { Ok(()) } else { self.count(end) }
+    }
+
+    fn bytes(&mut self, value: &[u8]) -> Result<()> {
+        self.reserve(value.len())?;
+        pack::bytes(self.out, value);
+        Ok(())
+    }
+
+    fn count(&mut self, end: usize) -> Result<()> {
+        self.asker.session.take_answer(end.saturating_sub(self.counted))?;
+        self.counted = self.counted.max(end);
+        Ok(())
+    }
+
+    /// Room for the rest.
+    fn finish(mut self) -> Result<()> {
+        self.count(self.out.len())
+    }
+}
+
+/// An error of the server, where one of the engine is expected.
+fn as_engine_error(e: Error) -> esker::Error {
+    esker::Error::new(ErrorKind::OverBudget, e.message().to_owned())
+}
+
+/// Answers a request for rows or values by key, in the room of the session; returns the code of its
+/// error.
 pub(super) fn answer(
     session: &Session,
     kind: Kind,
@@ -145,29 +190,32 @@ fn each_key(
     whole: bool,
     find: impl Fn(&[ValueRef<'_>], Visit<'_>) -> esker::Result<Option<()>>,
 ) -> Result<()> {
+    let mut output = Output::new(asker, out);
     let mut key: Vec<ValueRef<'_>> = Vec::with_capacity(4);
     for position in 0..count {
         if position % CANCEL_KEYS == CANCEL_KEYS - 1 {
-            asker.expect_small(out)?;
+            asker.expect_small(output.out)?;
         }
         read_key_into(reader, &mut key)?;
         let found = find(&key, &mut |row: &RowRef<'_>| {
             if whole {
                 let fields = row.schema().fields().len();
-                pack::array(out, fields);
+                pack::array(output.out, fields);
                 for position in 0..fields {
-                    write(out, row.value(position)?);
+                    let value = row.value(position)?;
+                    output.reserve(value_bytes(value)).map_err(as_engine_error)?;
+                    write(output.out, value);
                 }
             }
             Ok(())
         })?;
         match (whole, found) {
-            (true, None) => pack::nil(out),
+            (true, None) => pack::nil(output.out),
             (true, Some(())) => {}
-            (false, found) => pack::bool(out, found.is_some()),
+            (false, found) => pack::bool(output.out, found.is_some()),
         }
     }
-    Ok(())
+    output.finish()
 }
 
 fn values(
@@ -179,20 +227,24 @@ fn values(
     // A bucket is not made by reading.
     asker.session.database().table(name)?;
     let bucket = asker.session.database().bucket(name)?;
+    let mut output = Output::new(asker, out);
     if count == 1 {
-        let found = bucket.read(reader.bytes()?, |value| pack::bytes(out, value))?;
-        found.unwrap_or_else(|| pack::nil(out));
-        return Ok(());
+        let found = bucket.read(reader.bytes()?, |value| output.bytes(value))?;
+        match found {
+            Some(done) => done?,
+            None => pack::nil(output.out),
+        }
+        return output.finish();
     }
     let snapshot = bucket.snapshot()?;
     for position in 0..count {
         if position % CANCEL_KEYS == CANCEL_KEYS - 1 {
-            asker.expect_small(out)?;
+            asker.expect_small(output.out)?;
         }
         match snapshot.get(reader.bytes()?)? {
-            Some(value) => pack::bytes(out, &value),
-            None => pack::nil(out),
+            Some(value) => output.bytes(&value)?,
+            None => pack::nil(output.out),
         }
     }
-    Ok(())
+    output.finish()
 }

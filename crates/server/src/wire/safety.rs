@@ -303,3 +303,166 @@ fn many_keys_are_cancelled() {
     let failed = super::point::answer(&session, Kind::Get, 1, &payload, &mut out);
     assert_eq!(failed, Some(crate::Code::Cancelled));
 }
+
+/// A bucket with so many values of so many bytes, their keys in order.
+fn values(database: &Database, count: usize, bytes: usize) {
+    let bucket = database.bucket("b").unwrap();
+    for key in 0..count {
+        bucket.put(format!("{key:02}"), vec![b'v'; bytes]).unwrap();
+    }
+}
+
+fn bucket_get(out: &mut Vec<u8>, count: usize) {
+    pack::array(out, 2);
+    pack::text(out, "b");
+    pack::array(out, count);
+    (0..count).for_each(|key| pack::bytes(out, format!("{key:02}").as_bytes()));
+}
+
+fn bucket_range(out: &mut Vec<u8>, limit: Option<usize>) {
+    pack::array(out, 6);
+    pack::text(out, "b");
+    (0..3).for_each(|_| pack::nil(out));
+    match limit {
+        Some(limit) => pack::uint(out, limit as u64),
+        None => pack::nil(out),
+    }
+    pack::bool(out, false);
+}
+
+fn begin(client: &mut Client) -> Option<String> {
+    ask(client, Kind::Begin, |out| {
+        pack::array(out, 2);
+        pack::bool(out, false);
+        pack::bool(out, false);
+    })
+}
+
+/// Asks for a line, and returns what is told.
+fn line(stream: &mut std::net::TcpStream, line: &str) -> String {
+    stream.write_all(format!("{line}\n").as_bytes()).unwrap();
+    let mut told = String::new();
+    BufReader::new(stream.try_clone().unwrap()).read_line(&mut told).unwrap();
+    told
+}
+
+#[test]
+fn no_request_answers_more_than_the_tenant_lets_it() {
+    let gate = gate(TenantLimits { result_bytes: Some(5_000), ..TenantLimits::default() });
+    let main = gate.tenants.get(&crate::tenant::TenantName::main()).unwrap();
+    values(&main.database, 20, 1_000);
+    let server = serve(&gate);
+    let (_, token) = token(&gate, "admin", None);
+    let mut client = server.binary();
+    assert_eq!(hello(&mut client, Some(&token), None), None);
+    assert_eq!(sql(&mut client, "CREATE TABLE people (id i64 PRIMARY KEY, name text)"), None);
+    let name = "n".repeat(1_000);
+    let rows: Vec<(i64, &str)> = (0..20).map(|id| (id, name.as_str())).collect();
+    assert_eq!(ask(&mut client, Kind::Insert, |out| insert(out, &rows)), None);
+    let ids: Vec<i64> = (0..20).collect();
+    let exceeded = Some("limit_exceeded".to_owned());
+    for within in [false, true] {
+        for (count, told) in [(4, &None), (20, &exceeded)] {
+            let found = ask(&mut client, Kind::Get, |out| get(out, &ids[..count]));
+            assert_eq!(found, *told, "{count} rows, {within}");
+            let found = ask(&mut client, Kind::BucketGet, |out| bucket_get(out, count));
+            assert_eq!(found, *told, "{count} values, {within}");
+            let found = ask(&mut client, Kind::BucketRange, |out| bucket_range(out, Some(count)));
+            assert_eq!(found, *told, "{count} entries, {within}");
+        }
+        assert_eq!(ask(&mut client, Kind::BucketRange, |out| bucket_range(out, None)), exceeded);
+        assert_eq!(ask(&mut client, Kind::Get, |out| get(out, &vec![1; 200])), exceeded);
+        if !within {
+            assert_eq!(begin(&mut client), None);
+        }
+    }
+    let mut lines = server.connect();
+    let hello = format!("{{\"op\":\"hello\",\"token\":\"{token}\"}}");
+    assert!(line(&mut lines, &hello).contains("\"ok\":true"));
+    for (asked, refused) in [
+        ("\"op\":\"get\",\"table\":\"people\",\"keys\":[1,2,3,4]", false),
+        ("\"op\":\"get\",\"table\":\"people\",\"keys\":[1,2,3,4,5,6]", true),
+        ("\"op\":\"sql\",\"sql\":\"SELECT * FROM people WHERE id < 4\"", false),
+        ("\"op\":\"sql\",\"sql\":\"SELECT * FROM people\"", true),
+        ("\"op\":\"query\",\"query\":{\"table\":\"people\"}", true),
+        ("\"op\":\"query\",\"query\":{\"table\":\"people\",\"limit\":9,\"total\":true}", true),
+    ] {
+        let told = line(&mut lines, &format!("{{\"id\":5,{asked}}}"));
+        let wanted = if refused { "\"code\":\"limit_exceeded\"" } else { "\"ok\":true" };
+        assert!(told.starts_with("{\"id\":5,") && told.contains(wanted), "{asked}: {told}");
+    }
+    let change = "\"op\":\"sql\",\"sql\":\"UPDATE people SET name = name RETURNING *\"";
+    let told = line(&mut lines, &format!("{{\"id\":5,{change}}}"));
+    assert!(told.contains("outcome_unknown"), "{told}");
+}
+
+#[test]
+fn large_answers_have_a_share_before_they_are_read() {
+    let budget = Budget::new(16 * MIB);
+    let change = ServerConfig { budget: Arc::clone(&budget), ..ServerConfig::default() };
+    let database = Options::new().memory().unwrap();
+    values(&database, 8, MIB);
+    let server = Running::with(change, || Arc::new(crate::admission::Open::new(&database)));
+    let mut client = server.binary();
+    let mut refused = |kind: Kind, write: &dyn Fn(&mut Vec<u8>)| {
+        client.send(7, kind, write);
+        let (_, kind, payload) = client.receive();
+        if kind == Kind::Done {
+            return None;
+        }
+        let mut reader = Reader::new(&payload);
+        reader.array_of(2).unwrap();
+        assert_eq!(reader.text().unwrap(), "limit_exceeded");
+        let message = reader.text().unwrap();
+        Some(message.split(' ').next().unwrap().parse::<usize>().unwrap())
+    };
+    let mut others = budget.share();
+    assert!(others.resize(13 * MIB));
+    // At the first value, not once all of them are there.
+    for within in [false, true] {
+        let bytes = refused(Kind::BucketGet, &|out| bucket_get(out, 8)).unwrap();
+        assert!(bytes < 3 * MIB, "{bytes}");
+        let bytes = refused(Kind::BucketRange, &|out| bucket_range(out, None)).unwrap();
+        assert!(bytes < 3 * MIB, "{bytes}");
+        let begin = |out: &mut Vec<u8>| {
+            pack::array(out, 2);
+            pack::bool(out, false);
+            pack::bool(out, true);
+        };
+        if !within {
+            assert_eq!(refused(Kind::Begin, &begin), None);
+        }
+    }
+    drop(others);
+    assert_eq!(refused(Kind::BucketGet, &|out| bucket_get(out, 6)), None);
+    assert_eq!(refused(Kind::BucketRange, &|out| bucket_range(out, Some(6))), None);
+    drop(server);
+    assert_eq!(budget.used(), 0, "all of it is given back");
+}
+
+#[test]
+fn a_line_that_was_done_is_not_told_as_refused() {
+    let budget = Budget::new(MIB);
+    let change = ServerConfig { budget: Arc::clone(&budget), ..ServerConfig::default() };
+    let database = Options::new().memory().unwrap();
+    let server = Running::with(change, || Arc::new(crate::admission::Open::new(&database)));
+    let mut lines = server.connect();
+    let create = "{\"op\":\"sql\",\"sql\":\"CREATE TABLE t (n i64 PRIMARY KEY)\"}";
+    assert!(line(&mut lines, create).contains("\"ok\":true"));
+    let mut large = budget.share();
+    assert!(large.resize(budget.share_max()));
+    let mut small = budget.share();
+    while budget.used() < budget.limit() {
+        let mut next = budget.share();
+        assert!(next.resize((budget.limit() - budget.used()).min(60_000)));
+        small.absorb(next);
+    }
+    let insert = "{\"id\":7,\"op\":\"sql\",\"sql\":\"INSERT INTO t VALUES (1)\"}";
+    let told = line(&mut lines, insert);
+    assert!(told.starts_with("{\"id\":7,") && told.contains("outcome_unknown"), "{told}");
+    let told = line(&mut lines, "{\"id\":8,\"op\":\"get\",\"table\":\"t\",\"key\":1}");
+    assert!(told.starts_with("{\"id\":8,") && told.contains("limit_exceeded"), "{told}");
+    drop((large, small));
+    let told = line(&mut lines, "{\"id\":9,\"op\":\"get\",\"table\":\"t\",\"key\":1}");
+    assert_eq!(told, "{\"id\":9,\"ok\":true,\"rows\":[{\"n\":1}]}\n");
+}

@@ -89,3 +89,23 @@ fn bodies_that_do_not_go_on_hold_what_came_and_are_ended() {
     }
     until("all of it is given back", || budget.used() == 0);
 }
+
+#[test]
+fn answers_have_shares_until_they_are_sent() {
+    let server = Harness::new(&[
+        ("request_bytes_max", "3MiB"),
+        ("buffer_bytes_max", "16MiB"),
+        ("stall_timeout", "1s"),
+    ]);
+    let budget = server.gate.budget.clone();
+    assert_eq!(server.send("PUT", "/v1/databases/default/buckets/b", &[], b"").status, 201);
+    assert_eq!(server.send("PUT", ENTRY, MEDIA, &vec![b'x'; 3 << 20]).status, 201);
+    let mut others = budget.share();
+    assert!(others.resize(13 << 20));
+    let refused = server.ask("GET", ENTRY, "");
+    assert_eq!(refused.json()["code"], "limit_exceeded", "{}", refused.text());
+    drop(others);
+    let found = server.ask("GET", ENTRY, "");
+    assert_eq!((found.status, found.body.len()), (200, 3 << 20));
+    until("all of it is given back", || budget.used() == 0);
+}

@@ -100,6 +100,48 @@ fn a_tenant_that_has_enough_is_refused_and_others_are_not() {
 }
 
 #[test]
+fn no_request_answers_more_than_the_tenant_lets_it() {
+    let server = Harness::new(&[("limits.result_bytes", "2000")]);
+    let d = "/v1/databases/default";
+    let schema = r#"{"schema": "id i64 not null, name text, note text, primary key (id)"}"#;
+    server.ask("PUT", &format!("{d}/tables/t"), schema);
+    server.ask("PUT", &format!("{d}/buckets/b"), "");
+    let (long, row) = ("x".repeat(3_000), format!("{d}/tables/t/rows/1"));
+    let entry = format!("{d}/buckets/b/entries/k");
+    assert_eq!(server.ask("PUT", &row, "{}").status, 201);
+    assert_eq!(server.ask("PUT", &entry, &long).status, 201);
+    // What answers the row is refused, and is not done, outside of a transaction and within one.
+    let patch = format!(r#"{{"name": "{long}"}}"#);
+    assert_eq!(server.ask("PATCH", &row, &patch).json()["code"], "limit_exceeded");
+    let begun = server.ask("POST", &format!("{d}/transactions"), "").json();
+    let id = begun["id"].as_str().unwrap().to_owned();
+    let within = [("esker-transaction", id.as_str())];
+    let refused = server.send("PATCH", &row, &within, patch.as_bytes());
+    assert_eq!(refused.json()["code"], "limit_exceeded", "{}", refused.text());
+    assert!(server.send("GET", &row, &within, b"").json()["name"].is_null());
+    let load = format!(r#"[{{"id": 2, "name": "{long}"}}]"#);
+    assert_eq!(server.ask("POST", &format!("{d}/tables/t/rows"), &load).status, 200);
+    for path in [
+        format!("{d}/tables/t/rows/2"),
+        format!("{d}/tables/t/rows?limit=5"),
+        entry.clone(),
+        format!("{d}/buckets/b/entries?limit=5"),
+    ] {
+        for headers in [&[][..], &within] {
+            let refused = server.send("GET", &path, headers, b"");
+            // Rows that came with the transaction already under way are not seen by it.
+            let is_unseen = refused.status == 404 || refused.json().get("rows").is_some();
+            assert!(refused.status == 429 || (headers.len() == 1 && is_unseen), "{path}");
+        }
+        assert_eq!(server.ask("GET", &path, "").json()["code"], "limit_exceeded", "{path}");
+    }
+    // What is only looked at, to compare it or to replace it, is no answer.
+    assert_eq!(server.send("PUT", &entry, &[("if-match", "*")], b"short").status, 204);
+    assert_eq!(server.ask("GET", &entry, "").text(), "short");
+    assert_eq!(server.ask("PUT", &format!("{d}/tables/t/rows/2"), "{}").status, 200);
+}
+
+#[test]
 fn without_a_token_nobody_comes_in_unless_this_machine_is_trusted() {
     let server = Harness::new(&[]);
     assert_eq!(server.raw("GET", "/v1/databases", &[], b"").status, 401);

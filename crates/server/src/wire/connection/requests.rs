@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use esker_wire::frame::PAYLOAD_BYTES_MAX;
 use esker_wire::{Code, Frame, Kind, Reader, pack};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -11,7 +12,7 @@ use super::super::job::{self, Place, Work};
 use super::super::operations::Asked;
 use super::super::{decode, encode, point};
 use super::{Connection, Running};
-use crate::session::{Canceller, Request, Session, caught};
+use crate::session::{AnswerRoom, Canceller, Request, Session, caught};
 use crate::{Error, Result};
 
 /// How a frame was dealt with.
@@ -145,11 +146,19 @@ impl Connection<'_> {
     /// Answers a request for rows by key.
     fn answer_now(&mut self, frame: &Frame<'_>, asked: Asked) -> Result<Done> {
         let Some(session) = &self.session else { return Ok(Done::Answered(None)) };
+        session.answer_in(AnswerRoom::at_once().at_most(PAYLOAD_BYTES_MAX));
         let start = self.out.len();
         let (id, payload, out) = (frame.id, frame.payload, &mut self.out);
         let answer = || point::answer(session, asked.kind, id, payload, out);
         let caught = caught(|| session.database().without_waiting(answer));
         let (failed, commit) = caught.inspect_err(|_| self.out.truncate(start))?;
+        if failed.is_some() && session.is_short_of_room() {
+            let session = session.sibling();
+            self.out.truncate(start);
+            let work = Work::Keys(asked.kind, frame.payload.to_vec());
+            self.start(frame.id, asked, work, session, true);
+            return Ok(Done::Later);
+        }
         let Some(commit) = commit else { return Ok(Done::Answered(failed)) };
         // It tells of what is not durable yet: that there is no such table.
         self.holding.frames.extend(self.out.drain(start..));
@@ -161,18 +170,12 @@ impl Connection<'_> {
     /// Does a request, or starts a job for it.
     fn begin(&mut self, id: u32, asked: Asked, request: Request, many: bool) -> Done {
         let Some(mut session) = self.session.take() else { return Done::Answered(None) };
-        let in_order = session.is_in_transaction() || is_about_transactions(&request);
         if many || is_long(&request) {
-            if in_order {
-                self.is_away = true;
-                self.start(id, asked, Work::Request(request), session, false);
-            } else {
-                self.start(id, asked, Work::Request(request), session.sibling(), true);
-                self.session = Some(session);
-            }
-            return Done::Later;
+            return self.begin_job(id, asked, request, session);
         }
         let (database, fresh) = (session.database().clone(), session.sibling());
+        session.answer_in(AnswerRoom::at_once().at_most(PAYLOAD_BYTES_MAX));
+        let again = has_values(&request).then(|| request.clone());
         let run = || database.without_waiting(|| session.run(request));
         let (answer, commit) = match caught(run) {
             Ok((answer, commit)) => {
@@ -186,6 +189,12 @@ impl Connection<'_> {
             }
         };
         let failed = answer.as_ref().err().map(Error::code);
+        if failed.is_some()
+            && let Some(request) = again
+            && let Some(session) = self.session.take_if(|session| session.is_short_of_room())
+        {
+            return self.begin_job(id, asked, request, session);
+        }
         match commit {
             Some(commit) if !database.is_durable(commit) => {
                 encode::answer(&mut self.holding.frames, id, &answer);
@@ -198,6 +207,18 @@ impl Connection<'_> {
                 Done::Answered(failed)
             }
         }
+    }
+
+    /// Starts a job for a request: with the session, where its order matters.
+    fn begin_job(&mut self, id: u32, asked: Asked, request: Request, session: Session) -> Done {
+        if session.is_in_transaction() || is_about_transactions(&request) {
+            self.is_away = true;
+            self.start(id, asked, Work::Request(request), session, false);
+        } else {
+            self.start(id, asked, Work::Request(request), session.sibling(), true);
+            self.session = Some(session);
+        }
+        Done::Later
     }
 
     fn note(
@@ -299,6 +320,11 @@ fn is_long(request: &Request) -> bool {
         // Makes the bucket where there is none, which waits for the disk: once.
         _ => false,
     }
+}
+
+/// Requests whose answers have values, and may be large.
+fn has_values(request: &Request) -> bool {
+    matches!(request, Request::Get { .. } | Request::BucketGet { .. } | Request::BucketRange { .. })
 }
 
 /// Requests that change which transaction the session has.

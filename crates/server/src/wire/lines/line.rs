@@ -1,22 +1,23 @@
-//! Requests as JSON objects, one a line, and answers likewise: for people with `nc`, and programs
-//! that can do without speed. They are answered in order.
+//! Lines: what is asked, and serving who sends them.
 
 use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use esker::{Isolation, Value, ValueRef};
-use esker_import::{Format, RowWriter};
+use esker::{Isolation, Value};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
-use super::Stream;
-use crate::budget::SMALL_BYTES;
+use super::super::Stream;
+use super::answer::{self, Told, failed_line};
+use crate::budget::{SMALL_BYTES, Share};
 use crate::metrics::Operations;
 use crate::server::Shared;
-use crate::session::{Answer, Conflict, Expiry, Fields, Key, Request, Rows, Session, caught};
+use crate::session::{
+    Answer, AnswerRoom, Conflict, Expiry, Fields, Key, Request, Rows, Session, caught,
+};
 use crate::{Code, Error, Result};
 
 /// What may be asked.
@@ -85,7 +86,7 @@ struct Line<'l> {
 }
 
 /// Serves a client until it goes.
-pub(super) async fn serve(
+pub(in super::super) async fn serve(
     mut stream: Stream,
     mut input: Vec<u8>,
     shared: &Shared,
@@ -99,19 +100,16 @@ pub(super) async fn serve(
         while let Some(length) = line_end(&input, searched, is_at_end) {
             let line: Vec<u8> = input.drain(..length).collect();
             searched = 0;
-            let mut out = answer_line(&line, &mut session, shared).await;
-            if !out.is_empty() {
-                out.push(b'\n');
-                if let Err(e) = outgoing.wait(out.len(), config.stall_timeout).await {
-                    out = [failed(None, &e), vec![b'\n']].concat();
-                }
+            let told = answer_line(&line, &mut session, shared).await;
+            if !told.out.is_empty() {
+                let out = settle(told, &mut outgoing, config.stall_timeout).await;
                 let write = stream.write_all(&out);
                 tokio::time::timeout(config.stall_timeout, write).await??;
                 outgoing.resize(0);
             }
         }
         if let Err(e) = incoming.wait(input.len(), config.stall_timeout).await {
-            return stream.write_all(&[failed(None, &e), vec![b'\n']].concat()).await;
+            return stream.write_all(&[failed_line(None, &e), vec![b'\n']].concat()).await;
         }
         if input.is_empty() {
             input = Vec::new();
@@ -125,7 +123,7 @@ pub(super) async fn serve(
         let most = if is_known { most } else { most.min(SMALL_BYTES) };
         if searched > most {
             let e = Error::new(Code::LimitExceeded, format!("a line of more than {most} bytes"));
-            return stream.write_all(&[failed(None, &e), vec![b'\n']].concat()).await;
+            return stream.write_all(&[failed_line(None, &e), vec![b'\n']].concat()).await;
         }
         let is_within = session.as_ref().is_some_and(Session::is_in_transaction);
         let patience = match (searched > 0, is_within) {
@@ -147,49 +145,77 @@ fn line_end(input: &[u8], searched: usize, is_at_end: bool) -> Option<usize> {
     end.or((is_at_end && !input.is_empty()).then_some(input.len()))
 }
 
-async fn answer_line(line: &[u8], session: &mut Option<Session>, shared: &Shared) -> Vec<u8> {
+/// The line that tells it, with a share of the budget: once there is none, what was asked is told as
+/// refused only where it has changed nothing.
+async fn settle(told: Told, outgoing: &mut Share, stall: Duration) -> Vec<u8> {
+    let Told { id, mut out, share, failed, only_reads } = told;
+    out.push(b'\n');
+    if let Some(share) = share {
+        outgoing.absorb(share);
+    }
+    // Errors are small, and true as they are.
+    if failed.is_none()
+        && let Err(e) = outgoing.wait(out.len(), stall).await
+    {
+        let e = if only_reads { e } else { e.though_done() };
+        out = [failed_line(id.as_deref(), &e), vec![b'\n']].concat();
+        outgoing.resize(0);
+    }
+    out
+}
+
+async fn answer_line(line: &[u8], session: &mut Option<Session>, shared: &Shared) -> Told {
     if line.trim_ascii().is_empty() {
-        return Vec::new();
+        return Told::default();
     }
     let parsed: Line<'_> = match serde_json::from_slice(line) {
         Ok(parsed) => parsed,
-        Err(e) => return failed(None, &Error::invalid(format!("a request as JSON: {e}"))),
+        Err(e) => return Told::error(None, &Error::invalid(format!("a request as JSON: {e}"))),
     };
     let id = parsed.id.map(|id| id.get().to_owned());
     let since = Instant::now();
-    let answer = match parsed.op.as_ref() {
-        "hello" => hello(&parsed, session, shared).await,
-        _ => answer_request(&parsed, session).await,
+    let told = match parsed.op.as_ref() {
+        "hello" => {
+            hello(&parsed, session, shared).await.map(|answer| Told::answer(id.clone(), &answer))
+        }
+        _ => answer_request(&parsed, id.clone(), session, shared).await,
     };
+    let told = told.unwrap_or_else(|e| Told::error(id, &e));
     if let Some(position) = OPERATIONS.iter().position(|op| *op == parsed.op) {
         let took = u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        let failed = answer.as_ref().err().map(Error::code);
-        shared.config.line_operations.count(position, failed, took);
+        shared.config.line_operations.count(position, told.failed, took);
     }
-    match &answer {
-        Ok(answer) => told(id.as_deref(), answer),
-        Err(e) => failed(id.as_deref(), e),
-    }
+    told
 }
 
-async fn answer_request(line: &Line<'_>, session: &mut Option<Session>) -> Result<Answer> {
+async fn answer_request(
+    line: &Line<'_>,
+    id: Option<String>,
+    session: &mut Option<Session>,
+    shared: &Shared,
+) -> Result<Told> {
     let request = request(line)?;
     let Some(mut taken) = session.take() else {
         return Err(Error::new(Code::Unauthenticated, "expected {\"op\": \"hello\"} first"));
     };
     let fresh = taken.sibling();
+    let (budget, stall) = (Arc::clone(&shared.config.budget), shared.config.stall_timeout);
     let run = move || {
-        let answer = taken.check_in().and_then(|()| taken.run(request));
-        (taken, answer)
+        let told = taken.check_in().and_then(|()| {
+            let room = || AnswerRoom::shared(budget.share(), stall);
+            taken.answer_in(room().twice());
+            answer::tell(&mut taken, id, request, room())
+        });
+        (taken, told)
     };
-    let (kept, answer) = match tokio::task::spawn_blocking(move || caught(run)).await {
-        Ok(Ok((taken, answer))) => (taken, answer),
+    let (kept, told) = match tokio::task::spawn_blocking(move || caught(run)).await {
+        Ok(Ok((taken, told))) => (taken, told),
         Ok(Err(e)) => (fresh, Err(e)),
         Err(_) => (fresh, Err(Error::new(Code::Unavailable, "the server stops"))),
     };
-    let is_out = answer.as_ref().is_err_and(|e| e.code() == Code::Unauthenticated);
+    let is_out = told.as_ref().is_err_and(|e| e.code() == Code::Unauthenticated);
     *session = (!is_out).then_some(kept);
-    answer
+    told
 }
 
 async fn hello(line: &Line<'_>, session: &mut Option<Session>, shared: &Shared) -> Result<Answer> {
@@ -324,129 +350,4 @@ fn value(raw: &RawValue) -> Result<Value> {
             _ => return Err(wrong()),
         },
     })
-}
-
-fn start(id: Option<&str>) -> Vec<u8> {
-    match id {
-        Some(id) => format!("{{\"id\":{id},").into_bytes(),
-        None => b"{".to_vec(),
-    }
-}
-
-fn json_text(out: &mut Vec<u8>, text: &str) {
-    // A text is always JSON.
-    let _ = serde_json::to_writer(out, text);
-}
-
-fn failed(id: Option<&str>, e: &Error) -> Vec<u8> {
-    let mut out = start(id);
-    out.extend_from_slice(b"\"error\":{\"code\":");
-    json_text(&mut out, e.code().as_str());
-    out.extend_from_slice(b",\"message\":");
-    json_text(&mut out, e.message());
-    out.extend_from_slice(b"}}");
-    out
-}
-
-fn told(id: Option<&str>, answer: &Answer) -> Vec<u8> {
-    let mut out = start(id);
-    out.extend_from_slice(b"\"ok\":true");
-    match answer {
-        Answer::Done => {}
-        Answer::Text(text) => member(&mut out, "text", |out| json_text(out, text)),
-        Answer::Names(names) => member(&mut out, "names", |out| {
-            list(out, names, |out, name| json_text(out, name));
-        }),
-        Answer::Rows(rows) => member(&mut out, "rows", |out| {
-            list(out, rows, |out, row| match row {
-                Some(row) => {
-                    let names = row.schema().fields().iter().map(|f| f.name.as_str());
-                    let writer = RowWriter::new(Format::Json, b',', names);
-                    writer.write_row(out, false, row.values().iter().map(Value::as_ref));
-                }
-                None => out.extend_from_slice(b"null"),
-            });
-        }),
-        Answer::Flags(flags) => member(&mut out, "found", |out| {
-            list(out, flags, |out, flag| out.extend_from_slice(flag.to_string().as_bytes()));
-        }),
-        Answer::Stored { rows, row_id } => {
-            member(&mut out, "stored", |out| out.extend_from_slice(rows.to_string().as_bytes()));
-            if let Some(id) = row_id {
-                member(&mut out, "row_id", |out| out.extend_from_slice(id.to_string().as_bytes()));
-            }
-        }
-        Answer::Changed(n) => {
-            member(&mut out, "changed", |out| out.extend_from_slice(n.to_string().as_bytes()));
-        }
-        Answer::Number(n) => {
-            member(&mut out, "number", |out| out.extend_from_slice(n.to_string().as_bytes()));
-        }
-        Answer::Result { result, .. } => result_rows(&mut out, result),
-        Answer::Page(page) => {
-            result_rows(&mut out, &page.result);
-            for (name, cursor) in [("next", &page.next), ("previous", &page.previous)] {
-                if let Some(cursor) = cursor {
-                    member(&mut out, name, |out| json_text(out, cursor));
-                }
-            }
-            if let Some(total) = page.total {
-                member(&mut out, "total", |out| {
-                    out.extend_from_slice(total.to_string().as_bytes())
-                });
-            }
-        }
-        Answer::Values(values) => member(&mut out, "values", |out| {
-            list(out, values, |out, value| match value {
-                Some(value) => bytes(out, value),
-                None => out.extend_from_slice(b"null"),
-            });
-        }),
-        Answer::Entries(entries) => member(&mut out, "entries", |out| {
-            list(out, entries, |out, (key, value)| {
-                out.push(b'[');
-                bytes(out, key);
-                out.push(b',');
-                bytes(out, value);
-                out.push(b']');
-            });
-        }),
-    }
-    out.push(b'}');
-    out
-}
-
-/// Bytes: as text where they are one, else in hexadecimal digits as rows have them.
-fn bytes(out: &mut Vec<u8>, value: &[u8]) {
-    match std::str::from_utf8(value) {
-        Ok(text) => json_text(out, text),
-        Err(_) => json_text(out, &ValueRef::Bytes(value).to_string()),
-    }
-}
-
-fn result_rows(out: &mut Vec<u8>, result: &esker::QueryResult) {
-    member(out, "rows", |out| {
-        let writer =
-            RowWriter::new(Format::Json, b',', result.columns.iter().map(|c| c.name.as_str()));
-        let rows: Vec<_> = result.rows().collect();
-        list(out, &rows, |out, row| writer.write_row(out, false, row.iter().copied()));
-    });
-}
-
-fn member(out: &mut Vec<u8>, name: &str, write: impl FnOnce(&mut Vec<u8>)) {
-    out.extend_from_slice(b",\"");
-    out.extend_from_slice(name.as_bytes());
-    out.extend_from_slice(b"\":");
-    write(out);
-}
-
-fn list<T>(out: &mut Vec<u8>, items: &[T], write: impl Fn(&mut Vec<u8>, &T)) {
-    out.push(b'[');
-    for (position, item) in items.iter().enumerate() {
-        if position > 0 {
-            out.push(b',');
-        }
-        write(out, item);
-    }
-    out.push(b']');
 }
