@@ -11,7 +11,7 @@ use esker_vfs::Environment;
 use crate::budget::Budget;
 use crate::config::Config;
 use crate::metrics::Metrics;
-use crate::session::SessionLimits;
+use crate::session::{SessionLimits, Watch};
 use crate::tenant::{Tenant, TenantName, TenantOptions, Tenants};
 use crate::token::{Principal, TokenStore};
 use crate::{Code, Error, Result, Session};
@@ -31,7 +31,7 @@ pub struct Gate {
     /// Who may do what.
     pub tokens: Arc<TokenStore>,
     /// What is counted.
-    pub metrics: Metrics,
+    pub metrics: Arc<Metrics>,
     /// The memory of what arrives and leaves.
     pub budget: Arc<Budget>,
 }
@@ -55,7 +55,7 @@ impl Gate {
         let tenants = Tenants::open(environment, options)?;
         let tokens = Arc::new(TokenStore::open(environment, directory)?);
         let slow_ns = u64::try_from(config.slow_query.as_nanos()).unwrap_or(u64::MAX);
-        let metrics = Metrics::new(environment, slow_ns);
+        let metrics = Arc::new(Metrics::new(environment, slow_ns));
         let budget = Budget::new(config.buffer_bytes_max);
         Ok(Self { config, environment: environment.clone(), tenants, tokens, metrics, budget })
     }
@@ -96,7 +96,8 @@ impl Gate {
             timeout: self.config.statement_timeout,
             memory_bytes: memory_bytes.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
         };
-        Session::with(&tenant.database, Arc::new(pass), limits)
+        let watch = Watch { metrics: Arc::clone(&self.metrics), tenant: tenant.name.clone() };
+        Session::with(&tenant.database, Arc::new(pass), limits).watched(watch)
     }
 
     /// What somebody who starts the server ought to know about its tokens.

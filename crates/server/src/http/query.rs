@@ -20,7 +20,6 @@ use super::entity;
 use super::route::{Outcome, Work};
 use super::write::{Written, write};
 use crate::budget::Budget;
-use crate::metrics::Timer;
 use crate::session::{Answer, Request, RowSink, Session};
 use crate::{Code, Error, Result};
 
@@ -139,15 +138,12 @@ pub(super) async fn answer(call: Call, request: Request, body: Option<Vec<u8>>) 
     let (sender, mut receiver) = mpsc::channel(4);
     let failed = sender.clone();
     let mut sink = Sink::new(format, most, place, sender);
-    let gate = Arc::clone(&call.app.gate);
     let (stopped, alive) = tokio::sync::oneshot::channel::<()>();
     tokio::spawn(async move {
         let outcome = call.run(move |session| {
             only_reads(&request)?;
-            let timer = Timer::start(&gate, &tenant.name, &request);
             let outcome = session.stream(request, &mut sink);
             let outcome = outcome.and_then(|answer| sink.end(answer));
-            timer.finish(session, outcome.is_ok());
             if let Err(e) = &outcome {
                 let _ = sink.sender.blocking_send(Err(e.clone()));
             }

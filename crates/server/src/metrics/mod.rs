@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use esker_vfs::{DurationCounts, Environment};
 
 pub use operations::Operations;
+pub use slow::SlowStatement;
 use slow::SlowStatements;
-pub use slow::{SlowStatement, Timer};
 
 /// What the server counts.
 #[derive(Debug)]

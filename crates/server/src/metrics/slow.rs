@@ -1,13 +1,11 @@
 //! Statements that took long, with their plans.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use serde::Serialize;
 
 use super::Metrics;
-use crate::gate::Gate;
-use crate::session::{Answer, Request, Session};
 use crate::tenant::TenantName;
 
 /// How many are kept.
@@ -22,9 +20,10 @@ pub struct SlowStatement {
     pub ended_us: i64,
     /// How long it took, in milliseconds.
     pub elapsed_ms: u64,
-    /// What was asked: SQL, or a query as JSON.
+    /// What was asked: SQL, a query as JSON, or an operation, its table or bucket, and how many keys
+    /// or rows; of a command of Redis's protocol, the first key.
     pub statement: String,
-    /// How it is answered; none for what changes rows.
+    /// How it is answered; none for what changes rows, and for what goes by keys.
     pub plan: Option<String>,
     /// Whether it came to its end.
     pub completed: bool,
@@ -42,62 +41,38 @@ impl SlowStatements {
     }
 }
 
-/// Times one statement.
-#[derive(Debug)]
-pub struct Timer {
-    gate: Arc<Gate>,
-    tenant: TenantName,
-    request: Request,
-    started_ns: u64,
-}
-
-impl Timer {
-    /// Begins to time a statement of a tenant.
-    #[must_use]
-    pub fn start(gate: &Arc<Gate>, tenant: &TenantName, request: &Request) -> Self {
-        let started_ns = gate.environment.clock.monotonic_ns();
-        let (gate, tenant) = (Arc::clone(gate), tenant.clone());
-        Self { gate, tenant, request: request.clone(), started_ns }
+impl Metrics {
+    /// Now, to measure how long something takes.
+    pub(crate) fn now_ns(&self) -> u64 {
+        self.environment.clock.monotonic_ns()
     }
 
-    /// Keeps and logs the statement if it was slow. Its plan is asked for in the same session.
-    pub fn finish(self, session: &mut Session, completed: bool) {
-        let Self { gate, tenant, request, started_ns } = self;
-        let (clock, metrics) = (&gate.environment.clock, &gate.metrics);
-        let elapsed_ns = clock.monotonic_ns().saturating_sub(started_ns);
-        if elapsed_ns < metrics.slow.slow_ns {
-            return;
-        }
+    /// True for what takes so long that it is logged and listed.
+    pub(crate) fn is_slow(&self, elapsed_ns: u64) -> bool {
+        elapsed_ns >= self.slow.slow_ns
+    }
+
+    /// Logs and keeps what was slow: a statement, and its plan where it has one.
+    pub(crate) fn note_slow(
+        &self,
+        tenant: &TenantName,
+        elapsed_ns: u64,
+        (statement, plan): (&str, Option<String>),
+        completed: bool,
+    ) {
         let cut = |text: &str| text.chars().take(TEXT_MAX).collect::<String>();
-        let (statement, explain) = match &request {
-            Request::Sql { text, parameters } => {
-                let (text, parameters) = (format!("EXPLAIN {text}"), parameters.clone());
-                let only_reads = esker_sql::parse_statement(&text).is_ok();
-                (
-                    cut(text.trim_start_matches("EXPLAIN ")),
-                    only_reads.then_some(Request::Sql { text, parameters }),
-                )
-            }
-            Request::Query { json } => (cut(json), None),
-            _ => return,
-        };
-        let plan = explain.and_then(|explain| match session.run(explain) {
-            Ok(Answer::Text(plan)) => Some(cut(&plan)),
-            _ => None,
-        });
+        let (statement, plan) = (cut(statement), plan.as_deref().map(cut));
         let elapsed_ms = elapsed_ns / 1_000_000;
         tracing::warn!(%tenant, elapsed_ms, completed, statement, plan, "slow statement");
-        let ended_us = clock.wall_us();
+        let ended_us = self.environment.clock.wall_us();
         let slow = SlowStatement { ended_us, elapsed_ms, statement, plan, completed };
-        let mut kept = metrics.slow.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.slow.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() >= KEPT_MAX {
             kept.pop_front();
         }
-        kept.push_back((tenant, slow));
+        kept.push_back((tenant.clone(), slow));
     }
-}
 
-impl Metrics {
     /// The slow statements of a tenant, the last first.
     #[must_use]
     pub fn slow_statements(&self, tenant: &TenantName) -> Vec<SlowStatement> {

@@ -80,7 +80,7 @@ impl State {
             return self.do_apart(&gathered, &progress, Some(&e));
         }
         for (item, (code, took)) in gathered.iter().zip(&progress.outcomes) {
-            self.count(item.position, *code, *took);
+            self.count((item.position, &item.arguments), *code, *took);
         }
         let last = progress.outcomes.len().checked_sub(1).and_then(|last| gathered.get(last));
         match last {
@@ -262,7 +262,7 @@ impl State {
                 self.reply.error(text);
             }
             let took = u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX);
-            self.count(item.position, failed.map(|(code, _)| code), took);
+            self.count((item.position, &item.arguments), failed.map(|(code, _)| code), took);
         }
         end
     }

@@ -386,3 +386,20 @@ fn random_bytes_are_answered_by_something() {
         let _ = super::answer_commands(crate::Session::new(&database), &input);
     }
 }
+
+#[test]
+fn slow_commands_are_listed() {
+    let resp_listen = Some(([127, 0, 0, 1], 0).into());
+    let slow_query = Duration::ZERO;
+    let config = Config { memory: true, slow_query, resp_listen, ..Config::default() };
+    let gate = Arc::new(Gate::open(config, &Environment::os(), None).unwrap());
+    let server = serve(&gate);
+    let (_, admin) = token(&gate, "admin");
+    let mut client = server.connect();
+    assert_eq!(ask(&mut client, &format!("AUTH default {admin}")), "+OK|");
+    assert_eq!(ask(&mut client, "SET a 1\r\nINCR a"), "+OK|:2|");
+    assert_eq!(ask(&mut client, "MGET a b"), "*2|$1|2|$-1|");
+    let slow = gate.metrics.slow_statements(&crate::tenant::TenantName::main());
+    let listed: Vec<_> = slow.iter().rev().map(|slow| slow.statement.as_str()).collect();
+    assert_eq!(listed, ["auth", "set a: 2", "incr a: 1", "mget a: 2"]);
+}

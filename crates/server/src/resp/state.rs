@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use esker::{Database, Transaction};
 use esker_vfs::Environment;
@@ -18,7 +19,7 @@ use crate::admission::{Admission, Admitted};
 use crate::budget::{SMALL_BYTES, Share};
 use crate::durability::Durability;
 use crate::server::Shared;
-use crate::session::{AnswerRoom, Session};
+use crate::session::{AnswerRoom, Session, Words};
 
 /// Answers that wait to be written, in bytes; past it no command is begun.
 pub(super) const OUT_BYTES_MAX: usize = 1 << 20;
@@ -273,12 +274,21 @@ impl State {
         }
         if let Some((position, _)) = found {
             let took = u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX);
-            self.count(position, failed.map(|(code, _)| code), took);
+            self.count((position, arguments), failed.map(|(code, _)| code), took);
         }
     }
 
     /// Counts a command, its error, and its nanoseconds.
-    pub fn count(&self, position: usize, failed: Option<Code>, took: u64) {
+    pub fn count(
+        &self,
+        (position, arguments): (usize, &Arguments<'_>),
+        failed: Option<Code>,
+        took: u64,
+    ) {
+        if let Some(session) = &self.session {
+            let took = Duration::from_nanos(took);
+            session.note(took, failed.is_none(), || words(position, arguments));
+        }
         if let Some(shared) = &self.shared {
             shared.config.resp_operations.count(position, failed, took);
         }
@@ -405,6 +415,25 @@ impl State {
     }
 }
 
+/// A command in a few words: its name and its first key, and nothing of what may be a token.
+fn words(position: usize, arguments: &Arguments<'_>) -> Words {
+    let command = table::COMMANDS.get(position).filter(|command| !command.is_open());
+    match (command, arguments.split_first()) {
+        (Some(command), Some((_, rest))) if !rest.is_empty() => Words::Keys {
+            operation: command.name,
+            place: rest.first().map(shown).unwrap_or_default(),
+            count: rest.len(),
+        },
+        _ => Words::Alone(table::COMMANDS.get(position).map_or("", |command| command.name)),
+    }
+}
+
+/// The beginning of an argument, as text.
+fn shown(argument: &Cow<'_, [u8]>) -> String {
+    let text = String::from_utf8_lossy(argument);
+    text.chars().take(128).collect()
+}
+
 fn is_write(arguments: &Arguments<'_>) -> bool {
     let command = table::find(arguments.first().map_or(&[], |name| name));
     command.is_some_and(|(_, command)| command.is_write())
@@ -417,10 +446,6 @@ pub(super) fn is_long(arguments: &Arguments<'_>) -> bool {
 }
 
 fn unknown(arguments: &Arguments<'_>) -> String {
-    let shown = |argument: &Cow<'_, [u8]>| {
-        let text = String::from_utf8_lossy(argument);
-        text.chars().take(128).collect::<String>()
-    };
     let name = arguments.first().map(shown).unwrap_or_default();
     let beginning = arguments.iter().skip(1).take(4).map(|argument| {
         let text = shown(argument);

@@ -15,6 +15,7 @@ mod statement;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -32,6 +33,7 @@ pub(crate) use entries::after_prefix;
 pub use operation::{Answer, Conflict, EntryRange, Expiry, Fields, Key, Request, Rows};
 pub(crate) use rows::value_bytes;
 pub use stream::RowSink;
+pub(crate) use watch::{Watch, Words};
 
 /// What the requests of a session may take.
 #[derive(Clone, Debug, Default)]
@@ -85,6 +87,8 @@ pub struct Session {
     room: Mutex<Room>,
     /// For what is told.
     answer: Mutex<AnswerRoom>,
+    /// Notes what is asked.
+    watch: Option<Arc<Watch>>,
 }
 
 impl Session {
@@ -99,14 +103,15 @@ impl Session {
     pub fn with(database: &Database, access: Arc<dyn Access>, limits: SessionLimits) -> Self {
         let sql = esker_sql::Session::new(database);
         let (cancel, room, answer) = (Canceller::default(), Mutex::default(), Mutex::default());
-        Self { sql, access, limits, cancel, began: None, room, answer }
+        Self { sql, access, limits, cancel, began: None, room, answer, watch: None }
     }
 
     /// Another session with the same rights and limits, without a transaction, that is cancelled
     /// by itself.
     #[must_use]
     pub fn sibling(&self) -> Self {
-        Self::with(self.database(), Arc::clone(&self.access), self.limits.clone())
+        let sibling = Self::with(self.database(), Arc::clone(&self.access), self.limits.clone());
+        Self { watch: self.watch.clone(), ..sibling }
     }
 
     /// Refuses what the session may not do.

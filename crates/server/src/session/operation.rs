@@ -24,6 +24,23 @@ pub enum Rows {
     Objects(Vec<String>),
 }
 
+impl Rows {
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Values(rows) => rows.len(),
+            Self::Objects(rows) => rows.len(),
+        }
+    }
+
+    /// True when there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
 /// What fields get.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Fields {

@@ -17,6 +17,13 @@ impl Session {
     /// # Errors
     /// What was expected, and where; nothing was changed unless the code is `outcome_unknown`.
     pub fn run(&mut self, request: Request) -> Result<Answer> {
+        let under_way = self.begin(&request);
+        let answer = self.do_request(request);
+        self.finish(under_way, answer.is_ok());
+        answer
+    }
+
+    pub(super) fn do_request(&mut self, request: Request) -> Result<Answer> {
         let answer = self.expect_wanted().and_then(|()| {
             self.began = self.limits.timeout.map(|_| Instant::now());
             self.begin_answer();

@@ -29,8 +29,10 @@ impl Session {
     /// # Errors
     /// As for [`Session::run`]; some rows may have been handed over then.
     pub fn stream(&mut self, request: Request, sink: &mut dyn RowSink) -> Result<Answer> {
+        let under_way = self.begin(&request);
         let answer = self.stream_request(request, sink);
         self.cancel.0.store(false, Ordering::Relaxed);
+        self.finish(under_way, answer.is_ok());
         answer
     }
 
@@ -57,7 +59,7 @@ impl Session {
                 _ => {}
             }
         }
-        let answer = self.run(request)?;
+        let answer = self.do_request(request)?;
         let Answer::Result { result, changed } = answer else { return Ok(answer) };
         if changed > 0 {
             sink.changed();

@@ -8,7 +8,7 @@ use esker_wire::{Kind, Reader, pack};
 use tokio::time::Instant;
 
 use super::encode;
-use crate::session::{Level, Session, value_bytes};
+use crate::session::{Level, Session, Words, value_bytes};
 use crate::{Code, Error, Result};
 
 /// Keys that a request may have to be answered at once, without leaving the runtime.
@@ -118,10 +118,24 @@ pub(super) fn answer(
     let mut result = Ok(());
     let asker = Asker { session, began: Instant::now() };
     encode::done(out, id, |out| result = find(asker, kind, payload, out));
+    session.note(asker.began.elapsed(), result.is_ok(), || words(kind, payload));
     let e = result.err()?;
     out.truncate(start);
     encode::error(out, id, &e);
     Some(e.code())
+}
+
+/// What a request asks, for whoever looks at what was slow.
+fn words(kind: Kind, payload: &[u8]) -> Words {
+    let operation = match kind {
+        Kind::BucketGet => "bucket_get",
+        Kind::Exists => "exists",
+        _ => "get",
+    };
+    let mut reader = Reader::new(payload);
+    let place = reader.array().and_then(|_| reader.text());
+    let place = place.unwrap_or_default().to_owned();
+    Words::Keys { operation, place, count: key_count(kind, payload) }
 }
 
 fn find(asker: Asker<'_>, kind: Kind, payload: &[u8], out: &mut Vec<u8>) -> Result<()> {

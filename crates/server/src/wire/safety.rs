@@ -466,3 +466,40 @@ fn a_line_that_was_done_is_not_told_as_refused() {
     let told = line(&mut lines, "{\"id\":9,\"op\":\"get\",\"table\":\"t\",\"key\":1}");
     assert_eq!(told, "{\"id\":9,\"ok\":true,\"rows\":[{\"n\":1}]}\n");
 }
+
+#[test]
+fn slow_requests_of_the_wire_protocol_and_of_lines_are_listed() {
+    let wire_listen = Some(([127, 0, 0, 1], 0).into());
+    let (slow_query, trust_local) = (Duration::ZERO, true);
+    let config = Config { memory: true, slow_query, trust_local, wire_listen, ..Config::default() };
+    let gate = Arc::new(Gate::open(config, &Environment::os(), None).unwrap());
+    let server = serve(&gate);
+    let mut client = server.binary();
+    assert_eq!(sql(&mut client, "CREATE TABLE people (id i64 PRIMARY KEY, name text)"), None);
+    assert_eq!(ask(&mut client, Kind::Insert, |out| insert(out, &[(1, "a"), (2, "b")])), None);
+    assert_eq!(ask(&mut client, Kind::Get, |out| get(out, &[1, 2, 3])), None);
+    assert_eq!(ask(&mut client, Kind::Get, |out| get(out, &[1; 300])), None);
+    assert_eq!(sql(&mut client, "SELECT name FROM people WHERE id = 2"), None);
+    let mut lines = server.connect();
+    let query = r#"{"op":"query","query":{"table":"people","limit":1}}"#;
+    assert!(line(&mut lines, query).contains("\"ok\":true"));
+    let told = line(&mut lines, r#"{"op":"get","table":"people","keys":[1,2]}"#);
+    assert!(told.contains("\"ok\":true"), "{told}");
+    assert!(line(&mut lines, r#"{"op":"sql","sql":"SELECT nothing"}"#).contains("error"));
+    let mut slow = gate.metrics.slow_statements(&crate::tenant::TenantName::main());
+    slow.reverse();
+    let listed: Vec<_> =
+        slow.iter().map(|s| (s.statement.as_str(), s.plan.is_some(), s.completed)).collect();
+    let expected = [
+        ("CREATE TABLE people (id i64 PRIMARY KEY, name text)", false, true),
+        ("insert people: 2", false, true),
+        ("get people: 3", false, true),
+        ("get people: 300", false, true),
+        ("SELECT name FROM people WHERE id = 2", true, true),
+        (r#"{"table":"people","limit":1}"#, true, true),
+        ("get people: 2", false, true),
+        ("SELECT nothing", false, false),
+    ];
+    assert_eq!(listed, expected);
+    assert!(slow[5].plan.as_ref().unwrap().contains("people"), "{:?}", slow[5].plan);
+}
