@@ -14,6 +14,7 @@
 //! | [`logging`] | log lines |
 //! | [`metrics`] | what is counted, and slow statements |
 //! | `resp` | Redis's protocol, onto buckets |
+//! | [`seat`] | who is connected, and what runs for whom |
 //! | [`session`] | what a client may ask, and doing it: transactions, limits, cancelling |
 //! | [`tenant`] | a database for each tenant, and what it may take |
 //! | [`tls`] | TLS 1.3 |
@@ -36,6 +37,7 @@ pub mod http;
 pub mod logging;
 pub mod metrics;
 mod resp;
+pub mod seat;
 mod server;
 pub mod session;
 pub mod tenant;

@@ -11,6 +11,7 @@ use esker_vfs::Environment;
 use crate::budget::Budget;
 use crate::config::Config;
 use crate::metrics::Metrics;
+use crate::seat::Seats;
 use crate::session::{SessionLimits, Watch};
 use crate::tenant::{Tenant, TenantName, TenantOptions, Tenants};
 use crate::token::{Principal, TokenStore};
@@ -32,6 +33,8 @@ pub struct Gate {
     pub tokens: Arc<TokenStore>,
     /// What is counted.
     pub metrics: Arc<Metrics>,
+    /// Who is connected.
+    pub seats: Arc<Seats>,
     /// The memory of what arrives and leaves.
     pub budget: Arc<Budget>,
 }
@@ -57,7 +60,8 @@ impl Gate {
         let slow_ns = u64::try_from(config.slow_query.as_nanos()).unwrap_or(u64::MAX);
         let metrics = Arc::new(Metrics::new(environment, slow_ns));
         let budget = Budget::new(config.buffer_bytes_max);
-        Ok(Self { config, environment: environment.clone(), tenants, tokens, metrics, budget })
+        let (environment, seats) = (environment.clone(), Seats::new(environment));
+        Ok(Self { config, environment, tenants, tokens, metrics, seats, budget })
     }
 
     /// Whoever shows a token, or none.
@@ -96,7 +100,12 @@ impl Gate {
             timeout: self.config.statement_timeout,
             memory_bytes: memory_bytes.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX)),
         };
-        let watch = Watch { metrics: Arc::clone(&self.metrics), tenant: tenant.name.clone() };
+        let watch = Watch {
+            metrics: Arc::clone(&self.metrics),
+            seats: Arc::clone(&self.seats),
+            token: principal.id.clone(),
+            tenant: tenant.name.clone(),
+        };
         Session::with(&tenant.database, Arc::new(pass), limits).watched(watch)
     }
 

@@ -124,7 +124,21 @@ pub(super) fn sessions(call: Call) -> Work {
         let body = json!({
             "running_queries": tenant.usage.running_queries(),
             "transactions": call.app.transactions.list(&tenant.name),
+            "sessions": call.app.gate.seats.list(&tenant.name),
         });
         entity::json(StatusCode::OK, &body)
+    })
+}
+
+/// Ends a connection, or a transaction, and what runs for it.
+pub(super) fn end_session(call: Call) -> Work {
+    Box::pin(async move {
+        let (tenant, id) = (call.tenant()?, call.path("session"));
+        let seats = &call.app.gate.seats;
+        if !id.parse().is_ok_and(|id| seats.end(id, &tenant.name)) {
+            return Err(Error::new(Code::NotFound, format!("no session {id:?}")).into());
+        }
+        call.app.transactions.expire();
+        entity::empty()
     })
 }

@@ -164,6 +164,7 @@ impl Call {
             return outcome;
         }
         let mut session = self.session()?;
+        session.sit("http");
         let mut guard = CancelOnDrop(Some(session.canceller()));
         let outcome = blocking(move || in_room(&mut session, room, work)).await?;
         guard.0 = None;

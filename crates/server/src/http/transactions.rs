@@ -14,6 +14,7 @@ use serde_json::json;
 use super::call::{Call, blocking};
 use super::entity;
 use super::route::Work;
+use crate::seat::Seat;
 use crate::session::{Canceller, Request};
 use crate::tenant::{Tenant, TenantName};
 use crate::token::Principal;
@@ -29,6 +30,7 @@ pub(crate) struct Held {
     tenant: TenantName,
     session: Mutex<Session>,
     canceller: Canceller,
+    seat: Option<Arc<Seat>>,
     begun_us: i64,
     used_ns: AtomicU64,
 }
@@ -36,6 +38,11 @@ pub(crate) struct Held {
 impl Held {
     pub fn canceller(&self) -> Canceller {
         self.canceller.clone()
+    }
+
+    /// True once an administrator has ended it.
+    fn is_ended(&self) -> bool {
+        self.seat.as_ref().is_some_and(|seat| seat.is_ended())
     }
 
     /// Does something in it; requests that come at once wait for each other.
@@ -64,12 +71,13 @@ impl Transactions {
     fn add(&self, principal: &Principal, tenant: &Tenant, session: Session) -> Result<String> {
         let random = || self.environment.random.next_u64();
         let id = format!("{:016x}{:016x}", random(), random());
-        let canceller = session.canceller();
+        let (canceller, seat) = (session.canceller(), session.seat().cloned());
         let held = Held {
             principal: principal.id.clone(),
             tenant: tenant.name.clone(),
             session: Mutex::new(session),
             canceller,
+            seat,
             begun_us: self.environment.clock.wall_us(),
             used_ns: AtomicU64::new(self.environment.clock.monotonic_ns()),
         };
@@ -85,7 +93,9 @@ impl Transactions {
     /// The transaction of an id, for whoever began it.
     pub fn find(&self, id: &str, principal: &Principal, tenant: &Tenant) -> Result<Arc<Held>> {
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let own = |held: &&Arc<Held>| held.principal == principal.id && held.tenant == tenant.name;
+        let own = |held: &&Arc<Held>| {
+            held.principal == principal.id && held.tenant == tenant.name && !held.is_ended()
+        };
         let held = open.get(id).filter(own).ok_or_else(|| {
             let message = format!("no transaction {id:?}: it is over, or was silent for too long");
             Error::new(Code::NotFound, message)
@@ -99,13 +109,13 @@ impl Transactions {
         drop(gone);
     }
 
-    /// Lets those go that were silent for too long. One that a request is in stays.
+    /// Lets those go that were silent for too long, or were ended. One that a request is in stays.
     pub fn expire(&self) {
         let now_ns = self.environment.clock.monotonic_ns();
         let most_ns = u64::try_from(self.timeout.as_nanos()).unwrap_or(u64::MAX);
         let is_old = |held: &Arc<Held>| {
             let silent_ns = now_ns.saturating_sub(held.used_ns.load(Ordering::Relaxed));
-            silent_ns > most_ns && held.session.try_lock().is_ok()
+            (silent_ns > most_ns || held.is_ended()) && held.session.try_lock().is_ok()
         };
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let old: Vec<_> =
@@ -158,6 +168,7 @@ pub(super) fn begin(mut call: Call) -> Work {
             }
         };
         let mut session = call.session()?;
+        session.sit("http");
         let read_only = asked.read_only;
         let begun = blocking(move || {
             session.run(Request::Begin { isolation, read_only })?;

@@ -8,8 +8,9 @@ use std::time::Duration;
 use super::state::{Pending, State, Turn};
 use crate::Result;
 use crate::budget::Share;
+use crate::seat::Seat;
 use crate::server::Shared;
-use crate::session::caught;
+use crate::session::{Session, caught};
 use crate::wire::Stream;
 
 static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
@@ -36,6 +37,11 @@ pub(crate) async fn serve(mut stream: Stream, shared: &Arc<Shared>) -> io::Resul
         state.reply.out.clear();
         state.reply.out.shrink_to(4 << 10);
         outgoing.resize(0);
+        let seat = state.session.as_ref().and_then(Session::seat).cloned();
+        let is_ended = seat.as_ref().is_some_and(|seat| seat.is_ended());
+        if is_ended {
+            return Ok(());
+        }
         let is_over = is_at_end || *stopping.borrow();
         if answered.is_err() || turn == Turn::Close || (turn != Turn::Full && is_over) {
             return Ok(());
@@ -58,6 +64,7 @@ pub(crate) async fn serve(mut stream: Stream, shared: &Arc<Shared>) -> io::Resul
         tokio::select! {
             read = stream.read(&mut state.input) => is_at_end = read? == 0,
             _ = stopping.changed() => {}
+            () = Seat::ended(seat.as_ref()) => return Ok(()),
             () = tokio::time::sleep(patience) => return Ok(()),
         }
     }

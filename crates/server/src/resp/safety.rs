@@ -403,3 +403,23 @@ fn slow_commands_are_listed() {
     let listed: Vec<_> = slow.iter().rev().map(|slow| slow.statement.as_str()).collect();
     assert_eq!(listed, ["auth", "set a: 2", "incr a: 1", "mget a: 2"]);
 }
+
+#[test]
+fn an_administrator_sees_who_is_connected_and_ends_it() {
+    let gate = gate(TenantLimits::default());
+    let main = crate::tenant::TenantName::main();
+    let server = serve(&gate);
+    let (id, admin) = token(&gate, "admin");
+    let mut client = server.connect();
+    assert_eq!(ask(&mut client, &format!("AUTH default {admin}")), "+OK|");
+    assert_eq!(ask(&mut client, "SET a 1"), "+OK|");
+    assert_eq!(gate.seats.list(&main)[0].transaction_ms, None);
+    assert_eq!(ask(&mut client, "WATCH a"), "+OK|");
+    let listed = gate.seats.list(&main);
+    assert_eq!((listed.len(), listed[0].protocol, listed[0].token.as_str()), (1, "resp", &*id));
+    assert!(listed[0].transaction_ms.is_some());
+    assert_eq!(ask(&mut client, "UNWATCH"), "+OK|");
+    assert_eq!(gate.seats.list(&main)[0].transaction_ms, None);
+    assert!(gate.seats.end(listed[0].id, &main));
+    assert_eq!(client.read(&mut [0; 10]).unwrap(), 0, "it is closed");
+}

@@ -137,7 +137,9 @@ impl State {
     }
 
     pub fn seat(&mut self, admitted: Admitted) {
-        self.session = Some(admitted.session);
+        let mut session = admitted.session;
+        session.sit("resp");
+        self.session = Some(session);
         self.durability = Some(admitted.durability);
     }
 
@@ -238,6 +240,10 @@ impl State {
                 }
             }
         };
+        let is_watching = self.watching.is_some();
+        if let Some(session) = &mut self.session {
+            session.note_transaction(is_watching);
+        }
         self.input = input;
         self.input.drain(..read_to);
         self.parser = parser;
@@ -287,7 +293,10 @@ impl State {
     ) {
         if let Some(session) = &self.session {
             let took = Duration::from_nanos(took);
-            session.note(took, failed.is_none(), || words(position, arguments));
+            session.note(took, failed.is_none(), || match table::COMMANDS.get(position) {
+                Some(command) => words(command, arguments),
+                None => Words::Alone("command"),
+            });
         }
         if let Some(shared) = &self.shared {
             shared.config.resp_operations.count(position, failed, took);
@@ -366,6 +375,8 @@ impl State {
         if let Some(session) = &self.session {
             session.answer_in(self.answer_room());
         }
+        let session = self.session.as_ref().filter(|_| self.may_wait);
+        let _listed = session.and_then(|session| session.list(words(command, arguments)));
         let mut reply = std::mem::take(&mut self.reply);
         let mut call = Call { state: self, arguments, reply: &mut reply, within };
         let outcome = (command.run)(&mut call);
@@ -416,15 +427,12 @@ impl State {
 }
 
 /// A command in a few words: its name and its first key, and nothing of what may be a token.
-fn words(position: usize, arguments: &Arguments<'_>) -> Words {
-    let command = table::COMMANDS.get(position).filter(|command| !command.is_open());
-    match (command, arguments.split_first()) {
-        (Some(command), Some((_, rest))) if !rest.is_empty() => Words::Keys {
-            operation: command.name,
-            place: rest.first().map(shown).unwrap_or_default(),
-            count: rest.len(),
-        },
-        _ => Words::Alone(table::COMMANDS.get(position).map_or("", |command| command.name)),
+fn words(command: &Command, arguments: &[Cow<'_, [u8]>]) -> Words {
+    match arguments.get(1) {
+        Some(first) if !command.is_open() => {
+            Words::Keys { operation: command.name, place: shown(first), count: arguments.len() - 1 }
+        }
+        _ => Words::Alone(command.name),
     }
 }
 

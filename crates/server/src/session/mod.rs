@@ -25,6 +25,7 @@ use esker::{ChangeOptions, Database, Limits, Transaction, Value};
 use tokio::time::Instant;
 
 use crate::Code;
+use crate::seat::Seat;
 use crate::tenant::Room;
 pub use access::{Access, Everything, Level};
 pub(crate) use answer_room::AnswerRoom;
@@ -33,6 +34,7 @@ pub(crate) use entries::after_prefix;
 pub use operation::{Answer, Conflict, EntryRange, Expiry, Fields, Key, Request, Rows};
 pub(crate) use rows::value_bytes;
 pub use stream::RowSink;
+use watch::TransactionNote;
 pub(crate) use watch::{Watch, Words};
 
 /// What the requests of a session may take.
@@ -89,6 +91,9 @@ pub struct Session {
     answer: Mutex<AnswerRoom>,
     /// Notes what is asked.
     watch: Option<Arc<Watch>>,
+    /// Where what runs is listed.
+    seat: Option<Arc<Seat>>,
+    noted: TransactionNote,
 }
 
 impl Session {
@@ -103,7 +108,8 @@ impl Session {
     pub fn with(database: &Database, access: Arc<dyn Access>, limits: SessionLimits) -> Self {
         let sql = esker_sql::Session::new(database);
         let (cancel, room, answer) = (Canceller::default(), Mutex::default(), Mutex::default());
-        Self { sql, access, limits, cancel, began: None, room, answer, watch: None }
+        let (watch, seat, noted) = (None, None, TransactionNote::default());
+        Self { sql, access, limits, cancel, began: None, room, answer, watch, seat, noted }
     }
 
     /// Another session with the same rights and limits, without a transaction, that is cancelled
@@ -111,7 +117,7 @@ impl Session {
     #[must_use]
     pub fn sibling(&self) -> Self {
         let sibling = Self::with(self.database(), Arc::clone(&self.access), self.limits.clone());
-        Self { watch: self.watch.clone(), ..sibling }
+        Self { watch: self.watch.clone(), seat: self.seat.clone(), ..sibling }
     }
 
     /// Refuses what the session may not do.

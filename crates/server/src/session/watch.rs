@@ -8,6 +8,7 @@ use esker::Value;
 
 use super::{Answer, Request, Session, value_bytes};
 use crate::metrics::Metrics;
+use crate::seat::{Seat, Seats};
 use crate::tenant::TenantName;
 
 /// The most bytes of a statement, and of its parameters, that are kept to explain it.
@@ -17,6 +18,8 @@ const KEPT_BYTES_MAX: usize = 64 << 10;
 #[derive(Debug)]
 pub(crate) struct Watch {
     pub metrics: Arc<Metrics>,
+    pub seats: Arc<Seats>,
+    pub token: String,
     pub tenant: TenantName,
 }
 
@@ -87,10 +90,31 @@ impl Words {
     }
 }
 
-/// A request under way.
+/// A request under way, listed at the seat of its session.
 pub(crate) struct UnderWay {
-    words: Words,
+    words: Arc<Words>,
     since_ns: u64,
+    listed: Option<(Arc<Seat>, u64)>,
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        if let Some((seat, number)) = self.listed.take() {
+            seat.finish(number);
+        }
+    }
+}
+
+/// The seat that was told of a transaction, and is told of its end.
+#[derive(Debug, Default)]
+pub(super) struct TransactionNote(Option<Arc<Seat>>);
+
+impl Drop for TransactionNote {
+    fn drop(&mut self) {
+        if let Some(seat) = &self.0 {
+            seat.note_transaction(false);
+        }
+    }
 }
 
 impl Session {
@@ -101,20 +125,57 @@ impl Session {
         self
     }
 
+    /// Takes a seat for a client who came by a protocol; the siblings of this session have it, too.
+    pub(crate) fn sit(&mut self, protocol: &'static str) {
+        if let Some(watch) = &self.watch {
+            self.seat = Some(watch.seats.take(protocol, &watch.token, &watch.tenant));
+        }
+    }
+
+    /// The seat of its client.
+    pub(crate) fn seat(&self) -> Option<&Arc<Seat>> {
+        self.seat.as_ref()
+    }
+
+    /// Lists whether there is a transaction.
+    pub(crate) fn note_transaction(&mut self, has_one: bool) {
+        if let Some(seat) = &self.seat
+            && has_one != self.noted.0.is_some()
+        {
+            self.noted = if has_one {
+                seat.note_transaction(true);
+                TransactionNote(Some(Arc::clone(seat)))
+            } else {
+                TransactionNote::default()
+            };
+        }
+    }
+
     /// Notes that a request begins.
     pub(super) fn begin(&self, request: &Request) -> Option<UnderWay> {
+        self.watch.as_ref()?;
+        self.list(Words::of(request))
+    }
+
+    /// Lists what runs, until what is returned is dropped.
+    pub(crate) fn list(&self, words: Words) -> Option<UnderWay> {
         let watch = self.watch.as_ref()?;
-        Some(UnderWay { words: Words::of(request), since_ns: watch.metrics.now_ns() })
+        let words = Arc::new(words);
+        let listed = self.seat.as_ref().map(|seat| {
+            let number = seat.begin(Arc::clone(&words), self.canceller());
+            (Arc::clone(seat), number)
+        });
+        Some(UnderWay { words, since_ns: watch.metrics.now_ns(), listed })
     }
 
     /// Notes that it has ended; what was slow is logged and listed, with its plan.
     pub(super) fn finish(&mut self, under_way: Option<UnderWay>, completed: bool) {
-        let (Some(UnderWay { words, since_ns }), Some(watch)) = (under_way, &self.watch) else {
-            return;
-        };
+        self.note_transaction(self.is_in_transaction());
+        let (Some(under_way), Some(watch)) = (under_way, &self.watch) else { return };
         let watch = Arc::clone(watch);
-        let elapsed_ns = watch.metrics.now_ns().saturating_sub(since_ns);
+        let elapsed_ns = watch.metrics.now_ns().saturating_sub(under_way.since_ns);
         if watch.metrics.is_slow(elapsed_ns) {
+            let words = &under_way.words;
             let (statement, plan) = (words.to_string(), self.plan_of(words));
             watch.metrics.note_slow(&watch.tenant, elapsed_ns, (&statement, plan), completed);
         }
@@ -131,16 +192,16 @@ impl Session {
     }
 
     /// How a statement is answered; none for what changes rows. It is not run.
-    fn plan_of(&mut self, words: Words) -> Option<String> {
+    fn plan_of(&mut self, words: &Words) -> Option<String> {
         match words {
             Words::Sql { text, parameters: Some(parameters) } => {
-                match self.sql(&format!("EXPLAIN {text}"), parameters) {
+                match self.sql(&format!("EXPLAIN {text}"), parameters.clone()) {
                     Ok(Answer::Text(plan)) => Some(plan),
                     _ => None,
                 }
             }
             Words::Query(json) => {
-                let query = self.parse_query(&json).ok()?;
+                let query = self.parse_query(json).ok()?;
                 let bound = self.database().snapshot().ok()?.bind_json(&query).ok()?;
                 Some(self.sql.plan(&bound).ok()?.to_string())
             }

@@ -169,6 +169,7 @@ fn run(place: &mut Place, work: Work, session: &mut Session, is_own: bool) -> Do
     let request = match work {
         Work::Keys(kind, payload) => {
             let mut bytes = Vec::new();
+            let _listed = session.list(point::words(kind, &payload));
             let failed = point::answer(session, kind, id, &payload, &mut bytes);
             return Done { bytes, failed, has_changed: false };
         }

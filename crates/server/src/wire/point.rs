@@ -126,7 +126,7 @@ pub(super) fn answer(
 }
 
 /// What a request asks, for whoever looks at what was slow.
-fn words(kind: Kind, payload: &[u8]) -> Words {
+pub(super) fn words(kind: Kind, payload: &[u8]) -> Words {
     let operation = match kind {
         Kind::BucketGet => "bucket_get",
         Kind::Exists => "exists",

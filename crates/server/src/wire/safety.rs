@@ -503,3 +503,59 @@ fn slow_requests_of_the_wire_protocol_and_of_lines_are_listed() {
     assert_eq!(listed, expected);
     assert!(slow[5].plan.as_ref().unwrap().contains("people"), "{:?}", slow[5].plan);
 }
+
+#[test]
+#[allow(clippy::disallowed_methods, reason = "what runs on other threads is waited for")]
+fn an_administrator_sees_who_is_connected_and_ends_it() {
+    let gate = gate(TenantLimits::default());
+    let main = crate::tenant::TenantName::main();
+    let server = serve(&gate);
+    let (id, token) = token(&gate, "admin", None);
+    let mut client = server.binary();
+    assert_eq!(hello(&mut client, Some(&token), None), None);
+    assert_eq!(sql(&mut client, "CREATE TABLE people (id i64 PRIMARY KEY, name text)"), None);
+    let name = "n".repeat(1_000);
+    let rows: Vec<(i64, &str)> = (0..20_000).map(|id| (id, name.as_str())).collect();
+    assert_eq!(ask(&mut client, Kind::Insert, |out| insert(out, &rows)), None);
+    let mut lines = server.connect();
+    let hello = format!("{{\"op\":\"hello\",\"token\":\"{token}\"}}");
+    assert!(line(&mut lines, &hello).contains("\"ok\":true"));
+    assert!(line(&mut lines, "{\"op\":\"begin\"}").contains("\"ok\":true"));
+    // Nobody reads what it answers.
+    client.sql(5, "SELECT * FROM people");
+    let until = |is_so: &dyn Fn(&[crate::seat::SeatInfo]) -> bool| {
+        let patience = std::time::Instant::now();
+        loop {
+            let listed = gate.seats.list(&main);
+            if is_so(&listed) {
+                return listed;
+            }
+            assert!(patience.elapsed() < Duration::from_secs(10), "{listed:?}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    };
+    let listed = until(&|listed| listed.iter().any(|seat| !seat.running.is_empty()));
+    let [wire, json] = listed.as_slice() else { panic!("{listed:?}") };
+    assert_eq!((wire.protocol, json.protocol), ("wire", "json-lines"));
+    assert_eq!((wire.token.as_str(), wire.transaction_ms), (id.as_str(), None));
+    assert_eq!(wire.running[0].statement, "SELECT * FROM people");
+    assert!(json.transaction_ms.is_some() && json.running.is_empty());
+    let other = gate.tenants.create(&"shop".parse().unwrap()).unwrap();
+    assert!(!gate.seats.end(wire.id, &other.name), "of another database");
+    for seat in [wire, json] {
+        assert!(gate.seats.end(seat.id, &main) && !gate.seats.end(seat.id, &main));
+    }
+    for stream in [&mut client.stream, &mut lines] {
+        let mut rest = Vec::new();
+        let read = stream.read_to_end(&mut rest);
+        let is_closed =
+            read.map_or_else(|e| e.kind() == std::io::ErrorKind::ConnectionReset, |_| true);
+        assert!(is_closed && rest.len() < 10 * MIB, "{} bytes", rest.len());
+    }
+    until(&|listed| listed.is_empty());
+    assert!(main_database(&gate).info().snapshots.is_empty(), "the transaction is gone");
+}
+
+fn main_database(gate: &Gate) -> Database {
+    gate.tenants.get(&crate::tenant::TenantName::main()).unwrap().database.clone()
+}

@@ -30,7 +30,10 @@ fn every_route_is_in_the_document() {
 fn path_of(route: &Route, database: &str) -> String {
     let path = route.path.replace("{database}", database);
     let path = path.replace("{table}", "t").replace("{bucket}", "b").replace("{key}", "1");
-    path.replace("{index}", "i").replace("{token}", "0").replace("{transaction}", "0")
+    path.replace("{index}", "i")
+        .replace("{token}", "0")
+        .replace("{transaction}", "0")
+        .replace("{session}", "0")
 }
 
 fn body_of(route: &Route) -> &'static str {
@@ -232,6 +235,27 @@ fn statements(server: &Harness) {
     assert_eq!(server.ask("DELETE", &format!("{begin}/{id}"), "").status, 204);
 }
 
+/// A transaction that an administrator ends.
+fn ended(server: &Harness) {
+    let d = "/v1/databases/default";
+    let begun = server.ask("POST", &format!("{d}/transactions"), "").json();
+    let row = format!("{d}/tables/t/rows/1");
+    let within = [("esker-transaction", begun["id"].as_str().unwrap())];
+    assert_eq!(server.send("PATCH", &row, &within, br#"{"name": "ended"}"#).status, 200);
+    let listed = server.ask("GET", &format!("{d}/sessions"), "").json()["sessions"].clone();
+    let listed = listed.as_array().unwrap();
+    assert_eq!(listed.len(), 1, "{listed:?}");
+    assert_eq!(listed[0]["protocol"], "http");
+    assert!(
+        listed[0]["transaction_ms"].is_number() && listed[0]["running"] == serde_json::json!([])
+    );
+    let path = format!("{d}/sessions/{}", listed[0]["id"]);
+    assert_eq!(server.ask("DELETE", &path, "").status, 204);
+    assert_eq!(server.ask("DELETE", &path, "").status, 404);
+    assert_eq!(server.send("GET", &row, &within, b"").status, 404, "it is over");
+    assert_ne!(server.ask("GET", &row, "").json()["name"], "ended");
+}
+
 fn administration(server: &Harness) {
     let (d, admin) = ("/v1/databases/default", "/v1/databases/shop");
     let token = r#"{"name": "n", "scopes": ["read:shop"], "expires": "5m"}"#;
@@ -287,6 +311,7 @@ fn every_answer_in_the_document_happens_and_no_other() {
     buckets(&server);
     statements(&server);
     conflicts(&server);
+    ended(&server);
     administration(&server);
     let mut seen = server.seen.lock().unwrap();
     seen.extend(silent_bodies());

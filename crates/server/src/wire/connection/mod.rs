@@ -43,6 +43,7 @@ use super::{Stream, buffers};
 use crate::admission::Admitted;
 use crate::budget::Share;
 use crate::durability::{Durability, Reached};
+use crate::seat::Seat;
 use crate::server::Shared;
 use crate::session::{Canceller, Session};
 use answers::Held;
@@ -81,6 +82,7 @@ struct Connection<'s> {
     is_over: bool,
     /// `None` before the client has been let in, and while a job has it.
     session: Option<Session>,
+    seat: Option<Arc<Seat>>,
     is_away: bool,
     durability: Option<(Arc<Durability>, watch::Receiver<Reached>)>,
     running: BTreeMap<u32, Running>,
@@ -112,6 +114,7 @@ pub(super) async fn serve(stream: Stream, input: Vec<u8>, shared: &Shared) -> io
         outgoing: shared.config.budget.share(),
         is_over: false,
         session: None,
+        seat: None,
         is_away: false,
         durability: None,
         running: BTreeMap::new(),
@@ -150,13 +153,19 @@ impl Connection<'_> {
     fn seat(&mut self, admitted: Admitted) {
         let reached = admitted.durability.subscribe();
         self.durability = Some((admitted.durability, reached));
-        self.session = Some(admitted.session);
+        let mut session = admitted.session;
+        session.sit("wire");
+        self.seat = session.seat().cloned();
+        self.session = Some(session);
     }
 
     async fn run(&mut self) -> io::Result<()> {
         let mut stopping = self.shared.stopping.clone();
         let mut reads = 0;
         loop {
+            if self.seat.as_ref().is_some_and(|seat| seat.is_ended()) {
+                return Err(io::ErrorKind::ConnectionAborted.into());
+            }
             let has_more = self.handle_input();
             self.hold();
             self.release();
@@ -321,6 +330,7 @@ impl Connection<'_> {
                 Ok(()) => Ok(Event::Covered),
                 Err(_) => Err(io::ErrorKind::TimedOut.into()),
             },
+            () = Seat::ended(self.seat.as_ref()) => Ok(Event::Ready),
             _ = stopping.changed(), if !has_stopped => Ok(Event::Ready),
             () = self.timer.as_mut(), if is_timed => Ok(Event::Late),
         }

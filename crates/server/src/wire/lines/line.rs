@@ -14,6 +14,7 @@ use super::super::Stream;
 use super::answer::{self, Told, failed_line};
 use crate::budget::{SMALL_BYTES, Share};
 use crate::metrics::Operations;
+use crate::seat::Seat;
 use crate::server::Shared;
 use crate::session::{
     Answer, AnswerRoom, Conflict, Expiry, Fields, Key, Request, Rows, Session, caught,
@@ -92,7 +93,8 @@ pub(in super::super) async fn serve(
     shared: &Shared,
 ) -> io::Result<()> {
     let config = &shared.config;
-    let mut session = shared.admission.admit(None, None).ok().map(|admitted| admitted.session);
+    let admitted = shared.admission.admit(None, None).ok();
+    let mut session = admitted.map(|admitted| seated(admitted.session));
     let mut stopping = shared.stopping.clone();
     let (mut searched, mut is_at_end) = (0, false);
     let (mut incoming, mut outgoing) = (config.budget.share(), config.budget.share());
@@ -114,7 +116,9 @@ pub(in super::super) async fn serve(
         if input.is_empty() {
             input = Vec::new();
         }
-        if is_at_end || *stopping.borrow() {
+        let seat = session.as_ref().and_then(Session::seat).cloned();
+        let is_ended = seat.as_ref().is_some_and(|seat| seat.is_ended());
+        if is_at_end || is_ended || *stopping.borrow() {
             return Ok(());
         }
         searched = input.len();
@@ -134,9 +138,15 @@ pub(in super::super) async fn serve(
         tokio::select! {
             read = stream.read(&mut input) => is_at_end = read? == 0,
             _ = stopping.changed() => {}
+            () = Seat::ended(seat.as_ref()) => {}
             () = tokio::time::sleep(patience) => return Ok(()),
         }
     }
+}
+
+fn seated(mut session: Session) -> Session {
+    session.sit("json-lines");
+    session
 }
 
 fn line_end(input: &[u8], searched: usize, is_at_end: bool) -> Option<usize> {
@@ -227,7 +237,7 @@ async fn hello(line: &Line<'_>, session: &mut Option<Session>, shared: &Shared) 
     };
     let admitted = tokio::task::spawn_blocking(admit).await;
     let stops = |_| Error::new(Code::Unavailable, "the server stops");
-    *session = Some(admitted.map_err(stops)??);
+    *session = Some(seated(admitted.map_err(stops)??));
     Ok(Answer::Text(env!("CARGO_PKG_VERSION").to_owned()))
 }
 
