@@ -13,7 +13,7 @@
 //! | `loading` | the rows and workloads of `esker-bench load` |
 //! | `queries` | the queries of `esker-bench queries` |
 //! | `invoice`, `slate`, `whitedb` | what the benchmarks of these names ask |
-//! | `transactions` | the rows of `esker-bench txn` |
+//! | `transactions`, `large_transaction` | the rows of `esker-bench txn` |
 //! | `server` | what is asked of a server over sockets |
 //! | `ycsb` | the workloads of the Yahoo! Cloud Serving Benchmark |
 //! | `redis` | a server of Redis beside ours |
@@ -33,6 +33,7 @@ mod child;
 mod data;
 mod environment;
 mod invoice;
+mod large_transaction;
 mod loading;
 mod machine;
 mod outcome;

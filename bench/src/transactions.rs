@@ -12,9 +12,9 @@ use crate::bench::{Bench, schema, segments};
 use crate::data::mix;
 use crate::outcome::Goal::{AtLeast, AtMost};
 use crate::outcome::Outcome;
-use crate::outcome::Unit::{Nanoseconds, RowsPerSecond, Times};
+use crate::outcome::Unit::{Bytes, Nanoseconds, RowsPerSecond, Times};
 use crate::rows::{Row, ask, row};
-use crate::update_operators;
+use crate::{large_transaction, update_operators};
 
 const TABLE: &str = "accounts";
 const LATE: Duration = Duration::from_secs(1);
@@ -53,6 +53,14 @@ pub(crate) const ROWS: &[Row] = &[
         "operators",
         &[ask("json of 1 KB, the slowest", AtMost(3_000.0), Nanoseconds, "")],
         update_operators::run,
+    ),
+    row(
+        "large",
+        &[
+            ask("ten times the rows in one transaction", AtLeast(200e3), RowsPerSecond, ""),
+            ask("memory while it runs", AtMost(640.0 * 1048576.0), Bytes, "(its limit)"),
+        ],
+        large_transaction::run,
     ),
 ];
 

@@ -25,7 +25,7 @@ use esker_table::segment::{Created, Segment, SegmentSpec, SegmentWriter};
 use esker_table::table::{Existing, PreparedPut, UniqueEntry, describe_key};
 use esker_table::value_file::StoredValue;
 use esker_table::view::{Resolved, Unit};
-use esker_table::{Location, TableWriter};
+use esker_table::{Location, Table as TableCore, TableWriter};
 
 use super::{Engine, expect_snapshot};
 use crate::maintenance::FileSink;
@@ -34,6 +34,8 @@ use crate::{Error, ErrorKind, Result};
 
 /// Bytes of an index entry of a row, and of what is known of when it was made, about.
 const LINKED_ROW_BYTES: u64 = 32;
+/// Bytes of what is known of a value of a unique index while it is entered, and of the entry, about.
+const UNIQUE_BYTES: u64 = 96;
 
 /// Rows of one table in segments that only one transaction knows.
 #[derive(Default)]
@@ -142,9 +144,11 @@ impl PrivateRows {
         self.written.iter().map(|segment| segment.row_count()).sum()
     }
 
-    /// Bytes that the rows will take in memory, once they are the table's, about.
-    pub fn linked_bytes(&self) -> u64 {
-        self.row_count() as u64 * LINKED_ROW_BYTES
+    /// Bytes that the rows will take in memory, once they are the table's, and while they become
+    /// that, about.
+    pub fn linked_bytes(&self, core: &TableCore) -> u64 {
+        let uniques = core.uniques().len() as u64 * UNIQUE_BYTES;
+        self.row_count() as u64 * (LINKED_ROW_BYTES + uniques)
     }
 
     /// Opens the segments anew: whoever still reads the transaction's rows sees them as they were.

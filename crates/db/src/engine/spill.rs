@@ -94,8 +94,10 @@ impl Engine {
     ) -> Result<Ticket> {
         let bytes = large.iter().map(|part| byte_count(&part.staged)).max().unwrap_or(0);
         let mut held = Reservation::new(&self.arena, Category::Load);
-        let private = large.iter().filter_map(|part| part.private.as_ref());
-        let linked: u64 = private.map(PrivateRows::linked_bytes).sum();
+        let linked = |part: &Part<'_>| {
+            part.private.as_ref().map_or(0, |private| private.linked_bytes(&part.current.core))
+        };
+        let linked: u64 = large.iter().map(linked).sum();
         let needed = 2 * bytes.min(SEGMENT_BYTES) as u64 + linked;
         if !self.seal_for_load(&mut held, needed)? {
             return Err(self.refuse_load(&held, needed));
