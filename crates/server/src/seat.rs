@@ -1,8 +1,8 @@
 //! Who is connected, and what runs for whom: listed for administrators, who may end it.
 //!
-//! A connection that has said who it is takes a seat, and so does a transaction of HTTP, which lasts
-//! over several requests, and what else takes long there. A seat is given up with the last session
-//! that has it.
+//! A connection that has said who it is takes a seat, and so does a transaction of HTTP, which
+//! lasts over several requests, and what else takes long there. A seat is given up with the last
+//! session that has it.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -437,7 +437,7 @@ fn words(command: &Command, arguments: &[Cow<'_, [u8]>]) -> Words {
 }
 
 /// The beginning of an argument, as text.
-fn shown(argument: &Cow<'_, [u8]>) -> String {
+fn shown(argument: &[u8]) -> String {
     let text = String::from_utf8_lossy(argument);
     text.chars().take(128).collect()
 }
@@ -454,7 +454,7 @@ pub(super) fn is_long(arguments: &Arguments<'_>) -> bool {
 }
 
 fn unknown(arguments: &Arguments<'_>) -> String {
-    let name = arguments.first().map(shown).unwrap_or_default();
+    let name = arguments.first().map(|name| shown(name)).unwrap_or_default();
     let beginning = arguments.iter().skip(1).take(4).map(|argument| {
         let text = shown(argument);
         format!("'{text}' ")

@@ -155,8 +155,8 @@ fn line_end(input: &[u8], searched: usize, is_at_end: bool) -> Option<usize> {
     end.or((is_at_end && !input.is_empty()).then_some(input.len()))
 }
 
-/// The line that tells it, with a share of the budget: once there is none, what was asked is told as
-/// refused only where it has changed nothing.
+/// The line that tells it, with a share of the budget: once there is none, what was asked is told
+/// as refused only where it has changed nothing.
 async fn settle(told: Told, outgoing: &mut Share, stall: Duration) -> Vec<u8> {
     let Told { id, mut out, share, failed, only_reads } = told;
     out.push(b'\n');
