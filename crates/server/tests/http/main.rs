@@ -11,6 +11,7 @@
 mod bulk;
 mod client;
 mod documented;
+mod http2;
 mod memory;
 mod metrics;
 mod once;

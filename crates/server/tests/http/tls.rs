@@ -14,7 +14,7 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use super::client::Harness;
 
 /// Writes a certificate of its own and returns what a client has to trust.
-fn certificate(directory: &Path) -> RootCertStore {
+pub fn certificate(directory: &Path) -> RootCertStore {
     std::fs::create_dir_all(directory).unwrap();
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     std::fs::write(directory.join("c.pem"), made.cert.pem()).unwrap();
@@ -24,7 +24,7 @@ fn certificate(directory: &Path) -> RootCertStore {
     roots
 }
 
-fn directory(name: &str) -> std::path::PathBuf {
+pub fn directory(name: &str) -> std::path::PathBuf {
     std::env::temp_dir().join(format!("esker-tls-{name}-{}", std::process::id()))
 }
 
