@@ -93,9 +93,12 @@ async fn serve(gate: &Arc<Gate>, stopped: &AtomicBool, console: &mut Console<'_>
     while !stopped.load(Ordering::Relaxed) {
         tokio::time::sleep(LOOK_EVERY).await;
     }
-    if let Some(http) = http {
-        http.stop().await;
-    }
-    server.stop().await;
+    // All protocols at once: what is under way in one does not keep the others open.
+    let stop_http = async {
+        if let Some(http) = http {
+            http.stop().await;
+        }
+    };
+    tokio::join!(stop_http, server.stop());
     Ok(())
 }

@@ -42,6 +42,8 @@ struct Shared {
     tls: Option<Arc<Tls>>,
     stopping: watch::Receiver<bool>,
     connections: Arc<AtomicUsize>,
+    /// Connections that came while the server stops.
+    late: Arc<AtomicUsize>,
 }
 
 impl HttpServer {
@@ -64,6 +66,7 @@ impl HttpServer {
             tls,
             stopping,
             connections: Arc::clone(&connections),
+            late: Arc::default(),
         };
         let tasks = vec![
             tokio::spawn(accept(listener, Arc::new(shared))),
@@ -78,21 +81,22 @@ impl HttpServer {
         self.address
     }
 
-    /// Stops: no more connections and no more requests; those under way are answered, for as long
-    /// as the configuration lets them. Transactions that are under way are rolled back.
+    /// Stops: no more requests; those under way are answered, for as long as the configuration lets
+    /// them. Until then whoever connects is told that the server stops. Transactions that are under
+    /// way are rolled back.
     pub async fn stop(self) {
         self.app.stopping.store(true, Ordering::Relaxed);
         self.stop.send_replace(true);
-        for task in self.tasks {
-            task.abort();
-            let _ = task.await;
-        }
         let emptied = async {
             while self.connections.load(Ordering::Relaxed) > 0 {
                 tokio::time::sleep(Duration::from_millis(2)).await;
             }
         };
         let _ = tokio::time::timeout(self.app.gate.config.drain_timeout, emptied).await;
+        for task in self.tasks {
+            task.abort();
+            let _ = task.await;
+        }
         self.app.transactions.clear();
     }
 }
@@ -108,10 +112,13 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     loop {
         match listener.accept().await {
             Ok((stream, peer)) => {
-                let before = shared.connections.fetch_add(1, Ordering::Relaxed);
-                let counted = Counted(Arc::clone(&shared.connections));
+                // Nobody waits for those who come while the server stops.
+                let is_late = *shared.stopping.borrow();
+                let count = if is_late { &shared.late } else { &shared.connections };
+                let before = count.fetch_add(1, Ordering::Relaxed);
+                let counted = Counted(Arc::clone(count));
                 if before < shared.app.gate.config.connections_max {
-                    tokio::spawn(serve(stream, peer, Arc::clone(&shared), counted));
+                    tokio::spawn(serve(stream, peer, Arc::clone(&shared), (is_late, counted)));
                 }
             }
             // Out of descriptors, most likely: others may end meanwhile.
@@ -129,10 +136,15 @@ impl Drop for Counted {
     }
 }
 
-async fn serve(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>, _counted: Counted) {
+async fn serve(
+    stream: TcpStream,
+    peer: SocketAddr,
+    shared: Arc<Shared>,
+    (is_late, _counted): (bool, Counted),
+) {
     let _ = stream.set_nodelay(true);
     let Some(tls) = shared.tls.clone() else {
-        return serve_http(stream, peer, &shared).await;
+        return serve_http(stream, peer, &shared, is_late).await;
     };
     let refresh = Arc::clone(&tls);
     let refreshed = tokio::task::spawn_blocking(move || refresh.refresh()).await;
@@ -141,11 +153,11 @@ async fn serve(stream: TcpStream, peer: SocketAddr, shared: Arc<Shared>, _counte
     }
     let most = shared.app.gate.config.header_timeout;
     if let Ok(Ok(stream)) = tokio::time::timeout(most, tls.acceptor().accept(stream)).await {
-        serve_http(stream, peer, &shared).await;
+        serve_http(stream, peer, &shared, is_late).await;
     }
 }
 
-async fn serve_http<S>(stream: S, peer: SocketAddr, shared: &Arc<Shared>)
+async fn serve_http<S>(stream: S, peer: SocketAddr, shared: &Arc<Shared>, is_late: bool)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -162,6 +174,7 @@ where
     builder
         .http1()
         .timer(TokioTimer::new())
+        .keep_alive(!is_late)
         .header_read_timeout(config.header_timeout)
         .max_buf_size(header_bytes);
     builder
@@ -174,6 +187,10 @@ where
     let stream = Timed::new(stream, config.idle_timeout, config.stall_timeout);
     let connection = builder.serve_connection(TokioIo::new(stream), service);
     tokio::pin!(connection);
+    if is_late {
+        let _ = connection.await;
+        return;
+    }
     let mut stopping = shared.stopping.clone();
     tokio::select! {
         _ = connection.as_mut() => return,

@@ -134,6 +134,7 @@ fn reason(status: u16) -> &'static str {
         416 => "the range is outside of the value",
         422 => "the idempotency key was used with another body",
         429 => "a limit is reached",
+        503 => "the server stops",
         _ => "an error",
     }
 }

@@ -100,7 +100,7 @@ pub const ROUTES: &[Route] = &[
     route!("get" "/healthz", "health", Need::Nothing, health::alive, "whether the server is there",
         &[(200, "it is", OBJECT)]),
     route!("get" "/readyz", "readiness", Need::Nothing, health::is_ready,
-        "whether the server takes requests", &[(200, "it does", OBJECT)]),
+        "whether the server takes requests", &[(200, "it does", OBJECT)], errors: &[503]),
     route!("get" "/metrics", "metrics", Need::Server(READ), health::metrics,
         "what the server counts, for Prometheus", &[(200, "counters", &[("text/plain", "")])]),
     route!("get" "/openapi.json", "openapi", Need::Nothing, health::openapi, "this document",

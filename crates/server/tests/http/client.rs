@@ -79,6 +79,13 @@ impl Harness {
         Self { gate, address, token, directory, runtime, server, seen: Mutex::default() }
     }
 
+    /// Tells the server to stop; what is returned waits until it has.
+    pub fn begin_stop(&mut self) -> impl FnOnce() + use<> {
+        let stopped = self.runtime.spawn(self.server.take().unwrap().stop());
+        let runtime = self.runtime.handle().clone();
+        move || runtime.block_on(stopped).unwrap()
+    }
+
     /// A token with a scope.
     pub fn token(&self, scope: &str) -> String {
         let scopes = vec![scope.parse().unwrap()];

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use esker_server::http::{Need, PROBLEM_MEDIA, ROUTES, Route, document};
 
 use super::client::Harness;
+use super::memory::{half_a_put, until};
 
 type Headers<'a> = &'a [(&'a str, &'a str)];
 /// Method, path, headers, body, and the status that is answered.
@@ -99,6 +100,19 @@ fn silent_bodies() -> BTreeSet<(String, u16)> {
         assert_eq!(response.status, 408, "{route:?} {}", response.text());
         assert_eq!(response.json()["code"], "timeout");
     }
+    server.seen.lock().unwrap().clone()
+}
+
+/// What a server that stops says.
+fn stopping() -> BTreeSet<(String, u16)> {
+    let mut server = Harness::new(&[("drain_timeout", "20s"), ("stall_timeout", "20s")]);
+    server.ask("PUT", "/v1/databases/default/buckets/b", "");
+    let under_way = half_a_put(&server, 1_000, 500);
+    until("the request has not come", || server.gate.budget.used() > 0);
+    let stopped = server.begin_stop();
+    until("it does not stop", || server.ask("GET", "/readyz", "").status == 503);
+    drop(under_way);
+    stopped();
     server.seen.lock().unwrap().clone()
 }
 
@@ -315,6 +329,7 @@ fn every_answer_in_the_document_happens_and_no_other() {
     administration(&server);
     let mut seen = server.seen.lock().unwrap();
     seen.extend(silent_bodies());
+    seen.extend(stopping());
     let documented: BTreeSet<_> = ROUTES
         .iter()
         .flat_map(|route| route.statuses().into_iter().map(|s| (route.id.to_owned(), s)))

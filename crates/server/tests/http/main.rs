@@ -11,6 +11,7 @@
 mod bulk;
 mod client;
 mod documented;
+mod drain;
 mod http2;
 mod memory;
 mod metrics;

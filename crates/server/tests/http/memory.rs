@@ -9,7 +9,7 @@ use crate::client::Harness;
 const ENTRY: &str = "/v1/databases/default/buckets/b/entries/k";
 const MEDIA: &[(&str, &str)] = &[("content-type", "application/octet-stream")];
 
-fn until(what: &str, is_so: impl Fn() -> bool) {
+pub fn until(what: &str, is_so: impl Fn() -> bool) {
     let patience = Instant::now();
     while !is_so() {
         assert!(patience.elapsed() < Duration::from_secs(20), "{what}");
@@ -18,7 +18,7 @@ fn until(what: &str, is_so: impl Fn() -> bool) {
 }
 
 /// The header of a put and a part of its body.
-fn half_a_put(server: &Harness, len: usize, sent: usize) -> TcpStream {
+pub fn half_a_put(server: &Harness, len: usize, sent: usize) -> TcpStream {
     let mut stream = TcpStream::connect(server.address).unwrap();
     let token = &server.token;
     let head = format!(
