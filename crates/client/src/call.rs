@@ -2,7 +2,18 @@
 
 use esker_format::Value;
 use esker_wire::value::{write, write_key, write_values};
-use esker_wire::{FrameWriter, Kind, pack};
+use esker_wire::{FrameWriter, Kind, Reader, pack};
+
+/// What a request does to the transaction of its connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Boundary {
+    /// It begins one.
+    Begins,
+    /// It ends the one that there is.
+    Ends,
+    /// Neither.
+    None,
+}
 
 /// One request, ready to be sent by a pipeline or an [`AsyncClient`](crate::AsyncClient).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +34,28 @@ impl Call {
         let mut frame = FrameWriter::new(out, id, self.kind, 0);
         frame.payload().extend_from_slice(&self.payload);
         frame.finish();
+    }
+
+    /// Whether it begins or ends a transaction.
+    pub(crate) fn boundary(&self) -> Boundary {
+        match self.kind {
+            Kind::Begin => Boundary::Begins,
+            Kind::Commit | Kind::Rollback => Boundary::Ends,
+            Kind::Sql => {
+                let mut reader = Reader::new(&self.payload);
+                let text = reader.array().and_then(|_| reader.text()).unwrap_or_default();
+                let mut words = text.split_whitespace().map(|word| word.trim_end_matches(';'));
+                let first = words.next().unwrap_or_default().to_ascii_lowercase();
+                let goes_back = words.any(|word| word.eq_ignore_ascii_case("to"));
+                match first.as_str() {
+                    "begin" | "start" => Boundary::Begins,
+                    "commit" | "end" => Boundary::Ends,
+                    "rollback" if !goes_back => Boundary::Ends,
+                    _ => Boundary::None,
+                }
+            }
+            _ => Boundary::None,
+        }
     }
 
     /// Whether anybody is there.

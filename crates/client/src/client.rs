@@ -7,6 +7,7 @@ use esker_format::Value;
 use esker_wire::{FrameWriter, Kind, pack};
 
 use crate::bulk::{Duplicates, Format, Load};
+use crate::call::Boundary;
 use crate::reply::Column;
 use crate::socket::Socket;
 use crate::{Address, Call, Error, Reply, Result, RowUpdate};
@@ -22,6 +23,8 @@ pub struct Client {
     next_id: u32,
     /// An answer was not read to its end: what follows would be taken for that of another.
     pub(crate) is_broken: bool,
+    /// A transaction was begun, and its end was not told.
+    pub(crate) may_be_within: bool,
 }
 
 impl Client {
@@ -31,7 +34,8 @@ impl Client {
     /// When nobody is there, or of another version.
     pub fn connect(address: &str) -> Result<Self> {
         let socket = Socket::connect(&Address::parse(address)?)?;
-        Ok(Self { socket, out: Vec::new(), next_id: 1, is_broken: false })
+        let (out, next_id) = (Vec::new(), 1);
+        Ok(Self { socket, out, next_id, is_broken: false, may_be_within: false })
     }
 
     /// Says who asks, and for which database.
@@ -47,6 +51,21 @@ impl Client {
         // 0 is the server's.
         self.next_id = self.next_id.checked_add(1).unwrap_or(1);
         id
+    }
+
+    /// Gathers a request.
+    fn gather(&mut self, call: &Call) -> u32 {
+        let id = self.next_id();
+        call.frame(&mut self.out, id);
+        self.may_be_within |= call.boundary() == Boundary::Begins;
+        id
+    }
+
+    /// Notes what was said of a request.
+    fn note(&mut self, call: &Call, reply: &Result<Reply>) {
+        if reply.is_ok() && call.boundary() == Boundary::Ends {
+            self.may_be_within = false;
+        }
     }
 
     /// Sends what has been gathered.
@@ -66,10 +85,11 @@ impl Client {
     /// # Errors
     /// What the server said, or that the connection failed; likewise below.
     pub fn call(&mut self, call: &Call) -> Result<Reply> {
-        let id = self.next_id();
-        call.frame(&mut self.out, id);
+        let id = self.gather(call);
         self.send()?;
-        self.reply(id)
+        let reply = self.reply(id);
+        self.note(call, &reply);
+        reply
     }
 
     /// The same, and cancels the request once `goes_on` says no, which it is asked every few
@@ -99,8 +119,7 @@ impl Client {
         call: &Call,
         mut goes_on: impl FnMut() -> bool + Send,
     ) -> Result<Reply> {
-        let id = self.next_id();
-        call.frame(&mut self.out, id);
+        let id = self.gather(call);
         let mut writer = self.socket.writer()?;
         self.send()?;
         let (answered, waits) = mpsc::channel::<()>();
@@ -117,6 +136,7 @@ impl Client {
             });
             let reply = self.reply(id);
             drop(answered);
+            self.note(call, &reply);
             reply
         })
     }
@@ -327,8 +347,7 @@ impl Client {
     /// # Errors
     /// As for [`Client::call`].
     pub fn stream(&mut self, text: &str, parameters: &[Value]) -> Result<Rows<'_>> {
-        let id = self.next_id();
-        Call::sql(text, parameters).frame(&mut self.out, id);
+        let id = self.gather(&Call::sql(text, parameters));
         self.send()?;
         let mut rows = Rows { client: self, id, part: Reply::default(), is_at_end: false };
         while rows.part.columns.is_empty() && !rows.is_at_end {
@@ -373,8 +392,7 @@ const SENT_BYTES: usize = 64 << 10;
 impl Pipeline<'_> {
     /// Adds a request.
     pub fn push(&mut self, call: &Call) {
-        let id = self.client.next_id();
-        call.frame(&mut self.client.out, id);
+        let id = self.client.gather(call);
         self.ids.push(id);
     }
 

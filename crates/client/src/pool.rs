@@ -2,10 +2,17 @@
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use crate::{Client, Result};
 
-/// Connections that threads share: each takes one, and gives it back by dropping it.
+/// How often [`Pool::run`] begins again.
+const ATTEMPTS_MAX: u32 = 10;
+/// The first wait before that; each is twice as long as the one before.
+const FIRST_WAIT: Duration = Duration::from_millis(2);
+
+/// Connections that threads share: each takes one, and gives it back by dropping it. One that the
+/// server has closed meanwhile, that failed, or that has a transaction still, is replaced.
 ///
 /// ```
 /// # mod served { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/served/mod.rs")); }
@@ -25,6 +32,7 @@ pub struct Pool {
 #[derive(Debug)]
 struct Shared {
     address: String,
+    hello: Option<(Option<String>, Option<String>)>,
     most: usize,
     state: Mutex<State>,
     given_back: Condvar,
@@ -41,24 +49,72 @@ impl Pool {
     /// Up to so many connections to a server, made when they are first needed.
     #[must_use]
     pub fn new(address: &str, most: usize) -> Self {
-        let shared = Shared {
-            address: address.to_owned(),
-            most: most.max(1),
-            state: Mutex::default(),
-            given_back: Condvar::new(),
-        };
-        Self { shared: Arc::new(shared) }
+        Self::of(address.to_owned(), most.max(1), None)
+    }
+
+    fn of(address: String, most: usize, hello: Option<(Option<String>, Option<String>)>) -> Self {
+        let (state, given_back) = (Mutex::default(), Condvar::new());
+        Self { shared: Arc::new(Shared { address, hello, most, state, given_back }) }
+    }
+
+    /// The same, for whoever shows a token, or none, on a database, or the server's own: each
+    /// connection says so first.
+    #[must_use]
+    pub fn hello(self, token: Option<&str>, database: Option<&str>) -> Self {
+        let hello = (token.map(str::to_owned), database.map(str::to_owned));
+        Self::of(self.shared.address.clone(), self.shared.most, Some(hello))
+    }
+
+    /// Does something with a connection, and again, a little later, when the server says that it
+    /// may succeed then and was certainly not done: a conflict with somebody else, a limit.
+    ///
+    /// ```
+    /// # mod served { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/served/mod.rs")); }
+    /// # fn main() -> esker_client::Result<()> {
+    /// # let server = served::Served::start();
+    /// let pool = esker_client::Pool::new(&server.url(), 4);
+    /// pool.run(|client| {
+    ///     client.begin()?;
+    ///     let n = client.bucket_get("b", "n")?.map_or(0, |text| text.len());
+    ///     client.bucket_put("b", "n", "x".repeat(n + 1))?;
+    ///     client.commit()
+    /// })?;
+    /// assert_eq!(pool.get()?.bucket_get("b", "n")?.as_deref(), Some(&b"x"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// What the last attempt met.
+    #[allow(clippy::disallowed_methods, reason = "a client has no seam: nothing here is simulated")]
+    pub fn run<R>(&self, mut work: impl FnMut(&mut Client) -> Result<R>) -> Result<R> {
+        let mut attempt = 0;
+        loop {
+            // A transaction that failed goes with its connection.
+            let done = self.get().and_then(|mut client| work(&mut client));
+            attempt += 1;
+            match done {
+                Err(e) if e.is_retryable() && attempt < ATTEMPTS_MAX => {
+                    std::thread::sleep(FIRST_WAIT * 2u32.saturating_pow(attempt - 1));
+                }
+                done => return done,
+            }
+        }
     }
 
     /// A connection; waits while all are taken.
     ///
     /// # Errors
-    /// When a new one is needed and nobody is there.
+    /// When a new one is needed and nobody is there, or does not let it in.
     pub fn get(&self) -> Result<Pooled> {
         let mut state = self.shared.locked();
         let client = loop {
-            if let Some(client) = state.idle.pop() {
-                break Some(client);
+            if let Some(mut client) = state.idle.pop() {
+                if client.socket.is_silent() {
+                    break Some(client);
+                }
+                state.count -= 1;
+                continue;
             }
             if state.count < self.shared.most {
                 state.count += 1;
@@ -70,7 +126,11 @@ impl Pool {
         drop(state);
         let mut pooled = Pooled { client, shared: Arc::clone(&self.shared) };
         if pooled.client.is_none() {
-            pooled.client = Some(Client::connect(&self.shared.address)?);
+            let mut client = Client::connect(&self.shared.address)?;
+            if let Some((token, database)) = &self.shared.hello {
+                client.hello(token.as_deref(), database.as_deref())?;
+            }
+            pooled.client = Some(client);
         }
         Ok(pooled)
     }
@@ -108,7 +168,8 @@ impl DerefMut for Pooled {
 impl Drop for Pooled {
     fn drop(&mut self) {
         let mut state = self.shared.locked();
-        match self.client.take().filter(|client| !client.is_broken) {
+        let is_sound = |client: &Client| !client.is_broken && !client.may_be_within;
+        match self.client.take().filter(is_sound) {
             Some(client) => state.idle.push(client),
             None => state.count -= 1,
         }

@@ -1,6 +1,6 @@
 //! A socket, TCP or Unix, and what has come by it.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 
@@ -25,6 +25,15 @@ fn connect(host: &str) -> Result<TcpStream> {
     let stream = stream.map_err(|e| Error::connection(format!("{host}: {e}")))?;
     stream.set_nodelay(true)?;
     Ok(stream)
+}
+
+fn would_wait(read: io::Result<usize>) -> bool {
+    read.is_err_and(|e| e.kind() == io::ErrorKind::WouldBlock)
+}
+
+fn tcp_is_silent(stream: &TcpStream) -> bool {
+    let peeked = stream.set_nonblocking(true).and_then(|()| stream.peek(&mut [0]));
+    would_wait(peeked) && stream.set_nonblocking(false).is_ok()
 }
 
 /// A connection that has greeted.
@@ -79,6 +88,20 @@ impl Socket {
             Stream::Unix(stream) => stream.write_all(bytes)?,
         }
         Ok(())
+    }
+
+    /// True while the server has said nothing that nobody asked for, and has not hung up.
+    pub fn is_silent(&mut self) -> bool {
+        let is_silent = match &mut self.stream {
+            Stream::Tcp(stream) => tcp_is_silent(stream),
+            Stream::Tls(stream) => tcp_is_silent(stream.socket()),
+            Stream::Unix(stream) => {
+                let set = stream.set_nonblocking(true);
+                let read = set.and_then(|()| stream.read(&mut [0]));
+                would_wait(read) && stream.set_nonblocking(false).is_ok()
+            }
+        };
+        is_silent && self.read_to == self.end
     }
 
     /// Waits for bytes.

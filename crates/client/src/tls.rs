@@ -89,6 +89,11 @@ impl TlsStream {
         Ok(Self { socket: self.socket.try_clone()?, session })
     }
 
+    /// The socket below.
+    pub fn socket(&self) -> &TcpStream {
+        &self.socket
+    }
+
     fn locked(&self) -> MutexGuard<'_, Session> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }

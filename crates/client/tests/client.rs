@@ -4,6 +4,8 @@
 
 mod served;
 
+use std::time::Duration;
+
 use esker_client::{AsyncClient, Call, Client, Code, Duplicates, Format, Pool, Value};
 use served::Served;
 
@@ -94,6 +96,91 @@ fn a_pool_gives_each_thread_a_connection() {
     drop(a);
     pool.get().unwrap().ping().unwrap();
     drop(b);
+}
+
+#[test]
+fn a_pool_has_no_connection_with_a_transaction_of_somebody_else() {
+    let server = Served::start();
+    drop(people(&server));
+    let pool = Pool::new(&server.url(), 1);
+    for begin in [Call::begin(false, false), Call::sql(" begin;", &[])] {
+        let mut client = pool.get().unwrap();
+        client.call(&begin).unwrap();
+        client.insert("people", &rows(1)).unwrap();
+        drop(client);
+        assert!(!pool.get().unwrap().exists("people", &[0i64.into()]).unwrap());
+        // Not of this connection: there is nothing to commit.
+        assert!(pool.get().unwrap().commit().is_err());
+    }
+    let mut client = pool.get().unwrap();
+    client.begin().unwrap();
+    client.sql("SAVEPOINT a", &[]).unwrap();
+    client.insert("people", &rows(2)).unwrap();
+    client.sql("ROLLBACK TO a", &[]).unwrap();
+    client.insert("people", &rows(1)).unwrap();
+    client.sql("COMMIT", &[]).unwrap();
+    drop(client);
+    assert!(pool.get().unwrap().exists("people", &[0i64.into()]).unwrap());
+    assert!(!pool.get().unwrap().exists("people", &[1i64.into()]).unwrap());
+}
+
+#[test]
+#[allow(clippy::disallowed_methods, reason = "sockets take real time")]
+fn a_pool_replaces_connections_that_the_server_has_closed() {
+    let server = Served::impatient(Duration::from_millis(200));
+    let pool = Pool::new(&server.url(), 2);
+    let (mut a, mut b) = (pool.get().unwrap(), pool.get().unwrap());
+    a.ping().unwrap();
+    b.ping().unwrap();
+    drop((a, b));
+    std::thread::sleep(Duration::from_millis(1_000));
+    for _ in 0..5 {
+        pool.get().unwrap().ping().unwrap();
+    }
+}
+
+#[test]
+fn a_pool_says_who_asks_on_each_connection() {
+    let server = Served::start();
+    // There is one database here, without a name, and whoever asks for another is told so.
+    let pool = Pool::new(&server.url(), 2).hello(Some("any"), Some("other"));
+    assert_eq!(pool.get().unwrap_err().code(), Some(Code::NotFound));
+    assert_eq!(pool.get().unwrap_err().code(), Some(Code::NotFound), "none of them is kept");
+    let pool = Pool::new(&server.url(), 2).hello(Some("any"), None);
+    let (mut a, mut b) = (pool.get().unwrap(), pool.get().unwrap());
+    a.ping().unwrap();
+    b.ping().unwrap();
+}
+
+#[test]
+#[allow(clippy::disallowed_methods, reason = "clients of a test")]
+fn a_pool_begins_again_what_met_somebody_else() {
+    let server = Served::start();
+    let pool = Pool::new(&server.url(), 4);
+    pool.get().unwrap().bucket_put("b", "n", "0").unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..25 {
+                    let add = |client: &mut Client| {
+                        client.begin()?;
+                        let text = client.bucket_get("b", "n")?.unwrap();
+                        let n: u32 = String::from_utf8(text).unwrap().parse().unwrap();
+                        client.bucket_put("b", "n", (n + 1).to_string())?;
+                        client.commit()
+                    };
+                    while pool.run(add).is_err() {}
+                }
+            });
+        }
+    });
+    assert_eq!(pool.get().unwrap().bucket_get("b", "n").unwrap().unwrap(), b"100");
+    let mut attempts = 0;
+    let failed = pool.run(|client| {
+        attempts += 1;
+        client.get("nothing", &[1i64.into()])
+    });
+    assert_eq!((failed.unwrap_err().code(), attempts), (Some(Code::NotFound), 1));
 }
 
 #[test]

@@ -16,6 +16,17 @@ impl Served {
     /// Starts one, on any port.
     #[must_use]
     pub fn start() -> Self {
+        Self::with(ServerConfig::default())
+    }
+
+    /// One that closes connections which ask nothing for some time.
+    #[allow(dead_code, reason = "not all that include it need it")]
+    #[must_use]
+    pub fn impatient(idle_timeout: std::time::Duration) -> Self {
+        Self::with(ServerConfig { idle_timeout, ..ServerConfig::default() })
+    }
+
+    fn with(config: ServerConfig) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
@@ -24,7 +35,7 @@ impl Served {
         let server = runtime.block_on(async {
             let database = esker::Options::new().memory().unwrap();
             let admission = Arc::new(Open::new(&database));
-            Server::start(ServerConfig::default(), admission).await.unwrap()
+            Server::start(config, admission).await.unwrap()
         });
         Self { runtime, server: Some(server) }
     }
