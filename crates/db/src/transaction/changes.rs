@@ -22,7 +22,7 @@ use esker_table::Location;
 use esker_table::table::PreparedPut;
 
 use super::own_rows::OwnRows;
-use super::spilled::Spilled;
+use super::spilled::{Place, Spilled};
 use crate::engine::{Staged, expect_snapshot};
 use crate::table::Current;
 use crate::{Error, ErrorKind, Result};
@@ -110,9 +110,20 @@ pub(super) struct Changes {
 /// How a key was before a change of it.
 pub(super) struct Undo {
     pub key: Vec<u8>,
-    pub previous: Option<Box<Change>>,
+    pub previous: Previous,
     /// What the snapshot has under the key.
     pub before: Before,
+}
+
+/// What a key was changed to so far.
+pub(super) enum Previous {
+    /// It was not changed.
+    Nothing,
+    Change(Box<Change>),
+    /// To a row that lies in a file.
+    Spilled(Place),
+    /// It was removed, which is no longer known in memory.
+    Gone,
 }
 
 impl Undo {
@@ -120,7 +131,10 @@ impl Undo {
     pub fn byte_count(&self) -> usize {
         UNDO_BYTES
             + self.key.len()
-            + self.previous.as_ref().map_or(0, |change| change.byte_count(&self.key))
+            + match &self.previous {
+                Previous::Change(change) => change.byte_count(&self.key),
+                Previous::Nothing | Previous::Spilled(_) | Previous::Gone => 0,
+            }
     }
 }
 
@@ -134,8 +148,8 @@ impl Changes {
     pub fn set(&mut self, key: Vec<u8>, change: Change) -> Result<Undo> {
         let before = change.before;
         let spilled = match self.spilled.is_empty() || self.by_key.contains_key(&key) {
-            true => None,
-            false => self.spilled.take(&self.current, &key, &change)?,
+            true => Previous::Nothing,
+            false => self.spilled.take(&self.current, &key, before)?,
         };
         if let Some(own) = &mut self.own {
             own.note(&key);
@@ -143,7 +157,7 @@ impl Changes {
         self.bytes += change.byte_count(&key);
         let previous = self.by_key.insert(key.clone(), change);
         self.bytes -= previous.as_ref().map_or(0, |change| change.byte_count(&key));
-        let previous = previous.or(spilled).map(Box::new);
+        let previous = previous.map_or(spilled, |change| Previous::Change(Box::new(change)));
         Ok(Undo { key, previous, before })
     }
 
@@ -158,12 +172,14 @@ impl Changes {
             None => self.spilled.forget(&self.current, &undo.key),
         }
         match (undo.previous, undo.before) {
-            (Some(previous), _) => {
+            (Previous::Change(previous), _) => {
                 self.bytes += previous.byte_count(&undo.key);
                 self.by_key.insert(undo.key, *previous);
             }
-            (None, Before::At(_, row_id)) => self.spilled.show(row_id),
-            (None, Before::Absent | Before::Unknown) => {}
+            (Previous::Spilled(place), before) => self.spilled.restore(Some(place), before),
+            (Previous::Gone, before) => self.spilled.restore(None, before),
+            (Previous::Nothing, Before::At(_, row_id)) => self.spilled.show(row_id),
+            (Previous::Nothing, Before::Absent | Before::Unknown) => {}
         }
     }
 

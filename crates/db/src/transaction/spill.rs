@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use esker_arena::{Category, Reservation};
 use esker_format::TableId;
 
-use super::changes::{Before, Change, Changes, Now};
+use super::changes::{Before, Change, Changes, Now, Previous};
 use super::{State, Step, Transaction};
 use crate::Result;
 use crate::engine::PrivateRows;
@@ -135,7 +135,7 @@ impl State {
             if undo.before == Before::Unknown {
                 undo.before = change.before;
             }
-            if let Some(previous) = &mut undo.previous
+            if let Previous::Change(previous) = &mut undo.previous
                 && previous.before == Before::Unknown
             {
                 previous.before = change.before;

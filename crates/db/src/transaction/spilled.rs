@@ -21,7 +21,7 @@ use esker_format::{Batch, DataType, Schema, Value, ValueRef};
 use esker_table::segment::Segment;
 use esker_table::{KeyHasher, Location};
 
-use super::changes::{Before, Change, Now};
+use super::changes::{Before, Change, Now, Previous};
 use crate::engine::{Engine, PrivateRows, key_of, row_of};
 use crate::table::Current;
 use crate::{Error, Result};
@@ -48,6 +48,13 @@ pub(super) struct Spilled {
     hidden: BTreeMap<u64, (Hidden, Location)>,
     /// A row could not be found when it was to be taken back.
     is_damaged: bool,
+}
+
+/// A row of one of the segments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    segment: usize,
+    row: usize,
 }
 
 #[derive(Clone)]
@@ -104,17 +111,17 @@ impl Spilled {
         }
     }
 
-    /// The segment, by its place, and the row that a key has.
-    fn find(&self, current: &Current, key: &[u8]) -> Result<Option<(usize, usize)>> {
+    /// The living row that a key has.
+    fn find(&self, current: &Current, key: &[u8]) -> Result<Option<Place>> {
         self.expect_whole()?;
         let place = place_of(current.core.hasher(), key);
-        for (at, own) in self.segments.iter().enumerate().rev() {
+        for (segment, own) in self.segments.iter().enumerate().rev() {
             let first = own.places.partition_point(|(other, _)| *other < place);
             let same = own.places.get(first..).unwrap_or_default();
             for (_, row) in same.iter().take_while(|(other, _)| *other == place) {
                 let row = *row as usize;
                 if !own.dead.contains(&row) && own.key(&current.schema, row)? == key {
-                    return Ok(Some((at, row)));
+                    return Ok(Some(Place { segment, row }));
                 }
             }
         }
@@ -141,17 +148,17 @@ impl Spilled {
             }
             _ => {}
         }
-        let Some((at, row)) = self.find(current, bytes)? else { return Ok(None) };
-        self.row_change(current, (at, row), before).map(Some)
+        let Some(place) = self.find(current, bytes)? else { return Ok(None) };
+        self.row_change(current, place, before).map(Some)
     }
 
     fn row_change(
         &self,
         current: &Current,
-        (at, row): (usize, usize),
+        Place { segment, row }: Place,
         before: Before,
     ) -> Result<Change> {
-        let own = self.segments.get(at).ok_or_else(|| Error::corrupt("no such segment"))?;
+        let own = self.segments.get(segment).ok_or_else(|| Error::corrupt("no such segment"))?;
         let now = Now::Row(row_of(&own.segment, &current.schema, row)?);
         let new_row_id = match before {
             Before::At(..) => 0,
@@ -161,32 +168,35 @@ impl Spilled {
     }
 
     /// A key is about to be changed in memory: returns what it was changed to so far.
-    pub fn take(
-        &mut self,
-        current: &Current,
-        bytes: &[u8],
-        change: &Change,
-    ) -> Result<Option<Change>> {
-        let row_id = [ValueRef::Uint(change.row_id())];
-        let key = match current.schema.key_positions() {
-            [] => row_id.to_vec(),
-            _ => change.key(&current.schema),
-        };
-        let before = change.before;
-        if let Before::At(_, row_id) = before
-            && self.hidden.get(&row_id).is_some_and(|(hidden, _)| *hidden == Hidden::Gone)
-        {
-            return self.change_of(current, (bytes, &key), before);
+    pub fn take(&mut self, current: &Current, bytes: &[u8], before: Before) -> Result<Previous> {
+        if let Before::At(_, row_id) = before {
+            match self.hidden.get(&row_id) {
+                None => return Ok(Previous::Nothing),
+                Some((Hidden::Gone, _)) => return Ok(Previous::Gone),
+                Some((Hidden::Replaced, _)) => {}
+            }
         }
-        let Some((at, row)) = self.find(current, bytes)? else { return Ok(None) };
-        let previous = self.row_change(current, (at, row), before)?;
-        self.kill(at, row);
-        Ok(Some(previous))
+        let Some(place) = self.find(current, bytes)? else { return Ok(Previous::Nothing) };
+        self.kill(place);
+        Ok(Previous::Spilled(place))
     }
 
-    fn kill(&mut self, at: usize, row: usize) {
-        if let Some(own) = self.segments.get_mut(at) {
-            own.dead.insert(row);
+    /// A key is again what it was changed to before: to a row, or it was removed.
+    pub fn restore(&mut self, place: Option<Place>, before: Before) {
+        let hidden = if place.is_some() { Hidden::Replaced } else { Hidden::Gone };
+        if let Before::At(location, row_id) = before {
+            self.hidden.insert(row_id, (hidden, location));
+        }
+        if let Some(Place { segment, row }) = place
+            && let Some(own) = self.segments.get_mut(segment)
+        {
+            own.dead.remove(&row);
+        }
+    }
+
+    fn kill(&mut self, place: Place) {
+        if let Some(own) = self.segments.get_mut(place.segment) {
+            own.dead.insert(place.row);
         }
     }
 
@@ -194,7 +204,7 @@ impl Spilled {
     /// next.
     pub fn forget(&mut self, current: &Current, bytes: &[u8]) {
         match self.find(current, bytes) {
-            Ok(Some((at, row))) => self.kill(at, row),
+            Ok(Some(place)) => self.kill(place),
             Ok(None) => {}
             Err(_) => self.is_damaged = true,
         }
