@@ -34,7 +34,7 @@ use crate::{Error, ErrorKind, Result};
 
 /// Bytes of an index entry of a row, and of what is known of when it was made, about.
 const LINKED_ROW_BYTES: u64 = 32;
-/// Bytes of what is known of a value of a unique index while it is entered, and of the entry, about.
+/// Bytes of what is known of a value of a unique index while it is entered, and of its entry.
 const UNIQUE_BYTES: u64 = 96;
 
 /// Rows of one table in segments that only one transaction knows.
