@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use esker_format::segment::SEGMENT_ROWS_MAX;
 use esker_query::IndexUse;
 use esker_table::segment::SegmentFiles;
 use esker_table::value_file::ValueLimits;
@@ -29,6 +30,9 @@ pub enum Durability {
 /// Bytes of values of a commit that goes through the log: a frame has at most 16 MiB.
 const COMMIT_BYTES_MAX: usize = 12 << 20;
 
+/// Rows of the inputs of a merge by keys: their order is made in memory, of some 50 bytes a row.
+const MERGE_ROWS_MAX: u64 = 32 << 20;
+
 /// How to open or create a database.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -48,6 +52,8 @@ pub struct Options {
     pub(crate) unfinished: bool,
     pub(crate) background: bool,
     pub(crate) column_bytes_max: u64,
+    pub(crate) merge_rows_max: u64,
+    pub(crate) merged_rows_max: usize,
     pub(crate) commit_bytes_max: usize,
     pub(crate) transaction_bytes_max: usize,
     pub(crate) pauses_large_commits: bool,
@@ -79,6 +85,8 @@ impl Default for Options {
             unfinished: false,
             background: true,
             column_bytes_max: esker_table::rewrite::COLUMN_BYTES_MAX,
+            merge_rows_max: MERGE_ROWS_MAX,
+            merged_rows_max: SEGMENT_ROWS_MAX,
             commit_bytes_max: COMMIT_BYTES_MAX,
             transaction_bytes_max: usize::MAX,
             pauses_large_commits: false,
@@ -209,6 +217,16 @@ impl Options {
     #[must_use]
     pub fn merged_column_limit(mut self, bytes: u64) -> Self {
         self.column_bytes_max = bytes.clamp(1, esker_table::rewrite::COLUMN_BYTES_MAX);
+        self
+    }
+
+    /// About how many rows a merge of a table that is ordered by key takes at once, and how many
+    /// each segment has at the most that a merge of any table writes. For tests.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn merge_limit(mut self, rows: u64, segment_rows: usize) -> Self {
+        self.merge_rows_max = rows.clamp(1, MERGE_ROWS_MAX);
+        self.merged_rows_max = segment_rows.clamp(1, SEGMENT_ROWS_MAX);
         self
     }
 

@@ -11,6 +11,24 @@
 //! overlap, they are merged with these. Overlays that have as many rows as the base, such as the
 //! segments of a load, are merged with it at once: a row is rewritten a few times in all, once for
 //! each time that the table doubles, and a range of keys is looked for in few places.
+//!
+//! The order of the rows of a merge is made in memory, so that it takes a limited number of them.
+//! Base and overlays of more rows are merged piece by piece, from the least key up, in a *sweep*:
+//!
+//! ```text
+//!   before    ├─ a ─┤├─ b ─┤├─ c ─┤├─ f ─┤
+//!              ├──────────── d ───────────┤
+//!   a, b, d   ├─ g ─┤├─ h ─┤├─ c ─┤├─ f ─┤                g and h are done
+//!                           ├───── i ─────┤
+//!   c, i      ├─ g ─┤├─ h ─┤├ k ┤├ l ┤─ f ─┤              and so on
+//! ```
+//!
+//! Invariants
+//! 1. What a piece writes is disjoint, and lies within the keys that its inputs, which overlap,
+//!    cover without a gap: nowhere do more segments overlap than before, and somewhere fewer. So a
+//!    sweep ends, whatever fits.
+//! 2. A piece begins no lower than the one before it. What comes meanwhile begins lower, as a rule,
+//!    and waits for the next sweep, or each sealed group would begin it anew.
 
 use esker_table::Table as TableCore;
 use esker_table::key_order::KeyForm;
@@ -22,8 +40,9 @@ use crate::Result;
 const OVERLAYS_MAX: usize = 4;
 /// Overlays are merged with the base when they have one row for this many of it.
 const BASE_SHARE: u64 = 4;
-/// Rows that are merged at once, at the most: their order is made in memory.
-const MERGED_ROWS_MAX: u64 = 32 << 20;
+
+/// The least key that a sweep has still to look at.
+pub(super) type Sweep = Vec<u8>;
 
 /// A segment and its range of keys.
 struct Ranged {
@@ -34,13 +53,9 @@ struct Ranged {
 }
 
 impl Ranged {
-    fn overlaps(&self, other: &Self) -> bool {
-        self.least <= other.greatest && other.least <= self.greatest
-    }
-
     /// Keys of the one lie between keys of the other: more than that one ends where the other
     /// begins, as the outputs of one merge may, with versions of one key.
-    fn lies_among(&self, other: &Self) -> bool {
+    fn overlaps(&self, other: &Self) -> bool {
         self.least < other.greatest && other.least < self.greatest
     }
 
@@ -49,6 +64,7 @@ impl Ranged {
     }
 }
 
+/// Segments that have rows, by their least key.
 fn ranged(table: &TableCore, units: &[Unit]) -> Result<Vec<Ranged>> {
     let form = KeyForm::of(&table.schema());
     let mut ranged = Vec::with_capacity(units.len());
@@ -62,14 +78,66 @@ fn ranged(table: &TableCore, units: &[Unit]) -> Result<Vec<Ranged>> {
         };
         ranged.push(Ranged { unit: unit.clone(), holds_through, least, greatest });
     }
+    ranged.sort_by(|a, b| (&a.least, &a.greatest).cmp(&(&b.least, &b.greatest)));
     Ok(ranged)
 }
 
-/// True when two segments of a table ordered by key may have the same keys.
-pub(super) fn overlap(table: &TableCore, units: &[Unit]) -> Result<bool> {
-    let mut ranged = ranged(table, units)?;
-    ranged.sort_by(|a, b| a.least.cmp(&b.least));
-    Ok(ranged.windows(2).any(|pair| matches!(pair, [a, b] if a.overlaps(b))))
+/// Segments by their least key, in parts that share no key with each other: each segment of a part
+/// but the first overlaps one before it.
+fn clusters(segments: &[Ranged]) -> Vec<&[Ranged]> {
+    let (mut clusters, mut rest) = (Vec::new(), segments);
+    while let Some(first) = rest.first() {
+        let (mut reach, mut len) = (&first.greatest, 1);
+        while let Some(next) = rest.get(len).filter(|next| next.least < *reach) {
+            reach = reach.max(&next.greatest);
+            len += 1;
+        }
+        let (cluster, later) = rest.split_at(len);
+        clusters.push(cluster);
+        rest = later;
+    }
+    clusters
+}
+
+/// The segments of the first cluster of several, as many from the least key up as one merge takes.
+fn piece(segments: &[Ranged], rows_max: u64) -> &[Ranged] {
+    let several = clusters(segments).into_iter().find(|cluster| cluster.len() > 1);
+    let cluster = several.unwrap_or_default();
+    let mut rows = 0;
+    let fits = |segment: &&Ranged| {
+        rows += segment.rows();
+        rows <= rows_max
+    };
+    let fitting = cluster.iter().take_while(fits).count();
+    cluster.get(..fitting.max(2)).unwrap_or(cluster)
+}
+
+/// The disjoint segments that have the most rows together, and the others, which overlap them.
+fn levels(segments: &[Ranged]) -> (Vec<&Ranged>, Vec<&Ranged>) {
+    let mut by_end: Vec<&Ranged> = segments.iter().collect();
+    by_end.sort_by(|a, b| (&a.greatest, &a.least).cmp(&(&b.greatest, &b.least)));
+    // The most rows among the first segments; and how many of these end before each begins.
+    let (mut most, mut ending) = (vec![0u64], Vec::new());
+    let most_of = |most: &[u64], count: usize| most.get(count).copied().unwrap_or_default();
+    for (count, segment) in by_end.iter().enumerate() {
+        let earlier = by_end.get(..count).unwrap_or_default();
+        let before = earlier.partition_point(|other| other.greatest <= segment.least);
+        most.push(most_of(&most, count).max(most_of(&most, before) + segment.rows()));
+        ending.push(before);
+    }
+    let (mut base, mut overlays) = (Vec::new(), Vec::new());
+    let mut end = by_end.len();
+    for (count, (segment, before)) in by_end.into_iter().zip(ending).enumerate().rev() {
+        let taken = most_of(&most, before) + segment.rows() >= most_of(&most, count);
+        match count < end && taken {
+            true => {
+                base.push(segment);
+                end = before;
+            }
+            false => overlays.push(segment),
+        }
+    }
+    (base, overlays)
 }
 
 /// In how many places a key is looked for at the most, among segments with the newest commit that
@@ -86,55 +154,67 @@ fn places(mut segments: Vec<(u64, &[u8], &[u8])>) -> usize {
     count.sum()
 }
 
-/// The segments to merge next, by age; none while there are few.
-pub(super) fn pick(table: &TableCore, units: &[Unit]) -> Result<Vec<Unit>> {
-    let mut all = ranged(table, units)?;
-    all.sort_by_key(|segment| std::cmp::Reverse(segment.rows()));
-    let (mut base, mut overlays): (Vec<Ranged>, Vec<Ranged>) = Default::default();
-    for segment in all {
-        match base.iter().any(|other| other.overlaps(&segment)) {
-            true => overlays.push(segment),
-            false => base.push(segment),
+fn by_age<'a>(picked: impl IntoIterator<Item = &'a Ranged>) -> Vec<Unit> {
+    let mut picked: Vec<Unit> = picked.into_iter().map(|segment| segment.unit.clone()).collect();
+    picked.sort_by_key(Unit::id);
+    picked
+}
+
+/// The segments to merge next, by age, of about `rows_max` rows at the most; none while there are
+/// few. `sweep` is the one that is under way.
+pub(super) fn pick(
+    table: &TableCore,
+    units: &[Unit],
+    rows_max: u64,
+    sweep: &mut Option<Sweep>,
+) -> Result<Vec<Unit>> {
+    let all = ranged(table, units)?;
+    if let Some(from) = sweep.take() {
+        let begins = all.partition_point(|segment| segment.least < from);
+        let piece = piece(all.get(begins..).unwrap_or_default(), rows_max);
+        if let Some(first) = piece.first() {
+            *sweep = Some(first.least.clone());
+            return Ok(by_age(piece));
         }
     }
+    let (mut base, overlays) = levels(&all);
+    base.retain(|segment| overlays.iter().any(|overlay| overlay.overlaps(segment)));
     let ranges = overlays.iter().map(|segment| {
         (segment.holds_through, segment.least.as_slice(), segment.greatest.as_slice())
     });
     let is_many = places(ranges.collect()) > OVERLAYS_MAX;
-    if !is_many {
-        overlays.retain(|overlay| base.iter().any(|segment| overlay.lies_among(segment)));
-    }
-    base.retain(|segment| overlays.iter().any(|overlay| overlay.overlaps(segment)));
-    let sum = |segments: &[Ranged]| segments.iter().map(Ranged::rows).sum::<u64>();
+    let sum = |segments: &[&Ranged]| segments.iter().map(|segment| segment.rows()).sum::<u64>();
     let (of_base, of_overlays) = (sum(&base), sum(&overlays));
-    let fits = of_base + of_overlays <= MERGED_ROWS_MAX;
-    let is_due = is_many || fits && of_overlays >= of_base;
+    let fits = of_base + of_overlays <= rows_max;
+    let is_large = of_overlays * BASE_SHARE >= of_base;
+    // What does not fit has so many rows that a quarter of them are as much as several groups.
+    let is_due = is_many || if fits { of_overlays >= of_base } else { is_large };
     if overlays.is_empty() || !is_due {
         return Ok(Vec::new());
     }
-    if fits && of_overlays * BASE_SHARE >= of_base {
-        overlays.extend(base);
+    if !is_large && of_overlays <= rows_max {
+        return Ok(by_age(overlays));
     }
-    let mut picked: Vec<Unit> = overlays.into_iter().map(|segment| segment.unit).collect();
-    picked.sort_by_key(Unit::id);
-    Ok(picked)
+    if fits {
+        return Ok(by_age(overlays.into_iter().chain(base)));
+    }
+    let piece = piece(&all, rows_max);
+    *sweep = piece.first().map(|first| first.least.clone());
+    Ok(by_age(piece))
+}
+
+/// Some segments that overlap, by age, of about `rows_max` rows at the most: none once all are
+/// disjoint. Merging these, and then what this gives next, comes to that end.
+pub(super) fn overlapping(table: &TableCore, units: &[Unit], rows_max: u64) -> Result<Vec<Unit>> {
+    Ok(by_age(piece(&ranged(table, units)?, rows_max)))
+}
+
+/// Segments in the order of their keys, those side by side that overlap.
+pub(super) fn by_key(table: &TableCore, units: &[Unit]) -> Result<Vec<Vec<Unit>>> {
+    let ranged = ranged(table, units)?;
+    let of = |cluster: &[Ranged]| cluster.iter().map(|segment| segment.unit.clone()).collect();
+    Ok(clusters(&ranged).into_iter().map(of).collect())
 }
 
 #[cfg(test)]
-mod tests {
-    use super::places;
-
-    #[test]
-    fn what_one_merge_wrote_is_one_place() {
-        let merged = [(7, "a", "c"), (7, "d", "f"), (7, "g", "k")];
-        let loaded = [(9, "a", "f"), (9, "b", "k")];
-        let bytes = |all: &[(u64, &'static str, &'static str)]| {
-            places(all.iter().map(|(at, a, b)| (*at, a.as_bytes(), b.as_bytes())).collect())
-        };
-        assert_eq!(bytes(&merged), 1);
-        let versions = [(7, "a", "k"), (7, "k", "k"), (7, "k", "k"), (7, "k", "z")];
-        assert_eq!(bytes(&versions), 1, "versions of one key");
-        assert_eq!(bytes(&loaded), 2, "they have keys of one range");
-        assert_eq!(bytes(&[&merged[..], &loaded].concat()), 3);
-    }
-}
+pub(super) mod tests;

@@ -11,7 +11,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use esker_format::edit::Edit;
-use esker_format::segment::SEGMENT_ROWS_MAX;
 use esker_format::{Field, TableId};
 use esker_table::Table as TableCore;
 use esker_table::rewrite::{RewritePlan, SEGMENT_BYTES_MAX, decoded_bytes, variable_fields};
@@ -56,6 +55,7 @@ impl Engine {
         let has_unit = |id| tables.iter().any(|(table, _)| table.view().unit(id).is_some());
         self.forget_expiring(has_unit);
         self.maintenance_state().back_off.retain(|(id, _), _| is_there(id));
+        self.maintenance_state().sweeps.retain(|id, _| is_there(id));
         let mut failed = None;
         for (table, frozen) in tables {
             if patient && self.is_backing_off(table.id(), TableJob::Merge) {
@@ -125,6 +125,19 @@ impl Engine {
         oldest: u64,
         emptied: BTreeSet<u64>,
     ) -> Result<()> {
+        self.merge_telling(table, inputs, oldest, emptied, &mut |_| {}).map(drop)
+    }
+
+    /// Merges, and tells how many rows each segment has as soon as it is written. Returns the
+    /// segments; `None` when the table was dropped meanwhile.
+    pub(super) fn merge_telling(
+        self: &Arc<Self>,
+        table: &Arc<TableCore>,
+        inputs: Vec<Unit>,
+        oldest: u64,
+        emptied: BTreeSet<u64>,
+        tell: &mut dyn FnMut(u64),
+    ) -> Result<Option<Vec<u64>>> {
         let through = self.watermarks.published();
         let ids = inputs.iter().map(Unit::id).collect();
         let plan = RewritePlan {
@@ -134,6 +147,7 @@ impl Engine {
             expired_us: self.oldest_time_us(),
             through,
             database: self.database,
+            rows_max: self.options.merged_rows_max,
             column_bytes_max: self.options.column_bytes_max,
             emptied,
         };
@@ -141,14 +155,14 @@ impl Engine {
         self.merges.count(clock, |bytes| {
             let share = self.options.merge_share_percent;
             let mut sink = FileSink::new(self).with_share(share);
-            let rewritten = plan.build(&mut sink)?;
+            let rewritten = plan.build(&mut sink, tell)?;
             self.build_first_runs(table, &rewritten.segments, &mut sink)?;
             sink.keep();
             let segments = rewritten.entries();
+            let written = segments.iter().map(|segment| segment.id).collect();
             *bytes = bytes_of(&rewritten);
             let edit = Edit::Merge { table: table.id(), inputs: ids, segments };
-            self.install(table, rewritten, &edit)?;
-            Ok(())
+            Ok(self.install(table, rewritten, &edit)?.then_some(written))
         })
     }
 
@@ -176,13 +190,19 @@ impl Engine {
             return Ok(vec![unit]);
         }
         if table.schema().is_ordered_by_key() {
-            return key_levels::pick(table, &segments);
+            let mut sweep = self.maintenance_state().sweeps.remove(&table.id());
+            let rows_max = self.options.merge_rows_max;
+            let picked = key_levels::pick(table, &segments, rows_max, &mut sweep)?;
+            let sweep = sweep.map(|sweep| (table.id(), sweep));
+            self.maintenance_state().sweeps.extend(sweep);
+            return Ok(picked);
         }
         if segments.len() <= SEGMENTS_MAX {
             return Ok(Vec::new());
         }
         let texts = variable_fields(view.schema.fields());
-        smallest(segments, &texts, self.options.column_bytes_max)
+        let options = &self.options;
+        smallest(segments, &texts, (options.merged_rows_max, options.column_bytes_max))
     }
 
     /// True when enough rows of a unit are dead and out of every snapshot's sight.
@@ -212,7 +232,11 @@ impl Engine {
 }
 
 /// The fewest of the smallest segments whose merging leaves fewer segments.
-fn smallest(mut segments: Vec<Unit>, texts: &[&Field], column_bytes_max: u64) -> Result<Vec<Unit>> {
+fn smallest(
+    mut segments: Vec<Unit>,
+    texts: &[&Field],
+    (rows_max, column_bytes_max): (usize, u64),
+) -> Result<Vec<Unit>> {
     segments.sort_by_key(|unit| (unit.row_count(), unit.id()));
     let (mut rows, mut bytes, mut sums) = (0u64, 0u64, vec![0u64; texts.len()]);
     let mut best = 0;
@@ -221,8 +245,7 @@ fn smallest(mut segments: Vec<Unit>, texts: &[&Field], column_bytes_max: u64) ->
         bytes += unit.byte_count();
         let decoded = decoded_bytes(std::slice::from_ref(unit), texts)?;
         sums.iter_mut().zip(decoded).for_each(|(sum, bytes)| *sum += bytes);
-        let outputs =
-            rows.div_ceil(SEGMENT_ROWS_MAX as u64).max(bytes.div_ceil(SEGMENT_BYTES_MAX)).max(1);
+        let outputs = rows.div_ceil(rows_max as u64).max(bytes.div_ceil(SEGMENT_BYTES_MAX)).max(1);
         // Of two outputs that a column ends one after the other, one is at least half full.
         let large = sums.iter().filter(|sum| **sum > column_bytes_max);
         let by_columns: u64 = large.map(|sum| 1 + sum.saturating_mul(2) / column_bytes_max).sum();

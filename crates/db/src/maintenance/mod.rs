@@ -17,6 +17,7 @@
 
 mod checkpoint;
 mod compact;
+mod compaction;
 mod flusher;
 mod index_file;
 mod key_levels;
@@ -95,6 +96,8 @@ pub(crate) struct State {
     back_off: std::collections::BTreeMap<(TableId, TableJob), (u32, u64)>,
     /// What units refer to in value files.
     counted: std::collections::BTreeMap<u64, value_files::Counted>,
+    /// Where merges of a table by keys go on that did not fit one.
+    sweeps: std::collections::BTreeMap<TableId, key_levels::Sweep>,
     /// Index files that are not needed once the next checkpoint is durable.
     old_index_files: Vec<u64>,
     /// Why the last job failed.
@@ -163,12 +166,7 @@ impl Engine {
         self.finish_moving()?;
         self.expire_held_snapshots();
         let reclaimed = self.reclaim();
-        if self.seal_frozen()? {
-            return Ok(true);
-        }
-        let log_bytes = self.journal.log().map_or(0, esker_log::Log::bytes);
-        if log_bytes > self.options.log_limit_bytes {
-            self.make_checkpoint()?;
+        if self.do_urgent_job()? {
             return Ok(true);
         }
         if self.merge_one(patient)? {
@@ -186,6 +184,19 @@ impl Engine {
                 Ok(done? || reclaimed)
             }
         }
+    }
+
+    /// What writers wait for, sooner or later.
+    fn do_urgent_job(self: &Arc<Self>) -> Result<bool> {
+        if self.seal_frozen()? {
+            return Ok(true);
+        }
+        let log_bytes = self.journal.log().map_or(0, esker_log::Log::bytes);
+        if log_bytes > self.options.log_limit_bytes {
+            self.make_checkpoint()?;
+            return Ok(true);
+        }
+        Ok(false)
     }
 
     /// What is left to do when nothing is to be sealed, merged or built.

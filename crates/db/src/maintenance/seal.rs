@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use esker_format::TableId;
 use esker_format::edit::Edit;
+use esker_format::segment::SEGMENT_ROWS_MAX;
 use esker_table::Table as TableCore;
 use esker_table::rewrite::{Repoint, RewritePlan, Rewritten};
 use esker_table::view::Unit;
@@ -44,12 +45,13 @@ impl Engine {
             expired_us: self.oldest_time_us(),
             through: holds_through,
             database: self.database,
+            rows_max: SEGMENT_ROWS_MAX,
             column_bytes_max: self.options.column_bytes_max,
             emptied: BTreeSet::new(),
         };
         let installed = self.seals.count(&*self.environment.clock, |bytes| {
             let mut sink = FileSink::new(self);
-            let rewritten = plan.build(&mut sink)?;
+            let rewritten = plan.build(&mut sink, &mut |_| {})?;
             self.build_first_runs(&table, &rewritten.segments, &mut sink)?;
             sink.keep();
             *bytes = bytes_of(&rewritten);

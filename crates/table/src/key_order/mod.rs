@@ -106,7 +106,7 @@ fn sorted(unit: &Unit, form: &KeyForm, rows: std::ops::Range<usize>) -> Result<V
     failed.map_or_else(|| Ok(pairs.into_iter().map(|(_, row)| row).collect()), Err)
 }
 
-/// Versions of several units, by key, and of one key by age: units come by age.
+/// Versions of several units, by key, and of one key by age.
 pub(crate) fn sorted_by_key(
     form: &KeyForm,
     units: &[Unit],
@@ -126,10 +126,15 @@ pub(crate) fn sorted_by_key(
         for (_, version) in equal.iter() {
             let Some(unit) = units.get(version.unit as usize) else { continue };
             form.read(unit, version.row as usize, &mut key)?;
-            whole.push((key.clone(), version.unit, version.row, *version));
+            whole.push((key.clone(), *version));
         }
-        whole.sort_by(|a, b| (&a.0, a.1, a.2).cmp(&(&b.0, b.1, b.2)));
-        for (to, (_, _, _, version)) in equal.iter_mut().zip(whole) {
+        // Units that were rewritten at different times are not always in the order of their rows.
+        let age = |kept: &Kept| {
+            let unit = units.get(kept.unit as usize);
+            (unit.map_or(0, |unit| unit.created(kept.row as usize)), kept.unit, kept.row)
+        };
+        whole.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| age(&a.1).cmp(&age(&b.1))));
+        for (to, (_, version)) in equal.iter_mut().zip(whole) {
             to.1 = version;
         }
     }

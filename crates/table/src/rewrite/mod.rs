@@ -66,6 +66,8 @@ pub struct RewritePlan {
     pub through: u64,
     /// The database's identity.
     pub database: u128,
+    /// Rows of an output at the most: [`SEGMENT_ROWS_MAX`].
+    pub rows_max: usize,
     /// Bytes of one column of an output, not encoded, at the most: [`COLUMN_BYTES_MAX`].
     pub column_bytes_max: u64,
     /// The value files whose values are to be copied; others are referred to as before.
@@ -111,12 +113,12 @@ pub trait SegmentSink {
 }
 
 impl RewritePlan {
-    /// Writes the outputs.
+    /// Writes the outputs, and tells the rows of each that is written.
     ///
     /// # Errors
     /// What the machine says, or `Corrupt` when an input is damaged. Nothing has changed then;
     /// files that were written are named by no catalogue.
-    pub fn build(self, sink: &mut dyn SegmentSink) -> Result<Rewritten> {
+    pub fn build(self, sink: &mut dyn SegmentSink, tell: &mut dyn FnMut(u64)) -> Result<Rewritten> {
         let view = self.table.view();
         let (version, fields) = (view.schema.version(), view.fields_since(self.oldest));
         let kept = self.kept_rows()?;
@@ -132,6 +134,7 @@ impl RewritePlan {
                 }
             }
             segments.push(Arc::new(self.write_segment(version, &fields, id, rows, sink)?));
+            tell(rows.len() as u64);
             sink.pause();
         }
         Ok(Rewritten { plan: self, segments, forwardings })
@@ -214,7 +217,8 @@ impl RewritePlan {
             (rows + unit.row_count() as u64, bytes + unit.byte_count())
         });
         let by_bytes = (SEGMENT_BYTES_MAX * rows.max(1)) / bytes.max(1);
-        let most = usize::try_from(by_bytes).unwrap_or(usize::MAX).clamp(1, SEGMENT_ROWS_MAX);
+        let rows_max = self.rows_max.clamp(1, SEGMENT_ROWS_MAX);
+        let most = usize::try_from(by_bytes).unwrap_or(usize::MAX).clamp(1, rows_max);
         kept.div_ceil(kept.div_ceil(most).max(1))
     }
 

@@ -40,6 +40,10 @@ pub struct Config {
     pub long_bytes: usize,
     /// Bytes of a value file.
     pub value_file_bytes: u64,
+    /// Rows that a merge by keys takes at once.
+    pub merge_rows: u64,
+    /// Rows of a segment that a merge writes.
+    pub merged_rows: usize,
 }
 
 impl Config {
@@ -62,6 +66,8 @@ impl Config {
             commit_bytes: g.pick([60, 200, 1 << 20, 1 << 20]),
             long_bytes: g.pick([16, 40, 64 << 10]),
             value_file_bytes: g.pick([1_024, 4_096, 64 << 10]),
+            merge_rows: g.pick([1, 20, 1 << 20]),
+            merged_rows: g.pick([4, 1 << 20]),
         }
     }
 
@@ -82,6 +88,8 @@ impl Config {
             commit_bytes: 1 << 20,
             long_bytes: 16,
             value_file_bytes: 4_096,
+            merge_rows: 1 << 20,
+            merged_rows: 1 << 20,
         }
     }
 
@@ -101,6 +109,7 @@ impl Config {
             .commit_limit(self.commit_bytes)
             .tell_commits(told)
             .value_file_limits(self.long_bytes, self.value_file_bytes)
+            .merge_limit(self.merge_rows, self.merged_rows)
             .log_limit(self.log_limit)
             .merge_share(self.merge_share)
             .memory_limit(64 << 20)
