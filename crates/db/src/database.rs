@@ -241,7 +241,7 @@ impl Database {
     /// Waits until everything committed so far is on the disk.
     ///
     /// # Errors
-    /// `Poisoned` after a failed sync.
+    /// `OutcomeUnknown` after a failed sync: of what was not on the disk before, nobody knows.
     pub fn sync(&self) -> Result<()> {
         self.engine().sync()
     }

@@ -83,8 +83,9 @@ mod waiting;
 pub use appender::Appender;
 pub use backup::{BackupOptions, BackupReport};
 pub use bucket::{
-    Bucket, BucketOptions, BucketSnapshot, BucketValue, Entries, Entry, KeyCodec, PutOptions,
-    Serde, Swapped, Ttl, TypedBucket, TypedEntries, ValueCodec, WriteBatch,
+    Bucket, BucketOptions, BucketSnapshot, BucketValue, Entries, Entry, KeyCodec, KeyPrefix,
+    PutOptions, Serde, Swapped, Ttl, TypedBucket, TypedBucketSnapshot, TypedEntries, ValueCodec,
+    WriteBatch,
 };
 pub use change::{ChangeOptions, Changed};
 pub use check::{CheckReport, Problem};

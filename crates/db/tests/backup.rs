@@ -12,7 +12,7 @@ mod fixture;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use esker::{BackupOptions, BackupReport, Database, ErrorKind, Options, Value};
+use esker::{BackupOptions, BackupReport, Database, ErrorKind, Options, PutOptions, Ttl, Value};
 use esker_vfs::sim::{CrashChoice, Options as SimOptions, Simulation};
 use fixture::{Directory, people, person};
 
@@ -222,4 +222,44 @@ fn a_backup_that_was_cut_short_is_no_database() {
     assert!(refused > 10, "{refused}");
     let again = Options::new().environment(machine.environment());
     assert!(again.read_only(true).open("copy").is_ok());
+}
+
+/// Entries in segments, in the open group and in files of their own, and when they expire; somebody
+/// goes on putting meanwhile.
+#[test]
+fn a_backup_has_the_buckets_of_one_commit() {
+    const LATE_US: i64 = 4_000_000_000_000_000;
+    let dir = Directory::new("backup-buckets");
+    let db = Options::new().group_limit(600, 1 << 20).open(dir.0.join("db")).unwrap();
+    let bucket = db.bucket("b").unwrap();
+    let unsynced = bucket.with(PutOptions::new().sync(false));
+    let value = |n: usize| vec![b'v'; if n.is_multiple_of(500) { 70_000 } else { n % 90 }];
+    let entries = |n: usize| (format!("{n:05}").into_bytes(), value(n));
+    for (key, value) in (0..1_500).map(entries) {
+        unsynced.put(key, value).unwrap();
+    }
+    bucket.put_with("ends", "", Ttl::At(LATE_US)).unwrap();
+    let stops = AtomicBool::new(false);
+    let copy = dir.0.join("copy");
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut n = 10_000usize;
+            while !stops.load(Ordering::Relaxed) {
+                // Both or none.
+                unsynced.put_many([(format!("x{n}"), ""), (format!("y{n}"), "")]).unwrap();
+                n += 1;
+            }
+        });
+        let _stop = Stop(&stops);
+        backup(&db, &copy, &BackupOptions::default());
+    });
+    bucket.clear().unwrap();
+    let db = Options::new().read_only(true).open(&copy).unwrap();
+    assert_eq!(db.check().unwrap().problems, []);
+    let bucket = db.bucket("b").unwrap();
+    let found = bucket.range(.."a").unwrap().map(|entry| entry.unwrap().to_pair());
+    assert!(found.eq((0..1_500).map(entries)));
+    assert!(bucket.remaining("ends").unwrap().unwrap().is_some());
+    let count = |prefix| bucket.prefix(prefix).unwrap().count();
+    assert_eq!(count("x"), count("y"));
 }

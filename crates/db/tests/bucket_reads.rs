@@ -14,7 +14,7 @@ mod fixture;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use esker::{Bucket, BucketSnapshot, ErrorKind, Options, PutOptions};
+use esker::{Bucket, BucketSnapshot, Entry, ErrorKind, Options, PutOptions};
 use fixture::Directory;
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -34,6 +34,51 @@ fn expect_reads(bucket: &Bucket, snapshot: &BucketSnapshot, model: &Model) {
     }
     let entries = snapshot.iter().map(|entry| entry.unwrap().to_pair());
     assert!(entries.eq(model.clone()));
+    expect_neighbours(bucket, snapshot, model);
+    let asked: Vec<&[u8]> = model.keys().map(Vec::as_slice).chain([&b"none"[..]]).collect();
+    let found = bucket.get_many(&asked).unwrap();
+    let found: Vec<_> = found.iter().map(Option::as_deref).collect();
+    let wanted: Vec<_> = asked.iter().map(|key| model.get(*key).map(Vec::as_slice)).collect();
+    assert!(found == wanted, "many at once");
+    let held: Vec<_> = snapshot.iter().map(|entry| entry.unwrap().into_value()).collect();
+    assert!(held.iter().eq(model.values()), "values that outlive their entries");
+}
+
+/// The entries beside some keys, which are there or are not, and those at the ends.
+fn expect_neighbours(bucket: &Bucket, snapshot: &BucketSnapshot, model: &Model) {
+    fn pair<'a>(entry: Option<(&'a Vec<u8>, &'a Vec<u8>)>) -> Option<(Vec<u8>, Vec<u8>)> {
+        entry.map(|(key, value)| (key.clone(), value.clone()))
+    }
+    let found = |entry: esker::Result<Option<Entry>>| entry.unwrap().map(|entry| entry.to_pair());
+    let is_found = |entry, wanted| assert!(found(entry) == pair(wanted));
+    let beyond = |key: &Vec<u8>| [key.as_slice(), &[0]].concat();
+    let some = model.keys().step_by(97).chain(model.keys().next_back());
+    for key in some.flat_map(|key| [key.clone(), beyond(key)]).chain([Vec::new(), vec![255]]) {
+        let after = model.range((Bound::Excluded(key.clone()), Bound::Unbounded)).next();
+        is_found(bucket.next_after(&key), after);
+        is_found(snapshot.next_after(&key), after);
+        let before = model.range(..key.clone()).next_back();
+        is_found(bucket.last_before(&key), before);
+        is_found(snapshot.last_before(&key), before);
+    }
+    is_found(bucket.first(), model.first_key_value());
+    is_found(bucket.last(), model.last_key_value());
+}
+
+#[test]
+fn a_read_only_open_reads_buckets_and_makes_none() {
+    let dir = Directory::new("bucket-reads-read-only");
+    let db = Options::new().open(&dir.0).unwrap();
+    db.bucket("b").unwrap().put_many([("a", "1"), ("b", "2")]).unwrap();
+    db.close().unwrap();
+    let db = Options::new().read_only(true).open(&dir.0).unwrap();
+    let bucket = db.bucket("b").unwrap();
+    let model: Model = [(b"a".to_vec(), b"1".to_vec()), (b"b".to_vec(), b"2".to_vec())].into();
+    expect_reads(&bucket, &bucket.snapshot().unwrap(), &model);
+    assert_eq!(bucket.put("a", "3").unwrap_err().kind(), ErrorKind::ReadOnly);
+    assert_eq!(bucket.remove("a").unwrap_err().kind(), ErrorKind::ReadOnly);
+    assert_eq!(db.bucket("missing").err().unwrap().kind(), ErrorKind::ReadOnly);
+    assert_eq!(db.buckets(), ["b"]);
 }
 
 /// Values of one length, of many, of few kinds, all equal, and some of them long: in the open
@@ -193,7 +238,7 @@ fn walks_come_to_segments_of_later_keys() {
     bucket.load(&model).unwrap();
     let runs = bucket.snapshot().unwrap().sorted_runs().unwrap();
     assert!(runs >= 20, "{runs} runs");
-    let keys = |entry: esker::Result<esker::Entry>| entry.unwrap().key().to_vec();
+    let keys = |entry: esker::Result<Entry>| entry.unwrap().key().to_vec();
     for step in 0..10 {
         let last = model.last_key_value().unwrap().0.clone();
         bucket.remove(&last).unwrap();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use esker_format::{TableId, Value, ValueRef};
 use esker_table::table::Existing;
 
-use super::{Bucket, PutOptions, row};
+use super::{Bucket, KeyCodec, PutOptions, TypedBucket, ValueCodec, codec, row};
 use crate::engine::{Engine, Part, Terms, fit_key, fit_row, key_bytes};
 use crate::{Database, Error, ErrorKind, Result, Table};
 use std::sync::Arc;
@@ -67,10 +67,10 @@ impl Database {
 }
 
 impl Bucket {
-    /// Starts a batch on the bucket's database.
+    /// Starts a batch on the bucket's database, which is as durable as writes by this handle.
     #[must_use]
     pub fn batch(&self) -> Batch {
-        Batch::new(Arc::clone(&self.table.engine))
+        Batch { sync: self.options.sync, ..Batch::new(Arc::clone(&self.table.engine)) }
     }
 }
 
@@ -126,6 +126,41 @@ impl Batch {
         let expires_at = bucket.expires_at(&bucket.table.current(), options.ttl)?;
         let row = row(key, bucket.value(value.as_ref())?, expires_at);
         self.note(&bucket.table, key.to_vec(), Change::Put { row, must_be_new: false })
+    }
+
+    /// Puts an entry of a bucket of types.
+    ///
+    /// ```
+    /// # let db = esker::Options::new().memory()?;
+    /// let ages = db.bucket("ages")?.typed::<String, u8>();
+    /// let mut batch = db.batch();
+    /// batch.put_typed(&ages, &"ada".to_owned(), &36)?;
+    /// batch.commit()?;
+    /// assert_eq!(ages.get(&"ada".to_owned())?, Some(36));
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`Batch::put`].
+    pub fn put_typed<K: KeyCodec, V: ValueCodec>(
+        &mut self,
+        bucket: &TypedBucket<K, V>,
+        key: &K,
+        value: &V,
+    ) -> Result<&mut Self> {
+        self.put(bucket.as_bytes(), codec::key_bytes(key), codec::value_bytes(value)?)
+    }
+
+    /// Removes an entry of a bucket of types, if it is there.
+    ///
+    /// # Errors
+    /// As for [`Batch::put`].
+    pub fn remove_typed<K: KeyCodec, V: ValueCodec>(
+        &mut self,
+        bucket: &TypedBucket<K, V>,
+        key: &K,
+    ) -> Result<&mut Self> {
+        self.remove(bucket.as_bytes(), codec::key_bytes(key))
     }
 
     /// Removes an entry of a bucket, if it is there.

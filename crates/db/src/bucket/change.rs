@@ -14,11 +14,11 @@ use crate::{Error, Result};
 
 /// What came of [`Bucket::compare_and_swap`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Swapped {
+pub enum Swapped<V = Vec<u8>> {
     /// The value was as expected, and is the new one now.
     Done,
     /// Nothing was changed: this is the value, or there is none.
-    Found(Option<Vec<u8>>),
+    Found(Option<V>),
 }
 
 /// What becomes of an entry.
@@ -72,7 +72,7 @@ impl Bucket {
         self.attempt(|current| {
             let expires_at = self.expires_at(current, options.ttl)?;
             self.table.change(current, |writer, staged| {
-                staged.sync = options.sync;
+                staged.sync = options.sync.or(self.options.sync);
                 let row = row(key, value, expires_at);
                 self.expect_valid(current, &row)?;
                 let prepared = writer.prepare_put(&row, false)?;
@@ -225,6 +225,7 @@ impl Bucket {
         let key = [ValueRef::Bytes(self.key(key.as_ref())?)];
         self.attempt(|current| {
             self.table.change(current, |writer, staged| {
+                staged.sync = self.options.sync;
                 let existing = writer.existing(&key, current.hash(&key))?;
                 let existing = existing.filter(Existing::is_alive);
                 existing.into_iter().for_each(|existing| staged.delete(existing));
@@ -253,6 +254,7 @@ impl Bucket {
     fn remove_keys(&self, keys: &[Vec<u8>]) -> Result<u64> {
         self.attempt(|current| {
             self.table.change(current, |writer, staged| {
+                staged.sync = self.options.sync;
                 let mut removed = 0;
                 for key in keys {
                     let key = [ValueRef::Bytes(key)];
@@ -300,7 +302,7 @@ impl Bucket {
         let key_value = [ValueRef::Bytes(self.key(key)?)];
         self.attempt(|current| {
             self.table.change(current, |writer, staged| {
-                staged.sync = sync;
+                staged.sync = sync.or(self.options.sync);
                 let hash = current.hash(&key_value);
                 let existing = writer.existing(&key_value, hash)?.filter(Existing::is_alive);
                 let there = match &existing {
@@ -331,6 +333,7 @@ impl Bucket {
 
     /// When an entry ends that is put now.
     pub(super) fn expires_at(&self, current: &Current, ttl: Ttl) -> Result<Value> {
+        let ttl = if ttl == Ttl::Default { self.options.ttl } else { ttl };
         expiry_of(&self.table.engine, &current.schema, ttl)
     }
 

@@ -71,11 +71,26 @@ fn part<'a>(input: &mut &'a [u8], len: usize, what: &str) -> Result<&'a [u8]> {
     Ok(part)
 }
 
+/// The bytes of a key.
+pub(super) fn key_bytes<K: KeyCodec>(key: &K) -> Vec<u8> {
+    let mut out = Vec::new();
+    key.encode_key(&mut out, true);
+    out
+}
+
+/// The bytes of a value.
+pub(super) fn value_bytes<V: ValueCodec>(value: &V) -> Result<Vec<u8>> {
+    let mut out = Vec::new();
+    value.encode_value(&mut out)?;
+    Ok(out)
+}
+
 macro_rules! integers {
-    ($($type:ty, $data_type:ident, $variant:ident, $wide:ty, $flip:expr;)*) => {$(
+    ($($type:ty, $flip:expr, $encode:expr;)*) => {$(
         impl KeyCodec for $type {
             fn encode_key(&self, out: &mut Vec<u8>, _is_last: bool) {
-                encode_key(out, DataType::$data_type, ValueRef::$variant(<$wide>::from(*self)));
+                let encode: fn(Self, &mut Vec<u8>) = $encode;
+                encode(*self, out);
             }
 
             fn decode_key(input: &mut &[u8], _is_last: bool) -> Result<Self> {
@@ -103,14 +118,23 @@ macro_rules! integers {
 }
 
 integers! {
-    u8, U8, Uint, u64, 0;
-    u16, U16, Uint, u64, 0;
-    u32, U32, Uint, u64, 0;
-    u64, U64, Uint, u64, 0;
-    i8, I8, Int, i64, i8::MIN;
-    i16, I16, Int, i64, i16::MIN;
-    i32, I32, Int, i64, i32::MIN;
-    i64, I64, Int, i64, i64::MIN;
+    u8, 0, |n, out| encode_key(out, DataType::U8, ValueRef::Uint(n.into()));
+    u16, 0, |n, out| encode_key(out, DataType::U16, ValueRef::Uint(n.into()));
+    u32, 0, |n, out| encode_key(out, DataType::U32, ValueRef::Uint(n.into()));
+    u64, 0, |n, out| encode_key(out, DataType::U64, ValueRef::Uint(n));
+    u128, 0, wide;
+    i8, i8::MIN, |n, out| encode_key(out, DataType::I8, ValueRef::Int(n.into()));
+    i16, i16::MIN, |n, out| encode_key(out, DataType::I16, ValueRef::Int(n.into()));
+    i32, i32::MIN, |n, out| encode_key(out, DataType::I32, ValueRef::Int(n.into()));
+    i64, i64::MIN, |n, out| encode_key(out, DataType::I64, ValueRef::Int(n));
+    i128, i128::MIN, |n, out| wide((n ^ i128::MIN).cast_unsigned(), out);
+}
+
+/// As [`esker_format::key`] has it for narrower ones: the highest byte first.
+fn wide(n: u128, out: &mut Vec<u8>) {
+    let mut bytes = n.to_le_bytes();
+    bytes.reverse();
+    out.extend_from_slice(&bytes);
 }
 
 fn ended(input: &[u8]) -> Result<()> {
@@ -203,6 +227,68 @@ tuples! {
     (A; B);
     (A, B; C);
     (A, B, C; D);
+    (A, B, C, D; E);
+    (A, B, C, D, E; F);
+}
+
+/// What keys of a type begin with: the first part or parts of a tuple, or the beginning of a text
+/// or byte string.
+///
+/// ```
+/// # let db = esker::Options::new().memory()?;
+/// let visits = db.bucket("visits")?.typed::<(String, u32, u32), i64>();
+/// visits.put(&("ada".to_owned(), 2026, 1), &5)?;
+/// visits.put(&("ada".to_owned(), 2027, 1), &6)?;
+/// visits.put(&("adam".to_owned(), 2026, 1), &7)?;
+/// assert_eq!(visits.prefix(&"ada".to_owned())?.count(), 2);
+/// assert_eq!(visits.prefix(&("ada".to_owned(), 2027))?.count(), 1);
+/// # Ok::<(), esker::Error>(())
+/// ```
+pub trait KeyPrefix<K> {
+    /// Appends the bytes that such keys begin with.
+    fn encode_prefix(&self, out: &mut Vec<u8>);
+}
+
+macro_rules! prefixes {
+    ($($prefix:ty: $($part:ident)+, $($rest:ident)+;)*) => {$(
+        impl<$($part: KeyCodec,)+ $($rest: KeyCodec),+> KeyPrefix<($($part,)+ $($rest,)+)>
+            for $prefix
+        {
+            fn encode_prefix(&self, out: &mut Vec<u8>) {
+                self.encode_key(out, false);
+            }
+        }
+    )*};
+}
+
+prefixes! {
+    A: A, B;
+    A: A, B C;
+    A: A, B C D;
+    A: A, B C D E;
+    A: A, B C D E F;
+    (A, B): A B, C;
+    (A, B): A B, C D;
+    (A, B): A B, C D E;
+    (A, B): A B, C D E F;
+    (A, B, C): A B C, D;
+    (A, B, C): A B C, D E;
+    (A, B, C): A B C, D E F;
+    (A, B, C, D): A B C D, E;
+    (A, B, C, D): A B C D, E F;
+    (A, B, C, D, E): A B C D E, F;
+}
+
+impl KeyPrefix<String> for str {
+    fn encode_prefix(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.as_bytes());
+    }
+}
+
+impl KeyPrefix<Vec<u8>> for [u8] {
+    fn encode_prefix(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self);
+    }
 }
 
 impl ValueCodec for Vec<u8> {

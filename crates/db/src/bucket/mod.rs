@@ -20,6 +20,7 @@ mod options;
 mod read;
 mod snapshot;
 mod typed;
+mod typed_snapshot;
 
 use std::time::Duration;
 
@@ -31,12 +32,13 @@ use crate::{Database, Error, ErrorKind, Result, Table};
 pub use batch::Batch as WriteBatch;
 pub use change::Swapped;
 pub(crate) use change::{add, expiry_of};
-pub use codec::{KeyCodec, Serde, ValueCodec};
+pub use codec::{KeyCodec, KeyPrefix, Serde, ValueCodec};
 pub use entries::{Entries, Entry};
 pub use guard::BucketValue;
 pub use options::{BucketOptions, PutOptions, Ttl};
 pub use snapshot::BucketSnapshot;
 pub use typed::{TypedBucket, TypedEntries};
+pub use typed_snapshot::TypedBucketSnapshot;
 
 /// The names of the fields of a bucket.
 const KEY: &str = "key";
@@ -64,6 +66,8 @@ pub(crate) const VALUE_POSITION: usize = 1;
 #[derive(Clone)]
 pub struct Bucket {
     table: Table,
+    /// What writes by this handle get that say nothing else.
+    options: PutOptions,
 }
 
 /// The schema of all buckets.
@@ -130,7 +134,7 @@ impl Database {
     /// # Errors
     /// `AlreadyExists` when there is a bucket or a table of this name.
     pub fn create_bucket(&self, name: &str, options: &BucketOptions) -> Result<Bucket> {
-        Ok(Bucket { table: self.create_table(name, schema_of(options)?)? })
+        Bucket::of(self.create_table(name, schema_of(options)?)?)
     }
 
     /// The names of all buckets, sorted.
@@ -184,7 +188,30 @@ impl Bucket {
             let name = table.name();
             return Err(Error::invalid(format!("{name:?} is a table, expected a bucket")));
         }
-        Ok(Self { table })
+        Ok(Self { table, options: PutOptions::new() })
+    }
+
+    /// A handle of the same bucket whose writes, all but [`Bucket::clear`] and [`Bucket::load`],
+    /// have this durability, and whose new entries this time to live, unless a call says another.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use esker::{PutOptions, Ttl};
+    ///
+    /// # let db = esker::Options::new().memory()?;
+    /// let visits = db.bucket("visits")?;
+    /// let quick = visits.with(PutOptions::new().sync(false));
+    /// quick.increment("ada", 1)?; // returns at once
+    /// visits.remove("ada")?; // is on the disk when it returns
+    /// let short = visits.with(Ttl::After(Duration::from_secs(60)));
+    /// short.append("log", "line")?;
+    /// assert!(visits.remaining("log")?.expect("an entry").is_some());
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with(&self, options: impl Into<PutOptions>) -> Self {
+        Self { table: self.table.clone(), options: options.into() }
     }
 
     /// The name.
@@ -226,7 +253,8 @@ impl Bucket {
     /// Waits until all that was written so far, by whomever, is on the disk.
     ///
     /// # Errors
-    /// `Poisoned` when a write or a sync failed.
+    /// `OutcomeUnknown` when a write or a sync failed: of what was not on the disk before, nobody
+    /// knows. Writes are refused as `Poisoned` from then on.
     pub fn sync(&self) -> Result<()> {
         self.table.engine.sync()
     }

@@ -37,7 +37,7 @@ pub enum Ttl {
     At(i64),
 }
 
-/// How an entry is put.
+/// How an entry is put; or, given to [`crate::Bucket::with`], how all writes by a handle are done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PutOptions {
     pub(crate) ttl: Ttl,
