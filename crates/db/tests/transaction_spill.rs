@@ -410,3 +410,55 @@ fn rows_in_files_expire() {
     assert_eq!(bucket.len().unwrap(), 1_000);
     is_sound(&db);
 }
+
+/// The shape of a bucket.
+fn bucket_schema() -> Schema {
+    let schema = Schema::builder().field("key", DataType::Bytes).field("value", DataType::Bytes);
+    let schema = schema.nullable("expires_at", DataType::Timestamp).primary_key(["key"]);
+    schema.ordered_by_key().expires_by("expires_at").build().unwrap()
+}
+
+#[test]
+fn row_ids_of_a_bucket_that_the_transaction_made_are_given_once() {
+    let dir = Directory::new("spill");
+    let db = small().open(&dir.0).unwrap();
+    let transaction = db.begin().unwrap();
+    transaction.create_table("b", bucket_schema()).unwrap();
+    let entries = transaction.bucket("b").unwrap();
+    for n in 0..1_003 {
+        entries.put(format!("{n:05}"), format!("value {n}")).unwrap();
+    }
+    transaction.commit().unwrap();
+    let bucket = db.bucket("b").unwrap();
+    for n in 2_000..2_010 {
+        bucket.put(format!("{n:05}"), "more").unwrap();
+        assert!(bucket.remove(format!("{n:05}")).unwrap());
+    }
+    is_sound(&db);
+    drop((bucket, db));
+    let db = small().open(&dir.0).unwrap();
+    assert_eq!(db.bucket("b").unwrap().len().unwrap(), 1_003);
+    is_sound(&db);
+}
+
+#[test]
+fn what_is_put_after_an_alteration_was_taken_back_has_the_fields_of_before() {
+    let dir = Directory::new("spill");
+    let db = small().open(&dir.0).unwrap();
+    db.create_table("t", schema().build().unwrap()).unwrap();
+    let transaction = db.begin().unwrap();
+    let savepoint = transaction.savepoint();
+    transaction.alter_table("t", &[Alteration::DropField("text".into())]).unwrap();
+    let short = vec![1i64.into(), 2i64.into()];
+    transaction.table("t").unwrap().insert(&short).unwrap();
+    transaction.rollback_to(savepoint).unwrap();
+    let within = transaction.table("t").unwrap();
+    within.insert_many(&(0..ROWS).map(|id| row(id, "new")).collect::<Vec<_>>()).unwrap();
+    assert_eq!(within.count().unwrap(), ROWS.unsigned_abs());
+    let in_order: Vec<Vec<Value>> =
+        within.range(..).unwrap().map(|row| row.unwrap().values().to_vec()).collect();
+    assert_eq!(in_order, (0..ROWS).map(|id| row(id, "new")).collect::<Vec<_>>());
+    transaction.commit().unwrap();
+    assert_eq!(all(&db, "t").len(), 3_000);
+    is_sound(&db);
+}

@@ -56,7 +56,7 @@ pub(crate) use definitions::{AlteredTable, CreatedTable, Described, DroppedTable
 pub(crate) use journal::{Journal, Ticket};
 pub(crate) use names::{NameHistory, Names};
 pub(crate) use parts::{Part, Terms};
-pub(crate) use private_rows::{PrivateRows, key_of, row_of};
+pub(crate) use private_rows::{PrivateRows, key_of, linked_bytes, row_of};
 pub(crate) use times::{FixedTime, Times};
 pub(crate) use watermarks::Watermarks;
 

@@ -361,7 +361,9 @@ pub(super) fn expect_as_staged(
 ) -> Result<()> {
     for Part { current, staged, .. } in parts {
         refuse_other_schema(catalogue, current.core.id(), terms.schema_before(current))?;
-        let writer = &entry(catalogue, current.core.id())?.writer;
+        let writer = &mut entry(catalogue, current.core.id())?.writer;
+        // The writer of a table that comes with this commit has not given them out itself.
+        staged.puts.iter().for_each(|put| writer.note_row_id(put.prepared.row_id));
         spill::expect_unchanged(writer, current, staged, staged_at.commit())?;
     }
     Ok(())

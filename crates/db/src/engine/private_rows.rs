@@ -33,7 +33,9 @@ use crate::table::Current;
 use crate::{Error, ErrorKind, Result};
 
 /// Bytes of an index entry of a row, and of what is known of when it was made, about.
-const LINKED_ROW_BYTES: u64 = 32;
+const LINKED_ROW_BYTES: u64 = 40;
+/// Bytes of what is known of when a version was removed, about.
+const REMOVED_BYTES: u64 = 16;
 /// Bytes of what is known of a value of a unique index while it is entered, and of its entry.
 const UNIQUE_BYTES: u64 = 96;
 
@@ -106,6 +108,13 @@ impl Engine {
     }
 }
 
+/// Bytes that rows of a transaction's segments take in memory once they are their table's, and while
+/// they become that, and those that versions take which are removed, about.
+pub(crate) fn linked_bytes(core: &TableCore, rows: usize, removed: usize) -> u64 {
+    let uniques = core.uniques().len() as u64 * UNIQUE_BYTES;
+    rows as u64 * (LINKED_ROW_BYTES + uniques) + removed as u64 * REMOVED_BYTES
+}
+
 /// The values of a row of a segment.
 pub(crate) fn row_of(
     segment: &Segment,
@@ -147,8 +156,7 @@ impl PrivateRows {
     /// Bytes that the rows will take in memory, once they are the table's, and while they become
     /// that, about.
     pub fn linked_bytes(&self, core: &TableCore) -> u64 {
-        let uniques = core.uniques().len() as u64 * UNIQUE_BYTES;
-        self.row_count() as u64 * (LINKED_ROW_BYTES + uniques)
+        linked_bytes(core, self.row_count(), self.removed.len())
     }
 
     /// Opens the segments anew: whoever still reads the transaction's rows sees them as they were.
@@ -158,6 +166,11 @@ impl PrivateRows {
         };
         self.opened = self.written.iter().map(|s| Ok(Arc::new(open(s)?))).collect::<Result<_>>()?;
         Ok(())
+    }
+
+    /// The log names the segments: from here on their files are the table's.
+    pub fn keep(&self) {
+        self.written.iter().for_each(|segment| segment.spare());
     }
 
     /// The segments, as the table is to have them.
@@ -228,8 +241,6 @@ impl PrivateRows {
         uniques: &mut [Vec<Vec<UniqueEntry>>],
         commit: u64,
     ) -> esker_table::Result<()> {
-        // From here on the files are the table's.
-        self.written.iter().for_each(|segment| segment.spare());
         let ids: Vec<u64> = self.opened.iter().map(|segment| segment.id()).collect();
         for segment in &self.opened {
             segment.set_created(Created::Runs(vec![(0, commit)]));

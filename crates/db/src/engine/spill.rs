@@ -111,12 +111,11 @@ impl Engine {
             spilled.push(Spilled { current, written, deletes, private, uniques: Vec::new() });
         }
         self.sync_segment_dir()?;
-        drop(held);
         // Others commit while segments are written; a simulation shows what comes of that.
         if self.options.pauses_large_commits {
             self.environment.tasks.pause();
         }
-        let ticket = self.install_spilled((spilled, small), terms, staged_at, &mut sink)?;
+        let ticket = self.install_spilled((spilled, small), terms, staged_at, (&mut sink, held))?;
         self.wake_maintenance();
         self.acknowledge_as(ticket, terms.sync)?;
         Ok(ticket)
@@ -179,7 +178,7 @@ impl Engine {
         (mut spilled, mut small): (Vec<Spilled<'_>>, Vec<Part<'_>>),
         terms: Terms<'_>,
         staged_at: &ReaderGuard,
-        sink: &mut FileSink<'_>,
+        (sink, held): (&mut FileSink<'_>, Reservation),
     ) -> Result<Ticket> {
         let mut catalogue = self.lock_for_change()?;
         (terms.validate)(&mut catalogue)?;
@@ -203,6 +202,9 @@ impl Engine {
             let ticket = self.append_edit(&edit)?;
             self.tell_commit(ticket);
             sink.keep();
+            spilled.iter().filter_map(|s| s.private.as_ref()).for_each(PrivateRows::keep);
+            // What is linked takes its place.
+            drop(held);
             self.apply_definitions(catalogue, terms, ticket)?;
             for spilled in &mut spilled {
                 spilled.apply(catalogue, ticket.commit())?;
@@ -237,7 +239,11 @@ impl Spilled<'_> {
         let Self { current, written, deletes, private, uniques } = self;
         let table = current.core.id();
         refuse_other_schema(catalogue, table, terms.schema_before(current))?;
-        let writer = &entry(catalogue, table)?.writer;
+        let writer = &mut entry(catalogue, table)?.writer;
+        // The writer of a table that comes with this commit has not given them out itself.
+        let puts = written.iter().flat_map(|w| &w.puts);
+        puts.for_each(|put| writer.note_row_id(put.prepared.row_id));
+        let writer = &*writer;
         let mut replaced = match private {
             Some(private) => private.validate(writer, current)?,
             None => Vec::new(),

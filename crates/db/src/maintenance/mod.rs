@@ -242,9 +242,12 @@ impl Engine {
     /// Forgets retired units that no snapshot is old enough to need.
     fn reclaim(&self) -> bool {
         let oldest = self.oldest();
+        // Who reads as of the commit at which a unit was retired may have looked before that.
+        let least_held = self.registry.oldest(u64::MAX);
         let mut done = Vec::new();
         let ready = |r: &Reclaim| {
-            r.retired_at <= oldest || esker_log::sabotage::planted("forwarding_dropped_too_early")
+            (r.retired_at <= oldest && r.retired_at < least_held)
+                || esker_log::sabotage::planted("forwarding_dropped_too_early")
         };
         {
             let mut state = self.maintenance_state();

@@ -324,6 +324,9 @@ impl Transaction {
         let changes = state.changes.values().zip(private);
         let changes = changes.filter(|(of, private)| !of.by_key.is_empty() || private.is_some());
         let (changes, private): (Vec<&Changes>, Vec<_>) = changes.unzip();
+        // The commit reserves it for itself.
+        let linked: u64 = changes.iter().map(|c| c.spilled.linked_bytes(&c.current.core)).sum();
+        state.held.shrink(state.held.bytes().saturating_sub(linked));
         let part = |(changes, private): (&&Changes, Option<PrivateRows>)| {
             let Current { core, schema } = changes.current.clone();
             let created = definitions.and_then(|new| new.created(core.id()));

@@ -32,6 +32,7 @@ impl Transaction {
     pub(super) fn spill_if_large(&self, state: &mut State) -> Result<()> {
         let bytes = state.changed_bytes();
         let most = self.spills_from();
+        state.unspilled_bytes = state.unspilled_bytes.min(bytes);
         if bytes < state.unspilled_bytes.saturating_add(most) || !self.engine.is_durable() {
             return Ok(());
         }
@@ -121,7 +122,14 @@ impl State {
     pub(super) fn counted_bytes(&self) -> u64 {
         let spilled: usize =
             self.changes.values().map(|changes| changes.spilled.byte_count()).sum();
-        (self.changed_bytes() + spilled + self.undo_bytes + self.reads.byte_count()) as u64
+        let bytes = self.changed_bytes() + spilled + self.undo_bytes + self.reads.byte_count();
+        bytes as u64 + self.linked_bytes()
+    }
+
+    /// Bytes that what is in files will take once it is committed: to be had then.
+    pub(super) fn linked_bytes(&self) -> u64 {
+        let linked = |changes: &Changes| changes.spilled.linked_bytes(&changes.current.core);
+        self.changes.values().map(linked).sum()
     }
 
     /// Tells the steps back what the snapshot has under their keys.

@@ -16,20 +16,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use esker_arena::{Category, Reservation};
 use esker_format::key::encode_key;
 use esker_format::{Batch, DataType, Schema, Value, ValueRef};
 use esker_table::segment::Segment;
-use esker_table::{KeyHasher, Location};
+use esker_table::{KeyHasher, Location, Table as TableCore};
 
 use super::changes::{Before, Change, Now, Previous};
-use crate::engine::{Engine, PrivateRows, key_of, row_of};
+use crate::engine::{Engine, PrivateRows, key_of, linked_bytes, row_of};
 use crate::table::Current;
 use crate::{Error, Result};
 
 /// Bytes that a hidden version takes, about.
-const HIDDEN_BYTES: usize = 32;
+const HIDDEN_BYTES: usize = 48;
 /// Bytes that a dead row takes, about.
-const DEAD_BYTES: usize = 12;
+const DEAD_BYTES: usize = 18;
 /// Bytes of values of a segment, about, at the most.
 const SEGMENT_BYTES: usize = 256 << 20;
 
@@ -96,6 +97,12 @@ impl Spilled {
         self.hidden.is_empty() && self.segments.iter().all(|own| own.living() == 0)
     }
 
+    /// Bytes of memory that its rows will take once they are committed, about.
+    pub fn linked_bytes(&self, core: &TableCore) -> u64 {
+        let rows = self.segments.iter().map(OwnSegment::living).sum();
+        linked_bytes(core, rows, self.hidden.len())
+    }
+
     /// Bytes of memory that it takes, about.
     pub fn byte_count(&self) -> usize {
         let of_segment = |own: &OwnSegment| {
@@ -104,7 +111,8 @@ impl Spilled {
         self.hidden.len() * HIDDEN_BYTES + self.segments.iter().map(of_segment).sum::<usize>()
     }
 
-    fn expect_whole(&self) -> Result<()> {
+    /// Refuses to go on when something could not be taken back.
+    pub fn expect_whole(&self) -> Result<()> {
         match self.is_damaged {
             true => Err(Error::corrupt("a change of the transaction could not be taken back")),
             false => Ok(()),
@@ -333,6 +341,11 @@ impl OwnSegment {
 
     /// The rows that are left, as a segment.
     fn without_dead(&self, engine: &Arc<Engine>, current: &Current) -> Result<Arc<Segment>> {
+        let mut held = Reservation::new(&engine.arena, Category::Load);
+        let needed = 2 * self.segment.file_bytes();
+        if !engine.seal_for_load(&mut held, needed)? {
+            return Err(engine.refuse_load(&held, needed));
+        }
         let (mut batch, mut row_ids) = (Batch::empty(&current.schema), Vec::new());
         for row in (0..self.segment.row_count()).filter(|row| !self.dead.contains(row)) {
             batch.push_row(&current.schema, &row_of(&self.segment, &current.schema, row)?)?;

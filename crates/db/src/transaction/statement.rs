@@ -156,6 +156,7 @@ impl Transaction {
         let rows = own.get_or_insert_with(|| OwnRows::new(by_key.keys()));
         let outcome = rows.bring_up_to_date(&self.engine, current, by_key, (&find, next_row_id));
         let mut overlay = rows.overlay(self.now_us(&current.schema));
+        spilled.expect_whole()?;
         overlay.hidden.extend(spilled.hidden());
         overlay.segments.extend(spilled.parts());
         if let Err(e) = outcome {

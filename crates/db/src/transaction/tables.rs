@@ -208,7 +208,8 @@ impl Transaction {
 /// Gives the changes of a table's rows another schema; returns what they were.
 fn take(state: &mut State, current: &Current, schema: &Arc<Schema>) -> Result<Taken> {
     let id = current.core.id();
-    let Some(changes) = state.changes.get_mut(&id) else { return Ok(Taken::Nothing) };
+    // Those that come later are of the schema that goes with this definition.
+    let Some(changes) = state.changes.get_mut(&id) else { return Ok(Taken::Changes(id, None)) };
     if current.schema.has_same_rows_as(schema) {
         let before = std::mem::replace(&mut changes.current.schema, Arc::clone(schema));
         return Ok(Taken::Schema(id, before));
@@ -229,7 +230,7 @@ impl Taken {
     /// Bytes that it keeps, about.
     pub fn byte_count(&self) -> usize {
         match self {
-            Self::Changes(_, Some(changes)) => changes.bytes,
+            Self::Changes(_, Some(changes)) => changes.bytes + changes.spilled.byte_count(),
             Self::Changes(_, None) | Self::Schema(..) | Self::Nothing => 0,
         }
     }
