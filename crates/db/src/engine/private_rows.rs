@@ -108,8 +108,8 @@ impl Engine {
     }
 }
 
-/// Bytes that rows of a transaction's segments take in memory once they are their table's, and while
-/// they become that, and those that versions take which are removed, about.
+/// Bytes that rows of a transaction take in memory once they are their table's, and while they
+/// become that, and those that versions take which are removed, about.
 pub(crate) fn linked_bytes(core: &TableCore, rows: usize, removed: usize) -> u64 {
     let uniques = core.uniques().len() as u64 * UNIQUE_BYTES;
     rows as u64 * (LINKED_ROW_BYTES + uniques) + removed as u64 * REMOVED_BYTES
