@@ -156,3 +156,21 @@ fn rows_that_an_alteration_keeps_twice_are_within_the_memory_of_the_transaction(
     assert_eq!((t.count().unwrap(), t.schema().fields().len()), (510, 2));
     assert_eq!(transaction.table("t").unwrap().schema().fields().len(), 2);
 }
+
+#[test]
+fn rows_that_are_put_after_going_back_on_an_alteration_are_of_the_first_schema() {
+    let db = database();
+    let transaction = db.begin().unwrap();
+    let savepoint = transaction.savepoint();
+    transaction.alter_table("t", &[add("more", 7)]).unwrap();
+    let t = transaction.table("t").unwrap();
+    t.insert(&[20i64.into(), 200i64.into(), 1i64.into()]).unwrap();
+    transaction.rollback_to(savepoint).unwrap();
+    let t = transaction.table("t").unwrap();
+    t.insert(&row(21, 210)).unwrap();
+    assert_eq!(t.count().unwrap(), 11);
+    transaction.commit().unwrap();
+    let now = db.table("t").unwrap();
+    assert_eq!(now.get(&[21i64.into()]).unwrap().unwrap().values(), row(21, 210));
+    assert_eq!((now.count().unwrap(), now.schema().fields().len()), (11, 2));
+}
