@@ -14,6 +14,7 @@ use crate::model::{NewRow, State, TableKind, TableState};
 use crate::operators::Operators;
 use crate::schema::{FieldChange, TableSchema};
 use crate::statement::Statement;
+use crate::transaction::Run;
 
 /// A change that a client asked for.
 #[derive(Clone, Debug)]
@@ -71,6 +72,15 @@ pub enum Action {
         /// What is done to its fields.
         operators: Operators,
     },
+    /// The rows go whose keys lie between two, the second one not with them; all without both.
+    DeleteRange {
+        /// The table.
+        table: String,
+        /// The first key.
+        from: Option<u64>,
+        /// The key after the last.
+        until: Option<u64>,
+    },
     /// A statement.
     Statement {
         /// The table.
@@ -101,6 +111,8 @@ pub enum Action {
         /// Tells what is then there from what was.
         incarnation: u64,
     },
+    /// Several of these, together or not at all.
+    Transaction(Box<Run>),
 }
 
 impl Action {
@@ -121,6 +133,7 @@ impl Action {
             | Self::Update { table, .. }
             | Self::Delete { table, .. }
             | Self::Operate { table, .. }
+            | Self::DeleteRange { table, .. }
             | Self::Statement { table, .. } => Some(table),
             _ => None,
         }
@@ -264,6 +277,12 @@ impl History {
         self.states.last().map_or(0, |(commit, _)| *commit)
     }
 
+    /// The commits after one, up to another.
+    pub(crate) fn commits_after(&self, from: u64, until: u64) -> impl Iterator<Item = u64> {
+        let commits = self.states.iter().map(|(commit, _)| *commit);
+        commits.filter(move |commit| (from + 1..=until).contains(commit))
+    }
+
     /// An open that began after `ios` I/Os found commits up to this one, and `state` there.
     pub fn truncate(&mut self, commit: u64, state: Arc<State>, ios: u64) {
         if self.newest_commit() > commit {
@@ -323,6 +342,12 @@ impl History {
     }
 
     fn judge_one(&mut self, event: &Event) -> Result<(), String> {
+        if let Action::Transaction(run) = &event.action {
+            if let Some((commit, state)) = run.judge(self, event)? {
+                self.states.push((commit, Arc::new(state)));
+            }
+            return Ok(());
+        }
         match (&event.outcome, event.commit) {
             (Outcome::Done, Some(commit)) => self.committed(event, commit),
             (Outcome::Done, None) => self.committed_somewhere(event),
@@ -400,8 +425,7 @@ impl History {
         let waited = matches!(self.verdict(self.at(event.from), event), Verdict::Refuse(_));
         // One that enters rows into a unique index looks at those that come meanwhile, too.
         let long = loading || waited || event.may_be_large || event.action.adds_unique_index();
-        let commits = self.states.iter().map(|(commit, _)| *commit);
-        let meanwhile = commits.filter(|c| long && *c > event.from && *c <= event.until);
+        let meanwhile = self.commits_after(event.from, event.until).filter(|_| long);
         for commit in std::iter::once(event.from).chain(meanwhile) {
             match self.verdict(self.at(commit), event) {
                 Verdict::Refuse(expected) if expected == kind => return Ok(()),
@@ -438,7 +462,7 @@ impl History {
 }
 
 /// Changes tables as a whole.
-fn change_tables(state: &mut State, action: &Action) -> Result<(), ErrorKind> {
+pub(crate) fn change_tables(state: &mut State, action: &Action) -> Result<(), ErrorKind> {
     match action {
         Action::Create { name, kind, incarnation } => {
             refuse_taken(state, name)?;
@@ -493,7 +517,8 @@ fn change_rows_of(table: &mut TableState, action: &Action) -> Result<u64, ErrorK
     if table.has_unique_values() { Ok(count) } else { Err(ErrorKind::AlreadyExists) }
 }
 
-fn write_rows(table: &mut TableState, action: &Action) -> Result<u64, ErrorKind> {
+/// Changes rows; how many. Values of unique indexes are not looked at.
+pub(crate) fn write_rows(table: &mut TableState, action: &Action) -> Result<u64, ErrorKind> {
     match action {
         Action::Insert { rows, .. } => {
             rows.iter().try_for_each(|row| table.schema.fit(&row.values).map(drop))?;
@@ -512,6 +537,16 @@ fn write_rows(table: &mut TableState, action: &Action) -> Result<u64, ErrorKind>
         Action::Update { ident, changes, .. } => Ok(u64::from(table.update(*ident, changes)?)),
         Action::Delete { ident, .. } => Ok(u64::from(table.rows.remove(ident).is_some())),
         Action::Operate { ident, operators, .. } => Ok(u64::from(operators.apply(table, *ident)?)),
+        Action::DeleteRange { from, until, .. } => {
+            let (kind, before) = (table.kind, table.rows.len());
+            let key = |ident: Option<u64>| ident.map(|ident| kind.place(ident));
+            let (from, until) = (key(*from), key(*until));
+            table.rows.retain(|ident, _| {
+                let place = Some(kind.place(*ident));
+                place < from || until.is_some() && place >= until
+            });
+            Ok((before - table.rows.len()) as u64)
+        }
         Action::Statement { statement, drawn, .. } => statement.apply(table, drawn),
         _ => Ok(0),
     }

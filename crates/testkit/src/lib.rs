@@ -4,7 +4,8 @@
 //! |---|---|
 //! | know what a database must hold | [`model`], [`schema`], [`history`] |
 //! | change it by statements and by operators | [`statement`], [`operators`] |
-//! | hold an open database against it | [`oracle`] |
+//! | do several changes in one transaction | [`transaction`] |
+//! | hold an open database against it, or what a read answered | [`oracle`], [`answer`] |
 //! | work on a database in a simulated machine | [`workload`] |
 //! | do the same with buckets, whose entries expire | [`buckets`] |
 //! | crash, fault, rot and sabotage it | [`campaign`] |
@@ -15,6 +16,7 @@
 //! | many clients of a server, and bad ones | [`load_server`] |
 #![forbid(unsafe_code)]
 
+pub mod answer;
 pub mod buckets;
 pub mod campaign;
 pub mod history;
@@ -29,4 +31,5 @@ pub mod oracle;
 pub mod plans;
 pub mod schema;
 pub mod statement;
+pub mod transaction;
 pub mod workload;

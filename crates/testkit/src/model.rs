@@ -122,6 +122,20 @@ impl TableKind {
         }
     }
 
+    /// What orders a declared key among others.
+    #[must_use]
+    pub fn place(self, ident: u64) -> (String, i64) {
+        let mut place = (String::new(), 0);
+        for value in self.key(ident) {
+            match value {
+                Value::Text(text) => place.0 = text,
+                Value::Int(n) => place.1 = n,
+                _ => {}
+            }
+        }
+        place
+    }
+
     /// The key in a row that was read, as a number.
     #[must_use]
     pub fn ident(self, values: &[ValueRef<'_>]) -> Option<u64> {

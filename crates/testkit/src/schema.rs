@@ -386,8 +386,24 @@ impl TableSchema {
         rows: impl Iterator<Item = &'a mut Vec<Value>>,
     ) -> Result<(), Refused> {
         let mut rows: Vec<&mut Vec<Value>> = rows.collect();
+        self.alter_rows(kind, changes, &mut rows)?;
+        // A field that every row has the same value of may be part of an index by now.
+        let unique = self.has_unique_values(rows.iter().map(|row| row.as_slice()));
+        if unique { Ok(()) } else { Err(ErrorKind::InvalidInput) }
+    }
+
+    /// The same, whatever values unique indexes have then.
+    ///
+    /// # Errors
+    /// As for [`TableSchema::alter`].
+    pub fn alter_rows(
+        &mut self,
+        kind: TableKind,
+        changes: &[FieldChange],
+        rows: &mut [&mut Vec<Value>],
+    ) -> Result<(), Refused> {
         for change in changes {
-            self.alter_one(kind, change, &mut rows)?;
+            self.alter_one(kind, change, rows)?;
         }
         let about_indexes = |change: &FieldChange| match change {
             FieldChange::AddIndex(new) => !new.unique,
@@ -395,9 +411,7 @@ impl TableSchema {
             _ => false,
         };
         self.version += u64::from(!changes.iter().all(about_indexes));
-        // A field that every row has the same value of may be part of an index by now.
-        let unique = self.has_unique_values(rows.iter().map(|row| row.as_slice()));
-        if unique { Ok(()) } else { Err(ErrorKind::InvalidInput) }
+        Ok(())
     }
 
     fn alter_one(

@@ -302,11 +302,25 @@ fn apply_edit(
             edits.truncate(if planted("large_commit_replays_one_table") { 1 } else { usize::MAX });
             let ignores_drops = planted("drop_within_commit_not_replayed");
             edits.retain(|edit| !ignores_drops || !matches!(edit, Edit::DropTable { .. }));
+            if planted("rename_within_commit_not_replayed") {
+                keep_names(&mut edits, tables);
+            }
             let mut edits = edits.into_iter();
             edits.try_for_each(|edit| apply_edit(recovered, tables, edit, commit, checkpoint))?;
         }
     }
     Ok(())
+}
+
+/// Tables that are altered keep the names that they have.
+fn keep_names(edits: &mut [Edit], tables: &BTreeMap<TableId, Table>) {
+    for edit in edits {
+        if let Edit::AlterTable { table, name, .. } = edit
+            && let Some(table) = tables.get(table)
+        {
+            name.clone_from(&table.state.name);
+        }
+    }
 }
 
 fn create_table(

@@ -41,6 +41,7 @@ use std::sync::{Arc, OnceLock, PoisonError};
 
 use esker_arena::{Category, Reservation};
 use esker_format::{Schema, TableId};
+use esker_log::sabotage::planted;
 use esker_vfs::sync::{Mutex, MutexGuard};
 
 use crate::engine::{Engine, NewDefinitions, Part, PrivateRows, Terms};
@@ -373,6 +374,7 @@ impl State {
                         changes.undo(undo);
                     }
                 }
+                Step::Defined { .. } if planted("definitions_outlive_savepoint") => {}
                 Step::Defined { before, taken } => {
                     self.definitions = before;
                     self.give_back(taken);

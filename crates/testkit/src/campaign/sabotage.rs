@@ -114,6 +114,8 @@ pub const BUGS: &[(&str, &str)] = &[
     ("definitions_outlive_conflict", "tables of a refused transaction stay in the catalogue"),
     ("rows_logged_by_old_schema", "rows of a table that is altered with them are logged wrongly"),
     ("drop_within_commit_not_replayed", "replay ignores that a transaction dropped a table"),
+    ("rename_within_commit_not_replayed", "replay ignores that a transaction renamed a table"),
+    ("definitions_outlive_savepoint", "tables that a transaction goes back on stay"),
     ("replay_finds_rows_by_row_order", "replay searches rows by number where they lie by key"),
     ("durability_of_a_write_ignored", "a write is not durable though it was asked to be"),
     ("operators_stop_early", "of several operators the last is left out"),

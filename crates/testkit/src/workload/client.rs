@@ -8,7 +8,8 @@ use esker_vfs::sim::Generator;
 use esker_vfs::{Step, Task};
 
 use super::loading::Loading;
-use super::world::{Begun, Done, Saw, World};
+use super::world::{Begun, Done, World};
+use crate::answer::Saw;
 use crate::history::Action;
 use crate::model::{NewRow, State, TableKind, TableState};
 use crate::operators::Operators;
@@ -89,9 +90,10 @@ impl Client {
             3..7 => self.alter_table(&state),
             7..8 => self.rename_table(&state),
             8..9 => self.truncate_table(&state),
-            9..17 => self.state(&state),
-            17..26 => self.write(&state, Way::One, false),
-            26..36 => self.write(&state, Way::One, true),
+            9..16 => self.state(&state),
+            16..22 => self.transact(),
+            22..27 => self.write(&state, Way::One, false),
+            27..36 => self.write(&state, Way::One, true),
             36..44 => self.write(&state, Way::Many, false),
             44..50 => self.write(&state, Way::Many, true),
             50..55 => self.write(&state, Way::Append, false),
@@ -131,7 +133,7 @@ impl Client {
         kind.row_of(schema, ident, serial, &mut self.generator)
     }
 
-    fn write(&mut self, state: &State, way: Way, upsert: bool) {
+    pub(super) fn write(&mut self, state: &State, way: Way, upsert: bool) {
         let Some((table, kind)) = self.pick_table(state) else { return };
         let count = match way {
             Way::One => 1,
@@ -167,7 +169,7 @@ impl Client {
         }
     }
 
-    fn update(&mut self, state: &State) {
+    pub(super) fn update(&mut self, state: &State) {
         let Some((name, kind)) = self.pick_table(state) else { return };
         let Some(table) = state.table(&name) else { return };
         let (ident, key) = self.pick_row(table);
@@ -196,7 +198,7 @@ impl Client {
         });
     }
 
-    fn delete(&mut self, state: &State) {
+    pub(super) fn delete(&mut self, state: &State) {
         let Some((name, _)) = self.pick_table(state) else { return };
         let Some(table) = state.table(&name) else { return };
         let (ident, key) = self.pick_row(table);

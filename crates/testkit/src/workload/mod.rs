@@ -13,6 +13,7 @@ mod sequences;
 mod snapshots;
 mod tables;
 mod tiny;
+mod transactions;
 mod world;
 
 use std::collections::BTreeMap;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use esker::{ErrorKind, Query, Snapshot, Value};
 
 use super::client::{Client, SNAPSHOTS_MAX, TABLES};
-use super::world::{Begun, Saw};
+use super::world::Begun;
+use crate::answer::Saw;
 use crate::model::State;
 
 impl Client {

@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use esker::{Database, ErrorKind, Schema, Value};
+use esker::{Database, ErrorKind, Value};
 use esker_vfs::sim::Simulation;
 
 use super::config::Config;
 use super::numbers::Numbered;
+use crate::answer::Saw;
 use crate::history::{Action, Event, Held, History, Origin, Outcome};
-use crate::model::{State, TableState};
+use crate::model::State;
 
 /// How many operations are kept in words.
 const LAST_OPERATIONS: usize = 2_000;
@@ -25,23 +26,6 @@ pub(crate) struct Read {
     pub table: String,
     /// What it found.
     pub saw: Saw,
-}
-
-/// What a read found.
-#[derive(Clone, Debug)]
-pub(crate) enum Saw {
-    /// All rows, with their row ids.
-    Rows(Vec<(u64, Vec<Value>)>),
-    /// The row of a key.
-    Row(u64, Option<Vec<Value>>),
-    /// The number of rows.
-    Count(u64),
-    /// All rows, without row ids.
-    Answer(Vec<Vec<Value>>),
-    /// The fields and checks.
-    Schema(Box<Schema>),
-    /// That there is no such table.
-    Nothing,
 }
 
 /// The keys that a load holds, or may hold.
@@ -195,7 +179,11 @@ impl World {
             // A refusal, too, tells of what was committed before.
             match (&outcome, commit) {
                 (Outcome::Done, Some(commit)) => self.machine.mark(commit),
-                (Outcome::Unchanged, _) | (Outcome::Refused(ErrorKind::AlreadyExists, _), _) => {
+                (Outcome::Unchanged, _) => self.machine.mark(match &action {
+                    Action::Transaction(run) => run.told,
+                    _ => begun.from,
+                }),
+                (Outcome::Refused(ErrorKind::AlreadyExists, _), _) => {
                     self.machine.mark(begun.from);
                 }
                 _ => {}
@@ -262,7 +250,7 @@ pub(crate) enum Done {
 
 impl Inner {
     /// Notes what a change that begins may make of tables, before anybody knows.
-    fn expect(&mut self, action: Option<&Action>) {
+    pub(super) fn expect(&mut self, action: Option<&Action>) {
         let (gone, new) = match action {
             Some(Action::Create { name, .. }) => (None, Some(name)),
             Some(Action::Drop { name }) => (Some(name), None),
@@ -285,6 +273,10 @@ impl Inner {
     }
 
     fn held(&self, action: &Action, own_load: Option<u64>) -> Held {
+        if let Action::Transaction(run) = action {
+            let is_met = |load: &Holding| run.names().any(|name| load.tables.contains(name));
+            return if self.loads.values().any(is_met) { Held::Perhaps } else { Held::No };
+        }
         let Some(table) = action.changes_rows_of() else { return Held::No };
         let idents = match action {
             Action::Insert { rows, .. } | Action::Upsert { rows, .. } => {
@@ -322,6 +314,7 @@ fn describe(action: &Action) -> String {
             let verb = if matches!(action, Action::Insert { .. }) { "insert" } else { "upsert" };
             format!("{verb} {} rows into {table}", rows.len())
         }
+        Action::Transaction(run) => run.to_string(),
         _ => {
             let mut text = format!("{action:?}");
             if text.len() > 300 {
@@ -346,52 +339,12 @@ fn one_row(action: &Action) -> Option<(String, u64)> {
 fn judge_read(history: &mut History, read: &Read) -> Result<(), String> {
     // A snapshot has the tables of its commit, whatever became of them since.
     let state = Arc::clone(history.at(read.at));
-    match (&read.saw, state.table(&read.table)) {
-        (Saw::Nothing, None) => Ok(()),
-        (Saw::Nothing, Some(_)) => Err("there was no such table".to_owned()),
-        (Saw::Schema(schema), Some(table)) => table.schema.compare(schema),
-        (Saw::Answer(rows), Some(table)) => {
-            let ident = |row: &Vec<Value>| {
-                let refs: Vec<_> = row.iter().map(Value::as_ref).collect();
-                table.kind.ident(&refs)
-            };
-            let mut found: Vec<_> = rows.iter().map(|row| (ident(row), row)).collect();
-            found.sort_by_key(|(ident, _)| *ident);
-            let expected = table.rows.iter().map(|(ident, row)| (Some(*ident), &row.values));
-            if found.into_iter().eq(expected) { Ok(()) } else { Err(format!("answered {rows:?}")) }
-        }
-        (saw, None) => Err(format!("{saw:?} in a table that did not exist then")),
-        (Saw::Count(count), Some(table)) => {
-            let want = table.rows.len() as u64;
-            if *count == want { Ok(()) } else { Err(format!("counted {count}, expected {want}")) }
-        }
-        (Saw::Row(ident, values), Some(table)) => {
-            let want = table.rows.get(ident).map(|row| &row.values);
-            if values.as_ref() == want {
-                Ok(())
-            } else {
-                Err(format!("key {ident}: found {values:?}, expected {want:?}"))
-            }
-        }
-        (Saw::Rows(rows), Some(table)) => judge_rows(history, rows, table),
-    }
-}
-
-fn judge_rows(
-    history: &mut History,
-    rows: &[(u64, Vec<Value>)],
-    table: &TableState,
-) -> Result<(), String> {
-    if rows.len() != table.rows.len() {
-        return Err(format!("{} rows, expected {}", rows.len(), table.rows.len()));
-    }
-    for (row_id, values) in rows {
+    let table = state.table(&read.table);
+    read.saw.compare(table)?;
+    let (Saw::Rows(rows), Some(table)) = (&read.saw, table) else { return Ok(()) };
+    rows.iter().try_for_each(|(row_id, values)| {
         let refs: Vec<_> = values.iter().map(Value::as_ref).collect();
         let model = table.kind.ident(&refs).and_then(|ident| table.rows.get(&ident));
-        match model {
-            Some(model) if model.values == *values => history.learn_row_id(model.born, *row_id)?,
-            model => return Err(format!("row {row_id} {values:?}, expected {model:?}")),
-        }
-    }
-    Ok(())
+        model.map_or(Ok(()), |model| history.learn_row_id(model.born, *row_id))
+    })
 }
