@@ -6,8 +6,9 @@ use esker::{BucketOptions, DataType, Database, ErrorKind, PutOptions, Schema, Sn
 use esker_vfs::sim::{CrashChoice, CrashImage, Generator, Simulation};
 
 use super::Life;
+use super::lease::{self, LEASES};
 use super::model::{History, NAMES, State};
-use super::observe::{self, CLOCK, MARGIN_US, Moment, PROBE, PROBE_END_US, TABLE, pairs};
+use super::observe::{self, CLOCK, Found, MARGIN_US, Moment, PROBE, PROBE_END_US, TABLE, pairs};
 use crate::oracle::{self, said};
 use crate::workload::{Config, DIRECTORY};
 
@@ -192,6 +193,10 @@ impl<'a> Driver<'a> {
                 Err(e) if e.kind() != ErrorKind::AlreadyExists => return Err(e),
                 _ => {}
             }
+            match db.create_table(LEASES, lease::schema()?) {
+                Err(e) if e.kind() != ErrorKind::AlreadyExists => return Err(e),
+                _ => {}
+            }
             let options = Synced::Yes.options(Ttl::At(PROBE_END_US));
             db.bucket(CLOCK)?.put_with(PROBE, "", options)
         };
@@ -359,19 +364,27 @@ impl Held {
                 }
             }
         }
-        Ok(())
+        let leases = self.snapshot.table(LEASES).map_err(|e| said(&e))?;
+        let found = lease::rows(&leases)?;
+        let of = |why: String| format!("snapshot of {at}, {LEASES}: {why}");
+        lease::expect(&found, &self.state.leases, moment).map_err(of)?;
+        match leases.count().map_err(|e| said(&e))? == found.len() as u64 {
+            true => Ok(()),
+            false => Err(of("its count is wrong".to_owned())),
+        }
     }
 }
 
 /// A state without the entries that had expired before a crash and are gone for good.
-fn without_dropped(state: &State, found: &[Vec<(Vec<u8>, Vec<u8>)>], moment: Moment) -> State {
+fn without_dropped(state: &State, found: &Found, moment: Moment) -> State {
     let mut state = state.clone();
-    for (bucket, found) in state.buckets.iter_mut().zip(found) {
+    for (bucket, found) in state.buckets.iter_mut().zip(&found.buckets) {
         bucket.entries.retain(|key, entry| {
             let is_gone = entry.is_there(moment.now_us)
                 && found.binary_search_by(|(there, _)| there.cmp(key)).is_err();
             !is_gone
         });
     }
+    lease::without_dropped(&mut state.leases, &found.leases, moment);
     state
 }

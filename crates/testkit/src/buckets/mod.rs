@@ -1,4 +1,5 @@
-//! Random workloads on buckets, on simulated machines whose clock is set back at each crash.
+//! Random workloads on buckets, and on a table whose rows expire, on simulated machines whose clock
+//! is set back at each crash.
 //!
 //! One client does one operation after the other, while background work seals, merges and makes
 //! checkpoints whenever the scheduler lets it. The model knows when each entry ends; before an
@@ -16,6 +17,8 @@
 //! dropped it.
 
 mod driver;
+mod lease;
+mod leases;
 pub mod model;
 mod observe;
 mod operation;
@@ -32,7 +35,7 @@ use esker_vfs::sim::{
 use crate::workload::{Config, Failure};
 use driver::Driver;
 use model::History;
-pub use observe::{Moment, clear_of_ends, compare, move_clock_to, time_of};
+pub use observe::{Found, Moment, clear_of_ends, compare, move_clock_to, time_of};
 
 /// One life of a database.
 #[derive(Clone, Debug, Default)]

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+pub use super::lease::{Lease, Leases};
+
 /// The buckets of a workload.
 pub const NAMES: [&str; 2] = ["ants", "bees"];
 
@@ -33,6 +35,8 @@ pub struct State {
     pub buckets: [ModelBucket; 2],
     /// The rows of the table that batches change, too.
     pub rows: BTreeMap<i64, i64>,
+    /// The rows of the table whose rows expire.
+    pub leases: Leases,
 }
 
 /// A change, and what it left.
@@ -85,10 +89,11 @@ impl State {
         if at == 0 { first } else { second }
     }
 
-    /// The ends of all entries.
+    /// The ends of all entries and rows.
     pub fn ends(&self) -> impl Iterator<Item = i64> + '_ {
         let entries = self.buckets.iter().flat_map(|bucket| bucket.entries.values());
-        entries.filter_map(|entry| entry.end_us)
+        let ends = entries.filter_map(|entry| entry.end_us);
+        ends.chain(self.leases.values().filter_map(|lease| lease.end_us))
     }
 }
 

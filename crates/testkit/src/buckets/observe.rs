@@ -7,6 +7,7 @@ use std::time::Duration;
 use esker::{Bucket, Database, Entries, Query, Value};
 use esker_vfs::sim::{Generator, Simulation};
 
+use super::lease;
 use super::model::{ModelBucket, NAMES, State};
 use crate::oracle::said;
 
@@ -72,7 +73,16 @@ pub fn clear_of_ends(db: &Database, machine: &Simulation, state: &State) -> Resu
     }
 }
 
-/// Compares everything, and returns the entries that are there, bucket by bucket.
+/// What there is.
+#[derive(Clone, Debug, Default)]
+pub struct Found {
+    /// The entries, bucket by bucket.
+    pub buckets: Vec<Pairs>,
+    /// The rows of the table whose rows expire.
+    pub leases: Vec<Vec<Value>>,
+}
+
+/// Compares everything, and returns what is there of what expires.
 ///
 /// # Errors
 /// The first difference.
@@ -81,21 +91,23 @@ pub fn compare(
     state: &State,
     moment: Moment,
     generator: &mut Generator,
-) -> Result<Vec<Pairs>, String> {
-    let mut all = Vec::new();
+) -> Result<Found, String> {
+    let mut all = Found::default();
     for (at, name) in NAMES.into_iter().enumerate() {
         if !state.is_ready && !db.tables().iter().any(|there| there == name) {
-            all.push(Vec::new());
+            all.buckets.push(Vec::new());
             continue;
         }
         let expected = state.bucket(at);
         let found = bucket(db, name, (expected, moment), generator);
         let found = found.map_err(|e| format!("{name}: {e}"))?;
         expect_ends(db, name, expected).map_err(|e| format!("{name}: {e}"))?;
-        all.push(found);
+        all.buckets.push(found);
     }
     if state.is_ready {
         rows(db, state)?;
+        let leases = lease::compare(db, &state.leases, moment);
+        all.leases = leases.map_err(|why| format!("{}: {why}", lease::LEASES))?;
     }
     Ok(all)
 }

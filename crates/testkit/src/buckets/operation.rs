@@ -52,6 +52,7 @@ impl Driver<'_> {
             43..46 => self.update(),
             46..50 => self.touch(),
             50..53 => self.persist(),
+            53..66 => self.lease(),
             _ => self.operate_on_many(),
         }
     }

@@ -64,7 +64,8 @@ impl Driver<'_> {
                 let (state, learn) = staged;
                 let what = format!("transaction {options:?}");
                 // The log is told the time where entries change.
-                let tells_time = state.buckets != self.state.buckets;
+                let before = &self.state;
+                let tells_time = state.buckets != before.buckets || state.leases != before.leases;
                 self.change(what, (state, synced), tells_time, |driver, _, state| {
                     transaction.commit().map_err(|e| said(&e))?;
                     driver.learn(state, learn).map(|()| true)
@@ -95,6 +96,9 @@ impl Driver<'_> {
         transaction: &Transaction,
         (state, learn): &mut Staged,
     ) -> Result<(), String> {
+        if self.generator.chance(300_000) {
+            return self.lease_within(transaction, state);
+        }
         let at = self.generator.index(NAMES.len());
         let name = NAMES.get(at).copied().unwrap_or_default();
         let bucket = transaction.bucket(name).map_err(|e| said(&e))?;
@@ -169,7 +173,7 @@ impl Driver<'_> {
             return Err(format!("{key:?} outside: {outside:?}, expected {:?}", value(&committed)));
         }
         if !self.generator.chance(400_000) {
-            return Ok(());
+            return self.see_leases(transaction, state);
         }
         let there = state.bucket(at).entries.iter();
         let there = there.filter(|(_, entry)| entry.is_there(self.now_us));

@@ -1,0 +1,180 @@
+//! A table whose rows expire, with indexes and a JSON field: its rows in the model, and every way
+//! of reading them.
+
+use std::collections::BTreeMap;
+
+use esker::{DataType, Database, NewIndex, Query, Row, Schema, SnapshotTable, Value};
+use esker_query::model::{Aggregate, Expr, Operator};
+
+use super::observe::Moment;
+use crate::oracle::said;
+
+/// The table.
+pub(super) const LEASES: &str = "leases";
+/// Keys of its rows.
+pub(super) const IDS: u64 = 24;
+/// Values of the field that is not unique.
+pub(super) const SIZES: u64 = 5;
+
+/// A row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lease {
+    /// A number that many rows have.
+    pub size: i64,
+    /// A number that few rows have.
+    pub tag: Option<i64>,
+    /// A number within a document.
+    pub inner: i64,
+    /// When it expires, in microseconds since 1970; `None`: never.
+    pub end_us: Option<i64>,
+}
+
+/// The rows by key; those that have expired stay here until something replaces them.
+pub type Leases = BTreeMap<i64, Lease>;
+
+/// The table's schema.
+///
+/// # Errors
+/// None: the names are fixed.
+pub(super) fn schema() -> esker::Result<Schema> {
+    let fields = Schema::builder()
+        .field("id", DataType::I64)
+        .field("size", DataType::I64)
+        .nullable("tag", DataType::I64)
+        .nullable("doc", DataType::Json)
+        .nullable("until", DataType::Timestamp);
+    let indexes = fields
+        .add_index(NewIndex::new("by_size", ["size"]))
+        .add_index(NewIndex::new("by_tag", ["tag", "size"]));
+    Ok(indexes.primary_key(["id"]).expires_by("until").build()?)
+}
+
+impl Lease {
+    /// Whether it is there at a time.
+    #[must_use]
+    pub fn is_there(&self, now_us: i64) -> bool {
+        self.end_us.is_none_or(|end_us| end_us > now_us)
+    }
+
+    /// The row as it is stored.
+    ///
+    /// # Errors
+    /// None: the document is one.
+    pub(super) fn values(&self, id: i64) -> esker::Result<Vec<Value>> {
+        let tag = self.tag.map_or(Value::Null, Value::Int);
+        let end = self.end_us.map_or(Value::Null, Value::Timestamp);
+        let doc = Value::json(&format!("{{\"inner\":{}}}", self.inner))?;
+        Ok(vec![Value::Int(id), Value::Int(self.size), tag, doc, end])
+    }
+}
+
+fn id_of(values: &[Value]) -> Option<i64> {
+    match values.first() {
+        Some(Value::Int(id)) => Some(*id),
+        _ => None,
+    }
+}
+
+/// Rows that were read are those that must be there, and perhaps those that may.
+pub(super) fn expect(
+    found: &[Vec<Value>],
+    expected: &Leases,
+    moment: Moment,
+) -> Result<(), String> {
+    let mut by_id = BTreeMap::new();
+    for row in found {
+        if by_id.insert(id_of(row), row).is_some() {
+            return Err(format!("{row:?} and another row of its key"));
+        }
+    }
+    for (id, lease) in expected {
+        let (must, may) = (lease.is_there(moment.high_us), lease.is_there(moment.now_us));
+        let wanted = lease.values(*id).map_err(|e| said(&e))?;
+        match by_id.remove(&Some(*id)) {
+            None if must => return Err(format!("row {id} is not there: {lease:?}, {moment:?}")),
+            Some(row) if !may => return Err(format!("{row:?} has expired: {lease:?}, {moment:?}")),
+            Some(row) if *row != wanted => {
+                return Err(format!("found {row:?}, expected {wanted:?}"));
+            }
+            _ => {}
+        }
+    }
+    match by_id.pop_first() {
+        Some((_, row)) => Err(format!("{row:?}, which was not put")),
+        None => Ok(()),
+    }
+}
+
+/// Compares, in every way of reading; the rows that are there.
+pub(super) fn compare(
+    db: &Database,
+    expected: &Leases,
+    moment: Moment,
+) -> Result<Vec<Vec<Value>>, String> {
+    let table = db.table(LEASES).map_err(|e| said(&e))?;
+    let snapshot = table.snapshot().map_err(|e| said(&e))?;
+    let found = rows(&snapshot)?;
+    expect(&found, expected, moment)?;
+    let counted = table.count().map_err(|e| said(&e))?;
+    if counted != found.len() as u64 {
+        return Err(format!("counted {counted}, scanned {}", found.len()));
+    }
+    for id in expected.keys() {
+        let got = table.get(&[Value::Int(*id)]).map_err(|e| said(&e))?.map(Row::into_values);
+        let scanned = found.iter().find(|row| id_of(row) == Some(*id));
+        if got.as_ref() != scanned {
+            return Err(format!("row {id}: got {got:?}, scanned {scanned:?}"));
+        }
+    }
+    for size in 0..i64::try_from(SIZES).unwrap_or_default() {
+        ask(db, &found, ("size", 1), Value::Int(size))?;
+    }
+    for tag in expected.values().filter_map(|lease| lease.tag) {
+        ask(db, &found, ("tag", 2), Value::Int(tag))?;
+    }
+    let mut query = Query::table(LEASES);
+    query.select(Expr::count()).select(Expr::aggregate(Aggregate::Max, Expr::field("size")));
+    let answer = db.query(&query).map_err(|e| said(&e))?.to_rows();
+    let greatest = found.iter().filter_map(|row| row.get(1)).max_by_key(|value| match value {
+        Value::Int(n) => *n,
+        _ => i64::MIN,
+    });
+    let wanted = vec![Value::Uint(found.len() as u64), greatest.cloned().unwrap_or_default()];
+    match answer.as_slice() == [wanted.clone()] {
+        true => Ok(found),
+        false => Err(format!("{query}: {answer:?}, expected {wanted:?}")),
+    }
+}
+
+/// All rows, in the order of their keys.
+pub(super) fn rows(snapshot: &SnapshotTable) -> Result<Vec<Vec<Value>>, String> {
+    let rows = snapshot.rows().map_err(|e| said(&e))?;
+    let mut rows: Vec<Vec<Value>> = rows.into_iter().map(|(_, row)| row).collect();
+    rows.sort_by_key(|row| id_of(row));
+    Ok(rows)
+}
+
+/// An index finds the rows that a scan finds.
+fn ask(
+    db: &Database,
+    found: &[Vec<Value>],
+    (field, position): (&str, usize),
+    value: Value,
+) -> Result<(), String> {
+    let mut query = Query::table(LEASES);
+    query.filter = Some(Expr::field(field).binary(Operator::Eq, Expr::literal(value.clone())));
+    let mut answer = db.query(&query).map_err(|e| said(&e))?.to_rows();
+    answer.sort_by_key(|row| id_of(row));
+    let wanted = found.iter().filter(|row| row.get(position) == Some(&value));
+    match answer.iter().eq(wanted) {
+        true => Ok(()),
+        false => Err(format!("{query}: {answer:?}, scanned {found:?}")),
+    }
+}
+
+/// The rows without those that had expired before a crash and are gone for good.
+pub(super) fn without_dropped(leases: &mut Leases, found: &[Vec<Value>], moment: Moment) {
+    leases.retain(|id, lease| {
+        !lease.is_there(moment.now_us) || found.iter().any(|row| id_of(row) == Some(*id))
+    });
+}
