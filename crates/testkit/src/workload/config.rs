@@ -44,6 +44,8 @@ pub struct Config {
     pub merge_rows: u64,
     /// Rows of a segment that a merge writes.
     pub merged_rows: usize,
+    /// Bytes of changes that a transaction keeps in memory.
+    pub transaction_bytes: usize,
 }
 
 impl Config {
@@ -68,6 +70,7 @@ impl Config {
             value_file_bytes: g.pick([1_024, 4_096, 64 << 10]),
             merge_rows: g.pick([1, 20, 1 << 20]),
             merged_rows: g.pick([4, 1 << 20]),
+            transaction_bytes: g.pick([1, 600, 2_000, 1 << 20]),
         }
     }
 
@@ -90,6 +93,7 @@ impl Config {
             value_file_bytes: 4_096,
             merge_rows: 1 << 20,
             merged_rows: 1 << 20,
+            transaction_bytes: 1 << 20,
         }
     }
 
@@ -110,6 +114,7 @@ impl Config {
             .tell_commits(told)
             .value_file_limits(self.long_bytes, self.value_file_bytes)
             .merge_limit(self.merge_rows, self.merged_rows)
+            .transaction_limit(self.transaction_bytes)
             .log_limit(self.log_limit)
             .merge_share(self.merge_share)
             .memory_limit(64 << 20)
