@@ -426,6 +426,11 @@ impl SnapshotTable {
         Ok(found.flatten())
     }
 
+    /// Brings near what look-ups of keys of bytes will read: a hint.
+    pub(crate) fn touch_keys(&self, keys: &[&[u8]]) {
+        self.rows.touch_keys(keys);
+    }
+
     /// Every row, with its row id, handed to `visit` in storage order.
     ///
     /// # Errors

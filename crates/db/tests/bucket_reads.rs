@@ -14,7 +14,7 @@ mod fixture;
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use esker::{Bucket, BucketSnapshot, Entry, ErrorKind, Options, PutOptions};
+use esker::{Bucket, BucketSnapshot, Entry, ErrorKind, Options, PutOptions, Ttl};
 use fixture::Directory;
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -35,6 +35,15 @@ fn expect_reads(bucket: &Bucket, snapshot: &BucketSnapshot, model: &Model) {
     let entries = snapshot.iter().map(|entry| entry.unwrap().to_pair());
     assert!(entries.eq(model.clone()));
     expect_neighbours(bucket, snapshot, model);
+    let keys: Vec<Vec<u8>> =
+        model.keys().flat_map(|k| [k.clone(), [k, &[0][..]].concat()]).collect();
+    for values in [snapshot.get_many(&keys).unwrap(), bucket.get_many(&keys).unwrap()] {
+        let found = keys.iter().zip(&values);
+        assert!(found.len() == keys.len());
+        for (key, value) in found {
+            assert_eq!(value.as_deref(), model.get(key).map(Vec::as_slice));
+        }
+    }
     let asked: Vec<&[u8]> = model.keys().map(Vec::as_slice).chain([&b"none"[..]]).collect();
     let found = bucket.get_many(&asked).unwrap();
     let found: Vec<_> = found.iter().map(Option::as_deref).collect();
@@ -79,6 +88,40 @@ fn a_read_only_open_reads_buckets_and_makes_none() {
     assert_eq!(bucket.remove("a").unwrap_err().kind(), ErrorKind::ReadOnly);
     assert_eq!(db.bucket("missing").err().unwrap().kind(), ErrorKind::ReadOnly);
     assert_eq!(db.buckets(), ["b"]);
+}
+
+/// Many keys at once and each alone: those that are there, in the open group, sealed and merged;
+/// that were never there, that are dead, that have expired; twice the same, and none at all.
+#[test]
+fn many_keys_at_once_have_the_answers_of_each() {
+    let dir = Directory::new("bucket-reads-many");
+    let db = Options::new().group_limit(400, 1 << 20).open(&dir.0).unwrap();
+    let bucket = db.bucket("b").unwrap();
+    let unsynced = PutOptions::new().sync(false);
+    let put = |n: u32, value: &str| bucket.put_with(n.to_string(), value, unsynced).unwrap();
+    (0..900).for_each(|n| put(n, "first"));
+    db.compact(false, &mut |_, _| {}).unwrap();
+    (300..1_300).for_each(|n| put(n, &"second ".repeat(n as usize % 9)));
+    for n in (0..1_300u32).step_by(5) {
+        bucket.remove(n.to_string()).unwrap();
+    }
+    for n in (1..1_300u32).step_by(50) {
+        bucket.put_with(n.to_string(), "gone", unsynced.ttl(Ttl::At(1))).unwrap();
+    }
+    let snapshot = bucket.snapshot().unwrap();
+    (700..800).for_each(|n| put(n, "unseen"));
+    let keys: Vec<String> = (0..1_500u32).rev().map(|n| (n * 7 % 1_499).to_string()).collect();
+    for keys in [&keys[..], &keys[..1], &keys[..33], &["5", "6", "6", "x"].map(str::to_owned), &[]]
+    {
+        let values = snapshot.get_many(keys).unwrap();
+        assert_eq!(values.len(), keys.len());
+        for (key, value) in keys.iter().zip(&values) {
+            assert_eq!(value.as_deref(), snapshot.get(key).unwrap().as_deref(), "{key}");
+        }
+    }
+    let found = snapshot.get_many(&keys).unwrap().iter().flatten().count() as u64;
+    assert_eq!(found, snapshot.iter().count() as u64);
+    assert!((900..1_100).contains(&found), "{found}");
 }
 
 /// Values of one length, of many, of few kinds, all equal, and some of them long: in the open

@@ -47,13 +47,13 @@ impl Bucket {
         Ok(self.get(key)?.map(BucketValue::into_vec))
     }
 
-    /// The values of some keys, in the order of the keys, all as of one commit.
+    /// The values of some keys, in the order given, all as of one commit; quicker than to get one
+    /// after the other. See [`BucketSnapshot::get_many`](super::BucketSnapshot::get_many).
     pub fn get_many<K: AsRef<[u8]>>(
         &self,
         keys: impl IntoIterator<Item = K>,
     ) -> Result<Vec<Option<BucketValue>>> {
-        let snapshot = self.snapshot()?;
-        keys.into_iter().map(|key| snapshot.get(key)).collect()
+        self.snapshot()?.get_many(keys)
     }
 
     /// True when there is an entry with this key.

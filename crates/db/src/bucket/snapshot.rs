@@ -10,6 +10,9 @@ use super::{Bucket, BucketValue, Entries, Entry, guard, is_bucket};
 use crate::key_range::{KeyWalk, prefix_end};
 use crate::{Error, Result, Snapshot, SnapshotTable};
 
+/// Keys that are looked for together: what they need fits the nearest cache.
+const KEYS_AT_ONCE: usize = 32;
+
 /// A bucket as of one commit and one time. Cheap to clone; many reads by one snapshot are cheaper
 /// than as many snapshots.
 ///
@@ -67,6 +70,39 @@ impl BucketSnapshot {
         self.rows.find(&[ValueRef::Bytes(key.as_ref())], |found| {
             BucketValue::new(found.unit, found.schema, found.row)
         })
+    }
+
+    /// The values of some keys, in the order given. They are looked for some at a time, so that
+    /// the processor waits for the memory that one needs while it waits for that of the others.
+    ///
+    /// ```
+    /// # let db = esker::Options::new().memory()?;
+    /// let bucket = db.bucket("letters")?;
+    /// bucket.put_many([("a", "1"), ("b", "2")])?;
+    /// let values = bucket.snapshot()?.get_many(["b", "x"])?;
+    /// assert_eq!(values[0].as_deref(), Some(&b"2"[..]));
+    /// assert!(values[1].is_none());
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    pub fn get_many<K: AsRef<[u8]>>(
+        &self,
+        keys: impl IntoIterator<Item = K>,
+    ) -> Result<Vec<Option<BucketValue>>> {
+        let mut keys = keys.into_iter();
+        let mut values = Vec::new();
+        loop {
+            let some: Vec<K> = keys.by_ref().take(KEYS_AT_ONCE).collect();
+            if some.is_empty() {
+                return Ok(values);
+            }
+            if some.len() > 1 {
+                let bytes: Vec<&[u8]> = some.iter().map(AsRef::as_ref).collect();
+                self.rows.touch_keys(&bytes);
+            }
+            for key in &some {
+                values.push(self.get(key)?);
+            }
+        }
     }
 
     /// What `take` makes of the value of a key, which it sees where it lies; see [`Bucket::read`].

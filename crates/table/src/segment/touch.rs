@@ -2,7 +2,8 @@
 //!
 //! The values of a row lie in as many places of the file as there are columns. Read one after the
 //! other, each is a cache miss that waits for the one before: comparing the key comes first, and
-//! copying depends on it. Loads whose addresses follow from the row number alone overlap.
+//! copying depends on it. Loads whose addresses follow from the row number alone overlap, and so do
+//! those of several rows, where each step is taken for all of them before the next.
 
 use esker_format::segment::{Encoding, Extent};
 
@@ -26,6 +27,41 @@ impl Segment {
             return;
         }
         self.touch_columns(row);
+    }
+
+    /// Loads where the values of a row lie, and the values whose places follow from its number.
+    pub(crate) fn touch_places(&self, row: usize) {
+        self.touch_columns(row);
+    }
+
+    /// Loads the values of a row whose places [`Segment::touch_places`] has loaded.
+    pub(crate) fn touch_values(&self, row: usize) {
+        let mut sum = 0u8;
+        for column in self.footer.columns.iter().take(COLUMNS_MAX) {
+            let (offsets, heap, at) = match &column.encoding {
+                Encoding::Variable { offsets, heap } => (*offsets, *heap, row),
+                Encoding::Interleaved { part, offsets, heap } => {
+                    (*offsets, *heap, 2 * row + usize::from(*part))
+                }
+                _ => continue,
+            };
+            if let Some((start, end)) = self.loaded_offsets(offsets, at) {
+                sum = sum.wrapping_add(self.touch_bytes(heap, start, end.saturating_sub(start)));
+            }
+        }
+        std::hint::black_box(sum);
+    }
+
+    /// An offset and the one after it, if they have been verified.
+    fn loaded_offsets(&self, offsets: Extent, at: usize) -> Option<(usize, usize)> {
+        let start = usize::try_from(offsets.offset).ok()?.checked_add(4 * at)?;
+        let last = start.checked_add(7)?;
+        if self.blocks.as_ref().is_some_and(|b| !b.are_verified(start as u64, last as u64)) {
+            return None;
+        }
+        let (first, second) = self.raw(start..last + 1)?.split_first_chunk::<4>()?;
+        let second = second.first_chunk::<4>()?;
+        Some((u32::from_le_bytes(*first) as usize, u32::from_le_bytes(*second) as usize))
     }
 
     fn touch_columns(&self, row: usize) {

@@ -201,6 +201,29 @@ impl TableSnapshot {
         }
     }
 
+    /// Brings near what look-ups of some keys will read, of a table whose key is one field of
+    /// bytes: a hint, which changes no answer. A look-up waits for memory several times, for the
+    /// index, then for a place in a unit, then for what lies there; those of many keys wait
+    /// together.
+    pub fn touch_keys(&self, keys: &[&[u8]]) {
+        let hasher = &self.table.hasher;
+        let hashes: Vec<u64> = keys.iter().map(|key| hasher.hash_bytes(key)).collect();
+        let mut words = vec![0; hashes.len()];
+        self.table.index.candidates_many(&hashes, |at, word| {
+            if let Some(slot) = words.get_mut(at) {
+                *slot = word;
+            }
+            ControlFlow::Break(())
+        });
+        let place = |word| match self.view.resolve(Location::from_word(word)?) {
+            Resolved::Row(unit, row) => Some((unit, row)),
+            Resolved::Gone | Resolved::Unknown => None,
+        };
+        let rows: Vec<(&Unit, usize)> = words.into_iter().filter_map(place).collect();
+        rows.iter().for_each(|(unit, row)| unit.touch_places(*row));
+        rows.iter().for_each(|(unit, row)| unit.touch_values(*row, &self.schema));
+    }
+
     /// Where the rows with some keys are, as of the commit: by part the rows, rising, with those
     /// that have expired or are hidden. A transaction's own parts, which the key index does not
     /// know, have `None`. `None` in place of all when the view is too old to tell.
