@@ -556,6 +556,25 @@ fn removing_more_than_a_frame_takes_is_one_commit() {
     assert!(db.check().unwrap().problems.is_empty());
 }
 
+/// The keys of a range were gathered whatever memory they took.
+#[test]
+fn removing_what_takes_too_much_memory_is_refused() {
+    let dir = Directory::new("bucket-remove-many");
+    let db = Options::new().memory_limit(64 << 20).segment_limit(20_000).open(&dir.0).unwrap();
+    let bucket = db.bucket("b").unwrap();
+    let key = |n: u64| [&[b'k'; 500][..], &number(n)].concat();
+    for part in 0..5u64 {
+        bucket.load((part * 20_000..(part + 1) * 20_000).map(|n| (key(n), "v"))).unwrap();
+    }
+    let loads = db.info().memory.loads;
+    let refused = bucket.remove_prefix("k").unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::OverBudget, "{refused}");
+    assert!(refused.to_string().contains("bytes of memory"), "{refused}");
+    assert_eq!((bucket.len().unwrap(), db.info().memory.loads), (100_000, loads));
+    assert_eq!(bucket.remove_range(key(10)..key(20_010)).unwrap(), 20_000);
+    assert_eq!(bucket.len().unwrap(), 80_000);
+}
+
 #[test]
 fn a_bucket_that_was_altered_is_none_any_more() {
     let db = memory();

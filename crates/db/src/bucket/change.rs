@@ -6,7 +6,7 @@ use esker_format::{Schema, Value, ValueRef};
 use esker_table::TableWriter;
 use esker_table::table::{Existing, PreparedPut};
 
-use super::{Bucket, PutOptions, Ttl, codec, microseconds, row};
+use super::{Bucket, Keys, PutOptions, Ttl, codec, microseconds, row};
 use crate::defaults::later;
 use crate::engine::{Engine, Staged};
 use crate::table::Current;
@@ -236,27 +236,31 @@ impl Bucket {
 
     /// Removes the entries whose keys lie within bounds, all in one commit; returns how many.
     /// Keys that others put meanwhile for the first time stay.
+    ///
+    /// # Errors
+    /// `OverBudget`, and nothing is removed, when the keys take more memory than there is;
+    /// [`Bucket::clear`] needs none. Likewise below.
     pub fn remove_range<K, R>(&self, bounds: R) -> Result<u64>
     where
         K: AsRef<[u8]> + ?Sized,
         R: RangeBounds<K>,
     {
-        let keys = self.range(bounds)?.keys()?;
+        let keys = self.range(bounds)?.keys(&self.table.engine)?;
         self.remove_keys(&keys)
     }
 
     /// Removes the entries whose keys begin with a prefix, all in one commit; returns how many.
     pub fn remove_prefix(&self, prefix: impl AsRef<[u8]>) -> Result<u64> {
-        let keys = self.prefix(prefix)?.keys()?;
+        let keys = self.prefix(prefix)?.keys(&self.table.engine)?;
         self.remove_keys(&keys)
     }
 
-    fn remove_keys(&self, keys: &[Vec<u8>]) -> Result<u64> {
+    fn remove_keys(&self, keys: &Keys) -> Result<u64> {
         self.attempt(|current| {
             self.table.change(current, |writer, staged| {
                 staged.sync = self.options.sync;
                 let mut removed = 0;
-                for key in keys {
+                for key in keys.iter() {
                     let key = [ValueRef::Bytes(key)];
                     let existing = writer.existing(&key, current.hash(&key))?;
                     if let Some(existing) = existing.filter(Existing::is_alive) {

@@ -1,13 +1,15 @@
 //! Entries in the order of their keys.
 
 use std::ops::RangeBounds;
+use std::sync::Arc;
 
 use esker_format::{Value, ValueRef};
 use esker_log::sabotage::planted;
 use esker_table::key_order::{Direction, KeyRow};
 use esker_table::near::BytesPlace;
 
-use super::{Bucket, BucketValue, KEY, VALUE_POSITION, guard};
+use super::{Bucket, BucketValue, KEY, Keys, VALUE_POSITION, guard};
+use crate::engine::Engine;
 use crate::key_range::KeyWalk;
 use crate::{Error, Result};
 
@@ -106,10 +108,13 @@ impl Entries {
     }
 
     /// The keys that are left, copied, and nothing of the values.
-    pub(crate) fn keys(&mut self) -> Result<Vec<Vec<u8>>> {
-        let mut keys = Vec::new();
+    ///
+    /// # Errors
+    /// `OverBudget` when removing them takes too much memory, `Corrupt` when one cannot be read.
+    pub(super) fn keys(&mut self, engine: &Arc<Engine>) -> Result<Keys> {
+        let mut keys = Keys::new(engine);
         while let Some(row) = self.walk.step(Direction::Up)? {
-            keys.push(self.field(&row, 0)?.as_bytes().unwrap_or_default().to_vec());
+            keys.push(self.field(&row, 0)?.as_bytes().unwrap_or_default())?;
         }
         Ok(keys)
     }
