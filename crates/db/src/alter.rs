@@ -12,6 +12,7 @@ use esker_table::Table as TableCore;
 
 use crate::checks;
 use crate::engine::{Engine, Ticket, entry};
+use crate::expiry::{self, EndingExpired};
 use crate::maintenance::{Building, index_path};
 use crate::unique::BuildingUniques;
 use crate::{Database, Error, ErrorKind, Result, SnapshotTable};
@@ -23,6 +24,9 @@ impl Database {
     /// Changes the fields of a table, in one commit: all the changes or none. Handles go on
     /// working, with the new fields; a [`Load`](crate::Load) or
     /// [`Appender`](crate::Appender) that has begun before fails, unless only indexes change.
+    ///
+    /// With [`Alteration::SetExpiry`], rows expire by another field from then on, or no more. What
+    /// has expired by the field so far does not come back; older snapshots see what they saw.
     ///
     /// ```
     /// use esker::{Alteration, DataType, Field, FieldId, Options, Schema, Value};
@@ -57,6 +61,14 @@ impl Database {
         let is_unique = |a: &Alteration| matches!(a, Alteration::AddIndex(new) if new.unique);
         let has_unique = alterations.iter().any(is_unique);
         for _ in 0..ATTEMPTS_MAX {
+            let ending = match has_unique || expiry::sets_expiry(alterations) {
+                true => {
+                    // Not with the lock held.
+                    let core = Arc::clone(&engine.lock_table(name)?.1);
+                    Some(EndingExpired::start(engine, &core)?)
+                }
+                false => None,
+            };
             let tested = match must_test {
                 true => Some(self.test_checks(name, alterations)?),
                 false => None,
@@ -64,7 +76,7 @@ impl Database {
             let altered = match has_unique {
                 true => {
                     let altered = engine.exclusively(|_| {
-                        self.alter_with_uniques(name, alterations, tested.as_ref())
+                        self.alter_with_uniques(name, alterations, tested.as_ref(), ending)
                     });
                     if altered.is_err() {
                         // What is not durable yet is not told of.
@@ -72,10 +84,15 @@ impl Database {
                     }
                     altered?
                 }
-                false => self.alter_unless_changed(name, alterations, tested.as_ref(), None)?,
+                false => {
+                    self.alter_unless_changed(name, alterations, tested.as_ref(), (None, ending))?
+                }
             };
             if let Some((ticket, core)) = altered {
                 engine.acknowledge(ticket)?;
+                if expiry::sets_expiry(alterations) {
+                    engine.look_for_expired_anew(&core);
+                }
                 if adds_index {
                     engine.build_runs_or_later(&core);
                 }
@@ -94,6 +111,7 @@ impl Database {
         name: &str,
         alterations: &[Alteration],
         tested: Option<&SnapshotTable>,
+        ending: Option<EndingExpired>,
     ) -> Result<Option<(Ticket, Arc<TableCore>)>> {
         let engine = self.engine();
         let core = {
@@ -102,7 +120,7 @@ impl Database {
         };
         let schema = checks::alter(engine, &core.schema(), alterations)?;
         let building = BuildingUniques::start(engine, &core, &schema)?;
-        self.alter_unless_changed(name, alterations, tested, Some(building))
+        self.alter_unless_changed(name, alterations, tested, (Some(building), ending))
     }
 
     /// Tests the rows there are: by new checks, and for values where there must be some. Returns
@@ -122,7 +140,7 @@ impl Database {
         name: &str,
         alterations: &[Alteration],
         tested: Option<&SnapshotTable>,
-        mut building: Option<BuildingUniques>,
+        (mut building, ending): (Option<BuildingUniques>, Option<EndingExpired>),
     ) -> Result<Option<(Ticket, Arc<TableCore>)>> {
         let engine = self.engine();
         let (mut catalogue, core) = loop {
@@ -135,14 +153,20 @@ impl Database {
                 _ => break locked,
             }
         };
-        let entry = entry(&mut catalogue, core.id())?;
+        let changed_at = entry(&mut catalogue, core.id())?.changed_at;
         if let Some(tested) = tested
-            && (!tested.is_of(&core) || entry.changed_at > tested.commit())
+            && (!tested.is_of(&core) || changed_at > tested.commit())
         {
             return Ok(None);
         }
-        let schema = checks::alter(engine, &core.schema(), alterations)?;
+        let before = core.schema();
+        let schema = checks::alter(engine, &before, alterations)?;
         engine.expect_sequences(&schema)?;
+        match ending {
+            Some(ending) if ending.is_of(&core) => ending.finish(engine, &mut catalogue)?,
+            None if !expiry::ends_expiry(&before, &schema) => {}
+            _ => return Ok(None),
+        }
         let uniques = match building {
             None => Vec::new(),
             Some(building) => match building.finish(&core, &schema)? {
@@ -152,8 +176,9 @@ impl Database {
         };
         let (table, name) = (core.id(), name.to_owned());
         let edit = Edit::AlterTable { table, name, schema: (*schema).clone() };
+        engine.note_new_expiry(&before, &schema)?;
         let ticket = engine.append_edit(&edit)?;
-        entry.writer.alter(schema, &uniques, ticket.commit());
+        entry(&mut catalogue, table)?.writer.alter(schema, &uniques, ticket.commit());
         Ok(Some((self.engine().publish_edit(&catalogue, ticket), core)))
     }
 

@@ -53,6 +53,7 @@ mod defaults;
 mod delete_many;
 mod engine;
 mod error;
+mod expiry;
 mod finder;
 mod index;
 mod info;

@@ -3,36 +3,16 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
+mod fixture;
+
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 
 use esker::{
     DataType, Database, ErrorKind, Modified, NewIndex, Options, Query, Schema, Table, Transaction,
     Update, Value,
 };
 use esker_query::model::{self, Change, Delete, Expr, Operator};
-use esker_vfs::{Clock, Environment};
-
-/// A wall clock that is set by hand, and jumps once it has been read some times.
-#[derive(Debug)]
-struct HandClock {
-    now_us: AtomicI64,
-    readings_left: AtomicI64,
-    later_us: AtomicI64,
-}
-
-impl Clock for HandClock {
-    fn wall_us(&self) -> i64 {
-        if self.readings_left.fetch_sub(1, Ordering::SeqCst) == 0 {
-            self.now_us.store(self.later_us.load(Ordering::SeqCst), Ordering::SeqCst);
-        }
-        self.now_us.load(Ordering::SeqCst)
-    }
-
-    fn monotonic_ns(&self) -> u64 {
-        Environment::os().clock.monotonic_ns()
-    }
-}
+use fixture::hand_clock::HandClock;
 
 const START: i64 = 1_000_000_000_000;
 const END: i64 = START + 10;
@@ -47,12 +27,8 @@ struct Simulated {
 impl Simulated {
     /// With row 1, which stays, and row 2, which expires; sealed or not.
     fn new(sealed: bool) -> Self {
-        let clock = Arc::new(HandClock {
-            now_us: START.into(),
-            readings_left: (-1).into(),
-            later_us: START.into(),
-        });
-        let environment = Environment { clock: Arc::clone(&clock) as _, ..Environment::os() };
+        let clock = HandClock::new(START);
+        let environment = clock.environment();
         let rows_max = if sealed { 1 } else { 1 << 20 };
         let options = Options::new().group_limit(rows_max, 1 << 20).environment(environment);
         let db = options.memory().unwrap();
@@ -72,13 +48,12 @@ impl Simulated {
     }
 
     fn set_time(&self, us: i64) {
-        self.clock.now_us.store(us, Ordering::SeqCst);
+        self.clock.set(us);
     }
 
     /// The clock shows `us` from its reading of this number on.
     fn jump_after(&self, readings: i64, us: i64) {
-        self.clock.later_us.store(us, Ordering::SeqCst);
-        self.clock.readings_left.store(readings, Ordering::SeqCst);
+        self.clock.jump_after(readings, us);
     }
 }
 
@@ -295,12 +270,4 @@ fn operators_move_the_end_of_a_row() {
         s.table.apply(&[2.into()], &Update::new().current_time("until")).unwrap();
         assert_eq!(s.table.count().unwrap(), 1);
     });
-}
-
-#[test]
-fn a_table_whose_rows_expire_has_no_unique_index() {
-    let s = Simulated::new(false);
-    let e = s.db.create_index("t", NewIndex::new("once", ["n"]).unique()).unwrap_err();
-    assert_eq!(e.kind(), ErrorKind::InvalidInput);
-    assert_eq!(e.to_string(), "unique index \"once\": a table whose rows expire has none");
 }

@@ -462,3 +462,31 @@ fn what_is_put_after_an_alteration_was_taken_back_has_the_fields_of_before() {
     assert_eq!(all(&db, "t").len(), 3_000);
     is_sound(&db);
 }
+
+#[test]
+fn an_expired_row_holds_no_value_against_rows_in_files() {
+    let machine = Simulation::new(3, SimOptions::default());
+    let db = small().environment(machine.environment()).open("db").unwrap();
+    let unique = Schema::builder()
+        .field("id", DataType::I64)
+        .field("text", DataType::Text)
+        .nullable("ends", DataType::Timestamp)
+        .primary_key(["id"])
+        .expires_by("ends")
+        .add_index(NewIndex::new("by_text", ["text"]).unique());
+    let table = db.create_table("t", unique.build().unwrap()).unwrap();
+    let row = |id: i64, text: i64, ends: Value| -> Vec<Value> {
+        vec![id.into(), format!("text {text}").into(), ends]
+    };
+    let end = Value::Timestamp(db.now_us_for_tests() + 60_000_000);
+    table.insert_many(&(0..500).map(|id| row(id, id, end.clone())).collect::<Vec<_>>()).unwrap();
+    machine.advance_clock(Duration::from_secs(61));
+    let transaction = db.begin().unwrap();
+    let within = transaction.table("t").unwrap();
+    within
+        .insert_many(&(0..1_000).map(|id| row(id + 5_000, id, Value::Null)).collect::<Vec<_>>())
+        .unwrap();
+    transaction.commit().unwrap();
+    assert_eq!(table.count().unwrap(), 1_000);
+    is_sound(&db);
+}

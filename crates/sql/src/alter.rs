@@ -9,7 +9,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::change::{plain_name, refuse_lost};
 use crate::statement::{Statement, syntax, unsupported};
-use crate::{Error, Result, column, index, type_name};
+use crate::{Error, Result, column, index, table, type_name};
 
 pub(crate) fn convert(alter: &ast::AlterTable) -> Result<Statement> {
     let name = plain_name(&alter.name)?;
@@ -31,16 +31,42 @@ pub(crate) fn convert(alter: &ast::AlterTable) -> Result<Statement> {
     Ok(Statement::AlterTable { name, alterations, if_exists: alter.if_exists })
 }
 
+/// The statements that the grammar does not know begin so.
+struct Start<'p> {
+    parser: Parser<'p>,
+    name: ast::ObjectName,
+    if_exists: bool,
+}
+
+impl<'p> Start<'p> {
+    /// `ALTER TABLE [IF EXISTS] name`; nothing when it is another statement.
+    fn read(dialect: &'p GenericDialect, tokens: &[TokenWithSpan]) -> Option<Self> {
+        let mut parser = Parser::new(dialect).with_tokens_with_locations(tokens.to_vec());
+        if !parser.parse_keywords(&[Keyword::ALTER, Keyword::TABLE]) {
+            return None;
+        }
+        let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
+        let name = parser.parse_object_name(false).ok()?;
+        Some(Self { parser, name, if_exists })
+    }
+
+    /// The statement, which is to end here.
+    fn finish(mut self, alteration: Alteration) -> Result<Option<Statement>> {
+        while self.parser.consume_token(&Token::SemiColon) {}
+        if self.parser.peek_token().token != Token::EOF {
+            return self.parser.expected("the end", self.parser.peek_token()).map_err(syntax);
+        }
+        let (name, alterations) = (plain_name(&self.name)?, vec![alteration]);
+        Ok(Some(Statement::AlterTable { name, alterations, if_exists: self.if_exists }))
+    }
+}
+
 /// Reads `ALTER TABLE [IF EXISTS] name ALTER [COLUMN] field ADD VALUE 'label'`, which the grammar
 /// does not know; nothing when it is another statement.
 pub(crate) fn add_value(tokens: &[TokenWithSpan]) -> Result<Option<Statement>> {
     let dialect = GenericDialect {};
-    let mut parser = Parser::new(&dialect).with_tokens_with_locations(tokens.to_vec());
-    if !parser.parse_keywords(&[Keyword::ALTER, Keyword::TABLE]) {
-        return Ok(None);
-    }
-    let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
-    let Ok(name) = parser.parse_object_name(false) else { return Ok(None) };
+    let Some(mut start) = Start::read(&dialect, tokens) else { return Ok(None) };
+    let parser = &mut start.parser;
     if !parser.parse_keyword(Keyword::ALTER) {
         return Ok(None);
     }
@@ -50,12 +76,32 @@ pub(crate) fn add_value(tokens: &[TokenWithSpan]) -> Result<Option<Statement>> {
         return Ok(None);
     }
     let label = parser.parse_literal_string().map_err(syntax)?;
-    while parser.consume_token(&Token::SemiColon) {}
-    if parser.peek_token().token != Token::EOF {
-        return parser.expected("the end", parser.peek_token()).map_err(syntax);
+    start.finish(Alteration::AddLabel { field: field.value, label })
+}
+
+/// Reads `ALTER TABLE [IF EXISTS] name SET (expires = 'field')` and `… RESET (expires)`; nothing
+/// when it is another statement.
+pub(crate) fn options(tokens: &[TokenWithSpan]) -> Result<Option<Statement>> {
+    let dialect = GenericDialect {};
+    let Some(mut start) = Start::read(&dialect, tokens) else { return Ok(None) };
+    let parser = &mut start.parser;
+    let sets = parser.parse_keyword(Keyword::SET);
+    if !(sets || parser.parse_keyword(Keyword::RESET)) || parser.peek_token() != Token::LParen {
+        return Ok(None);
     }
-    let alterations = vec![Alteration::AddLabel { field: field.value, label }];
-    Ok(Some(Statement::AlterTable { name: plain_name(&name)?, alterations, if_exists }))
+    parser.expect_token(&Token::LParen).map_err(syntax)?;
+    let field = if sets {
+        let options = parser.parse_comma_separated(Parser::parse_sql_option).map_err(syntax)?;
+        Some(table::expiry_of(&options, "SET (expires = 'field')")?.0)
+    } else {
+        let option = parser.parse_identifier().map_err(syntax)?;
+        if !option.value.eq_ignore_ascii_case("expires") {
+            return Err(Error::invalid(format!("option {option} of a table: expected expires")));
+        }
+        None
+    };
+    parser.expect_token(&Token::RParen).map_err(syntax)?;
+    start.finish(Alteration::SetExpiry(field))
 }
 
 fn convert_operation(

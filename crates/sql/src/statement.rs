@@ -160,7 +160,7 @@ pub(crate) fn parse_with_parameters(text: &str) -> Result<(Statement, Parameters
     let mut tokens = tokens(text)?;
     let parameters = parameter::name_all(&mut tokens)?;
     // What the grammar does not know.
-    for read in [sequence::create, alter::add_value] {
+    for read in [sequence::create, alter::add_value, alter::options] {
         if let Some(statement) = read(&tokens)? {
             return Ok((statement, parameters));
         }

@@ -77,8 +77,14 @@ fn expiry(options: &ast::CreateTableOptions) -> Result<(Option<String>, String)>
         ast::CreateTableOptions::With(options) => options,
         other => return Err(unsupported("these options of a table", other)),
     };
-    let [ast::SqlOption::KeyValue { key, value }] = options.as_slice() else {
-        return Err(Error::invalid("options of a table: expected WITH (expires = 'field')"));
+    let (field, option) = expiry_of(options, "WITH (expires = 'field')")?;
+    Ok((Some(field), format!(" WITH ({option})")))
+}
+
+/// The field of the only option that there is, and the option as it is written.
+pub(crate) fn expiry_of(options: &[ast::SqlOption], expected: &str) -> Result<(String, String)> {
+    let [ast::SqlOption::KeyValue { key, value }] = options else {
+        return Err(Error::invalid(format!("options of a table: expected {expected}")));
     };
     let field = match value {
         ast::Expr::Identifier(name) => Some(name.value.clone()),
@@ -86,7 +92,7 @@ fn expiry(options: &ast::CreateTableOptions) -> Result<(Option<String>, String)>
         _ => None,
     };
     match field.filter(|_| key.value.eq_ignore_ascii_case("expires")) {
-        Some(field) => Ok((Some(field), format!(" WITH ({key} = {value})"))),
+        Some(field) => Ok((field, format!("{key} = {value}"))),
         None => Err(Error::invalid(format!(
             "option {key} = {value} of a table: expected expires = 'field'"
         ))),

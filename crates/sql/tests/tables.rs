@@ -223,12 +223,29 @@ fn rows_expire_by_the_field_that_the_table_names() {
         ("CREATE TABLE v (n INT) WITH (expires = 'n')", "expected a timestamp"),
         ("CREATE TABLE v (n INT) WITH (ends = 'n')", "expected expires = 'field'"),
         ("CREATE TABLE v (n INT) WITH (expires = 1)", "expected expires = 'field'"),
-        (
-            "CREATE TABLE v (n INT UNIQUE, until TIMESTAMP) WITH (expires = 'until')",
-            "a table whose rows expire has none",
-        ),
         ("ALTER TABLE t DROP COLUMN until", "rows expire by field \"until\""),
+        ("ALTER TABLE t SET (expires = 'm')", "unknown field \"m\""),
+        ("ALTER TABLE t SET (expires = 'id')", "expected a timestamp"),
+        ("ALTER TABLE t SET (ends = 'until')", "expected expires = 'field'"),
+        ("ALTER TABLE t SET (expires = 'until', x = 1)", "expected SET (expires = 'field')"),
+        ("ALTER TABLE t SET (expires = 'until') x", "expected: the end"),
+        ("ALTER TABLE t RESET (ends)", "expected expires"),
+        ("ALTER TABLE t RESET (expires", "expected: )"),
+        ("ALTER TABLE none RESET (expires)", "no table \"none\""),
     ] {
         refused(&db, statement, why);
     }
+    for statement in [
+        "CREATE TABLE v (n INT UNIQUE, until TIMESTAMP) WITH (expires = 'until')",
+        "ALTER TABLE t RESET (expires)",
+        "ALTER TABLE IF EXISTS none RESET (expires)",
+        "INSERT INTO t VALUES (4, '1970-01-02 00:00:00')",
+    ] {
+        db.sql(statement).unwrap();
+    }
+    assert_eq!(text(&db, "SELECT id FROM t ORDER BY id"), "1, 3, 4");
+    db.sql("ALTER TABLE t SET (expires = until)").unwrap();
+    assert_eq!(text(&db, "SELECT id FROM t ORDER BY id"), "1, 3");
+    db.sql("ALTER TABLE t RESET (EXPIRES)").unwrap();
+    assert_eq!(text(&db, "SELECT id FROM t ORDER BY id"), "1, 3");
 }

@@ -2,9 +2,13 @@
 //!
 //! A reader fixes the time once; a row whose time has come is absent for it, though no commit says
 //! so. Units know when their first row expires, so that a reader before that looks at no row.
+//!
+//! The field may be changed: readers at older commits ask for the times of another one.
+
+use std::sync::OnceLock;
 
 use esker_format::segment::ZONE_ROWS;
-use esker_format::{Field, ValueRef};
+use esker_format::{Field, FieldId, ValueRef};
 
 use crate::Result;
 use crate::segment::Segment;
@@ -16,12 +20,53 @@ pub fn has_expired(value: ValueRef<'_>, now_us: i64) -> bool {
     matches!(value, ValueRef::Timestamp(at_us) if at_us <= now_us)
 }
 
+/// When the first row with a value of a field that all rows have expires.
+pub(crate) fn initial_expiry(field: &Field) -> i64 {
+    match field.initial.as_ref() {
+        ValueRef::Timestamp(at_us) => at_us,
+        _ => i64::MAX,
+    }
+}
+
+/// What is known of when the rows of a segment expire, by the fields that somebody has asked for:
+/// mostly one.
+#[derive(Default)]
+pub(crate) struct KnownExpiry(OnceLock<Box<OfField>>);
+
+/// What is known of one field.
+struct OfField {
+    field: FieldId,
+    /// The least time.
+    least_us: i64,
+    /// All times have been read.
+    verified: OnceLock<()>,
+    /// The next field.
+    next: KnownExpiry,
+}
+
+impl KnownExpiry {
+    /// What is known of a field, whose least time is to be found first.
+    fn of(&self, field: FieldId, find_us: impl Fn() -> i64) -> &OfField {
+        let mut at = self;
+        loop {
+            let known = at.0.get_or_init(|| {
+                let (verified, next) = (OnceLock::new(), Self::default());
+                Box::new(OfField { field, least_us: find_us(), verified, next })
+            });
+            if known.field == field {
+                return known;
+            }
+            at = &known.next;
+        }
+    }
+}
+
 impl Unit {
     /// When the first row expires, or earlier: `i64::MAX` when none does.
     #[must_use]
     pub fn least_expiry(&self, field: &Field) -> i64 {
         match self {
-            Self::Group(group) => group.least_expiry(),
+            Self::Group(group) => group.least_expiry(field),
             Self::Segment(segment) => segment.least_expiry(field),
         }
     }
@@ -51,7 +96,14 @@ impl Unit {
 
 impl Segment {
     fn least_expiry(&self, field: &Field) -> i64 {
-        *self.expiry.least.get_or_init(|| {
+        self.known_expiry(field).least_us
+    }
+
+    fn known_expiry(&self, field: &Field) -> &OfField {
+        self.expiry.of(field.id, || {
+            if !self.has_column(field) {
+                return initial_expiry(field);
+            }
             let zones = self.row_count().div_ceil(ZONE_ROWS);
             let least = (0..zones).map(|zone| match self.zone(field, zone) {
                 Some((ValueRef::Timestamp(least), _, _)) => least,
@@ -65,13 +117,14 @@ impl Segment {
 
     /// Reads the whole field once.
     pub(crate) fn verify_expiry(&self, field: &Field) -> Result<()> {
-        if self.expiry.verified.get().is_some() {
+        let known = self.known_expiry(field);
+        if known.verified.get().is_some() {
             return Ok(());
         }
         for start in (0..self.row_count()).step_by(ZONE_ROWS) {
             self.column(field, start..self.zone_end(start))?;
         }
-        let _ = self.expiry.verified.set(());
+        let _ = known.verified.set(());
         Ok(())
     }
 }

@@ -277,6 +277,17 @@ impl View {
         fields
     }
 
+    /// The field by which rows expire for every reader at `oldest` or later; `None` while some of
+    /// them see rows that have expired for others.
+    #[must_use]
+    pub fn expiry_since(&self, oldest: u64) -> Option<&Field> {
+        let field = self.schema.expiry_field()?;
+        let is_same = |past: &PastSchema| {
+            past.until <= oldest || past.schema.expiry_field().is_some_and(|f| f.id == field.id)
+        };
+        self.past.iter().all(is_same).then_some(field)
+    }
+
     /// Forgets the schemas that only readers before `oldest` see.
     pub fn forget_schemas(&mut self, oldest: u64) {
         let forgotten = self.past.iter().filter(|past| past.until <= oldest);

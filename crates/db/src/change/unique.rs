@@ -11,6 +11,7 @@ use esker_format::schema::{Index, IndexId};
 use esker_format::{Schema, Value, ValueRef};
 use esker_table::TableWriter;
 use esker_table::table::{Holder, UniqueKeys};
+use esker_table::view::{Resolved, View};
 
 use crate::engine::Staged;
 use crate::{Error, Result};
@@ -133,7 +134,9 @@ impl StagedUniques {
             }
             let hash = writer.table().hasher().hash_key(values.iter().copied());
             let holder = keys.holder(&view, hash, &values)?;
-            if let Some(holder) = holder.filter(|holder| !self.changed.contains(&holder.row_id)) {
+            if let Some(holder) = holder.filter(|holder| !self.changed.contains(&holder.row_id))
+                && !has_expired(writer, &view, &holder)?
+            {
                 return Ok(Some(InTheWay::Stored(holder)));
             }
         }
@@ -158,6 +161,16 @@ impl StagedUniques {
                 by_values.insert(now, at);
             }
         }
+    }
+}
+
+/// True when nobody sees a row any more: it has no values.
+fn has_expired(writer: &TableWriter, view: &View, holder: &Holder) -> Result<bool> {
+    match (view.schema.expiry_field(), view.resolve(holder.location)) {
+        (Some(field), Resolved::Row(unit, row)) => {
+            Ok(unit.has_expired(row, field, writer.now_us())?)
+        }
+        _ => Ok(false),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Committing changes of rows.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -13,9 +13,9 @@ use esker_format::schema::Index;
 use esker_format::value_file::REFERENCE_BYTES;
 use esker_format::{Batch, Schema, TableId, Value, ValueRef};
 use esker_log::sabotage::planted;
-use esker_table::TableWriter;
 use esker_table::table::{Existing, PreparedPut};
 use esker_table::value_file::StoredValue;
+use esker_table::{Table as TableCore, TableWriter};
 
 use super::{Catalogue, Engine, Part, Terms, Ticket, spill, unique};
 use crate::table::Current;
@@ -129,6 +129,12 @@ impl<'r> Staged<'r> {
         self.puts.iter().map(|put| &*put.row)
     }
 
+    /// The numbers of the rows that are put or deleted.
+    pub fn row_ids(&self) -> BTreeSet<u64> {
+        let put = self.puts.iter().map(|put| put.prepared.row_id);
+        put.chain(self.deletes.iter().map(|existing| existing.row_id)).collect()
+    }
+
     /// How many rows are put.
     pub fn put_count(&self) -> usize {
         self.puts.len()
@@ -210,6 +216,7 @@ impl Engine {
                 .and_then(|()| self.tell_time(&mut catalogue, current))
                 .and_then(|()| stage(&mut catalogue, &mut staged))
                 .and_then(|result| {
+                    self.end_expired_holders(&mut catalogue, current, &staged)?;
                     let writer = &entry(&mut catalogue, table)?.writer;
                     unique::expect_unique(writer, &current.schema, &mut staged).map(|()| result)
                 });
@@ -291,6 +298,20 @@ impl Engine {
             self.wake_maintenance();
         }
         Ok(ticket)
+    }
+
+    /// Applies deletes of rows that have expired: nobody waits for that. Under the commit lock.
+    pub fn apply_deletes(
+        &self,
+        catalogue: &mut Catalogue,
+        core: &TableCore,
+        staged: &Staged<'_>,
+    ) -> Result<()> {
+        let is_there = catalogue.tables.contains_key(&core.id());
+        if is_there && !staged.is_empty() {
+            self.apply(catalogue, core.id(), staged)?;
+        }
+        Ok(())
     }
 
     /// Counts what died; true when maintenance is to look at it.

@@ -34,7 +34,7 @@ impl Engine {
     /// # Errors
     /// `OverBudget` when nothing can be sealed; what sealing met when it fails; `Poisoned` when the
     /// database takes no changes any more.
-    pub(super) fn wait_for_memory(&self) -> Result<()> {
+    pub(crate) fn wait_for_memory(&self) -> Result<()> {
         let mut failures = None;
         while self.is_short_of_memory() {
             if !self.seal_for_memory(&mut failures)? {

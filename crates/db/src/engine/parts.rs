@@ -256,6 +256,7 @@ impl Engine {
             refuse_other_schema(catalogue, id, terms.schema_before(&part.current))?;
             self.tell_time(catalogue, &part.current)?;
             stage(at, &mut entry(catalogue, id)?.writer, part)?;
+            self.end_expired_holders(catalogue, &part.current, &part.staged)?;
             let writer = &entry(catalogue, id)?.writer;
             if part.private.is_none() {
                 unique::expect_unique(writer, &part.current.schema, &mut part.staged)?;

@@ -184,7 +184,8 @@ impl Engine {
         (terms.validate)(&mut catalogue)?;
         self.defining(&mut catalogue, terms, |catalogue| {
             spilled.iter().try_for_each(|spilled| self.note_ends_of_private(spilled))?;
-            let load = |spilled: &mut Spilled<'_>| spilled.load(catalogue, terms, staged_at);
+            let load =
+                |spilled: &mut Spilled<'_>| spilled.load((self, catalogue), terms, staged_at);
             let loads = spilled.iter_mut().map(load).collect::<Result<Vec<_>>>()?;
             expect_as_staged(catalogue, &mut small, terms, staged_at)?;
             let rows = self.encode_parts(&small, terms).into_bytes();
@@ -232,7 +233,7 @@ impl Spilled<'_> {
     /// The edit that makes the segments real, when all is still as it was staged.
     fn load(
         &mut self,
-        catalogue: &mut Catalogue,
+        (engine, catalogue): (&Engine, &mut Catalogue),
         terms: Terms<'_>,
         staged_at: &ReaderGuard,
     ) -> Result<Edit> {
@@ -258,32 +259,34 @@ impl Spilled<'_> {
                 replaced.push(put.prepared.row_id);
             }
         }
-        if current.core.has_uniques() && !planted("unique_not_checked_in_spill") {
-            match private {
-                None => {
-                    let puts = written.iter_mut().flat_map(|w| &mut w.puts);
-                    let rows = &mut puts.collect::<Vec<_>>();
-                    unique::expect_unique_rows((writer, &current.schema), rows, deletes, None)
-                        .map_err(as_changed)?;
-                }
-                Some(private) => {
-                    replaced.sort_unstable();
-                    let own = private.segments().chain(written.iter().map(|w| &w.segment));
-                    let own: Vec<_> = own.collect();
-                    let terms = (replaced.as_slice(), private.read_at);
-                    *uniques = unique::of_segments((writer, &current.schema), &own, terms)?;
-                    let of_puts = uniques.split_off(private.segments().count());
-                    let puts = written.iter_mut().flat_map(|w| &mut w.puts);
-                    for (put, uniques) in puts.zip(of_puts.into_iter().flatten()) {
-                        put.prepared.uniques = uniques;
-                    }
+        match private {
+            _ if !current.core.has_uniques() || planted("unique_not_checked_in_spill") => {}
+            None => {
+                let puts = written.iter_mut().flat_map(|w| &mut w.puts);
+                let rows = &mut puts.collect::<Vec<_>>();
+                unique::expect_unique_rows((writer, &current.schema), rows, deletes, None)
+                    .map_err(as_changed)?;
+            }
+            Some(private) => {
+                replaced.sort_unstable();
+                let own = private.segments().chain(written.iter().map(|w| &w.segment));
+                let own: Vec<_> = own.collect();
+                engine.end_expired_holders_of(catalogue, current, &own, &replaced)?;
+                let writer = &entry(catalogue, table)?.writer;
+                let terms = (replaced.as_slice(), private.read_at);
+                *uniques = unique::of_segments((writer, &current.schema), &own, terms)?;
+                let of_puts = uniques.split_off(private.segments().count());
+                let puts = written.iter_mut().flat_map(|w| &mut w.puts);
+                for (put, uniques) in puts.zip(of_puts.into_iter().flatten()) {
+                    put.prepared.uniques = uniques;
                 }
             }
         }
         let private = private.iter().flat_map(PrivateRows::segments);
         let segments = written.iter().map(|w| &w.segment).chain(private);
         let segments = segments.map(|segment| segment.entry()).collect();
-        let (next_row_id, superseded) = (writer.next_row_id(), Vec::new());
+        let next_row_id = entry(catalogue, table)?.writer.next_row_id();
+        let superseded = Vec::new();
         Ok(Edit::Load { table, segments, next_row_id, replaced, superseded })
     }
 }

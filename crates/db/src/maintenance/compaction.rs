@@ -186,11 +186,11 @@ impl Engine {
         let (oldest, expired_us) = (self.oldest(), self.oldest_time_us());
         let view = table.view();
         let fields = view.fields_since(oldest);
-        let schema = table.schema();
+        let expiry = view.expiry_since(oldest);
         let mut candidates = Vec::with_capacity(units.len());
         for unit in units {
             let rows = unit.row_count() as u64;
-            let expired = match schema.expiry_field() {
+            let expired = match expiry {
                 Some(field) => unit.count_expired(field, expired_us, oldest)?,
                 None => 0,
             };

@@ -27,8 +27,8 @@ impl Engine {
         units: &[Unit],
         oldest: u64,
     ) -> Result<Option<Unit>> {
-        let schema = table.schema();
-        let Some(field) = schema.expiry_field() else { return Ok(None) };
+        let view = table.view();
+        let Some(field) = view.expiry_since(oldest) else { return Ok(None) };
         let (now_us, oldest_us) = (self.now_us(), self.oldest_time_us());
         for unit in units {
             let least_us = unit.least_expiry(field);
@@ -54,6 +54,13 @@ impl Engine {
     /// Forgets units that are gone.
     pub(super) fn forget_expiring(&self, is_there: impl Fn(u64) -> bool) {
         self.maintenance_state().expiring.retain(|id, _| is_there(*id));
+    }
+
+    /// Forgets when the rows of a table expire: they do so by another field.
+    pub(crate) fn look_for_expired_anew(&self, table: &TableCore) {
+        let view = table.view();
+        self.forget_expiring(|id| view.unit(id).is_none());
+        self.wake_maintenance();
     }
 
     /// How long until a unit is to be looked at.

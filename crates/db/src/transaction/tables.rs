@@ -113,8 +113,9 @@ impl Transaction {
     /// the table before this one.
     ///
     /// # Errors
-    /// As for [`crate::Database::alter_table`]; `InvalidInput` for a unique index of a table that
-    /// was there before the transaction, and for a transaction that only reads `ReadOnly`.
+    /// As for [`crate::Database::alter_table`]; `InvalidInput` for a unique index, or another field
+    /// by which rows expire, of a table that was there before the transaction, and for a
+    /// transaction that only reads `ReadOnly`.
     pub fn alter_table(&self, name: &str, alterations: &[Alteration]) -> Result<()> {
         self.settle()?;
         self.define(&mut self.state(), |state, definitions| {
@@ -127,6 +128,12 @@ impl Transaction {
                 return Err(Error::invalid(format!(
                     "a unique index of table {name:?}, which was there before the transaction, \
                      expected outside of one: COMMIT or ROLLBACK first"
+                )));
+            }
+            if !is_new && crate::expiry::sets_expiry(alterations) {
+                return Err(Error::invalid(format!(
+                    "another field by which rows expire of table {name:?}, which was there before \
+                     the transaction, expected outside of one: COMMIT or ROLLBACK first"
                 )));
             }
             let tests =

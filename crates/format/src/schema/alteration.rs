@@ -10,6 +10,7 @@
 //! | not null | the rows there are were tested: none of them is NULL |
 //! | a label more | it comes last: the places of the others stay |
 //! | a default, a check | these are about rows that are written later (a check is tested first) |
+//! | when rows expire | rows have the field already (those that had expired are ended first) |
 //!
 //! The fields of the key stay: they may be renamed, no more.
 
@@ -69,6 +70,9 @@ pub enum Alteration {
     AddIndex(NewIndex),
     /// An index less.
     DropIndex(String),
+    /// The timestamp field by which rows expire from now on, or none. Whoever applies this has
+    /// ended the rows that had expired by another one, which do not come back.
+    SetExpiry(Option<String>),
 }
 
 impl Alteration {
@@ -193,6 +197,7 @@ impl Schema {
             }
             Alteration::AddIndex(new) => self.add_index(new),
             Alteration::DropIndex(name) => self.drop_index(name),
+            Alteration::SetExpiry(name) => self.set_expiry(name.as_deref()),
         }
     }
 
@@ -240,7 +245,8 @@ impl Schema {
             return Err(Error::invalid(message));
         }
         if self.expiry_position() == Some(position) {
-            let message = format!("rows expire by field {name:?}, which cannot be dropped");
+            let message =
+                format!("rows expire by field {name:?}, which cannot be dropped while they do");
             return Err(Error::invalid(message));
         }
         let field = self.fields.remove(position);

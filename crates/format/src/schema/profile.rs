@@ -104,11 +104,6 @@ impl Schema {
             let message = format!("rows expire by field {name:?}: expected a timestamp");
             return Err(Error::invalid(format!("{message}, found {found}")));
         }
-        if let Some(index) = self.unique_indexes().next() {
-            let name = &index.name;
-            let message = format!("unique index {name:?}: a table whose rows expire has none");
-            return Err(Error::invalid(message));
-        }
         if self.key_fields().any(|key| key.id == expiry) {
             let name = &field.name;
             let message = format!("rows expire by field {name:?}, which is part of the key");

@@ -23,11 +23,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use esker_arena::{AppendReader, SparseWords};
-use esker_format::{ColumnSlice, Field, ValueRef};
+use esker_format::{ColumnSlice, Field, FieldId, ValueRef};
 use esker_vfs::sync::AtomicU64;
 
 use crate::Result;
 use crate::column_map::{ColumnMap, initial_column};
+use crate::expiry::initial_expiry;
 use crate::key_order::SortedRows;
 use crate::location::{Location, row_word};
 use crate::value_file::FileList;
@@ -51,7 +52,8 @@ pub struct Group {
     dead: AtomicU64,
     /// Its rows in the order of the key, as far as somebody has asked.
     pub(crate) by_key: SortedRows,
-    /// When the first of its rows expires.
+    /// The field by which its rows expire, and when the first of them does.
+    expiry_field: Option<FieldId>,
     least_expiry: AtomicU64,
 }
 
@@ -81,9 +83,16 @@ impl Group {
         runs.checked_sub(1).and_then(|last| self.created.get(last)).map_or(0, |run| run[1])
     }
 
-    /// When the first row expires; `i64::MAX` when none does.
-    pub(crate) fn least_expiry(&self) -> i64 {
-        self.least_expiry.load(Ordering::Acquire).cast_signed()
+    /// When the first row expires by a field, or earlier; `i64::MAX` when none does.
+    pub(crate) fn least_expiry(&self, field: &Field) -> i64 {
+        if self.expiry_field == Some(field.id) {
+            return self.least_expiry.load(Ordering::Acquire).cast_signed();
+        }
+        match self.column_of(field) {
+            // Its rows were put when they expired by another field, or not at all.
+            Some(_) => i64::MIN,
+            None => initial_expiry(field),
+        }
     }
 
     /// How many rows, from the first, had been created at commit `at`.

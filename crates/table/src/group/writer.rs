@@ -65,6 +65,7 @@ impl GroupWriter {
             replaced: SparseWords::new(arena, Category::Visibility)?,
             dead: AtomicU64::new(0),
             by_key: SortedRows::default(),
+            expiry_field: schema.expiry_field().map(|field| field.id),
             least_expiry: AtomicU64::new(i64::MAX.cast_unsigned()),
         });
         Ok(Self {
@@ -135,7 +136,7 @@ impl GroupWriter {
     fn note_expiry<'a>(&self, values: impl IntoIterator<Item = ValueRef<'a>>) {
         for value in values {
             if let ValueRef::Timestamp(at_us) = value
-                && at_us < self.group.least_expiry()
+                && at_us < self.group.least_expiry.load(Ordering::Relaxed).cast_signed()
             {
                 self.group.least_expiry.store(at_us.cast_unsigned(), Ordering::Release);
             }

@@ -142,10 +142,10 @@ impl RewritePlan {
 
     /// Every version that some snapshot may see, in the order of the table, then by age.
     fn kept_rows(&self) -> Result<Vec<Kept>> {
-        let schema = self.table.schema();
+        let (view, schema) = (self.table.view(), self.table.schema());
         let mut kept = Vec::new();
         for (index, unit) in (0u32..).zip(&self.inputs) {
-            let expiry = schema.expiry_field();
+            let expiry = view.expiry_since(self.oldest);
             let expiry = expiry.filter(|field| unit.least_expiry(field) <= self.expired_us);
             for row in 0..unit.row_count() {
                 let deleted = unit.deleted(row);

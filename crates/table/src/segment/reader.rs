@@ -25,6 +25,7 @@ use super::lengths::KnownLengths;
 use super::near::CellMap;
 use super::scattered::ScatteredHeap;
 use crate::column_map::{ColumnMap, initial_column, is_readable_as};
+use crate::expiry::KnownExpiry;
 use crate::key_order::SortedRows;
 use crate::location::{Location, row_word};
 use crate::run::{Run, run_file_id};
@@ -40,15 +41,6 @@ pub enum Created {
     Load(Arc<AtomicU64>),
     /// Runs of rows (first row, commit), by rising row.
     Runs(Vec<(u32, u64)>),
-}
-
-/// What is known of when the rows of a segment expire.
-#[derive(Default)]
-pub(crate) struct SegmentExpiry {
-    /// The least time.
-    pub least: OnceLock<i64>,
-    /// All times have been read.
-    pub verified: OnceLock<()>,
 }
 
 /// An immutable run of rows, and which of them have died.
@@ -83,7 +75,7 @@ pub struct Segment {
     /// Its rows in the order of the key, where they do not lie so, once somebody has asked.
     pub(crate) by_key: SortedRows,
     /// When its rows expire, once somebody has asked.
-    pub(crate) expiry: SegmentExpiry,
+    pub(crate) expiry: KnownExpiry,
     /// What queries found out of the lengths of texts.
     pub(super) lengths: KnownLengths,
 }
@@ -185,7 +177,7 @@ impl Segment {
             decoded: OnceLock::new(),
             by_row_id: Mutex::default(),
             by_key: SortedRows::default(),
-            expiry: SegmentExpiry::default(),
+            expiry: KnownExpiry::default(),
             lengths: KnownLengths::default(),
         })
     }
@@ -465,6 +457,11 @@ impl Segment {
 
     pub(super) fn layout(&self, field: &Field) -> Option<&ColumnLayout> {
         self.indexed_layout(field).map(|(_, layout)| layout)
+    }
+
+    /// True when its rows were written with a field.
+    pub(crate) fn has_column(&self, field: &Field) -> bool {
+        self.layout(field).is_some()
     }
 
     pub(super) fn indexed_layout(&self, field: &Field) -> Option<(usize, &ColumnLayout)> {

@@ -105,6 +105,12 @@ impl TableWriter {
         self.now_us = now_us;
     }
 
+    /// The time by which rows have expired, as it was told last.
+    #[must_use]
+    pub fn now_us(&self) -> i64 {
+        self.now_us
+    }
+
     /// The table.
     #[must_use]
     pub fn table(&self) -> &Arc<Table> {
