@@ -478,7 +478,7 @@ fn an_expired_row_holds_no_value_against_rows_in_files() {
     let row = |id: i64, text: i64, ends: Value| -> Vec<Value> {
         vec![id.into(), format!("text {text}").into(), ends]
     };
-    let end = Value::Timestamp(db.now_us_for_tests() + 60_000_000);
+    let end = Value::Timestamp(machine.environment().clock.wall_us() + 60_000_000);
     table.insert_many(&(0..500).map(|id| row(id, id, end.clone())).collect::<Vec<_>>()).unwrap();
     machine.advance_clock(Duration::from_secs(61));
     let transaction = db.begin().unwrap();
