@@ -115,7 +115,7 @@ pub use maintenance::CompactReport;
 pub use operators::Update;
 pub use options::{Durability, Options};
 pub use page::PageOptions;
-pub use record::{FieldType, Record, ToKey, TypedTable};
+pub use record::{FieldType, Record, ToKey, TypedTable, TypedTransactionTable};
 pub use row::Row;
 pub use sequence::SequenceInfo;
 pub use snapshot::{Snapshot, SnapshotTable};

@@ -6,6 +6,7 @@ use esker_format::{Schema, Value, ValueRef};
 use esker_table::TableWriter;
 use esker_table::table::{Existing, PreparedPut};
 
+use super::decision::{self, Change, Entry};
 use super::{Bucket, Keys, PutOptions, Ttl, codec, microseconds, row};
 use crate::defaults::later;
 use crate::engine::{Engine, Staged};
@@ -19,20 +20,6 @@ pub enum Swapped<V = Vec<u8>> {
     Done,
     /// Nothing was changed: this is the value, or there is none.
     Found(Option<V>),
-}
-
-/// What becomes of an entry.
-enum Change {
-    Keep,
-    Remove,
-    /// This value, and this end.
-    Put(Vec<u8>, Value),
-}
-
-/// An entry as it is, under the commit lock.
-struct Entry<'a> {
-    value: &'a [u8],
-    expires_at: &'a Value,
 }
 
 impl Bucket {
@@ -102,12 +89,9 @@ impl Bucket {
         options: impl Into<PutOptions>,
     ) -> Result<Option<Vec<u8>>> {
         let (options, value) = (options.into(), self.value(value.as_ref())?);
-        self.modify(key.as_ref(), options.sync, |current, entry| match entry {
-            Some(entry) => Ok((Change::Keep, Some(entry.value.to_vec()))),
-            None => {
-                let expires_at = self.expires_at(current, options.ttl)?;
-                Ok((Change::Put(value.to_vec(), expires_at), None))
-            }
+        self.modify(key.as_ref(), options.sync, |current, entry| {
+            let end = || self.expires_at(current, options.ttl);
+            decision::put_if_absent(entry.as_ref(), value, end)
         })
     }
 
@@ -132,16 +116,8 @@ impl Bucket {
     ) -> Result<Swapped> {
         let new = new.map(|new| self.value(new)).transpose()?;
         self.modify(key.as_ref(), None, |current, entry| {
-            let found = entry.as_ref().map(|entry| entry.value);
-            if found != expected {
-                return Ok((Change::Keep, Swapped::Found(found.map(<[u8]>::to_vec))));
-            }
-            let change = match new {
-                Some(new) => Change::Put(new.to_vec(), self.expires_at(current, Ttl::Default)?),
-                None if found.is_some() => Change::Remove,
-                None => Change::Keep,
-            };
-            Ok((change, Swapped::Done))
+            let end = || self.expires_at(current, Ttl::Default);
+            decision::compare_and_swap(entry.as_ref(), expected, new, end)
         })
     }
 
@@ -168,16 +144,11 @@ impl Bucket {
             let new = change(seen.as_deref());
             let swapped = self.modify(key, None, |current, entry| {
                 let same = entry.as_ref().map(|entry| entry.value) == seen.as_deref();
-                let end = match &entry {
-                    Some(entry) => entry.expires_at.clone(),
-                    None => self.expires_at(current, Ttl::Default)?,
-                };
-                Ok(match (same, &new) {
-                    (false, _) => (Change::Keep, false),
-                    (true, Some(new)) => (Change::Put(new.clone(), end), true),
-                    (true, None) if entry.is_some() => (Change::Remove, true),
-                    (true, None) => (Change::Keep, true),
-                })
+                if !same {
+                    return Ok((Change::Keep, false));
+                }
+                let end = || self.expires_at(current, Ttl::Default);
+                Ok((decision::replace(entry.as_ref(), new.as_deref(), end)?, true))
             })?;
             if swapped {
                 return Ok(new);
@@ -192,8 +163,8 @@ impl Bucket {
     /// `InvalidInput` when the value is no such number, or the sum would be none.
     pub fn increment(&self, key: impl AsRef<[u8]>, by: i64) -> Result<i64> {
         self.modify(key.as_ref(), None, |current, entry| {
-            let (bytes, sum) = add(entry.as_ref().map(|entry| entry.value), by)?;
-            Ok((Change::Put(bytes, self.end_of(current, entry.as_ref())?), sum))
+            let end = || self.expires_at(current, Ttl::Default);
+            decision::increment(entry.as_ref(), by, end)
         })
     }
 
@@ -202,10 +173,7 @@ impl Bucket {
     pub fn append(&self, key: impl AsRef<[u8]>, bytes: impl AsRef<[u8]>) -> Result<usize> {
         let bytes = bytes.as_ref();
         self.modify(key.as_ref(), None, |current, entry| {
-            let mut value = entry.as_ref().map_or_else(Vec::new, |entry| entry.value.to_vec());
-            value.extend_from_slice(bytes);
-            let len = value.len();
-            Ok((Change::Put(value, self.end_of(current, entry.as_ref())?), len))
+            decision::append(entry.as_ref(), bytes, || self.expires_at(current, Ttl::Default))
         })
     }
 
@@ -276,24 +244,13 @@ impl Bucket {
     /// Gives an entry another time to live, from now on; false when there is none.
     pub fn touch(&self, key: impl AsRef<[u8]>, ttl: Ttl) -> Result<bool> {
         self.modify(key.as_ref(), None, |current, entry| {
-            let Some(entry) = entry else { return Ok((Change::Keep, false)) };
-            let end = self.expires_at(current, ttl)?;
-            let change = match end == *entry.expires_at {
-                true => Change::Keep,
-                false => Change::Put(entry.value.to_vec(), end),
-            };
-            Ok((change, true))
+            decision::touch(entry.as_ref(), || self.expires_at(current, ttl))
         })
     }
 
     /// Lets an entry never expire; false when there is none, or it never did.
     pub fn persist(&self, key: impl AsRef<[u8]>) -> Result<bool> {
-        self.modify(key.as_ref(), None, |_, entry| {
-            Ok(match entry.filter(|entry| !entry.expires_at.is_null()) {
-                Some(entry) => (Change::Put(entry.value.to_vec(), Value::Null), true),
-                None => (Change::Keep, false),
-            })
-        })
+        self.modify(key.as_ref(), None, |_, entry| Ok(decision::persist(entry.as_ref())))
     }
 
     /// Changes an entry by what it is, under the commit lock: `decide` is ours, and quick.
@@ -340,13 +297,6 @@ impl Bucket {
         let ttl = if ttl == Ttl::Default { self.options.ttl } else { ttl };
         expiry_of(&self.table.engine, &current.schema, ttl)
     }
-
-    fn end_of(&self, current: &Current, entry: Option<&Entry<'_>>) -> Result<Value> {
-        match entry {
-            Some(entry) => Ok(entry.expires_at.clone()),
-            None => self.expires_at(current, Ttl::Default),
-        }
-    }
 }
 
 /// The sum of a value and a number, as it is stored and as it is.
@@ -390,13 +340,4 @@ fn apply(
         }
     }
     Ok(())
-}
-
-impl<'a> Entry<'a> {
-    fn of(row: &'a [Value]) -> Result<Self> {
-        match row {
-            [_, Value::Bytes(value), expires_at] => Ok(Self { value, expires_at }),
-            _ => Err(Error::corrupt("a row that is no entry of a bucket")),
-        }
-    }
 }

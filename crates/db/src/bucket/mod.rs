@@ -13,6 +13,7 @@
 mod batch;
 mod change;
 mod codec;
+pub(crate) mod decision;
 mod entries;
 mod guard;
 mod keys;
@@ -73,7 +74,7 @@ pub struct Bucket {
 }
 
 /// The schema of all buckets.
-fn schema_of(options: &BucketOptions) -> Result<Schema> {
+pub(crate) fn schema_of(options: &BucketOptions) -> Result<Schema> {
     let schema = Schema::builder()
         .field(KEY, DataType::Bytes)
         .field(VALUE, DataType::Bytes)

@@ -22,6 +22,7 @@ mod reader;
 mod record_field;
 mod to_key;
 mod typed_table;
+mod typed_transaction_table;
 mod writer;
 
 use esker_format::schema::DefaultValue;
@@ -35,6 +36,7 @@ pub use reader::RecordReader;
 pub use record_field::{RecordDefault, RecordField};
 pub use to_key::ToKey;
 pub use typed_table::TypedTable;
+pub use typed_transaction_table::TypedTransactionTable;
 pub use writer::RecordWriter;
 
 use crate::Result;

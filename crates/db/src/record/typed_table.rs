@@ -75,18 +75,19 @@ impl Table {
     /// `InvalidInput` naming the field about which the two disagree: one that the table does not
     /// have, that the struct cannot hold, or without which there can be no row.
     pub fn typed<T: Record>(&self) -> Result<TypedTable<T>> {
-        let binding = bind::<T>(self, self.schema())?;
+        let binding = bind::<T>(&self.name(), self.schema())?;
         let binding = Arc::new(ArcSwap::new(Arc::new(binding)));
         Ok(TypedTable { table: self.clone(), binding, rows: PhantomData })
     }
 }
 
-fn bind<T: Record>(table: &Table, schema: Arc<Schema>) -> Result<Binding> {
+/// Where the fields of the struct are in a table of this name.
+pub(super) fn bind<T: Record>(name: &str, schema: Arc<Schema>) -> Result<Binding> {
     let binding = Binding::new::<T>(schema).and_then(|binding| {
         binding.check_writable::<T>()?;
         Ok(binding)
     });
-    binding.map_err(|e| e.at(format_args!("table {:?}", table.name())))
+    binding.map_err(|e| e.at(format_args!("table {name:?}")))
 }
 
 impl<T: Record> TypedTable<T> {
@@ -102,7 +103,7 @@ impl<T: Record> TypedTable<T> {
         if known.is_of(schema) {
             return Ok(known);
         }
-        let binding = Arc::new(bind::<T>(&self.table, Arc::clone(schema))?);
+        let binding = Arc::new(bind::<T>(&self.table.name(), Arc::clone(schema))?);
         self.binding.store(Arc::clone(&binding));
         Ok(binding)
     }
@@ -215,7 +216,7 @@ impl<T: Record> TypedTable<T> {
 }
 
 /// A key as the fields of the struct store it.
-fn key_of<T: Record>(key: &impl ToKey) -> Result<Vec<Value>> {
+pub(super) fn key_of<T: Record>(key: &impl ToKey) -> Result<Vec<Value>> {
     let mut key = key.to_key()?;
     let fields = T::FIELDS.iter().filter(|field| field.is_key);
     for (value, field) in key.iter_mut().zip(fields) {

@@ -25,7 +25,7 @@ use crate::{BucketSnapshot, BucketValue, Entries, Error, PutOptions, Result};
 /// ```
 #[derive(Debug)]
 pub struct TransactionBucket<'t> {
-    table: TransactionTable<'t>,
+    pub(super) table: TransactionTable<'t>,
 }
 
 impl Transaction {
@@ -53,7 +53,7 @@ impl TransactionBucket<'_> {
         self.table.transaction
     }
 
-    fn key<'k>(&self, key: &'k [u8]) -> Result<[ValueRef<'k>; 1]> {
+    pub(super) fn key<'k>(&self, key: &'k [u8]) -> Result<[ValueRef<'k>; 1]> {
         expect_key(|| self.name(), key).map(|key| [ValueRef::Bytes(key)])
     }
 

@@ -24,6 +24,8 @@ mod bulk;
 mod changes;
 mod definitions;
 mod entries;
+mod entry_changes;
+mod many;
 mod options;
 mod own_rows;
 mod page;

@@ -1,0 +1,123 @@
+//! What becomes of an entry by what it is: within a transaction as without one.
+
+use esker_format::Value;
+
+use super::{Swapped, add};
+use crate::{Error, Result};
+
+/// What becomes of an entry.
+pub(crate) enum Change {
+    Keep,
+    Remove,
+    /// This value, and this end.
+    Put(Vec<u8>, Value),
+}
+
+/// An entry as it is.
+pub(crate) struct Entry<'a> {
+    pub value: &'a [u8],
+    pub expires_at: &'a Value,
+}
+
+impl<'a> Entry<'a> {
+    /// That of a row of a bucket.
+    pub fn of(row: &'a [Value]) -> Result<Self> {
+        match row {
+            [_, Value::Bytes(value), expires_at] => Ok(Self { value, expires_at }),
+            _ => Err(Error::corrupt("a row that is no entry of a bucket")),
+        }
+    }
+}
+
+/// The end of an entry, which it keeps; `new` tells that of one that comes.
+fn end_of(entry: Option<&Entry<'_>>, new: impl FnOnce() -> Result<Value>) -> Result<Value> {
+    entry.map_or_else(new, |entry| Ok(entry.expires_at.clone()))
+}
+
+/// A value where there is none; returns the one that is in the way.
+pub(crate) fn put_if_absent(
+    entry: Option<&Entry<'_>>,
+    value: &[u8],
+    end: impl FnOnce() -> Result<Value>,
+) -> Result<(Change, Option<Vec<u8>>)> {
+    match entry {
+        Some(entry) => Ok((Change::Keep, Some(entry.value.to_vec()))),
+        None => Ok((Change::Put(value.to_vec(), end()?), None)),
+    }
+}
+
+/// Another value for the expected one; `None` stands for no entry.
+pub(crate) fn compare_and_swap(
+    entry: Option<&Entry<'_>>,
+    expected: Option<&[u8]>,
+    new: Option<&[u8]>,
+    end: impl FnOnce() -> Result<Value>,
+) -> Result<(Change, Swapped)> {
+    let found = entry.map(|entry| entry.value);
+    if found != expected {
+        return Ok((Change::Keep, Swapped::Found(found.map(<[u8]>::to_vec))));
+    }
+    let change = match new {
+        Some(new) => Change::Put(new.to_vec(), end()?),
+        None if found.is_some() => Change::Remove,
+        None => Change::Keep,
+    };
+    Ok((change, Swapped::Done))
+}
+
+/// Another value for whatever there is; `None` stands for no entry.
+pub(crate) fn replace(
+    entry: Option<&Entry<'_>>,
+    new: Option<&[u8]>,
+    end: impl FnOnce() -> Result<Value>,
+) -> Result<Change> {
+    Ok(match new {
+        Some(new) => Change::Put(new.to_vec(), end_of(entry, end)?),
+        None if entry.is_some() => Change::Remove,
+        None => Change::Keep,
+    })
+}
+
+/// A number with another one added; returns the sum.
+pub(crate) fn increment(
+    entry: Option<&Entry<'_>>,
+    by: i64,
+    end: impl FnOnce() -> Result<Value>,
+) -> Result<(Change, i64)> {
+    let (bytes, sum) = add(entry.map(|entry| entry.value), by)?;
+    Ok((Change::Put(bytes, end_of(entry, end)?), sum))
+}
+
+/// A value with bytes at its end; returns how many there are then.
+pub(crate) fn append(
+    entry: Option<&Entry<'_>>,
+    bytes: &[u8],
+    end: impl FnOnce() -> Result<Value>,
+) -> Result<(Change, usize)> {
+    let mut value = entry.map_or_else(Vec::new, |entry| entry.value.to_vec());
+    value.extend_from_slice(bytes);
+    let len = value.len();
+    Ok((Change::Put(value, end_of(entry, end)?), len))
+}
+
+/// Another end; false when there is no entry.
+pub(crate) fn touch(
+    entry: Option<&Entry<'_>>,
+    end: impl FnOnce() -> Result<Value>,
+) -> Result<(Change, bool)> {
+    let Some(entry) = entry else { return Ok((Change::Keep, false)) };
+    let end = end()?;
+    let change = match end == *entry.expires_at {
+        true => Change::Keep,
+        false => Change::Put(entry.value.to_vec(), end),
+    };
+    Ok((change, true))
+}
+
+/// No end; false when there is no entry, or it has none.
+pub(crate) fn persist(entry: Option<&Entry<'_>>) -> (Change, bool) {
+    match entry.filter(|entry| !entry.expires_at.is_null()) {
+        Some(entry) => (Change::Put(entry.value.to_vec(), Value::Null), true),
+        None => (Change::Keep, false),
+    }
+}

@@ -1,0 +1,191 @@
+//! Entries of a bucket changed by what they are, within a transaction.
+
+use esker_format::ValueRef;
+
+use super::Transaction;
+use super::entries::TransactionBucket;
+use crate::bucket::decision::{self, Change, Entry};
+use crate::bucket::{expect_value, expiry_of, row, schema_of};
+use crate::{BucketOptions, BucketValue, PutOptions, Result, Swapped, Ttl};
+
+impl Transaction {
+    /// Makes a bucket: others see it with the commit, or never.
+    ///
+    /// ```
+    /// use esker::BucketOptions;
+    ///
+    /// # let db = esker::Options::new().memory()?;
+    /// let transaction = db.begin()?;
+    /// transaction.create_bucket("stock", &BucketOptions::default())?.put(b"tea", b"3")?;
+    /// assert_eq!(db.buckets().len(), 0);
+    /// transaction.commit()?;
+    /// assert_eq!(db.bucket("stock")?.get(b"tea")?.as_deref(), Some(&b"3"[..]));
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`crate::Database::create_bucket`] and [`Transaction::create_table`].
+    pub fn create_bucket(
+        &self,
+        name: &str,
+        options: &BucketOptions,
+    ) -> Result<TransactionBucket<'_>> {
+        self.create_table(name, schema_of(options)?)?;
+        self.bucket(name)
+    }
+}
+
+impl TransactionBucket<'_> {
+    /// The values of some keys, in the order of the keys.
+    ///
+    /// # Errors
+    /// As for [`TransactionBucket::get`].
+    pub fn get_many<K: AsRef<[u8]>>(
+        &self,
+        keys: impl IntoIterator<Item = K>,
+    ) -> Result<Vec<Option<BucketValue>>> {
+        keys.into_iter().map(|key| self.get(key)).collect()
+    }
+
+    /// Puts entries, all or none; of two with one key the last wins.
+    ///
+    /// # Errors
+    /// As for [`TransactionBucket::put`]; nothing is changed then; likewise below.
+    pub fn put_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        &self,
+        entries: impl IntoIterator<Item = (K, V)>,
+    ) -> Result<()> {
+        let end = self.end(Ttl::Default)?;
+        let mut fitted = Vec::new();
+        for (key, value) in entries {
+            let key = key.as_ref();
+            self.key(key)?;
+            let value = expect_value(|| self.name(), value.as_ref())?;
+            fitted.push(row(key, value, end.clone()));
+        }
+        self.table.upsert_many(&fitted)
+    }
+
+    /// Puts an entry unless there is one with its key: returns the value that is in the way.
+    ///
+    /// # Errors
+    /// As for [`TransactionBucket::put`].
+    pub fn put_if_absent(
+        &self,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+        options: impl Into<PutOptions>,
+    ) -> Result<Option<Vec<u8>>> {
+        let (options, value) = (options.into(), value.as_ref());
+        self.modify(key.as_ref(), |entry| {
+            decision::put_if_absent(entry, value, || self.end(options.ttl))
+        })
+    }
+
+    /// Replaces a value if it is the one expected; `None` stands for no entry, on either side.
+    ///
+    /// ```
+    /// use esker::Swapped;
+    ///
+    /// # let db = esker::Options::new().memory()?;
+    /// # db.bucket("locks")?;
+    /// db.transact(|transaction| {
+    ///     let locks = transaction.bucket("locks")?;
+    ///     assert_eq!(locks.compare_and_swap(b"a", None, Some(b"me"))?, Swapped::Done);
+    ///     let other = locks.compare_and_swap(b"a", None, Some(b"you"))?;
+    ///     assert_eq!(other, Swapped::Found(Some(b"me".to_vec())));
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`TransactionBucket::put`].
+    pub fn compare_and_swap(
+        &self,
+        key: impl AsRef<[u8]>,
+        expected: Option<&[u8]>,
+        new: Option<&[u8]>,
+    ) -> Result<Swapped> {
+        self.modify(key.as_ref(), |entry| {
+            decision::compare_and_swap(entry, expected, new, || self.end(Ttl::Default))
+        })
+    }
+
+    /// Changes a value by a function of what it is: `None` stands for no entry, on either side.
+    /// Returns the new value. An entry that was there keeps its time to live. The function is
+    /// called once, and does not use the transaction.
+    ///
+    /// # Errors
+    /// As for [`TransactionBucket::put`].
+    pub fn update(
+        &self,
+        key: impl AsRef<[u8]>,
+        change: impl FnOnce(Option<&[u8]>) -> Option<Vec<u8>>,
+    ) -> Result<Option<Vec<u8>>> {
+        self.modify(key.as_ref(), |entry| {
+            let new = change(entry.map(|entry| entry.value));
+            let end = || self.end(Ttl::Default);
+            Ok((decision::replace(entry, new.as_deref(), end)?, new))
+        })
+    }
+
+    /// Adds bytes to the end of a value, or puts them where there is no entry. Returns how many
+    /// bytes there are now. The entry keeps its time to live.
+    ///
+    /// # Errors
+    /// As for [`TransactionBucket::put`].
+    pub fn append(&self, key: impl AsRef<[u8]>, bytes: impl AsRef<[u8]>) -> Result<usize> {
+        self.modify(key.as_ref(), |entry| {
+            decision::append(entry, bytes.as_ref(), || self.end(Ttl::Default))
+        })
+    }
+
+    /// Gives an entry another time to live, from now on; false when there is none.
+    ///
+    /// # Errors
+    /// As for [`TransactionBucket::put`].
+    pub fn touch(&self, key: impl AsRef<[u8]>, ttl: Ttl) -> Result<bool> {
+        self.modify(key.as_ref(), |entry| decision::touch(entry, || self.end(ttl)))
+    }
+
+    /// Lets an entry never expire; false when there is none, or it never did.
+    ///
+    /// # Errors
+    /// As for [`TransactionBucket::put`].
+    pub fn persist(&self, key: impl AsRef<[u8]>) -> Result<bool> {
+        self.modify(key.as_ref(), |entry| Ok(decision::persist(entry)))
+    }
+
+    /// When an entry ends that is put now.
+    fn end(&self, ttl: Ttl) -> Result<esker_format::Value> {
+        expiry_of(&self.table.transaction.engine, self.table.schema(), ttl)
+    }
+
+    /// Changes an entry by what it is.
+    fn modify<R>(
+        &self,
+        key: &[u8],
+        decide: impl FnOnce(Option<&Entry<'_>>) -> Result<(Change, R)>,
+    ) -> Result<R> {
+        self.key(key)?;
+        let found = [ValueRef::Bytes(key)];
+        let mut state = self.table.transaction.state();
+        self.table.done(&mut state, |state| {
+            let seen = self.table.see(state, &found)?;
+            let entry = seen.row.as_deref().map(Entry::of).transpose()?;
+            let (change, result) = decide(entry.as_ref())?;
+            match change {
+                Change::Keep => {}
+                Change::Remove => self.table.remove(state, &found, &seen)?,
+                Change::Put(value, end) => {
+                    expect_value(|| self.name(), &value)?;
+                    let row = row(key, &value, end);
+                    let before = (row, seen.before, seen.new_row_id);
+                    self.table.replace(state, &found, before)?;
+                }
+            }
+            Ok(result)
+        })
+    }
+}

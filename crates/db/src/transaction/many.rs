@@ -1,0 +1,67 @@
+//! Many rows changed or removed by their keys, within a transaction.
+
+use esker_format::Value;
+
+use super::rows::{Seen, TransactionTable};
+use crate::Result;
+use crate::engine::fit_key;
+use crate::table::fit_changes;
+use crate::update_many::RowUpdate;
+
+impl TransactionTable<'_> {
+    /// Changes some fields of the rows with some keys, all or none; returns how many of the updates
+    /// found a row. Each key comes with the fields and their values; of two with one key the later
+    /// one finds what the earlier one made. A key without a row is left out.
+    ///
+    /// # Errors
+    /// As for [`TransactionTable::update`]; the message says in which update.
+    pub fn update_many<N: AsRef<str>>(&self, updates: &[RowUpdate<N>]) -> Result<u64> {
+        let mut state = self.transaction.state();
+        self.done(&mut state, |state| {
+            let mut found = 0;
+            for (position, (key, changes)) in updates.iter().enumerate() {
+                let mut update = || -> Result<bool> {
+                    let key = fit_key(self.schema(), key)?;
+                    let fitted = fit_changes(self.schema(), changes)?;
+                    let seen = self.see(state, &key)?;
+                    let Seen { row: Some(mut row), before, new_row_id } = seen else {
+                        return Ok(false);
+                    };
+                    for (position, value) in fitted {
+                        if let Some(slot) = row.get_mut(position) {
+                            *slot = value;
+                        }
+                    }
+                    self.replace(state, &key, (row, before, new_row_id)).map(|()| true)
+                };
+                let updated = update().map_err(|e| e.at(format_args!("update {position}")))?;
+                found += u64::from(updated);
+            }
+            Ok(found)
+        })
+    }
+
+    /// Removes the rows with some keys, all or none; returns how many there were.
+    ///
+    /// # Errors
+    /// As for [`TransactionTable::delete`]; the message says which key.
+    pub fn delete_many(&self, keys: &[Vec<Value>]) -> Result<u64> {
+        let mut state = self.transaction.state();
+        self.done(&mut state, |state| {
+            let mut found = 0;
+            for (position, key) in keys.iter().enumerate() {
+                let mut delete = || -> Result<bool> {
+                    let key = fit_key(self.schema(), key)?;
+                    let seen = self.see(state, &key)?;
+                    match seen.row {
+                        Some(_) => self.remove(state, &key, &seen).map(|()| true),
+                        None => Ok(false),
+                    }
+                };
+                let deleted = delete().map_err(|e| e.at(format_args!("key {position}")))?;
+                found += u64::from(deleted);
+            }
+            Ok(found)
+        })
+    }
+}
