@@ -1,5 +1,5 @@
-//! Tables of which the field by which rows expire is set, changed and dropped: what has expired does
-//! not come back, and older readers see what they saw.
+//! Tables of which the field by which rows expire is set, changed and dropped: what has expired
+//! does not come back, and older readers see what they saw.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 
