@@ -40,3 +40,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("{} entries once the news are old", pages.len()?);
     Ok(())
 }
+
+#[test]
+fn it_runs() -> Result<(), Box<dyn std::error::Error>> {
+    main()
+}

@@ -67,3 +67,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("{} left, {} events", sessions.by_number.len()?, sessions.events.count()?);
     Ok(())
 }
+
+#[test]
+fn it_runs() -> Result<(), Box<dyn std::error::Error>> {
+    main()
+}

@@ -81,3 +81,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     assert_eq!(sum, i64::from(OWNERS) * 1_000);
     Ok(())
 }
+
+#[test]
+fn it_runs() -> Result<(), Box<dyn std::error::Error>> {
+    main()
+}
