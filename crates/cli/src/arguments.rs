@@ -8,6 +8,10 @@ use esker_server::config::{KEYS, Key};
 
 use crate::units;
 
+mod bucket;
+
+pub(crate) use bucket::{BucketCommand, GetEntryArguments, PutEntryArguments, ScanArguments};
+
 const EXIT_CODES: &str = "\
 Servers:
   sql, query, load, get, insert, put and delete ask a server where its address is given in place
@@ -43,6 +47,12 @@ pub(crate) enum Command {
     Put(RowArguments),
     Delete(DeleteArguments),
     Index(IndexArguments),
+    /// Look at buckets and change them: keys and values, in the order of the keys
+    ///
+    /// A key or a value is text, or bytes as pairs of hexadecimal digits behind 0x; what is
+    /// written out has the same form.
+    #[command(subcommand)]
+    Bucket(BucketCommand),
     Info(InfoArguments),
     Check(CheckArguments),
     Backup(BackupArguments),

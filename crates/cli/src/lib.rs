@@ -7,6 +7,7 @@
 //! | `sql`, `shell` | `esker sql DB "SELECT …"`, `esker sql DB` |
 //! | `query` | `esker query DB '{"table": …}'` |
 //! | `get` | `esker get DB TABLE KEY…` |
+//! | `bucket` | `esker bucket get DB BUCKET KEY`, `put`, `delete`, `scan`, `list`, `create` |
 //! | `rows` | `esker insert DB TABLE ROW`, `put`, and `delete DB TABLE KEY…` |
 //! | `info`, `check` | `esker info DB [TABLE]`, `esker check DB` |
 //! | `token`, `config` | `esker token create DIR`, `esker config check FILE` |
@@ -20,6 +21,7 @@
 
 mod arguments;
 mod backup;
+mod bucket;
 mod check;
 mod compact;
 mod config;
@@ -95,6 +97,7 @@ fn run_command(command: &Command, console: &mut Console<'_>) -> failure::Result<
         Command::Sql(arguments) => sql::run(arguments, console)?,
         Command::Query(arguments) => query::run(arguments, console)?,
         Command::Get(arguments) => get::run(arguments, console)?,
+        Command::Bucket(command) => bucket::run(command, console)?,
         Command::Info(arguments) => info::run(arguments, console)?,
         Command::Index(arguments) => index::run(arguments, console)?,
         Command::Check(arguments) => return check::run(arguments, console),

@@ -27,7 +27,7 @@ use esker_vfs::Environment;
 use crate::arguments::{Command, IndexAction};
 use crate::failure::{Failure, Result, Status};
 use crate::sql::Settings;
-use crate::{Console, units};
+use crate::{Console, bucket, units};
 
 /// What addresses of servers begin with.
 const SCHEMES: [&str; 3] = ["esker://", "eskers://", "unix:"];
@@ -86,17 +86,18 @@ pub(crate) fn place_address(arguments: Vec<OsString>) -> Result<Vec<OsString>> {
 /// Naming the commands that take one.
 pub(crate) fn refuse_address(command: &Command) -> Result<()> {
     let (name, db) = match command {
-        Command::Export(arguments) => ("export", &arguments.db),
+        Command::Export(arguments) => ("export", arguments.db.as_path()),
         Command::Index(arguments) => match (&arguments.action, &arguments.create) {
-            (Some(IndexAction::Drop(drop)), _) => ("index drop", &drop.db),
-            (None, Some(create)) => ("index", &create.db),
+            (Some(IndexAction::Drop(drop)), _) => ("index drop", drop.db.as_path()),
+            (None, Some(create)) => ("index", create.db.as_path()),
             (None, None) => return Ok(()),
         },
-        Command::Info(arguments) => ("info", &arguments.db),
-        Command::Check(arguments) => ("check", &arguments.db),
-        Command::Backup(arguments) => ("backup", &arguments.db),
-        Command::Compact(arguments) => ("compact", &arguments.db),
-        Command::Recount(arguments) => ("recount", &arguments.db),
+        Command::Bucket(command) => bucket::directory(command),
+        Command::Info(arguments) => ("info", arguments.db.as_path()),
+        Command::Check(arguments) => ("check", arguments.db.as_path()),
+        Command::Backup(arguments) => ("backup", arguments.db.as_path()),
+        Command::Compact(arguments) => ("compact", arguments.db.as_path()),
+        Command::Recount(arguments) => ("recount", arguments.db.as_path()),
         _ => return Ok(()),
     };
     if address(db).is_none() {
