@@ -8,7 +8,7 @@ use std::fmt::Debug;
 pub fn run(data: &[u8]) {
     let [kind, len, rest @ ..] = data else { return };
     let (first, second) = rest.split_at(rest.len().min(usize::from(*len)));
-    match kind % 8 {
+    match kind % 16 {
         0 => keys::<u16>(first, second),
         1 => keys::<i64>(first, second),
         2 => keys::<String>(first, second),
@@ -16,6 +16,10 @@ pub fn run(data: &[u8]) {
         4 => keys::<(String, i32)>(first, second),
         5 => keys::<(u8, Vec<u8>, String)>(first, second),
         6 => keys::<((Vec<u8>, i8), u64, Vec<u8>)>(first, second),
+        7 => keys::<u128>(first, second),
+        8 => keys::<i128>(first, second),
+        9 => keys::<(String, u8, i128, Vec<u8>, i16)>(first, second),
+        10 => keys::<(u8, Vec<u8>, u16, String, u128, Vec<u8>)>(first, second),
         _ => values(first),
     }
 }
@@ -59,6 +63,7 @@ fn values(bytes: &[u8]) {
     }
     value::<u32>(bytes);
     value::<i64>(bytes);
+    value::<i128>(bytes);
     value::<String>(bytes);
     value::<Vec<u8>>(bytes);
     value::<esker::Serde<Vec<(u8, String)>>>(bytes);

@@ -8,6 +8,21 @@ pub use super::lease::{Lease, Leases};
 /// The buckets of a workload.
 pub const NAMES: [&str; 2] = ["ants", "bees"];
 
+/// What a bucket is called for a while.
+pub const AWAY: &str = "away";
+
+/// Where a bucket is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Place {
+    /// Under its name.
+    #[default]
+    Home,
+    /// Under [`AWAY`].
+    Away,
+    /// It was dropped.
+    Nowhere,
+}
+
 /// An entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelEntry {
@@ -24,6 +39,8 @@ pub struct ModelBucket {
     pub entries: BTreeMap<Vec<u8>, ModelEntry>,
     /// What entries get that are put without a time to live.
     pub ttl_us: Option<i64>,
+    /// Where it is.
+    pub place: Place,
 }
 
 /// The buckets and the table of a workload after some commit.
@@ -87,6 +104,16 @@ impl State {
     pub fn bucket_mut(&mut self, at: usize) -> &mut ModelBucket {
         let [first, second] = &mut self.buckets;
         if at == 0 { first } else { second }
+    }
+
+    /// The name that a bucket of a place in [`NAMES`] has; `None` when it was dropped.
+    #[must_use]
+    pub fn name(&self, at: usize) -> Option<&'static str> {
+        match self.bucket(at).place {
+            Place::Home => NAMES.get(at).copied(),
+            Place::Away => Some(AWAY),
+            Place::Nowhere => None,
+        }
     }
 
     /// The ends of all entries and rows.

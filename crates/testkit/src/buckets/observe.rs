@@ -93,10 +93,20 @@ pub fn compare(
     generator: &mut Generator,
 ) -> Result<Found, String> {
     let mut all = Found::default();
-    for (at, name) in NAMES.into_iter().enumerate() {
-        if !state.is_ready && !db.tables().iter().any(|there| there == name) {
-            all.buckets.push(Vec::new());
-            continue;
+    for (at, home) in NAMES.into_iter().enumerate() {
+        let is_there = |name: &str| db.tables().iter().any(|there| there == name);
+        if state.is_ready && state.name(at) != Some(home) && is_there(home) {
+            return Err(format!("{home} is there, expected {:?}", state.bucket(at).place));
+        }
+        let name = match state.name(at) {
+            Some(name) if state.is_ready || is_there(name) => name,
+            _ => {
+                all.buckets.push(Vec::new());
+                continue;
+            }
+        };
+        if !is_there(name) {
+            return Err(format!("{name} is not there"));
         }
         let expected = state.bucket(at);
         let found = bucket(db, name, (expected, moment), generator);
@@ -196,7 +206,48 @@ fn bucket(
         return Err(format!("answered {answer:?}, walked over {found:?}"));
     }
     range(&bucket, expected, &found, generator)?;
+    neighbours(&bucket, expected, &found, generator)?;
     Ok(found)
+}
+
+/// Many keys at once, the entries at the ends and those beside a key, and values that outlive
+/// their entries.
+fn neighbours(
+    bucket: &Bucket,
+    expected: &ModelBucket,
+    found: &[(Vec<u8>, Vec<u8>)],
+    generator: &mut Generator,
+) -> Result<(), String> {
+    let at = generator.index(expected.entries.len().max(1));
+    let key = expected.entries.keys().nth(at).cloned().unwrap_or_default();
+    let above = found.partition_point(|(there, _)| *there <= key);
+    let below = found.partition_point(|(there, _)| *there < key);
+    let asked = [
+        ("first", bucket.first(), found.first()),
+        ("last", bucket.last(), found.last()),
+        ("next after", bucket.next_after(&key), found.get(above)),
+        ("last before", bucket.last_before(&key), below.checked_sub(1).and_then(|n| found.get(n))),
+    ];
+    for (what, entry, want) in asked {
+        let entry = entry.map_err(|e| said(&e))?;
+        let pair = entry.as_ref().map(esker::Entry::to_pair);
+        if pair.as_ref() != want {
+            return Err(format!("{what} {key:?}: {pair:?}, expected {want:?}"));
+        }
+        let held = entry.map(|entry| entry.into_value().into_vec());
+        if held.as_ref() != want.map(|(_, value)| value) {
+            return Err(format!("{what} {key:?}: held {held:?}, expected {want:?}"));
+        }
+    }
+    let values = bucket.get_many(expected.entries.keys()).map_err(|e| said(&e))?;
+    let there = |key: &Vec<u8>| found.binary_search_by(|(other, _)| other.cmp(key)).ok();
+    for (key, value) in expected.entries.keys().zip(&values) {
+        let want = there(key).and_then(|at| found.get(at)).map(|(_, value)| value.as_slice());
+        if value.as_deref() != want {
+            return Err(format!("{key:?} of many: {value:?}, expected {want:?}"));
+        }
+    }
+    Ok(())
 }
 
 fn entry_of(row: Vec<Value>) -> Option<(Vec<u8>, Vec<u8>)> {

@@ -76,6 +76,12 @@ impl Driver<'_> {
         Ok((at, self.db()?.bucket(name).map_err(|e| said(&e))?))
     }
 
+    /// A bucket by a handle whose writes are as durable as drawn.
+    pub(super) fn draw_synced_bucket(&mut self) -> Result<(usize, Bucket, Synced), String> {
+        let ((at, bucket), synced) = (self.draw_bucket()?, self.draw_synced());
+        Ok((at, bucket.with(synced.options(Ttl::Default)), synced))
+    }
+
     pub(super) fn draw_ttl(&mut self) -> Ttl {
         let seconds = [2, 3, 10, 60, 3_600];
         match self.generator.below(10) {
@@ -202,7 +208,7 @@ impl Driver<'_> {
     }
 
     fn compare_and_swap(&mut self) -> Result<(), String> {
-        let (at, bucket) = self.draw_bucket()?;
+        let (at, bucket, synced) = self.draw_synced_bucket()?;
         let key = self.draw_key();
         let there = self.found(at, &key).map(|entry| entry.value);
         let is_wrong = self.generator.chance(250_000);
@@ -216,11 +222,11 @@ impl Driver<'_> {
             (None, None) => None,
         };
         let run = || bucket.compare_and_swap(&key, expected.as_deref(), new.as_deref());
-        self.change_entry("swap", (at, &key), (after, Synced::Default), &answer, run)
+        self.change_entry("swap", (at, &key), (after, synced), &answer, run)
     }
 
     fn increment(&mut self) -> Result<(), String> {
-        let (at, bucket) = self.draw_bucket()?;
+        let (at, bucket, synced) = self.draw_synced_bucket()?;
         let key = self.draw_key();
         let found = self.found(at, &key);
         let by = i64::try_from(self.generator.below(2_000)).unwrap_or_default() - 1_000;
@@ -238,11 +244,11 @@ impl Driver<'_> {
             Err(e) if e.kind() == esker::ErrorKind::InvalidInput => Ok(None),
             other => other.map(Some),
         };
-        self.change_entry("increment", (at, &key), (after, Synced::Default), &sum, run)
+        self.change_entry("increment", (at, &key), (after, synced), &sum, run)
     }
 
     fn append(&mut self) -> Result<(), String> {
-        let (at, bucket) = self.draw_bucket()?;
+        let (at, bucket, synced) = self.draw_synced_bucket()?;
         let key = self.draw_key();
         let found = self.found(at, &key);
         let mut value = found.as_ref().map(|entry| entry.value.clone()).unwrap_or_default();
@@ -250,29 +256,29 @@ impl Driver<'_> {
         let len = value.len();
         let after = Some(Some((value, self.kept_end(at, found.as_ref()))));
         let run = || bucket.append(&key, b"more");
-        self.change_entry("append", (at, &key), (after, Synced::Default), &len, run)
+        self.change_entry("append", (at, &key), (after, synced), &len, run)
     }
 
     fn take(&mut self) -> Result<(), String> {
-        let (at, bucket) = self.draw_bucket()?;
+        let (at, bucket, synced) = self.draw_synced_bucket()?;
         let key = self.draw_key();
         let there = self.found(at, &key).map(|entry| entry.value);
         let after = there.is_some().then_some(None);
         let run = || bucket.take(&key);
-        self.change_entry("take", (at, &key), (after, Synced::Default), &there, run)
+        self.change_entry("take", (at, &key), (after, synced), &there, run)
     }
 
     fn remove(&mut self) -> Result<(), String> {
-        let (at, bucket) = self.draw_bucket()?;
+        let (at, bucket, synced) = self.draw_synced_bucket()?;
         let key = self.draw_key();
         let is_there = self.found(at, &key).is_some();
         let run = || bucket.remove(&key);
         let after = is_there.then_some(None);
-        self.change_entry("remove", (at, &key), (after, Synced::Default), &is_there, run)
+        self.change_entry("remove", (at, &key), (after, synced), &is_there, run)
     }
 
     fn update(&mut self) -> Result<(), String> {
-        let (at, bucket) = self.draw_bucket()?;
+        let (at, bucket, synced) = self.draw_synced_bucket()?;
         let (key, value) = (self.draw_key(), self.draw_value());
         let found = self.found(at, &key);
         let new = self.generator.chance(800_000).then_some(value);
@@ -282,27 +288,27 @@ impl Driver<'_> {
             (None, None) => None,
         };
         let run = || bucket.update(&key, |_| new.clone());
-        self.change_entry("update", (at, &key), (after, Synced::Default), &new, run)
+        self.change_entry("update", (at, &key), (after, synced), &new, run)
     }
 
     fn touch(&mut self) -> Result<(), String> {
-        let (at, bucket) = self.draw_bucket()?;
+        let (at, bucket, synced) = self.draw_synced_bucket()?;
         let (key, ttl) = (self.draw_key(), self.draw_ttl());
         let found = self.found(at, &key);
         let is_there = found.is_some();
         let after = found.map(|entry| Some((entry.value, self.end_of(at, ttl))));
         let run = || bucket.touch(&key, ttl);
         let what = format!("touch {ttl:?}");
-        self.change_entry(&what, (at, &key), (after, Synced::Default), &is_there, run)
+        self.change_entry(&what, (at, &key), (after, synced), &is_there, run)
     }
 
     fn persist(&mut self) -> Result<(), String> {
-        let (at, bucket) = self.draw_bucket()?;
+        let (at, bucket, synced) = self.draw_synced_bucket()?;
         let key = self.draw_key();
         let found = self.found(at, &key).filter(|entry| entry.end_us.is_some());
         let answer = found.is_some();
         let after = found.map(|entry| Some((entry.value, End::Known(None))));
         let run = || bucket.persist(&key);
-        self.change_entry("persist", (at, &key), (after, Synced::Default), &answer, run)
+        self.change_entry("persist", (at, &key), (after, synced), &answer, run)
     }
 }

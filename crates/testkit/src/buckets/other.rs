@@ -4,16 +4,18 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
 
-use esker::{Database, Ttl, Value};
+use esker::{BucketOptions, Database, Ttl, Value};
 
 use super::driver::{Driver, Held, Synced};
-use super::model::{NAMES, State};
+use super::model::{AWAY, ModelBucket, NAMES, Place, State};
 use super::observe::{MARGIN_US, TABLE};
 use super::operation::{End, KEYS, Learn, key_of};
 use crate::oracle::said;
 
 /// Snapshots that are held at once.
 const SNAPSHOTS_MAX: usize = 3;
+/// How often everything is looked at while a bucket is dropped or away, in a million.
+const LOOKS_AT_MOVED: u32 = 300_000;
 /// Entries of a load: more than fit a segment of these workloads.
 const LOADED_MAX: usize = 40;
 
@@ -28,7 +30,8 @@ impl Driver<'_> {
             9..13 => self.batch(),
             13..17 => self.transaction(),
             17..20 => self.load(),
-            20 => self.set_ttl(),
+            20 if self.generator.chance(500_000) => self.set_ttl(),
+            20 => self.move_bucket(),
             21..25 => self.use_snapshot(),
             25..30 => self.whole("wait until idle", Database::wait_idle),
             30..33 => self.whole("compact", |db| db.compact(false, &mut |_, _| {}).map(drop)),
@@ -41,7 +44,7 @@ impl Driver<'_> {
     }
 
     fn put_many(&mut self) -> Result<(), String> {
-        let (at, bucket) = self.draw_bucket()?;
+        let (at, bucket, synced) = self.draw_synced_bucket()?;
         let (mut state, mut learn) = ((*self.state).clone(), Vec::new());
         let mut entries = Vec::new();
         for _ in 0..1 + self.generator.below(8) {
@@ -51,7 +54,7 @@ impl Driver<'_> {
             entries.push((key, value));
         }
         let what = format!("put {} entries", entries.len());
-        self.change(what, (state, Synced::Default), true, |driver, _, state| {
+        self.change(what, (state, synced), true, |driver, _, state| {
             bucket.put_many(entries).map_err(|e| said(&e))?;
             driver.learn(state, learn).map(|()| true)
         })
@@ -61,7 +64,7 @@ impl Driver<'_> {
     fn remove_where(
         &mut self,
         what: String,
-        at: usize,
+        (at, synced): (usize, Synced),
         is_removed: impl Fn(&[u8]) -> bool,
         run: impl FnOnce() -> esker::Result<u64>,
     ) -> Result<(), String> {
@@ -72,7 +75,7 @@ impl Driver<'_> {
             count += u64::from(goes);
             !goes
         });
-        self.change(what, (state, Synced::Default), count > 0, |_, _, _| {
+        self.change(what, (state, synced), count > 0, |_, _, _| {
             match run().map_err(|e| said(&e))? {
                 removed if removed == count => Ok(count > 0),
                 removed => Err(format!("removed {removed}, expected {count}")),
@@ -81,22 +84,24 @@ impl Driver<'_> {
     }
 
     fn remove_range(&mut self) -> Result<(), String> {
-        let (at, bucket) = self.draw_bucket()?;
+        let (at, bucket, synced) = self.draw_synced_bucket()?;
         let (a, b) = (self.draw_key(), self.draw_key());
         let (least, greatest) = if a <= b { (a, b) } else { (b, a) };
         let bounds = (Bound::Included(least.clone()), Bound::Excluded(greatest.clone()));
         let what = format!("remove {bounds:?}");
         let is_removed = |key: &[u8]| *least <= *key && *key < *greatest;
-        self.remove_where(what, at, is_removed, || bucket.remove_range::<Vec<u8>, _>(bounds))
+        self.remove_where(what, (at, synced), is_removed, || {
+            bucket.remove_range::<Vec<u8>, _>(bounds)
+        })
     }
 
     fn remove_prefix(&mut self) -> Result<(), String> {
-        let (at, bucket) = self.draw_bucket()?;
+        let (at, bucket, synced) = self.draw_synced_bucket()?;
         let mut prefix = self.draw_key();
         prefix.truncate(1 + self.generator.index(3));
         let what = format!("remove prefix {prefix:?}");
         let is_removed = |key: &[u8]| key.starts_with(&prefix);
-        self.remove_where(what, at, is_removed, || bucket.remove_prefix(&prefix))
+        self.remove_where(what, (at, synced), is_removed, || bucket.remove_prefix(&prefix))
     }
 
     fn clear(&mut self) -> Result<(), String> {
@@ -156,6 +161,7 @@ impl Driver<'_> {
         let (at, bucket) = self.draw_bucket()?;
         let (mut state, mut rows) = ((*self.state).clone(), Vec::new());
         let replaces = self.generator.chance(400_000);
+        let ends = self.generator.chance(500_000);
         let mut keys: Vec<Vec<u8>> = (0..KEYS).map(key_of).collect();
         keys.dedup();
         let count = self.generator.index(LOADED_MAX);
@@ -170,13 +176,18 @@ impl Driver<'_> {
             }
             let value = self.draw_value();
             let soon = self.now_us + 1_000_000 * self.generator.pick([2, 20, 500]);
-            let end_us = self.generator.chance(300_000).then_some(soon);
+            let end_us = (ends && self.generator.chance(300_000)).then_some(soon);
             let end = End::Known(end_us);
             Self::stage(&mut state, &mut Vec::new(), (at, &key, value.clone()), end);
             rows.push((key, value, end_us));
         }
         let what = format!("load {} into {at}, replaces {replaces}", rows.len());
         self.change(what, (state, Synced::Default), false, |_, _, _| {
+            if rows.iter().all(|(_, _, end_us)| end_us.is_none()) && !replaces {
+                let entries = rows.iter().map(|(key, value, _)| (key, value));
+                let bucket = bucket.with(Ttl::Never);
+                return bucket.load(entries).map(|_| !rows.is_empty()).map_err(|e| said(&e));
+            }
             let mut load = bucket.as_table().load().map_err(|e| said(&e))?;
             if replaces {
                 load.replace_existing().map_err(|e| said(&e))?;
@@ -202,6 +213,51 @@ impl Driver<'_> {
             let name = NAMES.get(at).copied().unwrap_or_default();
             db.set_bucket_ttl(name, ttl).map(|()| true).map_err(|e| said(&e))
         })
+    }
+
+    /// Drops a bucket or gives it another name: a crash may come before it is there again.
+    fn move_bucket(&mut self) -> Result<(), String> {
+        let at = self.generator.index(NAMES.len());
+        let place = self.generator.pick([Place::Away, Place::Nowhere]);
+        let mut state = (*self.state).clone();
+        if place == Place::Nowhere {
+            *state.bucket_mut(at) = ModelBucket::default();
+        }
+        state.bucket_mut(at).place = place;
+        let name = NAMES.get(at).copied().unwrap_or_default();
+        let what = format!("{name} goes: {place:?}");
+        self.change(what, (state, Synced::Default), false, |_, db, _| {
+            let done = match place {
+                Place::Nowhere => db.drop_bucket(name),
+                _ => db.rename_bucket(name, AWAY),
+            };
+            done.map(|()| true).map_err(|e| said(&e))
+        })?;
+        if self.generator.chance(LOOKS_AT_MOVED) {
+            self.look()?;
+        }
+        self.bring_back()
+    }
+
+    /// Makes buckets that were dropped, and gives those that went away their names.
+    pub(super) fn bring_back(&mut self) -> Result<(), String> {
+        for (at, name) in NAMES.into_iter().enumerate() {
+            let place = self.state.bucket(at).place;
+            if place == Place::Home {
+                continue;
+            }
+            let mut state = (*self.state).clone();
+            state.bucket_mut(at).place = Place::Home;
+            let what = format!("{name} comes back");
+            self.change(what, (state, Synced::Default), false, |_, db, _| {
+                let done = match place {
+                    Place::Away => db.rename_bucket(AWAY, name),
+                    _ => db.create_bucket(name, &BucketOptions::new()).map(drop),
+                };
+                done.map(|()| true).map_err(|e| said(&e))
+            })?;
+        }
+        Ok(())
     }
 
     /// Takes a snapshot, reads one, or lets one go.
