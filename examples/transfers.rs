@@ -3,6 +3,7 @@
 //! Each transfer reads two accounts and changes both. Who comes second in changing an account
 //! begins again with what is there then: `transact` does that. So nothing is lost, and nobody who
 //! reads sees a sum that never was.
+#![allow(clippy::disallowed_methods, reason = "a program has threads of its own")]
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
