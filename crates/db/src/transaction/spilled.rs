@@ -25,7 +25,7 @@ use esker_table::{KeyHasher, Location, Table as TableCore};
 use super::changes::{Before, Change, Now, Previous};
 use crate::engine::{Engine, PrivateRows, key_of, linked_bytes, row_of};
 use crate::table::Current;
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 
 /// Bytes that a hidden version takes, about.
 const HIDDEN_BYTES: usize = 48;
@@ -47,8 +47,8 @@ pub(super) struct Spilled {
     segments: Vec<OwnSegment>,
     /// By their row ids: where they are changes with merges.
     hidden: BTreeMap<u64, (Hidden, Location)>,
-    /// A row could not be found when it was to be taken back.
-    is_damaged: bool,
+    /// What was met when a row was to be taken back.
+    failure: Option<(ErrorKind, String)>,
 }
 
 /// A row of one of the segments.
@@ -113,10 +113,9 @@ impl Spilled {
 
     /// Refuses to go on when something could not be taken back.
     pub fn expect_whole(&self) -> Result<()> {
-        match self.is_damaged {
-            true => Err(Error::corrupt("a change of the transaction could not be taken back")),
-            false => Ok(()),
-        }
+        let Some((kind, failure)) = &self.failure else { return Ok(()) };
+        let message = format!("a change of the transaction could not be taken back: {failure}");
+        Err(Error::new(*kind, message))
     }
 
     /// The living row that a key has.
@@ -214,7 +213,7 @@ impl Spilled {
         match self.find(current, bytes) {
             Ok(Some(place)) => self.kill(place),
             Ok(None) => {}
-            Err(_) => self.is_damaged = true,
+            Err(e) => self.failure = Some((e.kind(), e.to_string())),
         }
     }
 

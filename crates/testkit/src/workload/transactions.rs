@@ -266,6 +266,12 @@ impl Client {
             }
             Err(e) => return self.read_failed_within(&e),
         };
+        // What another has committed since may not be known yet: another table of that name.
+        let types = |schema: &esker::Schema| -> Vec<_> {
+            schema.key_fields().map(|field| field.data_type).collect()
+        };
+        let known = running.state().table(&name).map(|table| types(&table.schema));
+        let row = row.filter(|_| known == Some(types(within.schema())));
         let saw = match (self.generator.below(10), row) {
             (0..4, Some((ident, key))) if key != [Value::Uint(u64::MAX >> 1)] => {
                 let row = within.get(&key);
