@@ -91,6 +91,27 @@ impl AtomicU64 {
         self.0.fetch_max(value, order)
     }
 
+    /// Stores the lesser one and returns the value before.
+    pub fn fetch_min(&self, value: u64, order: Ordering) -> u64 {
+        switch();
+        self.0.fetch_min(value, order)
+    }
+
+    /// Stores what a function makes of the value, unless that is nothing, and returns the value
+    /// before.
+    ///
+    /// # Errors
+    /// The value, when the function makes nothing of it.
+    pub fn fetch_update(
+        &self,
+        set_order: Ordering,
+        fetch_order: Ordering,
+        change: impl FnMut(u64) -> Option<u64>,
+    ) -> Result<u64, u64> {
+        switch();
+        self.0.fetch_update(set_order, fetch_order, change)
+    }
+
     /// Sets bits and returns the value before.
     pub fn fetch_or(&self, value: u64, order: Ordering) -> u64 {
         switch();
@@ -104,6 +125,11 @@ pub struct ArcSwap<T>(arc_swap::ArcSwap<T>);
 
 impl<T> ArcSwap<T> {
     /// As in `arc_swap`; likewise below.
+    pub fn new(value: Arc<T>) -> Self {
+        Self(arc_swap::ArcSwap::new(value))
+    }
+
+    /// A value of its own.
     pub fn from_pointee(value: T) -> Self {
         Self(arc_swap::ArcSwap::from_pointee(value))
     }
@@ -124,6 +150,12 @@ impl<T> ArcSwap<T> {
     pub fn store(&self, value: Arc<T>) {
         switch();
         self.0.store(value);
+    }
+}
+
+impl<T: Default> Default for ArcSwap<T> {
+    fn default() -> Self {
+        Self::from_pointee(T::default())
     }
 }
 
