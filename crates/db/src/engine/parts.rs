@@ -88,6 +88,10 @@ impl Engine {
         let ticket = {
             let mut catalogue = self.lock_for_change()?;
             let valid = (terms.validate)(&mut catalogue).map_err(Stop::Failed);
+            if planted("validated_before_the_lock") {
+                drop(catalogue);
+                catalogue = self.lock_for_change()?;
+            }
             let outcome = valid.and_then(|()| {
                 self.defining(&mut catalogue, terms, |catalogue| {
                     self.stage_parts(catalogue, &mut parts, terms, &mut stage)?;
@@ -289,6 +293,9 @@ impl Engine {
         let has_frozen = self.make_room_for(catalogue, parts)?;
         let ticket = self.journal.append(kind, &frame)?;
         self.tell_commit(ticket);
+        if planted("parts_published_before_applied") {
+            self.watermarks.publish(ticket.commit());
+        }
         self.apply_definitions(catalogue, terms, ticket)?;
         let is_full = self.apply_rows(catalogue, parts, ticket)?;
         self.watermarks.publish(ticket.commit());

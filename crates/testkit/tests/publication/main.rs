@@ -1,5 +1,6 @@
 //! Models of the whole engine under shuttle: seals, merges and loads are published while threads
-//! look up, change, delete and insert the same keys, and old snapshots are read again.
+//! look up, change, delete and insert the same keys, and old snapshots are read again; and
+//! transactions commit beside that, and beside each other.
 //!
 //! The code is the engine's own. Each operation on what threads share (`esker_vfs::sync`, the words
 //! of the arena) is a point at which the scheduler may let another thread run. The disk is the
@@ -11,8 +12,8 @@
 //! ESKER_MODEL_SEED=7 cargo xtask model merge      from another seed
 //! ```
 //!
-//! What is checked is in `world.rs`. That the checks have teeth is in `planted.rs`: bugs that a
-//! model must find, each in a process of its own.
+//! What is checked is in `world.rs` and `transactions.rs`. That the checks have teeth is in
+//! `planted.rs`: bugs that a model must find, each in a process of its own.
 #![cfg(shuttle)]
 #![allow(
     missing_docs,
@@ -25,6 +26,7 @@
 #[cfg(feature = "sabotage")]
 mod planted;
 mod tasks;
+mod transactions;
 mod world;
 
 use std::sync::Arc;
@@ -129,7 +131,7 @@ fn number(name: &str, usual: usize) -> usize {
 }
 
 /// Runs a model under schedules drawn at random and under those with few preemptions.
-fn explore(shape: Shape) {
+fn explore(model: impl Fn() + Copy + Send + Sync + 'static) {
     let schedules = number("ESKER_MODEL_SCHEDULES", 2_000);
     let first = number("ESKER_MODEL_SEED", 1) as u64;
     let mut done = 0;
@@ -142,36 +144,40 @@ fn explore(shape: Shape) {
         let replay = count + done;
         eprintln!("ESKER_MODEL_SEED={seed}: schedules {done} to {replay}");
         match chunk % 4 {
-            0 => check(RandomScheduler::new_from_seed(seed, count), shape),
-            few => check(PctScheduler::new_from_seed(seed, few + 1, count), shape),
+            0 => check(RandomScheduler::new_from_seed(seed, count), model),
+            few => check(PctScheduler::new_from_seed(seed, few + 1, count), model),
         }
         done += count;
     }
 }
 
-fn check(scheduler: impl Scheduler + 'static, shape: Shape) {
+fn check(scheduler: impl Scheduler + 'static, model: impl Fn() + Send + Sync + 'static) {
     let mut config = Config::new();
     config.stack_size = 1 << 20;
     config.max_steps = MaxSteps::FailAfter(3_000_000);
     config.failure_persistence = FailurePersistence::None;
     config.silence_warnings = true;
-    Runner::new(scheduler, config).run(move || run(shape));
+    Runner::new(scheduler, config).run(model);
+}
+
+fn explore_shape(shape: Shape) {
+    explore(move || run(shape));
 }
 
 #[test]
 fn merge_get_update_delete_reinsert_and_old_snapshots() {
-    explore(USUAL);
+    explore_shape(USUAL);
 }
 
 #[test]
 fn merge_in_memory_get_update_delete_reinsert_and_old_snapshots() {
-    explore(Shape { memory: true, ..USUAL });
+    explore_shape(Shape { memory: true, ..USUAL });
 }
 
 /// Commits are numbered, applied and made visible in one order, whoever flushes the log.
 #[test]
 fn commits_of_two_writers_beside_gets() {
-    explore(Shape { writers: 2, changes: 4, snapshots: 1, rounds: 1, ..USUAL });
+    explore_shape(Shape { writers: 2, changes: 4, snapshots: 1, rounds: 1, ..USUAL });
 }
 
 /// A merge overtakes look-ups that have registered nothing.
@@ -179,16 +185,16 @@ fn commits_of_two_writers_beside_gets() {
 fn merge_overtakes_gets() {
     // As small as it can be: what makes the difference is one step of a look-up.
     let small = Shape { memory: true, changes: 1, getters: 2, gets: 1, keepers: 0, ..USUAL };
-    explore(Shape { gets_of_changed: true, leaves_snapshot: true, rounds: 1, ..small });
+    explore_shape(Shape { gets_of_changed: true, leaves_snapshot: true, rounds: 1, ..small });
 }
 
 /// A snapshot taken in the middle of a merge outlives it.
 #[test]
 fn merge_outlived_by_a_snapshot() {
-    explore(Shape { memory: true, changes: 1, getters: 0, snapshots: 1, rounds: 1, ..USUAL });
+    explore_shape(Shape { memory: true, changes: 1, getters: 0, snapshots: 1, rounds: 1, ..USUAL });
 }
 
 #[test]
 fn merge_beside_a_load() {
-    explore(Shape { loads: true, changes: 3, gets: 4, snapshots: 3, ..USUAL });
+    explore_shape(Shape { loads: true, changes: 3, gets: 4, snapshots: 3, ..USUAL });
 }

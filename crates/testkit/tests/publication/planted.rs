@@ -15,10 +15,15 @@ const BUGS: &[(&str, &str)] = &[
     ("drop_horizon_not_raised", "merge_overtakes_gets"),
     ("published_before_applied", MEMORY),
     ("visible_before_load_commits", "merge_beside_a_load"),
+    ("first_committer_loses", "transactions::transactions_that_count_with_one_row"),
+    ("parts_published_before_applied", "transactions::transactions_of_two_tables_in_memory"),
+    ("serializable_reads_not_checked", SKEW),
+    ("validated_before_the_lock", SKEW),
 ];
 
 const MERGE: &str = "merge_get_update_delete_reinsert_and_old_snapshots";
 const MEMORY: &str = "merge_in_memory_get_update_delete_reinsert_and_old_snapshots";
+const SKEW: &str = "transactions::serializable_transactions_that_change_what_the_other_has_read";
 
 /// Schedules within which a bug must be found.
 const SCHEDULES: &str = "100000";

@@ -87,20 +87,25 @@ fn found(row: Option<Row>, key: i64) -> Option<i64> {
     Some(value)
 }
 
+/// A database whose limits are so small that everything is sealed and merged.
+pub fn open(memory: bool) -> Database {
+    let machine = Simulation::new(1, SimOptions::default());
+    let environment = Environment { tasks: Arc::new(ModelTasks), ..machine.environment() };
+    let options = Options::new()
+        .environment(environment)
+        .background(false)
+        .group_limit(3, 1 << 20)
+        .small_group_limit(0)
+        .segment_limit(4)
+        .memory_limit(64 << 20)
+        .merge_share(100);
+    if memory { options.memory() } else { options.open("db") }.unwrap()
+}
+
 impl World {
     /// Every key has been inserted, most are sealed, and the version of a sealed one is dead.
     pub fn new(memory: bool, writers: usize) -> Self {
-        let machine = Simulation::new(1, SimOptions::default());
-        let environment = Environment { tasks: Arc::new(ModelTasks), ..machine.environment() };
-        let options = Options::new()
-            .environment(environment)
-            .background(false)
-            .group_limit(3, 1 << 20)
-            .small_group_limit(0)
-            .segment_limit(4)
-            .memory_limit(64 << 20)
-            .merge_share(100);
-        let db = if memory { options.memory() } else { options.open("db") }.unwrap();
+        let db = open(memory);
         let schema = Schema::builder()
             .field("id", DataType::I64)
             .field("value", DataType::I64)
