@@ -56,6 +56,8 @@ struct Shape {
     snapshots: usize,
     /// Writers take a snapshot after their changes, so that what a merge retires stays for a while.
     leaves_snapshot: bool,
+    /// Writers take a snapshot before their last change, and read it after.
+    snapshot_within: bool,
     /// How often everything that is due is sealed and merged.
     rounds: usize,
     /// A bulk load beside all that.
@@ -72,6 +74,7 @@ const USUAL: Shape = Shape {
     keepers: 1,
     snapshots: 2,
     leaves_snapshot: false,
+    snapshot_within: false,
     rounds: 3,
     loads: false,
 };
@@ -91,8 +94,12 @@ fn run(shape: Shape) {
     }));
     for writer in 0..shape.writers {
         start(Box::new(move |world| {
-            for _ in 0..shape.changes {
+            let last = usize::from(shape.snapshot_within);
+            for _ in last..shape.changes {
                 world.change(writer);
+            }
+            if shape.snapshot_within {
+                Reader::new(world).keep_a_snapshot(3, || world.change(writer));
             }
             if shape.leaves_snapshot {
                 world.leave_snapshot();
@@ -113,7 +120,7 @@ fn run(shape: Shape) {
         start(Box::new(move |world| {
             let mut reader = Reader::new(world);
             for _ in 0..shape.snapshots {
-                reader.keep_a_snapshot(3);
+                reader.keep_a_snapshot(3, || {});
             }
         }));
     }
@@ -191,7 +198,9 @@ fn merge_overtakes_gets() {
 /// A snapshot taken in the middle of a merge outlives it.
 #[test]
 fn merge_outlived_by_a_snapshot() {
-    explore_shape(Shape { memory: true, changes: 1, getters: 0, snapshots: 1, rounds: 1, ..USUAL });
+    // One snapshot is newer than the number of the merge, and older than a change before its swap.
+    let within = Shape { changes: 2, snapshot_within: true, ..USUAL };
+    explore_shape(Shape { memory: true, getters: 0, snapshots: 1, rounds: 1, ..within });
 }
 
 #[test]

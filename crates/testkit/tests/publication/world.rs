@@ -205,7 +205,7 @@ impl World {
             for key in 0..self.keys() {
                 reader.get(key);
             }
-            reader.keep_a_snapshot(1);
+            reader.keep_a_snapshot(1, || {});
             let check = self.db.check().unwrap();
             assert!(check.is_sound(), "{check:?}");
             self.db.wait_idle().unwrap();
@@ -244,8 +244,8 @@ impl<'w> Reader<'w> {
         self.seen[writer] = count;
     }
 
-    /// Takes a snapshot, and reads it some times.
-    pub fn keep_a_snapshot(&mut self, times: usize) {
+    /// Takes a snapshot, and reads it some times after something else.
+    pub fn keep_a_snapshot(&mut self, times: usize, meanwhile: impl FnOnce()) {
         self.begin();
         let load_returned = self.world.load.lock().unwrap().1;
         let snapshot = self.world.db.snapshot().unwrap();
@@ -267,6 +267,7 @@ impl<'w> Reader<'w> {
         let all_loaded = LOADED.count();
         assert!(loaded == 0 || loaded == all_loaded && load_begun, "{loaded} loaded rows");
         assert!(loaded == all_loaded || !load_returned, "a load returned and is not seen");
+        meanwhile();
         for _ in 0..times {
             let table = snapshot.table("rows").unwrap();
             for key in (0..self.world.keys()).chain(LOADED) {
