@@ -16,6 +16,7 @@
 //! | [`sql`] | statements |
 //! | [`wire`] | frames of the wire protocol, and a session that answers them |
 //! | [`resp`], [`http`] | commands of Redis's protocol, and requests of HTTP, answered |
+//! | [`transaction`] | transactions with savepoints, while others commit and rows expire |
 //! | [`database`] | a whole database, damaged, then used |
 #![forbid(unsafe_code)]
 
@@ -39,6 +40,7 @@ pub mod schema;
 pub mod segment;
 pub mod sql;
 pub mod text;
+pub mod transaction;
 pub mod values;
 pub mod wire;
 
@@ -68,6 +70,7 @@ pub const TARGETS: &[(&str, Body)] = &[
     ("segment", segment::run),
     ("sql", sql::run),
     ("text", text::run),
+    ("transaction", transaction::run),
     ("values", values::run),
     ("wire", wire::run_frames),
     ("wire_session", wire::run_session),
