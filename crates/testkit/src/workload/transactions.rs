@@ -53,6 +53,20 @@ impl Running {
     }
 }
 
+/// Whether a table has the key of a kind: what another has committed since the last that is known
+/// may be another table of that name.
+fn is_of_kind(table: &TransactionTable<'_>, kind: TableKind) -> bool {
+    let is_text = |field: &esker::Field| field.data_type == esker::DataType::Text;
+    let shape: Vec<bool> = table.schema().key_fields().map(is_text).collect();
+    let known: &[bool] = match kind {
+        TableKind::Text => &[true],
+        TableKind::Composite => &[true, false],
+        TableKind::Integer => &[false],
+        TableKind::Generated => &[],
+    };
+    shape == known
+}
+
 impl Client {
     /// Does some operations in one transaction.
     pub(super) fn transact(&mut self) {
@@ -152,7 +166,9 @@ impl Client {
     fn pick_within(&mut self, running: &Running) -> Option<(String, TableKind)> {
         let state = running.state();
         let at = self.generator.index(state.tables.len().max(1));
-        state.tables.iter().nth(at).map(|(name, table)| (name.clone(), table.kind))
+        let (name, kind) = state.tables.iter().nth(at).map(|(name, table)| (name, table.kind))?;
+        let is_other = running.table(name).is_ok_and(|within| !is_of_kind(&within, kind));
+        (!is_other).then(|| (name.clone(), kind))
     }
 
     fn put_within(&mut self, running: &mut Running, upsert: bool) -> bool {
@@ -266,12 +282,7 @@ impl Client {
             }
             Err(e) => return self.read_failed_within(&e),
         };
-        // What another has committed since may not be known yet: another table of that name.
-        let types = |schema: &esker::Schema| -> Vec<_> {
-            schema.key_fields().map(|field| field.data_type).collect()
-        };
-        let known = running.state().table(&name).map(|table| types(&table.schema));
-        let row = row.filter(|_| known == Some(types(within.schema())));
+        let row = row.filter(|_| kind.is_some_and(|kind| is_of_kind(&within, kind)));
         let saw = match (self.generator.below(10), row) {
             (0..4, Some((ident, key))) if key != [Value::Uint(u64::MAX >> 1)] => {
                 let row = within.get(&key);
