@@ -278,10 +278,11 @@ impl Transaction {
 
     /// Counts the memory of the changes with the rest. Their groups are counted by the arena.
     fn reserve(&self, state: &mut State) -> Result<()> {
-        let bytes = state.counted_bytes();
+        let own = state.counted_bytes();
         let groups = state.changes.values().filter_map(|changes| changes.own.as_ref());
-        let all: u64 = bytes + groups.map(own_rows::OwnRows::byte_count).sum::<u64>();
+        let all: u64 = own + groups.map(own_rows::OwnRows::byte_count).sum::<u64>();
         let most = self.options.memory_bytes.unwrap_or(u64::MAX);
+        let bytes = own + state.linked_bytes();
         if all <= most && (bytes <= state.held.bytes() || bytes < RESERVED_AT_ONCE) {
             return Ok(());
         }

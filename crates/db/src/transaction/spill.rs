@@ -18,11 +18,13 @@ use crate::table::Current;
 
 /// Of what bulk loads may take, the part that the changes of one transaction take in memory.
 const SHARE: u64 = 8;
+/// The same of a limit of its own.
+const OWN_SHARE: u64 = 4;
 
 impl Transaction {
     /// Bytes of changes from which on they are written to files.
     fn spills_from(&self) -> usize {
-        let own = self.options.memory_bytes.map_or(u64::MAX, |bytes| bytes / 2);
+        let own = self.options.memory_bytes.map_or(u64::MAX, |bytes| bytes / OWN_SHARE);
         let all = own.min(self.engine.load_share() / SHARE);
         let all = usize::try_from(all).unwrap_or(usize::MAX);
         all.min(self.engine.options.transaction_bytes_max)
@@ -50,7 +52,7 @@ impl Transaction {
         }
         // What cannot be written is not looked at again with each change.
         state.unspilled_bytes = state.changed_bytes();
-        state.held.shrink(state.counted_bytes());
+        state.held.shrink(state.counted_bytes() + state.linked_bytes());
         Ok(())
     }
 
@@ -123,10 +125,11 @@ impl State {
         let spilled: usize =
             self.changes.values().map(|changes| changes.spilled.byte_count()).sum();
         let bytes = self.changed_bytes() + spilled + self.undo_bytes + self.reads.byte_count();
-        bytes as u64 + self.linked_bytes()
+        bytes as u64
     }
 
-    /// Bytes that what is in files will take once it is committed: to be had then.
+    /// Bytes that what is in files will take once it is committed: they are to be had then, and are
+    /// none of the transaction's own.
     pub(super) fn linked_bytes(&self) -> u64 {
         let linked = |changes: &Changes| changes.spilled.linked_bytes(&changes.current.core);
         self.changes.values().map(linked).sum()
