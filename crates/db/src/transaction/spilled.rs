@@ -31,8 +31,13 @@ use crate::{Error, ErrorKind, Result};
 const HIDDEN_BYTES: usize = 48;
 /// Bytes that a dead row takes, about.
 const DEAD_BYTES: usize = 18;
+/// How far from its guessed place a search looks first.
+const NEAR_PLACES: usize = 8;
 /// Bytes of values of a segment, about, at the most.
 const SEGMENT_BYTES: usize = 256 << 20;
+
+/// A row: its row id, the bytes of its key, its values.
+type NewRow<'r> = (u64, &'r [u8], &'r [Value]);
 
 /// What became of a version of the snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +50,9 @@ enum Hidden {
 #[derive(Clone, Default)]
 pub(super) struct Spilled {
     segments: Vec<OwnSegment>,
+    /// By rising leading half of the hash of a row's key, its number among all rows: one place to
+    /// look in, however many segments there are.
+    places: Arc<Vec<(u32, u32)>>,
     /// By their row ids: where they are changes with merges.
     hidden: BTreeMap<u64, (Hidden, Location)>,
     /// What was met when a row was to be taken back.
@@ -61,8 +69,8 @@ pub(super) struct Place {
 #[derive(Clone)]
 struct OwnSegment {
     segment: Arc<Segment>,
-    /// By rising leading half of the hash of a row's key, the row.
-    places: Arc<[(u32, u32)]>,
+    /// The number of its first row among all.
+    first: usize,
     /// Rows that were changed again.
     dead: BTreeSet<usize>,
 }
@@ -105,10 +113,9 @@ impl Spilled {
 
     /// Bytes of memory that it takes, about.
     pub fn byte_count(&self) -> usize {
-        let of_segment = |own: &OwnSegment| {
-            own.places.len() * size_of::<(u32, u32)>() + own.dead.len() * DEAD_BYTES
-        };
-        self.hidden.len() * HIDDEN_BYTES + self.segments.iter().map(of_segment).sum::<usize>()
+        let dead: usize = self.segments.iter().map(|own| own.dead.len()).sum();
+        let places = self.places.len() * size_of::<(u32, u32)>();
+        self.hidden.len() * HIDDEN_BYTES + dead * DEAD_BYTES + places
     }
 
     /// Refuses to go on when something could not be taken back.
@@ -122,14 +129,15 @@ impl Spilled {
     fn find(&self, current: &Current, key: &[u8]) -> Result<Option<Place>> {
         self.expect_whole()?;
         let place = place_of(current.core.hasher(), key);
-        for (segment, own) in self.segments.iter().enumerate().rev() {
-            let first = own.places.partition_point(|(other, _)| *other < place);
-            let same = own.places.get(first..).unwrap_or_default();
-            for (_, row) in same.iter().take_while(|(other, _)| *other == place) {
-                let row = *row as usize;
-                if !own.dead.contains(&row) && own.key(&current.schema, row)? == key {
-                    return Ok(Some(Place { segment, row }));
-                }
+        let same = self.places.get(first_at(&self.places, place)..).unwrap_or_default();
+        for (_, number) in same.iter().take_while(|(other, _)| *other == place) {
+            let number = *number as usize;
+            let after = self.segments.partition_point(|own| own.first <= number);
+            let Some(segment) = after.checked_sub(1) else { continue };
+            let Some(own) = self.segments.get(segment) else { continue };
+            let row = number - own.first;
+            if !own.dead.contains(&row) && own.key(&current.schema, row)? == key {
+                return Ok(Some(Place { segment, row }));
             }
         }
         Ok(None)
@@ -242,7 +250,7 @@ impl Spilled {
         current: &Current,
         changes: &[(&Vec<u8>, &Change)],
     ) -> Result<()> {
-        let mut rows: Vec<(u64, &[u8], &[Value])> = Vec::new();
+        let mut rows: Vec<NewRow<'_>> = Vec::new();
         for (key, change) in changes {
             if let Some(row) = change.row() {
                 rows.push((change.row_id(), key, row));
@@ -252,10 +260,23 @@ impl Spilled {
         if !current.schema.is_ordered_by_key() {
             rows.sort_by_key(|(row_id, ..)| *row_id);
         }
-        let mut segments = Vec::new();
-        for rows in pieces(&rows, engine.options.segment_rows_max) {
-            segments.push(OwnSegment::write(engine, current, rows)?);
+        let count: usize = self.segments.iter().map(|own| own.segment.row_count()).sum();
+        if u32::try_from(count + rows.len()).is_err() {
+            let message = "a transaction that puts more than 2^32 rows: commit in parts";
+            return Err(Error::new(ErrorKind::OverBudget, message));
         }
+        let (mut segments, mut first) = (Vec::new(), count);
+        for rows in pieces(&rows, engine.options.segment_rows_max) {
+            segments.push(OwnSegment::write(engine, current, (first, rows))?);
+            first += rows.len();
+        }
+        let hasher = current.core.hasher();
+        let number = |at: usize| u32::try_from(count + at).unwrap_or(u32::MAX);
+        let places = rows.iter().enumerate();
+        let mut places: Vec<(u32, u32)> =
+            places.map(|(at, (_, key, _))| (place_of(hasher, key), number(at))).collect();
+        places.sort_unstable();
+        self.places = Arc::new(merged(&self.places, &places));
         self.segments.extend(segments);
         for (_, change) in changes {
             if let Before::At(location, row_id) = change.before {
@@ -292,16 +313,50 @@ impl Spilled {
     }
 }
 
+/// Two sorted lists as one.
+fn merged(one: &[(u32, u32)], other: &[(u32, u32)]) -> Vec<(u32, u32)> {
+    let mut all = Vec::with_capacity(one.len() + other.len());
+    let (mut one, mut other) = (one, other);
+    while let (Some(a), Some(b)) = (one.first(), other.first()) {
+        let (next, rest) = if a <= b { (a, &mut one) } else { (b, &mut other) };
+        all.push(*next);
+        *rest = rest.get(1..).unwrap_or_default();
+    }
+    all.extend_from_slice(one);
+    all.extend_from_slice(other);
+    all
+}
+
+/// The first of sorted places that is not less: near where it would be if all were as far apart.
+fn first_at(places: &[(u32, u32)], place: u32) -> usize {
+    let guess = (u64::from(place) * places.len() as u64) >> 32;
+    let guess = usize::try_from(guess).unwrap_or_default();
+    let is_less = |at: usize| places.get(at).is_some_and(|(other, _)| *other < place);
+    let (mut low, mut high, mut step) = (guess, guess, NEAR_PLACES);
+    while is_less(high) {
+        low = high;
+        high += step;
+        step *= 2;
+    }
+    while low > 0 && !is_less(low) {
+        high = low;
+        low = low.saturating_sub(step);
+        step *= 2;
+    }
+    let between = places.get(low..high.min(places.len())).unwrap_or_default();
+    low + between.partition_point(|(other, _)| *other < place)
+}
+
 /// Rows of one segment each.
 fn pieces<'p, 'r>(
-    rows: &'p [(u64, &'r [u8], &'r [Value])],
+    rows: &'p [NewRow<'r>],
     rows_max: usize,
-) -> impl Iterator<Item = &'p [(u64, &'r [u8], &'r [Value])]> {
+) -> impl Iterator<Item = &'p [NewRow<'r>]> {
     let len = |value: &Value| value.as_ref().as_bytes().map_or(8, <[u8]>::len);
     let mut rest = rows;
     std::iter::from_fn(move || {
         let mut bytes = 0;
-        let fits = |(_, _, row): &&(u64, &[u8], &[Value])| {
+        let fits = |(_, _, row): &&NewRow<'_>| {
             bytes += row.iter().map(len).sum::<usize>();
             bytes <= SEGMENT_BYTES
         };
@@ -316,18 +371,15 @@ impl OwnSegment {
     fn write(
         engine: &Arc<Engine>,
         current: &Current,
-        rows: &[(u64, &[u8], &[Value])],
+        (first, rows): (usize, &[NewRow<'_>]),
     ) -> Result<Self> {
         let mut batch = Batch::empty(&current.schema);
-        let mut places = Vec::with_capacity(rows.len());
-        for (at, (_, key, row)) in (0u32..).zip(rows) {
+        for (_, _, row) in rows {
             batch.push_row(&current.schema, row)?;
-            places.push((place_of(current.core.hasher(), key), at));
         }
-        places.sort_unstable();
         let row_ids: Vec<u64> = rows.iter().map(|(row_id, ..)| *row_id).collect();
         let segment = engine.write_private(current, &batch, &row_ids)?;
-        Ok(Self { segment, places: places.into(), dead: BTreeSet::new() })
+        Ok(Self { segment, first, dead: BTreeSet::new() })
     }
 
     fn living(&self) -> usize {
@@ -351,5 +403,33 @@ impl OwnSegment {
             row_ids.push(self.segment.row_id(row)?);
         }
         engine.write_private(current, &batch, &row_ids)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_found_wherever_they_are() {
+        let spreads: [fn(u32) -> u32; 3] =
+            [|n| n, |n| u32::MAX - n, |n| n.wrapping_mul(2_654_435_761)];
+        for spread in spreads {
+            let mut all = Vec::new();
+            for part in 0..5u32 {
+                let part = part * 97..(part + 1) * 97;
+                let mut more: Vec<_> = part.map(|n| (spread(n / 3), n)).collect();
+                more.sort_unstable();
+                all = merged(&all, &more);
+                assert!(all.is_sorted());
+                for n in 0..600 {
+                    for place in [spread(n), spread(n).wrapping_add(1), 0, u32::MAX] {
+                        let wanted = all.partition_point(|(other, _)| *other < place);
+                        assert_eq!(first_at(&all, place), wanted, "{place}");
+                    }
+                }
+            }
+            assert_eq!(first_at(&[], 7), 0);
+        }
     }
 }
