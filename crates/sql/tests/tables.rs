@@ -228,9 +228,9 @@ fn rows_expire_by_the_field_that_the_table_names() {
         ("ALTER TABLE t SET (expires = 'id')", "expected a timestamp"),
         ("ALTER TABLE t SET (ends = 'until')", "expected expires = 'field'"),
         ("ALTER TABLE t SET (expires = 'until', x = 1)", "expected SET (expires = 'field')"),
-        ("ALTER TABLE t SET (expires = 'until') x", "expected: the end"),
+        ("ALTER TABLE t SET (expires = 'until') x", "Expected: the end"),
         ("ALTER TABLE t RESET (ends)", "expected expires"),
-        ("ALTER TABLE t RESET (expires", "expected: )"),
+        ("ALTER TABLE t RESET (expires", "Expected: )"),
         ("ALTER TABLE none RESET (expires)", "no table \"none\""),
     ] {
         refused(&db, statement, why);
