@@ -73,6 +73,7 @@ impl Pool {
     /// # fn main() -> esker_client::Result<()> {
     /// # let server = served::Served::start();
     /// let pool = esker_client::Pool::new(&server.url(), 4);
+    /// pool.get()?.bucket_put("b", "n", "")?;
     /// pool.run(|client| {
     ///     client.begin()?;
     ///     let n = client.bucket_get("b", "n")?.map_or(0, |text| text.len());
