@@ -3,7 +3,7 @@
 //!
 //! What stays in memory then: rows with values that are long enough for value files, which only a
 //! commit may write; what leads back to a savepoint, or to the beginning of the statement that is
-//! under way; and some thirty bytes for each change. A database in memory spills nothing.
+//! under way; and a few bytes for each change. A database in memory spills nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 

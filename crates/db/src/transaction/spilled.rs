@@ -6,7 +6,8 @@
 //!                   hidden:   where the snapshot has versions that are replaced, or gone
 //! ```
 //!
-//! Some thirty bytes a change stay in memory, whatever its row takes.
+//! Eight bytes of a row that is new stay in memory, and some fifty of a version that is replaced or
+//! removed, whatever the row takes.
 //!
 //! Invariants:
 //! 1. Of a key that is in memory, too, what is in memory decides; its row here counts as dead.
@@ -53,7 +54,7 @@ pub(super) struct Spilled {
     /// By rising leading half of the hash of a row's key, its number among all rows: one place to
     /// look in, however many segments there are.
     places: Arc<Vec<(u32, u32)>>,
-    /// By their row ids: where they are changes with merges.
+    /// By their row ids, since where they lie changes with merges.
     hidden: BTreeMap<u64, (Hidden, Location)>,
     /// What was met when a row was to be taken back.
     failure: Option<(ErrorKind, String)>,
