@@ -6,7 +6,7 @@ use esker_format::Value;
 use esker_table::table::Existing;
 
 use crate::engine::fit_key;
-use crate::table::Current;
+use crate::table::{Current, for_each_near};
 use crate::{Result, Table};
 
 impl Table {
@@ -42,14 +42,20 @@ impl Table {
         }
         self.change(current, |writer, staged| {
             let mut row_ids = BTreeSet::new();
-            for (key, hash) in &fitted {
-                let existing = writer.existing(key, *hash)?.filter(Existing::is_alive);
-                if let Some(existing) = existing
-                    && row_ids.insert(existing.row_id)
-                {
-                    staged.delete(existing);
-                }
-            }
+            for_each_near(
+                writer,
+                &fitted,
+                |(_, hash)| *hash,
+                |writer, (key, hash)| {
+                    let existing = writer.existing(key, *hash)?.filter(Existing::is_alive);
+                    if let Some(existing) = existing
+                        && row_ids.insert(existing.row_id)
+                    {
+                        staged.delete(existing);
+                    }
+                    Ok(())
+                },
+            )?;
             Ok(row_ids.len() as u64)
         })
     }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use esker_format::{Schema, Value, ValueRef};
 use esker_log::sabotage::planted;
 use esker_query::model::OnConflict;
-use esker_table::Table as TableCore;
 use esker_table::table::{Existing, PreparedPut};
+use esker_table::{Table as TableCore, TableWriter};
 
 use crate::engine::{Engine, Staged, entry, fit_key, fit_row, fit_value};
 use crate::{Appender, Error, ErrorKind, Load, Result, Row, SnapshotTable};
@@ -27,6 +27,9 @@ pub struct Table {
 /// How often a row that has expired is looked up again, while others commit.
 const LOOKS_MAX: usize = 4;
 
+/// Keys that are brought near at a time.
+const KEYS_AT_ONCE: usize = 64;
+
 /// What a change of rows was prepared for.
 #[derive(Clone)]
 pub(crate) struct Current {
@@ -44,6 +47,34 @@ impl Current {
             (true, [ValueRef::Uint(id)]) => self.core.hasher().hash_row_id(*id),
             _ => self.core.hasher().hash_key(key.iter().copied()),
         }
+    }
+
+    /// The hash of the key of a row, of a table whose keys are not generated.
+    pub fn hash_of_row(&self, row: &[Value]) -> u64 {
+        let key = self.schema.key_positions().iter().filter_map(|p| row.get(*p));
+        self.core.hasher().hash_key(key.map(Value::as_ref))
+    }
+}
+
+/// Does something for each of many changes, whose keys are brought near some dozens at a time: the
+/// look-ups of these then wait for memory together.
+pub(crate) fn for_each_near<C>(
+    writer: &mut TableWriter,
+    changes: impl IntoIterator<Item = C>,
+    hash_of: impl Fn(&C) -> u64,
+    mut make: impl FnMut(&mut TableWriter, C) -> Result<()>,
+) -> Result<()> {
+    let mut changes = changes.into_iter();
+    loop {
+        let some: Vec<C> = changes.by_ref().take(KEYS_AT_ONCE).collect();
+        if some.is_empty() {
+            return Ok(());
+        }
+        if some.len() > 1 {
+            let hashes: Vec<u64> = some.iter().map(&hash_of).collect();
+            writer.touch(&hashes);
+        }
+        some.into_iter().try_for_each(|change| make(writer, change))?;
     }
 }
 
@@ -229,7 +260,7 @@ impl Table {
     pub(crate) fn change<'r, R>(
         &self,
         current: &Current,
-        stage: impl FnOnce(&mut esker_table::TableWriter, &mut Staged<'r>) -> Result<R>,
+        stage: impl FnOnce(&mut TableWriter, &mut Staged<'r>) -> Result<R>,
     ) -> Result<R> {
         let id = current.core.id();
         self.engine.commit_rows(current, |catalogue, staged| {

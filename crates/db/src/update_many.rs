@@ -6,7 +6,7 @@ use esker_format::Value;
 use esker_table::table::{Existing, PreparedPut};
 
 use crate::engine::fit_key;
-use crate::table::{Current, fit_changes};
+use crate::table::{Current, fit_changes, for_each_near};
 use crate::{Result, Table};
 
 /// The key of a row, and the names and new values of some of its fields.
@@ -54,9 +54,10 @@ impl Table {
         self.change(current, |writer, staged| {
             let mut found = 0;
             let mut positions: BTreeMap<u64, usize> = BTreeMap::new();
-            for (key, hash, changes) in &fitted {
+            let hash_of = |(_, hash, _): &&(_, u64, _)| *hash;
+            for_each_near(writer, &fitted, hash_of, |writer, (key, hash, changes)| {
                 let existing = writer.existing(key, *hash)?.filter(Existing::is_alive);
-                let Some(existing) = existing else { continue };
+                let Some(existing) = existing else { return Ok(()) };
                 found += 1;
                 let earlier = positions.get(&existing.row_id).copied();
                 let mut row = match earlier.and_then(|at| staged.row_at(at)) {
@@ -75,7 +76,8 @@ impl Table {
                         staged.put(row, PreparedPut::update(*hash, existing));
                     }
                 }
-            }
+                Ok(())
+            })?;
             let rows: Vec<&[Value]> = staged.rows().collect();
             self.engine.test_rows(current, &rows)?;
             Ok(found)

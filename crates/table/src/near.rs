@@ -5,6 +5,7 @@ use std::ops::Range;
 use esker_format::{Field, Schema};
 
 use crate::Result;
+use crate::segment::COLUMNS_MAX;
 use crate::view::Unit;
 
 /// Where the bytes of a value lie in its unit, for as long as the unit is held.
@@ -61,8 +62,9 @@ impl Unit {
         Ok(self.near_bytes(field, row)?.map(|(place, _)| place))
     }
 
-    /// Loads where the values of a row lie, a hint; likewise below.
+    /// Loads where the values of a row lie and whether it is dead, a hint; likewise below.
     pub(crate) fn touch_places(&self, row: usize) {
+        std::hint::black_box(self.deleted(row));
         if let Self::Segment(segment) = self {
             segment.touch_places(row);
         }
@@ -75,7 +77,7 @@ impl Unit {
             Self::Group(group) => {
                 let of = |field| group.near_bytes(field, row);
                 let first = |field| of(field).and_then(|(_, _, bytes)| bytes.first().copied());
-                let firsts = schema.fields().iter().filter_map(first);
+                let firsts = schema.fields().iter().take(COLUMNS_MAX).filter_map(first);
                 std::hint::black_box(firsts.fold(0, u8::wrapping_add));
             }
         }

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use esker_format::{TableId, Value, ValueRef};
+use esker_table::TableWriter;
 use esker_table::table::Existing;
 
 use super::{Bucket, KeyCodec, PutOptions, TypedBucket, ValueCodec, codec, row};
 use crate::engine::{Engine, Part, Terms, fit_key, fit_row, key_bytes};
+use crate::table::for_each_near;
 use crate::{Database, Error, ErrorKind, Result, Table};
 use std::sync::Arc;
 
@@ -50,7 +52,8 @@ struct Changes {
 /// when the batch was filled.
 struct Now<'a> {
     table: &'a Table,
-    by_key: BTreeMap<&'a [u8], &'a (u64, Change)>,
+    /// By rising key.
+    changes: Vec<&'a Change>,
 }
 
 enum Change {
@@ -271,37 +274,63 @@ impl Batch {
 
     /// The changes by the tables that there are now; of two of one key the later one.
     fn by_table(&self) -> Vec<Now<'_>> {
-        let mut tables: BTreeMap<TableId, Now<'_>> = BTreeMap::new();
+        let mut tables: BTreeMap<TableId, Vec<&Changes>> = BTreeMap::new();
         for changes in self.parts.values() {
-            let empty = || Now { table: &changes.table, by_key: BTreeMap::new() };
-            let now = tables.entry(changes.table.core().id()).or_insert_with(empty);
-            for (key, change) in &changes.by_key {
-                let known = now.by_key.entry(key).or_insert(change);
+            tables.entry(changes.table.core().id()).or_default().push(changes);
+        }
+        tables.values().filter_map(|parts| Now::of(parts)).collect()
+    }
+}
+
+impl<'a> Now<'a> {
+    fn of(parts: &[&'a Changes]) -> Option<Self> {
+        let (first, others) = parts.split_first()?;
+        let mut by_key: BTreeMap<&[u8], &(u64, Change)> = BTreeMap::new();
+        if !others.is_empty() {
+            for (key, change) in parts.iter().flat_map(|part| &part.by_key) {
+                let known = by_key.entry(key).or_insert(change);
                 if known.0 < change.0 {
                     *known = change;
                 }
             }
         }
-        tables.into_values().collect()
+        let changes = match others {
+            [] => first.by_key.values().map(|(_, change)| change).collect(),
+            _ => by_key.values().map(|(_, change)| change).collect(),
+        };
+        Some(Self { table: &first.table, changes })
     }
-}
 
-impl<'a> Now<'a> {
-    fn stage(&self, writer: &mut esker_table::TableWriter, part: &mut Part<'a>) -> Result<()> {
-        for (_, change) in self.by_key.values().copied() {
-            match change {
-                Change::Put { row, must_be_new } => {
-                    let row = fit_row(&part.current.schema, row)?;
-                    self.table.engine.test_rows(&part.current, std::slice::from_ref(&row))?;
-                    let prepared = writer.prepare_put(&row, *must_be_new)?;
-                    part.staged.put(row, prepared);
-                }
-                Change::Delete { key } => {
-                    let key: Vec<_> = key.iter().map(Value::as_ref).collect();
-                    let existing = writer.existing(&key, part.current.hash(&key))?;
-                    let existing = existing.filter(Existing::is_alive);
-                    existing.into_iter().for_each(|existing| part.staged.delete(existing));
-                }
+    fn stage(&self, writer: &mut TableWriter, part: &mut Part<'a>) -> Result<()> {
+        let current = part.current.clone();
+        let hash_of = |change: &&Change| match change {
+            Change::Put { row, .. } => current.hash_of_row(row),
+            Change::Delete { key } => current.core.hasher().hash_key(key.iter().map(Value::as_ref)),
+        };
+        let changes = self.changes.iter().copied();
+        for_each_near(writer, changes, hash_of, |writer, change| {
+            self.stage_one(writer, part, change)
+        })
+    }
+
+    fn stage_one(
+        &self,
+        writer: &mut TableWriter,
+        part: &mut Part<'a>,
+        change: &'a Change,
+    ) -> Result<()> {
+        match change {
+            Change::Put { row, must_be_new } => {
+                let row = fit_row(&part.current.schema, row)?;
+                self.table.engine.test_rows(&part.current, std::slice::from_ref(&row))?;
+                let prepared = writer.prepare_put(&row, *must_be_new)?;
+                part.staged.put(row, prepared);
+            }
+            Change::Delete { key } => {
+                let key: Vec<_> = key.iter().map(Value::as_ref).collect();
+                let existing = writer.existing(&key, part.current.hash(&key))?;
+                let existing = existing.filter(Existing::is_alive);
+                existing.into_iter().for_each(|existing| part.staged.delete(existing));
             }
         }
         Ok(())

@@ -13,7 +13,7 @@ use super::returning::Shown;
 use super::unique::{InTheWay, StagedUniques, Target};
 use super::{Changed, On, Run, fit_assigned, naming_parameter, set_positions};
 use crate::engine::{Staged, fit_row, key_bytes};
-use crate::table::Current;
+use crate::table::{Current, for_each_near};
 use crate::{Error, ErrorKind, Result, Table};
 
 /// The values of a row, in the order of the named fields; `None` for a default.
@@ -36,9 +36,9 @@ impl Run<'_> {
             table.change(current, |writer, staged| {
                 let mut shown = Shown::new(schema, returning);
                 let uniques = target.uniques(writer, matches!(conflicts, Conflicts::Skip));
-                let puts =
-                    Puts { table: &table, current, writer, staged, uniques, shown: &mut shown };
-                let rows = puts.put(placed, &conflicts, target, &|i| self.expect_time_left(i))?;
+                let puts = Puts { table: &table, current, staged, uniques, shown: &mut shown };
+                let go_on = |i| self.expect_time_left(i);
+                let rows = puts.put(writer, placed, (&conflicts, target), &go_on)?;
                 self.finish(schema, staged, (rows, shown), returning)
             })
         })
@@ -116,8 +116,8 @@ impl Table {
         self.change(current, |writer, staged| {
             let uniques = Target::Any.uniques(writer, matches!(conflicts, Conflicts::Skip));
             let shown = &mut Shown::default();
-            let puts = Puts { table: self, current, writer, staged, uniques, shown };
-            puts.put(rows, &conflicts, Target::Any, &|_| Ok(()))
+            let puts = Puts { table: self, current, staged, uniques, shown };
+            puts.put(writer, rows, (&conflicts, Target::Any), &|_| Ok(()))
         })
     }
 }
@@ -198,7 +198,6 @@ impl Conflicts {
 struct Puts<'a, 'r> {
     table: &'a Table,
     current: &'a Current,
-    writer: &'a mut TableWriter,
     staged: &'a mut Staged<'r>,
     uniques: StagedUniques,
     /// Every row that is added or changed, where somebody asks.
@@ -210,25 +209,35 @@ impl<'r> Puts<'_, 'r> {
     /// changed. `go_on` is asked before each of them.
     fn put(
         mut self,
+        writer: &mut TableWriter,
         rows: Vec<impl Into<Cow<'r, [Value]>>>,
-        conflicts: &Conflicts,
-        target: Target,
+        (conflicts, target): (&Conflicts, Target),
         go_on: &dyn Fn(usize) -> Result<()>,
     ) -> Result<u64> {
         let generated = self.current.schema.key_positions().is_empty();
         // Who names a unique index does not mean the key.
         let by_key = if matches!(target, Target::Unique(_)) { &Conflicts::Fail } else { conflicts };
         let mut count = 0;
-        for (i, row) in rows.into_iter().enumerate() {
+        let current = self.current;
+        let mut rows = rows.into_iter().map(Into::into).enumerate();
+        let mut put = |writer: &mut TableWriter, (i, row): (usize, Cow<'r, [Value]>)| {
             go_on(i)?;
-            let put = self.put_row(row.into(), generated, by_key, conflicts);
+            let put = self.put_row(writer, row, generated, by_key, conflicts);
             count += u64::from(put.map_err(|e| e.at(format_args!("row {i}")))?);
+            Ok(())
+        };
+        if generated {
+            rows.try_for_each(|row| put(writer, row))?;
+        } else {
+            let hash_of = |(_, row): &(usize, Cow<'_, [Value]>)| current.hash_of_row(row);
+            for_each_near(writer, rows, hash_of, put)?;
         }
         Ok(count)
     }
 
     fn put_row(
         &mut self,
+        writer: &mut TableWriter,
         row: Cow<'r, [Value]>,
         generated: bool,
         by_key: &Conflicts,
@@ -236,18 +245,19 @@ impl<'r> Puts<'_, 'r> {
     ) -> Result<bool> {
         if !self.uniques.is_empty() {
             let schema = &self.current.schema;
-            match self.uniques.in_the_way(self.writer, schema, &row)? {
+            match self.uniques.in_the_way(writer, schema, &row)? {
                 Some(_) if matches!(conflicts, Conflicts::Skip) => return Ok(false),
-                Some(in_the_way) => return self.put_upon(&in_the_way, row, conflicts),
+                Some(in_the_way) => return self.put_upon(writer, &in_the_way, row, conflicts),
                 None => {}
             }
         }
-        if generated { self.add(row) } else { self.put_keyed(row, by_key) }
+        if generated { self.add(writer, row) } else { self.put_keyed(writer, row, by_key) }
     }
 
     /// Changes a row that a unique index has found.
     fn put_upon(
         &mut self,
+        writer: &mut TableWriter,
         in_the_way: &InTheWay,
         row: Cow<'r, [Value]>,
         conflicts: &Conflicts,
@@ -268,7 +278,7 @@ impl<'r> Puts<'_, 'r> {
             positions => positions.iter().filter_map(|p| old.get(*p)).map(Value::as_ref).collect(),
         };
         let hash = self.current.hash(&key);
-        let existing = self.writer.existing(&key, hash)?.filter(Existing::is_alive);
+        let existing = writer.existing(&key, hash)?.filter(Existing::is_alive);
         let Some(existing) = existing else {
             return Err(Error::corrupt(format!("row {} is not found by its key", holder.row_id)));
         };
@@ -277,13 +287,18 @@ impl<'r> Puts<'_, 'r> {
         Ok(true)
     }
 
-    fn add(&mut self, row: Cow<'r, [Value]>) -> Result<bool> {
-        let prepared = self.writer.prepare_put(&row, true)?;
+    fn add(&mut self, writer: &mut TableWriter, row: Cow<'r, [Value]>) -> Result<bool> {
+        let prepared = writer.prepare_put(&row, true)?;
         self.stage(Vec::new(), None, row, prepared);
         Ok(true)
     }
 
-    fn put_keyed(&mut self, row: Cow<'r, [Value]>, conflicts: &Conflicts) -> Result<bool> {
+    fn put_keyed(
+        &mut self,
+        writer: &mut TableWriter,
+        row: Cow<'r, [Value]>,
+        conflicts: &Conflicts,
+    ) -> Result<bool> {
         let schema = &self.current.schema;
         let key = key_bytes(schema, &row);
         if let Some(at) = self.staged.position_of(&key) {
@@ -294,7 +309,7 @@ impl<'r> Puts<'_, 'r> {
             let Some(row) = conflicts.resolve(schema, old, row)? else { return Ok(false) };
             return self.change_staged(at, row).map(|()| true);
         }
-        let prepared = self.writer.prepare_put(&row, false)?;
+        let prepared = writer.prepare_put(&row, false)?;
         let mut before = None;
         let row = match prepared.existing.filter(Existing::is_alive) {
             None => row,

@@ -23,6 +23,7 @@ use esker_format::schema::{INDEX_IDS_MAX, IndexId};
 use crate::run::{run_file_id, run_of_file};
 pub use files::SegmentFiles;
 pub use reader::{Created, Segment};
+pub(crate) use touch::COLUMNS_MAX;
 pub use writer::{FinishedSegment, SegmentSpec, SegmentWriter, SinkTarget};
 
 /// The file name of a segment, or of a run of one.

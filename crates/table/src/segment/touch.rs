@@ -11,7 +11,7 @@ use super::Segment;
 use super::near::LINE_BYTES;
 
 /// Columns to touch; more misses than this at a time do not overlap.
-const COLUMNS_MAX: usize = 8;
+pub(crate) const COLUMNS_MAX: usize = 8;
 /// The reader of so few columns comes to the last while it waits for the first.
 const COLUMNS_READ_AT_ONCE: usize = 3;
 

@@ -201,6 +201,31 @@ impl Table {
         Ok(Walk::Absent)
     }
 
+    /// Brings near what look-ups of keys with some hashes will read: a hint, which changes no
+    /// answer. A look-up waits for memory several times, for the index, then for a place in a unit,
+    /// then for what lies there; those of many keys wait together. Returns the rows.
+    pub(super) fn touch_hashes<'v>(
+        &self,
+        view: &'v View,
+        hashes: &[u64],
+    ) -> Vec<(&'v Unit, usize)> {
+        let mut words = vec![0; hashes.len()];
+        self.index.candidates_many(hashes, |at, word| {
+            if let Some(slot) = words.get_mut(at) {
+                *slot = word;
+            }
+            ControlFlow::Break(())
+        });
+        let place = |word| match view.resolve(Location::from_word(word)?) {
+            Resolved::Row(unit, row) => Some((unit, row)),
+            Resolved::Gone | Resolved::Unknown => None,
+        };
+        let rows: Vec<(&Unit, usize)> = words.into_iter().filter_map(place).collect();
+        rows.iter().for_each(|(unit, row)| unit.touch_places(*row));
+        rows.iter().for_each(|(unit, row)| unit.touch_values(*row, &view.schema));
+        rows
+    }
+
     /// Tries every index entry under a hash until one leads to a visible row.
     #[inline]
     fn probe<'v>(

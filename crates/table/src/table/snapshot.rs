@@ -202,26 +202,11 @@ impl TableSnapshot {
     }
 
     /// Brings near what look-ups of some keys will read, of a table whose key is one field of
-    /// bytes: a hint, which changes no answer. A look-up waits for memory several times, for the
-    /// index, then for a place in a unit, then for what lies there; those of many keys wait
-    /// together.
+    /// bytes: a hint, which changes no answer.
     pub fn touch_keys(&self, keys: &[&[u8]]) {
         let hasher = &self.table.hasher;
         let hashes: Vec<u64> = keys.iter().map(|key| hasher.hash_bytes(key)).collect();
-        let mut words = vec![0; hashes.len()];
-        self.table.index.candidates_many(&hashes, |at, word| {
-            if let Some(slot) = words.get_mut(at) {
-                *slot = word;
-            }
-            ControlFlow::Break(())
-        });
-        let place = |word| match self.view.resolve(Location::from_word(word)?) {
-            Resolved::Row(unit, row) => Some((unit, row)),
-            Resolved::Gone | Resolved::Unknown => None,
-        };
-        let rows: Vec<(&Unit, usize)> = words.into_iter().filter_map(place).collect();
-        rows.iter().for_each(|(unit, row)| unit.touch_places(*row));
-        rows.iter().for_each(|(unit, row)| unit.touch_values(*row, &self.schema));
+        self.table.touch_hashes(&self.view, &hashes);
     }
 
     /// Where the rows with some keys are, as of the commit: by part the rows, rising, with those

@@ -141,6 +141,17 @@ impl TableWriter {
         self.group.as_ref()
     }
 
+    /// Brings near what looking up keys with some hashes will read: a hint. Who looks up many keys
+    /// does it for some dozens of them at a time, before it comes to these.
+    pub fn touch(&self, hashes: &[u64]) {
+        let view = self.table.view.load();
+        for (unit, row) in self.table.touch_hashes(&view, hashes) {
+            // What a change needs to know besides; that it cannot be read is told when it is.
+            let _ = std::hint::black_box(unit.row_id(row));
+            std::hint::black_box(unit.created(row));
+        }
+    }
+
     /// The newest version of a key.
     ///
     /// # Errors
