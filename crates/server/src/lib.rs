@@ -34,6 +34,7 @@ pub mod error;
 mod file;
 pub mod gate;
 pub mod http;
+mod lingering;
 pub mod logging;
 pub mod metrics;
 mod resp;

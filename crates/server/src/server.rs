@@ -15,6 +15,7 @@ use tokio::task::JoinHandle;
 use crate::admission::Admission;
 use crate::budget::Budget;
 use crate::gate::Gate;
+use crate::lingering::Lingering;
 use crate::metrics::Operations;
 use crate::resp::{self, Cursors};
 use crate::tls::Tls;
@@ -129,6 +130,7 @@ pub(crate) struct Shared {
     pub connections: AtomicUsize,
     /// Where scans of Redis's protocol go on.
     pub cursors: Arc<Cursors>,
+    pub lingering: Lingering,
     /// True once the server stops.
     pub stopping: watch::Receiver<bool>,
 }
@@ -151,7 +153,9 @@ impl Server {
     pub async fn start(config: ServerConfig, admission: Arc<dyn Admission>) -> Result<Self> {
         let (stop, stopping) = watch::channel(false);
         let (connections, cursors) = (AtomicUsize::new(0), Arc::default());
-        let shared = Arc::new(Shared { config, admission, connections, cursors, stopping });
+        let lingering = Lingering::default();
+        let shared =
+            Arc::new(Shared { config, admission, connections, cursors, lingering, stopping });
         let mut server =
             Self { shared, stop, address: None, resp_address: None, listeners: Vec::new() };
         if let Some(address) = server.shared.config.listen {

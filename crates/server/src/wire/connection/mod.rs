@@ -43,6 +43,7 @@ use super::{Stream, buffers};
 use crate::admission::Admitted;
 use crate::budget::Share;
 use crate::durability::{Durability, Reached};
+use crate::lingering::{LINGER, PROMPT};
 use crate::seat::Seat;
 use crate::server::Shared;
 use crate::session::{Canceller, Session};
@@ -93,6 +94,8 @@ struct Connection<'s> {
     /// The load that takes no more chunks for now.
     full: Option<u32>,
     is_at_end: bool,
+    /// The client's last request came soon after it had been answered.
+    is_prompt: bool,
     /// When the client has had its time, and a timer that goes off no later.
     deadline: Instant,
     timer: Pin<Box<Sleep>>,
@@ -124,6 +127,7 @@ pub(super) async fn serve(stream: Stream, input: Vec<u8>, shared: &Shared) -> io
         held: VecDeque::new(),
         full: None,
         is_at_end: false,
+        is_prompt: false,
         deadline,
         timer: Box::pin(tokio::time::sleep_until(deadline)),
     };
@@ -189,7 +193,9 @@ impl Connection<'_> {
                     Some(_) => {}
                     None => {
                         reads = 0;
-                        self.wait(&mut stopping).await?;
+                        if !self.linger().await? {
+                            self.wait(&mut stopping).await?;
+                        }
                         continue;
                     }
                 }
@@ -201,6 +207,28 @@ impl Connection<'_> {
                 self.wait(&mut stopping).await?;
             }
         }
+    }
+
+    /// Looks for the next request for a moment, of a client that is prompt; true when something
+    /// has come, or the client has gone.
+    async fn linger(&mut self) -> io::Result<bool> {
+        let is_idle = self.running.is_empty() && self.held.is_empty() && self.out.is_empty();
+        if !is_idle || !std::mem::take(&mut self.is_prompt) {
+            return Ok(false);
+        }
+        let Some(_turn) = self.shared.lingering.turn() else { return Ok(false) };
+        let until = Instant::now() + LINGER;
+        while Instant::now() < until {
+            tokio::task::yield_now().await;
+            match self.stream.try_read(&mut self.input)? {
+                Some(0) => self.end(),
+                Some(_) => {}
+                None => continue,
+            }
+            self.is_prompt = true;
+            return Ok(true);
+        }
+        Ok(false)
     }
 
     /// The client says no more: what it has not waited for is given up.
@@ -258,6 +286,7 @@ impl Connection<'_> {
                 self.timer.as_mut().reset(self.deadline);
             }
         }
+        let since = Instant::now();
         let event = loop {
             match self.next_event(stopping, patience.is_some()).await? {
                 // The timer is set anew when it goes off, not with each request.
@@ -268,7 +297,7 @@ impl Connection<'_> {
             }
         };
         match event {
-            Event::Ready => {}
+            Event::Ready => self.is_prompt = since.elapsed() < PROMPT,
             Event::Output(output) => self.take(output),
             Event::Granted => self.wanted = None,
             Event::Refused(e) => self.refuse(&e),
