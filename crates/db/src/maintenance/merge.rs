@@ -139,7 +139,7 @@ impl Engine {
         tell: &mut dyn FnMut(u64),
     ) -> Result<Option<Vec<u64>>> {
         let through = self.watermarks.published();
-        let ids = inputs.iter().map(Unit::id).collect();
+        let ids: Vec<u64> = inputs.iter().map(Unit::id).collect();
         let plan = RewritePlan {
             table: Arc::clone(table),
             inputs,
@@ -159,10 +159,16 @@ impl Engine {
             self.build_first_runs(table, &rewritten.segments, &mut sink)?;
             sink.keep();
             let segments = rewritten.entries();
-            let written = segments.iter().map(|segment| segment.id).collect();
+            let written: Vec<u64> = segments.iter().map(|segment| segment.id).collect();
             *bytes = bytes_of(&rewritten);
-            let edit = Edit::Merge { table: table.id(), inputs: ids, segments };
-            Ok(self.install(table, rewritten, &edit)?.then_some(written))
+            let edit = Edit::Merge { table: table.id(), inputs: ids.clone(), segments };
+            if !self.install(table, rewritten, &edit)? {
+                return Ok(None);
+            }
+            if let Some(sweep) = self.maintenance_state().sweeps.get_mut(&table.id()) {
+                sweep.follow(&ids, &written);
+            }
+            Ok(Some(written))
         })
     }
 
@@ -192,10 +198,10 @@ impl Engine {
         if table.schema().is_ordered_by_key() {
             let mut sweep = self.maintenance_state().sweeps.remove(&table.id());
             let rows_max = self.options.merge_rows_max;
-            let picked = key_levels::pick(table, &segments, rows_max, &mut sweep)?;
+            let picked = key_levels::pick(table, &segments, rows_max, &mut sweep);
             let sweep = sweep.map(|sweep| (table.id(), sweep));
             self.maintenance_state().sweeps.extend(sweep);
-            return Ok(picked);
+            return picked;
         }
         if segments.len() <= SEGMENTS_MAX {
             return Ok(Vec::new());

@@ -96,7 +96,7 @@ pub(crate) struct State {
     back_off: std::collections::BTreeMap<(TableId, TableJob), (u32, u64)>,
     /// What units refer to in value files.
     counted: std::collections::BTreeMap<u64, value_files::Counted>,
-    /// Where merges of a table by keys go on that did not fit one.
+    /// Merges of tables in the order of the key that did not fit one, and are under way.
     sweeps: std::collections::BTreeMap<TableId, key_levels::Sweep>,
     /// Index files that are not needed once the next checkpoint is durable.
     old_index_files: Vec<u64>,
