@@ -137,7 +137,8 @@ impl Settings {
             }
             Outcome::Done(done) => return Ok(writeln!(console.err, "{done}")?),
             Outcome::Plan(plan) => return Ok(writeln!(console.out, "{}", plan.trim_end())?),
-            Outcome::Rows(_) | _ => return Ok(()),
+            Outcome::Rows(rows) => return self.show_timed(&rows, console),
+            _ => return Ok(()),
         };
         if let Some(rows) = &changed.returning {
             self.show(rows, console)?;
@@ -185,10 +186,14 @@ impl Settings {
 
     fn answer(&self, session: &Session, query: &Query, console: &mut Console<'_>) -> Result<()> {
         let result = session.query_with(query, &self.query_options())?;
-        self.show(&result, console)?;
+        self.show_timed(&result, console)
+    }
+
+    fn show_timed(&self, result: &QueryResult, console: &mut Console<'_>) -> Result<()> {
+        self.show(result, console)?;
         if self.timing {
             console.out.flush()?;
-            writeln!(console.err, "{}", timing(&result))?;
+            writeln!(console.err, "{}", timing(result))?;
         }
         Ok(())
     }

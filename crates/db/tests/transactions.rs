@@ -8,7 +8,9 @@ use esker::{
     DataType, Database, ErrorKind, Isolation, NewIndex, Options, Query, Schema, TransactionOptions,
     Value,
 };
-use esker_query::model::{Change, Delete, Expr, Insert, InsertRows, OnConflict, Operator, Update};
+use esker_query::model::{
+    Change, Delete, Expr, Insert, InsertRows, OnConflict, Operator, OrderBy, Update,
+};
 
 fn accounts(db: &Database) -> esker::Table {
     let schema = Schema::builder().field("id", DataType::I64).field("cents", DataType::I64);
@@ -468,4 +470,83 @@ fn what_a_transaction_takes_of_memory_is_bounded() {
     let count = within.count().unwrap();
     assert!((500..1_000).contains(&count), "{count}");
     a.commit().unwrap();
+}
+
+#[test]
+fn of_two_who_read_for_update_and_write_one_begins_again() {
+    let db = Options::new().memory().unwrap();
+    let t = accounts(&db);
+    t.insert_many(&[row(1, 50, "a"), row(2, 60, "b")]).unwrap();
+    // Each moves what another row has: without holding it, what the other did would be lost.
+    let take = |transaction: &esker::Transaction, from: i64, to: i64| {
+        let mut query = Query::table("accounts");
+        query.select(Expr::field("cents")).filter = Some(is("id", from));
+        let cents = one(transaction.query_for_update(&query).unwrap());
+        transaction.table("accounts").unwrap().update(&[to.into()], &[("cents", cents)]).unwrap();
+    };
+    let (a, b) = (db.begin().unwrap(), db.begin().unwrap());
+    take(&a, 1, 2);
+    take(&b, 2, 1);
+    a.commit().unwrap();
+    let e = b.commit().unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::Conflict);
+    assert!(e.is_retryable());
+    assert!(e.to_string().starts_with("table \"accounts\": key id = 2 was changed"), "{e}");
+    assert_eq!(t.get(&[1i64.into()]).unwrap().unwrap().get("cents"), Some(&50i64.into()));
+}
+
+#[test]
+fn a_query_for_update_holds_what_it_answers_and_nothing_else() {
+    let db = Options::new().memory().unwrap();
+    let t = accounts(&db);
+    t.insert_many(&[row(1, 10, "a"), row(2, 20, "b"), row(3, 30, "c")]).unwrap();
+    let free = Schema::builder().field("n", DataType::I64).build().unwrap();
+    let free = db.create_table("free", free).unwrap();
+    let id = free.insert(&[5i64.into()]).unwrap();
+    let of = |table: &str, filter: Option<Expr>| Query { filter, ..Query::table(table) };
+    // What changes while rows of a query are held, and whether the commit hears of it.
+    let conflicts = |query: &Query, change: &dyn Fn()| {
+        let transaction = db.begin().unwrap();
+        transaction.table("accounts").unwrap().upsert(&row(9, 10, "own")).unwrap();
+        let plain = transaction.query(query).unwrap();
+        let held = transaction.query_for_update(query).unwrap();
+        assert_eq!((&held.columns, held.to_rows()), (&plain.columns, plain.to_rows()));
+        change();
+        transaction.commit().map_err(|e| e.kind()).err() == Some(ErrorKind::Conflict)
+    };
+    let set = |id: i64, cents: i64| {
+        t.update(&[id.into()], &[("cents", cents.into())]).unwrap();
+    };
+    let over = |cents: i64| Expr::field("cents").binary(Operator::Gt, Expr::literal(cents));
+    assert!(conflicts(&of("accounts", Some(over(15))), &|| set(3, 31)));
+    assert!(!conflicts(&of("accounts", Some(over(15))), &|| set(1, 11)));
+    // One that is as it was again was changed all the same, and so was one that is gone.
+    assert!(conflicts(&of("accounts", Some(over(15))), &|| {
+        set(3, 1);
+        set(3, 31);
+    }));
+    assert!(conflicts(&of("accounts", None), &|| {
+        t.delete(&[2i64.into()]).unwrap();
+    }));
+    // Only what is answered is held.
+    let mut first = of("accounts", None);
+    first.select(Expr::AllFields(String::new())).select(Expr::literal(1i64)).limit = Some(1.into());
+    first.order_by =
+        vec![OrderBy { expr: Expr::field("id"), descending: false, nulls_first: None }];
+    assert!(!conflicts(&first, &|| set(3, 32)));
+    assert!(conflicts(&first, &|| set(1, 12)));
+    // A subquery is read, not held.
+    let mut least = Query::table("free");
+    least.select(Expr::field("n"));
+    let within = Expr::field("cents").binary(Operator::Gt, Expr::value_of(least));
+    let within = of("accounts", Some(within.and(is("id", 1i64))));
+    assert!(!conflicts(&within, &|| set(3, 33)));
+    assert!(conflicts(&within, &|| set(1, 13)));
+    // Keys that are generated.
+    assert!(conflicts(&of("free", Some(is("n", 5i64))), &|| {
+        free.update(&[id.into()], &[("n", 6i64.into())]).unwrap();
+    }));
+    assert!(!conflicts(&of("free", Some(is("n", 5i64))), &|| {
+        free.update(&[id.into()], &[("n", 5i64.into())]).unwrap();
+    }));
 }

@@ -102,6 +102,10 @@ pub fn run(db: &Database, statement: &Statement, options: &ChangeOptions) -> Res
     let dry_run = options.dry_run;
     match statement {
         Statement::Query(query) => Ok(Outcome::Rows(db.query_with(query, &options.for_query())?)),
+        Statement::QueryForUpdate(_) => Err(Error::new(
+            ErrorKind::InvalidInput,
+            "FOR UPDATE holds rows until the end of a transaction: expected BEGIN before",
+        )),
         Statement::Explain(query) => {
             let explanation = db.explain_with(query, &options.for_query())?;
             Ok(Outcome::Plan(explanation.to_string()))

@@ -5,8 +5,35 @@ use esker_query::model::{Expr, OrderBy, Query, RowCount, SelectItem};
 use sqlparser::ast;
 
 use crate::expression::{Names, Parameters};
-use crate::statement::{shorten, unsupported};
+use crate::statement::{Statement, shorten, unsupported};
 use crate::{Error, Result, relation};
+
+/// A query as a statement of its own, which may hold the rows that it finds.
+pub(crate) fn statement(mut query: ast::Query, parameters: &Parameters) -> Result<Statement> {
+    let locks = std::mem::take(&mut query.locks);
+    let query = convert(query, parameters)?;
+    match locks.as_slice() {
+        [] => Ok(Statement::Query(query)),
+        [lock] => for_update(lock).map(|()| Statement::QueryForUpdate(query)),
+        [_, lock, ..] => {
+            Err(Error::invalid(format!("expected one FOR UPDATE, found `{lock}` too")))
+        }
+    }
+}
+
+/// Refuses a lock clause that is not `FOR UPDATE` alone.
+fn for_update(lock: &ast::LockClause) -> Result<()> {
+    let why = match (lock.lock_type, &lock.of, lock.nonblock) {
+        (ast::LockType::Update, None, None) => return Ok(()),
+        (ast::LockType::Share, ..) => "rows are held as if they were to be changed",
+        (_, _, Some(ast::NonBlock::Nowait)) => "nobody waits, the later commit is a conflict",
+        (_, _, Some(ast::NonBlock::SkipLocked)) => {
+            "no row is locked, the later commit is a conflict"
+        }
+        (_, Some(_), None) => "the query is of one table",
+    };
+    Err(Error::invalid(format!("expected FOR UPDATE alone, found `{lock}`: {why}")))
+}
 
 /// Turns a parsed query into the model.
 pub(crate) fn convert(query: ast::Query, parameters: &Parameters) -> Result<Query> {
@@ -77,7 +104,9 @@ fn refuse_around(query: &ast::Query) -> Result<()> {
         return Err(unsupported("FETCH", fetch));
     }
     if let Some(lock) = query.locks.first() {
-        return Err(unsupported("a lock clause", lock));
+        return Err(Error::invalid(format!(
+            "expected FOR UPDATE in a SELECT that stands alone, not in another statement: `{lock}`"
+        )));
     }
     let extras = [
         ("FOR XML or JSON", query.for_clause.is_some()),

@@ -110,6 +110,10 @@ impl Session {
             (Statement::Query(query), Some(_)) => {
                 Ok(Outcome::Rows(self.query_with(query, &options.for_query())?))
             }
+            (Statement::QueryForUpdate(query), Some(open)) => {
+                let options = options.for_query();
+                Ok(Outcome::Rows(open.transaction.query_for_update_with(query, &options)?))
+            }
             (Statement::Explain(query), Some(_)) => {
                 Ok(Outcome::Plan(self.explain_with(query, &options.for_query())?.to_string()))
             }

@@ -31,6 +31,8 @@ const NESTING_MAX: usize = 300;
 pub enum Statement {
     /// Run a query.
     Query(Query),
+    /// Run a query within a transaction, and hold the rows that it finds: `SELECT … FOR UPDATE`.
+    QueryForUpdate(Query),
     /// Run a query and show its steps with what they met: `EXPLAIN ANALYZE`.
     Explain(Query),
     /// Show the steps of a query without running it: `EXPLAIN`.
@@ -138,6 +140,9 @@ impl Statement {
 pub fn parse(text: &str) -> Result<Query> {
     match parse_statement(text)? {
         Statement::Query(query) => Ok(query),
+        Statement::QueryForUpdate(_) => {
+            Err(Error::invalid("expected a SELECT that only reads, found FOR UPDATE"))
+        }
         _ => Err(Error::invalid(format!(
             "expected SELECT, found {}",
             text.split_whitespace().next().unwrap_or_default().to_uppercase()
@@ -189,7 +194,7 @@ fn parse_one(tokens: Vec<TokenWithSpan>) -> Result<ast::Statement> {
 fn convert(statement: ast::Statement, parameters: &Parameters) -> Result<Statement> {
     let query = |query: Box<ast::Query>| select::convert(*query, parameters);
     match statement {
-        ast::Statement::Query(select) => Ok(Statement::Query(query(select)?)),
+        ast::Statement::Query(select) => select::statement(*select, parameters),
         ast::Statement::Explain {
             describe_alias: ast::DescribeAlias::Explain,
             analyze,

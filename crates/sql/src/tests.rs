@@ -166,7 +166,6 @@ fn what_is_not_supported_is_named() {
             "SELECT DATE '2013-02-30' FROM t",
             "expected date (like 2013-01-31), found \"2013-02-30\"",
         ),
-        ("SELECT a FROM t FOR UPDATE", "a lock clause is not supported yet: `FOR UPDATE`"),
         (
             "SELECT TOP 5 a FROM t",
             "TOP (write LIMIT) is not supported yet: `SELECT TOP 5 a FROM t`",
@@ -190,6 +189,48 @@ fn what_is_not_supported_is_named() {
         "{}",
         refused("SELECT 'a FROM t")
     );
+}
+
+#[test]
+fn rows_are_held_by_for_update_alone() {
+    let pairs = [
+        ("SELECT a FROM t FOR UPDATE", "expected a SELECT that only reads, found FOR UPDATE"),
+        (
+            "EXPLAIN SELECT a FROM t FOR UPDATE",
+            "expected FOR UPDATE in a SELECT that stands alone, not in another statement: \
+             `FOR UPDATE`",
+        ),
+        (
+            "SELECT a FROM t WHERE a IN (SELECT b FROM u FOR UPDATE)",
+            "expected FOR UPDATE in a SELECT that stands alone, not in another statement: \
+             `FOR UPDATE`",
+        ),
+        (
+            "SELECT a FROM t FOR SHARE",
+            "expected FOR UPDATE alone, found `FOR SHARE`: rows are held as if they were to be \
+             changed",
+        ),
+        (
+            "SELECT a FROM t FOR UPDATE NOWAIT",
+            "expected FOR UPDATE alone, found `FOR UPDATE NOWAIT`: nobody waits, the later commit \
+             is a conflict",
+        ),
+        (
+            "SELECT a FROM t FOR UPDATE SKIP LOCKED",
+            "expected FOR UPDATE alone, found `FOR UPDATE SKIP LOCKED`: no row is locked, the \
+             later commit is a conflict",
+        ),
+        (
+            "SELECT a FROM t FOR UPDATE OF t",
+            "expected FOR UPDATE alone, found `FOR UPDATE OF t`: the query is of one table",
+        ),
+    ];
+    for (text, message) in pairs {
+        assert_eq!(refused(text), message, "{text}");
+    }
+    let held = parse_statement("SELECT a FROM t WHERE a = 1 LIMIT 2 FOR UPDATE").unwrap();
+    let read = parse("SELECT a FROM t WHERE a = 1 LIMIT 2").unwrap();
+    assert_eq!(held, Statement::QueryForUpdate(read));
 }
 
 /// A whole number that is a key is no place of a column.

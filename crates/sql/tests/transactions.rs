@@ -128,3 +128,52 @@ fn what_does_not_go_says_what_does() {
     let plan = a.sql("EXPLAIN SELECT * FROM stock").unwrap();
     assert!(matches!(plan, Outcome::Plan(_)), "{plan:?}");
 }
+
+#[test]
+fn rows_that_are_read_for_update_are_held_until_the_commit() {
+    let db = database();
+    let (mut a, mut b) = (Session::new(&db), Session::new(&db));
+    let rest = "SELECT sum(n) FROM stock";
+    let held = "SELECT item, n FROM stock WHERE n > 3 ORDER BY item FOR UPDATE";
+    // What a reads decides what it writes elsewhere: nothing else tells it of b.
+    run(&mut a, &["BEGIN"]);
+    assert_eq!(answer(&mut a, held), "tea|10;tin|4");
+    run(&mut a, &["INSERT INTO orders VALUES (1, 'tea', 10)"]);
+    run(&mut b, &["BEGIN", "SELECT n FROM stock WHERE item = 'tin' FOR UPDATE"]);
+    run(&mut b, &["UPDATE stock SET n = n - 4 WHERE item = 'tin'", "COMMIT"]);
+    let e = a.sql("COMMIT").unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::Conflict);
+    assert!(e.is_retryable());
+    assert!(e.to_string().contains("table \"stock\": key item = tin was changed"), "{e}");
+    assert_eq!(answer(&mut a, "SELECT count(*) FROM orders"), "0");
+    // A row that the query does not match is anybody's.
+    run(&mut a, &["BEGIN"]);
+    assert_eq!(answer(&mut a, held), "tea|10");
+    run(&mut b, &["UPDATE stock SET n = 1 WHERE item = 'tin'"]);
+    run(&mut a, &["INSERT INTO orders VALUES (1, 'tea', 10)", "COMMIT"]);
+    assert_eq!(answer(&mut b, rest), "11");
+}
+
+#[test]
+fn for_update_says_what_it_is_for() {
+    let db = database();
+    let mut a = Session::new(&db);
+    let alone = "SELECT n FROM stock FOR UPDATE";
+    let e = a.sql(alone).unwrap_err().to_string();
+    assert_eq!(e, "FOR UPDATE holds rows until the end of a transaction: expected BEGIN before");
+    run(&mut a, &["BEGIN"]);
+    for (text, found) in [
+        ("SELECT sum(n) FROM stock FOR UPDATE", "groups or aggregates"),
+        ("SELECT n FROM stock GROUP BY n FOR UPDATE", "groups or aggregates"),
+        ("SELECT DISTINCT n FROM stock FOR UPDATE", "DISTINCT"),
+        ("SELECT s.n FROM stock s JOIN orders o ON s.item = o.item FOR UPDATE", "a join"),
+        ("SELECT n FROM (SELECT n FROM stock) AS s FOR UPDATE", "a subquery in FROM"),
+    ] {
+        let e = a.sql(text).unwrap_err();
+        let expected = "for update: expected a query of rows of one table, found";
+        assert_eq!(e.to_string(), format!("{expected} {found}"), "{text}");
+        assert_eq!(e.kind(), ErrorKind::InvalidInput);
+    }
+    run(&mut a, &["COMMIT", "BEGIN READ ONLY"]);
+    assert_eq!(a.sql(alone).unwrap_err().kind(), ErrorKind::ReadOnly);
+}

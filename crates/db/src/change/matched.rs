@@ -5,8 +5,8 @@ use std::sync::Arc;
 use esker_format::Schema;
 use esker_format::Value;
 use esker_format::schema::ROW_ID_NAME;
-use esker_query::Resolved;
 use esker_query::model::{Delete, Expr, OrderBy, Query, RowCount, SelectItem, Update};
+use esker_query::{QueryResult, Resolved};
 use esker_table::table::{Existing, PreparedPut};
 
 use super::assignment::whole_fields;
@@ -81,6 +81,21 @@ impl<'a> Wanted<'a> {
         }
         query
     }
+}
+
+/// Answers a query of one table that may ask for the row ids.
+pub(crate) fn answer_with_row_ids(
+    snapshot: &SnapshotTable,
+    query: &Query,
+    options: &esker_query::Options,
+) -> Result<QueryResult> {
+    let source = RowIdSource::new(snapshot.rows_as_of());
+    if query.is_plain() {
+        return Ok(esker_query::execute(query, &source, options)?);
+    }
+    let tables = OpenTables::new(snapshot.whole(), query)?;
+    let read = tables.sources();
+    Ok(Resolved::run_on(query, &source, &read, options)?.execute()?)
 }
 
 impl Run<'_> {
@@ -172,16 +187,8 @@ impl Run<'_> {
 
     /// The rows of a table that are wanted, as of a snapshot.
     pub(super) fn matched(&self, snapshot: SnapshotTable, wanted: &Wanted<'_>) -> Result<Matched> {
-        let source = RowIdSource::new(snapshot.rows_as_of());
         let query = wanted.query(snapshot.schema());
-        let rows = if query.is_plain() {
-            esker_query::execute(&query, &source, &self.options)?.to_rows()
-        } else {
-            let tables = OpenTables::new(snapshot.whole(), &query)?;
-            let read = tables.sources();
-            Resolved::run_on(&query, &source, &read, &self.options)?.execute()?.to_rows()
-        };
-        drop(source);
+        let rows = answer_with_row_ids(&snapshot, &query, &self.options)?.to_rows();
         Ok(Matched { snapshot, rows })
     }
 

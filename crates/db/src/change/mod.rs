@@ -17,6 +17,7 @@ mod unique;
 mod within;
 
 pub(crate) use apply::{apply_to_matching, apply_within};
+pub(crate) use matched::answer_with_row_ids;
 use returning::Shown;
 pub(crate) use row_ids::RowIdSource;
 use std::sync::Arc;
@@ -30,7 +31,7 @@ use crate::engine::{Engine, Staged, fit_value};
 use crate::{Database, Error, Limits, QueryOptions, Result, Transaction};
 
 /// How many rows are changed between two looks at the time.
-const ROWS_PER_LOOK: usize = 256;
+pub(crate) const ROWS_PER_LOOK: usize = 256;
 
 /// What a statement is run with.
 #[derive(Clone, Debug, Default)]

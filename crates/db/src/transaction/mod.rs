@@ -25,6 +25,7 @@ mod changes;
 mod definitions;
 mod entries;
 mod entry_changes;
+mod held_rows;
 mod many;
 mod options;
 mod own_rows;

@@ -96,6 +96,9 @@ pub(super) fn needs(statement: &Statement) -> (Level, Option<&str>) {
         Statement::Query(query) | Statement::Explain(query) | Statement::Plan(query) => {
             (Level::Read, query.is_plain().then_some(query.table.as_str()))
         }
+        Statement::QueryForUpdate(query) => {
+            (Level::Write, query.is_plain().then_some(query.table.as_str()))
+        }
         // What it computes may read other tables.
         Statement::Change(Change::Insert(_) | Change::Update(_) | Change::Delete(_)) => {
             (Level::Write, None)

@@ -191,6 +191,25 @@ fn transactions_are_of_their_connection() {
     assert!(other.receive().2.len() > 2);
 }
 
+#[test]
+fn rows_are_held_for_update_by_a_connection() {
+    let server = Running::start();
+    let (mut one, mut other) = (server.binary(), server.binary());
+    other.send(1, Kind::Insert, |out| insert(out, &[(6, "Eve")]));
+    other.receive();
+    one.sql(1, "BEGIN");
+    one.receive();
+    one.sql(2, "SELECT name FROM people WHERE id = 6 FOR UPDATE");
+    let kinds: Vec<Kind> = (0..3).map(|_| one.receive().1).collect();
+    assert_eq!(kinds, [Kind::Columns, Kind::Rows, Kind::Done]);
+    other.sql(2, "UPDATE people SET name = 'Eva' WHERE id = 6");
+    assert_eq!(other.receive().1, Kind::Done);
+    one.send(3, Kind::Commit, |_| ());
+    let (_, kind, payload) = one.receive();
+    assert_eq!(kind, Kind::Failed);
+    assert!(payload.windows(8).any(|part| part == b"conflict"), "{payload:?}");
+}
+
 pub(super) fn bulk(client: &mut Client, id: u32, format: &str) {
     client.send(id, Kind::BulkBegin, |out| {
         pack::array(out, 3);
