@@ -162,6 +162,7 @@ impl Database {
         let before = core.schema();
         let schema = checks::alter(engine, &before, alterations)?;
         engine.expect_sequences(&schema)?;
+        let standing = engine.let_time_stand();
         match ending {
             Some(ending) if ending.is_of(&core) => ending.finish(engine, &mut catalogue)?,
             None if !expiry::ends_expiry(&before, &schema) => {}
@@ -178,7 +179,9 @@ impl Database {
         let edit = Edit::AlterTable { table, name, schema: (*schema).clone() };
         engine.note_new_expiry(&before, &schema)?;
         let ticket = engine.append_edit(&edit)?;
-        entry(&mut catalogue, table)?.writer.alter(schema, &uniques, ticket.commit());
+        let at = (ticket.commit(), standing.now_us());
+        entry(&mut catalogue, table)?.writer.alter(schema, &uniques, at);
+        drop(standing);
         Ok(Some((self.engine().publish_edit(&catalogue, ticket), core)))
     }
 
@@ -252,7 +255,10 @@ impl Engine {
 
 #[cfg(test)]
 mod tests {
-    use crate::{DataType, Options, Schema};
+    use std::time::Duration;
+
+    use crate::expiry::EndingExpired;
+    use crate::{Alteration, DataType, Options, Schema, Value};
     use esker_vfs::sim::{Options as SimOptions, Simulation};
 
     #[test]
@@ -271,5 +277,51 @@ mod tests {
             snapshot.table(there).unwrap();
             snapshot.table(not_there).err().expect("another name");
         }
+    }
+    #[test]
+    fn what_expires_while_the_end_of_expiry_is_synced_never_was_gone() {
+        let machine = Simulation::new(1, SimOptions::default());
+        let options = Options::new().environment(machine.environment()).background(false);
+        let db = options.open("db").unwrap();
+        let schema = Schema::builder().field("n", DataType::I64);
+        let schema = schema.nullable("a", DataType::Timestamp).nullable("b", DataType::Timestamp);
+        let schema = schema.primary_key(["n"]).expires_by("a").build().unwrap();
+        let table = db.create_table("t", schema).unwrap();
+        let end = |seconds: i64| Value::Timestamp(db.engine().now_us() + seconds * 1_000_000);
+        // Before the change, while it is synced, and after that.
+        for (n, seconds) in [(0, 5), (1, 20), (2, 100)] {
+            table.insert(&[Value::Int(n), end(seconds), end(seconds)]).unwrap();
+        }
+        let seen = |snapshot: &crate::Snapshot| -> Vec<bool> {
+            let rows = snapshot.table("t").unwrap();
+            let by_key = (0..3).map(|n| rows.get(&[Value::Int(n)]).unwrap().is_some());
+            let by_key: Vec<bool> = by_key.collect();
+            assert_eq!(rows.count().unwrap(), by_key.iter().filter(|is| **is).count() as u64);
+            by_key
+        };
+        for field in [None, Some("b".to_owned())] {
+            let is_over = field.is_some();
+            machine.advance_clock(Duration::from_secs(10));
+            let ending = EndingExpired::start(db.engine(), &table.current().core).unwrap();
+            let change = [Alteration::SetExpiry(field)];
+            let altered = db.alter_unless_changed("t", &change, None, (None, Some(ending)));
+            let (ticket, _) = altered.unwrap().unwrap();
+            machine.advance_clock(Duration::from_secs(20));
+            let meanwhile = db.snapshot().unwrap();
+            assert!(meanwhile.commit() < ticket.commit());
+            assert_eq!(seen(&meanwhile), [false, true, true]);
+            assert!(table.get(&[Value::Int(1)]).unwrap().is_some());
+            db.engine().acknowledge(ticket).unwrap();
+            // By the new field it may have expired since.
+            assert_eq!(seen(&db.snapshot().unwrap()), [false, !is_over, true]);
+            assert_eq!(table.get(&[Value::Int(1)]).unwrap().is_some(), !is_over);
+            assert_eq!(seen(&meanwhile), [false, true, true]);
+        }
+        // A time before the change is no later than it was.
+        let before = db.snapshot().unwrap();
+        machine.advance_clock(Duration::from_secs(60));
+        db.alter_table("t", &[Alteration::SetExpiry(None)]).unwrap();
+        assert_eq!(seen(&before), [false, false, true]);
+        assert_eq!(seen(&db.snapshot().unwrap()), [false, false, false]);
     }
 }

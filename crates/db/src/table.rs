@@ -310,6 +310,7 @@ impl Table {
         loop {
             let mut at = self.engine.visible();
             let core = self.core_at(at);
+            let mut has_changed = false;
             let read_at = || {
                 at = self.engine.visible();
                 at
@@ -317,10 +318,13 @@ impl Table {
             let found = core.find(key, read_at, |found| {
                 // The time is read after the row: it has not been dropped for it yet.
                 let gone = found.may_expire() && found.has_expired(self.engine.now_us())?;
+                has_changed = gone && !std::ptr::eq(&**found.schema, &*core.schema());
                 if gone { Ok(None) } else { take(&found).map(Some) }
             })?;
-            // It may have got a later end after `at`, and before the time was read.
-            if matches!(found, Some(None)) && looks < LOOKS_MAX && self.engine.visible() > at {
+            // It may have got a later end after `at`, and before the time was read; so may the
+            // table, which is told by another field then.
+            let is_over = has_changed || self.engine.visible() > at;
+            if matches!(found, Some(None)) && looks < LOOKS_MAX && is_over {
                 looks += 1;
                 continue;
             }

@@ -39,6 +39,9 @@ pub struct Forwarding {
 struct PastSchema {
     /// The commit of the change.
     until: u64,
+    /// The time of it where rows expire by another field since, or no more: what the older field
+    /// says of later times never came about.
+    told_until_us: i64,
     schema: Arc<Schema>,
 }
 
@@ -256,10 +259,23 @@ impl View {
         Some(self.past.iter().find(|past| at < past.until).map_or(&self.schema, |p| &p.schema))
     }
 
-    /// From `commit` on, the table has another schema.
-    pub fn alter(&mut self, schema: Arc<Schema>, commit: u64) {
+    /// From `commit`, which came at some time, on, the table has another schema.
+    pub fn alter(&mut self, schema: Arc<Schema>, commit: u64, now_us: i64) {
         let schema = std::mem::replace(&mut self.schema, schema);
-        self.past.push(PastSchema { until: commit, schema });
+        let expiry = |schema: &Schema| schema.expiry_field().map(|field| field.id);
+        let is_told_by_same = expiry(&schema) == expiry(&self.schema);
+        let told_until_us = if is_told_by_same { i64::MAX } else { now_us };
+        self.past.push(PastSchema { until: commit, told_until_us, schema });
+    }
+
+    /// Until when a reader at a commit is told by the field of its schema what has expired. A
+    /// change of that field may have a later commit and yet be earlier in time: it is not durable
+    /// then. What expired after it would be back as soon as it is.
+    #[must_use]
+    #[inline]
+    pub fn told_until_us(&self, at: u64) -> i64 {
+        let later = self.past.iter().filter(|past| at < past.until);
+        later.map(|past| past.told_until_us).min().unwrap_or(i64::MAX)
     }
 
     /// The fields that readers at `oldest` or later may ask for.
@@ -364,8 +380,8 @@ mod tests {
     #[test]
     fn a_forgotten_schema_is_not_taken_for_a_later_one() {
         let mut view = View::empty(schema("a"));
-        view.alter(schema("b"), 5);
-        view.alter(schema("c"), 9);
+        view.alter(schema("b"), 5, 0);
+        view.alter(schema("c"), 9, 0);
         let name = |view: &View, at| view.schema_at(at).map(|s| s.fields()[0].name.clone());
         let names = |view: &View| [4, 5, 8, 9].map(|at| name(view, at).unwrap_or_default());
         assert_eq!(names(&view), ["a", "b", "b", "c"]);

@@ -164,7 +164,8 @@ impl NewDefinitions {
         for AlteredTable { core, before, after, .. } in &self.altered {
             let entry = entry(catalogue, core.id())?;
             if before.schema != after.schema {
-                entry.writer.alter(Arc::clone(&after.schema), &[], commit);
+                // By which field its rows expire is changed outside of transactions.
+                entry.writer.alter(Arc::clone(&after.schema), &[], (commit, i64::MAX));
             }
             if before.name != after.name {
                 after.name.clone_into(&mut entry.name);

@@ -5,6 +5,8 @@
 //!   live snapshot has fixed, and so does no merge that a snapshot might notice: both look under
 //!   one lock.
 //! * While no row has an end, nothing is locked or kept.
+//! * It stands still while a table gets another field by which its rows expire: who is told a later
+//!   time finds that change in the table's view, and what it ended at which time.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -37,6 +39,14 @@ struct State {
     logged_us: i64,
     /// Snapshots by the time that they have fixed.
     live: BTreeMap<i64, usize>,
+    /// Nobody is told a later time.
+    stands: bool,
+}
+
+/// Time that stands still until this is dropped.
+pub(crate) struct StandingTime<'e> {
+    engine: &'e Engine,
+    now_us: i64,
 }
 
 /// A time that is fixed until this is dropped.
@@ -55,6 +65,16 @@ impl Times {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// The time by what the wall clock says.
+    fn told(&mut self, wall_us: i64) -> i64 {
+        if !self.stands {
+            self.latest_us = self.latest_us.max(wall_us);
+        }
+        self.latest_us
     }
 }
 
@@ -96,9 +116,16 @@ impl Engine {
     /// The time, in microseconds since 1970.
     pub fn now_us(&self) -> i64 {
         let wall_us = self.environment.clock.wall_us();
+        self.times.state().told(wall_us)
+    }
+
+    /// Lets the time stand still. Under the commit lock.
+    pub fn let_time_stand(&self) -> StandingTime<'_> {
+        let wall_us = self.environment.clock.wall_us();
         let mut state = self.times.state();
-        state.latest_us = state.latest_us.max(wall_us);
-        state.latest_us
+        let now_us = state.told(wall_us);
+        state.stands = true;
+        StandingTime { engine: self, now_us }
     }
 
     /// The latest time that somebody was told, for a checkpoint.
@@ -132,8 +159,7 @@ impl Engine {
         }
         let wall_us = self.environment.clock.wall_us();
         let mut state = self.times.state();
-        state.latest_us = state.latest_us.max(wall_us);
-        let now_us = state.latest_us;
+        let now_us = state.told(wall_us);
         *state.live.entry(now_us).or_default() += 1;
         FixedTime { engine: Some(Arc::clone(self)), now_us }
     }
@@ -145,9 +171,9 @@ impl Engine {
         }
         let wall_us = self.environment.clock.wall_us();
         let mut state = self.times.state();
-        state.latest_us = state.latest_us.max(wall_us);
+        let now_us = state.told(wall_us);
         let least_us = state.live.keys().next().filter(|_| !planted("purge_ignores_snapshots"));
-        least_us.copied().unwrap_or(state.latest_us)
+        least_us.copied().unwrap_or(now_us)
     }
 }
 
@@ -160,6 +186,19 @@ impl FixedTime {
     /// Microseconds since 1970.
     pub fn now_us(&self) -> i64 {
         self.now_us
+    }
+}
+
+impl StandingTime<'_> {
+    /// Microseconds since 1970.
+    pub fn now_us(&self) -> i64 {
+        self.now_us
+    }
+}
+
+impl Drop for StandingTime<'_> {
+    fn drop(&mut self) {
+        self.engine.times.state().stands = false;
     }
 }
 

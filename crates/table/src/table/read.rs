@@ -20,6 +20,8 @@ pub struct Found<'v> {
     pub unit: &'v Unit,
     /// Its number in the unit.
     pub row: usize,
+    /// What expires later by the schema's field does not.
+    told_until_us: i64,
     /// Where the most bytes are told that long values may take when they are copied.
     arena: &'v Arena,
 }
@@ -37,6 +39,7 @@ impl Found<'_> {
     /// `Corrupt` when a block does not fit its checksum.
     #[inline]
     pub fn has_expired(&self, now_us: i64) -> Result<bool> {
+        let now_us = now_us.min(self.told_until_us);
         match self.schema.expiry_field() {
             Some(field) if self.unit.least_expiry(field) <= now_us => {
                 self.unit.has_expired(self.row, field, now_us)
@@ -118,7 +121,8 @@ impl Table {
             match outcome {
                 Walk::Found(unit, row) => {
                     let schema = schema.unwrap_or(&view.schema);
-                    return take(self.found(schema, unit, row)).map(Some);
+                    let found = self.found(schema, (unit, row), view.told_until_us(at));
+                    return take(found).map(Some);
                 }
                 Walk::Absent => return Ok(None),
                 // What leads from newer versions back to commit `at` is gone: the caller, who has
@@ -141,7 +145,8 @@ impl Table {
     ) -> Result<ControlFlow<Option<R>>> {
         Ok(match self.find_in(view, key, at)? {
             Walk::Found(unit, row) => {
-                ControlFlow::Break(Some(take(self.found(schema, unit, row))?))
+                let found = self.found(schema, (unit, row), view.told_until_us(at));
+                ControlFlow::Break(Some(take(found)?))
             }
             Walk::Absent => ControlFlow::Break(None),
             Walk::Stale => ControlFlow::Continue(()),
@@ -149,8 +154,13 @@ impl Table {
     }
 
     #[inline]
-    fn found<'v>(&'v self, schema: &'v Arc<Schema>, unit: &'v Unit, row: usize) -> Found<'v> {
-        Found { schema, unit, row, arena: &self.arena }
+    fn found<'v>(
+        &'v self,
+        schema: &'v Arc<Schema>,
+        (unit, row): (&'v Unit, usize),
+        told_until_us: i64,
+    ) -> Found<'v> {
+        Found { schema, unit, row, told_until_us, arena: &self.arena }
     }
 
     #[inline]
@@ -293,7 +303,7 @@ impl Table {
     pub fn row_at(&self, location: Location) -> Result<Vec<Value>> {
         let view = self.view();
         match view.resolve(location) {
-            Resolved::Row(unit, row) => self.found(&view.schema, unit, row).values(),
+            Resolved::Row(unit, row) => self.found(&view.schema, (unit, row), i64::MAX).values(),
             Resolved::Gone | Resolved::Unknown => {
                 Err(Error::corrupt(format!("{location:?} leads nowhere")))
             }

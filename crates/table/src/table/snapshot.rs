@@ -87,6 +87,7 @@ impl Table {
         let view = self.view();
         // The commit is registered, so its schema is known.
         let schema = Arc::clone(view.schema_at(at).unwrap_or(&view.schema));
+        let now_us = now_us.min(view.told_until_us(at));
         let mut hidden = hidden_rows(&view, &overlay.hidden)?;
         let part = |unit: &Unit| {
             let part = SnapshotPart::new(unit, &schema, at, now_us);

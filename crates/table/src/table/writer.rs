@@ -446,10 +446,16 @@ impl TableWriter {
         self.group.as_mut().ok_or_else(|| Error::corrupt("no open group"))
     }
 
-    /// From `commit` on, the table has another schema: where its rows are others, too, they go to a
-    /// new group from here on. `new` are the entries of unique indexes that it has in addition.
-    /// Under the commit lock.
-    pub fn alter(&mut self, schema: Arc<Schema>, new: &[Arc<UniqueKeys>], commit: u64) {
+    /// From `commit`, which comes at some time, on, the table has another schema: where its rows
+    /// are others, too, they go to a new group from here on. `new` are the entries of unique
+    /// indexes that it has in addition. Under the commit lock; where rows expire by another field,
+    /// nobody may be told a later time meanwhile.
+    pub fn alter(
+        &mut self,
+        schema: Arc<Schema>,
+        new: &[Arc<UniqueKeys>],
+        (commit, now_us): (u64, i64),
+    ) {
         let mut view = (*self.table.view()).clone();
         let same_rows = view.schema.has_same_rows_as(&schema);
         if !same_rows && !esker_log::sabotage::planted("alter_keeps_group_open") {
@@ -458,7 +464,7 @@ impl TableWriter {
         let is_wanted = |id| schema.indexes().iter().any(|index| index.id == id);
         view.segments().for_each(|segment| segment.retain_runs(is_wanted));
         self.table.set_uniques(&schema, new);
-        view.alter(schema, commit);
+        view.alter(schema, commit, now_us);
         self.table.set_view(view);
     }
 
