@@ -34,77 +34,168 @@ def golden() -> List[Tuple[str, List[bytes], List[bytes]]]:
     return steps
 
 
-class GoldenFrames(unittest.TestCase):
-    """What this client sends is what the reference says, byte for byte."""
+UTC = datetime.timezone.utc
+EVERY_TYPE = (
+    1,
+    datetime.date(2024, 2, 29),
+    datetime.datetime(2024, 2, 29, 12, 30, 1, 5, tzinfo=UTC),
+    datetime.time(23, 59, 59, 999_999),
+    uuid.UUID("67e55044-10b1-426f-9247-bb680e5fe0c8"),
+    ipaddress.ip_address("192.0.2.1"),
+    ipaddress.ip_address("2001:db8::1"),
+    decimal.Decimal("-12.50"),
+    [1],
+    -0.5,
+    b"\x00\xff",
+    True,
+    (1 << 64) - 1,
+    -(1 << 63),
+)
+TABLE = (
+    "CREATE TABLE v (id i64 PRIMARY KEY, day date, at timestamp, clock time, tag uuid, four ipv4, "
+    "six ipv6, price decimal(9,2), doc json, rate f64, raw bytes, flag bool, most u64, least i64)"
+)
+# What is asked in each step, and what the answer means.
+STEPS: List[Tuple[str, List[Tuple[Request[Any], Any]]]] = [
+    ("Ping", [(requests.ping(), None)]),
+    (
+        "Sql: CREATE TABLE t (id i64 PRIMARY KEY, name text)",
+        [
+            (
+                requests.sql("CREATE TABLE t (id i64 PRIMARY KEY, name text)", ()),
+                "created table t",
+            )
+        ],
+    ),
+    ("Insert two rows", [(requests.insert_many("t", [(1, "Ada"), (2, None)], False), 2)]),
+    ("Get keys 1 and 9", [(requests.get_many("t", [1, (9,)]), [(1, "Ada"), None])]),
+    ("Exists", [(requests.exists_many("t", [2, 3]), [True, False])]),
+    ("Update key 2", [(requests.update("t", 2, {"name": "Bob"}), True)]),
+    (
+        "Sql with a parameter: columns, rows, end",
+        [(requests.sql("SELECT id, name FROM t WHERE id > ?", [1]), [(2, "Bob")])],
+    ),
+    ("Delete", [(requests.delete_many("t", [1]), 1)]),
+    (
+        "BucketPut, BucketGet",
+        [
+            (requests.bucket_put("b", {b"k": b"v"}, None), 1),
+            (requests.bucket_get("b", [b"k", "x"]), [b"v", None]),
+        ],
+    ),
+    ("Hello: no token, the only database", [(requests.hello(None, None), "0.1.0-dev")]),
+    ("Tables", [(requests.tables(), ["t"])]),
+    (
+        "Schema",
+        [(requests.schema("t"), "id i64 not null, name text, primary key (id)")],
+    ),
+    (
+        "UpdateMany: key 2 is there, key 9 is not",
+        [(requests.update_many("t", [(2, {"name": "Eva"}), (9, {"name": "x"})]), 1)],
+    ),
+    (
+        "Query: columns, rows, end",
+        [(requests.query('{"table": "t", "limit": 2}'), [(7, "Eve"), (8, None)])],
+    ),
+    (
+        "Explain of a table that there is not: a plan has times in it",
+        [(requests.explain('{"table": "x"}'), EskerError)],
+    ),
+    ("Begin, Rollback", [(requests.begin(False, False), None), (requests.rollback(), None)]),
+    (
+        "Begin a serializable one, read only, and Commit",
+        [(requests.begin(True, True), None), (requests.commit(), None)],
+    ),
+    ("Buckets", [(requests.buckets(), ["b"])]),
+    ("BucketIncrement, from nothing", [(requests.bucket_increment("b", b"n", 5), 5)]),
+    (
+        "BucketRange: two from the last back",
+        [
+            (
+                requests.bucket_range("b", None, b"z", None, 2, True),
+                [(b"n", b"\x80\0\0\0\0\0\0\x05"), (b"k", b"v")],
+            )
+        ],
+    ),
+    ("BucketRemove", [(requests.bucket_remove("b", [b"k", b"x"]), 1)]),
+    (
+        "BucketPut with a time to live, and one that never ends",
+        [
+            (requests.bucket_put("b", {b"s": b"1"}, 60), 1),
+            (requests.bucket_put("b", {b"e": b""}, False), 1),
+        ],
+    ),
+    (
+        "Sql: a table with the types that are extensions",
+        [(requests.sql(TABLE, ()), "created table v")],
+    ),
+    ("Insert a value of every type", [(requests.insert_many("v", [EVERY_TYPE], False), 1)]),
+    ("Get it", [(requests.get_many("v", [1]), [EVERY_TYPE])]),
+    ("an error", [(requests.schema("x"), EskerError)]),
+]
+# What is sent otherwise: both sides greet, a cancelled request answers, a load has several frames.
+APART = [
+    "both greet",
+    "Cancel of what is not under way: no answer",
+    "a bulk load of MessagePack",
+]
 
-    asked: List[Request[Any]] = [
-        requests.ping(),
-        requests.sql("CREATE TABLE t (id i64 PRIMARY KEY, name text)", ()),
-        requests.insert_many("t", [(1, "Ada"), (2, None)], False),
-        requests.get_many("t", [1, (9,)]),
-        requests.exists_many("t", [2, 3]),
-        requests.update("t", 2, {"name": "Bob"}),
-        requests.sql("SELECT id, name FROM t WHERE id > ?", [1]),
-        requests.delete_many("t", [1]),
-    ]
-    answers: List[Any] = [
-        None,
-        "created table t",
-        2,
-        [(1, "Ada"), None],
-        [True, False],
-        True,
-        [(2, "Bob")],
-        1,
-    ]
+
+class GoldenFrames(unittest.TestCase):
+    """What this client sends is what the reference says, byte for byte; likewise what it reads."""
+
+    def test_every_step_is_here(self) -> None:
+        named = [name for name, _, _ in golden() if name not in APART]
+        self.assertEqual(named, [name for name, _ in STEPS])
+        self.assertEqual(golden()[0][1], [requests.GREETING])
 
     def test_requests_and_answers(self) -> None:
-        steps = golden()
-        self.assertEqual(steps[0][1], [requests.GREETING])
-        for number, (request, wanted) in enumerate(zip(self.asked, self.answers), 1):
-            name, sent, received = steps[number]
+        steps = {name: (sent, received) for name, sent, received in golden()}
+        for name, asked in STEPS:
+            sent, received = steps[name]
             with self.subTest(name):
-                if name != "Get keys 1 and 9":  # A key may be an array or its only value.
-                    self.assertEqual([request.frame(number)], sent)
-                answer, reader = Answer(), FrameReader()
+                reader = FrameReader()
                 reader.feed(requests.GREETING)
                 for data in received:
                     for at in range(len(data)):
                         reader.feed(data[at : at + 1])
-                ends = []
-                found = reader.next()
-                while found is not None:
-                    self.assertEqual(found.id, number)
-                    ends.append(answer.take(found))
-                    found = reader.next()
-                self.assertEqual(ends, [False] * (len(ends) - 1) + [True])
-                result = request.result(answer)
-                if isinstance(result, requests.Result):
-                    result = result.text or result.rows
-                self.assertEqual(result, wanted)
+                for data, (request, wanted) in zip(sent, asked):
+                    number = int.from_bytes(data[4:8], "little")
+                    if name != "Get keys 1 and 9":  # A key may be an array or its only value.
+                        self.assertEqual(request.frame(number).hex(" "), data.hex(" "))
+                    self.check(reader, number, request, wanted)
+                self.assertEqual(len(sent), len(asked))
+                self.assertIsNone(reader.next())
 
-    def test_errors(self) -> None:
-        name, _, received = golden()[-1]
-        self.assertEqual(name, "an error")
-        reader, answer = FrameReader(), Answer()
-        reader.feed(requests.GREETING + received[0])
-        found = reader.next()
-        assert found is not None
-        self.assertTrue(answer.take(found))
-        with self.assertRaises(EskerError) as caught:
-            requests.schema("x").result(answer)
-        self.assertEqual(caught.exception.code, "not_found")
+    def check(
+        self, reader: FrameReader, number: int, request: Request[Any], wanted: Any
+    ) -> None:
+        answer, is_last = Answer(), False
+        while not is_last:
+            found = reader.next()
+            assert found is not None
+            self.assertEqual(found.id, number)
+            is_last = answer.take(found)
+        if wanted is EskerError:
+            with self.assertRaises(EskerError) as caught:
+                request.result(answer)
+            self.assertEqual(caught.exception.code, "not_found")
+            return
+        result = request.result(answer)
+        if isinstance(result, requests.Result):
+            result = result.text or result.rows
+        self.assertEqual(result, wanted)
 
-    def test_buckets_and_loads(self) -> None:
+    def test_loads_and_cancelling(self) -> None:
         steps = {name: sent for name, sent, _ in golden()}
-        put = requests.bucket_put("b", {b"k": b"v"}, None)
-        get = requests.bucket_get("b", [b"k", "x"])
-        self.assertEqual([put.frame(9), get.frame(10)], steps["BucketPut, BucketGet"])
         begin = requests.bulk_begin("t", "messagepack", "error").frame(11)
         chunks = list(requests.chunks_of_rows([(7, "Eve"), (8, None)]))
         frames = [begin, requests.frame(11, requests.BULK_CHUNK, chunks[0])]
         frames.append(requests.frame(11, requests.BULK_END))
         self.assertEqual(frames, steps["a bulk load of MessagePack"])
+        (cancel,) = steps["Cancel of what is not under way: no answer"]
+        number = int.from_bytes(cancel[4:8], "little")
+        self.assertEqual(requests.frame(number, requests.CANCEL, requests.cancelled(1)), cancel)
 
 
 class Values(unittest.TestCase):

@@ -4,6 +4,8 @@ use esker_format::Value;
 use esker_wire::value::{write, write_key, write_values};
 use esker_wire::{FrameWriter, Kind, Reader, pack};
 
+use crate::{Duplicates, Format};
+
 /// What a request does to the transaction of its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Boundary {
@@ -223,10 +225,91 @@ impl Call {
         })
     }
 
+    /// Adds to a value of a bucket that is a number of increments; nothing there counts as 0.
+    ///
+    /// ```
+    /// # mod served { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/served/mod.rs")); }
+    /// # fn main() -> esker_client::Result<()> {
+    /// # let server = served::Served::start();
+    /// use esker_client::{Call, Client, KeyRange};
+    ///
+    /// let mut client = Client::connect(&server.url())?;
+    /// client.bucket_put("visits", "sunday", "closed")?;
+    /// client.call(&Call::bucket_increment("visits", b"monday", 2))?;
+    /// let reply = client.call(&Call::bucket_increment("visits", b"monday", 3))?;
+    /// assert_eq!(reply.number(), Some(5));
+    /// let days = KeyRange { reverse: true, ..KeyRange::default() };
+    /// let entries = client.call(&Call::bucket_range("visits", &days))?.entries()?;
+    /// assert_eq!(entries[0], (b"sunday".to_vec(), b"closed".to_vec()));
+    /// assert_eq!(entries.len(), 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn bucket_increment(bucket: &str, key: &[u8], by: i64) -> Self {
+        Self::new(Kind::BucketIncrement, |out| {
+            pack::array(out, 3);
+            pack::text(out, bucket);
+            pack::bytes(out, key);
+            pack::int(out, by);
+        })
+    }
+
+    /// Entries of a bucket in the order of their keys.
+    #[must_use]
+    pub fn bucket_range(bucket: &str, range: &KeyRange<'_>) -> Self {
+        Self::new(Kind::BucketRange, |out| {
+            pack::array(out, 6);
+            pack::text(out, bucket);
+            for bound in [range.from, range.to, range.prefix] {
+                match bound {
+                    Some(bound) => pack::bytes(out, bound),
+                    None => pack::nil(out),
+                }
+            }
+            match range.limit {
+                Some(limit) => pack::uint(out, limit),
+                None => pack::nil(out),
+            }
+            pack::bool(out, range.reverse);
+        })
+    }
+
+    /// The names of buckets.
+    #[must_use]
+    pub fn buckets() -> Self {
+        Self::new(Kind::Buckets, |_| ())
+    }
+
+    /// Begins a load.
+    pub(crate) fn bulk_begin(table: &str, format: Format, duplicates: Duplicates) -> Self {
+        Self::new(Kind::BulkBegin, |out| {
+            pack::array(out, 3);
+            for text in [table, format.as_str(), duplicates.as_str()] {
+                pack::text(out, text);
+            }
+        })
+    }
+
     /// Ends a request.
     pub(crate) fn cancel(id: u32) -> Self {
         Self::new(Kind::Cancel, |out| pack::uint(out, id.into()))
     }
+}
+
+/// Which entries of a bucket, and in which order. By default all, by rising key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KeyRange<'k> {
+    /// The first key.
+    pub from: Option<&'k [u8]>,
+    /// The key before which it ends.
+    pub to: Option<&'k [u8]>,
+    /// What all keys begin with.
+    pub prefix: Option<&'k [u8]>,
+    /// The most entries.
+    pub limit: Option<u64>,
+    /// Whether the last come first.
+    pub reverse: bool,
 }
 
 /// The key of a row, and the names and new values of some of its fields.

@@ -4,7 +4,6 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use esker_format::Value;
-use esker_wire::{FrameWriter, Kind, pack};
 
 use crate::bulk::{Duplicates, Format, Load};
 use crate::call::Boundary;
@@ -366,13 +365,7 @@ impl Client {
         format: Format,
         duplicates: Duplicates,
     ) -> Result<Load<'_>> {
-        let id = self.next_id();
-        let mut frame = FrameWriter::new(&mut self.out, id, Kind::BulkBegin, 0);
-        pack::array(frame.payload(), 3);
-        for text in [table, format.as_str(), duplicates.as_str()] {
-            pack::text(frame.payload(), text);
-        }
-        frame.finish();
+        let id = self.gather(&Call::bulk_begin(table, format, duplicates));
         self.send()?;
         Ok(Load::new(self, id))
     }

@@ -35,15 +35,20 @@ mod bulk;
 mod call;
 mod client;
 mod error;
+#[cfg(test)]
+#[path = "../../wire/src/golden.rs"]
+mod golden;
 mod pool;
 mod reply;
 mod socket;
+#[cfg(test)]
+mod tests;
 mod tls;
 
 pub use address::Address;
 pub use asynchronous::AsyncClient;
 pub use bulk::{Duplicates, Format, Load};
-pub use call::{Call, RowUpdate};
+pub use call::{Call, KeyRange, RowUpdate};
 pub use client::{Client, Pipeline, Rows};
 pub use error::{Error, Result};
 pub use esker_format::{Value, ValueRef};

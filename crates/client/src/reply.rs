@@ -111,6 +111,25 @@ impl Reply {
         self.list(|reader| Ok(reader.bool()?))
     }
 
+    /// The number that a value of a bucket is now; `None` where the answer says something else.
+    #[must_use]
+    pub fn number(&self) -> Option<i64> {
+        Reader::new(&self.done).int().ok()
+    }
+
+    /// Keys and values of a bucket.
+    ///
+    /// # Errors
+    /// As for [`Reply::found`].
+    pub fn entries(&self) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+        let parts = self.list(|reader| Ok(reader.bytes()?.to_vec()))?;
+        let (pairs, rest) = parts.as_chunks::<2>();
+        if !rest.is_empty() {
+            return Err(Error::connection("the server sent a key without a value"));
+        }
+        Ok(pairs.iter().map(|[key, value]| (key.clone(), value.clone())).collect())
+    }
+
     /// The values of a bucket, in the order of the keys.
     ///
     /// # Errors

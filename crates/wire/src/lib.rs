@@ -11,6 +11,8 @@
 mod code;
 mod error;
 pub mod frame;
+#[cfg(test)]
+mod golden;
 pub mod pack;
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,8 @@ use esker_format::{DataType, Value};
 use proptest::prelude::*;
 
 use crate::frame::{self, Frame, FrameWriter, Kind};
-use crate::{MORE, Reader, pack, value};
+use crate::pack::Token;
+use crate::{MORE, Reader, golden, pack, value};
 
 fn round(value: &Value) -> Value {
     let mut out = Vec::new();
@@ -65,6 +66,36 @@ fn kinds_have_their_codes_and_greetings_their_versions() {
     assert_eq!(frame::parse_greeting(frame::greeting()), Ok(frame::VERSION));
     let error = frame::parse_greeting(*b"ESKR\x02\x00").unwrap_err();
     assert_eq!(error.to_string(), "version 2.0: expected 1.x, such as 1.0");
+}
+
+#[test]
+fn every_kind_and_every_extension_has_a_golden_frame() {
+    let (mut kinds, mut extensions) = ([[false; 256]; 2], [[false; 256]; 2]);
+    for step in golden::steps() {
+        for (is_sent, bytes) in &step.lines {
+            if bytes.starts_with(&frame::MAGIC) {
+                continue;
+            }
+            let (frame, length) = Frame::parse(bytes, bytes.len()).unwrap().unwrap();
+            assert_eq!(length, bytes.len(), "{}: {}", step.name, golden::digits(bytes));
+            kinds[usize::from(*is_sent)][usize::from(frame.code)] = true;
+            let mut reader = Reader::new(frame.payload);
+            while let Ok(token) = reader.token() {
+                if let Token::Extension(code, _) = token {
+                    extensions[usize::from(*is_sent)][usize::from(code)] = true;
+                }
+            }
+        }
+    }
+    for kind in Kind::ALL {
+        let is_request = kind.code() < Kind::Done.code();
+        let found = kinds[usize::from(is_request)][usize::from(kind.code())];
+        assert!(found, "{kind:?} has no golden frame in docs/reference/wire.md");
+    }
+    for code in 1..=8 {
+        let is_there = extensions.map(|found| found[code]);
+        assert_eq!(is_there, [true; 2], "extension {code} is neither sent nor received");
+    }
 }
 
 proptest! {

@@ -2,22 +2,13 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 
+use super::golden_frames::{digits, steps};
 use super::tests::Running;
 use crate::Code;
 
 const REFERENCE: &str = include_str!("../../../../docs/reference/wire.md");
 
 const GUIDE: &str = include_str!("../../../../docs/guide/server.md");
-
-fn bytes(digits: &str) -> Vec<u8> {
-    let digits: Vec<&str> = digits.split_whitespace().collect();
-    digits.iter().map(|pair| u8::from_str_radix(pair, 16).unwrap()).collect()
-}
-
-fn digits(bytes: &[u8]) -> String {
-    let pairs: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    pairs.join(" ")
-}
 
 #[test]
 fn the_lines_of_the_guide_are_answered_as_it_says() {
@@ -54,21 +45,20 @@ fn receive(stream: &mut impl Read, is_greeting: bool) -> Vec<u8> {
 fn the_frames_of_the_reference_are_those_of_the_server() {
     let server = Running::empty();
     let mut stream = server.connect();
-    let (_, rest) = REFERENCE.split_once("```frames\n").unwrap();
-    let (conversation, _) = rest.split_once("```").unwrap();
-    let (mut sent, mut received) = (0, 0);
-    for line in conversation.lines().filter(|line| !line.is_empty()) {
-        if let Some(frame) = line.strip_prefix("> ") {
-            stream.write_all(&bytes(frame)).unwrap();
-            sent += 1;
-        } else if let Some(frame) = line.strip_prefix("< ") {
-            let expected = bytes(frame);
-            let found = receive(&mut stream, received == 0);
-            assert_eq!(digits(&found), digits(&expected), "line {line:?}");
-            received += 1;
+    let (mut is_greeting, mut others) = (true, Vec::new());
+    for step in steps() {
+        for (is_sent, bytes) in &step.lines {
+            if *is_sent {
+                stream.write_all(bytes).unwrap();
+                continue;
+            }
+            let found = receive(&mut stream, std::mem::take(&mut is_greeting));
+            if found != *bytes {
+                others.push(format!("{}\n< {}", step.name, digits(&found)));
+            }
         }
     }
-    assert!(sent >= 10 && received >= 10, "{sent} sent, {received} received");
+    assert!(others.is_empty(), "the server answers otherwise:\n{}", others.join("\n"));
 }
 
 #[test]

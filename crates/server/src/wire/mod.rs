@@ -22,6 +22,9 @@ mod encode;
 mod encrypted;
 #[cfg(test)]
 mod golden;
+#[cfg(test)]
+#[path = "../../../wire/src/golden.rs"]
+mod golden_frames;
 mod job;
 mod lines;
 mod operations;
