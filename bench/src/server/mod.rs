@@ -7,6 +7,7 @@
 //! | `points` | one request after another, 32 at a time, several connections |
 //! | `many` | ten thousand keys a request |
 //! | `loads` | bulk loads over one connection |
+//! | `parallel_loads` | bulk loads over five connections |
 //! | `durable` | writes that wait for the disk, of 64 connections |
 //! | `http` | one row a request over HTTP, beside a handler of axum |
 //! | `invoices` | invoices of 64 fields over one connection |
@@ -17,6 +18,7 @@ mod http;
 mod invoices;
 mod loads;
 mod many;
+mod parallel_loads;
 mod points;
 mod resp;
 pub(crate) mod service;
@@ -58,7 +60,9 @@ pub(crate) const ROWS: &[Row] = &[
         "pipeline",
         &[
             ask("get, 32 deep", AtLeast(500e3), RowsPerSecond, ""),
+            ask("exists, 32 deep", AtLeast(500e3), RowsPerSecond, ""),
             ask("update, 32 deep", AtLeast(500e3), RowsPerSecond, ""),
+            ask("delete, 32 deep", AtLeast(500e3), RowsPerSecond, ""),
         ],
         points::pipelined,
     ),
@@ -84,6 +88,15 @@ pub(crate) const ROWS: &[Row] = &[
     row("bulk-messagepack", &[ask("", AtLeast(2.5e6), RowsPerSecond, "")], loads::packed),
     row("bulk-csv", &[ask("", AtLeast(2.5e6), RowsPerSecond, "")], loads::csv),
     row("bulk-ndjson", &[ask("", AtLeast(1.5e6), RowsPerSecond, "")], loads::ndjson),
+    row(
+        "bulk-parallel",
+        &[
+            ask("MessagePack, 5 connections", AtLeast(2.5e6), RowsPerSecond, ""),
+            ask("CSV, 5 connections", AtLeast(2.5e6), RowsPerSecond, ""),
+            ask("NDJSON, 5 connections", AtLeast(1.5e6), RowsPerSecond, ""),
+        ],
+        parallel_loads::run,
+    ),
     row(
         "durable",
         &[ask("64 connections, × the fsync rate", AtLeast(8.0), Times, "")],

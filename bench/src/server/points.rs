@@ -92,13 +92,19 @@ pub(super) fn pipelined(bench: &mut Bench) -> Result<Outcome> {
     let service = Service::with_rows(bench, "server-pipeline", rows)?;
     let mut client = service.connect()?;
     let mut outcome = Outcome::default();
-    for operation in [Operation::Get, Operation::Update] {
-        let calls: Vec<Call> = (0..DEPTH * 64).map(|i| call(operation, mix(i) % rows)).collect();
+    let operations = [Operation::Get, Operation::Exists, Operation::Update, Operation::Delete];
+    for operation in operations {
+        // A row that is removed is gone: each is asked for once, as long as there are any.
+        let calls: Vec<Call> = match operation {
+            Operation::Delete => (0..DEPTH * BATCHES).map(|i| call(operation, i)).collect(),
+            _ => (0..DEPTH * 64).map(|i| call(operation, mix(i) % rows)).collect(),
+        };
+        let rounds = calls.len() as u64 / DEPTH;
         let start = Instant::now();
         let mut answered = 0;
         for batch in 0..BATCHES {
             let mut pipeline = client.pipeline();
-            let first = usize::try_from(batch % 64 * DEPTH)?;
+            let first = usize::try_from(batch % rounds * DEPTH)?;
             for call in calls.iter().skip(first).take(usize::try_from(DEPTH)?) {
                 pipeline.push(call);
             }
@@ -112,6 +118,9 @@ pub(super) fn pipelined(bench: &mut Bench) -> Result<Outcome> {
             return Err(format!("{answered} of {} answered", BATCHES * DEPTH).into());
         }
         outcome = outcome.and((BATCHES * DEPTH) as f64 / seconds, None);
+    }
+    if service.count()? != rows.saturating_sub(BATCHES * DEPTH) {
+        return Err("not all rows were removed".into());
     }
     drop(client);
     service.stop()?;
