@@ -217,7 +217,7 @@ fn kill_loop() -> Result<Outcome> {
     once(Program::cargo(&package).arguments(&program)).run()?;
     let program = ["--bin", "load_server", "--", "--small"];
     once(Program::cargo(&package).arguments(&program)).run()?;
-    let program = ["--bin", "kill_server", "--", "--cycles", "30"];
+    let program = ["--bin", "kill_server", "--", "--cycles", "300"];
     once(Program::cargo(&package).arguments(&program)).run().map(|()| Outcome::Passed)
 }
 

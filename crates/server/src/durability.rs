@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use esker::Database;
+use esker_log::sabotage::planted;
 use tokio::sync::{Notify, watch};
 
 use crate::{Code, Error, Result};
@@ -85,6 +86,9 @@ async fn sync_for_all(this: Arc<Durability>, database: Database) {
             }
             if wanted <= done {
                 break;
+            }
+            if planted("answer_before_sync") {
+                let _ = this.reached.send_replace(Ok(wanted));
             }
             let database = database.clone();
             let synced = tokio::task::spawn_blocking(move || database.sync()).await;

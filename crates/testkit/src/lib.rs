@@ -12,7 +12,7 @@
 //! | compare the answers of all plans | [`plans`] |
 //! | judge histories of transactions by their isolation | [`isolation`] |
 //! | kill a real process that writes to it | [`kill`] |
-//! | kill a server under load | [`kill_server`] |
+//! | kill a server under load of all protocols | [`kill_server`] |
 //! | many clients of a server, and bad ones | [`load_server`] |
 #![forbid(unsafe_code)]
 

@@ -49,9 +49,22 @@ impl Gate {
         environment: &Environment,
         directory: Option<std::path::PathBuf>,
     ) -> Result<Self> {
-        let database = esker::Options::new()
-            .durability(config.durability)
-            .memory_limit(config.memory_limit_bytes);
+        Self::open_with(config, environment, directory, esker::Options::new())
+    }
+
+    /// The same, where databases are opened with these options; durability and memory are as the
+    /// configuration says.
+    ///
+    /// # Errors
+    /// What opening meets.
+    pub fn open_with(
+        config: Config,
+        environment: &Environment,
+        directory: Option<std::path::PathBuf>,
+        options: esker::Options,
+    ) -> Result<Self> {
+        let database =
+            options.durability(config.durability).memory_limit(config.memory_limit_bytes);
         let directory = directory.filter(|_| !config.memory);
         let options =
             TenantOptions { directory: directory.clone(), database, limits: config.limits };

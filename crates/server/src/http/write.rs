@@ -7,6 +7,8 @@
 
 use axum::body::Body;
 use axum::http::{Response, StatusCode, header};
+use esker::Isolation;
+use esker_log::sabotage::planted;
 use serde::{Deserialize, Serialize};
 
 use super::Problem;
@@ -143,6 +145,13 @@ pub(super) async fn write(
             check(session)?;
             let written = act(session)?;
             if let Some(once) = &once {
+                if planted("idempotency_kept_apart") {
+                    session.run(Request::Commit)?;
+                    session.run(Request::Begin {
+                        isolation: Isolation::default(),
+                        read_only: false,
+                    })?;
+                }
                 once.keep(session, &written)?;
             }
             Ok(written)
@@ -165,7 +174,7 @@ pub(super) fn retried<R>(
     let mut attempt = 0;
     loop {
         attempt += 1;
-        let isolation = esker::Isolation::default();
+        let isolation = Isolation::default();
         session.run(Request::Begin { isolation, read_only: false })?;
         let done = act(session);
         let done = match done {

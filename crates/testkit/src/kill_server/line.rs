@@ -1,0 +1,218 @@
+//! What clients do: numbered operations, whose content follows from seed, client and number.
+
+use std::fmt::Write as _;
+
+use esker_vfs::sim::Generator;
+
+/// Accounts that money goes between.
+pub(super) const ACCOUNTS: i64 = 16;
+/// What each of them has at first.
+pub(super) const BALANCE: i64 = 1_000;
+/// Rows of a load with an idempotency key.
+const EVENT_ROWS: u64 = 10;
+
+/// What a client does, again and again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Kind {
+    /// A row, by the wire protocol, and its answer.
+    Rows,
+    /// Rows, eight requests at a time.
+    PipelinedRows,
+    /// A load of MessagePack, of CSV and of NDJSON, by the wire protocol, in turn.
+    WireLoads,
+    /// A body of NDJSON and of CSV by HTTP, in turn.
+    HttpLoads,
+    /// A transaction of two updates and two rows by the wire protocol.
+    WireTransfers,
+    /// The same by HTTP.
+    HttpTransfers,
+    /// An entry of a bucket by the wire protocol.
+    WireEntries,
+    /// The same by HTTP: raw bytes.
+    HttpEntries,
+    /// Redis's INCR, eight commands at a time.
+    Increments,
+    /// Two times INCR and a SET between MULTI and EXEC.
+    RedisTransactions,
+    /// An update with an idempotency key by HTTP.
+    OnceUpdates,
+    /// A body of NDJSON with one, to a table that takes equal rows.
+    OnceLoads,
+}
+
+impl Kind {
+    pub const ALL: [Self; 12] = [
+        Self::Rows,
+        Self::PipelinedRows,
+        Self::WireLoads,
+        Self::HttpLoads,
+        Self::WireTransfers,
+        Self::HttpTransfers,
+        Self::WireEntries,
+        Self::HttpEntries,
+        Self::Increments,
+        Self::RedisTransactions,
+        Self::OnceUpdates,
+        Self::OnceLoads,
+    ];
+
+    /// As it is called where operations are counted.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Rows | Self::PipelinedRows => "rows",
+            Self::WireLoads | Self::HttpLoads => "loads",
+            Self::WireTransfers | Self::HttpTransfers => "transfers",
+            Self::WireEntries | Self::HttpEntries => "entries",
+            Self::Increments => "increments",
+            Self::RedisTransactions => "redis transactions",
+            Self::OnceUpdates | Self::OnceLoads => "writes with a key",
+        }
+    }
+
+    /// What operation `n` leaves in the database: all of it, or nothing.
+    pub fn effects(self, n: i64) -> Vec<(Part, u64)> {
+        match self {
+            Self::Rows | Self::PipelinedRows => vec![(Part::Row, 1)],
+            Self::WireLoads | Self::HttpLoads => vec![(Part::LoadedRow, load_rows(n))],
+            Self::WireTransfers | Self::HttpTransfers => vec![(Part::Debit, 1), (Part::Credit, 1)],
+            Self::WireEntries | Self::HttpEntries => vec![(Part::Entry, 1)],
+            Self::Increments => vec![(Part::Increment, 1)],
+            Self::RedisTransactions => vec![(Part::Left, 1), (Part::Right, 1), (Part::Text, 1)],
+            Self::OnceUpdates => vec![(Part::Update, 1)],
+            Self::OnceLoads => vec![(Part::Event, EVENT_ROWS)],
+        }
+    }
+
+    /// Whether what was not answered is sent again with the same key.
+    pub fn is_once(self) -> bool {
+        matches!(self, Self::OnceUpdates | Self::OnceLoads)
+    }
+}
+
+/// What is found in the database of an operation. Of a counter at `v`, those below `v` are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Part {
+    Row,
+    LoadedRow,
+    Debit,
+    Credit,
+    Entry,
+    Increment,
+    Left,
+    Right,
+    Text,
+    Update,
+    Event,
+}
+
+/// A client, over all lives of a server.
+#[derive(Clone, Debug)]
+pub(super) struct Line {
+    pub kind: Kind,
+    pub client: i64,
+    /// Operations below this one were sent.
+    pub sent: i64,
+    /// Operations below this one were answered.
+    pub answered: i64,
+    pub counts: Counts,
+}
+
+/// What has happened to a client since it was asked.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
+    pub answered: u64,
+    /// Operations that were sent again with the same key, after the server had died.
+    pub retried: u64,
+    /// Keys that were refused with another body.
+    pub refused: u64,
+    /// Transactions that somebody else was quicker than.
+    pub conflicts: u64,
+}
+
+impl Line {
+    /// One of each kind.
+    pub fn all() -> Vec<Self> {
+        let line =
+            |(client, kind)| Self { kind, client, sent: 0, answered: 0, counts: Counts::default() };
+        (0..).zip(Kind::ALL).map(line).collect()
+    }
+
+    /// The next operation, which is about to be sent.
+    pub fn begin(&mut self) -> i64 {
+        let n = self.sent;
+        self.sent += 1;
+        n
+    }
+
+    /// The first operation that was not answered is.
+    pub fn answer(&mut self) {
+        self.answered += 1;
+        self.counts.answered += 1;
+    }
+}
+
+/// How many rows load `n` has. Some are larger than an open group.
+pub(super) fn load_rows(n: i64) -> u64 {
+    if n % 8 == 7 { 700 } else { 60 }
+}
+
+fn generator(seed: u64, client: i64, n: i64) -> Generator {
+    Generator::new(seed ^ client.unsigned_abs(), n.unsigned_abs())
+}
+
+/// A text of up to 200 characters.
+pub(super) fn text(seed: u64, client: i64, n: i64) -> String {
+    let mut generator = generator(seed, client, n);
+    let mut text = format!("{client} {n}");
+    for _ in 0..generator.below(12) {
+        let _ = write!(text, " {:x}", generator.next_u64());
+    }
+    text
+}
+
+/// The value of an entry: bytes, some of them longer than a row may be.
+pub(super) fn value(seed: u64, client: i64, n: i64) -> Vec<u8> {
+    let mut generator = generator(seed, client, n);
+    let most = if n % 32 == 31 { 70_000 } else { 300 };
+    let mut bytes = vec![0; usize::try_from(generator.below(most)).unwrap_or_default()];
+    generator.fill(&mut bytes);
+    bytes
+}
+
+/// Money that goes from one account to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Transfer {
+    pub from: i64,
+    pub to: i64,
+    pub amount: i64,
+}
+
+/// What transfer `n` of a client moves.
+pub(super) fn transfer(seed: u64, client: i64, n: i64) -> Transfer {
+    let mut generator = generator(seed, client, n);
+    let mut below =
+        |bound: i64| i64::try_from(generator.below(bound.unsigned_abs())).unwrap_or_default();
+    let (from, step, amount) = (below(ACCOUNTS), 1 + below(ACCOUNTS - 1), 1 + below(100));
+    Transfer { from, to: (from + step) % ACCOUNTS, amount }
+}
+
+/// The rows of a body with an idempotency key, as NDJSON.
+pub(super) fn events(client: i64, n: i64) -> String {
+    let row = |part| format!("{{\"client\":{client},\"n\":{n},\"part\":{part}}}\n");
+    (0..EVENT_ROWS).map(row).collect()
+}
+
+/// The rows of load `n` of a client, as CSV or as NDJSON.
+pub(super) fn load_text(is_csv: bool, client: i64, n: i64) -> String {
+    let mut text = String::new();
+    if is_csv {
+        text += "client,n,part\n";
+    }
+    for part in 0..load_rows(n) {
+        let _ = match is_csv {
+            true => writeln!(text, "{client},{n},{part}"),
+            false => writeln!(text, "{{\"client\":{client},\"n\":{n},\"part\":{part}}}"),
+        };
+    }
+    text
+}
