@@ -1,7 +1,7 @@
 //! Borrowed columns in the encodings that random access survives, as kernels see them.
 
 use crate::value_file::HeapWord;
-use crate::{Column, DataType, ValueRef, Values};
+use crate::{Column, DataType, PartLines, ValueRef, Values};
 
 /// A run of consecutive rows of one column, borrowed from a segment, an open group or a batch.
 #[derive(Clone, Copy, Debug)]
@@ -191,6 +191,12 @@ pub enum Data<'a> {
         start: u32,
         heap: &'a [u8],
     },
+    /// The same, where `lines` tell where row `i` begins and ends, `start` after where `heap` does.
+    Lined {
+        lines: PartLines<'a>,
+        start: u32,
+        heap: &'a [u8],
+    },
     /// Text or bytes: row `i` is `heap.bytes(references[i])`.
     Scattered {
         references: &'a [u64],
@@ -218,6 +224,7 @@ impl std::fmt::Debug for Data<'_> {
             Self::Variable { .. } => "Variable",
             Self::FixedWidth { .. } => "FixedWidth",
             Self::Interleaved { .. } => "Interleaved",
+            Self::Lined { .. } => "Lined",
             Self::Scattered { .. } => "Scattered",
         };
         f.write_str(name)
@@ -289,6 +296,11 @@ impl<'a> ColumnSlice<'a> {
                 heap.get(i * stride..i * stride + width).unwrap_or_default()
             }
             Data::Interleaved { offsets, start, heap } => range(offsets, start, heap, 2 * i),
+            Data::Lined { lines, start, heap } => {
+                let (first, end) = lines.place(i).unwrap_or((start, start));
+                let at = |place: u32| place.wrapping_sub(start) as usize;
+                heap.get(at(first)..at(end)).unwrap_or_default()
+            }
             Data::Scattered { references, heap } => {
                 references.get(i).map_or(&[], |r| heap.bytes(*r))
             }

@@ -17,6 +17,7 @@
 //! | [`frame`] | the log |
 //! | [`grams`], [`postings`] | three bytes of a text, and the rows that have them |
 //! | [`ShortText`] | numbers, dates and times as text, fast |
+//! | [`part_lines`] | where key and value of a row lie side by side |
 //! | [`row`], [`key`] | one row; an order-preserving key |
 //! | [`value_file`] | long values, each in a file of values |
 #![forbid(unsafe_code)]
@@ -42,6 +43,7 @@ pub mod key;
 mod key_table;
 pub mod labels;
 pub mod order_key;
+pub mod part_lines;
 pub mod postings;
 pub mod row;
 pub mod schema;
@@ -61,6 +63,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use excerpt::Excerpt;
 pub use key_table::{HashIndex, KeyList, KeyTable};
 pub use labels::Labels;
+pub use part_lines::PartLines;
 pub use schema::{Field, FieldId, PrimaryKey, Schema, TableId};
 pub use sequence::Sequence;
 pub use short_text::ShortText;

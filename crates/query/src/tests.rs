@@ -49,6 +49,7 @@ fn layouts() -> Vec<Layout> {
         Encoding::Compact,
         Encoding::FixedWidth,
         Encoding::Interleaved,
+        Encoding::Lined,
         Encoding::Scattered,
     ] {
         for nulls in [NullForm::Bytes, NullForm::Bits(3)] {

@@ -52,9 +52,13 @@ impl Table {
 
     fn check(&self, pairs: &[(&str, &str)]) {
         for (text, expected) in pairs {
-            for encoding in
-                [Encoding::Plain, Encoding::Compact, Encoding::FixedWidth, Encoding::Interleaved]
-            {
+            for encoding in [
+                Encoding::Plain,
+                Encoding::Compact,
+                Encoding::FixedWidth,
+                Encoding::Interleaved,
+                Encoding::Lined,
+            ] {
                 let answer = self.try_answer(text, encoding).unwrap_or_else(|e| e);
                 assert_eq!(answer, *expected, "{text} {encoding:?}");
             }

@@ -3,6 +3,7 @@
 use super::ZoneEntry;
 use crate::checksum::{Place, checksum};
 use crate::codec::{Reader, Writer};
+use crate::part_lines::{LINE_BYTES, LINE_ROWS};
 use crate::row::{decode_value, encode_value};
 use crate::schema::{FIELDS_MAX, RowOrder};
 use crate::value_file::REFERENCE_BYTES;
@@ -11,7 +12,9 @@ use crate::{DataType, Error, ErrorKind, FieldId, Result, TableId, Value};
 /// The first bytes of every segment file.
 pub const MAGIC: [u8; 8] = *b"ESKERSEG";
 /// The version of the layout.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
+/// The oldest version that is read: without columns in lines, which are all that came after it.
+pub const VERSION_MIN: u32 = 5;
 /// Bytes of the header.
 pub const HEADER_BYTES: usize = 64;
 /// Bytes of the trailer.
@@ -57,6 +60,8 @@ pub enum Encoding {
     /// Parts number `part` of rows of two parts in one heap: offsets of 32 bits, one more than
     /// parts.
     Interleaved { part: u8, offsets: Extent, heap: Extent },
+    /// The same with places in [lines](crate::part_lines), of [`LINE_ROWS`] rows each.
+    Lined { part: u8, lines: Extent, heap: Extent },
 }
 
 /// What a segment has in a value file.
@@ -218,6 +223,12 @@ impl Encoding {
                 offsets.encode(out);
                 heap.encode(out);
             }
+            Self::Lined { part, lines, heap } => {
+                out.u8(10);
+                out.u8(*part);
+                lines.encode(out);
+                heap.encode(out);
+            }
         }
     }
 
@@ -253,6 +264,11 @@ impl Encoding {
             9 => Self::Interleaved {
                 part: input.u8()?,
                 offsets: Extent::decode(input)?,
+                heap: Extent::decode(input)?,
+            },
+            10 => Self::Lined {
+                part: input.u8()?,
+                lines: Extent::decode(input)?,
                 heap: Extent::decode(input)?,
             },
             other => return Err(Error::corrupt(format!("unknown encoding {other}"))),
@@ -311,21 +327,31 @@ impl Encoding {
                 heap.check("rows", rows * u64::from(*stride), data_end)
             }
             Self::Interleaved { part, offsets, heap } if variable => {
-                if *part > 1 {
-                    return Err(Error::corrupt(format!("part {part} of rows of two")));
-                }
-                offsets.check("offsets", (2 * rows + 1) * 4, data_end)?;
-                heap.check("heap", heap.len, data_end)
+                check_parts(*part, (*offsets, (2 * rows + 1) * 4), *heap, data_end)
+            }
+            Self::Lined { part, lines, heap } if variable => {
+                let len = rows.div_ceil(LINE_ROWS as u64) * LINE_BYTES as u64;
+                check_parts(*part, (*lines, len), *heap, data_end)
             }
             Self::Variable { .. }
             | Self::FixedWidth { .. }
             | Self::Scattered { .. }
             | Self::Strided { .. }
-            | Self::Interleaved { .. } => {
+            | Self::Interleaved { .. }
+            | Self::Lined { .. } => {
                 Err(Error::corrupt(format!("variable encoding of {data_type}")))
             }
         }
     }
+}
+
+/// Checks what tells where parts of rows of two lie, and how many bytes that has.
+fn check_parts(part: u8, places: (Extent, u64), heap: Extent, data_end: u64) -> Result<()> {
+    if part > 1 {
+        return Err(Error::corrupt(format!("part {part} of rows of two")));
+    }
+    places.0.check("places", places.1, data_end)?;
+    heap.check("heap", heap.len, data_end)
 }
 
 impl RowIds {
@@ -551,8 +577,9 @@ impl Trailer {
         if input.u64()? != checksum(place, covered) {
             return Err(Error::corrupt("the segment trailer's checksum does not fit"));
         }
-        if version != VERSION {
-            let message = format!("segment version {version}, this program knows {VERSION}");
+        if !(VERSION_MIN..=VERSION).contains(&version) {
+            let known = format!("{VERSION_MIN} to {VERSION}");
+            let message = format!("segment version {version}, this program knows {known}");
             return Err(Error::new(ErrorKind::UnknownVersion, message));
         }
         if trailer.footer_len > FOOTER_BYTES_MAX {

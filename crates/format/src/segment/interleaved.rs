@@ -5,7 +5,8 @@
 //!   of one length each      key 0 value 0 │ key 1 value 1 │ key 2 value 2 │ …
 //!                           ├── stride ───┤
 //!   of any length           key 0 │ value 0 │ key 1 │ value 1 │ …
-//!                           o 0   │ o 1     │ o 2   │ o 3     │ …          offsets
+//!                           where each ends: in lines of fifteen rows
+//!   and very long           o 0   │ o 1     │ o 2   │ o 3     │ …          offsets
 //! ```
 //!
 //! Columns with a dictionary, with NULLs, with long values, or with one value throughout lie by
@@ -13,12 +14,22 @@
 
 use super::encode::{Buffer, Encoded, EncodedColumn};
 use super::footer::{Encoding, Extent};
+use crate::part_lines::lines_of;
 
 /// Two columns whose rows are to lie in one heap.
 #[derive(Debug)]
 pub struct Interleaved<'a> {
     parts: [Part<'a>; 2],
     rows: usize,
+}
+
+/// What tells where the parts of rows lie, where that does not follow from the numbers of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Places<T> {
+    /// [Lines](crate::part_lines).
+    Lines(T),
+    /// Where each part begins and the last ends: offsets of 32 bits.
+    Offsets(T),
 }
 
 /// One of the columns.
@@ -104,39 +115,45 @@ impl<'a> Interleaved<'a> {
         self.rows
     }
 
-    /// Where the parts of all rows begin, and the last ends; `None` where that follows from their
-    /// numbers.
+    /// Where the parts of all rows lie; `None` where that follows from their numbers.
     #[must_use]
-    pub fn offsets(&self) -> Option<Buffer<'static>> {
+    pub fn places(&self) -> Option<Places<Buffer<'static>>> {
         if let [Part::Fixed { .. }, Part::Fixed { .. }] = self.parts {
             return None;
+        }
+        let lengths = || (0..self.rows).flat_map(|row| self.parts.map(|part| part.get(row).len()));
+        if let Some(lines) = lines_of(lengths()) {
+            return Some(Places::Lines(Buffer::U16(lines)));
         }
         let mut offsets = Vec::with_capacity(2 * self.rows + 1);
         let mut end = 0;
         offsets.push(0);
-        for row in 0..self.rows {
-            for part in &self.parts {
-                end += u32::try_from(part.get(row).len()).unwrap_or_default();
-                offsets.push(end);
-            }
-        }
-        Some(Buffer::U32(offsets))
+        offsets.extend(lengths().map(|len| {
+            end += u32::try_from(len).unwrap_or_default();
+            end
+        }));
+        Some(Places::Offsets(Buffer::U32(offsets)))
     }
 
-    /// How the two columns are stored, once it is known where heap and offsets lie.
+    /// How the two columns are stored, once it is known where heap and places lie.
     #[must_use]
-    pub fn encodings(&self, heap: Extent, offsets: Option<Extent>) -> [Encoding; 2] {
-        match (self.parts, offsets) {
-            ([Part::Fixed { width: first, .. }, Part::Fixed { width: second, .. }], _) => {
+    pub fn encodings(&self, heap: Extent, places: Option<Places<Extent>>) -> [Encoding; 2] {
+        let width = |part: Part<'_>| match part {
+            Part::Fixed { width, .. } => width,
+            Part::Variable { .. } => 0,
+        };
+        match places {
+            Some(Places::Lines(lines)) => [0, 1].map(|part| Encoding::Lined { part, lines, heap }),
+            Some(Places::Offsets(offsets)) => {
+                [0, 1].map(|part| Encoding::Interleaved { part, offsets, heap })
+            }
+            None => {
+                let [first, second] = self.parts.map(width);
                 let stride = first + second;
                 [
                     Encoding::Strided { width: first, stride, at: 0, heap },
                     Encoding::Strided { width: second, stride, at: first, heap },
                 ]
-            }
-            (_, offsets) => {
-                let offsets = offsets.unwrap_or_default();
-                [0, 1].map(|part| Encoding::Interleaved { part, offsets, heap })
             }
         }
     }

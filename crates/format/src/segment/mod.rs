@@ -27,9 +27,9 @@ pub use encode::{
 };
 pub use footer::{
     BLOCK_BYTES, ColumnLayout, Encoding, Extent, FOOTER_BYTES_MAX, Footer, HEADER_BYTES, MAGIC,
-    RowIds, SEGMENT_ROWS_MAX, TRAILER_BYTES, Trailer, VERSION, ValueFileUse, header,
+    RowIds, SEGMENT_ROWS_MAX, TRAILER_BYTES, Trailer, VERSION, VERSION_MIN, ValueFileUse, header,
 };
-pub use interleaved::Interleaved;
+pub use interleaved::{Interleaved, Places};
 pub use reorder::Reordered;
 pub use zone::{ZONE_ROWS, ZoneEntry};
 

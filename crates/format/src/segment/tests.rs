@@ -174,23 +174,31 @@ fn long_values_are_left_out_of_heap_and_bounds() {
 #[test]
 fn rows_of_two_columns_lie_one_after_another() {
     let text = |texts: &[&str]| column(DataType::Text, texts.iter().map(|text| Value::from(*text)));
+    // Parts end, of rows in lines that begin with the number of their first byte.
+    let places = |interleaved: &Interleaved<'_>| {
+        interleaved.places().map(|places| match places {
+            Places::Lines(Buffer::U16(lines)) => lines.into_iter().map(u32::from).collect(),
+            Places::Offsets(Buffer::U32(offsets)) => offsets,
+            other => panic!("{other:?}"),
+        })
+    };
     let rows = |first: &EncodedColumn<'_>, second: &EncodedColumn<'_>| {
         let interleaved = Interleaved::new(first, second)?;
         let (mut row, mut heap) = (0, Vec::new());
         while row < interleaved.rows() {
             row = interleaved.append(row, 1, &mut heap);
         }
-        let offsets = interleaved.offsets().map(|offsets| match offsets {
-            Buffer::U32(offsets) => offsets,
-            other => panic!("{other:?}"),
-        });
-        Some((String::from_utf8(heap).unwrap(), offsets))
+        Some((String::from_utf8(heap).unwrap(), places(&interleaved)))
     };
     let (keys, values) = (text(&["ab", "cd", "ef"]), text(&["x", "", "yz"]));
     let (keys, values) = (encode_column(FieldId(1), &keys), encode_column(FieldId(2), &values));
     assert_eq!(rows(&keys, &keys), Some(("ababcdcdefef".into(), None)));
-    let offsets = vec![0, 2, 3, 5, 5, 7, 9];
-    assert_eq!(rows(&keys, &values), Some(("abxcdefyz".into(), Some(offsets))));
+    let line = [&[0, 0, 2, 3, 5, 5, 7, 9][..], &[9; 24]].concat();
+    assert_eq!(rows(&keys, &values), Some(("abxcdefyz".into(), Some(line))));
+    let long = text(&["x", &"y".repeat(40_000), &"z".repeat(40_000)]);
+    let offsets = vec![0, 2, 3, 5, 40_005, 40_007, 80_007];
+    let (_, places) = rows(&keys, &encode_column(FieldId(2), &long)).unwrap();
+    assert_eq!(places, Some(offsets), "more than a line can tell");
     let constant = text(&["x", "x", "x"]);
     assert_eq!(rows(&keys, &encode_column(FieldId(2), &constant)), None);
     let shorter = text(&["x", "y"]);
@@ -225,7 +233,12 @@ fn shared_heaps_survive_a_round_trip_and_refuse_what_does_not_fit() {
     };
     assert!(is_right(Encoding::Strided { width: 7, stride: 10, at: 3, heap }));
     assert!(is_right(Encoding::Interleaved { part: 1, offsets, heap }));
+    let lines = Extent { offset: 64, len: 448 };
+    assert!(is_right(Encoding::Lined { part: 1, lines, heap }));
     for wrong in [
+        Encoding::Lined { part: 2, lines, heap },
+        Encoding::Lined { part: 0, lines: Extent { len: 384, ..lines }, heap },
+        Encoding::Lined { part: 0, lines, heap: Extent { offset: 1088, len: 1000 } },
         Encoding::Strided { width: 8, stride: 10, at: 3, heap },
         Encoding::Strided { width: u32::MAX, stride: 10, at: 3, heap },
         Encoding::Strided { width: 7, stride: 11, at: 3, heap },

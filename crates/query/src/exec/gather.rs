@@ -115,6 +115,7 @@ fn lanes<'a>(column: &ColumnSlice<'a>, s: Selection<'_>) -> Lanes<'a> {
         | Data::Variable { .. }
         | Data::FixedWidth { .. }
         | Data::Interleaved { .. }
+        | Data::Lined { .. }
         | Data::Scattered { .. } => {
             let mut reader = BytesReader::new(column);
             let bytes = |i| Cow::Borrowed(reader.bytes(s.row(i) as usize));

@@ -3,9 +3,10 @@
 use std::ops::Range;
 
 use esker_format::column::Heap;
+use esker_format::part_lines::{LINE_ROWS, Line, lines_of};
 use esker_format::{
-    Codes, Column, ColumnSlice, Data, DataType, Dictionary, Validity, Value, ValueRef, Values,
-    VariableValues, with_values,
+    Codes, Column, ColumnSlice, Data, DataType, Dictionary, PartLines, Validity, Value, ValueRef,
+    Values, VariableValues, with_values,
 };
 
 use crate::ZONE_ROWS;
@@ -22,6 +23,8 @@ pub enum Encoding {
     FixedWidth,
     /// Text between that of another column.
     Interleaved,
+    /// The same, with places in lines.
+    Lined,
     /// Text by reference.
     Scattered,
 }
@@ -64,6 +67,7 @@ enum Encoded {
     Dictionary { codes: Values, values: VariableValues },
     FixedWidth { width: usize, heap: Vec<u8> },
     Interleaved(VariableValues),
+    Lined { lines: Vec<Line>, heap: Vec<u8> },
     Scattered { references: Vec<u64>, heap: Scattered },
 }
 
@@ -87,6 +91,7 @@ impl EncodedColumn {
             (Encoding::Compact, _) => constant(column).or_else(|| narrowed(column)),
             (Encoding::FixedWidth, Values::Variable(v)) => fixed_width(v),
             (Encoding::Interleaved, Values::Variable(v)) => Some(interleaved(v)),
+            (Encoding::Lined, Values::Variable(v)) => lined(v),
             (Encoding::Scattered, Values::Variable(v)) => Some(scattered(v)),
             _ => None,
         };
@@ -119,6 +124,13 @@ impl EncodedColumn {
                 let start = offsets.first().copied().unwrap_or_default();
                 let heap = heap.get(usize::try_from(start).ok()?..)?;
                 Data::Interleaved { offsets, start, heap }
+            }
+            Encoded::Lined { lines, heap } => {
+                let lines = lines.get(rows.start / LINE_ROWS..)?;
+                let lines = PartLines::new(lines, rows.start % LINE_ROWS, 0);
+                let start = lines.place(0).map_or(0, |(start, _)| start);
+                let heap = heap.get(usize::try_from(start).ok()?..)?;
+                Data::Lined { lines, start, heap }
             }
             Encoded::Scattered { references, heap } => {
                 Data::Scattered { references: references.get(rows.clone())?, heap }
@@ -273,6 +285,14 @@ fn interleaved(texts: &VariableValues) -> Encoded {
         parts.push(GAP.get(i % 2..).unwrap_or_default());
     }
     Encoded::Interleaved(parts)
+}
+
+fn lined(texts: &VariableValues) -> Option<Encoded> {
+    let gap = |row: usize| GAP.get(row % 2..).unwrap_or_default();
+    let parts = || (0..texts.len()).flat_map(|row| [texts.get(row), gap(row)]);
+    let lines = lines_of(parts().map(<[u8]>::len))?;
+    let (lines, _) = lines.as_chunks();
+    Some(Encoded::Lined { lines: lines.to_vec(), heap: parts().flatten().copied().collect() })
 }
 
 fn scattered(texts: &VariableValues) -> Encoded {

@@ -2,8 +2,10 @@
 
 use std::ops::Range;
 
-use esker_format::Data;
+use esker_format::part_lines::{LINE_ROWS, Line};
 use esker_format::segment::Extent;
+use esker_format::{Data, PartLines};
+use esker_log::sabotage::planted;
 
 use super::Segment;
 use crate::Result;
@@ -53,5 +55,29 @@ impl Segment {
         let (start, end) = (start.copied().unwrap_or(0), end.copied().unwrap_or(0));
         let heap = self.bytes(heap, start as usize..end as usize)?;
         Ok(Data::Interleaved { offsets, start, heap })
+    }
+
+    /// The same, with places in lines.
+    pub(super) fn lined(
+        &self,
+        part: u8,
+        lines: Extent,
+        heap: Extent,
+        rows: Range<usize>,
+    ) -> Result<Data<'_>> {
+        let lines: &[Line] =
+            self.typed(lines, rows.start / LINE_ROWS..rows.end.div_ceil(LINE_ROWS))?;
+        let first = match planted("lines_read_from_their_first_row") {
+            true => 0,
+            false => rows.start % LINE_ROWS,
+        };
+        let lines = PartLines::new(lines, first, usize::from(part));
+        let place = |row: usize| lines.place(row).unwrap_or_default();
+        let (start, end) = match rows.len().checked_sub(1) {
+            None => (0, 0),
+            Some(last) => (place(0).0, place(last).1),
+        };
+        let heap = self.bytes(heap, start as usize..end as usize)?;
+        Ok(Data::Lined { lines, start, heap })
     }
 }

@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use esker_format::part_lines::{LINE_BYTES, LINE_ROWS, Line, place_in};
 use esker_format::segment::{ColumnLayout, Encoding, Extent};
 use esker_format::value_file::HeapWord;
 use esker_format::{Codes, DataType, Field, FieldId};
@@ -13,9 +14,6 @@ use esker_format::{Codes, DataType, Field, FieldId};
 use super::Segment;
 use super::reader::byte;
 use crate::{Error, Result};
-
-/// Bytes of a cache line.
-pub(super) const LINE_BYTES: usize = 64;
 
 /// The columns in which the place of a value follows from its row number alone.
 pub(crate) struct CellMap(Vec<Cells>);
@@ -83,7 +81,10 @@ impl Segment {
     #[must_use]
     pub fn shares_heap(&self, field: &Field) -> bool {
         self.layout(field).is_some_and(|layout| {
-            matches!(layout.encoding, Encoding::Strided { .. } | Encoding::Interleaved { .. })
+            matches!(
+                layout.encoding,
+                Encoding::Strided { .. } | Encoding::Interleaved { .. } | Encoding::Lined { .. }
+            )
         })
     }
 
@@ -159,6 +160,7 @@ impl Segment {
             Encoding::Interleaved { part, offsets, heap } => {
                 self.between(*offsets, *heap, 2 * row + usize::from(*part))?
             }
+            Encoding::Lined { part, lines, heap } => self.in_line(*lines, *heap, row, *part)?,
             Encoding::Dictionary { width, codes, offsets, heap } => {
                 let code = match self.codes(*width, *codes, row..row + 1)? {
                     Codes::U8(codes) => codes.first().copied().map(u32::from),
@@ -211,6 +213,17 @@ impl Segment {
     #[cold]
     fn missing(&self, place: &Range<usize>) -> Error {
         Error::corrupt(format!("segment {}: no bytes {place:?}", self.id()))
+    }
+
+    /// The place of a part of a row that a line tells.
+    #[inline]
+    fn in_line(&self, lines: Extent, heap: Extent, row: usize, part: u8) -> Result<Range<usize>> {
+        let (at, part) = (row / LINE_ROWS, 2 * (row % LINE_ROWS) + usize::from(part));
+        let line = self.typed::<Line>(lines, at..at + 1)?.first();
+        match line.and_then(|line| place_in(line, part)) {
+            Some((start, end)) => Ok(within(heap, start as usize, end as usize)),
+            None => Err(Error::corrupt(format!("segment {}: no line {at}", self.id()))),
+        }
     }
 
     /// The place between two offsets that follow each other.

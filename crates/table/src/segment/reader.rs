@@ -8,12 +8,13 @@ use std::sync::{Arc, OnceLock};
 use esker_arena::{Arena, Category, SparseWords};
 use esker_format::checksum::checksum;
 use esker_format::edit::SegmentEntry;
+use esker_format::part_lines::{LINE_BYTES, Line};
 use esker_format::schema::{Index, IndexId, IndexKind};
 use esker_format::segment::{
     BLOCK_BYTES, ColumnLayout, Encoding, Extent, Footer, TRAILER_BYTES, Trailer, ZONE_ROWS,
 };
 use esker_format::{
-    Codes, ColumnSlice, Data, DataType, Dictionary, Field, Validity, Value, ValueRef,
+    Codes, ColumnSlice, Data, DataType, Dictionary, Field, PartLines, Validity, Value, ValueRef,
 };
 use esker_vfs::Mapping;
 use esker_vfs::sync::{ArcSwap, ArcSwapOption, AtomicBool, AtomicU64, Mutex};
@@ -523,6 +524,7 @@ impl Segment {
             Encoding::Interleaved { part, offsets, heap } => {
                 self.interleaved(*part, *offsets, *heap, rows)?
             }
+            Encoding::Lined { part, lines, heap } => self.lined(*part, *lines, *heap, rows)?,
             Encoding::Scattered { words, heap, long } => {
                 self.scattered(index, (*words, *heap, *long), rows)?
             }
@@ -592,6 +594,12 @@ impl Segment {
                 let offsets: &[u32] = self.typed(*offsets, 0..byte(offsets.len / 4))?;
                 let parts = offsets.get(usize::from(*part)..).unwrap_or_default().chunks_exact(2);
                 parts.map(length_between).sum()
+            }
+            Encoding::Lined { part, lines, .. } => {
+                let lines: &[Line] = self.typed(*lines, 0..byte(lines.len) / LINE_BYTES)?;
+                let lines = PartLines::new(lines, 0, usize::from(*part));
+                let places = (0..self.row_count()).filter_map(|row| lines.place(row));
+                places.map(|(start, end)| u64::from(end.saturating_sub(start))).sum()
             }
             Encoding::Plain { .. } | Encoding::Narrowed { .. } => 0,
         })

@@ -109,13 +109,29 @@ fn keys_and_values_lie_side_by_side() {
             matches!(
                 encodings,
                 [
-                    Encoding::Interleaved { part: 0, heap: first, .. },
-                    Encoding::Interleaved { part: 1, heap: second, .. },
-                ] if first == second
+                    Encoding::Lined { part: 0, lines: own, heap: first },
+                    Encoding::Lined { part: 1, lines: others, heap: second },
+                ] if first == second && own == others && own.len == 64 * 667
             ),
             "{encodings:?}"
         );
     }
+    // Fifteen of these have more than 64 KiB.
+    let long = column(|row| {
+        let len = if row > 9_900 && row.is_multiple_of(20) { 70_000 } else { row % 29 };
+        Some([format!("{row}").as_bytes(), &vec![0; len]].concat())
+    });
+    let encodings = written(&unlike, &long);
+    assert!(
+        matches!(
+            encodings,
+            [
+                Encoding::Interleaved { part: 0, heap: first, .. },
+                Encoding::Interleaved { part: 1, heap: second, .. },
+            ] if first == second
+        ),
+        "{encodings:?}"
+    );
     // Few distinct values take less room by themselves; what may be NULL has more to look at.
     let encodings = written(&fixed, &texts);
     let is_apart = matches!(encodings, [Encoding::FixedWidth { .. }, Encoding::Dictionary { .. }]);
@@ -127,6 +143,27 @@ fn keys_and_values_lie_side_by_side() {
     let encodings = written(&fixed, &column(|_| Some(Vec::new())));
     let is_apart = matches!(encodings, [Encoding::FixedWidth { .. }, Encoding::Constant(_)]);
     assert!(is_apart, "{encodings:?}");
+}
+
+/// A segment of version 5, with offsets of 32 bits where lines are now.
+#[test]
+fn segments_of_the_version_before_are_read() {
+    let bytes = include_bytes!("fixtures/interleaved_5.segment");
+    let arena = Arena::new(ArenaOptions::default()).unwrap();
+    let segment = Segment::in_memory(Mapping::copy_of(bytes), &arena, 0).unwrap();
+    let schema = schema();
+    let [key, value, _] = schema.fields() else { panic!("three fields") };
+    for field in [key, value] {
+        let encoding = &segment.layout(field).unwrap().encoding;
+        assert!(matches!(encoding, Encoding::Interleaved { .. }), "{encoding:?}");
+    }
+    assert_eq!(segment.row_count(), 100);
+    for row in 0..100 {
+        let written = format!("{}", row * row).into_bytes();
+        assert_eq!(segment.value(key, row).unwrap(), ValueRef::Bytes(&written));
+        let written = [format!("{row}").as_bytes(), &vec![b'.'; row % 5]].concat();
+        assert_eq!(segment.value(value, row).unwrap(), ValueRef::Bytes(&written));
+    }
 }
 
 #[test]

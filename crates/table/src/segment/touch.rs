@@ -5,10 +5,10 @@
 //! copying depends on it. Loads whose addresses follow from the row number alone overlap, and so do
 //! those of several rows, where each step is taken for all of them before the next.
 
+use esker_format::part_lines::{LINE_BYTES, LINE_ROWS, Line, place_in};
 use esker_format::segment::{Encoding, Extent};
 
 use super::Segment;
-use super::near::LINE_BYTES;
 
 /// Columns to touch; more misses than this at a time do not overlap.
 pub(crate) const COLUMNS_MAX: usize = 8;
@@ -38,14 +38,17 @@ impl Segment {
     pub(crate) fn touch_values(&self, row: usize) {
         let mut sum = 0u8;
         for column in self.footer.columns.iter().take(COLUMNS_MAX) {
-            let (offsets, heap, at) = match &column.encoding {
-                Encoding::Variable { offsets, heap } => (*offsets, *heap, row),
+            let (heap, place) = match &column.encoding {
+                Encoding::Variable { offsets, heap } => (*heap, self.loaded_offsets(*offsets, row)),
                 Encoding::Interleaved { part, offsets, heap } => {
-                    (*offsets, *heap, 2 * row + usize::from(*part))
+                    (*heap, self.loaded_offsets(*offsets, 2 * row + usize::from(*part)))
+                }
+                Encoding::Lined { part, lines, heap } => {
+                    (*heap, self.loaded_line(*lines, row, usize::from(*part)))
                 }
                 _ => continue,
             };
-            if let Some((start, end)) = self.loaded_offsets(offsets, at) {
+            if let Some((start, end)) = place {
                 sum = sum.wrapping_add(self.touch_bytes(heap, start, end.saturating_sub(start)));
             }
         }
@@ -64,6 +67,19 @@ impl Segment {
         Some((u32::from_le_bytes(*first) as usize, u32::from_le_bytes(*second) as usize))
     }
 
+    /// Where a part of a row begins and ends, if its line has been verified.
+    fn loaded_line(&self, lines: Extent, row: usize, part: usize) -> Option<(usize, usize)> {
+        let start = usize::try_from(lines.offset).ok()?;
+        let start = start.checked_add(row / LINE_ROWS * LINE_BYTES)?;
+        let last = start.checked_add(LINE_BYTES - 1)?;
+        if self.blocks.as_ref().is_some_and(|b| !b.are_verified(start as u64, last as u64)) {
+            return None;
+        }
+        let line: &[Line] = bytemuck::try_cast_slice(self.raw(start..last + 1)?).ok()?;
+        let (start, end) = place_in(line.first()?, 2 * (row % LINE_ROWS) + part)?;
+        Some((start as usize, end as usize))
+    }
+
     fn touch_columns(&self, row: usize) {
         let mut sum = 0u8;
         for column in self.footer.columns.iter().take(COLUMNS_MAX) {
@@ -72,6 +88,11 @@ impl Segment {
                 Encoding::Strided { width, stride, at, heap } => {
                     let start = *at as usize + row * *stride as usize;
                     sum = sum.wrapping_add(self.touch_bytes(*heap, start, *width as usize));
+                    continue;
+                }
+                Encoding::Lined { lines, .. } => {
+                    let start = row / LINE_ROWS * LINE_BYTES;
+                    sum = sum.wrapping_add(self.touch_bytes(*lines, start, LINE_BYTES));
                     continue;
                 }
                 // Two offsets a row.

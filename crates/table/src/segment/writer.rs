@@ -8,8 +8,8 @@ use esker_format::checksum::checksum;
 use esker_format::schema::RowOrder;
 use esker_format::segment::{
     BLOCK_BYTES, Buffer, ColumnLayout, Encoded, EncodedColumn, Encoding, Extent, Footer,
-    Interleaved, RowIds, Trailer, ValueFileUse, encode_column, encode_long_column, encode_row_ids,
-    header,
+    Interleaved, Places, RowIds, Trailer, ValueFileUse, encode_column, encode_long_column,
+    encode_row_ids, header,
 };
 use esker_format::{Column, FieldId, TableId};
 use esker_vfs::File;
@@ -239,8 +239,9 @@ impl<'a> SegmentWriter<'a> {
             self.column(&first)?;
             return self.column(&second);
         };
-        let offsets = match interleaved.offsets() {
-            Some(offsets) => Some(self.buffer(&offsets)?),
+        let places = match interleaved.places() {
+            Some(Places::Lines(lines)) => Some(Places::Lines(self.buffer(&lines)?)),
+            Some(Places::Offsets(offsets)) => Some(Places::Offsets(self.buffer(&offsets)?)),
             None => None,
         };
         self.pad()?;
@@ -252,7 +253,7 @@ impl<'a> SegmentWriter<'a> {
             rows.clear();
         }
         let heap = Extent { offset, len: self.position - offset };
-        let encodings = interleaved.encodings(heap, offsets);
+        let encodings = interleaved.encodings(heap, places);
         for (column, encoding) in [&first, &second].into_iter().zip(encodings) {
             self.push(column, encoding, None);
         }

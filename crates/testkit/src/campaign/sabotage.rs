@@ -91,6 +91,7 @@ pub const BUGS: &[(&str, &str)] = &[
     ("load_ignores_key_order", "a loaded segment is not in the order of the keys"),
     ("overlay_order_wrong", "a walk over several segments does not give the next key"),
     ("range_trusts_cut_keys", "a range takes the starts of long keys for the whole"),
+    ("lines_read_from_their_first_row", "key and value are those of an earlier row"),
     ("time_not_logged", "an expired entry is back when the clock has gone back"),
     ("purge_ignores_snapshots", "a merge drops what had not expired for a snapshot"),
     ("purge_cuts_chains", "a merge drops what leads a snapshot to an older version"),
