@@ -66,6 +66,8 @@ fn main() -> std::io::Result<()> {
         ("http", "ndjson", http("tables/t/rows", "application/x-ndjson", "{\"id\":3}\n{\"id\":4}")),
         ("http", "json", http("tables/t/rows", "application/json", r#"[{"id":3,"doc":{"a":[]}}]"#)),
         ("http", "entries", HTTP_ENTRIES.to_vec()),
+        ("segment", "side_by_side", side_by_side()),
+        ("segment", "rows", b"\x01\x05\x02\x09\x00\xffkeys and values of three rows".to_vec()),
         ("checkpoint", "body", body()),
         ("edit", "time", time()),
         ("edit", "together", together()),
@@ -225,6 +227,39 @@ fn segment() -> Vec<u8> {
         block_checksums: vec![77],
     };
     let mut bytes = 448u64.to_le_bytes().to_vec();
+    bytes.extend(footer.encode());
+    bytes
+}
+
+fn side_by_side() -> Vec<u8> {
+    let extent = |offset, len| Extent { offset, len };
+    let (lines, offsets, heap) = (extent(64, 128), extent(192, 132), extent(384, 77));
+    let shared = [
+        Encoding::Lined { part: 0, lines, heap },
+        Encoding::Lined { part: 1, lines, heap },
+        Encoding::Interleaved { part: 1, offsets, heap },
+        Encoding::Strided { width: 1, stride: 4, at: 2, heap: extent(384, 64) },
+    ];
+    let column = |(field, encoding)| ColumnLayout {
+        field: FieldId(field),
+        data_type: DataType::Bytes,
+        encoding,
+        validity: None,
+        zones: Vec::new(),
+    };
+    let footer = Footer {
+        table: TableId(1),
+        segment: 3,
+        schema_version: 1,
+        rows: 16,
+        order: RowOrder::Key,
+        row_ids: RowIds::Dense { first: 100 },
+        dead: None,
+        columns: (1..).zip(shared).map(column).collect(),
+        value_files: Vec::new(),
+        block_checksums: vec![77],
+    };
+    let mut bytes = 512u64.to_le_bytes().to_vec();
     bytes.extend(footer.encode());
     bytes
 }
