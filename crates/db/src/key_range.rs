@@ -137,6 +137,12 @@ impl KeyWalk {
         Self { rows, form, least, greatest, front, back, given, ended: false }
     }
 
+    /// The same walk once more, from the beginning.
+    pub fn anew(&self) -> Self {
+        let (rows, form) = (Arc::clone(&self.rows), Arc::clone(&self.form));
+        Self::new(rows, form, self.least.clone(), self.greatest.clone())
+    }
+
     /// The schema of the rows.
     pub fn schema(&self) -> &Arc<Schema> {
         self.rows.schema()

@@ -7,7 +7,7 @@ use esker_table::TableWriter;
 use esker_table::table::{Existing, PreparedPut};
 
 use super::decision::{self, Change, Entry};
-use super::{Bucket, Keys, PutOptions, Ttl, codec, microseconds, row};
+use super::{Bucket, Entries, PutOptions, Room, Ttl, codec, microseconds, row};
 use crate::defaults::later;
 use crate::engine::{Engine, Staged};
 use crate::table::Current;
@@ -203,39 +203,43 @@ impl Bucket {
     }
 
     /// Removes the entries whose keys lie within bounds, all in one commit; returns how many.
-    /// Keys that others put meanwhile for the first time stay.
+    /// Keys that others put meanwhile for the first time stay. An entry takes some seventy bytes of
+    /// memory until it is removed, whatever its key and its value take.
     ///
     /// # Errors
-    /// `OverBudget`, and nothing is removed, when the keys take more memory than there is;
+    /// `OverBudget`, and nothing is removed, when there is less memory than that;
     /// [`Bucket::clear`] needs none. Likewise below.
     pub fn remove_range<K, R>(&self, bounds: R) -> Result<u64>
     where
         K: AsRef<[u8]> + ?Sized,
         R: RangeBounds<K>,
     {
-        let keys = self.range(bounds)?.keys(&self.table.engine)?;
-        self.remove_keys(&keys)
+        self.remove_entries(&self.range(bounds)?)
     }
 
     /// Removes the entries whose keys begin with a prefix, all in one commit; returns how many.
     pub fn remove_prefix(&self, prefix: impl AsRef<[u8]>) -> Result<u64> {
-        let keys = self.prefix(prefix)?.keys(&self.table.engine)?;
-        self.remove_keys(&keys)
+        self.remove_entries(&self.prefix(prefix)?)
     }
 
-    fn remove_keys(&self, keys: &Keys) -> Result<u64> {
+    /// Keys are read twice, once to know what memory it takes to remove the entries, which is not
+    /// to be had while others wait for the commit.
+    fn remove_entries(&self, entries: &Entries) -> Result<u64> {
+        let mut room = Room::new(&self.table.engine);
+        entries.anew().for_each_key(|_| room.add())?;
         self.attempt(|current| {
             self.table.change(current, |writer, staged| {
                 staged.sync = self.options.sync;
                 let mut removed = 0;
-                for key in keys.iter() {
+                entries.anew().for_each_key(|key| {
                     let key = [ValueRef::Bytes(key)];
                     let existing = writer.existing(&key, current.hash(&key))?;
                     if let Some(existing) = existing.filter(Existing::is_alive) {
                         staged.delete(existing);
                         removed += 1;
                     }
-                }
+                    Ok(())
+                })?;
                 Ok(removed)
             })
         })

@@ -1,15 +1,13 @@
 //! Entries in the order of their keys.
 
 use std::ops::RangeBounds;
-use std::sync::Arc;
 
 use esker_format::{Value, ValueRef};
 use esker_log::sabotage::planted;
 use esker_table::key_order::{Direction, KeyRow};
 use esker_table::near::BytesPlace;
 
-use super::{Bucket, BucketValue, KEY, Keys, VALUE_POSITION, guard};
-use crate::engine::Engine;
+use super::{Bucket, BucketValue, KEY, VALUE_POSITION, guard};
 use crate::key_range::KeyWalk;
 use crate::{Error, Result};
 
@@ -107,16 +105,17 @@ impl Entries {
         Self { walk }
     }
 
-    /// The keys that are left, copied, and nothing of the values.
-    ///
-    /// # Errors
-    /// `OverBudget` when removing them takes too much memory, `Corrupt` when one cannot be read.
-    pub(super) fn keys(&mut self, engine: &Arc<Engine>) -> Result<Keys> {
-        let mut keys = Keys::new(engine);
+    /// The same entries once more, from the beginning.
+    pub(super) fn anew(&self) -> Self {
+        Self { walk: self.walk.anew() }
+    }
+
+    /// Visits the keys, in their order.
+    pub(super) fn for_each_key(mut self, mut visit: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
         while let Some(row) = self.walk.step(Direction::Up)? {
-            keys.push(self.field(&row, 0)?.as_bytes().unwrap_or_default())?;
+            visit(self.field(&row, 0)?.as_bytes().unwrap_or_default())?;
         }
-        Ok(keys)
+        Ok(())
     }
 
     fn count_rows(mut self) -> Result<u64> {
