@@ -17,6 +17,11 @@
 //! sees the claim or the commit that followed it. If the merger's is first, the reader loads a
 //! `visible` at least as new as v₀, so v ≥ v₀ ≥ oldest. Either way oldest ≤ v.
 //!
+//! The same scan tells all commits that are held, not the oldest alone: a reader that it misses
+//! reads at v₀ or above, and one that it meets while that registers makes it keep everything. So a
+//! version that died up to v₀, and that no commit found by the scan sees, is seen by nobody.
+//! Commits that are found though their readers end meanwhile only keep more than is needed.
+//!
 //! Slots lie in blocks of 512, the first word of each naming the next block; a block is added when
 //! all are taken and stays. A slot word holds 0 (free), the commit plus one, or `CLAIMED`. As many
 //! words after them hold when readers began, for those who list them: 0 where a reader did not say.
@@ -29,6 +34,7 @@
 
 #[cfg(all(test, loom))]
 mod models;
+mod read_commits;
 #[cfg(test)]
 mod tests;
 
@@ -38,6 +44,8 @@ use crate::sync::Mutex;
 use crate::words::{ArenaWords, WordHeap, Words};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
+
+pub use read_commits::ReadCommits;
 
 /// Words in a block: the link and its slots.
 const BLOCK_WORDS: u64 = if cfg!(shuttle) { 8 } else { 512 };
@@ -120,6 +128,14 @@ impl ReaderRegistry {
     #[must_use]
     pub fn oldest(&self, visible_before_scan: u64) -> u64 {
         self.slots.oldest(visible_before_scan)
+    }
+
+    /// All commits that snapshots read, or may yet read, given the `visible` commit loaded before
+    /// this call: what [`ReaderRegistry::oldest`] is the least of, and as careful. Versions that no
+    /// such commit sees may go.
+    #[must_use]
+    pub fn read_commits(&self, visible_before_scan: u64) -> ReadCommits {
+        self.slots.read_commits(visible_before_scan)
     }
 
     /// The commits of live snapshots, sorted, one for each snapshot.
@@ -226,6 +242,20 @@ impl<W: WordHeap> Slots<W> {
             stored => stored - 1,
         });
         oldest.fold(visible_before_scan, u64::min)
+    }
+
+    fn read_commits(&self, visible_before_scan: u64) -> ReadCommits {
+        self.words.view().fence();
+        let mut held = Vec::new();
+        for slot in self.slot_words() {
+            match self.settled(slot) {
+                0 => {}
+                // It may read whatever was visible when it claimed the slot, or later.
+                CLAIMED => return ReadCommits::new(Vec::new(), 0),
+                stored => held.push(stored - 1),
+            }
+        }
+        ReadCommits::new(held, visible_before_scan)
     }
 
     /// The slot's word, after a little patience with a reader that is just registering.

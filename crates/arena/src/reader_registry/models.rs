@@ -34,6 +34,36 @@ fn loom_no_registered_reader_is_missed() {
     });
 }
 
+/// A merger that drops what nobody sees, beside a snapshot that is held and one that comes: what
+/// the one that comes reads stays, though an older one is held.
+#[test]
+fn loom_no_version_between_readers_is_lost() {
+    explore(|| {
+        let slots = slots();
+        let visible = Arc::new(AtomicU64::new(4));
+        let held = slots.claim().unwrap();
+        slots.enter(held, || 2).unwrap();
+        let reader = {
+            let (slots, visible) = (Arc::clone(&slots), Arc::clone(&visible));
+            thread::spawn(move || {
+                let slot = slots.claim().unwrap();
+                slots.enter(slot, || visible.load(Ordering::Acquire)).unwrap()
+            })
+        };
+        let merger = {
+            let (slots, visible) = (Arc::clone(&slots), Arc::clone(&visible));
+            thread::spawn(move || slots.read_commits(visible.load(Ordering::Acquire)))
+        };
+        visible.store(5, Ordering::Release);
+        let (commit, readers) = (reader.join().unwrap(), merger.join().unwrap());
+        // Each commit replaces what the one before it has created.
+        assert!(readers.may_see(commit, commit + 1), "{readers:?}, read at {commit}");
+        assert!(readers.may_see(2, 3), "{readers:?} forgets who was there before");
+        assert!(readers.oldest() <= 2);
+        assert_eq!(slots.read_commits(9).held(), [2, commit]);
+    });
+}
+
 /// Two readers never share a slot, and a slot given back serves the next.
 #[test]
 fn loom_slots_are_exclusive() {

@@ -28,11 +28,38 @@ fn while_a_reader_registers_everything_is_kept() {
     let registry = ReaderRegistry::new(&Arena::new(options(u64::MAX)).unwrap()).unwrap();
     let guard = registry.register(|| {
         assert_eq!((registry.oldest(9), registry.live().len()), (0, 0));
+        let readers = registry.read_commits(9);
+        assert!(readers.oldest() == 0 && readers.may_see(1, 2));
         3
     });
     assert_eq!(guard.unwrap().commit(), 3);
     assert_eq!(registry.register(|| u64::MAX).unwrap_err().kind(), ArenaErrorKind::InvalidInput);
     assert_eq!(registry.oldest(9), 9);
+}
+
+#[test]
+fn what_lies_between_snapshots_is_seen_by_nobody() {
+    let registry = ReaderRegistry::new(&Arena::new(options(u64::MAX)).unwrap()).unwrap();
+    let seen = |created, deleted| registry.read_commits(20).may_see(created, deleted);
+    assert!(!seen(0, 20) && seen(0, 21) && seen(0, 0) && seen(30, 31));
+    let seven = registry.register(|| 7).unwrap();
+    let again = registry.register(|| 7).unwrap();
+    let three = registry.register(|| 3).unwrap();
+    let newest = registry.register(|| 25).unwrap();
+    assert_eq!(registry.read_commits(20).held(), [3, 7, 25]);
+    assert_eq!((registry.read_commits(20).oldest(), registry.read_commits(2).oldest()), (3, 2));
+    // For every version, the answer is what looking at each commit gives.
+    for created in 0..30 {
+        for deleted in created + 1..30 {
+            let by_one = |commit: &u64| created <= *commit && *commit < deleted;
+            let expected = deleted > 20 || [3, 7, 25].iter().any(by_one);
+            assert_eq!(seen(created, deleted), expected, "{created} to {deleted}");
+        }
+    }
+    drop((seven, three));
+    assert!(seen(0, 8) && !seen(0, 4), "one of two at a commit holds it");
+    drop((again, newest));
+    assert_eq!(registry.read_commits(20).held(), []);
 }
 
 #[test]
@@ -67,6 +94,54 @@ fn the_registry_grows_by_blocks() {
     assert_eq!(registry.oldest(5_000), 1);
     drop((guards, registry));
     assert_eq!(arena.used_bytes(), 0);
+}
+
+/// Readers come and go, some of them old ones, while a merger finds out who reads what: a version
+/// that it would drop is seen by no reader, registered before, meanwhile or after.
+#[test]
+#[allow(clippy::disallowed_methods, reason = "real threads, so that a race detector sees races")]
+fn no_reader_loses_a_version_between_others() {
+    let registry = ReaderRegistry::new(&Arena::new(options(u64::MAX)).unwrap()).unwrap();
+    let visible = AtomicU64::new(1);
+    const COMMITS: u64 = 4_096;
+    // Each commit replaces the version of the one before; those that were dropped are marked.
+    let dropped: Vec<_> = (0..=COMMITS).map(|_| AtomicU64::new(0)).collect();
+    let is_there = |at: u64| dropped[usize::try_from(at).unwrap()].load(Ordering::SeqCst) == 0;
+    std::thread::scope(|scope| {
+        for thread in 0..2 {
+            let registry = registry.clone();
+            let (visible, is_there) = (&visible, &is_there);
+            scope.spawn(move || {
+                let mut old = std::collections::VecDeque::new();
+                while visible.load(Ordering::Acquire) < COMMITS {
+                    let guard = registry.register(|| visible.load(Ordering::Acquire)).unwrap();
+                    assert!(is_there(guard.commit()), "{}", guard.commit());
+                    old.push_back(guard);
+                    for guard in &old {
+                        assert!(is_there(guard.commit()), "{}", guard.commit());
+                    }
+                    if old.len() > 3 + thread {
+                        old.pop_front();
+                    }
+                }
+            });
+        }
+        scope.spawn(|| {
+            while visible.load(Ordering::Acquire) < COMMITS {
+                let readers = registry.read_commits(visible.load(Ordering::Acquire));
+                let newest = readers.since().min(COMMITS);
+                for at in
+                    (newest.saturating_sub(64)..newest).filter(|at| !readers.may_see(*at, at + 1))
+                {
+                    dropped[usize::try_from(at).unwrap()].store(1, Ordering::SeqCst);
+                }
+            }
+        });
+        for _ in 1..COMMITS {
+            visible.fetch_add(1, Ordering::AcqRel);
+            std::thread::yield_now();
+        }
+    });
 }
 
 /// Readers come and go while a merger computes how far it may go; no reader is left behind it.

@@ -1,0 +1,77 @@
+//! Which commits somebody reads, or may yet read.
+//!
+//! ```text
+//!   commits   ──────●──────────●────●──────────┃━━━━━━━━━━━━━━━━━►
+//!                  held                      since: readers to come
+//!   versions     ├──A──┤├─B─┤├────C────┤├─D─┤├───E───┤
+//! ```
+//!
+//! Readers hold A and C, and E may be seen by one to come. Nobody sees B and D, now or later: a
+//! version that was created after one held commit and died up to the next is seen by no reader, and
+//! whoever registers later reads at `since` or above.
+
+use std::sync::Arc;
+
+/// The commits that readers hold, and those that readers to come may have. See
+/// [`ReaderRegistry::read_commits`](super::ReaderRegistry::read_commits).
+///
+/// ```
+/// use esker_arena::{Arena, ArenaOptions, ReaderRegistry};
+///
+/// # fn main() -> Result<(), esker_arena::ArenaError> {
+/// let registry = ReaderRegistry::new(&Arena::new(ArenaOptions::default())?)?;
+/// let (_one, _other) = (registry.register(|| 3)?, registry.register(|| 7)?);
+/// let readers = registry.read_commits(20);
+/// assert_eq!(readers.oldest(), 3);
+/// assert!(readers.may_see(2, 4) && readers.may_see(5, 8) && readers.may_see(9, 21));
+/// // Created after one snapshot, and dead before the next: nobody sees it.
+/// assert!(!readers.may_see(4, 7) && !readers.may_see(8, 20));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadCommits {
+    /// Rising, each once.
+    held: Arc<[u64]>,
+    since: u64,
+}
+
+impl ReadCommits {
+    /// Readers hold some commits, in any order, and those to come read at `since` or above.
+    #[must_use]
+    pub fn new(mut held: Vec<u64>, since: u64) -> Self {
+        held.sort_unstable();
+        held.dedup();
+        Self { held: held.into(), since }
+    }
+
+    /// The commits that are held, rising.
+    #[must_use]
+    pub fn held(&self) -> &[u64] {
+        &self.held
+    }
+
+    /// Readers to come read at this commit or above.
+    #[must_use]
+    pub fn since(&self) -> u64 {
+        self.since
+    }
+
+    /// The oldest commit that somebody reads, or may yet read.
+    #[must_use]
+    #[inline]
+    pub fn oldest(&self) -> u64 {
+        self.held.first().map_or(self.since, |first| self.since.min(*first))
+    }
+
+    /// True when somebody may see a version that was created by one commit and died by another, 0
+    /// while it lives.
+    #[must_use]
+    pub fn may_see(&self, created: u64, deleted: u64) -> bool {
+        if deleted == 0 || deleted > self.since {
+            return true;
+        }
+        let first = self.held.partition_point(|commit| *commit < created);
+        self.held.get(first).is_some_and(|commit| *commit < deleted)
+    }
+}
