@@ -320,7 +320,7 @@ impl Task for Maintenance {
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
-    use crate::{Options, Result};
+    use crate::{DataType, Options, Result, Schema};
 
     /// Nobody could do anything afterwards: all waited for the one that had panicked.
     #[test]
@@ -331,5 +331,30 @@ mod tests {
         assert!(catch_unwind(AssertUnwindSafe(job)).is_err());
         assert!(!engine.is_maintaining());
         engine.exclusively(|_| Ok(())).unwrap();
+    }
+
+    /// A snapshot of the commit at which a unit was retired may have been taken before that, and
+    /// know places in the unit.
+    #[test]
+    fn forwarding_stays_for_who_reads_the_commit_that_retired_a_unit() {
+        let db = Options::new().background(false).group_limit(8, 1 << 20).memory().unwrap();
+        let schema = Schema::builder().field("id", DataType::U64).field("v", DataType::U64);
+        let table = db.create_table("t", schema.primary_key(["id"]).build().unwrap()).unwrap();
+        let (engine, older) = (db.engine(), db.snapshot().unwrap());
+        for v in 0..40u64 {
+            table.upsert(&[(v % 4).into(), v.into()]).unwrap();
+        }
+        db.wait_idle().unwrap();
+        let all: Vec<u64> =
+            engine.maintenance_state().reclaim.iter().map(|r| r.retired_at).collect();
+        let same = db.snapshot().unwrap();
+        assert_eq!(all.iter().max(), Some(&same.commit()), "nothing has happened since");
+        drop(older);
+        engine.reclaim();
+        let retired = |core: &esker_table::Table| core.view().retired.len();
+        assert!(retired(table.core()) > 0, "forgotten too early");
+        drop(same);
+        assert!(engine.reclaim());
+        assert_eq!(retired(table.core()), 0);
     }
 }
