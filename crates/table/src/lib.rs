@@ -19,8 +19,10 @@
 #![forbid(unsafe_code)]
 
 mod column_map;
+mod death;
 mod error;
 pub mod expiry;
+mod forwarding;
 pub mod group;
 pub mod hash;
 pub mod key_order;

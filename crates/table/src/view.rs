@@ -11,6 +11,8 @@ use std::sync::Arc;
 use esker_format::{ColumnSlice, Field, Schema, ValueRef};
 
 use crate::Result;
+use crate::death::Death;
+pub use crate::forwarding::Forwarding;
 use crate::group::Group;
 use crate::location::Location;
 use crate::segment::Segment;
@@ -22,16 +24,6 @@ pub enum Unit {
     Group(Arc<Group>),
     /// Rows in an immutable file.
     Segment(Arc<Segment>),
-}
-
-/// Where the rows of a merged unit went.
-pub struct Forwarding {
-    /// The unit that is gone.
-    pub unit: u64,
-    /// Per row: the new location's word, 0 for a version that nobody could see any more.
-    pub targets: Vec<u64>,
-    /// The commit of the edit that retired it.
-    pub retired_at: u64,
 }
 
 /// A schema that was changed.
@@ -142,13 +134,13 @@ impl Unit {
     /// # Errors
     /// `OverBudget` when the arena is full.
     pub fn kill(&self, row: usize, commit: u64) -> Result<()> {
-        self.delete(row, commit)
+        self.delete(row, Death::deleted(commit))
     }
 
-    pub(crate) fn delete(&self, row: usize, commit: u64) -> Result<()> {
+    pub(crate) fn delete(&self, row: usize, death: Death) -> Result<()> {
         match self {
-            Self::Group(group) => group.delete(row, commit),
-            Self::Segment(segment) => segment.delete(row, commit),
+            Self::Group(group) => group.delete(row, death),
+            Self::Segment(segment) => segment.delete(row, death),
         }
     }
 
@@ -335,6 +327,23 @@ impl View {
     #[must_use]
     #[inline]
     pub fn resolve(&self, location: Location) -> Resolved<'_> {
+        self.follow(location, |_, _| None)
+    }
+
+    /// Follows what a newer version has replaced through merges: where that was dropped though
+    /// somebody may be older, on to what it had replaced itself.
+    #[must_use]
+    #[inline]
+    pub fn lead_back(&self, location: Location) -> Resolved<'_> {
+        self.follow(location, Forwarding::older)
+    }
+
+    #[inline]
+    fn follow(
+        &self,
+        location: Location,
+        past_dropped: impl Fn(&Forwarding, usize) -> Option<Location>,
+    ) -> Resolved<'_> {
         let mut location = location;
         loop {
             if let Some(unit) = self.unit(location.unit()) {
@@ -343,8 +352,8 @@ impl View {
             let Some(forwarding) = self.retired.iter().find(|f| f.unit == location.unit()) else {
                 return Resolved::Unknown;
             };
-            let target = forwarding.targets.get(location.row()).copied().unwrap_or_default();
-            match Location::from_word(target) {
+            let target = forwarding.target(location.row());
+            match target.or_else(|| past_dropped(forwarding, location.row())) {
                 Some(next) => location = next,
                 None => return Resolved::Gone,
             }

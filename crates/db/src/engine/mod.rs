@@ -34,7 +34,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, Weak};
 
-use esker_arena::{Arena, ReaderRegistry};
+use esker_arena::{Arena, ReadCommits, ReaderRegistry};
 use esker_format::suggest::near_or_all;
 use esker_format::{Schema, TableId};
 use esker_log::sabotage::planted;
@@ -206,6 +206,11 @@ impl Engine {
     /// The oldest commit that any snapshot reads at.
     pub fn oldest(&self) -> u64 {
         self.registry.oldest(self.watermarks.visible())
+    }
+
+    /// All commits that snapshots read at, or may yet.
+    pub fn read_commits(&self) -> ReadCommits {
+        self.registry.read_commits(self.watermarks.visible())
     }
 
     /// A table by name. The answer waits until what it tells of is durable.

@@ -452,7 +452,7 @@ impl Load {
         view.remove(&ids);
         // Entries that cannot be found again lead nowhere for good.
         for unit in still_indexed {
-            let forwarding = Forwarding { unit, targets: Vec::new(), retired_at: 0 };
+            let forwarding = Forwarding::new(unit, Vec::new(), Vec::new(), 0);
             view.retired.push(Arc::new(forwarding));
         }
         core.set_view(view);

@@ -134,9 +134,9 @@ impl Engine {
     ) -> Result<Option<Vec<Unit>>> {
         // It may take long, and whoever writes meanwhile waits for memory.
         self.do_urgent_job()?;
-        let oldest = self.oldest();
+        let readers = self.read_commits();
         let mut tell = |rows| progress.pass(rows);
-        let merged = self.merge_telling(table, inputs, oldest, BTreeSet::new(), &mut tell)?;
+        let merged = self.merge_telling(table, inputs, &readers, BTreeSet::new(), &mut tell)?;
         let Some(written) = merged else { return Ok(None) };
         let mut ids: BTreeSet<u64> = own.iter().map(Unit::id).collect();
         ids.extend(written);
@@ -183,7 +183,8 @@ impl Engine {
         units: Vec<Unit>,
         sizes: &Sizes<'_>,
     ) -> Result<Vec<Candidate>> {
-        let (oldest, expired_us) = (self.oldest(), self.oldest_time_us());
+        let (readers, expired_us) = (self.read_commits(), self.oldest_time_us());
+        let oldest = readers.oldest();
         let view = table.view();
         let fields = view.fields_since(oldest);
         let expiry = view.expiry_since(oldest);
@@ -194,11 +195,7 @@ impl Engine {
                 Some(field) => unit.count_expired(field, expired_us, oldest)?,
                 None => 0,
             };
-            let is_dead = |row: &usize| (1..=oldest).contains(&unit.deleted(*row));
-            let dead = match unit.dead_count() {
-                0 => 0,
-                _ => (0..unit.row_count()).filter(is_dead).count() as u64,
-            };
+            let (dead, _) = unit.count_droppable(&readers);
             let has_dropped = match &unit {
                 Unit::Segment(segment) => !segment.has_long_only_of(&fields),
                 Unit::Group(_) => false,

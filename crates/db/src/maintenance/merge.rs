@@ -1,7 +1,7 @@
 //! Choosing what to merge.
 //!
 //! * A segment more than a twentieth dead is rewritten, once enough of its dead are out of every
-//!   snapshot's sight.
+//!   snapshot's sight: those, too, that died while older snapshots are held and see older versions.
 //! * Past eight segments, the smallest are merged, as many as make the number fall.
 //!
 //! A table whose merge fails is left alone for a while, longer each time, and the others go on.
@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use esker_arena::ReadCommits;
 use esker_format::edit::Edit;
 use esker_format::{Field, TableId};
 use esker_table::Table as TableCore;
@@ -42,9 +43,9 @@ impl Engine {
     /// # Errors
     /// What the first merge met that failed, when no other table had one that did not.
     pub(super) fn merge_one(self: &Arc<Self>, patient: bool) -> Result<bool> {
-        let oldest = match esker_log::sabotage::planted("merge_drops_snapshot_rows") {
-            true => self.visible(),
-            false => self.oldest(),
+        let readers = match esker_log::sabotage::planted("merge_drops_snapshot_rows") {
+            true => ReadCommits::new(Vec::new(), self.visible()),
+            false => self.read_commits(),
         };
         let tables: Vec<_> = {
             let catalogue = self.lock();
@@ -55,13 +56,14 @@ impl Engine {
         let has_unit = |id| tables.iter().any(|(table, _)| table.view().unit(id).is_some());
         self.forget_expiring(has_unit);
         self.maintenance_state().back_off.retain(|(id, _), _| is_there(id));
+        self.maintenance_state().judged.retain(|id, _| has_unit(*id));
         self.maintenance_state().sweeps.retain(|id, _| is_there(id));
         let mut failed = None;
         for (table, frozen) in tables {
             if patient && self.is_backing_off(table.id(), TableJob::Merge) {
                 continue;
             }
-            let merged = self.merge_table(&table, &frozen, oldest);
+            let merged = self.merge_table(&table, &frozen, &readers);
             self.back_off(table.id(), TableJob::Merge, merged.is_err());
             match merged {
                 Ok(true) => {
@@ -80,13 +82,13 @@ impl Engine {
         self: &Arc<Self>,
         table: &Arc<TableCore>,
         frozen: &[Unit],
-        oldest: u64,
+        readers: &ReadCommits,
     ) -> Result<bool> {
-        let inputs = self.pick_inputs(table, frozen, oldest)?;
+        let inputs = self.pick_inputs(table, frozen, readers)?;
         if inputs.is_empty() {
             return Ok(false);
         }
-        self.merge(table, inputs, oldest, BTreeSet::new())?;
+        self.merge(table, inputs, readers, BTreeSet::new())?;
         Ok(true)
     }
 
@@ -122,10 +124,10 @@ impl Engine {
         self: &Arc<Self>,
         table: &Arc<TableCore>,
         inputs: Vec<Unit>,
-        oldest: u64,
+        readers: &ReadCommits,
         emptied: BTreeSet<u64>,
     ) -> Result<()> {
-        self.merge_telling(table, inputs, oldest, emptied, &mut |_| {}).map(drop)
+        self.merge_telling(table, inputs, readers, emptied, &mut |_| {}).map(drop)
     }
 
     /// Merges, and tells how many rows each segment has as soon as it is written. Returns the
@@ -134,7 +136,7 @@ impl Engine {
         self: &Arc<Self>,
         table: &Arc<TableCore>,
         inputs: Vec<Unit>,
-        oldest: u64,
+        readers: &ReadCommits,
         emptied: BTreeSet<u64>,
         tell: &mut dyn FnMut(u64),
     ) -> Result<Option<Vec<u64>>> {
@@ -143,7 +145,7 @@ impl Engine {
         let plan = RewritePlan {
             table: Arc::clone(table),
             inputs,
-            oldest,
+            readers: readers.clone(),
             expired_us: self.oldest_time_us(),
             through,
             database: self.database,
@@ -176,7 +178,7 @@ impl Engine {
         &self,
         table: &Arc<TableCore>,
         frozen: &[Unit],
-        oldest: u64,
+        readers: &ReadCommits,
     ) -> Result<Vec<Unit>> {
         let view = table.view();
         let ready = |s: &&Arc<Segment>| !s.is_loading();
@@ -187,12 +189,12 @@ impl Engine {
             .iter()
             .map(|unit| (unit, DEAD_SHARE))
             .chain(memory.iter().map(|unit| (unit, MEMORY_DEAD_SHARE)))
-            .find(|(unit, share)| self.is_due(unit, *share, oldest));
+            .find(|(unit, share)| self.is_due(unit, *share, readers));
         if let Some((unit, _)) = due {
             return Ok(vec![unit.clone()]);
         }
         let with_frozen: Vec<Unit> = segments.iter().chain(memory).cloned().collect();
-        if let Some(unit) = self.find_expired(table, &with_frozen, oldest)? {
+        if let Some(unit) = self.find_expired(table, &with_frozen, readers.oldest())? {
             return Ok(vec![unit]);
         }
         if table.schema().is_ordered_by_key() {
@@ -212,28 +214,47 @@ impl Engine {
     }
 
     /// True when enough rows of a unit are dead and out of every snapshot's sight.
-    fn is_due(&self, unit: &Unit, share: u64, oldest: u64) -> bool {
+    fn is_due(&self, unit: &Unit, share: u64, readers: &ReadCommits) -> bool {
         let rows = unit.row_count() as u64;
         if unit.dead_count() * share <= rows {
             return false;
         }
-        // Counting costs time: not again before some snapshot has moved.
-        let mut state = self.maintenance_state();
-        if state.judged.get(&unit.id()).is_some_and(|at| *at == oldest) {
+        // Before the rows are looked at: what happens meanwhile counts as having come later.
+        let events = unit.death_events();
+        let judged = self.maintenance_state().judged.remove(&unit.id());
+        if let Some(judged) = judged.filter(|judged| judged.holds(events, readers)) {
+            self.maintenance_state().judged.insert(unit.id(), judged);
             return false;
         }
-        let droppable = (0..unit.row_count())
-            .filter(|row| {
-                let deleted = unit.deleted(*row);
-                deleted != 0 && deleted <= oldest
-            })
-            .count() as u64;
+        let (droppable, soon) = unit.count_droppable(readers);
         if droppable * share > rows {
-            state.judged.remove(&unit.id());
             return true;
         }
-        state.judged.insert(unit.id(), oldest);
+        let missing = (rows / share + 1).saturating_sub(droppable + soon);
+        let judged = Judged { readers: readers.clone(), events, missing };
+        self.maintenance_state().judged.insert(unit.id(), judged);
         false
+    }
+}
+
+/// A unit that is not worth rewriting yet. Counting costs time: it is not done again before it may
+/// come to something else.
+pub(super) struct Judged {
+    readers: ReadCommits,
+    /// Deaths, and successors of dead rows, until then.
+    events: u64,
+    /// How many more there have to be for the same readers.
+    missing: u64,
+}
+
+impl Judged {
+    fn holds(&self, events: u64, readers: &ReadCommits) -> bool {
+        let same_time = self.readers.since() == readers.since();
+        self.readers.held() == readers.held()
+            && match self.missing {
+                0 => same_time,
+                missing => events < self.events + missing,
+            }
     }
 }
 

@@ -88,8 +88,8 @@ pub(crate) struct State {
     reclaim: Vec<Reclaim>,
     /// Left by a seal or merge that could not read the keys of its inputs.
     moving: Option<Moving>,
-    /// Segments judged as not worth rewriting yet, and the oldest commit at that time.
-    judged: std::collections::BTreeMap<u64, u64>,
+    /// Units judged as not worth rewriting yet.
+    judged: std::collections::BTreeMap<u64, merge::Judged>,
     /// When units of tables whose rows expire are to be looked at next, in microseconds since 1970.
     expiring: std::collections::BTreeMap<u64, i64>,
     /// Tables of which a job failed the last times: how often, and until when it is left alone.

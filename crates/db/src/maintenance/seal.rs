@@ -41,7 +41,7 @@ impl Engine {
         let plan = RewritePlan {
             table: Arc::clone(&table),
             inputs: groups,
-            oldest: self.oldest(),
+            readers: self.read_commits(),
             expired_us: self.oldest_time_us(),
             through: holds_through,
             database: self.database,

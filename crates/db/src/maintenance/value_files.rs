@@ -10,6 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use esker_arena::ReadCommits;
 use esker_format::{Field, FieldId};
 use esker_table::Table as TableCore;
 use esker_table::view::Unit;
@@ -29,8 +30,8 @@ type Bytes = BTreeMap<u64, u64>;
 /// What a unit referred to when it was last counted.
 #[derive(Default)]
 pub(super) struct Counted {
-    /// Rows, deaths and the oldest snapshot then.
-    as_of: (usize, u64, u64),
+    /// Rows, what happened to them since, and, if that was anything, who read then.
+    as_of: (usize, u64, Option<ReadCommits>),
     /// The fields that somebody might ask for then.
     fields: Vec<FieldId>,
     bytes: Bytes,
@@ -64,12 +65,12 @@ impl Engine {
         if !self.is_durable() || !self.segment_files.values().is_used() {
             return Ok(false);
         }
-        let oldest = self.oldest();
+        let readers = self.read_commits();
         let tables: Vec<Arc<TableCore>> = {
             let catalogue = self.lock();
             catalogue.tables.values().map(|e| Arc::clone(e.writer.table())).collect()
         };
-        let due = self.due_value_files(&tables, oldest, thrift)?;
+        let due = self.due_value_files(&tables, &readers, thrift)?;
         if due.is_empty() {
             return Ok(false);
         }
@@ -89,7 +90,7 @@ impl Engine {
                 None => {}
                 Some(Unit::Group(_)) => return self.freeze_for_values(table),
                 Some(unit) => {
-                    let merged = self.merge(table, vec![unit.clone()], oldest, due);
+                    let merged = self.merge(table, vec![unit.clone()], &readers, due);
                     self.back_off(table.id(), TableJob::Merge, merged.is_err());
                     return merged.map(|()| true);
                 }
@@ -113,7 +114,7 @@ impl Engine {
     fn due_value_files(
         &self,
         tables: &[Arc<TableCore>],
-        oldest: u64,
+        readers: &ReadCommits,
         thrift: Thrift,
     ) -> Result<BTreeSet<u64>> {
         let values = self.segment_files.values();
@@ -124,9 +125,9 @@ impl Engine {
         let mut counted = BTreeMap::new();
         for table in tables {
             let view = table.view();
-            let fields = view.fields_since(oldest);
+            let fields = view.fields_since(readers.oldest());
             for unit in view.units.iter().filter(|unit| unit.refers_to_files()) {
-                let count = self.count_long(unit, &fields, oldest)?;
+                let count = self.count_long(unit, &fields, readers)?;
                 count.bytes.iter().for_each(|(id, n)| *live.entry(*id).or_default() += n);
                 counted.insert(unit.id(), count);
             }
@@ -151,9 +152,9 @@ impl Engine {
     }
 
     /// What a unit refers to, but for rows that no snapshot sees and fields that are dropped.
-    fn count_long(&self, unit: &Unit, fields: &[Field], oldest: u64) -> Result<Counted> {
-        let dead = unit.dead_count();
-        let as_of = (unit.row_count(), dead, if dead == 0 { 0 } else { oldest });
+    fn count_long(&self, unit: &Unit, fields: &[Field], readers: &ReadCommits) -> Result<Counted> {
+        let (dead, events) = (unit.dead_count(), unit.death_events());
+        let as_of = (unit.row_count(), events, (dead > 0).then(|| readers.clone()));
         if let Some(known) = self.maintenance_state().counted.remove(&unit.id())
             && known.as_of == as_of
             && known.fields.iter().eq(fields.iter().map(|field| &field.id))
@@ -165,7 +166,7 @@ impl Engine {
                 let files = segment.value_files().iter();
                 files.map(|file| (file.id(), segment.bytes_in(file.id()))).collect()
             }
-            _ => unit.long_bytes_since(fields, oldest)?,
+            _ => unit.long_bytes_kept(fields, readers)?,
         };
         let fields = fields.iter().map(|field| field.id).collect();
         Ok(Counted { as_of, fields, bytes })

@@ -7,14 +7,16 @@
 //! row        0 ─────────── 7 │ 8 ── 9 │ 10 ─────────── 14 │ …
 //! created    run (0, #41)    │ (8,#42)│ (10, #43)         │      one run per commit
 //! row ids    run (0, id 100) ─────────│ (10, id 3)        │      one run per break
-//! deleted    one word a row, present per 1,024 rows: the commit that killed it, 0 while it lives
+//! deleted    one word a row, present per 1,024 rows: the commit that killed it, 0 while it lives;
+//!            and a bit once a dead version has a successor
 //! replaced   likewise: the location of the version that this one superseded
 //! ```
 //!
 //! Invariants, in the order in which a commit publishes:
 //! 1. columns and row ids, then the `created` run, then `length`, then the primary index.
 //! 2. `created` commits rise, so the rows visible at a commit are a prefix.
-//! 3. `deleted` and `replaced` go from zero to their value once.
+//! 3. `deleted` goes from zero to a commit once, and gets its bit once. `replaced` goes from zero
+//!    to its value once.
 
 mod column;
 mod writer;
@@ -28,6 +30,7 @@ use esker_vfs::sync::AtomicU64;
 
 use crate::Result;
 use crate::column_map::{ColumnMap, initial_column};
+use crate::death::Death;
 use crate::expiry::initial_expiry;
 use crate::key_order::SortedRows;
 use crate::location::{Location, row_word};
@@ -50,6 +53,8 @@ pub struct Group {
     pub(crate) deleted: SparseWords,
     pub(crate) replaced: SparseWords,
     dead: AtomicU64,
+    /// How many rows have got a successor after they had died.
+    succeeded: AtomicU64,
     /// Its rows in the order of the key, as far as somebody has asked.
     pub(crate) by_key: SortedRows,
     /// The field by which its rows expire, and when the first of them does.
@@ -164,23 +169,42 @@ impl Group {
     /// The commit that killed a row, 0 while it lives.
     #[must_use]
     pub fn deleted(&self, row: usize) -> u64 {
-        self.deleted.get(row_word(row))
+        self.death(row).commit()
     }
 
-    /// Marks a row dead from `commit` on.
+    pub(crate) fn death(&self, row: usize) -> Death {
+        Death::from_word(self.deleted.get(row_word(row)))
+    }
+
+    /// Marks a row dead from a commit on.
     ///
     /// # Errors
     /// `OverBudget` when the arena is full.
-    pub(crate) fn delete(&self, row: usize, commit: u64) -> Result<()> {
+    pub(crate) fn delete(&self, row: usize, death: Death) -> Result<()> {
         debug_assert!(
             self.deleted.get(row_word(row)) == 0,
             "row {row} of group {} died twice",
             self.id
         );
-        self.deleted.set(row_word(row), commit)?;
+        self.set_death(row, death)?;
         // Whoever sees the count sees the rows that it counts.
         self.dead.fetch_add(1, Ordering::Release);
         Ok(())
+    }
+
+    /// Notes that a dead row has a successor.
+    pub(crate) fn supersede(&self, row: usize, death: Death) -> Result<()> {
+        self.set_death(row, death.with_successor())?;
+        self.succeeded.fetch_add(1, Ordering::Release);
+        Ok(())
+    }
+
+    pub(crate) fn succeeded_count(&self) -> u64 {
+        self.succeeded.load(Ordering::Acquire)
+    }
+
+    fn set_death(&self, row: usize, death: Death) -> Result<()> {
+        Ok(self.deleted.set(row_word(row), death.word())?)
     }
 
     /// The version that a row superseded.

@@ -64,6 +64,7 @@ impl GroupWriter {
             deleted: SparseWords::new(arena, Category::Visibility)?,
             replaced: SparseWords::new(arena, Category::Visibility)?,
             dead: AtomicU64::new(0),
+            succeeded: AtomicU64::new(0),
             by_key: SortedRows::default(),
             expiry_field: schema.expiry_field().map(|field| field.id),
             least_expiry: AtomicU64::new(i64::MAX.cast_unsigned()),

@@ -9,20 +9,25 @@
 //!  repoint  index entries, in batches                                     commit lock each
 //! ```
 //!
-//! A version is dropped when it died at or before `oldest`, the oldest commit that any snapshot
-//! reads at. Snapshots taken later read at newer commits, so they do not see it either.
+//! A version is dropped when nobody sees it: when it died at or before the oldest commit that any
+//! snapshot reads at, or was replaced before the next commit that one does ([`ReadCommits`]).
+//! Snapshots taken later read at newer commits, so they do not see it either. So of a row there are
+//! as many versions as snapshots, and one, however often it changes while they are held.
 
 mod gathering;
+mod lineage;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use esker_arena::ReadCommits;
 use esker_format::edit::SegmentEntry;
 use esker_format::segment::SEGMENT_ROWS_MAX;
 use esker_format::{Field, Schema};
 use esker_log::sabotage::planted;
 
+use crate::forwarding::RowWords;
 use crate::key_order::{KeyForm, sorted_by_key};
 use crate::location::Location;
 use crate::segment::{Created, Segment, SegmentSpec, SegmentWriter, SinkTarget};
@@ -31,6 +36,7 @@ use crate::value_file::StoredValue;
 use crate::view::{Forwarding, Unit, View};
 use crate::{ErrorKind, Result};
 use gathering::Gathering;
+use lineage::Lineage;
 
 /// Bytes of a merged segment, about, at the most.
 pub const SEGMENT_BYTES_MAX: u64 = 1 << 30;
@@ -57,8 +63,8 @@ pub struct RewritePlan {
     pub table: Arc<Table>,
     /// The units to rewrite, groups or segments, by rising age.
     pub inputs: Vec<Unit>,
-    /// The oldest commit that any snapshot reads at.
-    pub oldest: u64,
+    /// The commits that snapshots read at.
+    pub readers: ReadCommits,
     /// Rows that expired by this time, in microseconds since 1970, are dropped: no snapshot was
     /// taken earlier.
     pub expired_us: i64,
@@ -79,7 +85,12 @@ pub struct Rewritten {
     plan: RewritePlan,
     /// The new segments.
     pub segments: Vec<Arc<Segment>>,
+    /// For each row of each input, the word of its new location; 0 when it is dropped.
     forwardings: Vec<Vec<u64>>,
+    /// What dropped rows of each input lead back to.
+    older: Vec<RowWords>,
+    /// Versions that died up to here may have been dropped.
+    dropped_through: u64,
 }
 
 /// Gives out numbers and places for new segments, and opens what was written.
@@ -120,41 +131,55 @@ impl RewritePlan {
     /// files that were written are named by no catalogue.
     pub fn build(self, sink: &mut dyn SegmentSink, tell: &mut dyn FnMut(u64)) -> Result<Rewritten> {
         let view = self.table.view();
-        let (version, fields) = (view.schema.version(), view.fields_since(self.oldest));
-        let kept = self.kept_rows()?;
-        let mut forwardings: Vec<Vec<u64>> =
-            self.inputs.iter().map(|unit| vec![0; unit.row_count()]).collect();
+        let oldest = self.readers.oldest();
+        let fields = view.fields_since(oldest);
+        let kept = self.kept_rows(&view)?;
+        let outputs = self.outputs(&fields, &kept)?;
+        let outputs: Vec<_> = outputs.into_iter().map(|rows| (sink.next_id(), rows)).collect();
+        let forwardings = self.targets(&outputs);
+        let lineage = Lineage { plan: &self, view: &view, targets: &forwardings };
         let mut segments = Vec::new();
-        for rows in self.outputs(&fields, &kept)? {
-            let id = sink.next_id();
-            for (i, kept) in rows.iter().enumerate() {
-                let targets = forwardings.get_mut(kept.unit as usize);
-                if let Some(slot) = targets.and_then(|t| t.get_mut(kept.row as usize)) {
-                    *slot = Location::new(id, i).word();
-                }
-            }
-            segments.push(Arc::new(self.write_segment(version, &fields, id, rows, sink)?));
+        for (id, rows) in outputs {
+            segments.push(Arc::new(self.write_segment(&lineage, &fields, (id, rows), sink)?));
             tell(rows.len() as u64);
             sink.pause();
         }
-        Ok(Rewritten { plan: self, segments, forwardings })
+        let (older, dropped_through) = match lineage.drops_between() {
+            true => (lineage.older_of_dropped(), self.readers.since()),
+            false => (vec![RowWords::new(); self.inputs.len()], oldest),
+        };
+        Ok(Rewritten { plan: self, segments, forwardings, older, dropped_through })
+    }
+
+    /// Where each row of each input goes.
+    fn targets(&self, outputs: &[(u64, &[Kept])]) -> Vec<Vec<u64>> {
+        let nowhere = |unit: &Unit| vec![0; unit.row_count()];
+        let mut all: Vec<Vec<u64>> = self.inputs.iter().map(nowhere).collect();
+        for (id, rows) in outputs {
+            for (i, kept) in rows.iter().enumerate() {
+                let targets = all.get_mut(kept.unit as usize);
+                if let Some(slot) = targets.and_then(|t| t.get_mut(kept.row as usize)) {
+                    *slot = Location::new(*id, i).word();
+                }
+            }
+        }
+        all
     }
 
     /// Every version that some snapshot may see, in the order of the table, then by age.
-    fn kept_rows(&self) -> Result<Vec<Kept>> {
-        let (view, schema) = (self.table.view(), self.table.schema());
+    fn kept_rows(&self, view: &View) -> Result<Vec<Kept>> {
+        let (schema, oldest) = (&view.schema, self.readers.oldest());
         let mut kept = Vec::new();
         for (index, unit) in (0u32..).zip(&self.inputs) {
-            let expiry = view.expiry_since(self.oldest);
+            let expiry = view.expiry_since(oldest);
             let expiry = expiry.filter(|field| unit.least_expiry(field) <= self.expired_us);
             for row in 0..unit.row_count() {
-                let deleted = unit.deleted(row);
-                if deleted != 0 && deleted <= self.oldest {
+                if unit.is_droppable(row, &self.readers) {
                     continue;
                 }
                 // A version that a snapshot does not know leads it to the one before.
                 if let Some(field) = expiry
-                    && (unit.created(row) <= self.oldest || planted("purge_cuts_chains"))
+                    && (unit.created(row) <= oldest || planted("purge_cuts_chains"))
                     && unit.has_expired(row, field, self.expired_us)?
                 {
                     continue;
@@ -164,7 +189,7 @@ impl RewritePlan {
             }
         }
         if schema.is_ordered_by_key() && !planted("merge_ignores_key_order") {
-            return sorted_by_key(&KeyForm::of(&schema), &self.inputs, kept);
+            return sorted_by_key(&KeyForm::of(schema), &self.inputs, kept);
         }
         // Stable, and inputs come by age, so versions of one row stay in order.
         if !kept.is_sorted_by_key(|k| k.row_id) {
@@ -224,17 +249,16 @@ impl RewritePlan {
 
     fn write_segment(
         &self,
-        schema_version: u32,
+        lineage: &Lineage<'_>,
         fields: &[Field],
-        id: u64,
-        rows: &[Kept],
+        (id, rows): (u64, &[Kept]),
         sink: &mut dyn SegmentSink,
     ) -> Result<Segment> {
         let spec = SegmentSpec {
             database: self.database,
             table: self.table.id(),
             segment: id,
-            schema_version,
+            schema_version: lineage.view.schema.version(),
             rows: u32::try_from(rows.len()).unwrap_or(u32::MAX),
             order: self.table.schema().row_order(),
             side_by_side: self.table.schema().side_by_side(),
@@ -254,7 +278,7 @@ impl RewritePlan {
         let (file_bytes, holds_through) = (finished.file_bytes, self.through);
         let entry = SegmentEntry { id, rows: spec.rows, file_bytes, holds_through };
         let segment = sink.finish(entry, finished.target)?;
-        self.carry_versions(&segment, rows)?;
+        self.carry_versions(lineage, &segment, rows)?;
         Ok(segment)
     }
 
@@ -280,7 +304,13 @@ impl RewritePlan {
 
     /// While some snapshot is older than the newest row, the segment says when rows were created
     /// and what they replaced.
-    fn carry_versions(&self, segment: &Segment, rows: &[Kept]) -> Result<()> {
+    fn carry_versions(
+        &self,
+        lineage: &Lineage<'_>,
+        segment: &Segment,
+        rows: &[Kept],
+    ) -> Result<()> {
+        let oldest = self.readers.oldest();
         let mut runs: Vec<(u32, u64)> = Vec::new();
         let mut newest = 0;
         for (i, kept) in (0u32..).zip(rows) {
@@ -291,11 +321,14 @@ impl RewritePlan {
             if runs.last().is_none_or(|run| run.1 != created) {
                 runs.push((i, created));
             }
-            if let Some(older) = unit.replaced(row).filter(|_| created > self.oldest) {
+            // Nobody goes back beyond one that all know.
+            if created > oldest
+                && let Some(older) = lineage.older(unit, row)
+            {
                 segment.replaced.set(i, older.word())?;
             }
         }
-        if newest > self.oldest {
+        if newest > oldest {
             segment.set_created(Created::Runs(runs));
         }
         Ok(())
@@ -352,7 +385,8 @@ impl Rewritten {
         view.remove(&self.input_ids());
         // The outputs have no columns for fields that only older readers would ask for.
         let early = planted("schemas_forgotten_too_early");
-        view.forget_schemas(if early { commit } else { self.plan.oldest });
+        let oldest = self.plan.readers.oldest();
+        view.forget_schemas(if early { commit } else { oldest });
         let indexes = Arc::clone(&view.schema);
         for segment in &self.segments {
             // An index may have been dropped since its run was written.
@@ -360,14 +394,15 @@ impl Rewritten {
             view.insert(Unit::Segment(Arc::clone(segment)));
         }
         let mut inputs = Vec::new();
-        for (unit, targets) in self.plan.inputs.into_iter().zip(self.forwardings) {
-            let forwarding = Arc::new(Forwarding { unit: unit.id(), targets, retired_at: commit });
+        let forwardings = self.forwardings.into_iter().zip(self.older);
+        for (unit, (targets, older)) in self.plan.inputs.into_iter().zip(forwardings) {
+            let forwarding = Arc::new(Forwarding::new(unit.id(), targets, older, commit));
             if !planted("forwarding_not_registered") {
                 view.retired.push(Arc::clone(&forwarding));
             }
             inputs.push((unit, forwarding));
         }
-        table.raise_drop_horizon(self.plan.oldest);
+        table.raise_horizons(oldest, self.dropped_through);
         table.set_view(view);
         Ok(Repoint { table, inputs, unit: 0, row: 0, unreadable: Vec::new() })
     }
@@ -377,8 +412,8 @@ impl Rewritten {
     pub fn repoint(&self) -> Repoint {
         let pairs = self.plan.inputs.iter().zip(&self.forwardings);
         let inputs = pairs.map(|(unit, targets)| {
-            let (id, targets) = (unit.id(), targets.clone());
-            (unit.clone(), Arc::new(Forwarding { unit: id, targets, retired_at: 0 }))
+            let forwarding = Forwarding::new(unit.id(), targets.clone(), RowWords::new(), 0);
+            (unit.clone(), Arc::new(forwarding))
         });
         let table = Arc::clone(&self.plan.table);
         Repoint { table, inputs: inputs.collect(), unit: 0, row: 0, unreadable: Vec::new() }
@@ -401,12 +436,12 @@ impl Rewritten {
 
     fn carry_deaths(&self, unit: &Unit, targets: &[u64]) -> Result<()> {
         for (row, target) in targets.iter().enumerate() {
-            let deleted = unit.deleted(row);
-            let Some(target) = Location::from_word(*target).filter(|_| deleted != 0) else {
+            let death = unit.death(row);
+            let Some(target) = Location::from_word(*target).filter(|_| death.commit() != 0) else {
                 continue;
             };
             if let Some(output) = self.segments.iter().find(|s| s.id() == target.unit()) {
-                output.delete(target.row(), deleted)?;
+                output.delete(target.row(), death)?;
             }
         }
         Ok(())
@@ -461,7 +496,7 @@ impl Repoint {
             let end = unit.row_count().min(self.row + REPOINT_BATCH);
             let mut batch = Vec::with_capacity(end - self.row);
             for row in self.row..end {
-                let target = forwarding.targets.get(row).copied().unwrap_or_default();
+                let target = forwarding.target(row).map_or(0, Location::word);
                 let place = (Location::new(unit.id(), row).word(), target);
                 match moves_of(&self.table, &uniques, &view.schema, (unit, row), place, &mut batch)
                 {

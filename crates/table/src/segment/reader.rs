@@ -26,6 +26,7 @@ use super::lengths::KnownLengths;
 use super::near::CellMap;
 use super::scattered::ScatteredHeap;
 use crate::column_map::{ColumnMap, initial_column, is_readable_as};
+use crate::death::Death;
 use crate::expiry::KnownExpiry;
 use crate::key_order::SortedRows;
 use crate::location::{Location, row_word};
@@ -63,6 +64,8 @@ pub struct Segment {
     pub(super) dead_rows: DeadRows,
     pub(crate) replaced: SparseWords,
     dead: AtomicU64,
+    /// How many rows have got a successor after they had died.
+    succeeded: AtomicU64,
     created: ArcSwapOption<Created>,
     /// No row was created after this commit.
     created_through: AtomicU64,
@@ -171,6 +174,7 @@ impl Segment {
             dead_rows: DeadRows::default(),
             replaced: SparseWords::new(arena, Category::Visibility)?,
             dead: AtomicU64::new(0),
+            succeeded: AtomicU64::new(0),
             created: ArcSwapOption::empty(),
             created_through: AtomicU64::new(0),
             doomed: AtomicBool::new(false),
@@ -193,7 +197,7 @@ impl Segment {
         let bits: Vec<u8> = self.bytes(extent, 0..byte(extent.len))?.to_vec();
         for row in 0..self.row_count() {
             if bits.get(row / 8).is_some_and(|b| b >> (row % 8) & 1 == 1) {
-                self.delete(row, 1)?;
+                self.kill(row, 1)?;
             }
         }
         Ok(())
@@ -302,7 +306,13 @@ impl Segment {
     #[must_use]
     #[inline]
     pub fn deleted(&self, row: usize) -> u64 {
-        if self.dead_rows.has(row) { self.deleted.get(row_word(row)) } else { 0 }
+        self.death(row).commit()
+    }
+
+    #[inline]
+    pub(crate) fn death(&self, row: usize) -> Death {
+        let is_dead = self.dead_rows.has(row);
+        Death::from_word(if is_dead { self.deleted.get(row_word(row)) } else { 0 })
     }
 
     /// Marks a row dead from `commit` on. Under the commit lock, or at recovery.
@@ -310,20 +320,35 @@ impl Segment {
     /// # Errors
     /// `OverBudget` when the arena is full.
     pub fn kill(&self, row: usize, commit: u64) -> Result<()> {
-        self.delete(row, commit)
+        self.delete(row, Death::deleted(commit))
     }
 
-    pub(crate) fn delete(&self, row: usize, commit: u64) -> Result<()> {
+    pub(crate) fn delete(&self, row: usize, death: Death) -> Result<()> {
         debug_assert!(
             self.deleted.get(row_word(row)) == 0,
             "row {row} of segment {} died twice",
             self.id
         );
-        self.deleted.set(row_word(row), commit)?;
+        self.set_death(row, death)?;
         self.dead_rows.mark(row, self.row_count());
         // Whoever sees the count sees the rows that it counts.
         self.dead.fetch_add(1, Ordering::Release);
         Ok(())
+    }
+
+    /// Notes that a dead row has a successor.
+    pub(crate) fn supersede(&self, row: usize, death: Death) -> Result<()> {
+        self.set_death(row, death.with_successor())?;
+        self.succeeded.fetch_add(1, Ordering::Release);
+        Ok(())
+    }
+
+    pub(crate) fn succeeded_count(&self) -> u64 {
+        self.succeeded.load(Ordering::Acquire)
+    }
+
+    fn set_death(&self, row: usize, death: Death) -> Result<()> {
+        Ok(self.deleted.set(row_word(row), death.word())?)
     }
 
     /// The version that a row superseded.

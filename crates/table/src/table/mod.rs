@@ -41,6 +41,7 @@ pub struct Table {
     uniques: ArcSwap<Vec<Arc<UniqueKeys>>>,
     live: AtomicU64,
     drop_horizon: AtomicU64,
+    link_horizon: AtomicU64,
     created_at: AtomicU64,
     dropped: AtomicBool,
     successor: OnceLock<Arc<Self>>,
@@ -71,6 +72,7 @@ impl Table {
             uniques,
             live: AtomicU64::new(0),
             drop_horizon: AtomicU64::new(0),
+            link_horizon: AtomicU64::new(0),
             created_at: AtomicU64::new(0),
             dropped: AtomicBool::new(false),
             successor: OnceLock::new(),
@@ -180,17 +182,24 @@ impl Table {
         self.drop_horizon.load(Ordering::SeqCst)
     }
 
-    /// Raises the horizon, before a merge's outputs are swapped in.
-    pub(crate) fn raise_drop_horizon(&self, oldest: u64) {
+    /// What leads back to versions that were dead at this commit may be gone: no snapshot is older.
+    pub(crate) fn link_horizon(&self) -> u64 {
+        self.link_horizon.load(Ordering::SeqCst)
+    }
+
+    /// Raises the horizons, before a merge's outputs are swapped in: nobody who is registered reads
+    /// below `oldest`, and versions that died up to `dropped` are gone.
+    pub(crate) fn raise_horizons(&self, oldest: u64, dropped: u64) {
         if !esker_log::sabotage::planted("drop_horizon_not_raised") {
-            self.drop_horizon.fetch_max(oldest, Ordering::SeqCst);
+            self.drop_horizon.fetch_max(oldest.max(dropped), Ordering::SeqCst);
+            self.link_horizon.fetch_max(oldest, Ordering::SeqCst);
         }
     }
 
     /// Forgets where the rows of `units` went, once no entry names them and no snapshot is older
     /// than their retirement, which is at most `oldest`. Only under the commit lock.
     pub fn forget_retired(&self, units: &[u64], oldest: u64) {
-        self.raise_drop_horizon(oldest);
+        self.raise_horizons(oldest, oldest);
         let mut view = (*self.view()).clone();
         view.retired.retain(|forwarding| !units.contains(&forwarding.unit));
         self.set_view(view);

@@ -127,7 +127,7 @@ impl Table {
                 Walk::Absent => return Ok(None),
                 // What leads from newer versions back to commit `at` is gone: the caller, who has
                 // not registered `at`, begins again at a newer commit.
-                Walk::Stale if self.drop_horizon() > at => return Ok(None),
+                Walk::Stale if self.link_horizon() > at => return Ok(None),
                 Walk::Stale => {}
             }
         }
@@ -271,7 +271,7 @@ impl Table {
         let mut location = location;
         let mut first = true;
         loop {
-            let (unit, row) = match view.resolve(location) {
+            let (unit, row) = match view.lead_back(location) {
                 Resolved::Row(unit, row) => (unit, row),
                 Resolved::Gone => return Ok(Walk::Absent),
                 Resolved::Unknown => return Ok(Walk::Stale),

@@ -11,6 +11,7 @@ use esker_format::{Batch, Schema, Value, ValueRef};
 use super::Table;
 use super::read::row_id_of;
 use super::{UniqueEntry, UniqueKeys};
+use crate::death::Death;
 use crate::group::GroupWriter;
 use crate::location::{Location, UNIT_ROWS_MAX};
 use crate::value_file::StoredValue;
@@ -349,10 +350,17 @@ impl TableWriter {
         let alive = put.existing.filter(|e| e.deleted == 0);
         let indexed = !self.table.has_generated_key() || !fresh;
         let table = &self.table;
+        let view = table.view.load();
         if let Some(existing) = alive {
-            kill(&table.view.load(), existing.location, commit)?;
+            kill(&view, existing.location, Death::replaced(commit))?;
         } else {
             table.add_live_rows(1);
+            // From here on the new version tells when the key was changed last.
+            if let Some(existing) = put.existing
+                && let Resolved::Row(unit, row) = view.resolve(existing.location)
+            {
+                unit.supersede(row)?;
+            }
         }
         if indexed {
             let moved = put
@@ -379,7 +387,7 @@ impl TableWriter {
     /// # Errors
     /// `OverBudget` when the arena is full.
     pub fn delete(&mut self, existing: &Existing, commit: u64) -> Result<()> {
-        kill(&self.table.view(), existing.location, commit)?;
+        kill(&self.table.view(), existing.location, Death::deleted(commit))?;
         self.table.add_live_rows(-1);
         Ok(())
     }
@@ -495,9 +503,9 @@ impl TableWriter {
 }
 
 /// Marks the version at a location dead, wherever merges have taken it.
-fn kill(view: &View, location: Location, commit: u64) -> Result<()> {
+fn kill(view: &View, location: Location, death: Death) -> Result<()> {
     match view.resolve(location) {
-        Resolved::Row(unit, row) => unit.delete(row, commit),
+        Resolved::Row(unit, row) => unit.delete(row, death),
         Resolved::Gone | Resolved::Unknown => {
             Err(Error::corrupt(format!("{location:?} leads nowhere")))
         }

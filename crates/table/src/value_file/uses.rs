@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use esker_arena::ReadCommits;
 use esker_format::{Field, ValueReference};
 
 use super::{StoredValue, ValueFile};
@@ -66,14 +67,17 @@ impl Unit {
         }
     }
 
-    /// Bytes of value files that the long values of rows take, but for the rows that died up to a
-    /// commit.
-    pub fn long_bytes_since(&self, fields: &[Field], oldest: u64) -> Result<BTreeMap<u64, u64>> {
+    /// Bytes of value files that the long values of rows take, but for the dead rows that a rewrite
+    /// would drop.
+    pub fn long_bytes_kept(
+        &self,
+        fields: &[Field],
+        readers: &ReadCommits,
+    ) -> Result<BTreeMap<u64, u64>> {
         let mut bytes = BTreeMap::new();
         for field in fields.iter().filter(|field| self.has_long(field)) {
             for row in 0..self.row_count() {
-                let deleted = self.deleted(row);
-                if deleted != 0 && deleted <= oldest {
+                if self.is_droppable(row, readers) {
                     continue;
                 }
                 if let Some(reference) = self.long_value(field, row)? {

@@ -5,7 +5,10 @@ use esker_vfs::sim::{
     CallKind, CrashChoice, CrashImage, FaultKind, Options as SimOptions, Repeat, Script, Simulation,
 };
 
-use super::{Report, bucket_scenarios, quietly, table_changes, transaction_tables, unique_values};
+use super::{
+    Report, bucket_scenarios, held_snapshots, quietly, table_changes, transaction_tables,
+    unique_values,
+};
 
 pub(super) type Outcome = Result<(), String>;
 
@@ -24,7 +27,7 @@ pub fn directed(seed: u64) -> Report {
     let mut report = Report { workloads: 1, ..Report::default() };
     let all = SCENARIOS.into_iter().chain(table_changes::SCENARIOS);
     let all = all.chain(unique_values::SCENARIOS).chain(bucket_scenarios::SCENARIOS);
-    let all = all.chain(transaction_tables::SCENARIOS);
+    let all = all.chain(transaction_tables::SCENARIOS).chain(held_snapshots::SCENARIOS);
     for (name, scenario) in all {
         report.images += 1;
         if let Err(why) = quietly(scenario) {

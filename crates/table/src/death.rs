@@ -1,0 +1,141 @@
+//! When a version died, and whether a newer one of its key has taken its place, in one word.
+//!
+//! Whoever commits last has to find when a key was changed last: by its newest version, alive or
+//! dead. So a dead version that is the newest of its key stays for as long as anybody may ask; one
+//! that was *superseded*, whose successor the index names, stays only for those who see it.
+
+use esker_arena::ReadCommits;
+use esker_log::sabotage::planted;
+
+use crate::Result;
+use crate::view::Unit;
+
+/// The bit of a version that has a successor.
+const SUPERSEDED: u64 = 1 << 63;
+
+/// The word of a row that has died, or 0 while it lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Death(u64);
+
+impl Death {
+    /// By a commit that deletes the row.
+    pub fn deleted(commit: u64) -> Self {
+        Self(commit)
+    }
+
+    /// By a commit that puts another version in its place.
+    pub fn replaced(commit: u64) -> Self {
+        Self(commit | SUPERSEDED)
+    }
+
+    #[inline]
+    pub fn from_word(word: u64) -> Self {
+        Self(word)
+    }
+
+    pub fn word(self) -> u64 {
+        self.0
+    }
+
+    /// The commit; 0 while the row lives.
+    #[inline]
+    pub fn commit(self) -> u64 {
+        self.0 & !SUPERSEDED
+    }
+
+    /// A newer version of the key leads back to this one.
+    pub fn is_superseded(self) -> bool {
+        self.0 & SUPERSEDED != 0
+    }
+
+    /// The same of a dead row that has a successor from now on.
+    pub fn with_successor(self) -> Self {
+        Self(self.0 | SUPERSEDED)
+    }
+}
+
+impl Unit {
+    pub(crate) fn death(&self, row: usize) -> Death {
+        match self {
+            Self::Group(group) => group.death(row),
+            Self::Segment(segment) => segment.death(row),
+        }
+    }
+
+    /// Notes that a dead row has a successor. Under the commit lock.
+    pub(crate) fn supersede(&self, row: usize) -> Result<()> {
+        let death = self.death(row);
+        if death.commit() == 0 || death.is_superseded() {
+            return Ok(());
+        }
+        match self {
+            Self::Group(group) => group.supersede(row, death),
+            Self::Segment(segment) => segment.supersede(row, death),
+        }
+    }
+
+    /// Grows whenever a row dies, or a dead one gets a successor: by no less than the rows that a
+    /// rewrite may drop, for the same readers.
+    #[must_use]
+    pub fn death_events(&self) -> u64 {
+        let succeeded = match self {
+            Self::Group(group) => group.succeeded_count(),
+            Self::Segment(segment) => segment.succeeded_count(),
+        };
+        self.dead_count() + succeeded
+    }
+
+    /// True when a rewrite may drop a dead version: nobody sees it, now or later, and nobody finds
+    /// by it when its key was changed last.
+    #[must_use]
+    pub fn is_droppable(&self, row: usize, readers: &ReadCommits) -> bool {
+        let death = self.death(row);
+        let deleted = death.commit();
+        if deleted == 0 || deleted <= readers.oldest() {
+            return deleted != 0;
+        }
+        if deleted > readers.since() {
+            return false;
+        }
+        if planted("versions_of_newer_snapshots_dropped") {
+            let oldest = ReadCommits::new(vec![readers.oldest()], readers.since());
+            return !oldest.may_see(self.created(row), deleted);
+        }
+        (death.is_superseded() || planted("newest_dead_version_dropped"))
+            && !readers.may_see(self.created(row), deleted)
+    }
+
+    /// How many rows a rewrite would drop because they are dead, and how many more it would once
+    /// readers to come begin later.
+    #[must_use]
+    pub fn count_droppable(&self, readers: &ReadCommits) -> (u64, u64) {
+        if self.dead_count() == 0 {
+            return (0, 0);
+        }
+        let later = ReadCommits::new(readers.held().to_vec(), u64::MAX >> 1);
+        let (mut now, mut soon) = (0, 0);
+        for row in 0..self.row_count() {
+            if self.is_droppable(row, readers) {
+                now += 1;
+            } else if self.is_droppable(row, &later) {
+                soon += 1;
+            }
+        }
+        (now, soon)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Death;
+
+    #[test]
+    fn a_word_tells_commit_and_successor() {
+        let dead = Death::deleted(7);
+        assert_eq!((dead.commit(), dead.is_superseded()), (7, false));
+        let superseded = Death::from_word(dead.with_successor().word());
+        assert_eq!((superseded.commit(), superseded.is_superseded()), (7, true));
+        assert_eq!(superseded, Death::replaced(7));
+        assert_eq!(Death::from_word(0).commit(), 0);
+    }
+}

@@ -1,0 +1,88 @@
+//! Where the rows of a unit went that a rewrite has taken out of its table.
+//!
+//! Of a unit few of whose rows are left, such as a group in which the same rows were changed again
+//! and again, only these are listed: a snapshot that is held for long keeps the forwarding of all
+//! that is rewritten meanwhile.
+
+use crate::location::{Location, row_word};
+
+/// Rows and the words of locations, by rising row.
+pub type RowWords = Vec<(u32, u64)>;
+
+/// Where the rows of a unit went.
+pub struct Forwarding {
+    /// The unit that is gone.
+    pub unit: u64,
+    /// The commit of the edit that retired it.
+    pub retired_at: u64,
+    targets: Targets,
+    /// For versions that nobody sees though some snapshots are older: what they had replaced.
+    older: RowWords,
+}
+
+enum Targets {
+    /// Per row the word of its new location, 0 for a version that was dropped.
+    All(Vec<u64>),
+    /// Of the rows that were kept.
+    Kept(RowWords),
+}
+
+impl Forwarding {
+    /// `targets` has the word of the new location for each row, 0 for a version that was dropped;
+    /// `older`, for some of these, where the versions are that they lead back to.
+    #[must_use]
+    pub fn new(unit: u64, targets: Vec<u64>, mut older: RowWords, retired_at: u64) -> Self {
+        older.shrink_to_fit();
+        let kept = targets.iter().filter(|word| **word != 0).count();
+        // A pair takes as much as two words.
+        let targets = match kept < targets.len() / 2 {
+            true => Targets::Kept(
+                (0..).zip(targets).filter(|(_, word): &(u32, u64)| *word != 0).collect(),
+            ),
+            false => Targets::All(targets),
+        };
+        Self { unit, retired_at, targets, older }
+    }
+
+    /// Where a row went; `None` for a version that was dropped.
+    #[must_use]
+    pub fn target(&self, row: usize) -> Option<Location> {
+        match &self.targets {
+            Targets::All(words) => words.get(row).and_then(|word| Location::from_word(*word)),
+            Targets::Kept(rows) => word_of(rows, row),
+        }
+    }
+
+    /// What a version that was dropped leads back to, where somebody may be led to it.
+    #[must_use]
+    pub fn older(&self, row: usize) -> Option<Location> {
+        word_of(&self.older, row)
+    }
+}
+
+fn word_of(rows: &[(u32, u64)], row: usize) -> Option<Location> {
+    let row = row_word(row);
+    let at = rows.binary_search_by_key(&row, |(row, _)| *row).ok()?;
+    rows.get(at).and_then(|(_, word)| Location::from_word(*word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_rows_and_many_are_found_alike() {
+        let word = |row: usize| Location::new(9, row).word();
+        for every in [1, 2, 3, 50] {
+            let target = |row: usize| if row.is_multiple_of(every) { word(row) } else { 0 };
+            let older = vec![(1, word(77)), (51, word(78))];
+            let forwarding = Forwarding::new(3, (0..100).map(target).collect(), older, 5);
+            for row in 0..120 {
+                let expected = if row < 100 { Location::from_word(target(row)) } else { None };
+                assert_eq!(forwarding.target(row), expected, "row {row} of each {every}");
+            }
+            let older = [0, 1, 50, 51, 52].map(|row| forwarding.older(row).map(Location::row));
+            assert_eq!(older, [None, Some(77), None, Some(78), None]);
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! How versions lead back to each other once those between them are gone.
+//!
+//! ```text
+//!   before    N ──► M3 ──► M2 ──► M1 ──► O       each names the version that it replaced
+//!   after     N ────────────────────────► O      nobody sees M1 to M3
+//! ```
+//!
+//! Where N is rewritten, too, it names O from then on. Where N lies elsewhere it goes on naming M3,
+//! whose forwarding leads to O. Nobody names M2 and M1 any more, so that nothing is kept for them.
+
+use esker_log::sabotage::planted;
+
+use super::RewritePlan;
+use crate::forwarding::RowWords;
+use crate::location::{Location, row_word};
+use crate::view::{Resolved, Unit, View};
+
+/// Some units on their way to others.
+pub(super) struct Lineage<'a> {
+    pub plan: &'a RewritePlan,
+    /// What has the inputs, and where older ones went.
+    pub view: &'a View,
+    /// For each row of each input, the word of its new location; 0 when it is dropped.
+    pub targets: &'a [Vec<u64>],
+}
+
+impl Lineage<'_> {
+    /// The version that a row leads back to: the newest older one that is kept.
+    pub fn older(&self, unit: &Unit, row: usize) -> Option<Location> {
+        let mut named = unit.replaced(row);
+        loop {
+            let location = named?;
+            let (found, row) = match self.view.lead_back(location) {
+                Resolved::Row(found, row) => (found, row),
+                // Nobody is left who is older than what names it, or it would be known where it
+                // went: whoever comes here reads between a delete and the next insert of the key.
+                Resolved::Gone | Resolved::Unknown => return None,
+            };
+            let Some(input) = self.input(found) else {
+                return Some(Location::new(found.id(), row));
+            };
+            match self.target(input, row) {
+                0 if planted("dropped_version_cuts_chain") => return None,
+                0 => named = found.replaced(row),
+                word => return Location::from_word(word),
+            }
+        }
+    }
+
+    /// True when versions are dropped that died after the oldest commit that somebody reads.
+    pub fn drops_between(&self) -> bool {
+        let mut inputs = self.plan.inputs.iter().enumerate();
+        inputs.any(|(input, unit)| {
+            unit.dead_count() > 0
+                && (0..unit.row_count()).any(|row| self.is_between(input, unit, row))
+        })
+    }
+
+    /// What dropped versions of each input lead back to, where others than inputs name them.
+    pub fn older_of_dropped(&self) -> Vec<RowWords> {
+        let named = self.named_by_inputs();
+        let inputs = self.plan.inputs.iter().enumerate();
+        let of_input = |(input, unit): (usize, &Unit)| {
+            let is_named = |row: usize| named.get(input).is_some_and(|rows| has(rows, row));
+            let is_wanted = |row: &usize| self.is_between(input, unit, *row) && !is_named(*row);
+            let rows = (0..unit.row_count()).filter(is_wanted);
+            rows.filter_map(|row| Some((row_word(row), self.older(unit, row)?.word()))).collect()
+        };
+        inputs.map(of_input).collect()
+    }
+
+    /// Which rows of each input are named by rows of inputs, one bit each.
+    fn named_by_inputs(&self) -> Vec<Vec<u64>> {
+        let bits = |unit: &Unit| vec![0u64; unit.row_count().div_ceil(64)];
+        let mut named: Vec<Vec<u64>> = self.plan.inputs.iter().map(bits).collect();
+        for unit in &self.plan.inputs {
+            for location in (0..unit.row_count()).filter_map(|row| unit.replaced(row)) {
+                let Resolved::Row(found, row) = self.view.lead_back(location) else { continue };
+                let rows = self.input(found).and_then(|input| named.get_mut(input));
+                if let Some(word) = rows.and_then(|rows| rows.get_mut(row / 64)) {
+                    *word |= 1 << (row % 64);
+                }
+            }
+        }
+        named
+    }
+
+    fn is_between(&self, input: usize, unit: &Unit, row: usize) -> bool {
+        self.target(input, row) == 0 && unit.deleted(row) > self.plan.readers.oldest()
+    }
+
+    fn input(&self, unit: &Unit) -> Option<usize> {
+        self.plan.inputs.iter().position(|input| input.id() == unit.id())
+    }
+
+    fn target(&self, input: usize, row: usize) -> u64 {
+        let targets = self.targets.get(input);
+        targets.and_then(|targets| targets.get(row)).copied().unwrap_or_default()
+    }
+}
+
+fn has(bits: &[u64], row: usize) -> bool {
+    bits.get(row / 64).is_some_and(|word| word >> (row % 64) & 1 == 1)
+}
