@@ -55,15 +55,26 @@ impl<'s> Bound<'s> {
     /// # Errors
     /// `InvalidInput` naming the operator, the path, what was found there and what was expected.
     pub fn apply(&self, row: &[Value]) -> Result<Vec<Value>> {
-        let mut row = row.to_vec();
+        // The fields that change, and what they are then: a long value is not copied for it.
+        let mut changed: Vec<(usize, Value)> = Vec::with_capacity(self.steps.len());
         let left_out = usize::from(planted("operators_stop_early") && self.steps.len() > 1);
         for step in self.steps.iter().take(self.steps.len() - left_out) {
-            let Some(slot) = row.get_mut(step.path.position) else { continue };
-            let old = std::mem::take(slot);
+            let position = step.path.position;
+            let at = changed.iter().position(|(other, _)| *other == position);
+            let before = at.and_then(|at| changed.get(at)).map(|(_, value)| value);
+            let Some(old) = before.or(row.get(position)) else { continue };
             let new = step.apply(old);
-            *slot = new.map_err(|e| e.at(format_args!("{} {:?}", step.operator, step.text)))?;
+            let new = new.map_err(|e| e.at(format_args!("{} {:?}", step.operator, step.text)))?;
+            match at.and_then(|at| changed.get_mut(at)) {
+                Some((_, slot)) => *slot = new,
+                None => changed.push((position, new)),
+            }
         }
-        Ok(row)
+        let mut value = |(at, old): (usize, &Value)| {
+            let new = changed.iter_mut().find(|(position, _)| *position == at);
+            new.map_or_else(|| old.clone(), |(_, new)| std::mem::take(new))
+        };
+        Ok(row.iter().enumerate().map(&mut value).collect())
     }
 }
 
@@ -150,6 +161,11 @@ fn target(schema: &Schema, from: &Path, operand: &Value) -> Result<Vec<String>> 
 
 /// Refuses two operators of which one works within what the other changes.
 fn expect_apart(steps: &[BoundStep<'_>]) -> Result<()> {
+    if let [only] = steps
+        && !matches!(only.operand, BoundOperand::Path(_))
+    {
+        return Ok(());
+    }
     let mut paths: Vec<(Path, &BoundStep<'_>)> = Vec::with_capacity(steps.len());
     for step in steps {
         paths.push((step.path.clone(), step));
@@ -174,13 +190,13 @@ fn expect_apart(steps: &[BoundStep<'_>]) -> Result<()> {
 
 impl BoundStep<'_> {
     /// The value of the field that comes of a value.
-    fn apply(&self, old: Value) -> Result<Value> {
+    fn apply(&self, old: &Value) -> Result<Value> {
         let new = match (&self.operand, self.operator) {
             (BoundOperand::Value(value), Operator::Set | Operator::CurrentTime) => {
                 return Ok(value.clone());
             }
             (BoundOperand::Value(operand), operator) => {
-                typed::apply(self.field, operator, &old, operand)?
+                typed::apply(self.field, operator, old, operand)?
             }
             (BoundOperand::None, Operator::Unset) if self.path.steps.is_empty() => Value::Null,
             (BoundOperand::Json(operand), operator) => {

@@ -10,26 +10,26 @@ use super::Operator;
 
 /// What comes of a field's value.
 pub(super) fn apply(
-    old: Value,
+    old: &Value,
     path: &[String],
     operator: Operator,
     operand: &[u8],
 ) -> crate::Result<Value> {
-    let replacement = edit(document(&old), path, &mut |found| change(operator, found, operand))?;
+    let replacement = edit(document(old), path, &mut |found| change(operator, found, operand))?;
     Ok(replaced(old, replacement))
 }
 
 /// Moves what is at one path to another.
-pub(super) fn rename(old: Value, from: &[String], to: &[String]) -> crate::Result<Value> {
+pub(super) fn rename(old: &Value, from: &[String], to: &[String]) -> crate::Result<Value> {
     let mut moved = None;
-    let removed = edit(document(&old), from, &mut |found| {
+    let removed = edit(document(old), from, &mut |found| {
         moved = found.map(Json::to_document);
         Ok(if found.is_some() { Replacement::Remove } else { Replacement::Keep })
     })?;
-    let Some(moved) = moved else { return Ok(old) };
+    let Some(moved) = moved else { return Ok(old.clone()) };
     let rest = replaced(old, removed);
     let put = edit(document(&rest), to, &mut |_| Ok(Replacement::Put(moved.clone())))?;
-    Ok(replaced(rest, put))
+    Ok(replaced(&rest, put))
 }
 
 /// Refuses a document that is longer than a value can be.
@@ -49,9 +49,9 @@ fn document(value: &Value) -> Option<Json<'_>> {
     }
 }
 
-fn replaced(old: Value, replacement: Replacement) -> Value {
+fn replaced(old: &Value, replacement: Replacement) -> Value {
     match replacement {
-        Replacement::Keep => old,
+        Replacement::Keep => old.clone(),
         Replacement::Remove => Value::Null,
         Replacement::Put(document) => Value::Json(document),
     }
@@ -93,14 +93,15 @@ fn calculate(
             _ => return Err(expected("a number", found)),
         },
     };
-    let result = match operator {
-        Operator::Increment => match (number.parse::<i64>(), operand.parse::<i64>()) {
-            (Ok(a), Ok(b)) if a.checked_add(b).is_some() => {
-                return Ok(Replacement::Put(from_value(ValueRef::Int(a + b))?));
-            }
-            _ => add_numbers(number, operand)?,
-        },
-        _ => multiply_numbers(number, operand)?,
+    let is_sum = operator == Operator::Increment;
+    let whole = number.parse::<i64>().ok().zip(operand.parse::<i64>().ok());
+    let whole = whole.and_then(|(a, b)| if is_sum { a.checked_add(b) } else { a.checked_mul(b) });
+    if let Some(whole) = whole {
+        return Ok(Replacement::Put(from_value(ValueRef::Int(whole))?));
+    }
+    let result = match is_sum {
+        true => add_numbers(number, operand)?,
+        false => multiply_numbers(number, operand)?,
     };
     Ok(Replacement::Put(esker_format::json::parse(&result)?))
 }

@@ -134,7 +134,7 @@ fn place_of(items: Items<'_>, step: &str) -> Result<usize> {
     })
 }
 
-impl<'a> Members<'a> {
+impl Members<'_> {
     /// Where a name is, or would be.
     pub(super) fn find(&self, name: &str) -> std::result::Result<usize, usize> {
         let (mut from, mut to) = (0, self.len());
@@ -147,37 +147,6 @@ impl<'a> Members<'a> {
             }
         }
         Err(from)
-    }
-
-    /// The object with another value of a name at a place, or without it.
-    fn with(
-        self,
-        at: std::result::Result<usize, usize>,
-        name: &str,
-        value: Option<&[u8]>,
-    ) -> Vec<u8> {
-        let (place, skipped) = match at {
-            Ok(place) => (place, 1),
-            Err(place) => (place, 0),
-        };
-        let member = move |i: usize| (self.name(i), self.items.bytes_at(i));
-        let new = value.map(|value| (name.as_bytes(), value));
-        container(
-            (0..place).map(member).chain(new).chain((place + skipped..self.len()).map(member)),
-        )
-    }
-}
-
-impl<'a> Items<'a> {
-    fn bytes_at(&self, i: usize) -> &'a [u8] {
-        self.ends.part(i, self.values)
-    }
-
-    /// The array with another value at a place, or without that.
-    fn with(self, place: usize, value: Option<&[u8]>) -> Vec<u8> {
-        let item = move |i: usize| self.bytes_at(i);
-        let after = (place + 1).min(self.len())..self.len();
-        nested_array((0..place.min(self.len())).map(item).chain(value).chain(after.map(item)))
     }
 }
 

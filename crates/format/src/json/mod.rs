@@ -22,6 +22,7 @@
 mod edit;
 mod number;
 mod parser;
+mod splice;
 #[cfg(test)]
 mod tests;
 
@@ -101,16 +102,25 @@ impl<'a> Ends<'a> {
         self.bytes.len() / self.width.max(1)
     }
 
+    #[inline]
     fn end(self, i: usize) -> usize {
         let start = i.saturating_mul(self.width);
-        let bytes = self.bytes.get(start..start + self.width).unwrap_or_default();
-        bytes.iter().rev().fold(0, |n, byte| n << 8 | usize::from(*byte))
+        match *self.bytes.get(start..start + self.width).unwrap_or_default() {
+            [only] => usize::from(only),
+            [low, high] => usize::from(u16::from_le_bytes([low, high])),
+            ref bytes => bytes.iter().rev().fold(0, |n, byte| n << 8 | usize::from(*byte)),
+        }
+    }
+
+    /// Where the part at a place begins.
+    #[inline]
+    fn start(self, i: usize) -> usize {
+        if i == 0 { 0 } else { self.end(i - 1) }
     }
 
     /// What lies in `of` between the end before and this one; empty where that is nothing.
     fn part(self, i: usize, of: &'a [u8]) -> &'a [u8] {
-        let start = if i == 0 { 0 } else { self.end(i - 1) };
-        of.get(start..self.end(i)).unwrap_or_default()
+        of.get(self.start(i)..self.end(i)).unwrap_or_default()
     }
 }
 

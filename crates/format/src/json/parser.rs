@@ -287,14 +287,39 @@ impl<'a> Parser<'a> {
     }
 }
 
+/// The beginning of an array or object of so many values, with space for its tables of ends and
+/// what they bound.
+pub(super) fn header(
+    tag: u8,
+    width: usize,
+    count: usize,
+    (tables, content_len): (usize, usize),
+) -> Vec<u8> {
+    let mut out = Vec::with_capacity(2 + width * (1 + tables * count) + content_len);
+    out.extend_from_slice(&[tag, u8::try_from(width).unwrap_or(4)]);
+    push_number(&mut out, count, width);
+    out
+}
+
+/// Appends a count or an end, of 1, 2 or 4 bytes.
+#[inline]
+pub(super) fn push_number(out: &mut Vec<u8>, n: usize, width: usize) {
+    let [a, b, c, d, ..] = n.to_le_bytes();
+    match width {
+        1 => out.push(a),
+        2 => out.extend_from_slice(&[a, b]),
+        _ => out.extend_from_slice(&[a, b, c, d]),
+    }
+}
+
 /// An array or object of so many values, from its tables of ends and what they bound.
 pub(super) fn container(tag: u8, count: usize, tables: &[&[usize]], contents: &[&[u8]]) -> Vec<u8> {
     let longest = contents.iter().map(|content| content.len()).max().unwrap_or(0);
     let width = width_of(longest.max(count));
-    let mut out = vec![tag, u8::try_from(width).unwrap_or(4)];
-    let mut number = |n: usize| out.extend(n.to_le_bytes().iter().take(width));
-    number(count);
-    tables.iter().for_each(|table| table.iter().for_each(|end| number(*end)));
+    let content_len: usize = contents.iter().map(|content| content.len()).sum();
+    let mut out = header(tag, width, count, (tables.len(), content_len));
+    let ends = tables.iter().flat_map(|table| table.iter());
+    ends.for_each(|end| push_number(&mut out, *end, width));
     contents.iter().for_each(|content| out.extend_from_slice(content));
     out
 }

@@ -1,0 +1,177 @@
+//! Arrays and objects with one part changed: what stays is copied in runs, not part by part.
+//!
+//! ```text
+//! tag width count   ends …│end│…  ends     values …│value│…
+//!                   copied │   │ moved      copied  │     │ copied
+//! ```
+
+use std::ops::Range;
+
+use super::parser::{header, push_number};
+use super::{ARRAY, Ends, Items, Members, OBJECT, width_of};
+
+/// Parts side by side, of which some give way to another.
+struct Spliced<'a> {
+    ends: Ends<'a>,
+    bytes: &'a [u8],
+    /// The places of the parts that go, one or none.
+    gone: Range<usize>,
+    new: Option<&'a [u8]>,
+}
+
+impl<'a> Members<'a> {
+    /// The object with another value of a name at a place, or without it.
+    pub(super) fn with(
+        self,
+        at: Result<usize, usize>,
+        name: &'a str,
+        value: Option<&'a [u8]>,
+    ) -> Vec<u8> {
+        let gone = match at {
+            Ok(place) => place..place + 1,
+            Err(place) => place..place,
+        };
+        let new = value.map(|_| name.as_bytes());
+        let names = Spliced { ends: self.name_ends, bytes: self.names, gone: gone.clone(), new };
+        container(OBJECT, &[names, self.items.spliced(gone, value)])
+    }
+}
+
+impl<'a> Items<'a> {
+    /// The array with another value at a place, or without that.
+    pub(super) fn with(self, place: usize, value: Option<&'a [u8]>) -> Vec<u8> {
+        let place = place.min(self.len());
+        container(ARRAY, &[self.spliced(place..(place + 1).min(self.len()), value)])
+    }
+
+    fn spliced(self, gone: Range<usize>, new: Option<&'a [u8]>) -> Spliced<'a> {
+        Spliced { ends: self.ends, bytes: self.values, gone, new }
+    }
+}
+
+fn container(tag: u8, parts: &[Spliced<'_>]) -> Vec<u8> {
+    let count = parts.first().map_or(0, Spliced::count);
+    let longest = parts.iter().map(Spliced::len).max().unwrap_or(0);
+    let width = width_of(longest.max(count));
+    let len = parts.iter().map(Spliced::len).sum();
+    let mut out = header(tag, width, count, (parts.len(), len));
+    parts.iter().for_each(|part| part.write_ends(&mut out, width));
+    parts.iter().for_each(|part| part.write_bytes(&mut out));
+    out
+}
+
+impl Spliced<'_> {
+    /// How many parts there are then.
+    fn count(&self) -> usize {
+        self.ends.len() - self.gone.len() + usize::from(self.new.is_some())
+    }
+
+    /// Where the bytes are that go.
+    fn gone_bytes(&self) -> Range<usize> {
+        let start = self.ends.start(self.gone.start);
+        start..if self.gone.is_empty() { start } else { self.ends.end(self.gone.start) }
+    }
+
+    fn new_len(&self) -> usize {
+        self.new.map_or(0, <[u8]>::len)
+    }
+
+    /// How many bytes there are then.
+    fn len(&self) -> usize {
+        self.bytes.len().saturating_sub(self.gone_bytes().len()) + self.new_len()
+    }
+
+    fn write_ends(&self, out: &mut Vec<u8>, width: usize) {
+        let gone = self.gone_bytes();
+        if width == self.ends.width {
+            let before = self.ends.bytes.get(..self.gone.start * width);
+            out.extend_from_slice(before.unwrap_or_default());
+        } else {
+            (0..self.gone.start).for_each(|i| push_number(out, self.ends.end(i), width));
+        }
+        let new_end = gone.start + self.new_len();
+        if self.new.is_some() {
+            push_number(out, new_end, width);
+        }
+        for i in self.gone.end..self.ends.len() {
+            push_number(out, self.ends.end(i).saturating_sub(gone.end) + new_end, width);
+        }
+    }
+
+    fn write_bytes(&self, out: &mut Vec<u8>) {
+        let gone = self.gone_bytes();
+        out.extend_from_slice(self.bytes.get(..gone.start).unwrap_or_default());
+        out.extend_from_slice(self.new.unwrap_or_default());
+        out.extend_from_slice(self.bytes.get(gone.end..).unwrap_or_default());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::json::{Json, Replacement, check, edit, parse};
+
+    /// Values whose tables of ends take one, two and four bytes for each.
+    const LENGTHS: [usize; 5] = [0, 1, 120, 300, 70_000];
+
+    fn text(len: usize) -> String {
+        format!("\"{}\"", "x".repeat(len))
+    }
+
+    /// The document that comes of a change at a path.
+    fn changed(document: &str, path: &str, change: Option<&str>) -> Vec<u8> {
+        let document = parse(document).unwrap();
+        let put = change.map(|value| parse(value).unwrap());
+        let edited = edit(Some(Json::document(&document)), &[path.to_owned()], &mut |_| {
+            Ok(put.clone().map_or(Replacement::Remove, Replacement::Put))
+        });
+        let Replacement::Put(edited) = edited.unwrap() else { return document };
+        check(&edited).unwrap();
+        edited
+    }
+
+    #[test]
+    fn an_array_with_a_part_changed_is_what_its_text_is() {
+        let array = |parts: &[String]| format!("[{}]", parts.join(","));
+        for a in LENGTHS {
+            for b in LENGTHS {
+                let parts = [text(a), "7".to_owned(), text(b), "[1]".to_owned()];
+                for place in 0..=parts.len() {
+                    for new in LENGTHS.map(text).into_iter().map(Some).chain([None]) {
+                        let mut then = parts.to_vec();
+                        match (&new, place < parts.len()) {
+                            (Some(new), true) => then[place].clone_from(new),
+                            (Some(new), false) => then.push(new.clone()),
+                            (None, true) => drop(then.remove(place)),
+                            (None, false) => {}
+                        }
+                        let edited = changed(&array(&parts), &place.to_string(), new.as_deref());
+                        assert!(edited == parse(&array(&then)).unwrap(), "{a} {b} {place}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_object_with_a_member_changed_is_what_its_text_is() {
+        let object = |members: &[(&str, String)]| {
+            let member = |(name, value): &(&str, String)| format!("\"{name}\":{value}");
+            format!("{{{}}}", members.iter().map(member).collect::<Vec<_>>().join(","))
+        };
+        let long = "m".repeat(300);
+        for a in LENGTHS {
+            for b in LENGTHS {
+                let members = [("b", text(a)), ("d", "{}".to_owned()), (&long, text(b))];
+                for name in ["a", "b", "c", "d", &long, "z", ""] {
+                    for new in LENGTHS.map(text).into_iter().map(Some).chain([None]) {
+                        let mut then = members.to_vec();
+                        then.retain(|(other, _)| *other != name);
+                        then.extend(new.clone().map(|new| (name, new)));
+                        let edited = changed(&object(&members), name, new.as_deref());
+                        assert!(edited == parse(&object(&then)).unwrap(), "{a} {b} {name:?}");
+                    }
+                }
+            }
+        }
+    }
+}
