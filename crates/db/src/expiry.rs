@@ -171,7 +171,7 @@ impl Engine {
         staged: &Staged<'_>,
     ) -> Result<()> {
         let rows = staged.rows().map(|row| Ok(Cow::Borrowed(row)));
-        self.end_holders_of(catalogue, current, rows, staged.row_ids())
+        self.end_holders_of(catalogue, current, rows, || staged.row_ids())
     }
 
     /// Likewise of rows in segments, where those with the numbers `replaced` go in the same commit.
@@ -186,7 +186,7 @@ impl Engine {
             (0..segment.row_count())
                 .map(|row| Ok(Cow::Owned(row_of(segment, &current.schema, row)?)))
         });
-        self.end_holders_of(catalogue, current, rows, replaced.iter().copied().collect())
+        self.end_holders_of(catalogue, current, rows, || replaced.iter().copied().collect())
     }
 
     fn end_holders_of<'r>(
@@ -194,7 +194,7 @@ impl Engine {
         catalogue: &mut Catalogue,
         current: &Current,
         rows: impl Iterator<Item = Result<Cow<'r, [Value]>>>,
-        mut known: BTreeSet<u64>,
+        known: impl FnOnce() -> BTreeSet<u64>,
     ) -> Result<()> {
         let (core, schema) = (&current.core, &current.schema);
         let Some(field) = schema.expiry_field() else { return Ok(()) };
@@ -204,7 +204,7 @@ impl Engine {
         if uniques.is_empty() || !view.units.iter().any(may_have_expired) {
             return Ok(());
         }
-        let mut ended = Staged::default();
+        let (mut ended, mut known) = (Staged::default(), known());
         for row in rows {
             let row = row?;
             for keys in uniques.iter() {

@@ -353,6 +353,15 @@ pub fn check_value(field: &crate::Field, value: ValueRef<'_>) -> Result<()> {
 /// # Errors
 /// As for [`check_value`].
 pub fn fit_value<'a>(field: &'a crate::Field, value: ValueRef<'a>) -> Result<ValueRef<'a>> {
+    // Most keys are whole numbers, which are as they are kept.
+    let is_kept_so = match value {
+        ValueRef::Int(_) => field.data_type == DataType::I64,
+        ValueRef::Uint(_) => field.data_type == DataType::U64,
+        _ => false,
+    };
+    if is_kept_so {
+        return Ok(value);
+    }
     if value.is_null() && !field.nullable {
         return Err(Error::invalid(format!("field {:?} must not be null", field.name)));
     }

@@ -579,8 +579,11 @@ pub(crate) fn fit_key_of<'a>(
             names.join(", "),
         )));
     }
-    let fields = positions.iter().filter_map(|p| schema.fields().get(*p));
-    fields.zip(key).map(|(field, value)| fit_reference(field, value)).collect()
+    let mut fitted = Vec::with_capacity(len);
+    for (field, value) in schema.key_fields().zip(key) {
+        fitted.push(fit_reference(field, value)?);
+    }
+    Ok(fitted)
 }
 
 /// Refuses a key whose newest version came, or went, after a commit.
