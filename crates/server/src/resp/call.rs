@@ -5,10 +5,12 @@ use std::ops::Bound;
 
 use esker::{Entries, ErrorKind, Transaction, TransactionBucket, Ttl};
 
+use tokio::time::Instant;
+
 use super::protocol::integer;
 use super::reply::Reply;
 use super::state::State;
-use crate::session::{Level, Session};
+use crate::session::{Level, Session, unwanted};
 use crate::{Code, Error};
 
 /// The most bytes of one answer.
@@ -289,4 +291,34 @@ impl<'c> Call<'c> {
 /// The end of an entry that is written again.
 pub(super) fn kept(end: Option<i64>) -> Ttl {
     end.map_or(Ttl::Never, Ttl::At)
+}
+
+/// Looks now and then whether a command of many keys is wanted still, and how long it takes.
+pub(super) struct Pace {
+    began: Instant,
+    looked: usize,
+}
+
+impl Pace {
+    /// Keys between two looks.
+    const LOOKED_BETWEEN: usize = 256;
+
+    pub fn begin() -> Self {
+        Self { began: Instant::now(), looked: 0 }
+    }
+
+    /// Before another key.
+    ///
+    /// # Errors
+    /// That the command was cancelled, or takes longer than a statement may: an error of the
+    /// database, so that a transaction it is in is rolled back.
+    pub fn step(&mut self, call: &Call<'_>) -> Outcome {
+        self.looked += 1;
+        if self.looked.is_multiple_of(Self::LOOKED_BETWEEN) {
+            let session = call.session()?;
+            let wanted = session.expect_wanted().and_then(|()| session.expect_in_time(self.began));
+            wanted.map_err(|e| Failure::Engine(unwanted(&e)))?;
+        }
+        Ok(())
+    }
 }

@@ -3,17 +3,14 @@
 use std::ops::Bound;
 
 use esker_vfs::Environment;
-use tokio::time::Instant;
 
-use super::call::{Call, Outcome, SYNTAX, View, kept};
+use super::call::{Call, Outcome, Pace, SYNTAX, View, kept};
 use super::glob;
 use super::protocol::integer;
 use crate::session::Level;
 
 /// The most keys that one SCAN looks at.
 const COUNT_MAX: i64 = 100_000;
-/// Entries between two looks at whether the answer is still wanted.
-const LOOKED_BETWEEN: usize = 1_024;
 
 pub(super) fn del(call: &mut Call<'_>) -> Outcome {
     let keys = call.rest(1);
@@ -24,8 +21,9 @@ pub(super) fn del(call: &mut Call<'_>) -> Outcome {
         },
         _ => {
             let removed = call.change(false, |bucket| {
-                let mut removed = 0;
+                let (mut removed, mut pace) = (0, Pace::begin());
                 for key in keys {
+                    pace.step(call)?;
                     removed += usize::from(bucket.remove(key)?);
                 }
                 Ok(removed)
@@ -39,16 +37,18 @@ pub(super) fn del(call: &mut Call<'_>) -> Outcome {
 
 pub(super) fn exists(call: &mut Call<'_>) -> Outcome {
     let (view, keys) = (call.view()?, call.rest(1));
-    let mut found = 0;
+    let (mut found, mut pace) = (0, Pace::begin());
     match &view {
         View::Direct(bucket) if keys.len() > 1 => {
             let snapshot = bucket.snapshot()?;
             for key in keys {
+                pace.step(call)?;
                 found += usize::from(snapshot.contains(key)?);
             }
         }
         _ => {
             for key in keys {
+                pace.step(call)?;
                 found += usize::from(view.read(key, |_| ())?.is_some());
             }
         }
@@ -130,15 +130,10 @@ pub(super) fn keys(call: &mut Call<'_>) -> Outcome {
     let pattern = call.argument(1);
     expect_pattern(pattern)?;
     let mut told = super::reply::Reply::default();
-    let (mut count, mut looked, began) = (0, 0usize, Instant::now());
+    let (mut count, mut pace) = (0, Pace::begin());
     for entry in call.view()?.range(bounds(pattern, None))?.into_iter().flatten() {
         let entry = entry?;
-        looked += 1;
-        if looked.is_multiple_of(LOOKED_BETWEEN) {
-            let session = call.session()?;
-            session.expect_wanted()?;
-            session.expect_in_time(began)?;
-        }
+        pace.step(call)?;
         if glob::is_match(pattern, entry.key()) {
             call.expect_small(entry.key())?;
             told.bulk(entry.key());

@@ -2,7 +2,7 @@
 
 use esker::Ttl;
 
-use super::call::{Call, Outcome, View};
+use super::call::{Call, Outcome, Pace, View};
 
 pub(super) fn get(call: &mut Call<'_>) -> Outcome {
     let found = call.view()?.read(call.argument(1), |value| call.tell(value))?;
@@ -75,15 +75,18 @@ pub(super) fn setrange(call: &mut Call<'_>) -> Outcome {
 pub(super) fn mget(call: &mut Call<'_>) -> Outcome {
     let (view, keys) = (call.view()?, call.rest(1));
     call.reply.array(keys.len());
+    let mut pace = Pace::begin();
     if let View::Direct(bucket) = &view {
         let snapshot = bucket.snapshot()?;
         for key in keys {
+            pace.step(call)?;
             let found = snapshot.read(key, |value| call.tell(value))?;
             call.tell_found(found)?;
         }
         return Ok(());
     }
     for key in keys {
+        pace.step(call)?;
         let found = view.read(key, |value| call.tell(value))?;
         call.tell_found(found)?;
     }
@@ -105,14 +108,19 @@ pub(super) fn mset(call: &mut Call<'_>) -> Outcome {
     let pairs = pairs(call)?;
     if call.within.is_none() {
         let bucket = call.bucket_to_put()?;
-        let mut batch = bucket.batch();
+        let (mut batch, mut pace) = (bucket.batch(), Pace::begin());
         for (key, value) in pairs {
+            pace.step(call)?;
             batch.put(&bucket, key, value)?;
         }
         batch.commit()?;
     } else {
         call.change(true, |bucket| {
-            Ok(pairs.iter().try_for_each(|(key, value)| bucket.put(key, value))?)
+            let mut pace = Pace::begin();
+            pairs.iter().try_for_each(|(key, value)| {
+                pace.step(call)?;
+                Ok(bucket.put(key, value)?)
+            })
         })?;
     }
     call.reply.ok();
@@ -122,12 +130,17 @@ pub(super) fn mset(call: &mut Call<'_>) -> Outcome {
 pub(super) fn msetnx(call: &mut Call<'_>) -> Outcome {
     let pairs = pairs(call)?;
     let done = call.change(true, |bucket| {
+        let mut pace = Pace::begin();
         for (key, _) in &pairs {
+            pace.step(call)?;
             if bucket.get_for_update(key)?.is_some() {
                 return Ok(false);
             }
         }
-        pairs.iter().try_for_each(|(key, value)| bucket.put_with(key, value, Ttl::Default))?;
+        for (key, value) in &pairs {
+            pace.step(call)?;
+            bucket.put_with(key, value, Ttl::Default)?;
+        }
         Ok(true)
     })?;
     call.reply.integer(i64::from(done == Some(true)));

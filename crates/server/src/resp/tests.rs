@@ -593,6 +593,35 @@ fn keys_end_with_the_time_of_a_statement() {
     assert!(answer.starts_with("-ERR the request was cancelled"), "{answer}");
 }
 
+#[test]
+fn commands_of_many_keys_end_with_the_time_of_a_statement_and_change_nothing() {
+    let database = database();
+    let entries = database.bucket("db0").unwrap();
+    let keys: Vec<String> = (0..3_000).map(|key| format!("k{key}")).collect();
+    keys.iter().for_each(|key| entries.put(key, b"v").unwrap());
+    let limits = SessionLimits { timeout: Some(Duration::ZERO), ..SessionLimits::default() };
+    let mut state = State::alone(Session::with(&database, Arc::new(Everything), limits));
+    let late = "-ERR the request took longer than 0 ms|";
+    let (all, pairs) = (keys.join(" "), keys.join(" 1 ") + " 1");
+    let fresh = pairs.replace('k', "n");
+    for command in [
+        format!("mget {all}"),
+        format!("exists {all}"),
+        format!("del {all}"),
+        format!("mset {pairs}"),
+        format!("msetnx {fresh}"),
+    ] {
+        let name = command.split(' ').next().unwrap().to_owned();
+        assert_eq!(ask(&mut state, &command), late, "{name}");
+        // Those before it in the same transaction are not done either.
+        let told = ask(&mut state, &format!("multi\r\nset k1 x\r\n{command}\r\nexec"));
+        assert_eq!(told, format!("+OK|+QUEUED|+QUEUED|{late}"), "{name}");
+        assert_eq!(entries.len().unwrap(), 3_000, "{name}");
+        assert!(keys.iter().all(|key| entries.get_copy(key).unwrap().unwrap() == b"v"), "{name}");
+    }
+    assert_eq!(ask(&mut state, "mget k1 none"), "*2|$1|v|$-1|", "few are not looked at");
+}
+
 static COMMITS: AtomicU64 = AtomicU64::new(0);
 
 #[test]

@@ -151,7 +151,13 @@ fn run(
         };
         match state.perform(command, arguments, Some(transaction)) {
             Ok(()) => {}
-            Err(Failure::Engine(e)) if e.kind() == ErrorKind::Conflict => {
+            // What was cancelled or took too long may have been done in part.
+            Err(Failure::Engine(e))
+                if matches!(
+                    e.kind(),
+                    ErrorKind::Conflict | ErrorKind::TimedOut | ErrorKind::Cancelled
+                ) =>
+            {
                 ended = Err(e);
                 break;
             }

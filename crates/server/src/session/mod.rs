@@ -32,7 +32,7 @@ pub(crate) use answer_room::AnswerRoom;
 pub use caught::caught;
 pub(crate) use entries::after_prefix;
 pub use operation::{Answer, Conflict, EntryRange, Expiry, Fields, Key, Request, Rows};
-pub(crate) use rows::value_bytes;
+pub(crate) use rows::{unwanted, value_bytes};
 pub use stream::RowSink;
 use watch::TransactionNote;
 pub(crate) use watch::{Watch, Words};

@@ -9,6 +9,8 @@ use crate::{Code, Error, Result};
 
 /// Keys that are removed in a commit that is put together in memory; a transaction takes more.
 const COMMIT_KEYS_MAX: usize = 100_000;
+/// Rows that are stored between two looks at whether they are wanted still.
+const PART_ROWS: usize = 1_000;
 
 impl Session {
     pub(super) fn tables(&self) -> Result<Answer> {
@@ -121,17 +123,39 @@ impl Session {
                 Some(if replace { within.upsert(row) } else { within.insert(row) }?)
             }
             (Some(transaction), rows) => {
-                let within = transaction.table(&table.name())?;
-                if replace { within.upsert_many(rows) } else { within.insert_many(rows) }?;
+                all_or_none(transaction, || self.insert_parts(transaction, table, rows, replace))?;
                 None
             }
             (None, [row]) => Some(if replace { table.upsert(row) } else { table.insert(row) }?),
+            (None, rows) if rows.len() > COMMIT_KEYS_MAX => {
+                in_transaction(self.database(), |transaction| {
+                    self.insert_parts(transaction, table, rows, replace)
+                })?;
+                None
+            }
             (None, rows) => {
                 if replace { table.upsert_many(rows) } else { table.insert_many(rows) }?;
                 None
             }
         };
         Ok(Answer::Stored { rows: stored, row_id })
+    }
+
+    /// Stores rows a part at a time, as long as they are wanted.
+    fn insert_parts(
+        &self,
+        transaction: &Transaction,
+        table: &Table,
+        rows: &[Vec<Value>],
+        replace: bool,
+    ) -> esker::Result<()> {
+        let within = transaction.table(&table.name())?;
+        let parts: Vec<&[Vec<Value>]> = rows.chunks(PART_ROWS).collect();
+        let store = |part: &&[Vec<Value>]| {
+            if replace { within.upsert_many(part) } else { within.insert_many(part) }?;
+            Ok(())
+        };
+        self.each(&parts, store).collect()
     }
 
     pub(super) fn update(&self, table: &str, key: Key, fields: Fields) -> Result<Answer> {
@@ -211,14 +235,18 @@ impl Session {
         act: impl Fn(&'k K) -> esker::Result<R> + 'k,
     ) -> impl Iterator<Item = esker::Result<R>> + 'k {
         keys.iter().map(move |key| {
-            self.expect_wanted().map_err(|e| {
-                let is_late = e.code() == Code::Timeout;
-                let kind = if is_late { ErrorKind::TimedOut } else { ErrorKind::Cancelled };
-                esker::Error::new(kind, e.message().to_owned())
-            })?;
+            self.expect_wanted().map_err(|e| unwanted(&e))?;
             act(key)
         })
     }
+}
+
+/// That a request was cancelled or took too long, as the database says it: a transaction that
+/// fails with it is rolled back.
+pub(crate) fn unwanted(e: &Error) -> esker::Error {
+    let is_late = e.code() == Code::Timeout;
+    let kind = if is_late { ErrorKind::TimedOut } else { ErrorKind::Cancelled };
+    esker::Error::new(kind, e.message().to_owned())
 }
 
 /// About how many bytes of an answer a value takes.

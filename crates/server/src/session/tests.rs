@@ -181,3 +181,27 @@ fn many_keys_take_no_longer_than_a_statement_may() {
     assert_eq!(database.table("t").unwrap().count().unwrap(), 0);
     assert_eq!(database.bucket("b").unwrap().get_copy("old").unwrap(), Some(b"1".to_vec()));
 }
+
+#[test]
+fn many_rows_of_a_transaction_are_stored_as_long_as_they_are_wanted() {
+    let mut all = session();
+    let canceller = all.canceller();
+    all.run(Request::Begin { isolation: esker::Isolation::Snapshot, read_only: false }).unwrap();
+    let rows = |count: i64| (0..count).map(|id| vec![id.into(), "a".into()]).collect::<Vec<_>>();
+    all.run(insert(Rows::Values(rows(2_500)), Conflict::Fail)).unwrap();
+    canceller.cancel();
+    let more = insert(Rows::Values(rows(5_000)), Conflict::Replace);
+    assert_eq!(all.run(more).unwrap_err().code(), Code::Cancelled);
+    // The second part of a thousand has a key twice: the first is not there either.
+    let mut twice = rows(4_000).split_off(2_500);
+    twice.push(vec![3_999.into(), "b".into()]);
+    let refused = all.run(insert(Rows::Values(twice), Conflict::Fail));
+    assert_eq!(refused.unwrap_err().code(), Code::AlreadyExists);
+    all.run(Request::Commit).unwrap();
+    let table = all.database().table("t").unwrap();
+    assert_eq!(table.count().unwrap(), 2_500);
+    // So many that they are a transaction of their own.
+    let many = insert(Rows::Values(rows(100_500)), Conflict::Replace);
+    assert!(matches!(all.run(many).unwrap(), Answer::Stored { rows: 100_500, .. }));
+    assert_eq!(table.count().unwrap(), 100_500);
+}
