@@ -66,17 +66,29 @@ impl Begin {
                 return Err(Error::invalid(message));
             }
         };
-        let duplicates = match reader.text()? {
-            "error" => Duplicates::Error,
-            "skip" => Duplicates::Skip,
-            "replace" => Duplicates::Replace,
+        let duplicates = Duplicates::of(reader.text()?)?;
+        reader.finish()?;
+        Ok(Self { table, form, duplicates })
+    }
+
+    /// Of rows as JSON, one a line.
+    pub fn of_lines(table: String, on_duplicate: &str) -> Result<Self> {
+        let duplicates = Duplicates::of(on_duplicate)?;
+        Ok(Self { table, form: Form::Text(Format::Ndjson), duplicates })
+    }
+}
+
+impl Duplicates {
+    fn of(text: &str) -> Result<Self> {
+        Ok(match text {
+            "error" => Self::Error,
+            "skip" => Self::Skip,
+            "replace" => Self::Replace,
             other => {
                 let message = format!("expected error, skip or replace, found {other:?}");
                 return Err(Error::invalid(message));
             }
-        };
-        reader.finish()?;
-        Ok(Self { table, form, duplicates })
+        })
     }
 }
 
@@ -96,7 +108,12 @@ pub(super) fn start(place: Place, begin: Begin, session: Session, chunks: mpsc::
     });
 }
 
-fn load(begin: &Begin, session: &Session, chunks: mpsc::Receiver<Chunk>) -> Result<u64> {
+/// Takes all chunks and loads their rows; how many.
+///
+/// # Errors
+/// The first row that does not fit, what the session may not do, `Cancelled` when the last chunk
+/// never came; nothing is loaded then.
+pub(super) fn load(begin: &Begin, session: &Session, chunks: mpsc::Receiver<Chunk>) -> Result<u64> {
     session.expect(Level::Write, Some(&begin.table))?;
     let mut room = Room::default();
     session.expect_load_room(&mut room, 1)?;

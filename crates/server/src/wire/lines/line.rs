@@ -11,18 +11,20 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use super::super::Stream;
+use super::ahead::Ahead;
 use super::answer::{self, Told, failed_line};
+use super::load::Loading;
 use crate::budget::{SMALL_BYTES, Share};
 use crate::metrics::Operations;
 use crate::seat::Seat;
 use crate::server::Shared;
 use crate::session::{
-    Answer, AnswerRoom, Conflict, Expiry, Fields, Key, Request, Rows, Session, caught,
+    Answer, AnswerRoom, Conflict, EntryRange, Expiry, Fields, Key, Request, Rows, Session, caught,
 };
 use crate::{Code, Error, Result};
 
 /// What may be asked.
-const OPERATIONS: [&str; 19] = [
+pub(in super::super) const OPERATIONS: [&str; 24] = [
     "hello",
     "ping",
     "tables",
@@ -31,7 +33,9 @@ const OPERATIONS: [&str; 19] = [
     "exists",
     "insert",
     "update",
+    "update_many",
     "delete",
+    "load",
     "sql",
     "query",
     "explain",
@@ -42,6 +46,9 @@ const OPERATIONS: [&str; 19] = [
     "bucket_get",
     "bucket_put",
     "bucket_remove",
+    "bucket_increment",
+    "bucket_range",
+    "cancel",
 ];
 
 /// What is counted of them.
@@ -71,8 +78,21 @@ struct Line<'l> {
     rows: Option<Vec<&'l RawValue>>,
     #[serde(borrow)]
     fields: Option<&'l RawValue>,
+    #[serde(borrow)]
+    updates: Option<Vec<LineUpdate<'l>>>,
+    on_duplicate: Option<String>,
     value: Option<String>,
     ttl_ms: Option<u64>,
+    by: Option<i64>,
+    from: Option<String>,
+    to: Option<String>,
+    prefix: Option<String>,
+    limit: Option<usize>,
+    #[serde(default)]
+    reverse: bool,
+    /// The id of the request that is to end.
+    #[serde(borrow)]
+    request: Option<&'l RawValue>,
     #[serde(default)]
     replace: bool,
     sql: Option<String>,
@@ -84,6 +104,16 @@ struct Line<'l> {
     serializable: bool,
     #[serde(default)]
     read_only: bool,
+}
+
+/// What a row of an `update_many` gets.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LineUpdate<'l> {
+    #[serde(borrow)]
+    key: &'l RawValue,
+    #[serde(borrow)]
+    fields: &'l RawValue,
 }
 
 /// Serves a client until it goes.
@@ -102,7 +132,21 @@ pub(in super::super) async fn serve(
         while let Some(length) = line_end(&input, searched, is_at_end) {
             let line: Vec<u8> = input.drain(..length).collect();
             searched = 0;
-            let told = answer_line(&line, &mut session, shared).await;
+            let told = match Loading::begin(&line, session.as_ref(), shared) {
+                Some(loading) => {
+                    let begun = (&mut stream, &mut input, &mut is_at_end);
+                    let Some(told) = loading.take_rows(begun, &mut session).await? else {
+                        return Ok(());
+                    };
+                    told
+                }
+                None => {
+                    let canceller = session.as_ref().map(Session::canceller);
+                    let ahead = Ahead { stream: &mut stream, input: &mut input, canceller };
+                    let answering = answer_line(&line, &mut session, shared);
+                    ahead.read_while(&line, answering, &mut is_at_end).await
+                }
+            };
             if !told.out.is_empty() {
                 let out = settle(told, &mut outgoing, config.stall_timeout).await;
                 let write = stream.write_all(&out);
@@ -149,7 +193,7 @@ fn seated(mut session: Session) -> Session {
     session
 }
 
-fn line_end(input: &[u8], searched: usize, is_at_end: bool) -> Option<usize> {
+pub(super) fn line_end(input: &[u8], searched: usize, is_at_end: bool) -> Option<usize> {
     let rest = input.get(searched..).unwrap_or_default();
     let end = rest.iter().position(|byte| *byte == b'\n').map(|at| searched + at + 1);
     end.or((is_at_end && !input.is_empty()).then_some(input.len()))
@@ -185,17 +229,49 @@ async fn answer_line(line: &[u8], session: &mut Option<Session>, shared: &Shared
     let id = parsed.id.map(|id| id.get().to_owned());
     let since = Instant::now();
     let told = match parsed.op.as_ref() {
+        // The request that it names has been answered, or was never asked.
+        "cancel" => need(parsed.request, "request", "cancel").map(|_| Told::default()),
         "hello" => {
             hello(&parsed, session, shared).await.map(|answer| Told::answer(id.clone(), &answer))
         }
         _ => answer_request(&parsed, id.clone(), session, shared).await,
     };
     let told = told.unwrap_or_else(|e| Told::error(id, &e));
-    if let Some(position) = OPERATIONS.iter().position(|op| *op == parsed.op) {
+    count(&parsed.op, &told, since, shared);
+    told
+}
+
+/// Counts what was told of an operation.
+pub(super) fn count(op: &str, told: &Told, since: Instant, shared: &Shared) {
+    if let Some(position) = OPERATIONS.iter().position(|known| *known == op) {
         let took = u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX);
         shared.config.line_operations.count(position, told.failed, took);
     }
-    told
+}
+
+/// What a line says of the load that it begins.
+pub(super) struct LoadLine {
+    pub id: Option<String>,
+    pub table: Result<String>,
+    pub on_duplicate: String,
+}
+
+impl LoadLine {
+    /// Nothing where it asks something else.
+    pub fn of(line: &[u8]) -> Option<Self> {
+        const NAME: &[u8] = b"\"load\"";
+        if !line.windows(NAME.len()).any(|part| part == NAME) {
+            return None;
+        }
+        let parsed: Line<'_> = serde_json::from_slice(line).ok()?;
+        if parsed.op != "load" {
+            return None;
+        }
+        let id = parsed.id.map(|id| id.get().to_owned());
+        let table = need(parsed.table, "table", "load");
+        let on_duplicate = parsed.on_duplicate.unwrap_or_else(|| "error".to_owned());
+        Some(Self { id, table, on_duplicate })
+    }
 }
 
 async fn answer_request(
@@ -271,6 +347,12 @@ fn request(line: &Line<'_>) -> Result<Request> {
             let fields = Fields::Object(raw(need(line.fields, "fields", op)?));
             Request::Update { table: table()?, key, fields }
         }
+        "update_many" => {
+            let updates = need(line.updates.as_ref(), "updates", op)?.iter();
+            let updates = updates
+                .map(|LineUpdate { key: of, fields }| Ok((key(of)?, Fields::Object(raw(fields)))));
+            Request::UpdateMany { table: table()?, updates: updates.collect::<Result<_>>()? }
+        }
         "sql" => {
             let parameters = line.parameters.iter().flatten().map(|v| value(v));
             let parameters = parameters.collect::<Result<_>>()?;
@@ -309,6 +391,21 @@ fn bucket_request(line: &Line<'_>) -> Result<Request> {
             let expiry = line.ttl_ms.map(Duration::from_millis);
             let expiry = expiry.map_or(Expiry::Default, Expiry::After);
             Request::BucketPut { bucket: bucket()?, entries: vec![(entry_key()?, value)], expiry }
+        }
+        "bucket_increment" => {
+            let by = line.by.unwrap_or(1);
+            Request::BucketIncrement { bucket: bucket()?, key: entry_key()?, by }
+        }
+        "bucket_range" => {
+            let bytes = |text: &Option<String>| text.clone().map(String::into_bytes);
+            let range = EntryRange {
+                from: bytes(&line.from),
+                to: bytes(&line.to),
+                prefix: bytes(&line.prefix),
+                limit: line.limit,
+                reverse: line.reverse,
+            };
+            Request::BucketRange { bucket: bucket()?, range }
         }
         _ => {
             let [known @ .., last] = OPERATIONS;

@@ -4,10 +4,18 @@
 //! | module | what it does |
 //! |---|---|
 //! | `line` | requests, and serving who sends them |
+//! | `ahead` | what comes while a request is done, and ends it |
+//! | `load` | rows that follow a request |
 //! | `answer` | answers |
 
+mod ahead;
 mod answer;
 mod line;
+mod load;
+#[cfg(test)]
+mod tests;
 
+#[cfg(test)]
+pub(super) use line::OPERATIONS;
 pub(crate) use line::operations;
 pub(super) use line::serve;

@@ -1,0 +1,137 @@
+//! Tests of what lines do that are more than a request and its answer.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
+
+use super::super::tests::Running;
+
+struct Lines(TcpStream, BufReader<TcpStream>);
+
+impl Lines {
+    fn connect(server: &Running) -> Self {
+        let stream = server.connect();
+        let mut lines = Self(stream.try_clone().unwrap(), BufReader::new(stream));
+        let table = r#"{"op": "sql", "sql": "CREATE TABLE t (id i64 PRIMARY KEY, name text)"}"#;
+        lines.ask(table);
+        lines
+    }
+
+    fn send(&mut self, lines: &str) {
+        writeln!(self.0, "{lines}").unwrap();
+    }
+
+    fn next(&mut self) -> String {
+        let mut line = String::new();
+        self.1.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+
+    fn ask(&mut self, line: &str) -> String {
+        self.send(line);
+        self.next()
+    }
+
+    fn count(&mut self) -> String {
+        self.ask(r#"{"op": "sql", "sql": "SELECT count(*) AS n FROM t"}"#)
+    }
+}
+
+#[test]
+fn buckets_are_counted_on_and_listed() {
+    let server = Running::empty();
+    let mut lines = Lines::connect(&server);
+    for key in ["aa", "ab", "b"] {
+        let put = format!(r#"{{"op": "bucket_put", "bucket": "e", "key": "{key}", "value": "v"}}"#);
+        lines.ask(&put);
+    }
+    let range = |more: &str| format!(r#"{{"op": "bucket_range", "bucket": "e"{more}}}"#);
+    let told = lines.ask(&range(r#", "prefix": "a", "reverse": true"#));
+    assert_eq!(told, r#"{"ok":true,"entries":[["ab","v"],["aa","v"]]}"#);
+    let told = lines.ask(&range(r#", "from": "ab", "to": "c", "limit": 1"#));
+    assert_eq!(told, r#"{"ok":true,"entries":[["ab","v"]]}"#);
+    let add = r#"{"op": "bucket_increment", "bucket": "e", "key": "n", "by": 41}"#;
+    assert_eq!(lines.ask(add), r#"{"ok":true,"number":41}"#);
+    let one = r#"{"op": "bucket_increment", "bucket": "e", "key": "n"}"#;
+    assert_eq!(lines.ask(one), r#"{"ok":true,"number":42}"#);
+}
+
+#[test]
+fn many_rows_are_changed_by_one_line() {
+    let server = Running::empty();
+    let mut lines = Lines::connect(&server);
+    lines.ask(r#"{"op": "insert", "table": "t", "rows": [{"id": 1}, {"id": 2}]}"#);
+    let update = r#"{"op": "update_many", "table": "t", "updates": [
+        {"key": 1, "fields": {"name": "x"}}, {"key": 9, "fields": {"name": "y"}}]}"#;
+    assert_eq!(lines.ask(&update.replace('\n', " ")), r#"{"ok":true,"changed":1}"#);
+    let wrong = r#"{"op": "update_many", "table": "t", "updates": [
+        {"key": 2, "fields": {"name": "z"}}, {"key": 1, "fields": {"nam": "y"}}]}"#;
+    let told = lines.ask(&wrong.replace('\n', " "));
+    assert!(told.contains("update 1") && told.contains("did you mean"), "{told}");
+    let rows = lines.ask(r#"{"op": "get", "table": "t", "keys": [1, 2]}"#);
+    assert_eq!(rows, r#"{"ok":true,"rows":[{"id":1,"name":"x"},{"id":2,"name":null}]}"#);
+}
+
+#[test]
+fn rows_behind_a_load_are_stored_all_or_none() {
+    let server = Running::empty();
+    let mut lines = Lines::connect(&server);
+    let rows: Vec<String> =
+        (0..5_000).map(|id| format!("{{\"id\": {id}, \"name\": \"row {id}\"}}")).collect();
+    lines.send("{\"id\": \"l\", \"op\": \"load\", \"table\": \"t\"}");
+    lines.send(&rows.join("\n"));
+    assert_eq!(lines.ask(""), r#"{"id":"l","ok":true,"stored":5000}"#);
+    // A key that is there, and a field that is not: each refused by one answer, rows apart.
+    for (more, row, code) in [
+        ("", r#"{"id": 7}"#, "already_exists"),
+        ("", r#"{"id": 6000, "nam": 1}"#, "invalid_request"),
+        (r#", "on_duplicate": "never""#, r#"{"id": 6001}"#, "invalid_request"),
+    ] {
+        lines.send(&format!("{{\"op\": \"load\", \"table\": \"t\"{more}}}"));
+        lines.send("{\"id\": 5999}");
+        lines.send(row);
+        let told = lines.ask("");
+        assert!(told.contains(code), "{told}");
+    }
+    lines.send(r#"{"op": "load", "table": "t", "on_duplicate": "skip"}"#);
+    lines.send("{\"id\": 7}\n{\"id\": 5000}");
+    assert_eq!(lines.ask(""), r#"{"ok":true,"stored":1}"#);
+    assert_eq!(lines.count(), r#"{"ok":true,"rows":[{"n":5001}]}"#);
+    lines.ask(r#"{"op": "begin"}"#);
+    lines.send("{\"op\": \"load\", \"table\": \"t\"}\n{\"id\": 9000}");
+    let told = lines.ask("");
+    assert!(told.contains("expected no transaction"), "{told}");
+    lines.ask(r#"{"op": "rollback"}"#);
+    // Whoever goes before the empty line has loaded nothing.
+    let mut other = server.connect();
+    writeln!(other, "{{\"op\": \"load\", \"table\": \"t\"}}\n{{\"id\": 9001}}").unwrap();
+    other.shutdown(std::net::Shutdown::Write).unwrap();
+    let mut rest = String::new();
+    BufReader::new(other).read_line(&mut rest).unwrap();
+    assert_eq!((rest.as_str(), lines.count().contains("5001")), ("", true));
+}
+
+#[test]
+fn a_line_ends_the_request_that_it_names() {
+    let server = Running::empty();
+    let mut lines = Lines::connect(&server);
+    lines.send("{\"op\": \"load\", \"table\": \"t\"}");
+    let rows: Vec<String> = (0..20_000).map(|id| format!("{{\"id\": {id}}}")).collect();
+    lines.send(&rows.join("\n"));
+    lines.ask("");
+    let sql = "SELECT count(*) AS n FROM t a JOIN t b ON a.id <= b.id JOIN t c ON b.id <= c.id";
+    lines.send(&format!("{{\"id\": 5, \"op\": \"sql\", \"sql\": \"{sql}\"}}"));
+    // Not this one, and not by somebody else's id.
+    lines.send("{\"op\": \"cancel\", \"request\": 4}\n{\"op\": \"ping\"}");
+    lines.send("{\"op\": \"cancel\", \"request\": 5}");
+    let told = lines.next();
+    assert!(told.starts_with(r#"{"id":5,"error":{"code":"cancelled""#), "{told}");
+    assert_eq!(lines.next(), r#"{"ok":true}"#, "what waited is done");
+    assert_eq!(
+        lines.ask(
+            r#"{"op": "cancel", "request": 5}
+{"op": "ping", "id": 6}"#
+        ),
+        r#"{"id":6,"ok":true}"#,
+        "there is nothing to end"
+    );
+}
