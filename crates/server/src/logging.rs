@@ -1,4 +1,4 @@
-//! Log lines, to standard error.
+//! Log lines, to standard error. `docs/reference/metrics.md` lists them.
 
 use tracing::level_filters::LevelFilter;
 
@@ -13,3 +13,6 @@ pub fn start(config: &Config) {
         LogFormat::Text => lines.with_ansi(false).try_init(),
     };
 }
+
+#[cfg(test)]
+mod tests;

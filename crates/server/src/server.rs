@@ -176,6 +176,9 @@ impl Server {
         let failed = |e| Error::new(Code::Unavailable, format!("{address}: {e}"));
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
+        let (protocol_name, tls) = (protocol.name(), &self.shared.config.tls);
+        let is_encrypted = tls.is_some();
+        tracing::info!(%address, protocol = protocol_name, is_encrypted, "listens");
         let accept = accept_tcp(listener, Arc::clone(&self.shared), protocol);
         self.listeners.push(tokio::spawn(accept));
         Ok(address)
@@ -202,6 +205,7 @@ impl Server {
     /// Stops: no more connections, no more requests; those under way are answered, for as long as
     /// [`ServerConfig::drain`] lets them.
     pub async fn stop(self) {
+        tracing::info!(protocol = "wire", connections = self.connections(), "stops");
         self.stop.send_replace(true);
         for listener in self.listeners {
             listener.abort();
@@ -216,7 +220,9 @@ impl Server {
                 tokio::time::sleep(Duration::from_millis(2)).await;
             }
         };
-        let _ = tokio::time::timeout(self.shared.config.drain, emptied).await;
+        let drained = tokio::time::timeout(self.shared.config.drain, emptied).await;
+        let left = self.shared.connections.load(Ordering::Relaxed);
+        tracing::info!(protocol = "wire", is_drained = drained.is_ok(), left, "stopped");
     }
 }
 
@@ -225,6 +231,15 @@ impl Server {
 enum Protocol {
     Wire,
     Resp,
+}
+
+impl Protocol {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Wire => "wire",
+            Self::Resp => "resp",
+        }
+    }
 }
 
 async fn accept_tcp(listener: TcpListener, shared: Arc<Shared>, protocol: Protocol) {
@@ -261,6 +276,8 @@ fn serve(stream: Stream, shared: &Arc<Shared>, protocol: Protocol) {
     let before = shared.connections.fetch_add(1, Ordering::Relaxed);
     let counted = Counted(Arc::clone(shared));
     if before >= shared.config.connections_max {
+        let protocol = protocol.name();
+        tracing::warn!(protocol, connections = before, "a connection was refused");
         return;
     }
     tokio::spawn(async move {

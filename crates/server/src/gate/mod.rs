@@ -83,7 +83,10 @@ impl Gate {
     /// `Unauthenticated`.
     pub fn principal(&self, token: Option<&str>, peer: Option<IpAddr>) -> Result<Principal> {
         match token {
-            Some(token) => self.tokens.authenticate(token),
+            Some(token) => self.tokens.authenticate(token).inspect_err(|e| {
+                let peer = peer.map(tracing::field::display);
+                tracing::warn!(peer, error = %e, "a token was refused");
+            }),
             None if self.config.trust_local && peer.is_none_or(|ip| ip.is_loopback()) => {
                 Ok(Principal::trusted())
             }
@@ -98,6 +101,8 @@ impl Gate {
     /// `Forbidden`, `NotFound`.
     pub fn enter(&self, principal: &Principal, name: &TenantName) -> Result<Arc<Tenant>> {
         if !principal.may_enter(name) {
+            let token = principal.id.as_str();
+            tracing::warn!(token, tenant = %name, "a token does not reach a database");
             let message = format!("token {:?} has no scope in {name}", principal.name);
             return Err(Error::new(Code::Forbidden, message));
         }

@@ -72,6 +72,8 @@ pub(super) fn backup(mut call: Call) -> Work {
             let options = BackupOptions::default();
             let report = tenant.database.backup(&target, &options, &mut |_, _| {})?;
             let place = format!("backups/{}/{name}", tenant.name);
+            let (tenant, bytes) = (&tenant.name, report.copied_bytes);
+            tracing::info!(%tenant, backup = %name, bytes, "a backup was made");
             Ok(json!({ "place": place, "copied_bytes": report.copied_bytes }))
         });
         entity::json(StatusCode::CREATED, &made.await??)

@@ -58,6 +58,7 @@ impl HttpServer {
         let failed = |e| Error::new(Code::Unavailable, format!("{address}: {e}"));
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
+        tracing::info!(%address, protocol = "http", is_encrypted = tls.is_some(), "listens");
         let (stop, stopping) = watch::channel(false);
         let connections = Arc::new(AtomicUsize::new(0));
         let shared = Shared {
@@ -85,6 +86,8 @@ impl HttpServer {
     /// them. Until then whoever connects is told that the server stops. Transactions that are under
     /// way are rolled back.
     pub async fn stop(self) {
+        let connections = self.connections.load(Ordering::Relaxed);
+        tracing::info!(protocol = "http", connections, "stops");
         self.app.stopping.store(true, Ordering::Relaxed);
         self.stop.send_replace(true);
         let emptied = async {
@@ -92,7 +95,9 @@ impl HttpServer {
                 tokio::time::sleep(Duration::from_millis(2)).await;
             }
         };
-        let _ = tokio::time::timeout(self.app.gate.config.drain_timeout, emptied).await;
+        let drained = tokio::time::timeout(self.app.gate.config.drain_timeout, emptied).await;
+        let left = self.connections.load(Ordering::Relaxed);
+        tracing::info!(protocol = "http", is_drained = drained.is_ok(), left, "stopped");
         for task in self.tasks {
             task.abort();
             let _ = task.await;
@@ -119,6 +124,9 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
                 let counted = Counted(Arc::clone(count));
                 if before < shared.app.gate.config.connections_max {
                     tokio::spawn(serve(stream, peer, Arc::clone(&shared), (is_late, counted)));
+                } else {
+                    let (protocol, connections) = ("http", before);
+                    tracing::warn!(%peer, protocol, connections, "a connection was refused");
                 }
             }
             // Out of descriptors, most likely: others may end meanwhile.

@@ -115,7 +115,9 @@ impl Tenants {
     pub fn create(&self, name: &TenantName) -> Result<Arc<Tenant>> {
         let changing = self.changing();
         self.expect_new(name, &changing)?;
-        self.insert(name)
+        let tenant = self.insert(name)?;
+        tracing::info!(tenant = %name, "a database was made");
+        Ok(tenant)
     }
 
     /// Makes a tenant of a backup of any of them, which is verified first. It has the limits of
@@ -156,7 +158,9 @@ impl Tenants {
         files.create_dir_all(parent)?;
         files.rename(&target, &own)?;
         files.sync_dir(parent)?;
-        self.insert(name).map(|_| report)
+        self.insert(name)?;
+        tracing::info!(tenant = %name, of = %of, backup = %backup, "a backup was restored");
+        Ok(report)
     }
 
     /// Makes a database of a sound backup.
@@ -216,6 +220,7 @@ impl Tenants {
             self.environment.files.remove_dir_all(&own)?;
             self.environment.files.sync_dir(&directory.join("tenants"))?;
         }
+        tracing::info!(tenant = %name, "a database was removed");
         Ok(())
     }
 
@@ -281,6 +286,7 @@ impl Tenants {
             }
             None => (options.memory()?, None),
         };
+        tracing::info!(tenant = %name, "a database was opened");
         let usage = Usage::new(&self.environment, limits.unwrap_or(self.options.limits));
         let tenant = Arc::new(Tenant { name: name.clone(), database, usage });
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);

@@ -177,6 +177,7 @@ impl TokenStore {
             tokens.insert(token.id.clone(), token);
             Ok(())
         })?;
+        tracing::info!(token = info.id.as_str(), name = info.name.as_str(), "a token was made");
         Ok((info, text))
     }
 
@@ -208,6 +209,7 @@ impl TokenStore {
             tokens.insert(new.id.clone(), new);
             Ok(info)
         })?;
+        tracing::info!(token = id, by = info.id.as_str(), "a token was rotated");
         Ok((info, text))
     }
 
@@ -216,7 +218,9 @@ impl TokenStore {
     /// # Errors
     /// `NotFound` when there is no token of that id.
     pub fn remove(&self, id: &str) -> Result<()> {
-        self.change(|tokens| tokens.remove(id).map(drop).ok_or_else(|| not_found(id)))
+        self.change(|tokens| tokens.remove(id).map(drop).ok_or_else(|| not_found(id)))?;
+        tracing::info!(token = id, "a token was removed");
+        Ok(())
     }
 
     /// Whoever a text speaks for.
