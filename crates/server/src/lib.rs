@@ -26,6 +26,10 @@
 //! ```
 #![forbid(unsafe_code)]
 
+// What tests within share with those of other files names this crate as they do.
+#[cfg(test)]
+extern crate self as esker_server;
+
 pub mod admission;
 pub mod budget;
 pub mod config;
@@ -44,6 +48,9 @@ pub mod session;
 pub mod tenant;
 pub mod tls;
 pub mod token;
+#[cfg(test)]
+#[path = "../tests/two_tenants/mod.rs"]
+mod two_tenants;
 mod wire;
 
 pub use error::{Code, Error, Result};

@@ -29,6 +29,8 @@ mod cursors;
 mod document;
 mod expiry;
 mod glob;
+#[cfg(test)]
+mod isolation;
 mod keys;
 mod manage;
 mod numbers;

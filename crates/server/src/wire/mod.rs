@@ -25,6 +25,8 @@ mod golden;
 #[cfg(test)]
 #[path = "../../../wire/src/golden.rs"]
 mod golden_frames;
+#[cfg(test)]
+mod isolation;
 mod job;
 mod lines;
 mod operations;

@@ -13,9 +13,12 @@ mod client;
 mod documented;
 mod drain;
 mod http2;
+mod isolation;
 mod memory;
 mod metrics;
 mod once;
 mod rows;
 mod tenants;
 mod tls;
+#[path = "../two_tenants/mod.rs"]
+mod two_tenants;
