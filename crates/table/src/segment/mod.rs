@@ -2,6 +2,7 @@
 //! little that may still change beside them: which rows have died since.
 
 mod blocks;
+mod columns;
 mod dead_rows;
 mod files;
 mod heap;

@@ -1,0 +1,163 @@
+//! Columns of a segment: rows of one, decoded only as far as a reader needs them.
+
+use std::ops::Range;
+
+use esker_format::part_lines::{LINE_BYTES, Line};
+use esker_format::segment::{ColumnLayout, Encoding, Extent};
+use esker_format::{ColumnSlice, Data, DataType, Dictionary, Field, PartLines, Validity, ValueRef};
+
+use super::Segment;
+use super::reader::byte;
+use crate::column_map::{initial_column, is_readable_as};
+use crate::{Error, Result};
+
+impl Segment {
+    /// Rows of a column, as the field's type; its initial value where the field is younger.
+    ///
+    /// # Errors
+    /// `Corrupt` when a block does not fit its checksum.
+    pub fn column<'a>(&'a self, field: &'a Field, rows: Range<usize>) -> Result<ColumnSlice<'a>> {
+        let Some((index, layout)) = self.indexed_layout(field) else {
+            return Ok(initial_column(field, rows.len()));
+        };
+        let (stored, data_type) = (layout.data_type, field.data_type);
+        if !is_readable_as(stored, data_type) {
+            let (id, name) = (self.id, &field.name);
+            let message = format!("segment {id}: field {name:?} is {stored}, not {data_type}");
+            return Err(Error::corrupt(message));
+        }
+        let len = rows.len();
+        let validity = match layout.validity {
+            None => Validity::AllValid,
+            Some(extent) => {
+                let bits = self.bytes(extent, rows.start / 8..rows.end.div_ceil(8))?;
+                Validity::ValidBits { bits, offset: rows.start % 8 }
+            }
+        };
+        let data = match &layout.encoding {
+            Encoding::Constant(value) if stored == data_type => Data::Constant(value.as_ref()),
+            // One that does not fit is of rows that this reader cannot see.
+            Encoding::Constant(value) => {
+                Data::Constant(value.as_ref().coerce(data_type).unwrap_or(ValueRef::Null))
+            }
+            Encoding::Plain { values } => self.plain(stored, *values, rows)?,
+            Encoding::Narrowed { base, width, codes } => {
+                Data::Narrowed { base: *base, codes: self.codes(*width, *codes, rows)? }
+            }
+            Encoding::Dictionary { width, codes, offsets, heap } => Data::Dictionary {
+                codes: self.codes(*width, *codes, rows)?,
+                dictionary: Dictionary {
+                    offsets: self.typed(*offsets, 0..byte(offsets.len / 4))?,
+                    heap: self.bytes(*heap, 0..byte(heap.len))?,
+                },
+            },
+            Encoding::Variable { offsets, heap } => self.variable(*offsets, *heap, rows)?,
+            Encoding::FixedWidth { width, heap } => {
+                self.fixed_width(*heap, (*width, *width, 0), rows)?
+            }
+            Encoding::Strided { width, stride, at, heap } => {
+                self.fixed_width(*heap, (*width, *stride, *at), rows)?
+            }
+            Encoding::Interleaved { part, offsets, heap } => {
+                self.interleaved(*part, *offsets, *heap, rows)?
+            }
+            Encoding::Lined { part, lines, heap } => self.lined(*part, *lines, *heap, rows)?,
+            Encoding::Scattered { words, heap, long } => {
+                self.scattered(index, (*words, *heap, *long), rows)?
+            }
+        };
+        Ok(ColumnSlice { data_type, len, validity, data })
+    }
+
+    fn plain(&self, data_type: DataType, values: Extent, rows: Range<usize>) -> Result<Data<'_>> {
+        use esker_format::DataType as T;
+        Ok(match data_type {
+            T::Bool | T::U8 => Data::U8(self.typed(values, rows)?),
+            T::U16 => Data::U16(self.typed(values, rows)?),
+            T::U32 | T::Ipv4 => Data::U32(self.typed(values, rows)?),
+            T::U64 => Data::U64(self.typed(values, rows)?),
+            T::I8 => Data::I8(self.typed(values, rows)?),
+            T::I16 => Data::I16(self.typed(values, rows)?),
+            T::I32 | T::Date => Data::I32(self.typed(values, rows)?),
+            T::Decimal { .. } if data_type.is_wide() => Data::I128(self.typed(values, rows)?),
+            T::I64 | T::Timestamp | T::Time | T::Decimal { .. } => {
+                Data::I64(self.typed(values, rows)?)
+            }
+            T::F32 => Data::F32(self.typed(values, rows)?),
+            T::F64 => Data::F64(self.typed(values, rows)?),
+            T::Text | T::Bytes | T::Uuid | T::Ipv6 | T::Enum | T::Json => {
+                return Err(Error::corrupt(format!("segment {}: plain {data_type}", self.id)));
+            }
+        })
+    }
+
+    /// Bytes that the values of a column of text or bytes take when they are not encoded; 0 for
+    /// other columns.
+    ///
+    /// # Errors
+    /// `Corrupt` when a block does not fit its checksum.
+    pub fn decoded_bytes(&self, field: &Field) -> Result<u64> {
+        if self.decoded.get().is_none() {
+            let all = self.footer.columns.iter().map(|layout| self.count_decoded(layout));
+            let _ = self.decoded.set(all.collect::<Result<_>>()?);
+            // Whoever merges asks this of all segments of a table.
+            self.release();
+        }
+        let Some(column) = self.column_map.get(field.id) else {
+            let each = field.initial.as_ref().as_bytes().map_or(0, <[u8]>::len) as u64;
+            return Ok(each * self.row_count() as u64);
+        };
+        Ok(self.decoded.get().and_then(|all| all.get(column)).copied().unwrap_or_default())
+    }
+
+    fn count_decoded(&self, layout: &ColumnLayout) -> Result<u64> {
+        let rows = self.row_count() as u64;
+        Ok(match &layout.encoding {
+            Encoding::Constant(value) => {
+                value.as_ref().as_bytes().map_or(0, |bytes| bytes.len() as u64 * rows)
+            }
+            Encoding::Variable { heap, .. }
+            | Encoding::FixedWidth { heap, .. }
+            | Encoding::Scattered { heap, .. } => heap.len,
+            Encoding::Dictionary { width, codes, offsets, .. } => {
+                let offsets: &[u32] = self.typed(*offsets, 0..byte(offsets.len / 4))?;
+                let lengths: Vec<u64> = offsets.windows(2).map(length_between).collect();
+                let codes = self.codes(*width, *codes, 0..self.row_count())?;
+                let length = |row| lengths.get(codes.get(row) as usize).copied();
+                (0..self.row_count()).filter_map(length).sum()
+            }
+            Encoding::Strided { width, .. } => u64::from(*width) * rows,
+            Encoding::Interleaved { part, offsets, .. } => {
+                let offsets: &[u32] = self.typed(*offsets, 0..byte(offsets.len / 4))?;
+                let parts = offsets.get(usize::from(*part)..).unwrap_or_default().chunks_exact(2);
+                parts.map(length_between).sum()
+            }
+            Encoding::Lined { part, lines, .. } => {
+                let lines: &[Line] = self.typed(*lines, 0..byte(lines.len) / LINE_BYTES)?;
+                let lines = PartLines::new(lines, 0, usize::from(*part));
+                let places = (0..self.row_count()).filter_map(|row| lines.place(row));
+                places.map(|(start, end)| u64::from(end.saturating_sub(start))).sum()
+            }
+            Encoding::Plain { .. } | Encoding::Narrowed { .. } => 0,
+        })
+    }
+
+    /// One value.
+    ///
+    /// # Errors
+    /// `Corrupt` when its block does not fit its checksum.
+    pub fn value<'a>(&'a self, field: &'a Field, row: usize) -> Result<ValueRef<'a>> {
+        // Most bytes lie in the file as they are read: no column has to be made of them.
+        if let Some((_, bytes)) = self.near_bytes(field, row)? {
+            return Ok(ValueRef::from_bytes(field.data_type, bytes));
+        }
+        Ok(self.column(field, row..row + 1)?.value(0))
+    }
+}
+
+fn length_between(offsets: &[u32]) -> u64 {
+    match offsets {
+        [start, end] => u64::from(end.saturating_sub(*start)),
+        _ => 0,
+    }
+}
