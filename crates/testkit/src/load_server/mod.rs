@@ -1,16 +1,19 @@
-//! Many clients of one server at once, idle, busy and bad, over this machine's own sockets.
+//! Many clients of one server at once, idle, busy and bad, over this machine's own sockets, in the
+//! wire protocol, HTTP and Redis's protocol.
 //!
-//! The server is a process of its own, whose memory is read from `/proc`. Beside the bad clients a
-//! witness asks for rows all the time: it gets each, and none late. Bad ones stall within a request
-//! or a load, vanish with a query under way, send garbage, send without an end, or ask and never
-//! read.
+//! The server is a process of its own, whose memory is read from `/proc`. Beside the bad clients of
+//! one protocol a witness of each asks for rows all the time: it gets each, and none late. Bad ones
+//! stall within a request or a load, vanish with a query under way, send garbage, send without an
+//! end, or ask and never read.
 //!
 //! | module | what it defines |
 //! |---|---|
 //! | `served` | the server, and what it takes |
+//! | `protocol` | the same questions in each protocol |
 //! | `bad` | clients that nobody wishes for |
 
 mod bad;
+mod protocol;
 mod served;
 
 use std::process::ExitCode;
@@ -18,13 +21,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use esker_client::{AsyncClient, Call, Value};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 use tokio::time::Instant;
 
-use bad::Manner;
-use served::{BUDGET_BYTES, ROWS, Served};
+use bad::{Bad, Manner};
+use protocol::{Asker, Protocol, Question};
+use served::{BUDGET_BYTES, Served};
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
@@ -33,10 +34,10 @@ const IDLE_BYTES_MAX: u64 = 24 << 10;
 /// What the server takes, beside the budget, while bad clients are at it: queries that they have
 /// asked, and what an allocator keeps.
 const BAD_BYTES_MAX: u64 = 160 << 20;
-/// No answer to the witness may take longer.
+/// No answer to a witness may take longer.
 const LATE: Duration = Duration::from_secs(2);
 
-/// How many clients of which sort.
+/// How many clients of which sort, of each protocol.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
     /// Connections that say nothing any more.
@@ -47,94 +48,97 @@ pub struct Sizes {
     pub requests: usize,
     /// Bad clients of each manner.
     pub bad: usize,
+    /// What each that floods sends, in MiB.
+    pub flood_mib: usize,
+    /// What one sends that is alone with it, in MiB.
+    pub pour_mib: usize,
 }
 
 impl Sizes {
     /// For continuous integration: seconds.
-    pub const SMALL: Self = Self { idle: 500, busy: 100, requests: 100, bad: 10 };
+    pub const SMALL: Self =
+        Self { idle: 500, busy: 100, requests: 100, bad: 10, flood_mib: 50, pour_mib: 500 };
     /// As many as a server is asked to bear.
-    pub const LARGE: Self = Self { idle: 10_000, busy: 2_000, requests: 200, bad: 100 };
+    pub const LARGE: Self = Self {
+        idle: 10_000,
+        busy: 2_000,
+        requests: 200,
+        bad: 100,
+        flood_mib: 100,
+        pour_mib: 10 << 10,
+    };
 }
 
 /// Lets clients come; what was found, in words.
 ///
 /// # Errors
 /// What a server does not bear.
-pub fn load_server(sizes: Sizes) -> Result<Vec<String>, Error> {
+pub fn load_server(sizes: Sizes) -> Result<(), Error> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let served = Served::start()?;
     runtime.block_on(async {
-        let mut found = vec![idle(&served, sizes).await?, busy(&served, sizes).await?];
-        for manner in Manner::ALL {
-            found.push(beside(&served, manner, sizes.bad).await?);
+        for protocol in Protocol::ALL {
+            // What one protocol left of memory is not what the next one takes.
+            let served = Served::start()?;
+            let name = protocol.name();
+            println!("{name}: {}", idle(&served, protocol, sizes).await?);
+            println!("{name}: {}", busy(&served, protocol, sizes).await?);
+            for manner in Manner::ALL {
+                let many = (sizes.bad, sizes.flood_mib);
+                println!("{name}: {}", beside(&served, protocol, manner, many).await?);
+            }
+            let alone = (1, sizes.pour_mib);
+            println!("{name}: {}", beside(&served, protocol, Manner::Floods, alone).await?);
         }
-        Ok(found)
+        Ok(())
     })
 }
 
-/// A connection that has asked once.
-async fn quiet(address: &str) -> Result<TcpStream, Error> {
-    let mut stream = TcpStream::connect(address).await?;
-    let ping = [6, 0, 0, 0, 1, 0, 0, 0, 1, 0];
-    stream.write_all(&[&b"ESKR\x01\x00"[..], &ping[..]].concat()).await?;
-    let mut answer = [0; 17];
-    stream.read_exact(&mut answer).await?;
-    Ok(stream)
-}
-
-async fn idle(served: &Served, sizes: Sizes) -> Result<String, Error> {
+async fn idle(served: &Served, protocol: Protocol, sizes: Sizes) -> Result<String, Error> {
+    let quiet = async || {
+        let mut asker = Asker::connect(served, protocol).await?;
+        asker.ask(Question::Ping).await?;
+        asker.quieten();
+        Ok::<_, Error>(asker)
+    };
     // What the first ones cost is not what each costs.
     let mut all = Vec::new();
     for _ in 0..10 {
-        all.push(quiet(&served.address).await?);
+        all.push(quiet().await?);
     }
     let before = served.memory_bytes()?;
     for _ in 0..sizes.idle {
-        all.push(quiet(&served.address).await?);
+        all.push(quiet().await?);
     }
     let grown = served.memory_bytes()?.saturating_sub(before);
     let each = grown / sizes.idle as u64;
-    let (took, count) = witness_once(served).await?;
+    let witnesses = Witnesses::start(served).await?;
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let seen = witnesses.stop().await?;
     drop(all);
     if each > IDLE_BYTES_MAX {
-        return Err(format!("an idle connection takes {each} bytes").into());
+        return Err(format!("{protocol:?}: an idle connection takes {each} bytes").into());
     }
-    Ok(format!(
-        "{} idle connections: {:.1} KiB of the server each; {count} requests beside them, the \
-         longest {:.1} ms",
-        sizes.idle,
-        each as f64 / 1024.0,
-        took.as_secs_f64() * 1e3
-    ))
+    let kib = each as f64 / 1024.0;
+    Ok(format!("{} idle connections: {kib:.1} KiB of the server each; {seen}", sizes.idle))
 }
 
-fn key_of(number: usize) -> Vec<Value> {
-    vec![Value::Int(i64::try_from(number).unwrap_or(0) % ROWS)]
-}
-
-async fn busy(served: &Served, sizes: Sizes) -> Result<String, Error> {
+async fn busy(served: &Served, protocol: Protocol, sizes: Sizes) -> Result<String, Error> {
     let before = served.memory_bytes()?;
-    let mut clients = Vec::new();
+    let mut askers = Vec::new();
     for _ in 0..sizes.busy {
-        clients.push(AsyncClient::connect(&served.address).await?);
+        askers.push(Asker::connect(served, protocol).await?);
     }
     let start = Instant::now();
     let mut tasks = Vec::new();
-    for (number, client) in clients.into_iter().enumerate() {
+    for (number, mut asker) in askers.into_iter().enumerate() {
         tasks.push(tokio::spawn(async move {
             for request in 0..sizes.requests {
-                let key = key_of(number * 31 + request);
-                if request % 4 == 3 {
-                    let fields = [("n", Value::Int(i64::try_from(request)?))];
-                    let changed = client.call(Call::update("rows", &key, &fields)).await?;
-                    if changed.changed() != 1 {
-                        return Err(Error::from("a row was not changed"));
-                    }
-                } else if client.call(Call::get("rows", &[key])).await?.found()?.len() != 1 {
-                    return Err(Error::from("a row was not found"));
-                }
+                let key = number * 31 + request;
+                let is_change = request % 4 == 3;
+                let question = if is_change { Question::Change(key) } else { Question::Get(key) };
+                asker.ask(question).await?;
             }
-            Ok(())
+            Ok::<_, Error>(())
         }));
     }
     for task in tasks {
@@ -154,72 +158,97 @@ async fn busy(served: &Served, sizes: Sizes) -> Result<String, Error> {
     ))
 }
 
-/// Asks a hundred times; the longest, and how many.
-async fn witness_once(served: &Served) -> Result<(Duration, u64), Error> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let count = Arc::new(AtomicU64::new(0));
-    let client = AsyncClient::connect(&served.address).await?;
-    let task = tokio::spawn(witness(client, Arc::clone(&stop), Arc::clone(&count)));
-    while count.load(Ordering::Relaxed) < 100 && !task.is_finished() {
-        tokio::time::sleep(Duration::from_millis(1)).await;
+type Witness = tokio::task::JoinHandle<Result<Duration, Error>>;
+
+/// One of each protocol, who ask until they are told to stop.
+struct Witnesses {
+    stop: Arc<AtomicBool>,
+    count: Arc<AtomicU64>,
+    tasks: Vec<Witness>,
+}
+
+impl Witnesses {
+    async fn start(served: &Served) -> Result<Self, Error> {
+        let (stop, count) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+        let mut tasks = Vec::new();
+        for protocol in Protocol::ALL {
+            let asker = Asker::connect(served, protocol).await?;
+            let asks = witness(asker, Arc::clone(&stop), Arc::clone(&count));
+            tasks.push(tokio::spawn(asks));
+        }
+        Ok(Self { stop, count, tasks })
     }
-    stop.store(true, Ordering::Relaxed);
-    Ok((task.await??, count.load(Ordering::Relaxed)))
+
+    fn are_well(&self) -> bool {
+        self.tasks.iter().all(|task| !task.is_finished())
+    }
+
+    /// What they have seen, in words.
+    async fn stop(self) -> Result<String, Error> {
+        self.stop.store(true, Ordering::Relaxed);
+        let mut longest = Duration::ZERO;
+        for (task, protocol) in self.tasks.into_iter().zip(Protocol::ALL) {
+            let one = task.await?.map_err(|e| format!("a witness of {}: {e}", protocol.name()))?;
+            longest = longest.max(one);
+        }
+        let (count, ms) = (self.count.load(Ordering::Relaxed), longest.as_secs_f64() * 1e3);
+        Ok(format!("{count} requests of three witnesses answered, the longest in {ms:.1} ms"))
+    }
 }
 
 /// Asks until it is told to stop; the longest that an answer took.
 async fn witness(
-    client: AsyncClient,
+    mut asker: Asker,
     stop: Arc<AtomicBool>,
     count: Arc<AtomicU64>,
 ) -> Result<Duration, Error> {
     let mut longest = Duration::ZERO;
     while !stop.load(Ordering::Relaxed) {
         let start = Instant::now();
-        let key = key_of(usize::try_from(count.fetch_add(1, Ordering::Relaxed))?);
-        let asked = client.call(Call::get("rows", &[key]));
-        let reply = tokio::time::timeout(LATE, asked).await;
-        let found = reply.map_err(|_| "the witness waits for an answer")??.found()?;
-        if found.first().is_none_or(Option::is_none) {
-            return Err("the witness misses a row".into());
-        }
+        let key = usize::try_from(count.fetch_add(1, Ordering::Relaxed))?;
+        let asked = tokio::time::timeout(LATE, asker.ask(Question::Get(key))).await;
+        asked.map_err(|_| format!("waits for an answer for {LATE:?}"))??;
         longest = longest.max(start.elapsed());
         tokio::time::sleep(Duration::from_micros(500)).await;
     }
     Ok(longest)
 }
 
-/// Bad clients of one manner, and a witness beside them.
-async fn beside(served: &Served, manner: Manner, many: usize) -> Result<String, Error> {
+/// Bad clients of one manner and protocol, and witnesses of all beside them.
+async fn beside(
+    served: &Served,
+    protocol: Protocol,
+    manner: Manner,
+    (many, flood_mib): (usize, usize),
+) -> Result<String, Error> {
     let before = served.memory_bytes()?;
-    let (stop, count) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
-    let client = AsyncClient::connect(&served.address).await?;
-    let asked = tokio::spawn(witness(client, Arc::clone(&stop), Arc::clone(&count)));
+    let witnesses = Witnesses::start(served).await?;
     let mut tasks = Vec::new();
     for number in 0..many {
-        let address = served.address.clone();
-        tasks.push(tokio::spawn(async move { manner.be(&address, number).await }));
+        let flood_bytes = (flood_mib as u64) << 20;
+        let bad = Bad { protocol, address: served.address(protocol).into(), number, flood_bytes };
+        tasks.push(tokio::spawn(async move { manner.be(&bad).await }));
     }
     let mut most = 0;
-    while tasks.iter().any(|task| !task.is_finished()) && !asked.is_finished() {
+    while tasks.iter().any(|task| !task.is_finished()) && witnesses.are_well() {
         most = most.max(served.memory_bytes()?.saturating_sub(before));
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    stop.store(true, Ordering::Relaxed);
-    let longest = asked.await?.map_err(|e| format!("{manner:?}: {e}"))?;
+    let seen = witnesses.stop().await.map_err(|e| format!("{protocol:?}, {manner:?}: {e}"))?;
+    let mut sent = 0;
     for task in tasks {
-        task.await?.map_err(|e| format!("{manner:?}: {e}"))?;
+        sent += task.await?.map_err(|e| format!("{protocol:?}, {manner:?}: {e}"))?;
     }
     if most > BUDGET_BYTES as u64 + BAD_BYTES_MAX {
-        return Err(format!("{manner:?}: the server took {most} bytes more").into());
+        let message = format!("{protocol:?}, {manner:?}: the server took {most} bytes more");
+        return Err(message.into());
     }
+    let mib = f64::from(1 << 20);
+    let flood = if sent > 0 { format!(" ({:.0} MiB)", sent as f64 / mib) } else { String::new() };
     Ok(format!(
-        "{many} that {}: at most {:.1} MiB more; {} requests of a witness answered, the longest \
-         {:.1} ms",
+        "{many} that {}{flood}: at most {:.1} MiB more; {seen}",
         manner.words(),
-        most as f64 / f64::from(1 << 20),
-        count.load(Ordering::Relaxed),
-        longest.as_secs_f64() * 1e3
+        most as f64 / mib,
     ))
 }
 
@@ -228,16 +257,13 @@ async fn beside(served: &Served, manner: Manner, many: usize) -> Result<String, 
 pub fn run(arguments: &[String]) -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match words.as_slice() {
-        ["--child"] => served::serve().map(|()| Vec::new()),
+        ["--child"] => served::serve(),
         ["--small"] => load_server(Sizes::SMALL),
         [] => load_server(Sizes::LARGE),
         _ => Err("usage: load_server [--small]".into()),
     };
     match outcome {
-        Ok(found) => {
-            found.iter().for_each(|line| println!("{line}"));
-            ExitCode::SUCCESS
-        }
+        Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             eprintln!("{why}");
             ExitCode::FAILURE

@@ -5,24 +5,29 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use esker::{Options, Value};
-use esker_server::admission::Open;
-use esker_server::budget::Budget;
+use esker::{Database, Value};
+use esker_server::config::{Config, Sources};
+use esker_server::gate::{Gate, GateAdmission};
+use esker_server::http::HttpServer;
 use esker_server::{Server, ServerConfig};
+use esker_vfs::Environment;
 
 use super::Error;
+use super::protocol::Protocol;
 
 /// The budget of requests and answers.
 pub(super) const BUDGET_BYTES: usize = 64 << 20;
-/// The rows of its table.
-pub(super) const ROWS: i64 = 1_000;
+/// The rows of its table, and the entries of its bucket.
+pub(super) const ROWS: usize = 1_000;
+/// The bytes of their texts.
+pub(super) const TEXT_BYTES: usize = 1_000;
 /// How long it waits for clients that do not go on.
 pub(super) const STALL: Duration = Duration::from_millis(1_500);
 
 /// A server in a process of its own, which ends with this.
 pub(super) struct Served {
     child: Child,
-    pub address: String,
+    addresses: Vec<String>,
 }
 
 impl Served {
@@ -35,7 +40,16 @@ impl Served {
             .spawn()?;
         let mut line = String::new();
         BufReader::new(child.stdout.take().ok_or("no pipe")?).read_line(&mut line)?;
-        Ok(Self { child, address: line.trim().to_owned() })
+        let addresses: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
+        let started = addresses.len() == Protocol::ALL.len();
+        let served = Self { child, addresses };
+        if started { Ok(served) } else { Err("the server did not start".into()) }
+    }
+
+    /// Where it speaks a protocol.
+    pub fn address(&self, protocol: Protocol) -> &str {
+        let found = Protocol::ALL.iter().position(|known| *known == protocol);
+        found.and_then(|at| self.addresses.get(at)).map_or("", String::as_str)
     }
 
     /// The memory that the process has, in bytes.
@@ -55,9 +69,25 @@ impl Drop for Served {
     }
 }
 
-/// The child: serves until it is ended.
-pub(super) fn serve() -> Result<(), Error> {
-    let database = Options::new().memory()?;
+fn config() -> Result<Config, Error> {
+    let stall = format!("{}ms", STALL.as_millis());
+    let flags = [
+        ("memory", "true"),
+        ("trust_local", "true"),
+        ("wire.listen", "127.0.0.1:0"),
+        ("http.listen", "127.0.0.1:0"),
+        ("resp.listen", "127.0.0.1:0"),
+        ("connections_max", "20000"),
+        ("stall_timeout", &stall),
+        ("header_timeout", &stall),
+        ("request_bytes_max", "16MiB"),
+        ("buffer_bytes_max", &BUDGET_BYTES.to_string()),
+    ]
+    .map(|(key, value)| (key, value.to_owned()));
+    Ok(Sources { flags: &flags, ..Sources::default() }.read()?)
+}
+
+fn fill(database: &Database) -> Result<(), Error> {
     let schema = esker::Schema::builder()
         .field("id", esker::DataType::I64)
         .field("n", esker::DataType::I64)
@@ -65,21 +95,30 @@ pub(super) fn serve() -> Result<(), Error> {
         .primary_key(["id"])
         .build()?;
     let table = database.create_table("rows", schema)?;
-    let text = "x".repeat(1_000);
-    let row = |id: i64| vec![id.into(), 0i64.into(), Value::from(text.as_str())];
-    table.insert_many(&(0..ROWS).map(row).collect::<Vec<_>>())?;
+    let text = "x".repeat(TEXT_BYTES);
+    let row = |id: usize| Ok(vec![i64::try_from(id)?.into(), 0i64.into(), Value::from(&*text)]);
+    table.insert_many(&(0..ROWS).map(row).collect::<Result<Vec<_>, Error>>()?)?;
+    let bucket = database.bucket("db0")?;
+    for key in 0..ROWS {
+        bucket.put(key.to_string().as_bytes(), text.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// The child: serves until it is ended.
+pub(super) fn serve() -> Result<(), Error> {
+    let gate = Arc::new(Gate::open(config()?, &Environment::os(), None)?);
+    fill(&gate.tenants.get(&esker_server::tenant::TenantName::main())?.database)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
-        let config = ServerConfig {
-            connections_max: 20_000,
-            stall_timeout: STALL,
-            budget: Budget::new(BUDGET_BYTES),
-            request_bytes_max: 16 << 20,
-            ..ServerConfig::default()
-        };
-        let server = Server::start(config, Arc::new(Open::new(&database))).await?;
+        let admission = Arc::new(GateAdmission::new(&gate));
+        let server = Server::start(ServerConfig::of(&gate)?, admission).await?;
+        let http = gate.config.http_listen.ok_or("no address")?;
+        let http = HttpServer::start(http, Arc::clone(&gate)).await?;
+        let wire = server.address().ok_or("no address")?;
+        let resp = server.resp_address().ok_or("no address")?;
         let mut out = std::io::stdout();
-        writeln!(out, "{}", server.address().ok_or("no address")?)?;
+        writeln!(out, "{wire} {} {resp}", http.address())?;
         out.flush()?;
         std::future::pending::<()>().await;
         Ok(())
