@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+import uuid
 from contextlib import contextmanager
 from types import TracebackType
 from typing import (
@@ -41,7 +42,8 @@ class Client:
     ``url`` is ``HOST:PORT``, ``esker://HOST:PORT``, ``eskers://HOST:PORT?ca=FILE`` or ``unix:PATH``.
     ``timeout`` is how many seconds an answer may take; then the connection is closed, and the next
     request connects again. What only reads is asked once more when the connection broke, outside of
-    transactions; what writes never is.
+    transactions; what writes is with ``retry_writes``, under a key by which the server does it once
+    (loads are not).
     """
 
     def __init__(
@@ -51,10 +53,12 @@ class Client:
         token: Optional[str] = None,
         database: Optional[str] = None,
         timeout: Optional[float] = 60.0,
+        retry_writes: bool = False,
     ) -> None:
         self._url = url
         self._greeting = None if token is None and database is None else (token, database)
         self._timeout = timeout
+        self._retry_writes = retry_writes
         self._socket: Optional[Socket] = None
         self._reader = FrameReader()
         self._next_id = 1
@@ -147,6 +151,8 @@ class Client:
         self._in_transaction = was_in_transaction
 
     def _run(self, request: Request[T]) -> T:
+        if self._retry_writes and not self._in_transaction and request.kind in requests.WRITES:
+            request = request.once(uuid.uuid4().hex)
         try:
             return self._ask(request)
         except EskerError as e:

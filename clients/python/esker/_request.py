@@ -34,12 +34,15 @@ HEADER = struct.Struct("<IIBB")
 FRAME_BYTES_MAX = (64 << 20) + 6
 MORE = 1
 
-PING, HELLO, CANCEL = 0x01, 0x02, 0x03
+PING, HELLO, CANCEL, ONCE = 0x01, 0x02, 0x03, 0x04
 GET, EXISTS, INSERT, UPDATE, DELETE, TABLES, SCHEMA, UPDATE_MANY = range(0x10, 0x18)
 SQL, QUERY, EXPLAIN, BEGIN, COMMIT, ROLLBACK = range(0x20, 0x26)
 BUCKET_GET, BUCKET_PUT, BUCKET_REMOVE, BUCKET_INCREMENT, BUCKET_RANGE, BUCKETS = range(0x30, 0x36)
 BULK_BEGIN, BULK_CHUNK, BULK_END = 0x40, 0x41, 0x42
 DONE, COLUMNS, ROWS, FAILED = 0x80, 0x81, 0x82, 0xFF
+
+# What may change something by itself.
+WRITES = (INSERT, UPDATE, UPDATE_MANY, DELETE, SQL, BUCKET_PUT, BUCKET_REMOVE, BUCKET_INCREMENT)
 
 CHUNK_BYTES = 256 << 10
 
@@ -177,6 +180,11 @@ class Request(Generic[T]):
         self.is_safe = is_safe
         """True when it may be asked twice."""
 
+    def once(self, key: str) -> "Request[T]":
+        """The same, done once however often it is sent with a key."""
+        head = _array_of_three(key, self.kind)
+        return Request(ONCE, head + self.payload, self.read, is_safe=True)
+
     def frame(self, request_id: int) -> bytes:
         """As it is sent."""
         return frame(request_id, self.kind, self.payload)
@@ -186,6 +194,15 @@ class Request(Generic[T]):
         if answer.error is not None:
             raise answer.error
         return self.read(answer)
+
+
+def _array_of_three(key: str, kind: int) -> bytes:
+    """An array of three, without the last of them."""
+    out = bytearray()
+    pack_array_head(out, 3)
+    pack(out, key)
+    pack(out, kind)
+    return bytes(out)
 
 
 def _array(*parts: Callable[[bytearray], None]) -> bytes:

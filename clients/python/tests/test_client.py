@@ -16,6 +16,57 @@ from esker import Client, EskerError, Json, Pool
 from .served import ServedCase
 
 
+class Faulty:
+    """Stands before a server, and loses answers: with each its connection."""
+
+    def __init__(self, url: str) -> None:
+        host, _, port = url.rpartition(":")
+        self._server = (host, int(port))
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.url = "127.0.0.1:%d" % self._listener.getsockname()[1]
+        self.faults = 0
+        self._threads = [threading.Thread(target=self._accept, daemon=True)]
+        self._threads[0].start()
+
+    def __enter__(self) -> "Faulty":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            server = socket.create_connection(self._server)
+            for pair in ((client, server, False), (server, client, True)):
+                threading.Thread(target=self._copy, args=pair, daemon=True).start()
+
+    def _copy(self, source: socket.socket, target: socket.socket, are_answers: bool) -> None:
+        is_greeting = True
+        with source, target:
+            while True:
+                try:
+                    data = source.recv(1 << 16)
+                    if not data:
+                        break
+                    if are_answers and not is_greeting and self.faults > 0:
+                        self.faults -= 1
+                        break
+                    target.sendall(data)
+                except OSError:
+                    break
+                is_greeting = False
+            for end in (source, target):
+                try:
+                    end.shutdown(socket.SHUT_RDWR)
+                except OSError:
+                    pass
+
+
 class Tables(ServedCase):
     def setUp(self) -> None:
         self.client = Client(self.url)
@@ -245,6 +296,34 @@ class Tables(ServedCase):
         self.assertTrue(all(pending.result() == (i, "x" * 1_000) for i, pending in enumerate(rows)))
         later = client.pipeline().get("p", 1)
         self.assertEqual(self.code(later.result), "invalid_request")
+
+    def test_writes_are_done_once_though_an_answer_is_lost(self) -> None:
+        self.client.sql("CREATE TABLE c (id i64 PRIMARY KEY, n i64)")
+        self.client.insert("c", (1, 0))
+        count_up = "UPDATE c SET n = n + 1 WHERE id = 1"
+        with Faulty(self.url) as faulty, Client(faulty.url) as client:
+            client.ping()
+            faulty.faults = 1
+            self.assertEqual(self.code(client.sql, count_up), "connection")
+        self.assertEqual(self.client.get("c", 1), (1, 1))
+        with Faulty(self.url) as faulty, Pool(faulty.url, size=1, retry_writes=True) as pool:
+            with pool.client() as client:
+                client.ping()
+                for n in range(2, 6):
+                    faulty.faults = 1
+                    self.assertEqual(client.sql(count_up).changed, 1)
+                    self.assertEqual(self.client.get("c", 1), (1, n))
+                faulty.faults = 1
+                client.insert("c", (2, 0))
+                faulty.faults = 1
+                self.assertTrue(client.delete("c", 2))
+                faulty.faults = 1
+                self.assertEqual(client.bucket("once").increment("n"), 1)
+                with client.transaction():
+                    client.update("c", 1, n=7)
+                self.assertEqual(client.get("c", 1), (1, 7))
+        self.assertEqual(self.client.bucket("once").increment("n"), 2)
+        self.client.sql("DROP TABLE c")
 
     def test_unix_sockets(self) -> None:
         assert self.server is not None

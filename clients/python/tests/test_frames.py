@@ -132,6 +132,10 @@ STEPS: List[Tuple[str, List[Tuple[Request[Any], Any]]]] = [
     ("Insert a value of every type", [(requests.insert_many("v", [EVERY_TYPE], False), 1)]),
     ("Get it", [(requests.get_many("v", [1]), [EVERY_TYPE])]),
     ("an error", [(requests.schema("x"), EskerError)]),
+    (
+        "Once: a BucketIncrement that is sent twice, and done once",
+        [(requests.bucket_increment("b", b"n", 5).once("k1"), 10)] * 2,
+    ),
 ]
 # What is sent otherwise: both sides greet, a cancelled request answers, a load has several frames.
 APART = [

@@ -1,7 +1,7 @@
 //! The async client.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use esker_wire::Frame;
@@ -10,6 +10,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::call::Boundary;
 use crate::tls;
 use crate::{Address, Call, Error, Reply, Result};
 
@@ -44,6 +45,8 @@ pub struct AsyncClient {
     to_send: mpsc::Sender<(u32, Call)>,
     waiting: Arc<Waiting>,
     next_id: Arc<AtomicU32>,
+    /// A transaction was begun, and its end was not told.
+    may_be_within: Arc<AtomicBool>,
 }
 
 type Answer = oneshot::Sender<Result<Reply>>;
@@ -141,7 +144,21 @@ impl AsyncClient {
         let waiting = Arc::new(Waiting::default());
         tokio::spawn(send_calls(writer, calls, Arc::clone(&waiting)));
         tokio::spawn(receive_answers(reader, Arc::clone(&waiting)));
-        Ok(Self { to_send, waiting, next_id: Arc::new(AtomicU32::new(1)) })
+        let (next_id, may_be_within) = (Arc::new(AtomicU32::new(1)), Arc::default());
+        Ok(Self { to_send, waiting, next_id, may_be_within })
+    }
+
+    /// True while the connection has not failed, and has no transaction.
+    pub(crate) fn is_sound(&self) -> bool {
+        !self.may_be_within.load(Ordering::SeqCst) && self.waiting.locked().failed.is_none()
+    }
+
+    /// Says who asks, and for which database.
+    ///
+    /// # Errors
+    /// `Unauthenticated`, `Forbidden`, `NotFound`.
+    pub async fn hello(&self, token: Option<&str>, database: Option<&str>) -> Result<()> {
+        self.call(Call::hello(token, database)).await.map(drop)
     }
 
     /// Asks, and waits for the answer.
@@ -152,9 +169,17 @@ impl AsyncClient {
         let id = self.next_id.fetch_add(1, Ordering::Relaxed).max(1);
         let (answer, answered) = oneshot::channel();
         self.waiting.add(id, answer)?;
+        let boundary = call.boundary();
+        if boundary == Boundary::Begins {
+            self.may_be_within.store(true, Ordering::SeqCst);
+        }
         let ended = || Error::connection("the connection has ended");
         self.to_send.send((id, call)).await.map_err(|_| ended())?;
-        answered.await.map_err(|_| ended())?
+        let reply = answered.await.map_err(|_| ended())?;
+        if reply.is_ok() && boundary == Boundary::Ends {
+            self.may_be_within.store(false, Ordering::SeqCst);
+        }
+        reply
     }
 }
 

@@ -38,6 +38,33 @@ impl Call {
         frame.finish();
     }
 
+    /// The same write, done once however often it is sent with the same key, of 1 to 255
+    /// characters: sent again, also by another connection, it answers what it answered before.
+    /// What only reads is asked as ever; within a transaction it is refused.
+    ///
+    /// ```
+    /// # mod served { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/served/mod.rs")); }
+    /// # fn main() -> esker_client::Result<()> {
+    /// # let server = served::Served::start();
+    /// use esker_client::{Call, Client};
+    ///
+    /// let mut client = Client::connect(&server.url())?;
+    /// let order = Call::bucket_increment("stock", b"sold", 3).once("order 1");
+    /// assert_eq!(client.call(&order)?.number(), Some(3));
+    /// assert_eq!(client.call(&order)?.number(), Some(3));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn once(&self, key: &str) -> Self {
+        Self::new(Kind::Once, |out| {
+            pack::array(out, 3);
+            pack::text(out, key);
+            pack::uint(out, self.kind.code().into());
+            out.extend_from_slice(&self.payload);
+        })
+    }
+
     /// Whether it begins or ends a transaction.
     pub(crate) fn boundary(&self) -> Boundary {
         match self.kind {

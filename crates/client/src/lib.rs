@@ -27,9 +27,12 @@
 //! | load many rows | [`Client::load`] |
 //! | share connections between threads | [`Pool`] |
 //! | ask from async code | [`AsyncClient`] |
+//! | share connections between tasks | [`AsyncPool`] |
+//! | write once, though the connection may break | [`Pool::call_once`], [`Call::once`] |
 #![forbid(unsafe_code)]
 
 mod address;
+mod async_pool;
 mod asynchronous;
 mod bulk;
 mod call;
@@ -46,6 +49,7 @@ mod tests;
 mod tls;
 
 pub use address::Address;
+pub use async_pool::{AsyncPool, AsyncPooled};
 pub use asynchronous::AsyncClient;
 pub use bulk::{Duplicates, Format, Load};
 pub use call::{Call, KeyRange, RowUpdate};

@@ -4,7 +4,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::{Client, Result};
+use crate::{Call, Client, Error, Reply, Result};
 
 /// How often [`Pool::run`] begins again.
 const ATTEMPTS_MAX: u32 = 10;
@@ -43,6 +43,37 @@ struct State {
     idle: Vec<Client>,
     /// Connections there are, idle or not.
     count: usize,
+}
+
+/// How often something was begun again.
+#[derive(Debug, Default)]
+pub(crate) struct Attempts(u32);
+
+impl Attempts {
+    /// How long to wait before the next.
+    ///
+    /// # Errors
+    /// The last one's, when there were enough.
+    pub fn wait_after(&mut self, e: Error) -> Result<Duration> {
+        self.0 += 1;
+        if self.0 >= ATTEMPTS_MAX {
+            return Err(e);
+        }
+        Ok(FIRST_WAIT * 2u32.saturating_pow(self.0 - 1))
+    }
+}
+
+/// True when what has a key may be sent again.
+pub(crate) fn may_come_again(e: &Error) -> bool {
+    e.is_retryable() || e.code().is_none()
+}
+
+/// A key that nobody else has.
+pub(crate) fn random_key() -> Result<String> {
+    let mut bytes = [0; 16];
+    let random = rustls::crypto::ring::default_provider().secure_random;
+    random.fill(&mut bytes).map_err(|_| Error::connection("no randomness"))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 impl Pool {
@@ -89,15 +120,41 @@ impl Pool {
     /// What the last attempt met.
     #[allow(clippy::disallowed_methods, reason = "a client has no seam: nothing here is simulated")]
     pub fn run<R>(&self, mut work: impl FnMut(&mut Client) -> Result<R>) -> Result<R> {
-        let mut attempt = 0;
+        let mut attempts = Attempts::default();
         loop {
             // A transaction that failed goes with its connection.
-            let done = self.get().and_then(|mut client| work(&mut client));
-            attempt += 1;
-            match done {
-                Err(e) if e.is_retryable() && attempt < ATTEMPTS_MAX => {
-                    std::thread::sleep(FIRST_WAIT * 2u32.saturating_pow(attempt - 1));
-                }
+            match self.get().and_then(|mut client| work(&mut client)) {
+                Err(e) if e.is_retryable() => std::thread::sleep(attempts.wait_after(e)?),
+                done => return done,
+            }
+        }
+    }
+
+    /// Does a write once: under a key of its own, by a new connection again when one broke before
+    /// it was answered, or the server says that it may succeed later. See [`Call::once`].
+    ///
+    /// ```
+    /// # mod served { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/served/mod.rs")); }
+    /// # fn main() -> esker_client::Result<()> {
+    /// # let server = served::Served::start();
+    /// use esker_client::{Call, Pool};
+    ///
+    /// let pool = Pool::new(&server.url(), 4);
+    /// let sold = pool.call_once(&Call::bucket_increment("stock", b"sold", 3))?;
+    /// assert_eq!(sold.number(), Some(3));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// What the last attempt met; whether it was done is not known then when the connection failed.
+    #[allow(clippy::disallowed_methods, reason = "a client has no seam: nothing here is simulated")]
+    pub fn call_once(&self, call: &Call) -> Result<Reply> {
+        let call = call.once(&random_key()?);
+        let mut attempts = Attempts::default();
+        loop {
+            match self.get().and_then(|mut client| client.call(&call)) {
+                Err(e) if may_come_again(&e) => std::thread::sleep(attempts.wait_after(e)?),
                 done => return done,
             }
         }

@@ -96,6 +96,10 @@ fn calls(name: &str) -> Vec<Call> {
         "Insert a value of every type" => Call::insert("v", &[every_type()]),
         "Get it" => Call::get("v", &[int(1)]),
         "an error" => Call::schema("x"),
+        "Once: a BucketIncrement that is sent twice, and done once" => {
+            let once = Call::bucket_increment("b", b"n", 5).once("k1");
+            return vec![once.clone(), once];
+        }
         _ => return Vec::new(),
     }]
 }

@@ -57,6 +57,8 @@ pub struct ServerConfig {
     pub line_operations: Arc<Operations>,
     /// The same of commands of Redis.
     pub resp_operations: Arc<Operations>,
+    /// How long answers to requests with an idempotency key are kept.
+    pub idempotency_lifetime: Duration,
     /// How long requests under way have when the server stops.
     pub drain: Duration,
 }
@@ -80,6 +82,7 @@ impl Default for ServerConfig {
             operations: Arc::new(wire::frame_operations()),
             line_operations: Arc::new(wire::line_operations()),
             resp_operations: Arc::new(resp::operations()),
+            idempotency_lifetime: Duration::from_secs(24 * 3600),
             drain: Duration::from_secs(10),
         }
     }
@@ -109,6 +112,7 @@ impl ServerConfig {
             idle_timeout: config.idle_timeout,
             stall_timeout: config.stall_timeout,
             transaction_timeout: config.transaction_timeout,
+            idempotency_lifetime: config.idempotency_lifetime,
             drain: config.drain_timeout,
             budget: Arc::clone(&gate.budget),
             ..Self::default()

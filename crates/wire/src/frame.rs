@@ -89,6 +89,9 @@ kinds! {
     Hello = 0x02,
     /// End a request: `id`. Never answered; the request is.
     Cancel = 0x03,
+    /// A write that is done once, however often it is sent: `[key, code, payload]`, the last two as
+    /// the write is asked without a key.
+    Once = 0x04,
     /// Rows by key: `[table, [key…]]`.
     Get = 0x10,
     /// Whether there are rows: `[table, [key…]]`.

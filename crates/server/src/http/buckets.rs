@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use super::call::{Call, blocking};
 use super::entity::{self, decoded_bytes, last_segment};
-use super::idempotency;
 use super::range::{self, Part};
 use super::route::{Outcome, Work};
 use super::write::{Written, write};
@@ -34,7 +33,6 @@ pub(super) fn list(call: Call) -> Work {
             Answer::Names(names) => names,
             _ => Vec::new(),
         };
-        let names: Vec<_> = names.into_iter().filter(|n| n != idempotency::BUCKET).collect();
         entity::json(StatusCode::OK, &json!({ "buckets": names }))
     })
 }

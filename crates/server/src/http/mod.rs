@@ -20,7 +20,6 @@ mod databases;
 mod dispatch;
 mod entity;
 mod health;
-mod idempotency;
 mod listener;
 mod openapi;
 mod problem;

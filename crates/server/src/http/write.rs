@@ -7,20 +7,14 @@
 
 use axum::body::Body;
 use axum::http::{Response, StatusCode, header};
-use esker::Isolation;
-use esker_log::sabotage::planted;
 use serde::{Deserialize, Serialize};
 
 use super::Problem;
 use super::call::Call;
 use super::entity;
-use super::idempotency::Once;
 use super::route::Outcome;
-use crate::session::{Request, Session};
+use crate::session::{ONCE_BUCKET, Once, Session, retried};
 use crate::{Code, Error, Result};
-
-/// How often a write is begun again after a conflict.
-const ATTEMPTS_MAX: usize = 32;
 
 /// What a write answers, in a form that can be kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,6 +98,16 @@ impl Condition {
     }
 }
 
+/// The key of a request, where it has one: of its token, method and path.
+fn once_of(call: &Call, body: &[u8]) -> Result<Option<Once>> {
+    let Some(text) = call.header("idempotency-key")? else { return Ok(None) };
+    let uri = &call.parts.uri;
+    let (method, path) = (call.parts.method.as_str(), uri.path());
+    let scope = [call.principal.id.as_bytes(), method.as_bytes(), path.as_bytes()];
+    let body = [uri.query().unwrap_or("").as_bytes(), body];
+    Once::new(text, &scope, &body, call.app.gate.config.idempotency_lifetime).map(Some)
+}
+
 /// The tag of what a write is about, as a session sees it.
 pub(super) type Tag = dyn Fn(&mut Session) -> Result<Option<String>> + Send;
 
@@ -119,7 +123,7 @@ pub(super) async fn write(
         let message = "if-match and if-none-match: not of this, which has no tag";
         return Err(Error::invalid(message).into());
     }
-    let once = Once::of(&call, body)?;
+    let once = once_of(&call, body)?;
     let in_transaction = call.header("esker-transaction")?.is_some();
     if in_transaction && once.is_some() {
         let message = "idempotency-key: not within a transaction; its commit is done once anyway";
@@ -134,28 +138,17 @@ pub(super) async fn write(
             check(session)?;
             return session.all_or_none(act);
         }
-        if let Some(once) = &once {
-            once.prepare(session)?;
-        }
-        retried(session, |session| {
-            if let Some(kept) = once.as_ref().map(|once| once.find(session)).transpose()?.flatten()
-            {
-                return Ok(kept);
-            }
+        let guarded = |session: &mut Session| {
             check(session)?;
-            let written = act(session)?;
-            if let Some(once) = &once {
-                if planted("idempotency_kept_apart") {
-                    session.run(Request::Commit)?;
-                    session.run(Request::Begin {
-                        isolation: Isolation::default(),
-                        read_only: false,
-                    })?;
-                }
-                once.keep(session, &written)?;
-            }
-            Ok(written)
-        })
+            act(session)
+        };
+        let Some(once) = &once else { return retried(session, guarded) };
+        let kept = once.run(session, |session| {
+            let written = guarded(session)?;
+            serde_json::to_vec(&written).map_err(|e| Error::new(Code::Internal, e.to_string()))
+        })?;
+        serde_json::from_slice(&kept)
+            .map_err(|e| Error::new(Code::Damaged, format!("bucket {ONCE_BUCKET:?}: {e}")))
     });
     match written.await {
         Ok(written) => Ok(written.into_response()),
@@ -163,30 +156,5 @@ pub(super) async fn write(
             Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, e))
         }
         Err(e) => Err(e.into()),
-    }
-}
-
-/// Does something in a transaction of its own, again when somebody else was quicker.
-pub(super) fn retried<R>(
-    session: &mut Session,
-    act: impl Fn(&mut Session) -> Result<R>,
-) -> Result<R> {
-    let mut attempt = 0;
-    loop {
-        attempt += 1;
-        let isolation = Isolation::default();
-        session.run(Request::Begin { isolation, read_only: false })?;
-        let done = act(session);
-        let done = match done {
-            Ok(done) => session.run(Request::Commit).map(|_| done),
-            Err(e) => Err(e),
-        };
-        if session.is_in_transaction() {
-            session.run(Request::Rollback)?;
-        }
-        match done {
-            Err(e) if e.code() == Code::Conflict && attempt < ATTEMPTS_MAX => {}
-            done => return done,
-        }
     }
 }

@@ -5,13 +5,15 @@ use std::ops::Bound;
 use esker::{BucketOptions, BucketValue, ErrorKind, PutOptions, Ttl};
 
 use super::rows::{all_or_none, in_transaction};
-use super::{Answer, EntryRange, Expiry, Level, Session};
+use super::{Answer, EntryRange, Expiry, Level, ONCE_BUCKET, Session};
 use crate::{Code, Result};
 
 impl Session {
     pub(super) fn buckets(&self) -> Result<Answer> {
         self.access.expect(Level::Read, None)?;
-        Ok(Answer::Names(self.database().buckets()))
+        let mut names = self.database().buckets();
+        names.retain(|name| name != ONCE_BUCKET);
+        Ok(Answer::Names(names))
     }
 
     /// A bucket that there is, or an error; a table of its name is no bucket.

@@ -240,6 +240,22 @@ impl Request {
             _ => false,
         }
     }
+
+    /// True for what changes which transaction a session has.
+    #[must_use]
+    pub fn is_about_transactions(&self) -> bool {
+        match self {
+            Self::Begin { .. } | Self::Commit | Self::Rollback => true,
+            Self::Sql { text, .. } => {
+                let words = ["begin", "start", "commit", "end", "rollback", "savepoint", "release"];
+                let text = text.trim_start();
+                let end = text.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(text.len());
+                let first = text.get(..end).unwrap_or_default();
+                words.iter().any(|word| word.eq_ignore_ascii_case(first))
+            }
+            _ => false,
+        }
+    }
 }
 
 /// What a client is told.

@@ -132,6 +132,11 @@ impl Session {
         }
     }
 
+    /// The token that its client showed; nothing of whoever is trusted without.
+    pub(crate) fn token(&self) -> &str {
+        self.watch.as_ref().map_or("", |watch| watch.token.as_str())
+    }
+
     /// The seat of its client.
     pub(crate) fn seat(&self) -> Option<&Arc<Seat>> {
         self.seat.as_ref()

@@ -24,6 +24,25 @@ pub(super) fn request(kind: Kind, payload: &[u8]) -> Result<Request> {
     Ok(request)
 }
 
+/// A write that is done once: its key, what it asks without one, and the payload of that.
+pub(super) fn once(payload: &[u8]) -> Result<(&str, Kind, &[u8])> {
+    let mut reader = Reader::new(payload);
+    reader.array_of(3)?;
+    let (key, code) = (reader.text()?, reader.uint()?);
+    let kind = u8::try_from(code).ok().and_then(Kind::of).filter(|kind| writes(*kind));
+    let kind = kind.ok_or_else(|| {
+        Error::invalid(format!("idempotency-key: expected the code of a write, found {code:#04x}"))
+    })?;
+    Ok((key, kind, payload.get(reader.position()..).unwrap_or_default()))
+}
+
+/// True of requests that may change something by themselves.
+fn writes(kind: Kind) -> bool {
+    use Kind::{BucketIncrement, BucketPut, BucketRemove, Delete, Insert, Sql, Update, UpdateMany};
+    let all = [Insert, Update, UpdateMany, Delete, Sql, BucketPut, BucketRemove, BucketIncrement];
+    all.contains(&kind)
+}
+
 fn read(kind: Kind, reader: &mut Reader<'_>) -> Result<Request> {
     Ok(match kind {
         Kind::Ping => Request::Ping,

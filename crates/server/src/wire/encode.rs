@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use esker::{Batch, QueryResult};
 use esker_query::ResultColumn;
 use esker_wire::value::{write, write_values};
-use esker_wire::{FrameWriter, Kind, MORE, pack};
+use esker_wire::{Frame, FrameWriter, Kind, MORE, pack};
 
 use crate::session::{Answer, RowSink};
 use crate::{Error, Result};
@@ -48,6 +48,18 @@ pub(super) fn answer(out: &mut Vec<u8>, id: u32, answer: &Result<Answer>) {
         }
         Ok(other) => done(out, id, |payload| value(payload, other)),
     }
+}
+
+/// Gives all frames of an answer another id.
+pub(super) fn with_id(mut frames: Vec<u8>, id: u32) -> Vec<u8> {
+    let mut start = 0;
+    while let Some(length) = Frame::announced(frames.get(start..).unwrap_or_default()) {
+        if let Some(slot) = frames.get_mut(start + 4..start + 8) {
+            slot.copy_from_slice(&id.to_le_bytes());
+        }
+        start = start.saturating_add(length);
+    }
+    frames
 }
 
 /// Appends the last frame of an answer.

@@ -98,6 +98,8 @@ fn of_kind(kind: Kind) -> &'static [(&'static str, Needs)] {
         Kind::Ping => &[("", Needs::Nothing)],
         Kind::Hello => &[],
         Kind::Cancel | Kind::BulkChunk | Kind::BulkEnd => &[],
+        // Of an insert, by its code.
+        Kind::Once => &[(r#"["k", 18, ["t", false, [[9, "x"]]]]"#, WRITE)],
         Kind::Get => &[(r#"["t", [1]]"#, READ), (r#"["b", ["=1"]]"#, READ)],
         Kind::Exists => &[(r#"["t", [1]]"#, READ)],
         Kind::Insert => {

@@ -12,7 +12,7 @@ use super::encode::{self, FrameSink};
 use super::point;
 use crate::admission::{Admission, Admitted};
 use crate::budget::Share;
-use crate::session::{Answer, AnswerRoom, Request, Session, caught};
+use crate::session::{Answer, AnswerRoom, Once, Request, Session, caught};
 use crate::{Error, Result};
 
 /// What a job hands to its connection.
@@ -82,6 +82,8 @@ impl Place {
 pub(super) enum Work {
     /// A request.
     Request(Request),
+    /// A request that is done once.
+    Once(Once, Request),
     /// Rows by many keys: the kind and the payload.
     Keys(Kind, Vec<u8>),
 }
@@ -173,6 +175,7 @@ fn run(place: &mut Place, work: Work, session: &mut Session, is_own: bool) -> Do
             let failed = point::answer(session, kind, id, &payload, &mut bytes);
             return Done { bytes, failed, has_changed: false };
         }
+        Work::Once(once, request) => return write_once(session, id, &once, &request),
         Work::Request(request) => request,
     };
     let most = session.result_bytes_max();
@@ -196,6 +199,25 @@ fn run(place: &mut Place, work: Work, session: &mut Session, is_own: bool) -> Do
     encode::answer(&mut bytes, id, &answer);
     let failed = answer.err().map(|e| e.code());
     Done { bytes, failed, has_changed }.within(id, most.saturating_sub(sent), most)
+}
+
+/// Does a write once. Its frames are kept, and told to whoever sends it again.
+fn write_once(session: &mut Session, id: u32, once: &Once, request: &Request) -> Done {
+    let made = Once::make_bucket(session, request);
+    let done = made.and_then(|()| {
+        once.run(session, |session| {
+            let answer = session.run(request.clone())?;
+            let mut frames = Vec::new();
+            encode::answer(&mut frames, 0, &Ok(answer));
+            // It is in a transaction: nothing is done where this is refused.
+            session.take_answer(frames.len())?;
+            Ok(frames)
+        })
+    });
+    match done {
+        Ok(frames) => Done { bytes: encode::with_id(frames, id), failed: None, has_changed: true },
+        Err(e) => Done::failed(id, &e, false),
+    }
 }
 
 /// A transaction in the session of a job alone would be nobody's.

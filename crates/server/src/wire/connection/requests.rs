@@ -12,7 +12,7 @@ use super::super::job::{self, Place, Work};
 use super::super::operations::Asked;
 use super::super::{decode, encode, point};
 use super::{Connection, Running};
-use crate::session::{AnswerRoom, Canceller, Request, Session, caught};
+use crate::session::{AnswerRoom, Canceller, Once, Request, Session, caught};
 use crate::{Error, Result};
 
 /// How a frame was dealt with.
@@ -119,6 +119,9 @@ impl Connection<'_> {
             bulk::start(self.place(frame.id), begin, session, chunks);
             return Ok(Done::Later);
         }
+        if asked.kind == Kind::Once {
+            return self.begin_once(frame, asked);
+        }
         let many = point::key_count(asked.kind, frame.payload) > point::KEYS_AT_ONCE;
         if point::is_point(asked.kind) && !session.is_in_transaction() {
             if !many {
@@ -131,6 +134,23 @@ impl Connection<'_> {
         }
         let request = decode::request(asked.kind, frame.payload)?;
         Ok(self.begin(frame.id, asked, request, many))
+    }
+
+    /// Starts a write that is done once. It runs beside others, with which it shares a sync.
+    fn begin_once(&mut self, frame: &Frame<'_>, asked: Asked) -> Result<Done> {
+        let Some(session) = &self.session else { return Ok(Done::Answered(None)) };
+        let (key, kind, payload) = decode::once(frame.payload)?;
+        let request = decode::request(kind, payload)?;
+        Once::expect_alone(session, &request)?;
+        if request.only_reads() {
+            return Ok(self.begin(frame.id, asked, request, false));
+        }
+        let scope = [session.token().as_bytes(), b"wire", &[kind.code()]];
+        let lifetime = self.shared.config.idempotency_lifetime;
+        let once = Once::new(key, &scope, &[payload], lifetime)?;
+        let session = session.sibling();
+        self.start(frame.id, asked, Work::Once(once, request), session, true);
+        Ok(Done::Later)
     }
 
     /// Whether the client may still ask; one that may not has no session any more.
@@ -211,7 +231,7 @@ impl Connection<'_> {
 
     /// Starts a job for a request: with the session, where its order matters.
     fn begin_job(&mut self, id: u32, asked: Asked, request: Request, session: Session) -> Done {
-        if session.is_in_transaction() || is_about_transactions(&request) {
+        if session.is_in_transaction() || request.is_about_transactions() {
             self.is_away = true;
             self.start(id, asked, Work::Request(request), session, false);
         } else {
@@ -325,19 +345,4 @@ fn is_long(request: &Request) -> bool {
 /// Requests whose answers have values, and may be large.
 fn has_values(request: &Request) -> bool {
     matches!(request, Request::Get { .. } | Request::BucketGet { .. } | Request::BucketRange { .. })
-}
-
-/// Requests that change which transaction the session has.
-fn is_about_transactions(request: &Request) -> bool {
-    match request {
-        Request::Begin { .. } | Request::Commit | Request::Rollback => true,
-        Request::Sql { text, .. } => {
-            let words = ["begin", "start", "commit", "end", "rollback", "savepoint", "release"];
-            let text = text.trim_start();
-            let end = text.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(text.len());
-            let first = text.get(..end).unwrap_or_default();
-            words.iter().any(|word| word.eq_ignore_ascii_case(first))
-        }
-        _ => false,
-    }
 }

@@ -7,7 +7,7 @@ use esker_import::{Format, RowWriter};
 use esker_query::ResultColumn;
 
 use crate::budget::Share;
-use crate::session::{Answer, AnswerRoom, Request, RowSink, Session};
+use crate::session::{Answer, AnswerRoom, Once, Request, RowSink, Session};
 use crate::{Code, Error, Result};
 
 /// What is told, without the end of its line.
@@ -59,6 +59,30 @@ pub(super) fn tell(
     }
     let share = room.into_share().or(share);
     Ok(Told { id, out, share, failed: None, only_reads })
+}
+
+/// Does a write once, and tells what is told of it each time that it is sent.
+pub(super) fn tell_once(
+    session: &mut Session,
+    id: Option<String>,
+    request: &Request,
+    once: &Once,
+) -> Result<Told> {
+    Once::expect_alone(session, request)?;
+    Once::make_bucket(session, request)?;
+    let kept = once.run(session, |session| {
+        let mut sink = LineSink::new(None, AnswerRoom::default());
+        let answer = session.stream(request.clone(), &mut sink)?;
+        let out = sink.end()?.map_or_else(|| told(None, &answer), |(out, _)| out);
+        // It is in a transaction: nothing is done where this is refused.
+        session.take_answer(out.len())?;
+        Ok(out)
+    });
+    let kept = kept?;
+    let share = session.end_answer().into_share();
+    // It is kept without an id.
+    let out = [start(id.as_deref()).as_slice(), kept.get(1..).unwrap_or_default()].concat();
+    Ok(Told { id, out, share, failed: None, only_reads: false })
 }
 
 /// Writes rows as they are found.

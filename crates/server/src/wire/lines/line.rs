@@ -1,6 +1,7 @@
 //! Lines: what is asked, and serving who sends them.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +20,8 @@ use crate::metrics::Operations;
 use crate::seat::Seat;
 use crate::server::Shared;
 use crate::session::{
-    Answer, AnswerRoom, Conflict, EntryRange, Expiry, Fields, Key, Request, Rows, Session, caught,
+    Answer, AnswerRoom, Conflict, EntryRange, Expiry, Fields, Key, Once, Request, Rows, Session,
+    caught,
 };
 use crate::{Code, Error, Result};
 
@@ -62,6 +64,7 @@ pub(crate) fn operations() -> Operations {
 struct Line<'l> {
     #[serde(borrow)]
     id: Option<&'l RawValue>,
+    idempotency_key: Option<String>,
     #[serde(borrow)]
     op: Cow<'l, str>,
     token: Option<String>,
@@ -234,7 +237,7 @@ async fn answer_line(line: &[u8], session: &mut Option<Session>, shared: &Shared
         "hello" => {
             hello(&parsed, session, shared).await.map(|answer| Told::answer(id.clone(), &answer))
         }
-        _ => answer_request(&parsed, id.clone(), session, shared).await,
+        _ => answer_request(&parsed, line, session, shared).await,
     };
     let told = told.unwrap_or_else(|e| Told::error(id, &e));
     count(&parsed.op, &told, since, shared);
@@ -276,11 +279,19 @@ impl LoadLine {
 
 async fn answer_request(
     line: &Line<'_>,
-    id: Option<String>,
+    text: &[u8],
     session: &mut Option<Session>,
     shared: &Shared,
 ) -> Result<Told> {
+    let id = line.id.map(|id| id.get().to_owned());
     let request = request(line)?;
+    let once = match &line.idempotency_key {
+        Some(key) if !request.only_reads() => {
+            let lifetime = shared.config.idempotency_lifetime;
+            Some((key.clone(), line.op.as_ref().to_owned(), body(text)?, lifetime))
+        }
+        _ => None,
+    };
     let Some(mut taken) = session.take() else {
         return Err(Error::new(Code::Unauthenticated, "expected {\"op\": \"hello\"} first"));
     };
@@ -290,7 +301,12 @@ async fn answer_request(
         let told = taken.check_in().and_then(|()| {
             let room = || AnswerRoom::shared(budget.share(), stall);
             taken.answer_in(room().twice());
-            answer::tell(&mut taken, id, request, room())
+            let Some((key, op, body, lifetime)) = once else {
+                return answer::tell(&mut taken, id, request, room());
+            };
+            let scope = [taken.token().as_bytes(), b"json-lines", op.as_bytes()];
+            let once = Once::new(&key, &scope, &[&body], lifetime)?;
+            answer::tell_once(&mut taken, id, &request, &once)
         });
         (taken, told)
     };
@@ -302,6 +318,21 @@ async fn answer_request(
     let is_out = told.as_ref().is_err_and(|e| e.code() == Code::Unauthenticated);
     *session = (!is_out).then_some(kept);
     told
+}
+
+/// What a line asks, whatever its id and its key are, and in whatever order its members stand.
+fn body(line: &[u8]) -> Result<Vec<u8>> {
+    let members: BTreeMap<Cow<'_, str>, &RawValue> =
+        serde_json::from_slice(line).map_err(|e| Error::invalid(e.to_string()))?;
+    let mut body = Vec::with_capacity(line.len());
+    for (name, value) in members.iter().filter(|(name, _)| *name != "id") {
+        if name != "idempotency_key" {
+            body.extend_from_slice(
+                &[name.as_bytes(), b":", value.get().as_bytes(), b"\n"].concat(),
+            );
+        }
+    }
+    Ok(body)
 }
 
 async fn hello(line: &Line<'_>, session: &mut Option<Session>, shared: &Shared) -> Result<Answer> {

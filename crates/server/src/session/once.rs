@@ -1,0 +1,172 @@
+//! Writes that are done once, however often they are sent.
+//!
+//! What was answered is put into a bucket of the same database, in the commit of the write: there
+//! is no moment at which only one of the two is there.
+
+use esker::{BucketOptions, ErrorKind, Isolation, PutOptions, Ttl};
+use esker_log::sabotage::planted;
+use sha2::{Digest, Sha256};
+use std::time::Duration;
+
+use super::{Request, Session};
+use crate::{Code, Error, Result};
+
+/// The bucket that has what was answered.
+pub(crate) const BUCKET: &str = "esker_idempotency";
+/// How often a write is begun again after a conflict.
+const ATTEMPTS_MAX: usize = 32;
+
+/// One write with a key.
+#[derive(Clone, Debug)]
+pub(crate) struct Once {
+    /// Of scope and key: nobody meets another's.
+    key: [u8; 32],
+    /// Of the body: another body with the same key is an error.
+    body: [u8; 32],
+    lifetime: Duration,
+}
+
+impl Once {
+    /// A key for what is asked by a body; the scope has the token, and what kind of request it is.
+    ///
+    /// # Errors
+    /// When the key is none.
+    pub fn new(text: &str, scope: &[&[u8]], body: &[&[u8]], lifetime: Duration) -> Result<Self> {
+        if text.is_empty() || text.len() > 255 {
+            let found = text.len();
+            let message = format!("idempotency-key: expected 1 to 255 characters, found {found}");
+            return Err(Error::invalid(message));
+        }
+        let key = hash(&[scope, &[text.as_bytes()]].concat());
+        Ok(Self { key, body: hash(body), lifetime })
+    }
+
+    /// Refuses what cannot be done once.
+    ///
+    /// # Errors
+    /// Within a transaction, and for what begins or ends one.
+    pub fn expect_alone(session: &Session, request: &Request) -> Result<()> {
+        if session.is_in_transaction() || request.is_about_transactions() {
+            let message =
+                "idempotency-key: not within a transaction; its commit is done once anyway";
+            return Err(Error::invalid(message));
+        }
+        Ok(())
+    }
+
+    /// Makes the bucket that an entry is put into, as without a key: a transaction makes none.
+    ///
+    /// # Errors
+    /// `Forbidden`.
+    pub fn make_bucket(session: &Session, request: &Request) -> Result<()> {
+        match request {
+            Request::BucketPut { bucket, .. } | Request::BucketIncrement { bucket, .. } => {
+                session.bucket_to_put(bucket).map(drop)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Does something in a transaction, together with keeping what it answers; or tells what was
+    /// answered before.
+    ///
+    /// # Errors
+    /// What doing it meets; when the key was used with another body.
+    pub fn run(
+        &self,
+        session: &mut Session,
+        act: impl Fn(&mut Session) -> Result<Vec<u8>>,
+    ) -> Result<Vec<u8>> {
+        prepare(session)?;
+        retried(session, |session| {
+            if let Some(kept) = self.find(session)? {
+                return Ok(kept);
+            }
+            let answer = act(session)?;
+            if planted("idempotency_kept_apart") {
+                session.run(Request::Commit)?;
+                session.run(begin())?;
+            }
+            self.keep(session, &answer)?;
+            Ok(answer)
+        })
+    }
+
+    /// What was answered before, within the transaction of the session.
+    fn find(&self, session: &Session) -> Result<Option<Vec<u8>>> {
+        let transaction = session.transaction().ok_or_else(no_transaction)?;
+        let Some(kept) = transaction.bucket(BUCKET)?.get(self.key)? else { return Ok(None) };
+        match kept.split_at_checked(self.body.len()) {
+            Some((body, answer)) if body == self.body => Ok(Some(answer.to_vec())),
+            Some(_) => {
+                let message = "idempotency-key: it was used with another body before";
+                Err(Error::invalid(message))
+            }
+            None => Err(Error::new(Code::Damaged, format!("bucket {BUCKET:?}: a short value"))),
+        }
+    }
+
+    /// Keeps what is answered, in the same commit as the write.
+    fn keep(&self, session: &Session, answer: &[u8]) -> Result<()> {
+        let transaction = session.transaction().ok_or_else(no_transaction)?;
+        let value = [&self.body, answer].concat();
+        let options = PutOptions::new().ttl(Ttl::After(self.lifetime));
+        Ok(transaction.bucket(BUCKET)?.put_with(self.key, value, options)?)
+    }
+}
+
+/// Makes the bucket if there is none.
+fn prepare(session: &Session) -> Result<()> {
+    let database = session.database();
+    if database.table(BUCKET).is_ok() {
+        return Ok(());
+    }
+    match database.create_bucket(BUCKET, &BucketOptions::new()) {
+        Err(e) if e.kind() != ErrorKind::AlreadyExists => Err(e.into()),
+        _ => Ok(()),
+    }
+}
+
+fn begin() -> Request {
+    Request::Begin { isolation: Isolation::default(), read_only: false }
+}
+
+/// Does something in a transaction of its own, again when somebody else was quicker.
+///
+/// # Errors
+/// What the last attempt met.
+pub(crate) fn retried<R>(
+    session: &mut Session,
+    act: impl Fn(&mut Session) -> Result<R>,
+) -> Result<R> {
+    let mut attempt = 0;
+    loop {
+        attempt += 1;
+        session.run(begin())?;
+        let done = act(session);
+        let done = match done {
+            Ok(done) => session.run(Request::Commit).map(|_| done),
+            Err(e) => Err(e),
+        };
+        if session.is_in_transaction() {
+            session.run(Request::Rollback)?;
+        }
+        match done {
+            Err(e) if e.code() == Code::Conflict && attempt < ATTEMPTS_MAX => {}
+            done => return done,
+        }
+    }
+}
+
+fn no_transaction() -> Error {
+    Error::new(Code::Internal, "a write with a key outside of a transaction")
+}
+
+fn hash(parts: &[&[u8]]) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update(part.len().to_le_bytes());
+        hash.update(part);
+    }
+    hash.finalize().into()
+}
