@@ -35,7 +35,8 @@ pub(super) fn prepare(place: &Place, lines: &[Line]) -> Result<(), Error> {
         let rows: Vec<_> = (0..ACCOUNTS).map(|id| pair(id, BALANCE)).collect();
         client.insert("accounts", &rows)?;
     }
-    for line in lines.iter().filter(|line| line.kind == Kind::OnceUpdates) {
+    let counts = |line: &&Line| matches!(line.kind, Kind::OnceUpdates | Kind::WireOnceUpdates);
+    for line in lines.iter().filter(counts) {
         if client.get("counters", &[line.client.into()])?.is_none() {
             client.insert("counters", &[pair(line.client, 0)])?;
         }

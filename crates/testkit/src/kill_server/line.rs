@@ -38,10 +38,12 @@ pub(super) enum Kind {
     OnceUpdates,
     /// A body of NDJSON with one, to a table that takes equal rows.
     OnceLoads,
+    /// An update with one by the wire protocol.
+    WireOnceUpdates,
 }
 
 impl Kind {
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Rows,
         Self::PipelinedRows,
         Self::WireLoads,
@@ -54,6 +56,7 @@ impl Kind {
         Self::RedisTransactions,
         Self::OnceUpdates,
         Self::OnceLoads,
+        Self::WireOnceUpdates,
     ];
 
     /// As it is called where operations are counted.
@@ -65,7 +68,7 @@ impl Kind {
             Self::WireEntries | Self::HttpEntries => "entries",
             Self::Increments => "increments",
             Self::RedisTransactions => "redis transactions",
-            Self::OnceUpdates | Self::OnceLoads => "writes with a key",
+            Self::OnceUpdates | Self::OnceLoads | Self::WireOnceUpdates => "writes with a key",
         }
     }
 
@@ -78,14 +81,14 @@ impl Kind {
             Self::WireEntries | Self::HttpEntries => vec![(Part::Entry, 1)],
             Self::Increments => vec![(Part::Increment, 1)],
             Self::RedisTransactions => vec![(Part::Left, 1), (Part::Right, 1), (Part::Text, 1)],
-            Self::OnceUpdates => vec![(Part::Update, 1)],
+            Self::OnceUpdates | Self::WireOnceUpdates => vec![(Part::Update, 1)],
             Self::OnceLoads => vec![(Part::Event, EVENT_ROWS)],
         }
     }
 
     /// Whether what was not answered is sent again with the same key.
     pub fn is_once(self) -> bool {
-        matches!(self, Self::OnceUpdates | Self::OnceLoads)
+        matches!(self, Self::OnceUpdates | Self::OnceLoads | Self::WireOnceUpdates)
     }
 }
 

@@ -148,6 +148,7 @@ fn work(line: &mut Line, place: &Place, seed: u64) -> Ended {
         Kind::Increments => redis_clients::increment(line, redis),
         Kind::RedisTransactions => redis_clients::transact(line, redis, seed),
         Kind::OnceUpdates | Kind::OnceLoads => http_clients::write_once(line, http),
+        Kind::WireOnceUpdates => wire_clients::write_once(line, wire),
     };
     match outcome {
         Ok(never) => match never {},

@@ -118,3 +118,36 @@ pub(super) fn put_entries(line: &mut Line, address: &str, seed: u64) -> Outcome 
         line.answer();
     }
 }
+
+/// Writes with an idempotency key. What the last server left unanswered is sent again first.
+pub(super) fn write_once(line: &mut Line, address: &str) -> Outcome {
+    let mut client = Client::connect(address)?;
+    let of = line.client;
+    let add = |n: i64, by: i64| {
+        let update = "UPDATE counters SET n = n + ? WHERE id = ?";
+        Call::sql(update, &[by.into(), of.into()]).once(&n.to_string())
+    };
+    if line.sent > line.answered {
+        client.call(&add(line.answered, 1))?;
+        line.answer();
+        line.counts.retried += 1;
+    }
+    if line.answered > 0 {
+        let found = client.sql("SELECT n FROM counters WHERE id = ?", &[of.into()])?.rows;
+        let found = found.first().and_then(|row| row.first()).map(ToString::to_string);
+        if found != Some(line.answered.to_string()) {
+            let message = format!("counter {of}: {found:?}, not {}", line.answered);
+            return Err(Ended::Wrong(message));
+        }
+        match client.call(&add(line.answered - 1, 2)) {
+            Err(e) if e.code() == Some(Code::InvalidRequest) => line.counts.refused += 1,
+            Err(e) => return Err(e.into()),
+            Ok(_) => return Err(Ended::Wrong("a key with another body was taken".to_owned())),
+        }
+    }
+    loop {
+        let n = line.begin();
+        client.call(&add(n, 1))?;
+        line.answer();
+    }
+}
