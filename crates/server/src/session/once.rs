@@ -77,7 +77,6 @@ impl Once {
         session: &mut Session,
         act: impl Fn(&mut Session) -> Result<Vec<u8>>,
     ) -> Result<Vec<u8>> {
-        prepare(session)?;
         retried(session, |session| {
             if let Some(kept) = self.find(session)? {
                 return Ok(kept);
@@ -95,7 +94,11 @@ impl Once {
     /// What was answered before, within the transaction of the session.
     fn find(&self, session: &Session) -> Result<Option<Vec<u8>>> {
         let transaction = session.transaction().ok_or_else(no_transaction)?;
-        let Some(kept) = transaction.bucket(BUCKET)?.get(self.key)? else { return Ok(None) };
+        let bucket = match transaction.bucket(BUCKET) {
+            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
+            bucket => bucket?,
+        };
+        let Some(kept) = bucket.get(self.key)? else { return Ok(None) };
         match kept.split_at_checked(self.body.len()) {
             Some((body, answer)) if body == self.body => Ok(Some(answer.to_vec())),
             Some(_) => {
@@ -106,24 +109,19 @@ impl Once {
         }
     }
 
-    /// Keeps what is answered, in the same commit as the write.
+    /// Keeps what is answered, in the same commit as the write, which makes the bucket if there is
+    /// none: a write that is refused leaves nothing.
     fn keep(&self, session: &Session, answer: &[u8]) -> Result<()> {
         let transaction = session.transaction().ok_or_else(no_transaction)?;
         let value = [&self.body, answer].concat();
         let options = PutOptions::new().ttl(Ttl::After(self.lifetime));
-        Ok(transaction.bucket(BUCKET)?.put_with(self.key, value, options)?)
-    }
-}
-
-/// Makes the bucket if there is none.
-fn prepare(session: &Session) -> Result<()> {
-    let database = session.database();
-    if database.table(BUCKET).is_ok() {
-        return Ok(());
-    }
-    match database.create_bucket(BUCKET, &BucketOptions::new()) {
-        Err(e) if e.kind() != ErrorKind::AlreadyExists => Err(e.into()),
-        _ => Ok(()),
+        let bucket = match transaction.bucket(BUCKET) {
+            Err(e) if e.kind() == ErrorKind::NotFound => {
+                transaction.create_bucket(BUCKET, &BucketOptions::new())?
+            }
+            bucket => bucket?,
+        };
+        Ok(bucket.put_with(self.key, value, options)?)
     }
 }
 

@@ -146,8 +146,12 @@ impl Checker {
         let plan = Plan { operations: generator.below(4), ..Plan::default() };
         let history = expected.history.clone();
         let before = (expected.promised, expected.given);
-        let life = workload::relive(image, seed, &self.config, &plan, history, before)
-            .map_err(|failure| format!("in the life after: {}", failure.why))?;
+        let life = workload::relive(image, seed, &self.config, &plan, history, before).map_err(
+            |failure| {
+                let after = failure.operations.join("\n    after: ");
+                format!("in the life after: {}\n    after: {after}", failure.why)
+            },
+        )?;
         let Some(journal) = &life.journal else { return Ok(()) };
         let mut positions: Vec<u64> = (0..2).map(|_| generator.below(life.open_ios + 1)).collect();
         if life.open_ios < journal.io_count() {

@@ -202,7 +202,8 @@ impl Staged {
         Ok(())
     }
 
-    /// Whether a state differs from the first one in something that the transaction has met.
+    /// Whether something that the transaction has met is not what it was in the first state: rows
+    /// that were written again as they were are a conflict, too.
     pub fn is_disturbed_by(&self, now: &State) -> bool {
         let names = |state: &State| -> Vec<_> {
             let tables = state.tables.iter();
@@ -211,8 +212,12 @@ impl Staged {
         let table = |state, incarnation: &u64| {
             by_incarnation(state, *incarnation).map(|(_, table)| Arc::clone(table))
         };
-        self.met.iter().any(|incarnation| table(now, incarnation) != table(&self.base, incarnation))
-            || (self.defines && names(now) != names(&self.base))
+        let is_other =
+            |incarnation: &u64| match (table(now, incarnation), table(&self.base, incarnation)) {
+                (Some(now), Some(base)) => !Arc::ptr_eq(&now, &base),
+                (now, base) => now.is_some() || base.is_some(),
+            };
+        self.met.iter().any(is_other) || (self.defines && names(now) != names(&self.base))
     }
 
     /// What it makes of a state that others have changed.
