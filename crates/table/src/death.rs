@@ -105,23 +105,33 @@ impl Unit {
             && !readers.may_see(self.created(row), deleted)
     }
 
-    /// How many rows a rewrite would drop because they are dead, and how many more it would once
-    /// readers to come begin later.
+    /// How many rows a rewrite would drop because they are dead, how many more it would once
+    /// readers to come begin later, and the commit by which the last of the dead died.
     #[must_use]
-    pub fn count_droppable(&self, readers: &ReadCommits) -> (u64, u64) {
+    pub fn count_droppable(&self, readers: &ReadCommits) -> (u64, u64, u64) {
         if self.dead_count() == 0 {
-            return (0, 0);
+            return (0, 0, 0);
         }
         let later = ReadCommits::new(readers.held().to_vec(), u64::MAX >> 1);
-        let (mut now, mut soon) = (0, 0);
+        let (mut now, mut soon, mut newest) = (0, 0, 0);
         for row in 0..self.row_count() {
+            newest = newest.max(self.deleted(row));
             if self.is_droppable(row, readers) {
                 now += 1;
             } else if self.is_droppable(row, &later) {
                 soon += 1;
             }
         }
-        (now, soon)
+        (now, soon, newest)
+    }
+
+    /// The commit by which the last of the dead rows died; 0 when there are none.
+    #[must_use]
+    pub fn newest_death(&self) -> u64 {
+        match self.dead_count() {
+            0 => 0,
+            _ => (0..self.row_count()).map(|row| self.deleted(row)).max().unwrap_or_default(),
+        }
     }
 }
 

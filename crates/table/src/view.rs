@@ -349,7 +349,7 @@ impl View {
             if let Some(unit) = self.unit(location.unit()) {
                 return Resolved::Row(unit, location.row());
             }
-            let Some(forwarding) = self.retired.iter().find(|f| f.unit == location.unit()) else {
+            let Some(forwarding) = self.forwarding(location.unit()) else {
                 return Resolved::Unknown;
             };
             let target = forwarding.target(location.row());
@@ -358,6 +358,19 @@ impl View {
                 None => return Resolved::Gone,
             }
         }
+    }
+
+    /// Notes where the rows of a unit went.
+    pub fn retire(&mut self, forwarding: Arc<Forwarding>) {
+        let at = self.retired.partition_point(|other| other.unit < forwarding.unit);
+        self.retired.insert(at, forwarding);
+    }
+
+    /// Where the rows of a retired unit went. There may be many: a snapshot that is held for long
+    /// keeps all of them.
+    fn forwarding(&self, unit: u64) -> Option<&Forwarding> {
+        let at = self.retired.binary_search_by_key(&unit, |forwarding| forwarding.unit).ok()?;
+        self.retired.get(at).map(|forwarding| &**forwarding)
     }
 
     /// The segments, by rising number.
@@ -384,6 +397,18 @@ mod tests {
 
     fn schema(name: &str) -> Arc<Schema> {
         Arc::new(Schema::builder().field(name, DataType::I64).build().unwrap())
+    }
+
+    #[test]
+    fn forwarding_is_found_in_whatever_order_units_retire() {
+        let mut view = View::empty(schema("a"));
+        for unit in [5, 2, 9, 7] {
+            let target = Location::new(100 + unit, 0).word();
+            view.retire(Arc::new(Forwarding::new(unit, vec![target], Vec::new(), 1)));
+        }
+        let target = |unit| view.forwarding(unit).and_then(|forwarding| forwarding.target(0));
+        let units: Vec<_> = (1..10).filter_map(|unit| Some(target(unit)?.unit() - 100)).collect();
+        assert_eq!(units, [2, 5, 7, 9]);
     }
 
     #[test]

@@ -64,6 +64,15 @@ impl ReadCommits {
         self.held.first().map_or(self.since, |first| self.since.min(*first))
     }
 
+    /// What tells of versions that died up to a commit whether somebody may see them: readers from
+    /// there on see none of them, whoever they are.
+    #[must_use]
+    pub fn up_to(&self, newest: u64) -> Self {
+        let before = self.held.partition_point(|commit| *commit < newest);
+        let held = self.held.get(..before).unwrap_or_default().into();
+        Self { held, since: self.since.min(newest) }
+    }
+
     /// True when somebody may see a version that was created by one commit and died by another, 0
     /// while it lives.
     #[must_use]
@@ -73,5 +82,19 @@ impl ReadCommits {
         }
         let first = self.held.partition_point(|commit| *commit < created);
         self.held.get(first).is_some_and(|commit| *commit < deleted)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ReadCommits;
+
+    /// Who begins and ends meanwhile is no reason to look at a unit again whose rows had all died.
+    #[test]
+    fn readers_from_the_last_death_on_are_all_alike() {
+        let at = |held: &[u64], since| ReadCommits::new(held.to_vec(), since).up_to(20);
+        assert_eq!(at(&[7, 30, 31], 40).held(), [7]);
+        assert_eq!((at(&[7], 25).held(), at(&[7], 25).since()), (&[7][..], 20));
+        assert_eq!((at(&[7, 19], 15).held(), at(&[7, 19], 15).since()), (&[7, 19][..], 15));
     }
 }

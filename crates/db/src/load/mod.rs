@@ -453,7 +453,7 @@ impl Load {
         // Entries that cannot be found again lead nowhere for good.
         for unit in still_indexed {
             let forwarding = Forwarding::new(unit, Vec::new(), Vec::new(), 0);
-            view.retired.push(Arc::new(forwarding));
+            view.retire(Arc::new(forwarding));
         }
         core.set_view(view);
     }

@@ -195,7 +195,7 @@ impl Engine {
                 Some(field) => unit.count_expired(field, expired_us, oldest)?,
                 None => 0,
             };
-            let (dead, _) = unit.count_droppable(&readers);
+            let (dead, ..) = unit.count_droppable(&readers);
             let has_dropped = match &unit {
                 Unit::Segment(segment) => !segment.has_long_only_of(&fields),
                 Unit::Group(_) => false,

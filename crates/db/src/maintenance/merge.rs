@@ -53,7 +53,11 @@ impl Engine {
             tables.map(|e| (Arc::clone(e.writer.table()), frozen_groups(e))).collect()
         };
         let is_there = |id: &TableId| tables.iter().any(|(table, _)| table.id() == *id);
-        let has_unit = |id| tables.iter().any(|(table, _)| table.view().unit(id).is_some());
+        let units: BTreeSet<u64> = tables
+            .iter()
+            .flat_map(|(table, _)| table.view().units.iter().map(Unit::id).collect::<Vec<_>>())
+            .collect();
+        let has_unit = |id| units.contains(&id);
         self.forget_expiring(has_unit);
         self.maintenance_state().back_off.retain(|(id, _), _| is_there(id));
         self.maintenance_state().judged.retain(|id, _| has_unit(*id));
@@ -226,12 +230,12 @@ impl Engine {
             self.maintenance_state().judged.insert(unit.id(), judged);
             return false;
         }
-        let (droppable, soon) = unit.count_droppable(readers);
+        let (droppable, soon, newest) = unit.count_droppable(readers);
         if droppable * share > rows {
             return true;
         }
         let missing = (rows / share + 1).saturating_sub(droppable + soon);
-        let judged = Judged { readers: readers.clone(), events, missing };
+        let judged = Judged { readers: readers.up_to(newest), newest, events, missing };
         self.maintenance_state().judged.insert(unit.id(), judged);
         false
     }
@@ -240,7 +244,10 @@ impl Engine {
 /// A unit that is not worth rewriting yet. Counting costs time: it is not done again before it may
 /// come to something else.
 pub(super) struct Judged {
+    /// Those who might see a version that was dead then: whoever comes and goes later does not.
     readers: ReadCommits,
+    /// When the last of the dead had died.
+    newest: u64,
     /// Deaths, and successors of dead rows, until then.
     events: u64,
     /// How many more there have to be for the same readers.
@@ -249,6 +256,7 @@ pub(super) struct Judged {
 
 impl Judged {
     fn holds(&self, events: u64, readers: &ReadCommits) -> bool {
+        let readers = readers.up_to(self.newest);
         let same_time = self.readers.since() == readers.since();
         self.readers.held() == readers.held()
             && match self.missing {

@@ -30,8 +30,11 @@ type Bytes = BTreeMap<u64, u64>;
 /// What a unit referred to when it was last counted.
 #[derive(Default)]
 pub(super) struct Counted {
-    /// Rows, what happened to them since, and, if that was anything, who read then.
-    as_of: (usize, u64, Option<ReadCommits>),
+    /// Rows, and what happened to them since.
+    as_of: (usize, u64),
+    /// When the last of the dead had died, and who might see such a version then.
+    newest: u64,
+    readers: Option<ReadCommits>,
     /// The fields that somebody might ask for then.
     fields: Vec<FieldId>,
     bytes: Bytes,
@@ -154,9 +157,11 @@ impl Engine {
     /// What a unit refers to, but for rows that no snapshot sees and fields that are dropped.
     fn count_long(&self, unit: &Unit, fields: &[Field], readers: &ReadCommits) -> Result<Counted> {
         let (dead, events) = (unit.dead_count(), unit.death_events());
-        let as_of = (unit.row_count(), events, (dead > 0).then(|| readers.clone()));
+        let as_of = (unit.row_count(), events);
+        let up_to = |newest| (dead > 0).then(|| readers.up_to(newest));
         if let Some(known) = self.maintenance_state().counted.remove(&unit.id())
             && known.as_of == as_of
+            && known.readers == up_to(known.newest)
             && known.fields.iter().eq(fields.iter().map(|field| &field.id))
         {
             return Ok(known);
@@ -169,6 +174,7 @@ impl Engine {
             _ => unit.long_bytes_kept(fields, readers)?,
         };
         let fields = fields.iter().map(|field| field.id).collect();
-        Ok(Counted { as_of, fields, bytes })
+        let newest = unit.newest_death();
+        Ok(Counted { as_of, newest, readers: up_to(newest), fields, bytes })
     }
 }

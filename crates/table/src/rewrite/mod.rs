@@ -398,7 +398,7 @@ impl Rewritten {
         for (unit, (targets, older)) in self.plan.inputs.into_iter().zip(forwardings) {
             let forwarding = Arc::new(Forwarding::new(unit.id(), targets, older, commit));
             if !planted("forwarding_not_registered") {
-                view.retired.push(Arc::clone(&forwarding));
+                view.retire(Arc::clone(&forwarding));
             }
             inputs.push((unit, forwarding));
         }
