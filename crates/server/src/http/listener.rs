@@ -15,7 +15,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, Sleep};
 use tower_service::Service;
@@ -35,6 +35,10 @@ pub struct HttpServer {
     connections: Arc<AtomicUsize>,
     tasks: Vec<JoinHandle<()>>,
 }
+
+/// How long a connection that has not asked anything yet may still ask once the server stops. Its
+/// client may have sent a request that has not come: it is answered, not cut off.
+const FIRST_REQUEST_GRACE: Duration = Duration::from_secs(1);
 
 struct Shared {
     app: Arc<App>,
@@ -171,7 +175,11 @@ where
 {
     let config = &shared.app.gate.config;
     let router = shared.router.clone();
+    // Holds a permit as soon as the connection has asked something.
+    let has_asked = Arc::new(Notify::new());
+    let asked = Arc::clone(&has_asked);
     let service = hyper::service::service_fn(move |request: Request<Incoming>| {
+        asked.notify_one();
         let mut router = router.clone();
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(Peer(peer.ip()));
@@ -203,6 +211,10 @@ where
     tokio::select! {
         _ = connection.as_mut() => return,
         _ = stopping.wait_for(|stopping| *stopping) => {}
+    }
+    tokio::select! {
+        _ = connection.as_mut() => return,
+        _ = tokio::time::timeout(FIRST_REQUEST_GRACE, has_asked.notified()) => {}
     }
     connection.as_mut().graceful_shutdown();
     let _ = connection.await;

@@ -36,3 +36,22 @@ fn requests_under_way_are_answered_while_the_server_stops() {
     assert!(waited.elapsed() < Duration::from_secs(10), "as soon as all are answered");
     assert!(TcpStream::connect(server.address).is_err(), "nobody listens");
 }
+
+#[test]
+fn a_first_request_that_comes_while_the_server_stops_is_answered() {
+    let mut server = Harness::new(&[("drain_timeout", "20s"), ("stall_timeout", "20s")]);
+    server.ask("PUT", "/v1/databases/default/buckets/b", "");
+    let under_way = half_a_put(&server, 1_000, 500);
+    until("the request has not come", || server.gate.budget.used() > 0);
+    let mut early = TcpStream::connect(server.address).unwrap();
+    // The next one is accepted after it.
+    server.ask("GET", "/readyz", "");
+    let stopped = server.begin_stop();
+    std::thread::sleep(Duration::from_millis(100));
+    early.write_all(b"GET /readyz HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    early.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
+    drop(under_way);
+    stopped();
+}
