@@ -6,7 +6,9 @@ use esker_arena::Category;
 use esker_arena::{AppendReader, AppendVec, Appender, Arena, ByteHeap, ByteReader, ByteWriter};
 use esker_format::column::Heap;
 use esker_format::value_file::HeapWord;
-use esker_format::{Column, ColumnSlice, Data, DataType, Validity, Value, ValueReference, Values};
+use esker_format::{
+    Column, ColumnSlice, Data, DataType, Validity, Value, ValueRef, ValueReference, Values,
+};
 
 use crate::Result;
 use crate::value_file::{FileList, StoredValue};
@@ -230,6 +232,23 @@ impl GroupColumn {
             Storage::Variable(words, heap) => heap.ensure(words.slice(start, end)),
             _ => Ok(()),
         }
+    }
+
+    /// NULL, or bytes of the heap, as the type of the column that the reader has, too.
+    #[inline]
+    pub fn near_value(&self, data_type: DataType, row: usize) -> Option<ValueRef<'_>> {
+        if self.data_type != data_type {
+            return None;
+        }
+        if let Some(nulls) = &self.nulls
+            && nulls.get(row)? != 0
+        {
+            return Some(ValueRef::Null);
+        }
+        let Storage::Variable(words, heap) = &self.storage else { return None };
+        let word = words.get(row)?;
+        let is_near = matches!(HeapWord::of(word), HeapWord::Near { .. });
+        is_near.then(|| ValueRef::from_bytes(data_type, heap.near.bytes(word)))
     }
 
     /// The word of a row in a column of bytes that cannot be NULL, where it names bytes of the

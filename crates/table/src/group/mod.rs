@@ -218,7 +218,11 @@ impl Group {
     /// # Errors
     /// `Corrupt` when it is long and does not fit its checksum; likewise below.
     pub fn value<'a>(&'a self, field: &'a Field, row: usize) -> Result<ValueRef<'a>> {
-        Ok(self.column(field, row, row + 1)?.value(0))
+        let column = self.column_map.get(field.id).and_then(|at| self.columns.get(at));
+        match column.and_then(|column| column.near_value(field.data_type, row)) {
+            Some(value) => Ok(value),
+            None => Ok(self.column(field, row, row + 1)?.value(0)),
+        }
     }
 
     /// A column of rows that lie in one chunk.

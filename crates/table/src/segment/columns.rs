@@ -70,25 +70,9 @@ impl Segment {
     }
 
     fn plain(&self, data_type: DataType, values: Extent, rows: Range<usize>) -> Result<Data<'_>> {
-        use esker_format::DataType as T;
-        Ok(match data_type {
-            T::Bool | T::U8 => Data::U8(self.typed(values, rows)?),
-            T::U16 => Data::U16(self.typed(values, rows)?),
-            T::U32 | T::Ipv4 => Data::U32(self.typed(values, rows)?),
-            T::U64 => Data::U64(self.typed(values, rows)?),
-            T::I8 => Data::I8(self.typed(values, rows)?),
-            T::I16 => Data::I16(self.typed(values, rows)?),
-            T::I32 | T::Date => Data::I32(self.typed(values, rows)?),
-            T::Decimal { .. } if data_type.is_wide() => Data::I128(self.typed(values, rows)?),
-            T::I64 | T::Timestamp | T::Time | T::Decimal { .. } => {
-                Data::I64(self.typed(values, rows)?)
-            }
-            T::F32 => Data::F32(self.typed(values, rows)?),
-            T::F64 => Data::F64(self.typed(values, rows)?),
-            T::Text | T::Bytes | T::Uuid | T::Ipv6 | T::Enum | T::Json => {
-                return Err(Error::corrupt(format!("segment {}: plain {data_type}", self.id)));
-            }
-        })
+        let width = data_type.width().unwrap_or_default();
+        let bytes = self.bytes(values, rows.start * width..rows.end * width)?;
+        plain(data_type, bytes).map_err(|e| e.at(format!("segment {}", self.id)))
     }
 
     /// Bytes that the values of a column of text or bytes take when they are not encoded; 0 for
@@ -147,12 +131,40 @@ impl Segment {
     /// # Errors
     /// `Corrupt` when its block does not fit its checksum.
     pub fn value<'a>(&'a self, field: &'a Field, row: usize) -> Result<ValueRef<'a>> {
+        if let Some(value) = self.near_value(field, row) {
+            return Ok(value);
+        }
         // Most bytes lie in the file as they are read: no column has to be made of them.
         if let Some((_, bytes)) = self.near_bytes(field, row)? {
             return Ok(ValueRef::from_bytes(field.data_type, bytes));
         }
         Ok(self.column(field, row..row + 1)?.value(0))
     }
+}
+
+/// Numbers as they lie in a file.
+pub(super) fn plain(data_type: DataType, bytes: &[u8]) -> Result<Data<'_>> {
+    use esker_format::DataType as T;
+    Ok(match data_type {
+        T::Bool | T::U8 => Data::U8(bytes),
+        T::U16 => Data::U16(cast(bytes)?),
+        T::U32 | T::Ipv4 => Data::U32(cast(bytes)?),
+        T::U64 => Data::U64(cast(bytes)?),
+        T::I8 => Data::I8(cast(bytes)?),
+        T::I16 => Data::I16(cast(bytes)?),
+        T::I32 | T::Date => Data::I32(cast(bytes)?),
+        T::Decimal { .. } if data_type.is_wide() => Data::I128(cast(bytes)?),
+        T::I64 | T::Timestamp | T::Time | T::Decimal { .. } => Data::I64(cast(bytes)?),
+        T::F32 => Data::F32(cast(bytes)?),
+        T::F64 => Data::F64(cast(bytes)?),
+        T::Text | T::Bytes | T::Uuid | T::Ipv6 | T::Enum | T::Json => {
+            return Err(Error::corrupt(format!("plain {data_type}")));
+        }
+    })
+}
+
+pub(super) fn cast<T: bytemuck::Pod>(bytes: &[u8]) -> Result<&[T]> {
+    bytemuck::try_cast_slice(bytes).map_err(|e| Error::corrupt(e.to_string()))
 }
 
 fn length_between(offsets: &[u32]) -> u64 {

@@ -5,6 +5,7 @@ mod blocks;
 mod columns;
 mod dead_rows;
 mod files;
+mod forms;
 mod heap;
 mod lengths;
 mod near;

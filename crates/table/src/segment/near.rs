@@ -98,14 +98,7 @@ impl Segment {
     #[inline]
     pub(crate) fn cell(&self, field: &Field, row: usize) -> Option<&[u8]> {
         let place = self.cells.place(field.id, field.data_type, row)?;
-        match &self.blocks {
-            Some(blocks)
-                if !blocks.are_verified(place.start as u64, place.end.saturating_sub(1) as u64) =>
-            {
-                None
-            }
-            _ => self.raw(place),
-        }
+        self.verified(place)
     }
 
     /// The bytes of a value and where they lie in the file, once they have been verified. `None`

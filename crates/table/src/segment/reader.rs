@@ -17,8 +17,10 @@ use esker_vfs::Mapping;
 use esker_vfs::sync::{ArcSwap, ArcSwapOption, AtomicBool, AtomicU64, Mutex};
 
 use super::blocks::{Blocks, FOOTER_BLOCK, TRAILER_BLOCK, block_place};
+use super::columns::cast;
 use super::dead_rows::DeadRows;
 use super::files::SegmentFiles;
+use super::forms::FormMap;
 use super::lengths::KnownLengths;
 use super::near::CellMap;
 use super::scattered::ScatteredHeap;
@@ -56,6 +58,7 @@ pub struct Segment {
     holds_through: u64,
     pub(super) column_map: ColumnMap,
     pub(super) cells: CellMap,
+    pub(super) forms: FormMap,
     deleted: SparseWords,
     /// Of which rows `deleted` says something.
     pub(super) dead_rows: DeadRows,
@@ -155,6 +158,7 @@ impl Segment {
     fn assemble(footer: Footer, mapping: Mapping, arena: &Arc<Arena>) -> Result<Self> {
         let column_map = ColumnMap::new(footer.columns.iter().map(|column| column.field));
         let cells = CellMap::of(&footer.columns);
+        let forms = FormMap::of(&footer.columns);
         Ok(Self {
             id: footer.segment,
             footer,
@@ -167,6 +171,7 @@ impl Segment {
             holds_through: 0,
             column_map,
             cells,
+            forms,
             deleted: SparseWords::new(arena, Category::Visibility)?,
             dead_rows: DeadRows::default(),
             replaced: SparseWords::new(arena, Category::Visibility)?,
@@ -466,8 +471,7 @@ impl Segment {
     ) -> Result<&[T]> {
         let size = size_of::<T>();
         let bytes = self.bytes(extent, rows.start * size..rows.end * size)?;
-        bytemuck::try_cast_slice(bytes)
-            .map_err(|e| Error::corrupt(format!("segment {}: {e}", self.id)))
+        cast(bytes).map_err(|e| e.at(format!("segment {}", self.id)))
     }
 
     pub(super) fn codes(&self, width: u8, extent: Extent, rows: Range<usize>) -> Result<Codes<'_>> {

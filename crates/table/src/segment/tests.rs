@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use esker_arena::{Arena, ArenaOptions};
 use esker_format::schema::RowOrder;
 use esker_format::segment::Encoding;
-use esker_format::{Column, DataType, Field, Schema, TableId, ValueRef};
+use esker_format::{Column, DataType, Field, Schema, TableId, Value, ValueRef};
 use esker_vfs::Mapping;
 
 use super::{FinishedSegment, Segment, SegmentSpec, SegmentWriter, SinkTarget};
@@ -69,6 +69,10 @@ fn expect(segment: &Segment, field: &Field, column: &Column) {
         bytes += value.as_bytes().map_or(0, <[u8]>::len) as u64;
         if let Some((_, near)) = segment.near_bytes(field, row).unwrap() {
             assert_eq!(Some(near), value.as_bytes(), "row {row}");
+        }
+        assert_eq!(segment.value(field, row).unwrap().as_bytes(), value.as_bytes(), "row {row}");
+        if let Some(near) = segment.near_value(field, row) {
+            assert_eq!(near.as_bytes(), value.as_bytes(), "row {row}");
         }
         if let Some(cell) = segment.cell(field, row) {
             assert_eq!(Some(cell), value.as_bytes(), "row {row}");
@@ -172,4 +176,67 @@ fn a_half_whose_other_half_does_not_come_is_written_by_itself() {
     let key = column(|row| Some(format!("{row:08}").into_bytes()));
     let segment = segment(&schema, &[&key]);
     assert_eq!(segment.value(&schema.fields()[0], 77).unwrap(), ValueRef::Bytes(b"00000077"));
+}
+
+/// A value of a type for a number: numbers that are far apart, or near each other.
+fn value_of(data_type: DataType, row: usize, is_far: bool) -> Option<Value> {
+    let far = (row as i64).wrapping_mul(0x0123_4567_89ab_cdef) & i64::MAX;
+    let word = if is_far { far } else { (row % 100) as i64 };
+    let bytes = format!("{:016}", row % if is_far { ROWS } else { 7 }).into_bytes();
+    let column = |value: ValueRef<'_>| {
+        let mut column = Column::empty(data_type);
+        column.push(value).ok().map(|()| column.value(0).to_owned())
+    };
+    match data_type {
+        DataType::F32 => column(ValueRef::Float32(row as f32 / 3.0)),
+        DataType::F64 => column(ValueRef::Float(row as f64 / 3.0)),
+        DataType::Decimal { .. } => {
+            column(ValueRef::from_mantissa(data_type, i128::from(word % 1_000_000_000_000)))
+        }
+        DataType::Bool => column(ValueRef::Bool(word % 2 == 0)),
+        DataType::Time => column(ValueRef::Time(word.rem_euclid(86_400_000_000))),
+        _ if data_type.width().is_none() => column(ValueRef::from_bytes(data_type, &bytes)),
+        _ => {
+            let bits = data_type.width().unwrap() * 8;
+            let word = if is_far { word >> (64 - bits) } else { word };
+            column(ValueRef::from_word(data_type, word))
+        }
+    }
+}
+
+/// Values that are told by a few steps are those of the columns, for every type.
+#[test]
+fn a_value_is_told_as_its_column_tells_it() {
+    for data_type in DataType::ALL {
+        if matches!(data_type, DataType::Enum | DataType::Json) {
+            continue;
+        }
+        for (is_far, has_nulls) in [(false, false), (false, true), (true, false), (true, true)] {
+            let schema = Schema::builder().field("key", DataType::Bytes);
+            let schema = if has_nulls {
+                schema.nullable("value", data_type)
+            } else {
+                schema.field("value", data_type)
+            };
+            let schema = schema.primary_key(["key"]).build().unwrap();
+            let key = column(|row| Some(format!("{row}").into_bytes()));
+            let mut values = Column::empty(data_type);
+            for row in 0..ROWS {
+                let value = value_of(data_type, row, is_far).unwrap();
+                let is_null = has_nulls && row % 3 == 0;
+                values.push(if is_null { ValueRef::Null } else { value.as_ref() }).unwrap();
+            }
+            let segment = segment(&schema, &[&key, &values]);
+            let field = &schema.fields()[1];
+            let encoding = segment.layout(field).unwrap().encoding.clone();
+            let context = format!("{data_type}, {encoding:?}, {has_nulls}");
+            for row in 0..ROWS {
+                let column = segment.column(field, row..row + 1).unwrap();
+                assert_eq!(column.value(0), values.value(row), "{context}");
+                let near = segment.near_value(field, row);
+                assert_eq!(near, Some(column.value(0)), "row {row} of {context}");
+                assert_eq!(segment.value(field, row).unwrap(), column.value(0), "{context}");
+            }
+        }
+    }
 }
