@@ -234,7 +234,7 @@ impl GroupColumn {
         }
     }
 
-    /// NULL, or bytes of the heap, as the type of the column that the reader has, too.
+    /// The value of a row as the type of the column, unless it is long.
     #[inline]
     pub fn near_value(&self, data_type: DataType, row: usize) -> Option<ValueRef<'_>> {
         if self.data_type != data_type {
@@ -245,7 +245,10 @@ impl GroupColumn {
         {
             return Some(ValueRef::Null);
         }
-        let Storage::Variable(words, heap) = &self.storage else { return None };
+        let Storage::Variable(words, heap) = &self.storage else {
+            let (validity, data) = (Validity::AllValid, self.storage.slice(row, row + 1));
+            return Some(ColumnSlice { data_type, len: 1, validity, data }.value(0));
+        };
         let word = words.get(row)?;
         let is_near = matches!(HeapWord::of(word), HeapWord::Near { .. });
         is_near.then(|| ValueRef::from_bytes(data_type, heap.near.bytes(word)))
