@@ -12,7 +12,7 @@ use super::assignment::whole_fields;
 use super::returning::Shown;
 use super::unique::{InTheWay, StagedUniques, Target};
 use super::{Changed, On, Run, fit_assigned, naming_parameter, set_positions};
-use crate::engine::{Staged, fit_row, key_bytes};
+use crate::engine::{Staged, fit_row};
 use crate::table::{Current, for_each_near};
 use crate::{Error, ErrorKind, Result, Table};
 
@@ -283,13 +283,13 @@ impl<'r> Puts<'_, 'r> {
             return Err(Error::corrupt(format!("row {} is not found by its key", holder.row_id)));
         };
         let prepared = PreparedPut::update(hash, existing);
-        self.stage(key_bytes(schema, &old), Some(&old), row, prepared);
+        self.stage(Some(&old), row, prepared);
         Ok(true)
     }
 
     fn add(&mut self, writer: &mut TableWriter, row: Cow<'r, [Value]>) -> Result<bool> {
         let prepared = writer.prepare_put(&row, true)?;
-        self.stage(Vec::new(), None, row, prepared);
+        self.stage(None, row, prepared);
         Ok(true)
     }
 
@@ -300,8 +300,8 @@ impl<'r> Puts<'_, 'r> {
         conflicts: &Conflicts,
     ) -> Result<bool> {
         let schema = &self.current.schema;
-        let key = key_bytes(schema, &row);
-        if let Some(at) = self.staged.position_of(&key) {
+        let prepared = writer.prepare_put(&row, false)?;
+        if let Some(at) = self.staged.position_of(schema, &row, prepared.hash) {
             if matches!(conflicts, Conflicts::Fail) {
                 return Err(taken(schema, &row, "is in an earlier row, too"));
             }
@@ -309,7 +309,6 @@ impl<'r> Puts<'_, 'r> {
             let Some(row) = conflicts.resolve(schema, old, row)? else { return Ok(false) };
             return self.change_staged(at, row).map(|()| true);
         }
-        let prepared = writer.prepare_put(&row, false)?;
         let mut before = None;
         let row = match prepared.existing.filter(Existing::is_alive) {
             None => row,
@@ -324,24 +323,19 @@ impl<'r> Puts<'_, 'r> {
                 row
             }
         };
-        self.stage(key, before.as_deref(), row, prepared);
+        self.stage(before.as_deref(), row, prepared);
         Ok(true)
     }
 
-    /// Stages a row with a key, which is empty where it is given out.
-    fn stage(
-        &mut self,
-        key: Vec<u8>,
-        old: Option<&[Value]>,
-        row: Cow<'r, [Value]>,
-        prepared: PreparedPut,
-    ) {
+    /// Stages a row.
+    fn stage(&mut self, old: Option<&[Value]>, row: Cow<'r, [Value]>, prepared: PreparedPut) {
         self.shown.add(old, Some(&row));
         let at = self.staged.put_count();
         let changed = prepared.is_update().then_some(prepared.row_id);
-        match key.is_empty() {
+        let schema = &self.current.schema;
+        match schema.key_positions().is_empty() {
             true => self.staged.put(row, prepared),
-            false => self.staged.put_keyed(key, row, prepared),
+            false => self.staged.put_keyed(schema, row, prepared),
         }
         self.uniques.note(&self.current.schema, self.staged, (at, changed), None);
     }

@@ -1,7 +1,7 @@
 //! Committing changes of rows.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -17,6 +17,7 @@ use esker_table::table::{Existing, PreparedPut};
 use esker_table::value_file::StoredValue;
 use esker_table::{Table as TableCore, TableWriter};
 
+use super::staged_keys::StagedKeys;
 use super::{Catalogue, Engine, Part, Terms, Ticket, spill, unique};
 use crate::table::Current;
 use crate::{Error, ErrorKind, Result};
@@ -81,7 +82,7 @@ pub(crate) struct Staged<'r> {
     pub(super) puts: Vec<Put<'r>>,
     pub(super) deletes: Vec<Existing>,
     /// Positions in `puts` by key, when there can be several.
-    by_key: BTreeMap<Vec<u8>, usize>,
+    by_key: StagedKeys,
     /// Nothing is to be changed: it is only to be told whether it could.
     pub is_dry_run: bool,
     /// Whether the commit is acknowledged only once it is on the disk; else as the database says.
@@ -99,17 +100,19 @@ impl<'r> Staged<'r> {
     /// Adds a put of a key that may be staged already; then the last one wins.
     pub fn put_keyed(
         &mut self,
-        key: Vec<u8>,
+        schema: &Schema,
         row: impl Into<Cow<'r, [Value]>>,
         prepared: PreparedPut,
     ) {
-        self.by_key.insert(key, self.puts.len());
-        self.puts.push(Put::new(row, prepared));
+        let (put, puts) = (Put::new(row, prepared), &self.puts);
+        let has_key = |at| has_key_of(schema, puts, at, &put.row);
+        self.by_key.insert(put.prepared.hash, puts.len(), has_key);
+        self.puts.push(put);
     }
 
-    /// Where the staged row of a key is among all.
-    pub fn position_of(&self, key: &[u8]) -> Option<usize> {
-        self.by_key.get(key).copied()
+    /// Where the staged row that has the key of a row, with its hash, is among all.
+    pub fn position_of(&self, schema: &Schema, row: &[Value], hash: u64) -> Option<usize> {
+        self.by_key.find(hash, |at| has_key_of(schema, &self.puts, at, row))
     }
 
     /// A staged row.
@@ -604,6 +607,11 @@ pub(crate) fn expect_snapshot(
         return Err(Error::new(ErrorKind::Conflict, message));
     }
     Ok(())
+}
+
+/// True when a staged row has the key of a row.
+fn has_key_of(schema: &Schema, puts: &[Put<'_>], at: usize, row: &[Value]) -> bool {
+    puts.get(at).is_some_and(|put| key_bytes(schema, &put.row) == key_bytes(schema, row))
 }
 
 /// The order-preserving bytes of a row's key.

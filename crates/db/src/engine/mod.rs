@@ -25,6 +25,7 @@ mod names;
 mod parts;
 mod private_rows;
 mod spill;
+mod staged_keys;
 mod times;
 mod unique;
 mod watermarks;
