@@ -265,6 +265,10 @@ class AsyncClient:
         """How a query is answered."""
         return await self._run(requests.explain(query))
 
+    async def admin(self, task: Union[str, Mapping[str, Any]]) -> Dict[str, Any]:
+        """Does what looks after the database: ``await client.admin({"task": "check"})``."""
+        return await self._run(requests.admin(task))
+
     async def stream(self, text: str, parameters: Sequence[Any] = ()) -> AsyncIterator[Row]:
         """The rows of a statement as they come, however many: ``async for row in client.stream(…)``.
 

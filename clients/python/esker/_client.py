@@ -232,6 +232,10 @@ class Client:
         """How a query is answered."""
         return self._run(requests.explain(query))
 
+    def admin(self, task: Union[str, Mapping[str, Any]]) -> Dict[str, Any]:
+        """Does what looks after the database: ``client.admin({"task": "check"})``."""
+        return self._run(requests.admin(task))
+
     @contextmanager
     def stream(self, text: str, parameters: Sequence[Any] = ()) -> Iterator["Stream"]:
         """The rows of a statement as they come, however many: ``with client.stream(…) as rows``.

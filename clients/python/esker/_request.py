@@ -36,7 +36,7 @@ MORE = 1
 
 PING, HELLO, CANCEL, ONCE = 0x01, 0x02, 0x03, 0x04
 GET, EXISTS, INSERT, UPDATE, DELETE, TABLES, SCHEMA, UPDATE_MANY = range(0x10, 0x18)
-SQL, QUERY, EXPLAIN, BEGIN, COMMIT, ROLLBACK = range(0x20, 0x26)
+SQL, QUERY, EXPLAIN, BEGIN, COMMIT, ROLLBACK, ADMIN = range(0x20, 0x27)
 BUCKET_GET, BUCKET_PUT, BUCKET_REMOVE, BUCKET_INCREMENT, BUCKET_RANGE, BUCKETS = range(0x30, 0x36)
 BULK_BEGIN, BULK_CHUNK, BULK_END = 0x40, 0x41, 0x42
 DONE, COLUMNS, ROWS, FAILED = 0x80, 0x81, 0x82, 0xFF
@@ -390,6 +390,14 @@ def explain(asked: Union[str, Mapping[str, Any]]) -> Request[str]:
 
 def _json_text(asked: Union[str, Mapping[str, Any]]) -> str:
     return asked if isinstance(asked, str) else json.dumps(asked, default=str)
+
+
+def admin(task: Union[str, Mapping[str, Any]]) -> Request[Dict[str, Any]]:
+    def read(answer: Answer) -> Dict[str, Any]:
+        report: Dict[str, Any] = json.loads(answer.value)
+        return report
+
+    return Request(ADMIN, _array(_value(_json_text(task))), read)
 
 
 def begin(serializable: bool, read_only: bool) -> Request[None]:

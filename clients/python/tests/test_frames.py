@@ -136,6 +136,10 @@ STEPS: List[Tuple[str, List[Tuple[Request[Any], Any]]]] = [
         "Once: a BucketIncrement that is sent twice, and done once",
         [(requests.bucket_increment("b", b"n", 5).once("k1"), 10)] * 2,
     ),
+    (
+        "Admin: a bucket is made",
+        [(requests.admin('{"task": "create_bucket", "bucket": "c"}'), {"bucket": "c"})],
+    ),
 ]
 # What is sent otherwise: both sides greet, a cancelled request answers, a load has several frames.
 APART = [

@@ -14,8 +14,8 @@ pub(crate) use bucket::{BucketCommand, GetEntryArguments, PutEntryArguments, Sca
 
 const EXIT_CODES: &str = "\
 Servers:
-  sql, query, load, get, insert, put and delete ask a server where its address is given in place
-  of the directory, or by --connect ADDRESS: HOST:PORT, esker://HOST:PORT,
+  Commands that take the directory of a database, but restore, ask a server where its address is
+  given in its place, or by --connect ADDRESS: HOST:PORT, esker://HOST:PORT,
   eskers://HOST:PORT?ca=FILE or unix:PATH. ESKER_TOKEN and ESKER_DATABASE say who asks for what.
 
 Exit codes:
@@ -380,7 +380,8 @@ pub(crate) struct CheckArguments {
 pub(crate) struct BackupArguments {
     /// The directory of the database
     pub(crate) db: PathBuf,
-    /// The directory of the backup; it must not exist, or be empty
+    /// The directory of the backup; it must not exist, or be empty. Of a server, a name: the backup
+    /// is made in the server's directory
     pub(crate) dir: PathBuf,
     /// An older backup of the same database: files that it has are linked from there
     #[arg(long, value_name = "DIR")]

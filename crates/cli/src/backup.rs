@@ -3,21 +3,48 @@
 use std::path::Path;
 
 use esker::{BackupOptions, BackupReport, Database};
+use esker_server::session::AdminTask;
 use indicatif::{ProgressBar, ProgressStyle};
+use serde::Deserialize;
 
 use crate::arguments::{BackupArguments, RestoreArguments};
 use crate::failure::Result;
-use crate::{Console, Status, check, sql, units};
+use crate::{Console, Status, check, remote, sql, units};
 
 pub(crate) fn run(arguments: &BackupArguments, console: &mut Console<'_>) -> Result<()> {
-    let database = sql::open_to_read(&arguments.db)?;
-    let (base, copy) = (arguments.base.clone(), arguments.copy);
-    let options = BackupOptions { base, copy, dry_run: arguments.dry_run };
-    let report = backup(&database, &arguments.dir, &options)?;
+    let (place, report) = if let Some(address) = remote::address(&arguments.db) {
+        let Placed { place, report } = there(address, arguments)?;
+        (place, report)
+    } else {
+        let database = sql::open_to_read(&arguments.db)?;
+        let (base, copy) = (arguments.base.clone(), arguments.copy);
+        let options = BackupOptions { base, copy, dry_run: arguments.dry_run };
+        (arguments.dir.display().to_string(), backup(&database, &arguments.dir, &options)?)
+    };
     let done = if arguments.dry_run { "would back up" } else { "backed up" };
-    writeln!(console.err, "{done} commit {} to {}", report.commit, arguments.dir.display())?;
+    writeln!(console.err, "{done} commit {} to {place}", report.commit)?;
     writeln!(console.err, "{}", summary(&report))?;
     Ok(())
+}
+
+/// A backup that a server has made, in its own directory.
+#[derive(Deserialize)]
+struct Placed {
+    place: String,
+    #[serde(flatten)]
+    report: BackupReport,
+}
+
+/// Has a server make a backup, whose name stands where the directory would be.
+fn there(address: &str, arguments: &BackupArguments) -> Result<Placed> {
+    let name = |path: &Path| path.to_string_lossy().into_owned();
+    let task = AdminTask::Backup {
+        name: name(&arguments.dir),
+        base: arguments.base.as_deref().map(name),
+        copy: arguments.copy,
+        dry_run: arguments.dry_run,
+    };
+    remote::admin(&mut remote::connect(address)?, &task)
 }
 
 pub(crate) fn restore(arguments: &RestoreArguments, console: &mut Console<'_>) -> Result<Status> {

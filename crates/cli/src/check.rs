@@ -4,17 +4,20 @@ use std::path::Path;
 use std::time::Duration;
 
 use esker::CheckReport;
+use esker_server::session::AdminTask;
 use esker_vfs::{Environment, OpenMode};
 
 use crate::arguments::CheckArguments;
 use crate::failure::Result;
-use crate::{Console, Status, output, sql, units};
+use crate::{Console, Status, output, remote, sql, units};
 
 pub(crate) fn run(arguments: &CheckArguments, console: &mut Console<'_>) -> Result<Status> {
     let clock = Environment::os().clock;
     let started_ns = clock.monotonic_ns();
-    let database = sql::open_to_read(&arguments.db)?;
-    let report = database.check()?;
+    let report: CheckReport = match remote::address(&arguments.db) {
+        Some(address) => remote::admin(&mut remote::connect(address)?, &AdminTask::Check {})?,
+        None => sql::open_to_read(&arguments.db)?.check()?,
+    };
     let time = units::duration(Duration::from_nanos(clock.monotonic_ns() - started_ns));
     writeln!(
         console.out,

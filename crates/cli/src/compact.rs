@@ -2,23 +2,23 @@
 
 use std::path::Path;
 
-use esker::{Database, Options};
+use esker::{CompactReport, Database, Options};
+use esker_server::session::AdminTask;
 use indicatif::ProgressBar;
+use serde::Deserialize;
 
 use crate::arguments::{CompactArguments, RecountArguments};
 use crate::failure::Result;
-use crate::{Console, output, units};
+use crate::{Console, output, remote, units};
 
 pub(crate) fn run(arguments: &CompactArguments, console: &mut Console<'_>) -> Result<()> {
-    let database = open_to_write(&arguments.db)?;
-    let bar = ProgressBar::new(0);
-    let report = database.compact(arguments.dry_run, &mut |done, total| {
-        bar.set_length(total);
-        bar.set_position(done);
-    });
-    bar.finish_and_clear();
-    let report = report?;
-    database.close()?;
+    let report = match remote::address(&arguments.db) {
+        Some(address) => {
+            let task = AdminTask::Compact { dry_run: arguments.dry_run };
+            remote::admin(&mut remote::connect(address)?, &task)?
+        }
+        None => compact(arguments)?,
+    };
     let segments = units::counted(report.rewritten, "segment");
     if arguments.dry_run {
         let before = units::bytes(report.bytes_before);
@@ -30,11 +30,41 @@ pub(crate) fn run(arguments: &CompactArguments, console: &mut Console<'_>) -> Re
     Ok(())
 }
 
-pub(crate) fn recount(arguments: &RecountArguments, console: &mut Console<'_>) -> Result<()> {
+fn compact(arguments: &CompactArguments) -> Result<CompactReport> {
     let database = open_to_write(&arguments.db)?;
-    let wrong = database.recount(arguments.dry_run)?;
-    let tables = database.tables().len() as u64;
+    let bar = ProgressBar::new(0);
+    let report = database.compact(arguments.dry_run, &mut |done, total| {
+        bar.set_length(total);
+        bar.set_position(done);
+    });
+    bar.finish_and_clear();
+    let report = report?;
     database.close()?;
+    Ok(report)
+}
+
+/// What was counted anew.
+#[derive(Deserialize)]
+struct Recounted {
+    tables: u64,
+    /// Names, with what was counted before, and now.
+    wrong: Vec<(String, u64, u64)>,
+}
+
+pub(crate) fn recount(arguments: &RecountArguments, console: &mut Console<'_>) -> Result<()> {
+    let Recounted { tables, wrong } = match remote::address(&arguments.db) {
+        Some(address) => {
+            let task = AdminTask::Recount { dry_run: arguments.dry_run };
+            remote::admin(&mut remote::connect(address)?, &task)?
+        }
+        None => {
+            let database = open_to_write(&arguments.db)?;
+            let wrong = database.recount(arguments.dry_run)?;
+            let tables = database.tables().len() as u64;
+            database.close()?;
+            Recounted { tables, wrong }
+        }
+    };
     for (name, before, now) in &wrong {
         let (before, now) = (units::count(*before), units::count(*now));
         writeln!(console.out, "{}: {before} counted, {now} there", output::printable(name))?;

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use esker::{Batch, Snapshot};
 use esker_import::{Format, Pipeline, RowWriter};
-use esker_query::Query;
 use esker_query::model::Expr;
+use esker_query::{Query, ResultColumn};
 use esker_sql::Statement;
 use esker_vfs::{Environment, OpenMode};
 
@@ -15,25 +15,61 @@ use crate::arguments::{ExportArguments, InputFormat};
 use crate::failure::{Failure, Result};
 use crate::load::FileWriter;
 use crate::load::input::{character, format_of};
-use crate::{Console, output, sql, units};
+use crate::{Console, output, remote, sql, units};
 
 /// Bytes gathered for one write.
 const WRITE_BYTES: usize = 1 << 20;
 
 pub(crate) fn run(arguments: &ExportArguments, console: &mut Console<'_>) -> Result<()> {
-    let environment = Environment::os();
-    let started_ns = environment.clock.monotonic_ns();
+    if let Some(text) = &arguments.sql {
+        statement(text)?;
+    }
+    if let Some(address) = remote::address(&arguments.db) {
+        let mut client = remote::connect(address)?;
+        let text = match &arguments.sql {
+            Some(text) => text.clone(),
+            None => {
+                let name = arguments.table.as_deref().unwrap_or_default();
+                format!("SELECT * FROM {}", remote::quoted(name))
+            }
+        };
+        let mut rows = client.stream(&text, &[])?;
+        let columns = remote::columns(rows.columns());
+        return export(arguments, &columns, console, |take| {
+            while let Some(some) = rows.next_rows()? {
+                if take(remote::batch(&columns, &some)?).is_break() {
+                    break;
+                }
+            }
+            Ok(())
+        });
+    }
     let snapshot = sql::open_to_read(&arguments.db)?.snapshot()?;
     let query = query(arguments, &snapshot)?;
     let columns = snapshot.columns(&query)?;
+    export(arguments, &columns, console, |take| {
+        snapshot.stream(&query, take)?;
+        Ok(())
+    })
+}
+
+/// Writes what `feed` hands over, to the file that is wanted.
+fn export(
+    arguments: &ExportArguments,
+    columns: &[ResultColumn],
+    console: &mut Console<'_>,
+    feed: impl FnOnce(&mut Take<'_>) -> Result<()>,
+) -> Result<()> {
+    let environment = Environment::os();
+    let started_ns = environment.clock.monotonic_ns();
     let names = output::distinct_names(columns.iter().map(|column| column.name.as_str()));
     let writer = writer(arguments, &names)?;
     let Some(path) = &arguments.output else {
-        return write(&environment, &snapshot, &query, &writer, console.out).map(drop);
+        return write(&environment, &writer, console.out, feed).map(drop);
     };
     let file = environment.files.open(path, OpenMode::CreateNew)?;
     let mut out = BufWriter::with_capacity(WRITE_BYTES, FileWriter::new(file.clone()));
-    let written = write(&environment, &snapshot, &query, &writer, &mut out);
+    let written = write(&environment, &writer, &mut out, feed);
     let finished = written.and_then(|rows| {
         out.flush()?;
         file.sync_data()?;
@@ -51,13 +87,18 @@ pub(crate) fn run(arguments: &ExportArguments, console: &mut Console<'_>) -> Res
     Ok(())
 }
 
+/// A SELECT in place of a table.
+fn statement(text: &str) -> Result<Query> {
+    match esker_sql::parse_statement(text)? {
+        Statement::Query(query) => Ok(query),
+        _ => Err(Failure::usage("--sql: expected a SELECT")),
+    }
+}
+
 /// The query whose answer is written.
 fn query(arguments: &ExportArguments, snapshot: &Snapshot) -> Result<Query> {
     if let Some(text) = &arguments.sql {
-        return match esker_sql::parse_statement(text)? {
-            Statement::Query(query) => Ok(query),
-            _ => Err(Failure::usage("--sql: expected a SELECT")),
-        };
+        return statement(text);
     }
     let name = arguments.table.as_deref().unwrap_or_default();
     let schema = snapshot.table(name)?.schema().clone();
@@ -96,13 +137,15 @@ fn writer(arguments: &ExportArguments, names: &[String]) -> Result<RowWriter> {
     Ok(RowWriter::new(format, delimiter, names.iter().map(String::as_str)))
 }
 
-/// Writes the answer to a query: batches become text in parallel, and are written in order.
-pub(crate) fn write(
+/// Takes rows; breaks when nobody wants more.
+type Take<'t> = dyn FnMut(Batch) -> ControlFlow<()> + 't;
+
+/// Writes what `feed` hands over: batches become text in parallel, and are written in order.
+fn write(
     environment: &Environment,
-    snapshot: &Snapshot,
-    query: &Query,
     writer: &RowWriter,
     out: &mut dyn Write,
+    feed: impl FnOnce(&mut Take<'_>) -> Result<()>,
 ) -> Result<u64> {
     let shared = writer.clone();
     let mut texts = Pipeline::new(&environment.tasks, "export", move |batch: Batch| {
@@ -120,7 +163,7 @@ pub(crate) fn write(
         Ok(())
     };
     let (mut rows, mut failed) = (0, None);
-    snapshot.stream(query, |batch| {
+    feed(&mut |batch| {
         if batch.is_empty() {
             return ControlFlow::Continue(());
         }

@@ -1,13 +1,13 @@
 //! `esker index DB TABLE FIELDS…` and `esker index drop DB TABLE NAME`.
 
-use esker::IndexKind;
+use esker::{IndexKind, NewIndex};
 use esker_import::schema_text::parse_index;
 
 use crate::arguments::{CreateIndexArguments, DropIndexArguments, IndexAction, IndexArguments};
 use crate::compact::open_to_write;
 use crate::failure::{Failure, Result};
 use crate::output::printable;
-use crate::{Console, units};
+use crate::{Console, remote, units};
 
 pub(crate) fn run(arguments: &IndexArguments, console: &mut Console<'_>) -> Result<()> {
     match (&arguments.action, &arguments.create) {
@@ -34,22 +34,52 @@ fn add(arguments: &CreateIndexArguments, console: &mut Console<'_>) -> Result<()
         (false, IndexKind::Ordered) => "index".to_owned(),
         (false, kind) => format!("{} index", kind.name()),
     };
-    let database = open_to_write(&arguments.db)?;
     let clock = esker_vfs::Environment::os().clock;
-    let started_ns = clock.monotonic_ns();
     let name = printable(&index.name);
-    database.create_index(&arguments.table, index)?;
-    let elapsed = std::time::Duration::from_nanos(clock.monotonic_ns() - started_ns);
-    database.close()?;
+    let elapsed = if let Some(address) = remote::address(&arguments.db) {
+        let mut client = remote::connect(address)?;
+        let started_ns = clock.monotonic_ns();
+        client.sql(&statement(&arguments.table, &index), &[])?;
+        clock.monotonic_ns() - started_ns
+    } else {
+        let database = open_to_write(&arguments.db)?;
+        let started_ns = clock.monotonic_ns();
+        database.create_index(&arguments.table, index)?;
+        let elapsed = clock.monotonic_ns() - started_ns;
+        database.close()?;
+        elapsed
+    };
+    let elapsed = std::time::Duration::from_nanos(elapsed);
     let (table, time) = (printable(&arguments.table), units::duration(elapsed));
     writeln!(console.err, "created {what} {name} on {table} in {time}")?;
     Ok(())
 }
 
+/// The statement that makes an index.
+fn statement(table: &str, index: &NewIndex) -> String {
+    let field = |(name, descending): &(String, bool)| {
+        format!("{}{}", remote::quoted(name), if *descending { " DESC" } else { "" })
+    };
+    let fields: Vec<String> = index.fields.iter().map(field).collect();
+    format!(
+        "CREATE {}INDEX {} ON {} USING {} ({})",
+        if index.unique { "UNIQUE " } else { "" },
+        remote::quoted(&index.name),
+        remote::quoted(table),
+        index.kind.name(),
+        fields.join(", ")
+    )
+}
+
 fn remove(arguments: &DropIndexArguments, console: &mut Console<'_>) -> Result<()> {
-    let database = open_to_write(&arguments.db)?;
-    database.drop_index(&arguments.table, &arguments.name)?;
-    database.close()?;
+    if let Some(address) = remote::address(&arguments.db) {
+        let (name, table) = (remote::quoted(&arguments.name), remote::quoted(&arguments.table));
+        remote::connect(address)?.sql(&format!("DROP INDEX {name} ON {table}"), &[])?;
+    } else {
+        let database = open_to_write(&arguments.db)?;
+        database.drop_index(&arguments.table, &arguments.name)?;
+        database.close()?;
+    }
     let (name, table) = (printable(&arguments.name), printable(&arguments.table));
     writeln!(console.err, "dropped index {name} on {table}")?;
     Ok(())

@@ -1,104 +1,97 @@
 //! `esker info DB [TABLE]`.
 
-use std::path::Path;
-
 use comfy_table::CellAlignment;
-use esker::{Database, DefaultValue, IndexInfo, IndexKind, Info, Schema, TableInfo};
-use esker_import::schema_text;
-use esker_query::Constraint;
-use esker_query::model::{Expr, Function};
-use esker_vfs::{Environment, OpenMode};
+use esker::{IndexInfo, IndexKind, SequenceInfo, TableInfo};
+use esker_server::session::{AdminTask, DatabaseFigures, TableFigures};
 
 use crate::arguments::InfoArguments;
-use crate::failure::{Failure, Result, Status};
+use crate::failure::Result;
 use crate::output::{plain_table, printable};
-use crate::{Console, sql, units};
+use crate::{Console, remote, sql, units};
 
 pub(crate) fn run(arguments: &InfoArguments, console: &mut Console<'_>) -> Result<()> {
+    let table = arguments.table.as_deref();
+    if let Some(address) = remote::address(&arguments.db) {
+        let mut client = remote::connect(address)?;
+        let task = AdminTask::Info { table: table.map(str::to_owned) };
+        return match table {
+            Some(_) => show_table(&remote::admin(&mut client, &task)?, console),
+            None => show_database(&remote::admin(&mut client, &task)?, console),
+        };
+    }
     let database = sql::open_to_read(&arguments.db)?;
-    let info = database.info();
-    match &arguments.table {
-        Some(name) => show_table(&database, &info, name, console),
-        None => {
-            show_tables(&info, console)?;
-            show_figures(&arguments.db, &info, console)
-        }
+    match table {
+        Some(name) => show_table(&TableFigures::of(&database, name)?, console),
+        None => show_database(&DatabaseFigures::of(&database)?, console),
     }
 }
 
-/// How many files a database has, and how long they are together.
-fn files(dir: &Path) -> Result<String> {
-    let files = Environment::os().files;
-    let names = files.list(dir)?;
-    let mut bytes = 0;
-    for name in &names {
-        bytes += files.open(&dir.join(name), OpenMode::Read)?.len()?;
-    }
-    Ok(format!("{}, {}", units::count(names.len() as u64), units::bytes(bytes)))
-}
-
-pub(crate) fn show_tables(info: &Info, console: &mut Console<'_>) -> Result<()> {
-    if info.tables.is_empty() {
-        writeln!(console.out, "no tables")?;
-    } else {
-        let header = ["table", "rows", "dead", "segments", "groups", "data", "key index"];
-        let mut table = plain_table(header);
-        for t in &info.tables {
-            table.add_row([
-                printable(&t.name),
-                units::count(t.live_rows),
-                units::count(t.dead_rows),
-                units::count(t.segments as u64),
-                units::count(t.groups as u64),
-                units::bytes(t.segment_bytes + t.group_bytes),
-                units::bytes(t.index_bytes),
-            ]);
-        }
-        table.column_iter_mut().skip(1).for_each(|c| c.set_cell_alignment(CellAlignment::Right));
-        writeln!(console.out, "{table}")?;
-    }
-    if !info.sequences.is_empty() {
-        let mut table = plain_table(["sequence", "next", "start", "increment"]);
-        for s in &info.sequences {
-            let next = s.next.map_or_else(|| "no more".to_owned(), |next| next.to_string());
-            let (start, increment) = (s.start.to_string(), s.increment.to_string());
-            table.add_row([printable(&s.name), next, start, increment]);
-        }
-        table.column_iter_mut().skip(1).for_each(|c| c.set_cell_alignment(CellAlignment::Right));
-        writeln!(console.out, "\n{table}")?;
-    }
-    Ok(())
-}
-
-fn show_figures(dir: &Path, info: &Info, console: &mut Console<'_>) -> Result<()> {
-    let memory = &info.memory;
+fn show_database(figures: &DatabaseFigures, console: &mut Console<'_>) -> Result<()> {
+    show_tables(figures, console)?;
+    let (files, memory) = (&figures.files, &figures.memory);
     let parts = [
-        ("files", files(dir)?),
-        ("newest commit", units::count(info.visible_commit)),
-        ("checkpoint at commit", units::count(info.checkpoint_commit)),
+        ("files", format!("{}, {}", units::count(files.count), units::bytes(files.bytes))),
+        ("newest commit", units::count(figures.visible_commit)),
+        ("checkpoint at commit", units::count(figures.checkpoint_commit)),
         ("memory", format!("{} of {}", units::bytes(memory.total), units::bytes(memory.limit))),
     ];
     for (name, value) in parts {
         writeln!(console.out, "{name:22}{value}")?;
     }
-    if let Some(error) = &info.last_error {
+    if let Some(error) = &figures.last_error {
         writeln!(console.out, "background work failed: {error}")?;
     }
     Ok(())
 }
 
-pub(crate) fn show_table(
-    database: &Database,
-    info: &Info,
-    name: &str,
-    console: &mut Console<'_>,
-) -> Result<()> {
-    let schema = database.table(name)?.schema();
-    let found = info.tables.iter().find(|t| t.name == name);
-    let t: &TableInfo = found
-        .ok_or_else(|| Failure::new(Status::NotFound, format!("no figures for table {name:?}")))?;
-    writeln!(console.out, "  {}\n", schema_text::parts(&schema).join(",\n  "))?;
-    show_rules(&schema, console)?;
+pub(crate) fn show_tables(figures: &DatabaseFigures, console: &mut Console<'_>) -> Result<()> {
+    if figures.tables.is_empty() {
+        writeln!(console.out, "no tables")?;
+    } else {
+        list_tables(&figures.tables, console)?;
+    }
+    if !figures.sequences.is_empty() {
+        list_sequences(&figures.sequences, console)?;
+    }
+    Ok(())
+}
+
+fn list_tables(tables: &[TableInfo], console: &mut Console<'_>) -> Result<()> {
+    let header = ["table", "rows", "dead", "segments", "groups", "data", "key index"];
+    let mut table = plain_table(header);
+    for t in tables {
+        table.add_row([
+            printable(&t.name),
+            units::count(t.live_rows),
+            units::count(t.dead_rows),
+            units::count(t.segments as u64),
+            units::count(t.groups as u64),
+            units::bytes(t.segment_bytes + t.group_bytes),
+            units::bytes(t.index_bytes),
+        ]);
+    }
+    table.column_iter_mut().skip(1).for_each(|c| c.set_cell_alignment(CellAlignment::Right));
+    Ok(writeln!(console.out, "{table}")?)
+}
+
+fn list_sequences(sequences: &[SequenceInfo], console: &mut Console<'_>) -> Result<()> {
+    let mut table = plain_table(["sequence", "next", "start", "increment"]);
+    for s in sequences {
+        let next = s.next.map_or_else(|| "no more".to_owned(), |next| next.to_string());
+        let (start, increment) = (s.start.to_string(), s.increment.to_string());
+        table.add_row([printable(&s.name), next, start, increment]);
+    }
+    table.column_iter_mut().skip(1).for_each(|c| c.set_cell_alignment(CellAlignment::Right));
+    Ok(writeln!(console.out, "\n{table}")?)
+}
+
+pub(crate) fn show_table(table: &TableFigures, console: &mut Console<'_>) -> Result<()> {
+    let t = &table.figures;
+    writeln!(console.out, "  {}\n", table.schema.join(",\n  "))?;
+    if !table.rules.is_empty() {
+        let rules: Vec<String> = table.rules.iter().map(|rule| printable(rule)).collect();
+        writeln!(console.out, "  {}\n", rules.join("\n  "))?;
+    }
     let (segments, groups) = (t.segments as u64, t.groups as u64);
     let bytes = t.segment_bytes + t.group_bytes;
     let a_row = |bytes: u64| format!("{:.1} B a row", bytes as f64 / t.live_rows.max(1) as f64);
@@ -132,35 +125,6 @@ pub(crate) fn show_table(
             (false, kind) => format!(", {}", kind.name()),
         };
         writeln!(console.out, "{label:22}{name} ({fields}){kind}: {state}")?;
-    }
-    Ok(())
-}
-
-/// Defaults and checks, in SQL's spelling.
-fn show_rules(schema: &Schema, console: &mut Console<'_>) -> Result<()> {
-    let mut lines = Vec::new();
-    for field in schema.fields() {
-        let default = match &field.default {
-            None => continue,
-            Some(DefaultValue::Literal(value)) => Expr::Literal(value.clone()).to_string(),
-            Some(DefaultValue::Now) => "now()".to_owned(),
-            Some(DefaultValue::After(us)) => format!("{} s after it is written", us / 1_000_000),
-            Some(DefaultValue::Uuid) => "uuid()".to_owned(),
-            Some(DefaultValue::NextValue(name)) => {
-                Expr::call(Function::Nextval, [Expr::literal(name.as_str())]).to_string()
-            }
-        };
-        lines.push(format!("default of {}: {default}", printable(&field.name)));
-    }
-    if let Some(field) = schema.expiry_field() {
-        lines.push(format!("rows expire by {}", printable(&field.name)));
-    }
-    for check in schema.checks() {
-        let condition = Constraint::decode(&check.condition).map_err(esker::Error::from)?;
-        lines.push(format!("check {}: {condition}", printable(&check.name)));
-    }
-    if !lines.is_empty() {
-        writeln!(console.out, "  {}\n", lines.join("\n  "))?;
     }
     Ok(())
 }

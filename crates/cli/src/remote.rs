@@ -7,27 +7,33 @@
 //! | `esker get`, `delete` | by the key, whose types are those of the table |
 //! | `esker insert`, `put` | as a statement |
 //! | `esker load` | files are read here, rows are sent in one load |
+//! | `esker export` | rows come as they are found, and are written here |
+//! | `esker index` | as a statement |
+//! | `esker bucket` | by the keys |
+//! | `esker info`, `check`, `backup`, `compact`, `recount` | a task for the server |
 //!
 //! `--connect ADDRESS` puts the address where the directory would be. Output and errors are those
 //! of a database in a directory. Other commands say that they need a directory.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use esker::{DataType, Schema, Value};
-use esker_client::{Call, Client, Code, Reply};
+use esker_client::{Call, Client, Code, Column, Reply};
 use esker_format::Batch;
 use esker_query::{QueryResult, ResultColumn, Statistics};
+use esker_server::session::AdminTask;
 use esker_sql::{Statement, TransactionStatement};
 use esker_vfs::Environment;
+use serde::de::DeserializeOwned;
 
-use crate::arguments::{Command, IndexAction};
+use crate::arguments::{Command, TokenCommand};
 use crate::failure::{Failure, Result, Status};
 use crate::sql::Settings;
-use crate::{Console, bucket, units};
+use crate::{Console, units};
 
 /// What addresses of servers begin with.
 const SCHEMES: [&str; 3] = ["esker://", "eskers://", "unix:"];
@@ -74,7 +80,15 @@ pub(crate) fn place_address(arguments: Vec<OsString>) -> Result<Vec<OsString>> {
     };
     let is_command = |argument: &OsString| !argument.to_string_lossy().starts_with('-');
     match placed.iter().skip(1).position(is_command) {
-        Some(at) => placed.insert(at + 2, address.into()),
+        Some(at) => {
+            // What a command of several does stands behind its name.
+            let (command, next) = (placed.get(at + 1), placed.get(at + 2));
+            let is = |word: Option<&OsString>, name| word.is_some_and(|word| word == name);
+            let is_one_of_several = is(command, OsStr::new("bucket"))
+                || is(command, OsStr::new("index")) && is(next, OsStr::new("drop"));
+            let place = at + 2 + usize::from(is_one_of_several && next.is_some());
+            placed.insert(place, address.into());
+        }
         None => return Err(Failure::usage("--connect: expected a command, such as sql")),
     }
     Ok(placed)
@@ -83,30 +97,26 @@ pub(crate) fn place_address(arguments: Vec<OsString>) -> Result<Vec<OsString>> {
 /// Refuses an address where only a directory will do.
 ///
 /// # Errors
-/// Naming the commands that take one.
+/// Saying so.
 pub(crate) fn refuse_address(command: &Command) -> Result<()> {
-    let (name, db) = match command {
-        Command::Export(arguments) => ("export", arguments.db.as_path()),
-        Command::Index(arguments) => match (&arguments.action, &arguments.create) {
-            (Some(IndexAction::Drop(drop)), _) => ("index drop", drop.db.as_path()),
-            (None, Some(create)) => ("index", create.db.as_path()),
-            (None, None) => return Ok(()),
-        },
-        Command::Bucket(command) => bucket::directory(command),
-        Command::Info(arguments) => ("info", arguments.db.as_path()),
-        Command::Check(arguments) => ("check", arguments.db.as_path()),
-        Command::Backup(arguments) => ("backup", arguments.db.as_path()),
-        Command::Compact(arguments) => ("compact", arguments.db.as_path()),
-        Command::Recount(arguments) => ("recount", arguments.db.as_path()),
+    let (name, dir) = match command {
+        Command::Restore(arguments) => ("restore", Some(arguments.backup.as_path())),
+        Command::Serve(arguments) => ("serve", arguments.db.as_deref()),
+        Command::Quickstart(arguments) => ("quickstart", Some(arguments.dir.as_path())),
+        Command::Token(
+            TokenCommand::Create { dir, .. }
+            | TokenCommand::List { dir }
+            | TokenCommand::Rotate { dir, .. }
+            | TokenCommand::Remove { dir, .. },
+        ) => ("token", Some(dir.as_path())),
         _ => return Ok(()),
     };
-    if address(db).is_none() {
-        return Ok(());
+    match dir.and_then(address) {
+        Some(_) => Err(Failure::usage(format!(
+            "{name}: expected a directory, found the address of a server"
+        ))),
+        None => Ok(()),
     }
-    let known = "sql, query, load, get, insert, put and delete";
-    Err(Failure::usage(format!(
-        "{name}: expected the directory of a database; servers can be asked by {known}"
-    )))
 }
 
 /// Refuses options, of those given, that servers do not know.
@@ -199,6 +209,11 @@ impl Remote {
         Ok(self.client.tables()?)
     }
 
+    /// What looks after the database.
+    pub(crate) fn admin<T: DeserializeOwned>(&mut self, task: &AdminTask) -> Result<T> {
+        admin(&mut self.client, task)
+    }
+
     /// The fields and the key of a table.
     pub(crate) fn schema(&mut self, table: &str) -> Result<Schema> {
         schema(&mut self.client, table)
@@ -268,26 +283,45 @@ fn show(
     settings.tell_changed(statement, reply.changed(), console)
 }
 
-/// An answer as a query in this process has it.
-pub(crate) fn result(reply: &Reply) -> Result<QueryResult> {
-    let column = |column: &esker_client::Column| {
-        // Labels come as texts.
+/// The columns of an answer. Labels come as texts.
+pub(crate) fn columns(columns: &[Column]) -> Vec<ResultColumn> {
+    let column = |column: &Column| {
         let data_type = column.data_type.parse().unwrap_or(DataType::Text);
         let data_type = if data_type == DataType::Enum { DataType::Text } else { data_type };
         ResultColumn { name: column.name.clone(), data_type }
     };
-    let columns: Vec<ResultColumn> = reply.columns.iter().map(column).collect();
-    let types = || columns.iter().map(|column| column.data_type);
-    let mut batch = Batch { columns: types().map(esker_format::Column::empty).collect() };
-    for row in &reply.rows {
-        for (column, value) in batch.columns.iter_mut().zip(row) {
+    columns.iter().map(column).collect()
+}
+
+/// Rows of an answer, by column.
+pub(crate) fn batch(columns: &[ResultColumn], rows: &[Vec<Value>]) -> Result<Batch> {
+    let empty = columns.iter().map(|column| esker_format::Column::empty(column.data_type));
+    let mut batch = Batch { columns: empty.collect() };
+    for row in rows {
+        for ((column, to), value) in columns.iter().zip(&mut batch.columns).zip(row) {
             // Integers come as the least that holds them.
             let value = value.as_ref().coerce(column.data_type);
-            value.and_then(|value| column.push(value)).map_err(esker::Error::from)?;
+            value.and_then(|value| to.push(value)).map_err(esker::Error::from)?;
         }
     }
-    let batches = if reply.rows.is_empty() { Vec::new() } else { vec![batch] };
+    Ok(batch)
+}
+
+/// An answer as a query in this process has it.
+pub(crate) fn result(reply: &Reply) -> Result<QueryResult> {
+    let columns = columns(&reply.columns);
+    let batches = match reply.rows.as_slice() {
+        [] => Vec::new(),
+        rows => vec![batch(&columns, rows)?],
+    };
     Ok(QueryResult { columns, batches, statistics: Statistics::default() })
+}
+
+/// Asks for what looks after a database; what came of it.
+pub(crate) fn admin<T: DeserializeOwned>(client: &mut Client, task: &AdminTask) -> Result<T> {
+    let wrong = |e: serde_json::Error| Failure::system(format!("{}: {e}", task.name()));
+    let reply = client.call(&Call::admin(&serde_json::to_string(task).map_err(wrong)?))?;
+    serde_json::from_str(reply.text().unwrap_or_default()).map_err(wrong)
 }
 
 /// The fields and the key of a table.

@@ -7,47 +7,12 @@
 )]
 
 mod sandbox;
+mod served;
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::Command;
 
 use sandbox::Sandbox;
-
-struct Served(Child);
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn serve(sandbox: &Sandbox, more: &[&str]) -> (Served, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_esker"));
-    command.args(["serve", "served", "--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0"]);
-    command.args(more).current_dir(&sandbox.0).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut served = Served(command.spawn().unwrap());
-    let lines = BufReader::new(served.0.stdout.take().unwrap()).lines();
-    let mut lines = lines.map(|line| line.unwrap());
-    let url = lines.find_map(|line| {
-        line.strip_prefix("listening on ").filter(|at| !at.starts_with("http")).map(str::to_owned)
-    });
-    (served, url.unwrap())
-}
-
-fn said(output: &Output) -> (Option<i32>, String, String) {
-    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-    (output.status.code(), text(&output.stdout), text(&output.stderr))
-}
-
-/// The command with a directory in place of `DB`, and with an address by `--connect`.
-fn both(sandbox: &Sandbox, url: &str, command: &[&str]) -> (Option<i32>, String, String) {
-    let (name, rest) = command.split_first().unwrap();
-    let here = sandbox.run_with(&[&[*name, "here"], rest].concat(), "");
-    let there = sandbox.run_with(&[&["--connect", url, name], rest].concat(), "");
-    assert_eq!(said(&there), said(&here), "{command:?}");
-    said(&here)
-}
+use served::{both, said, serve};
 
 #[test]
 fn a_server_is_asked_as_a_directory_is() {
@@ -183,9 +148,10 @@ fn what_servers_do_not_know_is_refused() {
     let sandbox = Sandbox::new("remote-refused");
     let url = "esker://127.0.0.1:1";
     for (command, wanted) in [
-        (&["info", url][..], "servers can be asked by sql, query, load, get, insert, put and"),
-        (&["export", url, "t"], "export: expected the directory of a database"),
-        (&["--connect", "127.0.0.1:1", "check"], "check: expected the directory"),
+        (&["restore", url, "to"][..], "restore: expected a directory, found the address"),
+        (&["--connect", "127.0.0.1:1", "serve"], "serve: expected a directory"),
+        (&["token", "list", url], "token: expected a directory"),
+        (&["quickstart", url], "quickstart: expected a directory"),
         (&["sql", url, "SELECT 1", "--dry-run"], "--dry-run: not of a server"),
         (&["sql", url, "SELECT 1"], "127.0.0.1:1"),
         (&["--connect", "a", "--connect=b", "sql", "SELECT 1"], "--connect comes twice"),

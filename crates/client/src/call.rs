@@ -1,5 +1,7 @@
 //! Requests, before they have an id.
 
+use std::time::Duration;
+
 use esker_format::Value;
 use esker_wire::value::{write, write_key, write_values};
 use esker_wire::{FrameWriter, Kind, Reader, pack};
@@ -203,6 +205,29 @@ impl Call {
         Self::new(Kind::Tables, |_| ())
     }
 
+    /// Something for whoever looks after the database, as JSON: `{"task": "check"}`. What came of
+    /// it is a text, JSON too; see `docs/reference/wire.md`.
+    ///
+    /// ```
+    /// # mod served { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/served/mod.rs")); }
+    /// # fn main() -> esker_client::Result<()> {
+    /// # let server = served::Served::start();
+    /// use esker_client::{Call, Client};
+    ///
+    /// let mut client = Client::connect(&server.url())?;
+    /// let reply = client.call(&Call::admin(r#"{"task": "check"}"#))?;
+    /// assert!(reply.text().is_some_and(|report| report.starts_with(r#"{"sound":true"#)));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn admin(json: &str) -> Self {
+        Self::new(Kind::Admin, |out| {
+            pack::array(out, 1);
+            pack::text(out, json);
+        })
+    }
+
     /// Begins a transaction.
     #[must_use]
     pub fn begin(serializable: bool, read_only: bool) -> Self {
@@ -240,10 +265,39 @@ impl Call {
     /// Puts entries into a bucket.
     #[must_use]
     pub fn bucket_put<K: AsRef<[u8]>, V: AsRef<[u8]>>(bucket: &str, entries: &[(K, V)]) -> Self {
+        Self::bucket_put_for(bucket, None, entries)
+    }
+
+    /// The same, for some time; without one, as the bucket says.
+    ///
+    /// ```
+    /// # mod served { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/served/mod.rs")); }
+    /// # fn main() -> esker_client::Result<()> {
+    /// # let server = served::Served::start();
+    /// use std::time::Duration;
+    ///
+    /// use esker_client::{Call, Client};
+    ///
+    /// let mut client = Client::connect(&server.url())?;
+    /// let hour = Some(Duration::from_secs(3_600));
+    /// client.call(&Call::bucket_put_for("sessions", hour, &[("ada", "London")]))?;
+    /// assert!(client.bucket_get("sessions", "ada")?.is_some());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn bucket_put_for<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        bucket: &str,
+        ttl: Option<Duration>,
+        entries: &[(K, V)],
+    ) -> Self {
         Self::new(Kind::BucketPut, |out| {
             pack::array(out, 3);
             pack::text(out, bucket);
-            pack::nil(out);
+            match ttl.map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)) {
+                Some(milliseconds) => pack::uint(out, milliseconds),
+                None => pack::nil(out),
+            }
             pack::array(out, entries.len() * 2);
             for (key, value) in entries {
                 pack::bytes(out, key.as_ref());

@@ -96,6 +96,9 @@ fn calls(name: &str) -> Vec<Call> {
         "Insert a value of every type" => Call::insert("v", &[every_type()]),
         "Get it" => Call::get("v", &[int(1)]),
         "an error" => Call::schema("x"),
+        "Admin: a bucket is made" => {
+            Call::admin("{\"task\": \"create_bucket\", \"bucket\": \"c\"}")
+        }
         "Once: a BucketIncrement that is sent twice, and done once" => {
             let once = Call::bucket_increment("b", b"n", 5).once("k1");
             return vec![once.clone(), once];
@@ -141,6 +144,7 @@ fn what_is_answered_is_read_as_the_reference_says() {
     assert_eq!(of("Tables").names().unwrap(), ["t"]);
     assert_eq!(of("Buckets").names().unwrap(), ["b"]);
     assert!(of("Schema").text().unwrap().contains("name text"));
+    assert_eq!(of("Admin: a bucket is made").text(), Some("{\"bucket\":\"c\"}"));
     assert_eq!(of("UpdateMany: key 2 is there, key 9 is not").changed(), 1);
     assert_eq!(of("BucketIncrement, from nothing").number(), Some(5));
     let entries = of("BucketRange: two from the last back").entries().unwrap();

@@ -20,6 +20,7 @@ use esker_table::segment::{Segment, segment_path};
 use esker_table::value_file::{ValueFile, value_file_path};
 use esker_table::view::{Unit, View};
 use esker_vfs::{File, FileLock, LockMode, OpenMode};
+use serde::{Deserialize, Serialize};
 
 use crate::engine::Engine;
 use crate::maintenance::PinnedState;
@@ -46,7 +47,7 @@ pub struct BackupOptions {
 }
 
 /// What a backup did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BackupReport {
     /// It holds exactly the commits up to this one.
     pub commit: u64,

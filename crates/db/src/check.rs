@@ -11,13 +11,14 @@ use esker_table::table::describe_key;
 use esker_table::value_file::{value_file_id, value_file_name};
 use esker_table::view::{Resolved, Unit, View};
 use esker_table::{Location, Table as TableCore};
+use serde::{Deserialize, Serialize};
 
 use crate::maintenance::parse_number;
 use crate::open::LOCK_FILE;
 use crate::{Database, Result, Snapshot};
 
 /// Something that is wrong.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
     /// The table, or the file.
     pub place: String,
@@ -26,7 +27,7 @@ pub struct Problem {
 }
 
 /// What a check looked at, and what it found.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct CheckReport {
     /// What is wrong. Empty for a sound database.
     pub problems: Vec<Problem>,

@@ -7,19 +7,21 @@ use esker_arena::Category;
 use esker_format::schema::{Index, IndexKind};
 use esker_table::Table;
 use esker_vfs::{DurationCounts, OpenMode};
+use serde::{Deserialize, Serialize};
 
 use crate::engine::Engine;
 use crate::maintenance::{RunCounts, count_runs, parse_number};
-use crate::{Database, SequenceInfo};
+use crate::{Database, Result, SequenceInfo};
 
 /// An index, and how much of it is built. What is not built is scanned.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct IndexInfo {
     /// Its name.
     pub name: String,
     /// Its fields, those with the greatest value first as `field desc`.
     pub fields: Vec<String>,
     /// How it finds rows.
+    #[serde(with = "kind_by_name")]
     pub kind: IndexKind,
     /// Whether no two rows have the same values in its fields.
     pub unique: bool,
@@ -35,7 +37,7 @@ pub struct IndexInfo {
 }
 
 /// Figures about one table.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TableInfo {
     /// Its name.
     pub name: String,
@@ -60,7 +62,7 @@ pub struct TableInfo {
 }
 
 /// Bytes of memory, by what they are for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct MemoryInfo {
     /// Rows that are not sealed.
     pub groups: u64,
@@ -126,6 +128,34 @@ pub struct SnapshotInfo {
     pub commit: u64,
     /// For how long it has been held.
     pub age: Duration,
+}
+
+/// Files of a database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct FileInfo {
+    /// How many there are.
+    pub count: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// The kind of an index as text, by its name.
+mod kind_by_name {
+    use esker_format::schema::IndexKind;
+    use serde::de::{Deserialize, Deserializer, Error};
+    use serde::ser::Serializer;
+
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "what is derived passes a reference")]
+    pub(super) fn serialize<S: Serializer>(kind: &IndexKind, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(kind.name())
+    }
+
+    pub(super) fn deserialize<'d, D: Deserializer<'d>>(from: D) -> Result<IndexKind, D::Error> {
+        let name = String::deserialize(from)?;
+        let expected =
+            || D::Error::custom(format!("expected the kind of an index, found {name:?}"));
+        IndexKind::from_name(&name).ok_or_else(expected)
+    }
 }
 
 /// The indexes of a table.
@@ -199,6 +229,30 @@ impl Database {
     #[must_use]
     pub fn published_commit(&self) -> u64 {
         self.engine().watermarks.published()
+    }
+
+    /// The files in the directory of this database; none of one in memory.
+    ///
+    /// ```
+    /// # fn main() -> esker::Result<()> {
+    /// let db = esker::Options::new().memory()?;
+    /// assert_eq!(db.files()?.count, 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// When the directory cannot be listed. Files that go meanwhile have no bytes.
+    pub fn files(&self) -> Result<FileInfo> {
+        let engine = self.engine();
+        if engine.dir.as_os_str().is_empty() {
+            return Ok(FileInfo::default());
+        }
+        let files = &engine.environment.files;
+        let names = files.list(&engine.dir)?;
+        let opened = names.iter().map(|name| files.open(&engine.dir.join(name), OpenMode::Read));
+        let bytes = opened.map(|file| file.and_then(|file| file.len()).unwrap_or_default()).sum();
+        Ok(FileInfo { count: names.len() as u64, bytes })
     }
 
     /// Figures about this database.

@@ -108,7 +108,7 @@ pub use esker_query::{Explanation, IndexUse, Page, Query, QueryResult};
 /// the segment is scanned.
 pub use esker_table::run::VALUES_MAX as BITMAP_VALUES_MAX;
 pub use finder::{Finder, FoundRow, FoundRows};
-pub use info::{IndexInfo, Info, MemoryInfo, SnapshotInfo, TableInfo, WorkInfo};
+pub use info::{FileInfo, IndexInfo, Info, MemoryInfo, SnapshotInfo, TableInfo, WorkInfo};
 pub use key_range::KeyRange;
 pub use load::{Load, LoadReport};
 pub use maintenance::CompactReport;

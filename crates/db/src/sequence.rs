@@ -27,6 +27,7 @@ use esker_format::suggest::near_or_all;
 use esker_format::{Field, Schema, Sequence};
 use esker_log::sabotage::planted;
 use esker_vfs::sync::{Mutex, MutexGuard};
+use serde::{Deserialize, Serialize};
 
 use crate::engine::{Catalogue, Engine, Ticket};
 use crate::{Database, Error, ErrorKind, Result};
@@ -56,7 +57,7 @@ struct State {
 }
 
 /// A sequence, for whoever looks at it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SequenceInfo {
     /// Its name.
     pub name: String,

@@ -120,6 +120,8 @@ kinds! {
     Commit = 0x24,
     /// Roll it back.
     Rollback = 0x25,
+    /// Something for whoever looks after the database, as JSON: `[text]`.
+    Admin = 0x26,
     /// Values of a bucket: `[bucket, [key…]]`.
     BucketGet = 0x30,
     /// Put entries: `[bucket, expiry, [key, value, …]]`.

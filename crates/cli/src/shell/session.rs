@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use esker::Database;
-use esker_import::schema_text;
+use esker_server::session::{AdminTask, DatabaseFigures, TableFigures};
 
 use super::words::Words;
 use crate::failure::{Failure, Result};
@@ -131,19 +131,17 @@ impl Session {
     fn describe(&mut self, table: Option<&str>, console: &mut Console<'_>) -> Result<()> {
         match (&mut self.target, table) {
             (Target::Here(statements), None) => {
-                info::show_tables(&statements.database().info(), console)
+                info::show_tables(&DatabaseFigures::of(statements.database())?, console)
             }
             (Target::Here(statements), Some(table)) => {
-                let database = statements.database();
-                info::show_table(database, &database.info(), table, console)
+                info::show_table(&TableFigures::of(statements.database(), table)?, console)
             }
             (Target::There(remote), None) => {
-                remote.tables()?.iter().try_for_each(|name| writeln!(console.out, "{name}"))?;
-                Ok(())
+                info::show_tables(&remote.admin(&AdminTask::Info { table: None })?, console)
             }
             (Target::There(remote), Some(table)) => {
-                let parts = schema_text::parts(&remote.schema(table)?);
-                Ok(writeln!(console.out, "{}", parts.join(",\n"))?)
+                let task = AdminTask::Info { table: Some(table.to_owned()) };
+                info::show_table(&remote.admin(&task)?, console)
             }
         }
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use esker_format::TableId;
 use esker_table::Table as TableCore;
+use serde::{Deserialize, Serialize};
 
 use super::compaction::Progress;
 use super::value_files::Thrift;
@@ -14,7 +15,7 @@ use crate::engine::Engine;
 use crate::{Bucket, Database, Error, ErrorKind, Result};
 
 /// What a compaction did, or would do.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CompactReport {
     /// Segments that were rewritten.
     pub rewritten: u64,

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use esker::Database;
+use esker::{BackupReport, Database};
 
 use crate::Result;
-use crate::session::{Access, Level};
+use crate::session::{Access, Level, NewBackup};
 use crate::tenant::{QueryPermit, Room, Tenant};
 use crate::token::{Principal, Standing, TokenStore};
 
@@ -56,6 +56,10 @@ impl Access for Pass {
 
     fn begin_query(&self) -> Result<Option<QueryPermit>> {
         self.tenant.usage.begin_query().map(Some)
+    }
+
+    fn back_up(&self, backup: &NewBackup) -> Result<(String, BackupReport)> {
+        self.tenant.back_up(backup)
     }
 
     fn result_bytes_max(&self) -> u64 {

@@ -1,47 +1,33 @@
 //! Looking after a database.
 
 use axum::http::StatusCode;
-use esker::BackupOptions;
 use serde::Deserialize;
 use serde_json::json;
 use std::sync::Arc;
 
 use super::call::{Call, blocking};
 use super::entity;
-use super::route::Work;
-use crate::tenant::TenantName;
-use crate::{Code, Error, Result};
+use super::route::{Outcome, Work};
+use crate::session::{AdminTask, Answer, Request};
+use crate::tenant::backup_name;
+use crate::{Code, Error};
+
+/// Does something for whoever looks after the database, with what came of it as the body.
+async fn administer(call: &Call, status: StatusCode, task: AdminTask) -> Outcome {
+    match call.run(|session| session.run(Request::Admin(task))).await? {
+        Answer::Report(report) => entity::json(status, &report),
+        _ => entity::empty(),
+    }
+}
 
 pub(super) fn compact(call: Call) -> Work {
     Box::pin(async move {
-        let tenant = call.tenant()?;
-        let done = blocking(move || tenant.database.compact(false, &mut |_, _| {})).await?;
-        let report = done.map_err(Error::from)?;
-        let body = json!({
-            "rewritten": report.rewritten,
-            "bytes_before": report.bytes_before,
-            "bytes_after": report.bytes_after,
-        });
-        entity::json(StatusCode::OK, &body)
+        administer(&call, StatusCode::OK, AdminTask::Compact { dry_run: false }).await
     })
 }
 
 pub(super) fn check(call: Call) -> Work {
-    Box::pin(async move {
-        let tenant = call.tenant()?;
-        let report = blocking(move || tenant.database.check()).await?.map_err(Error::from)?;
-        let problem = |p: &esker::Problem| json!({ "place": p.place, "message": p.message });
-        let body = json!({
-            "sound": report.is_sound(),
-            "problems": report.problems.iter().map(problem).collect::<Vec<_>>(),
-            "notes": report.notes.iter().map(problem).collect::<Vec<_>>(),
-            "tables": report.tables,
-            "rows": report.rows,
-            "segments": report.segments,
-            "bytes": report.bytes,
-        });
-        entity::json(StatusCode::OK, &body)
-    })
+    Box::pin(async move { administer(&call, StatusCode::OK, AdminTask::Check {}).await })
 }
 
 #[derive(Deserialize)]
@@ -50,33 +36,12 @@ struct NewBackup {
     name: String,
 }
 
-fn backup_name(member: &str, text: &str) -> Result<TenantName> {
-    let wrong = |e: String| format!("{member}: {}", e.replace("a tenant", "a backup"));
-    text.parse().map_err(|e| Error::invalid(wrong(e)))
-}
-
 /// A backup in the server's own directory: a request names it, and says nothing of paths.
 pub(super) fn backup(mut call: Call) -> Work {
     Box::pin(async move {
-        let asked: NewBackup = call.json().await?;
-        let name = backup_name("name", &asked.name)?;
-        let (app, tenant) = (Arc::clone(&call.app), call.tenant()?);
-        let made = blocking(move || {
-            let parent = app.gate.tenants.backups(&tenant.name)?;
-            app.gate.environment.files.create_dir_all(&parent)?;
-            let target = parent.join(name.as_str());
-            if app.gate.environment.files.exists(&target)? {
-                let message = format!("backup {:?} exists already", name.as_str());
-                return Err(Error::new(Code::AlreadyExists, message));
-            }
-            let options = BackupOptions::default();
-            let report = tenant.database.backup(&target, &options, &mut |_, _| {})?;
-            let place = format!("backups/{}/{name}", tenant.name);
-            let (tenant, bytes) = (&tenant.name, report.copied_bytes);
-            tracing::info!(%tenant, backup = %name, bytes, "a backup was made");
-            Ok(json!({ "place": place, "copied_bytes": report.copied_bytes }))
-        });
-        entity::json(StatusCode::CREATED, &made.await??)
+        let NewBackup { name } = call.json().await?;
+        let task = AdminTask::Backup { name, base: None, copy: false, dry_run: false };
+        administer(&call, StatusCode::CREATED, task).await
     })
 }
 

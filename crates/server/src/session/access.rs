@@ -2,10 +2,11 @@
 
 use std::fmt;
 
-use esker::Database;
+use esker::{BackupReport, Database};
 
-use crate::Result;
+use super::NewBackup;
 use crate::tenant::{QueryPermit, Room};
+use crate::{Error, Result};
 
 /// What is done with data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -73,6 +74,15 @@ pub trait Access: fmt::Debug + Send + Sync {
     /// `LimitExceeded` when there is none.
     fn begin_query(&self) -> Result<Option<QueryPermit>> {
         Ok(None)
+    }
+
+    /// Makes a backup among those of the server; returns its place there.
+    ///
+    /// # Errors
+    /// `InvalidRequest` where there is no server with a directory; `AlreadyExists`; what the backup
+    /// meets.
+    fn back_up(&self, _backup: &NewBackup) -> Result<(String, BackupReport)> {
+        Err(Error::invalid("backup: expected the database of a server with a directory"))
     }
 
     /// The most bytes of one answer.

@@ -154,7 +154,8 @@ impl EntryRange {
 }
 
 /// The least key behind all that begin with a prefix; `None` where there is none.
-pub(crate) fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
+#[must_use]
+pub fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
     let mut after = prefix.to_vec();
     while let Some(last) = after.pop() {
         if let Some(next) = last.checked_add(1) {

@@ -4,9 +4,11 @@
 //! limits, and how it is cancelled, is here.
 
 mod access;
+mod admin;
 mod answer_room;
 mod caught;
 mod entries;
+mod figures;
 mod key;
 mod once;
 mod operation;
@@ -29,9 +31,11 @@ use crate::Code;
 use crate::seat::Seat;
 use crate::tenant::Room;
 pub use access::{Access, Everything, Level};
+pub use admin::{AdminTask, NewBackup};
 pub(crate) use answer_room::AnswerRoom;
 pub use caught::caught;
-pub(crate) use entries::after_prefix;
+pub use entries::after_prefix;
+pub use figures::{DatabaseFigures, TableFigures};
 pub(crate) use once::{BUCKET as ONCE_BUCKET, Once, retried};
 pub use operation::{Answer, Conflict, EntryRange, Expiry, Fields, Key, Request, Rows};
 pub(crate) use rows::{unwanted, value_bytes};

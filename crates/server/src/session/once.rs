@@ -44,12 +44,15 @@ impl Once {
     /// Refuses what cannot be done once.
     ///
     /// # Errors
-    /// Within a transaction, and for what begins or ends one.
+    /// Within a transaction, and for what begins or ends one, or looks after the database.
     pub fn expect_alone(session: &Session, request: &Request) -> Result<()> {
         if session.is_in_transaction() || request.is_about_transactions() {
             let message =
                 "idempotency-key: not within a transaction; its commit is done once anyway";
             return Err(Error::invalid(message));
+        }
+        if matches!(request, Request::Admin(_)) {
+            return Err(Error::invalid("idempotency-key: not for what looks after a database"));
         }
         Ok(())
     }

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use esker::{Isolation, QueryResult, Row, Value};
 
+use super::AdminTask;
+
 /// A key of a row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Key {
@@ -217,6 +219,8 @@ pub enum Request {
         /// Which.
         range: EntryRange,
     },
+    /// Something for whoever looks after the database. Answered by [`Answer::Report`].
+    Admin(AdminTask),
 }
 
 impl Request {
@@ -237,6 +241,7 @@ impl Request {
             Self::Sql { text, .. } => {
                 esker_sql::parse_statement(text).is_ok_and(|statement| statement.only_reads())
             }
+            Self::Admin(task) => task.only_reads(),
             _ => false,
         }
     }
@@ -296,4 +301,6 @@ pub enum Answer {
     Entries(Vec<(Vec<u8>, Vec<u8>)>),
     /// A number.
     Number(i64),
+    /// What came of looking after the database.
+    Report(serde_json::Value),
 }

@@ -66,6 +66,7 @@ impl Session {
                 self.bucket_increment(&bucket, &key, by)
             }
             Request::BucketRange { bucket, range } => self.bucket_range(&bucket, &range),
+            Request::Admin(task) => self.administer(task),
         }
     }
 

@@ -80,6 +80,7 @@ impl Words {
             Request::BucketRange { bucket, range } => {
                 keys("bucket_range", bucket, range.limit.unwrap_or(0))
             }
+            Request::Admin(task) => Self::Alone(task.name()),
             Request::Ping => Self::Alone("ping"),
             Request::Tables => Self::Alone("tables"),
             Request::Buckets => Self::Alone("buckets"),

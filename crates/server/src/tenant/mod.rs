@@ -12,12 +12,14 @@
 //! A name has letters, digits, `-` and `_` only, so that none leads out of the directory; a
 //! database is opened when it is first asked for.
 
+mod backups;
 mod limits;
 mod name;
 mod registry;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use backups::backup_name;
 pub use limits::{QueryPermit, Room, TenantLimits, Usage};
 pub use name::TenantName;
 pub use registry::{Tenant, TenantOptions, Tenants};

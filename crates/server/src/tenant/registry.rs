@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use esker::{BackupOptions, BackupReport, Database, Options};
 use esker_vfs::Environment;
 
+use super::backups::Backups;
 use super::{TenantLimits, TenantName, Usage};
 use crate::file::{read_file, replace_file};
 use crate::{Code, Error, Result};
@@ -34,6 +35,8 @@ pub struct Tenant {
     pub database: Database,
     /// What it has taken.
     pub usage: Usage,
+    /// Where its backups are; nowhere in memory.
+    pub(super) backups: Option<Backups>,
 }
 
 /// The tenants of a server, opened when they are first asked for. Calls read and write files: they
@@ -288,7 +291,9 @@ impl Tenants {
         };
         tracing::info!(tenant = %name, "a database was opened");
         let usage = Usage::new(&self.environment, limits.unwrap_or(self.options.limits));
-        let tenant = Arc::new(Tenant { name: name.clone(), database, usage });
+        let place = self.backups(name).ok();
+        let backups = place.map(|place| Backups::new(&self.environment, place));
+        let tenant = Arc::new(Tenant { name: name.clone(), database, usage, backups });
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.insert(name.clone(), Arc::clone(&tenant));
         drop(open);

@@ -7,7 +7,7 @@ use esker_wire::pack::Token;
 use esker_wire::value::{read_key, read_owned, read_values};
 use esker_wire::{Kind, Reader};
 
-use crate::session::{Conflict, EntryRange, Expiry, Fields, Key, Request, Rows};
+use crate::session::{AdminTask, Conflict, EntryRange, Expiry, Fields, Key, Request, Rows};
 use crate::{Error, Result};
 
 impl From<esker_wire::Error> for Error {
@@ -53,6 +53,7 @@ fn read(kind: Kind, reader: &mut Reader<'_>) -> Result<Request> {
         Kind::Schema => Request::Schema { table: one_text(reader)? },
         Kind::Query => Request::Query { json: one_text(reader)? },
         Kind::Explain => Request::Explain { json: one_text(reader)? },
+        Kind::Admin => Request::Admin(AdminTask::parse(&one_text(reader)?)?),
         Kind::Get | Kind::Exists | Kind::Delete => by_keys(kind, reader)?,
         Kind::Insert => {
             reader.array_of(3)?;

@@ -117,6 +117,7 @@ fn value(out: &mut Vec<u8>, answer: &Answer) {
                 pack::bytes(out, value);
             }
         }
+        Answer::Report(report) => pack::text(out, &report.to_string()),
         Answer::Number(number) => pack::int(out, *number),
     }
 }

@@ -44,6 +44,7 @@ impl Needs {
     fn small_scopes(self) -> &'static [&'static str] {
         match self {
             Self::Nothing | Self::Hello => &[],
+            Self::Database(Level::Admin) => &["write:mill", "read:mill", "admin:mill/t"],
             Self::Database(_) => &["admin:mill/u", "admin:mill/t", "admin:mill/b"],
             Self::Place(Level::Read) => &["admin:mill/u", "admin:mill/c"],
             Self::Place(Level::Write) => {
@@ -59,6 +60,7 @@ impl Needs {
 const READ: Needs = Needs::Place(Level::Read);
 const WRITE: Needs = Needs::Place(Level::Write);
 const ADMIN: Needs = Needs::Place(Level::Admin);
+const DATABASE: Needs = Needs::Database(Level::Admin);
 
 /// MessagePack of JSON, which has all that requests have but bytes.
 fn packed(json: &str) -> Vec<u8> {
@@ -125,6 +127,15 @@ fn of_kind(kind: Kind) -> &'static [(&'static str, Needs)] {
         ],
         Kind::Query => &[(r#"["{\"table\": \"t\"}"]"#, READ)],
         Kind::Explain => &[(r#"["{\"table\": \"t\"}"]"#, READ)],
+        Kind::Admin => &[
+            (r#"["{\"task\": \"info\"}"]"#, Needs::Database(Level::Read)),
+            (r#"["{\"task\": \"info\", \"table\": \"t\"}"]"#, READ),
+            (r#"["{\"task\": \"check\"}"]"#, DATABASE),
+            (r#"["{\"task\": \"compact\"}"]"#, DATABASE),
+            (r#"["{\"task\": \"recount\"}"]"#, DATABASE),
+            (r#"["{\"task\": \"backup\", \"name\": \"x\"}"]"#, DATABASE),
+            (r#"["{\"task\": \"create_bucket\", \"bucket\": \"d\"}"]"#, ADMIN),
+        ],
         Kind::Begin => &[("[false, false]", Needs::Hello)],
         Kind::Commit | Kind::Rollback => &[("", Needs::Hello)],
         Kind::BucketGet => &[(r#"["b", ["=1"]]"#, READ)],
@@ -242,6 +253,7 @@ fn of_operation(operation: &str) -> (&'static str, Needs) {
         "delete" => (r#""table": "t", "key": 1"#, WRITE),
         "load" => (r#""table": "t", "on_duplicate": "replace""#, WRITE),
         "sql" => (r#""sql": "DELETE FROM t RETURNING name""#, WRITE),
+        "admin" => (r#""admin": {"task": "check"}"#, DATABASE),
         "query" | "explain" => (r#""query": {"table": "t"}"#, READ),
         "bucket_get" => (r#""bucket": "b", "key": "1""#, READ),
         "bucket_put" => (r#""bucket": "b", "key": "1", "value": "x""#, WRITE),

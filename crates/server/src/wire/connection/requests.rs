@@ -331,9 +331,11 @@ impl Connection<'_> {
 /// Requests that may take long, or wait for the disk in a way of their own.
 fn is_long(request: &Request) -> bool {
     match request {
-        Request::Sql { .. } | Request::Query { .. } | Request::Explain { .. } | Request::Commit => {
-            true
-        }
+        Request::Sql { .. }
+        | Request::Query { .. }
+        | Request::Explain { .. }
+        | Request::Admin(_)
+        | Request::Commit => true,
         Request::BucketRange { range, .. } => {
             range.limit.is_none_or(|limit| limit > point::KEYS_AT_ONCE)
         }

@@ -199,17 +199,14 @@ fn told(id: Option<&str>, answer: &Answer) -> Vec<u8> {
             list(out, flags, |out, flag| out.extend_from_slice(flag.to_string().as_bytes()));
         }),
         Answer::Stored { rows, row_id } => {
-            member(&mut out, "stored", |out| out.extend_from_slice(rows.to_string().as_bytes()));
+            plain(&mut out, "stored", rows);
             if let Some(id) = row_id {
-                member(&mut out, "row_id", |out| out.extend_from_slice(id.to_string().as_bytes()));
+                plain(&mut out, "row_id", id);
             }
         }
-        Answer::Changed(n) => {
-            member(&mut out, "changed", |out| out.extend_from_slice(n.to_string().as_bytes()));
-        }
-        Answer::Number(n) => {
-            member(&mut out, "number", |out| out.extend_from_slice(n.to_string().as_bytes()));
-        }
+        Answer::Changed(n) => plain(&mut out, "changed", n),
+        Answer::Number(n) => plain(&mut out, "number", n),
+        Answer::Report(report) => plain(&mut out, "report", report),
         // Their rows have been told.
         Answer::Result { .. } => {}
         Answer::Page(page) => {
@@ -220,9 +217,7 @@ fn told(id: Option<&str>, answer: &Answer) -> Vec<u8> {
                 }
             }
             if let Some(total) = page.total {
-                member(&mut out, "total", |out| {
-                    out.extend_from_slice(total.to_string().as_bytes())
-                });
+                plain(&mut out, "total", &total);
             }
         }
         Answer::Values(values) => member(&mut out, "values", |out| {
@@ -260,6 +255,11 @@ fn result_rows(out: &mut Vec<u8>, result: &esker::QueryResult) {
         let rows: Vec<_> = result.rows().collect();
         list(out, &rows, |out, row| writer.write_row(out, false, row.iter().copied()));
     });
+}
+
+/// A member whose value is JSON as it is displayed.
+fn plain(out: &mut Vec<u8>, name: &str, value: &impl std::fmt::Display) {
+    member(out, name, |out| out.extend_from_slice(value.to_string().as_bytes()));
 }
 
 fn member(out: &mut Vec<u8>, name: &str, write: impl FnOnce(&mut Vec<u8>)) {

@@ -20,13 +20,13 @@ use crate::metrics::Operations;
 use crate::seat::Seat;
 use crate::server::Shared;
 use crate::session::{
-    Answer, AnswerRoom, Conflict, EntryRange, Expiry, Fields, Key, Once, Request, Rows, Session,
-    caught,
+    AdminTask, Answer, AnswerRoom, Conflict, EntryRange, Expiry, Fields, Key, Once, Request, Rows,
+    Session, caught,
 };
 use crate::{Code, Error, Result};
 
 /// What may be asked.
-pub(in super::super) const OPERATIONS: [&str; 24] = [
+pub(in super::super) const OPERATIONS: [&str; 25] = [
     "hello",
     "ping",
     "tables",
@@ -41,6 +41,7 @@ pub(in super::super) const OPERATIONS: [&str; 24] = [
     "sql",
     "query",
     "explain",
+    "admin",
     "begin",
     "commit",
     "rollback",
@@ -103,6 +104,8 @@ struct Line<'l> {
     parameters: Option<Vec<&'l RawValue>>,
     #[serde(borrow)]
     query: Option<&'l RawValue>,
+    #[serde(borrow)]
+    admin: Option<&'l RawValue>,
     #[serde(default)]
     serializable: bool,
     #[serde(default)]
@@ -391,6 +394,7 @@ fn request(line: &Line<'_>) -> Result<Request> {
         }
         "query" => Request::Query { json: raw(need(line.query, "query", op)?) },
         "explain" => Request::Explain { json: raw(need(line.query, "query", op)?) },
+        "admin" => Request::Admin(AdminTask::parse(need(line.admin, "admin", op)?.get())?),
         "begin" => {
             let isolation = match line.serializable {
                 true => Isolation::Serializable,

@@ -3,6 +3,8 @@
 //! A key or a value is text, or bytes as pairs of hexadecimal digits behind `0x`. What is written
 //! out has the same form: text where it is text that no terminal takes for something else.
 
+mod remote;
+
 use std::ops::Bound;
 use std::path::Path;
 
@@ -19,6 +21,9 @@ use crate::{Console, sql, units};
 const HEX: &str = "0x";
 
 pub(crate) fn run(command: &BucketCommand, console: &mut Console<'_>) -> Result<()> {
+    if let Some(address) = crate::remote::address(directory(command)) {
+        return remote::run(address, command, console);
+    }
     match command {
         BucketCommand::List { db } => {
             for name in sql::open_to_read(db)?.buckets() {
@@ -47,10 +52,7 @@ pub(crate) fn run(command: &BucketCommand, console: &mut Console<'_>) -> Result<
                 }
             };
             database.close()?;
-            match key {
-                Some(key) if removed == 0 => Err(missing(bucket, key)),
-                _ => Ok(writeln!(console.err, "removed {}", entries(removed))?),
-            }
+            tell_removed(bucket, key.as_deref(), removed, console)
         }
         BucketCommand::Scan(arguments) => scan(arguments, console),
     }
@@ -60,11 +62,7 @@ fn get(arguments: &GetEntryArguments, console: &mut Console<'_>) -> Result<()> {
     let database = sql::open_to_read(&arguments.db)?;
     let value = existing(&database, &arguments.bucket)?.get(parse(&arguments.key)?)?;
     let value = value.ok_or_else(|| missing(&arguments.bucket, &arguments.key))?;
-    match arguments.raw {
-        true => console.out.write_all(&value)?,
-        false => writeln!(console.out, "{}", shown(&value))?,
-    }
-    Ok(())
+    write_value(&value, arguments.raw, console)
 }
 
 fn put(arguments: &PutEntryArguments, console: &mut Console<'_>) -> Result<()> {
@@ -74,17 +72,14 @@ fn put(arguments: &PutEntryArguments, console: &mut Console<'_>) -> Result<()> {
     let bucket = database.bucket(&arguments.bucket)?;
     if arguments.if_absent {
         if bucket.put_if_absent(key, value, ttl)?.is_some() {
-            let key = &arguments.key;
-            let message = format!("bucket {:?} has the key {key} already", arguments.bucket);
-            return Err(Failure::usage(message));
+            return Err(is_there(&arguments.bucket, &arguments.key));
         }
     } else {
         bucket.put_with(key, value, PutOptions::new().ttl(ttl))?;
     }
     drop(bucket);
     database.close()?;
-    writeln!(console.err, "put {}", entries(1))?;
-    Ok(())
+    tell_put(console)
 }
 
 fn scan(arguments: &ScanArguments, console: &mut Console<'_>) -> Result<()> {
@@ -108,10 +103,7 @@ fn scan(arguments: &ScanArguments, console: &mut Console<'_>) -> Result<()> {
     };
     for entry in ordered.take(most) {
         let entry = entry?;
-        match arguments.keys {
-            true => writeln!(console.out, "{}", shown(entry.key()))?,
-            false => writeln!(console.out, "{}\t{}", shown(entry.key()), shown(entry.value()))?,
-        }
+        write_entry(entry.key(), entry.value(), arguments.keys, console)?;
     }
     Ok(())
 }
@@ -119,9 +111,49 @@ fn scan(arguments: &ScanArguments, console: &mut Console<'_>) -> Result<()> {
 fn existing(database: &Database, name: &str) -> Result<Bucket> {
     // One that is only read, or emptied, is not made.
     if !database.tables().iter().any(|table| table == name) {
-        return Err(Failure::new(Status::NotFound, format!("there is no bucket {name:?}")));
+        return Err(no_bucket(name));
     }
     Ok(database.bucket(name)?)
+}
+
+fn no_bucket(name: &str) -> Failure {
+    Failure::new(Status::NotFound, format!("there is no bucket {name:?}"))
+}
+
+fn is_there(bucket: &str, key: &str) -> Failure {
+    Failure::usage(format!("bucket {bucket:?} has the key {key} already"))
+}
+
+fn tell_put(console: &mut Console<'_>) -> Result<()> {
+    Ok(writeln!(console.err, "put {}", entries(1))?)
+}
+
+fn tell_removed(
+    bucket: &str,
+    key: Option<&str>,
+    removed: u64,
+    console: &mut Console<'_>,
+) -> Result<()> {
+    match key {
+        Some(key) if removed == 0 => Err(missing(bucket, key)),
+        _ => Ok(writeln!(console.err, "removed {}", entries(removed))?),
+    }
+}
+
+fn write_value(value: &[u8], raw: bool, console: &mut Console<'_>) -> Result<()> {
+    match raw {
+        true => console.out.write_all(value)?,
+        false => writeln!(console.out, "{}", shown(value))?,
+    }
+    Ok(())
+}
+
+fn write_entry(key: &[u8], value: &[u8], keys: bool, console: &mut Console<'_>) -> Result<()> {
+    match keys {
+        true => writeln!(console.out, "{}", shown(key))?,
+        false => writeln!(console.out, "{}\t{}", shown(key), shown(value))?,
+    }
+    Ok(())
 }
 
 fn missing(bucket: &str, key: &str) -> Failure {
@@ -152,13 +184,13 @@ fn shown(bytes: &[u8]) -> String {
 }
 
 /// The database of a command.
-pub(crate) fn directory(command: &BucketCommand) -> (&'static str, &Path) {
+fn directory(command: &BucketCommand) -> &Path {
     match command {
-        BucketCommand::List { db } => ("bucket list", db),
-        BucketCommand::Create { db, .. } => ("bucket create", db),
-        BucketCommand::Get(arguments) => ("bucket get", &arguments.db),
-        BucketCommand::Put(arguments) => ("bucket put", &arguments.db),
-        BucketCommand::Delete { db, .. } => ("bucket delete", db),
-        BucketCommand::Scan(arguments) => ("bucket scan", &arguments.db),
+        BucketCommand::List { db }
+        | BucketCommand::Create { db, .. }
+        | BucketCommand::Delete { db, .. } => db,
+        BucketCommand::Get(arguments) => &arguments.db,
+        BucketCommand::Put(arguments) => &arguments.db,
+        BucketCommand::Scan(arguments) => &arguments.db,
     }
 }

@@ -1,0 +1,102 @@
+//! Figures about a database and its tables, for people: what `esker info` shows.
+
+use esker::{Database, DefaultValue, FileInfo, MemoryInfo, SequenceInfo, TableInfo};
+use esker_format::Schema;
+use esker_import::schema_text;
+use esker_query::Constraint;
+use esker_query::model::{Expr, Function};
+use serde::{Deserialize, Serialize};
+
+use crate::{Code, Error, Result};
+
+/// Figures about a database. As JSON they have the names of these members.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DatabaseFigures {
+    /// The tables, by name.
+    pub tables: Vec<TableInfo>,
+    /// The sequences, by name.
+    pub sequences: Vec<SequenceInfo>,
+    /// Its files.
+    pub files: FileInfo,
+    /// The newest commit that reads see.
+    pub visible_commit: u64,
+    /// The commit of the newest checkpoint.
+    pub checkpoint_commit: u64,
+    /// Memory.
+    pub memory: MemoryInfo,
+    /// Why the last background job failed, if it did.
+    pub last_error: Option<String>,
+}
+
+impl DatabaseFigures {
+    /// Those of a database, at this moment.
+    ///
+    /// # Errors
+    /// When its directory cannot be listed.
+    pub fn of(database: &Database) -> Result<Self> {
+        let (info, files) = (database.info(), database.files()?);
+        Ok(Self {
+            tables: info.tables,
+            sequences: info.sequences,
+            files,
+            visible_commit: info.visible_commit,
+            checkpoint_commit: info.checkpoint_commit,
+            memory: info.memory,
+            last_error: info.last_error,
+        })
+    }
+}
+
+/// What a table is, and figures about it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TableFigures {
+    /// The fields, the primary key and the indexes, each as a text.
+    pub schema: Vec<String>,
+    /// What holds besides: defaults, expiry and checks, each as a text.
+    pub rules: Vec<String>,
+    /// Figures.
+    pub figures: TableInfo,
+}
+
+impl TableFigures {
+    /// Those of a table, at this moment.
+    ///
+    /// # Errors
+    /// `NotFound`.
+    pub fn of(database: &Database, table: &str) -> Result<Self> {
+        let schema = database.table(table)?.schema();
+        let figures = database.info().tables.into_iter().find(|found| found.name == table);
+        let missing = || Error::new(Code::NotFound, format!("no figures for table {table:?}"));
+        Ok(Self {
+            schema: schema_text::parts(&schema),
+            rules: rules(&schema)?,
+            figures: figures.ok_or_else(missing)?,
+        })
+    }
+}
+
+/// Defaults, expiry and checks, in SQL's spelling.
+fn rules(schema: &Schema) -> Result<Vec<String>> {
+    let mut rules = Vec::new();
+    for field in schema.fields() {
+        let default = match &field.default {
+            None => continue,
+            Some(DefaultValue::Literal(value)) => Expr::Literal(value.clone()).to_string(),
+            Some(DefaultValue::Now) => "now()".to_owned(),
+            Some(DefaultValue::After(us)) => format!("{} s after it is written", us / 1_000_000),
+            Some(DefaultValue::Uuid) => "uuid()".to_owned(),
+            Some(DefaultValue::NextValue(name)) => {
+                Expr::call(Function::Nextval, [Expr::literal(name.as_str())]).to_string()
+            }
+        };
+        rules.push(format!("default of {}: {default}", field.name));
+    }
+    if let Some(field) = schema.expiry_field() {
+        rules.push(format!("rows expire by {}", field.name));
+    }
+    for check in schema.checks() {
+        let condition = Constraint::decode(&check.condition).map_err(esker::Error::from)?;
+        rules.push(format!("check {}: {condition}", check.name));
+    }
+    Ok(rules)
+}
