@@ -10,7 +10,7 @@
 //! Invariants
 //! - A root or table word is stored once, by whoever holds the growth lock, after what it names is
 //!   zeroed; readers see 0 (absent) or the finished table.
-//! - A word is set with release, so a reader that sees it sees what its writer did before.
+//! - A word is set, or replaced, with release, so a reader that sees it sees what was done before.
 
 #[cfg(all(test, loom))]
 mod models;
@@ -76,6 +76,12 @@ impl SparseWords {
         self.inner.words.slice(self.inner.chunk_of(row)?, Self::CHUNK_ROWS)
     }
 
+    /// Puts what `change` says in the place of words that were set; `None` leaves one as it is. A
+    /// word that somebody sets meanwhile stays as that has set it.
+    pub fn replace_each(&self, change: impl FnMut(u64) -> Option<u64>) {
+        self.inner.replace_each(change);
+    }
+
     /// Bytes of arena memory taken.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
@@ -113,6 +119,23 @@ impl<W: WordHeap> Inner<W> {
         };
         self.words.view().store(chunk + u64::from(row) % CHUNK_WORDS, value);
         Ok(())
+    }
+
+    pub(crate) fn replace_each(&self, mut change: impl FnMut(u64) -> Option<u64>) {
+        let named = |word: u64, count: u64| {
+            let all = word..word + count;
+            all.map(|word| self.words.view().peek(word)).filter(|named| *named != 0)
+        };
+        for chunk in named(self.root, FAN_OUT).flat_map(|table| named(table, FAN_OUT)) {
+            for word in chunk..chunk + CHUNK_WORDS {
+                let old = self.words.view().peek(word);
+                if old != 0
+                    && let Some(new) = change(old)
+                {
+                    let _ = self.words.view().compare_exchange(word, old, new);
+                }
+            }
+        }
     }
 
     /// The first word of the row's chunk, if there is one.

@@ -38,6 +38,29 @@ fn refusals_say_what_was_expected() {
     assert_eq!(words.get(0), 0);
 }
 
+#[test]
+fn words_are_replaced_wherever_they_are() {
+    let words = SparseWords::new(&arena(), Category::Visibility).unwrap();
+    let rows = [0, 1, 1_023, 1_024, 70_000, (1 << 22) - 1];
+    rows.iter().for_each(|row| words.set(*row, u64::from(*row) + 7).unwrap());
+    let (mut met, bytes) = (Vec::new(), words.memory_bytes());
+    words.replace_each(|word| {
+        met.push(word);
+        // To nothing, to another word, or not at all.
+        [Some(0), Some(word * 2), None][usize::try_from(word % 3).unwrap()]
+    });
+    assert_eq!(met, rows.map(|row| u64::from(row) + 7));
+    for row in rows {
+        let word = u64::from(row) + 7;
+        assert_eq!(
+            words.get(row),
+            [0, word * 2, word][usize::try_from(word % 3).unwrap()],
+            "{row}"
+        );
+    }
+    assert_eq!(words.memory_bytes(), bytes);
+}
+
 /// Blocks come back from the free list zeroed.
 #[test]
 fn reused_memory_reads_as_zero() {

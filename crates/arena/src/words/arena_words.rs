@@ -66,6 +66,11 @@ impl Words for ArenaView<'_> {
     }
 
     #[inline]
+    fn peek(self, word: u64) -> u64 {
+        self.word(word).map_or(0, |word| word.load(Ordering::Acquire))
+    }
+
+    #[inline]
     fn store(self, word: u64, value: u64) {
         switch();
         debug_assert!(self.word(word).is_some(), "word {word} is outside the arena");

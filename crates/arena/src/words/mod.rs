@@ -18,6 +18,11 @@ pub(crate) trait Words: Copy {
     /// The word's value; 0 for a word that does not exist.
     fn load(self, word: u64) -> u64;
 
+    /// The same for whoever looks at many words: in a model no other thread runs before each.
+    fn peek(self, word: u64) -> u64 {
+        self.load(word)
+    }
+
     /// Replaces the word's value.
     fn store(self, word: u64, value: u64);
 
