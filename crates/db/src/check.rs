@@ -77,6 +77,7 @@ impl Database {
             check_segments(table, &mut report);
             check_rows(&snapshot, table, &mut report);
             check_index(table, &mut report);
+            check_replaced(table, &mut report);
             crate::unique::check(engine, table, &mut report);
         }
         if !engine.dir.as_os_str().is_empty() {
@@ -230,6 +231,23 @@ fn check_rows(snapshot: &Snapshot, table: &Arc<TableCore>, report: &mut CheckRep
         Ok(counted) if counted == count => {}
         Ok(counted) => report.add(&table.name(), format!("{count} rows read, {counted} counted")),
         Err(e) => report.add(&table.name(), e.to_string()),
+    }
+}
+
+/// Whoever looks for an older version of a row is led to one, or to none.
+fn check_replaced(table: &Arc<TableCore>, report: &mut CheckReport) {
+    let view = table.view();
+    for unit in view.units.iter().filter(|unit| unit.is_asked_for_older()) {
+        for row in 0..unit.row_count() {
+            let Some(location) = unit.replaced(row) else { continue };
+            let leads_nowhere = |view: &View| matches!(view.lead_back(location), Resolved::Unknown);
+            // A merge may have led it on, to what this view does not know.
+            if leads_nowhere(&view) && leads_nowhere(&table.view()) {
+                let unit = unit.id();
+                let message = format!("row {row} of unit {unit} replaced {location:?}: nowhere");
+                report.add(&table.name(), message);
+            }
+        }
     }
 }
 

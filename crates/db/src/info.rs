@@ -1,15 +1,17 @@
 //! Figures about a database.
 
 use std::cmp::Reverse;
+use std::sync::Arc;
 use std::time::Duration;
 
 use esker_arena::Category;
 use esker_format::schema::{Index, IndexKind};
 use esker_table::Table;
+use esker_table::view::View;
 use esker_vfs::{DurationCounts, OpenMode};
 use serde::{Deserialize, Serialize};
 
-use crate::engine::Engine;
+use crate::engine::{Catalogue, Engine};
 use crate::maintenance::{RunCounts, count_runs, parse_number};
 use crate::{Database, Result, SequenceInfo};
 
@@ -72,6 +74,9 @@ pub struct MemoryInfo {
     pub visibility: u64,
     /// Rows that bulk loads and appenders have gathered, and what it takes to write them.
     pub loads: u64,
+    /// Where rows of sealed groups and merged segments went: for as long as somebody is led there,
+    /// which is a moment, and not counted in `total`.
+    pub forwarding: u64,
     /// All of it.
     pub total: u64,
     /// The most that all of it may take.
@@ -195,6 +200,12 @@ impl Engine {
     }
 }
 
+fn forwarding_bytes(catalogue: &Catalogue) -> u64 {
+    let views = catalogue.tables.values().map(|entry| entry.writer.table().view());
+    let of = |view: Arc<View>| view.retired.iter().map(|retired| retired.byte_count()).sum::<u64>();
+    views.map(of).sum()
+}
+
 impl Database {
     /// The snapshots and transactions that are held in this process, the oldest first. Each keeps
     /// the versions of rows that it can see, until it is dropped.
@@ -288,6 +299,7 @@ impl Database {
                 indexes: arena.used_by(Category::Index),
                 visibility: arena.used_by(Category::Visibility),
                 loads: arena.used_by(Category::Load),
+                forwarding: forwarding_bytes(&catalogue),
                 total: arena.used_bytes(),
                 limit: engine.options.memory_limit_bytes,
             },

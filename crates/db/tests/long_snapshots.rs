@@ -141,6 +141,7 @@ struct Outcome {
     versions: u64,
     memory: u64,
     visibility: u64,
+    forwarding: u64,
     files: u64,
 }
 
@@ -175,6 +176,7 @@ fn overwrite((kind, memory): (Kind, bool), (count, times): (u64, u64), held: &[u
         versions: stored(&db),
         memory: info.memory.total,
         visibility: info.memory.visibility,
+        forwarding: info.memory.forwarding,
         files: info.tables[0].segment_bytes,
     }
 }
@@ -201,6 +203,7 @@ fn stays_bounded(kind: Kind, memory: bool, (count, times): (u64, u64)) {
         assert!(outcome.memory <= plain.memory + more, "memory");
         assert!(outcome.visibility <= plain.visibility + more, "memory of who sees what");
         assert!(outcome.files <= plain.files + more, "files");
+        assert_eq!(outcome.forwarding, 0, "where rows of rewritten units went");
     }
 }
 
@@ -230,6 +233,46 @@ fn a_table_with_a_generated_key_that_is_overwritten_stays_bounded() {
 fn a_bucket_that_is_overwritten_stays_bounded() {
     stays_bounded(Kind::Bucket, false, (2_000, 100));
     stays_bounded(Kind::Bucket, true, (2_000, 100));
+}
+
+/// What a snapshot costs does not grow with the number of seals and merges that it outlives. Few
+/// keys are overwritten, beside many rows that every merge takes elsewhere.
+#[test]
+fn a_held_snapshot_costs_the_same_after_any_number_of_merges() {
+    for (kind, memory) in [(Kind::Table, false), (Kind::OrderedByKey, false), (Kind::Table, true)] {
+        let dir = fixture::Directory::new("long-snapshots");
+        let at_most = std::time::Duration::from_secs(10);
+        let options = Options::new().background(false).durability(Durability::Async { at_most });
+        let options = options.group_limit(500, 64 << 20).small_group_limit(1);
+        let db = if memory { options.memory() } else { options.open(&dir.0) }.unwrap();
+        kind.create(&db);
+        let all: Rows = (0..2_000).map(|key| (key, key)).collect();
+        kind.put(&db, &all.iter().map(|(key, value)| (*key, *value)).collect::<Vec<_>>());
+        let snapshot = db.snapshot().unwrap();
+        let mut after = Vec::new();
+        for round in 0..40u64 {
+            for part in 0..4 {
+                let rows = (0..300).map(|key| (key, 10_000 + 10 * round + part));
+                kind.put(&db, &rows.collect::<Vec<_>>());
+            }
+            db.wait_idle().unwrap();
+            if round % 5 == 4 {
+                db.compact(true, &mut |_, _| {}).unwrap();
+            }
+            let info = db.info();
+            assert_eq!(info.memory.forwarding, 0, "{kind:?}, round {round}");
+            if round % 5 == 4 {
+                after.push((info.memory.visibility, info.memory.total, stored(&db)));
+            }
+        }
+        eprintln!("{kind:?}, in memory: {memory}: {after:?}");
+        let ((visibility, total, versions), last) = (after[1], after[after.len() - 1]);
+        assert!(last.0 <= visibility + (64 << 10), "{kind:?}: {after:?}");
+        assert!(last.1 <= total + (256 << 10), "{kind:?}: {after:?}");
+        assert!(last.2 <= versions + 100, "{kind:?}: {after:?}");
+        kind.expect(&snapshot, &all, 2_000);
+        assert_eq!(db.check().unwrap().problems, []);
+    }
 }
 
 /// Rows that go and come back are changes like others.

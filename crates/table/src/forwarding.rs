@@ -1,8 +1,8 @@
-//! Where the rows of a unit went that a rewrite has taken out of its table.
+//! Where the rows of a unit went that a rewrite has taken out of its table: known until everybody
+//! who names the unit has been led on.
 //!
 //! Of a unit few of whose rows are left, such as a group in which the same rows were changed again
-//! and again, only these are listed: a snapshot that is held for long keeps the forwarding of all
-//! that is rewritten meanwhile.
+//! and again, only these are listed.
 
 use crate::location::{Location, row_word};
 
@@ -13,8 +13,6 @@ pub type RowWords = Vec<(u32, u64)>;
 pub struct Forwarding {
     /// The unit that is gone.
     pub unit: u64,
-    /// The commit of the edit that retired it.
-    pub retired_at: u64,
     targets: Targets,
     /// For versions that nobody sees though some snapshots are older: what they had replaced.
     older: RowWords,
@@ -31,7 +29,7 @@ impl Forwarding {
     /// `targets` has the word of the new location for each row, 0 for a version that was dropped;
     /// `older`, for some of these, where the versions are that they lead back to.
     #[must_use]
-    pub fn new(unit: u64, targets: Vec<u64>, mut older: RowWords, retired_at: u64) -> Self {
+    pub fn new(unit: u64, targets: Vec<u64>, mut older: RowWords) -> Self {
         older.shrink_to_fit();
         let kept = targets.iter().filter(|word| **word != 0).count();
         // A pair takes as much as two words.
@@ -41,7 +39,17 @@ impl Forwarding {
             ),
             false => Targets::All(targets),
         };
-        Self { unit, retired_at, targets, older }
+        Self { unit, targets, older }
+    }
+
+    /// Bytes of memory that it takes, about.
+    #[must_use]
+    pub fn byte_count(&self) -> u64 {
+        let targets = match &self.targets {
+            Targets::All(words) => size_of_val(words.as_slice()),
+            Targets::Kept(rows) => size_of_val(rows.as_slice()),
+        };
+        (targets + size_of_val(self.older.as_slice())) as u64
     }
 
     /// Where a row went; `None` for a version that was dropped.
@@ -76,7 +84,7 @@ mod tests {
         for every in [1, 2, 3, 50] {
             let target = |row: usize| if row.is_multiple_of(every) { word(row) } else { 0 };
             let older = vec![(1, word(77)), (51, word(78))];
-            let forwarding = Forwarding::new(3, (0..100).map(target).collect(), older, 5);
+            let forwarding = Forwarding::new(3, (0..100).map(target).collect(), older);
             for row in 0..120 {
                 let expected = if row < 100 { Location::from_word(target(row)) } else { None };
                 assert_eq!(forwarding.target(row), expected, "row {row} of each {every}");

@@ -14,6 +14,7 @@
 //! | [`expiry`] | when rows expire |
 //! | [`view`] | the units of a table at one moment |
 //! | [`rewrite`] | sealing and merging |
+//! | [`places`] | versions that somebody remembers by where they lie |
 //! | [`near`] | the bytes of one value, where they lie |
 //! | [`location`], [`hash`] | where a version stands; how keys are hashed |
 #![forbid(unsafe_code)]
@@ -28,6 +29,7 @@ pub mod hash;
 pub mod key_order;
 pub mod location;
 pub mod near;
+pub mod places;
 pub mod rewrite;
 pub mod run;
 pub mod segment;
@@ -38,4 +40,5 @@ pub mod view;
 pub use error::{Error, ErrorKind, Result};
 pub use hash::KeyHasher;
 pub use location::{Location, UNIT_ROWS_MAX};
+pub use places::Places;
 pub use table::{Found, Table, TableSnapshot, TableWriter};

@@ -2,8 +2,9 @@
 //!
 //! A view is immutable and swapped whole. A reader loads the commit it reads at, then an index
 //! entry, then the view: a unit that an entry names was registered before the entry, and is
-//! registered or forwarded until no entry names it, so a location that the view does not know
-//! means that the view (or the entry) is older than the other, and the reader starts again.
+//! registered or forwarded until no entry names it, nor any newer version, so a location that the
+//! view does not know means that the view (or the entry) is older than the other, and the reader
+//! starts again.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -48,7 +49,7 @@ pub struct View {
     schemas_since: u64,
     /// The units, by rising number.
     pub units: Vec<Unit>,
-    /// The retired units, by rising number.
+    /// The retired units that somebody may still name, by rising number.
     pub retired: Vec<Arc<Forwarding>>,
 }
 
@@ -158,6 +159,15 @@ impl Unit {
         match self {
             Self::Group(group) => group.replaced(row),
             Self::Segment(segment) => segment.replaced(row),
+        }
+    }
+
+    /// False when everybody sees all rows, so that nobody asks what they replaced.
+    #[must_use]
+    pub fn is_asked_for_older(&self) -> bool {
+        match self {
+            Self::Group(_) => true,
+            Self::Segment(segment) => segment.newest_commit() != 0,
         }
     }
 
@@ -380,8 +390,7 @@ impl View {
         self.retired.insert(at, forwarding);
     }
 
-    /// Where the rows of a retired unit went. There may be many: a snapshot that is held for long
-    /// keeps all of them.
+    /// Where the rows of a retired unit went.
     fn forwarding(&self, unit: u64) -> Option<&Forwarding> {
         let at = self.retired.binary_search_by_key(&unit, |forwarding| forwarding.unit).ok()?;
         self.retired.get(at).map(|forwarding| &**forwarding)
@@ -418,7 +427,7 @@ mod tests {
         let mut view = View::empty(schema("a"));
         for unit in [5, 2, 9, 7] {
             let target = Location::new(100 + unit, 0).word();
-            view.retire(Arc::new(Forwarding::new(unit, vec![target], Vec::new(), 1)));
+            view.retire(Arc::new(Forwarding::new(unit, vec![target], Vec::new())));
         }
         let target = |unit| view.forwarding(unit).and_then(|forwarding| forwarding.target(0));
         let units: Vec<_> = (1..10).filter_map(|unit| Some(target(unit)?.unit() - 100)).collect();

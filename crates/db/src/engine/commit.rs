@@ -15,7 +15,7 @@ use esker_format::{Batch, Schema, TableId, Value, ValueRef};
 use esker_log::sabotage::planted;
 use esker_table::table::{Existing, PreparedPut};
 use esker_table::value_file::StoredValue;
-use esker_table::{Table as TableCore, TableWriter};
+use esker_table::{Places, Table as TableCore, TableWriter};
 
 use super::staged_keys::StagedKeys;
 use super::{Catalogue, Engine, Part, Terms, Ticket, spill, unique};
@@ -89,6 +89,8 @@ pub(crate) struct Staged<'r> {
     pub sync: Option<bool>,
     /// The commit as of which a transaction has read.
     pub read_at: Option<u64>,
+    /// Where the rows that are deleted lie, in their order, while files are written.
+    pub(super) places: Option<Arc<Places>>,
 }
 
 impl<'r> Staged<'r> {
@@ -148,9 +150,23 @@ impl<'r> Staged<'r> {
         *self = Self::default();
     }
 
-    /// The puts and the deletes.
-    pub(super) fn into_parts(self) -> (Vec<Put<'r>>, Vec<Existing>) {
-        (self.puts, self.deletes)
+    /// The puts, the deletes, and where the rows are that these end.
+    pub(super) fn into_parts(self) -> (Vec<Put<'r>>, Vec<Existing>, Option<Arc<Places>>) {
+        (self.puts, self.deletes, self.places)
+    }
+
+    /// Before the commit lock is given up: remembers where the rows are that are deleted. Those
+    /// that are put are found by their keys again.
+    pub(super) fn remember_deleted(&mut self, core: &Arc<TableCore>) -> Result<()> {
+        if self.deletes.is_empty() {
+            return Ok(());
+        }
+        let places = Places::new(core);
+        for existing in &self.deletes {
+            places.keep(existing.location).ok_or_else(spill::changed)?;
+        }
+        self.places = Some(places);
+        Ok(())
     }
 
     /// Adds a delete.
@@ -237,6 +253,7 @@ impl Engine {
             if has_long || spill::is_large(&staged, self.options.commit_bytes_max) {
                 // So that it can be told which versions came since.
                 let guard = self.registry.register(|| self.watermarks.published())?;
+                staged.remember_deleted(&current.core)?;
                 drop(catalogue);
                 let terms = Terms { sync: staged.sync, ..Terms::default() };
                 let part = Part { staged, ..Part::new(current.clone()) };

@@ -108,6 +108,9 @@ impl Engine {
                 Err(Stop::Before) if !parts.is_empty() => {
                     // So that it can be told which versions came since.
                     let guard = self.registry.register(|| self.watermarks.published())?;
+                    for Part { current, staged, .. } in &mut parts {
+                        staged.remember_deleted(&current.core)?;
+                    }
                     drop(catalogue);
                     return Ok(self.commit_with_files(parts, terms, &guard)?.commit());
                 }

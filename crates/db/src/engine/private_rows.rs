@@ -24,8 +24,8 @@ use esker_table::rewrite::SegmentSink;
 use esker_table::segment::{Created, Segment, SegmentSpec, SegmentWriter};
 use esker_table::table::{Existing, PreparedPut, UniqueEntry, describe_key};
 use esker_table::value_file::StoredValue;
-use esker_table::view::{Resolved, Unit};
-use esker_table::{Location, Table as TableCore, TableWriter};
+use esker_table::view::Unit;
+use esker_table::{Location, Places, Table as TableCore, TableWriter};
 
 use super::{Engine, expect_snapshot};
 use crate::maintenance::FileSink;
@@ -44,8 +44,10 @@ const UNIQUE_BYTES: u64 = 96;
 pub(crate) struct PrivateRows {
     /// As the transaction has written them. Their files go with them unless a commit names them.
     pub written: Vec<Arc<Segment>>,
-    /// Where the versions of its snapshot are that it has removed.
-    pub removed: Vec<Location>,
+    /// The versions of its snapshot that it has removed: their numbers among its places.
+    pub removed: Vec<usize>,
+    /// Where they are.
+    pub places: Option<Arc<Places>>,
     /// The commit that it reads at.
     pub read_at: u64,
     /// The same segments, as the table is to have them.
@@ -182,12 +184,10 @@ impl PrivateRows {
     /// the versions that die. Under the commit lock.
     pub fn validate(&self, writer: &TableWriter, current: &Current) -> Result<Vec<u64>> {
         let mut replaced = Vec::new();
-        let view = writer.table().view();
-        for location in &self.removed {
-            match view.resolve(*location) {
-                Resolved::Row(unit, row) if unit.deleted(row) == 0 => {
-                    replaced.push(unit.row_id(row)?);
-                }
+        let located = self.places.as_ref().map(|places| places.locate());
+        for number in &self.removed {
+            match located.as_ref().and_then(|located| located.get(*number)) {
+                Some((unit, row)) if unit.deleted(row) == 0 => replaced.push(unit.row_id(row)?),
                 _ => return Err(taken(current, "a row that it has removed")),
             }
         }
@@ -263,11 +263,11 @@ impl PrivateRows {
     }
 
     fn remove(&self, writer: &mut TableWriter, commit: u64) -> esker_table::Result<()> {
-        let view = writer.table().view();
-        for location in &self.removed {
-            let Resolved::Row(unit, row) = view.resolve(*location) else {
-                return Err(esker_table::Error::corrupt(format!("{location:?} leads nowhere")));
-            };
+        let located = self.places.as_ref().map(|places| places.locate());
+        for number in &self.removed {
+            let found = located.as_ref().and_then(|located| located.get(*number));
+            let gone = || esker_table::Error::corrupt("a row to be removed is gone");
+            let (unit, row) = found.ok_or_else(gone)?;
             unit.kill(row, commit)?;
         }
         let removed = i64::try_from(self.removed.len()).unwrap_or(i64::MAX);

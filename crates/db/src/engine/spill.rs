@@ -25,7 +25,7 @@ use esker_table::segment::{Created, Segment};
 use esker_table::table::{Existing, UniqueEntry};
 use esker_table::value_file::StoredValue;
 use esker_table::view::{Resolved, Unit};
-use esker_table::{Location, Table as TableCore, TableWriter, UNIT_ROWS_MAX};
+use esker_table::{Location, Places, Table as TableCore, TableWriter, UNIT_ROWS_MAX};
 
 use super::commit::{Put, Staged, entry, half_applied, key_bytes, refuse_other_schema};
 use super::parts::expect_as_staged;
@@ -54,6 +54,8 @@ struct Spilled<'r> {
     current: Current,
     written: Vec<Written<'r>>,
     deletes: Vec<Existing>,
+    /// Where the rows that are deleted lie, in their order.
+    places: Option<Arc<Places>>,
     /// What a transaction had put into segments before.
     private: Option<PrivateRows>,
     /// What the rows of those do to unique indexes, by segment and row.
@@ -105,10 +107,11 @@ impl Engine {
         let mut sink = FileSink::new(self);
         let mut spilled = Vec::new();
         for Part { current, staged, mut private } in large {
-            let (puts, deletes) = staged.into_parts();
+            let (puts, deletes, places) = staged.into_parts();
             let written = self.write_segments(&current, puts, &mut sink)?;
             private.as_mut().map_or(Ok(()), |private| private.open(self))?;
-            spilled.push(Spilled { current, written, deletes, private, uniques: Vec::new() });
+            let uniques = Vec::new();
+            spilled.push(Spilled { current, written, deletes, places, private, uniques });
         }
         self.sync_segment_dir()?;
         // Others commit while segments are written; a simulation shows what comes of that.
@@ -237,7 +240,7 @@ impl Spilled<'_> {
         terms: Terms<'_>,
         staged_at: &ReaderGuard,
     ) -> Result<Edit> {
-        let Self { current, written, deletes, private, uniques } = self;
+        let Self { current, written, deletes, places, private, uniques } = self;
         let table = current.core.id();
         refuse_other_schema(catalogue, table, terms.schema_before(current))?;
         let writer = &mut entry(catalogue, table)?.writer;
@@ -249,10 +252,8 @@ impl Spilled<'_> {
             Some(private) => private.validate(writer, current)?,
             None => Vec::new(),
         };
-        for existing in deletes.iter() {
-            expect_alive(&current.core, existing)?;
-            replaced.push(existing.row_id);
-        }
+        expect_alive(&current.core, deletes, places.as_deref())?;
+        replaced.extend(deletes.iter().map(|existing| existing.row_id));
         for put in written.iter_mut().flat_map(|w| &mut w.puts) {
             expect_same(writer, &current.schema, put, staged_at.commit())?;
             if put.prepared.is_update() {
@@ -294,7 +295,7 @@ impl Spilled<'_> {
 impl Spilled<'_> {
     /// Makes the rows those of a commit.
     fn apply(&mut self, catalogue: &mut Catalogue, commit: u64) -> Result<()> {
-        let Self { current, written, deletes, private, uniques } = self;
+        let Self { current, written, deletes, private, uniques, .. } = self;
         let entry = entry(catalogue, current.core.id())?;
         let writer = &mut entry.writer;
         let applied = private
@@ -309,7 +310,7 @@ impl Spilled<'_> {
     }
 }
 
-fn changed() -> Error {
+pub(super) fn changed() -> Error {
     Error::new(ErrorKind::Conflict, "a row was changed while a large commit was written; try again")
 }
 
@@ -321,7 +322,7 @@ pub(super) fn expect_unchanged(
     staged: &mut Staged<'_>,
     staged_at: u64,
 ) -> Result<()> {
-    staged.deletes.iter().try_for_each(|existing| expect_alive(&current.core, existing))?;
+    expect_alive(&current.core, &mut staged.deletes, staged.places.as_deref())?;
     let puts = &mut staged.puts;
     puts.iter_mut().try_for_each(|put| expect_same(writer, &current.schema, put, staged_at))?;
     unique::expect_unique(writer, &current.schema, staged).map_err(as_changed)
@@ -341,12 +342,24 @@ fn empty_of(value: &Value) -> Value {
     }
 }
 
-/// Refuses a version that died since it was staged.
-fn expect_alive(core: &TableCore, existing: &Existing) -> Result<()> {
-    match core.view().resolve(existing.location) {
-        Resolved::Row(unit, row) if unit.deleted(row) == 0 => Ok(()),
-        _ => Err(changed()),
+/// Refuses versions that died since they were staged to be deleted, and finds where the others are
+/// now.
+fn expect_alive(core: &TableCore, deletes: &mut [Existing], places: Option<&Places>) -> Result<()> {
+    let (view, located) = (core.view(), places.map(Places::locate));
+    for (number, existing) in deletes.iter_mut().enumerate() {
+        let found = match (&located, view.resolve(existing.location)) {
+            (Some(located), _) => located.get(number),
+            (None, Resolved::Row(unit, row)) => Some((unit, row)),
+            (None, Resolved::Gone | Resolved::Unknown) => None,
+        };
+        match found {
+            Some((unit, row)) if unit.deleted(row) == 0 => {
+                existing.location = Location::new(unit.id(), row);
+            }
+            _ => return Err(changed()),
+        }
     }
+    Ok(())
 }
 
 /// Finds the version that a put replaces, wherever it is now; it has to be the one that was staged.

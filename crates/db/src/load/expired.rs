@@ -1,31 +1,41 @@
 //! Rows that had expired, and whose keys a load gives to new rows: they end with the commit of the
 //! load, so that no index entry leads to them any more.
 
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
-use esker_table::view::{Resolved, Unit, View};
-use esker_table::{Location, Table as TableCore};
+use esker_table::view::{Unit, View};
+use esker_table::{Location, Places, Table as TableCore};
 use esker_vfs::sync::{Mutex, MutexGuard};
 
 use crate::engine::Engine;
 use crate::{Error, ErrorKind, Result};
 
-/// The rows, by number and place.
-#[derive(Default)]
-pub(super) struct Expired(Mutex<Vec<(u64, Location)>>);
+/// The rows, each by its number and that of its place.
+pub(super) struct Expired {
+    rows: Mutex<Vec<(u64, usize)>>,
+    places: Arc<Places>,
+}
 
 impl Expired {
-    fn rows(&self) -> MutexGuard<'_, Vec<(u64, Location)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// None yet.
+    pub fn new(core: &Arc<TableCore>) -> Self {
+        Self { rows: Mutex::default(), places: Places::new(core) }
     }
 
-    /// Notes a row if it has expired; false when it has not.
+    fn rows(&self) -> MutexGuard<'_, Vec<(u64, usize)>> {
+        self.rows.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes a row if it has expired; false when it has not. Under the commit lock.
     pub fn note(&self, engine: &Engine, view: &View, (unit, row): (&Unit, usize)) -> Result<bool> {
         let Some(field) = view.schema.expiry_field() else { return Ok(false) };
         if !unit.has_expired(row, field, engine.now_us())? {
             return Ok(false);
         }
-        self.rows().push((unit.row_id(row)?, Location::new(unit.id(), row)));
+        let location = Location::new(unit.id(), row);
+        let nowhere = || Error::corrupt(format!("{location:?} leads nowhere"));
+        let place = self.places.keep(location).ok_or_else(nowhere)?;
+        self.rows().push((unit.row_id(row)?, place));
         Ok(true)
     }
 
@@ -33,36 +43,30 @@ impl Expired {
     ///
     /// # Errors
     /// `Conflict` when somebody else has put an entry in the place of one.
-    pub fn settle(&self, core: &TableCore) -> Result<Vec<u64>> {
-        let view = core.view();
-        let mut rows = self.rows();
+    pub fn settle(&self) -> Result<Vec<u64>> {
+        let (mut rows, located) = (self.rows(), self.places.locate());
         let mut kept = Vec::with_capacity(rows.len());
-        for (row_id, location) in rows.drain(..) {
-            match view.resolve(location) {
-                Resolved::Row(unit, row) if unit.deleted(row) == 0 => {
-                    kept.push((row_id, Location::new(unit.id(), row)));
-                }
-                Resolved::Row(..) => {
+        for (row_id, place) in rows.drain(..) {
+            match located.get(place) {
+                Some((unit, row)) if unit.deleted(row) == 0 => kept.push((row_id, place)),
+                Some(_) => {
                     let message = "a key of the load was put meanwhile; try again";
                     return Err(Error::new(ErrorKind::Conflict, message));
                 }
-                Resolved::Gone | Resolved::Unknown => {}
+                None => {}
             }
         }
         kept.sort_unstable();
-        kept.dedup();
+        kept.dedup_by_key(|(row_id, _)| *row_id);
         *rows = kept;
         Ok(rows.iter().map(|(row_id, _)| *row_id).collect())
     }
 
     /// Ends them. Under the commit lock, before the commit is published.
     pub fn kill(&self, core: &TableCore, commit: u64) -> esker_table::Result<()> {
-        let view = core.view();
-        let rows = self.rows();
-        for (_, location) in rows.iter() {
-            if let Resolved::Row(unit, row) = view.resolve(*location) {
-                unit.kill(row, commit)?;
-            }
+        let (rows, located) = (self.rows(), self.places.locate());
+        for (unit, row) in rows.iter().filter_map(|(_, place)| located.get(*place)) {
+            unit.kill(row, commit)?;
         }
         core.add_live_rows(-i64::try_from(rows.len()).unwrap_or_default());
         Ok(())

@@ -312,7 +312,8 @@ impl<'a> BatchKeys<'a> {
                 if let (Some(_), Some(mut replacing), [Some(first), Some(second)]) =
                     (&self.unique, self.shared.replacing(), both)
                 {
-                    let noted = replacing.note_rivals([first, second], format!("{key} {why}"));
+                    let both = [(first, true), (second, true)];
+                    let noted = replacing.note_rivals(both, format!("{key} {why}"));
                     noted.map_err(|e| (e, row))?;
                     continue;
                 }
@@ -407,7 +408,8 @@ impl<'a> BatchKeys<'a> {
                 // It is the row that is replaced, as its key has told already.
                 return Ok(());
             }
-            let both = [Location::new(unit.id(), row), Location::new(id, own_row)];
+            let both =
+                [(Location::new(unit.id(), row), is_own), (Location::new(id, own_row), true)];
             let why = format!("{} exists already", self.describe(own_row));
             return replacing.note_rivals(both, why).map_err(Met::Failed);
         }

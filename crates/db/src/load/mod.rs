@@ -155,7 +155,7 @@ impl Load {
         if let Some(shared) = Arc::get_mut(&mut self.shared)
             && !shared.schema.key_positions().is_empty()
         {
-            let replacing = Replacing::start(&shared.table.engine)?;
+            let replacing = Replacing::start(&shared.table.engine, &shared.core)?;
             shared.started_at = replacing.started.commit();
             shared.replacing = Some(Mutex::new(replacing));
             self.budget.workers = 1;
@@ -368,12 +368,12 @@ impl Load {
         let (mut replaced, superseded) = match &replacing {
             None => Default::default(),
             Some(replacing) => {
-                replacing.expect_alive(&shared.core.view())?;
+                replacing.expect_alive()?;
                 replacing.expect_unique(&shared.core.view())?;
                 replacing.row_ids()
             }
         };
-        replaced.extend(shared.expired.settle(&shared.core)?);
+        replaced.extend(shared.expired.settle()?);
         let edit = Edit::Load { table, segments, next_row_id, replaced, superseded };
         refuse_long(&edit)?;
         let ticket = engine.append_edit(&edit)?;
@@ -452,7 +452,7 @@ impl Load {
         view.remove(&ids);
         // Entries that cannot be found again lead nowhere for good.
         for unit in still_indexed {
-            let forwarding = Forwarding::new(unit, Vec::new(), Vec::new(), 0);
+            let forwarding = Forwarding::new(unit, Vec::new(), Vec::new());
             view.retire(Arc::new(forwarding));
         }
         core.set_view(view);

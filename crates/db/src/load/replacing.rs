@@ -5,7 +5,8 @@
 //! makes all rows real at once. Until then it lives, and may be changed: then the load has lost.
 //!
 //! * The load is registered like a snapshot from its start: else a seal would make a version that
-//!   came meanwhile look as old as one from before, and a merge would forget where one has gone.
+//!   came meanwhile look as old as one from before.
+//! * Where the rows are that it replaces is remembered in places that merges lead on.
 //! * Two rows with the same values of a unique index are noted, too, and tested at the end: the
 //!   load may yet replace one of them.
 //! * One worker writes, so that of two rows with one key the later one stays. Of two in one segment
@@ -15,8 +16,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use esker_arena::{Category, ReaderGuard, Reservation};
-use esker_table::view::{Resolved, View};
-use esker_table::{Location, Table as TableCore};
+use esker_table::view::{Resolved, Unit, View};
+use esker_table::{Location, Places, Table as TableCore};
 
 use crate::engine::Engine;
 use crate::{Error, ErrorKind, Result};
@@ -29,17 +30,27 @@ const RIVALS_MAX: usize = 64 << 10;
 
 /// Two rows with the same values of a unique index, and what is said when both live on.
 struct Rivals {
-    both: [Location; 2],
+    both: [Rival; 2],
     why: String,
+}
+
+/// One of them.
+#[derive(Clone, Copy)]
+enum Rival {
+    /// Of the load.
+    Own(Location),
+    /// Of the table: the number of its place.
+    There(usize),
 }
 
 /// What a load that replaces rows knows of them.
 pub(super) struct Replacing {
     /// From the start of the load on.
     pub started: ReaderGuard,
-    /// Rows of the table: their numbers, and where they were.
-    rows: Vec<(u64, Location)>,
-    /// Rows of the load.
+    /// Rows of the table: their numbers, and those of their places.
+    rows: Vec<(u64, usize)>,
+    places: Arc<Places>,
+    /// Rows of the load, which stay where they are until it has committed.
     own: Vec<(u64, Location)>,
     /// Pairs of rows with the same values of a unique index, one of which has to die.
     rivals: Vec<Rivals>,
@@ -47,13 +58,14 @@ pub(super) struct Replacing {
 }
 
 impl Replacing {
-    pub fn start(engine: &Engine) -> Result<Self> {
+    pub fn start(engine: &Engine, core: &Arc<TableCore>) -> Result<Self> {
         let started = engine.registry.register(|| engine.watermarks.published())?;
         let held = Reservation::new(&engine.arena, Category::Load);
-        Ok(Self { started, rows: Vec::new(), own: Vec::new(), rivals: Vec::new(), held })
+        let (rows, own, rivals) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Self { started, rows, places: Places::new(core), own, rivals, held })
     }
 
-    /// Notes that a row dies with the load's commit.
+    /// Notes that a row dies with the load's commit. Under the commit lock.
     pub fn note(
         &mut self,
         engine: &Arc<Engine>,
@@ -62,27 +74,42 @@ impl Replacing {
     ) -> Result<()> {
         let count = self.rows.len() + self.own.len();
         if count.is_multiple_of(RESERVED_ROWS) {
-            let entry = size_of::<(u64, Location)>();
+            let entry = size_of::<(u64, usize)>() + size_of::<Location>();
             // Twice: growing copies.
             let bytes = (2 * (count + RESERVED_ROWS) * entry) as u64;
             if !engine.reserve_for_load(&mut self.held, bytes) {
                 return Err(engine.refuse_load(&self.held, bytes));
             }
         }
-        let rows = if is_own { &mut self.own } else { &mut self.rows };
-        rows.push((row_id, location));
+        if is_own {
+            self.own.push((row_id, location));
+        } else {
+            self.rows.push((row_id, self.keep(location)?));
+        }
         Ok(())
     }
 
-    /// Notes two rows with the same values of a unique index: a later row of the load may replace
-    /// one of them.
-    pub fn note_rivals(&mut self, both: [Location; 2], why: String) -> Result<()> {
+    /// Remembers where a row of the table is. Under the commit lock.
+    fn keep(&self, location: Location) -> Result<usize> {
+        let nowhere = || Error::corrupt(format!("{location:?} leads nowhere"));
+        self.places.keep(location).ok_or_else(nowhere)
+    }
+
+    /// Notes two rows with the same values of a unique index, each with whether it is of the load:
+    /// a later row of the load may replace one of them. Under the commit lock.
+    pub fn note_rivals(&mut self, both: [(Location, bool); 2], why: String) -> Result<()> {
         if self.rivals.len() >= RIVALS_MAX {
             let message = format!(
                 "{why}; of such pairs, one of which may yet be replaced, a load holds {RIVALS_MAX}"
             );
             return Err(Error::new(ErrorKind::OverBudget, message));
         }
+        let rival = |(location, is_own)| match is_own {
+            true => Ok(Rival::Own(location)),
+            false => self.keep(location).map(Rival::There),
+        };
+        let [one, other] = both;
+        let both = [rival(one)?, rival(other)?];
         self.rivals.push(Rivals { both, why });
         Ok(())
     }
@@ -93,15 +120,19 @@ impl Replacing {
         if self.rivals.is_empty() {
             return Ok(());
         }
-        let place = |location: Location| match view.resolve(location) {
-            Resolved::Row(unit, row) if unit.deleted(row) == 0 => {
-                Some(Location::new(unit.id(), row))
-            }
-            _ => None,
+        let located = self.places.locate();
+        let place = |rival: Rival| {
+            let found = match rival {
+                Rival::There(number) => located.get(number),
+                Rival::Own(location) => row_of(view, location),
+            };
+            let (unit, row) = found.filter(|(unit, row)| unit.deleted(*row) == 0)?;
+            Some(Location::new(unit.id(), row))
         };
-        let noted = self.rows.iter().chain(&self.own);
-        let dying: BTreeSet<_> = noted.filter_map(|(_, location)| place(*location)).collect();
-        let lives = |location: &Location| place(*location).is_some_and(|at| !dying.contains(&at));
+        let rows = self.rows.iter().map(|(_, number)| Rival::There(*number));
+        let noted = rows.chain(self.own.iter().map(|(_, location)| Rival::Own(*location)));
+        let dying: BTreeSet<_> = noted.filter_map(place).collect();
+        let lives = |rival: &Rival| place(*rival).is_some_and(|at| !dying.contains(&at));
         match self.rivals.iter().find(|rivals| rivals.both.iter().all(lives)) {
             Some(rivals) => Err(Error::new(ErrorKind::AlreadyExists, rivals.why.clone())),
             None => Ok(()),
@@ -110,18 +141,19 @@ impl Replacing {
 
     /// Every row once, though several of the load replace it.
     pub fn settle(&mut self) {
-        for rows in [&mut self.rows, &mut self.own] {
-            rows.sort_unstable_by_key(|(row_id, _)| *row_id);
-            rows.dedup_by_key(|(row_id, _)| *row_id);
-        }
+        self.rows.sort_unstable_by_key(|(row_id, _)| *row_id);
+        self.rows.dedup_by_key(|(row_id, _)| *row_id);
+        self.own.sort_unstable_by_key(|(row_id, _)| *row_id);
+        self.own.dedup_by_key(|(row_id, _)| *row_id);
     }
 
     /// Refuses to go on when a row of the table was changed since it was noted. Under the commit
     /// lock.
-    pub fn expect_alive(&self, view: &View) -> Result<()> {
-        for (_, location) in &self.rows {
-            match view.resolve(*location) {
-                Resolved::Row(unit, row) if unit.deleted(row) == 0 => {}
+    pub fn expect_alive(&self) -> Result<()> {
+        let located = self.places.locate();
+        for (_, number) in &self.rows {
+            match located.get(*number) {
+                Some((unit, row)) if unit.deleted(row) == 0 => {}
                 _ => {
                     let message = "a row was changed while a load replaced it; try again";
                     return Err(Error::new(ErrorKind::Conflict, message));
@@ -133,23 +165,27 @@ impl Replacing {
 
     /// The numbers of the rows of the table that die, and those of the load.
     pub fn row_ids(&self) -> (Vec<u64>, Vec<u64>) {
-        let numbers = |rows: &[(u64, Location)]| rows.iter().map(|(row_id, _)| *row_id).collect();
-        (numbers(&self.rows), numbers(&self.own))
+        let rows = self.rows.iter().map(|(row_id, _)| *row_id).collect();
+        (rows, self.own.iter().map(|(row_id, _)| *row_id).collect())
     }
 
     /// Ends the rows. Under the commit lock, before the commit is published.
     pub fn kill(&self, core: &TableCore, commit: u64) -> esker_table::Result<()> {
-        let view = core.view();
-        for (_, location) in self.rows.iter().chain(&self.own) {
-            match view.resolve(*location) {
-                Resolved::Row(unit, row) => unit.kill(row, commit)?,
-                Resolved::Gone | Resolved::Unknown => {
-                    let message = format!("{location:?} leads nowhere");
-                    return Err(esker_table::Error::corrupt(message));
-                }
-            }
+        let (view, located) = (core.view(), self.places.locate());
+        let rows = self.rows.iter().map(|(_, number)| located.get(*number));
+        for found in rows.chain(self.own.iter().map(|(_, location)| row_of(&view, *location))) {
+            let gone = || esker_table::Error::corrupt("a row that a load replaces is gone");
+            let (unit, row) = found.ok_or_else(gone)?;
+            unit.kill(row, commit)?;
         }
         core.add_live_rows(-i64::try_from(self.rows.len() + self.own.len()).unwrap_or_default());
         Ok(())
+    }
+}
+
+fn row_of(view: &View, location: Location) -> Option<(&Unit, usize)> {
+    match view.resolve(location) {
+        Resolved::Row(unit, row) => Some((unit, row)),
+        Resolved::Gone | Resolved::Unknown => None,
     }
 }

@@ -68,6 +68,7 @@ impl Shared {
         let progress = Event::new();
         Ok(Arc::new(Self {
             table,
+            expired: Expired::new(&core),
             core,
             schema,
             checks,
@@ -75,7 +76,6 @@ impl Shared {
             started_at,
             skips,
             replacing,
-            expired: Expired::default(),
             state,
             progress,
         }))

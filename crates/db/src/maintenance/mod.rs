@@ -3,7 +3,7 @@
 //! One task does all of it, one job after another, so that a checkpoint never meets a half-done
 //! merge. Each step picks the most urgent job:
 //!
-//! 1. forget retired units that no snapshot needs;
+//! 1. forget when rows were created, and dropped tables, once no snapshot asks any more;
 //! 2. seal frozen groups, oldest first;
 //! 3. make a checkpoint, when the log is too long;
 //! 4. merge segments that are a twentieth dead, or too many;
@@ -54,27 +54,6 @@ pub(crate) use work::Work;
 /// index file.
 const UNCOVERED_FACTOR: usize = 8;
 
-/// Units whose rows have moved, and since when.
-pub(crate) struct Reclaim {
-    table: TableId,
-    units: Vec<u64>,
-    retired_at: u64,
-}
-
-/// A seal or merge whose index entries are still to be moved.
-struct Moving {
-    table: TableId,
-    repoint: Repoint,
-    retired_at: u64,
-}
-
-impl Moving {
-    fn into_reclaim(self) -> Reclaim {
-        let units = self.repoint.retired();
-        Reclaim { table: self.table, units, retired_at: self.retired_at }
-    }
-}
-
 /// A job that is about one table and, when it fails, does not hold back those of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum TableJob {
@@ -85,9 +64,10 @@ enum TableJob {
 /// What maintenance remembers between steps.
 #[derive(Default)]
 pub(crate) struct State {
-    reclaim: Vec<Reclaim>,
     /// Left by a seal or merge that could not read the keys of its inputs.
-    moving: Option<Moving>,
+    moving: Option<Repoint>,
+    /// Segments may know when their rows were created until no snapshot is older than this commit.
+    settles_at: Option<u64>,
     /// Units judged as not worth rewriting yet.
     judged: std::collections::BTreeMap<u64, merge::Judged>,
     /// When units of tables whose rows expire are to be looked at next, in microseconds since 1970.
@@ -165,7 +145,7 @@ impl Engine {
         }
         self.finish_moving()?;
         self.expire_held_snapshots();
-        let reclaimed = self.reclaim();
+        let settled = self.settle();
         if self.do_urgent_job()? {
             return Ok(true);
         }
@@ -181,7 +161,7 @@ impl Engine {
             (done, built) => {
                 // Nobody else tells of it then.
                 built.err().iter().for_each(|e| self.note_error(e));
-                Ok(done? || reclaimed)
+                Ok(done? || settled)
             }
         }
     }
@@ -239,29 +219,11 @@ impl Engine {
         self.maintenance_state().running
     }
 
-    /// Forgets retired units that no snapshot is old enough to need.
-    fn reclaim(&self) -> bool {
+    /// Forgets what only snapshots ask for that are older than all there are. True when there was
+    /// something that may have waited for that.
+    fn settle(&self) -> bool {
         let oldest = self.oldest();
-        // Who reads as of the commit at which a unit was retired may have looked before that.
-        let least_held = self.registry.oldest(u64::MAX);
-        let mut done = Vec::new();
-        let ready = |r: &Reclaim| {
-            (r.retired_at <= oldest && r.retired_at < least_held)
-                || esker_log::sabotage::planted("forwarding_dropped_too_early")
-        };
-        {
-            let mut state = self.maintenance_state();
-            let all = std::mem::take(&mut state.reclaim);
-            for reclaim in all {
-                if ready(&reclaim) { done.push(reclaim) } else { state.reclaim.push(reclaim) }
-            }
-        }
-        let mut catalogue = self.lock();
-        for reclaim in &done {
-            if let Some(entry) = catalogue.tables.get_mut(&reclaim.table) {
-                entry.writer.table().forget_retired(&reclaim.units, oldest);
-            }
-        }
+        let catalogue = self.lock();
         for entry in catalogue.tables.values() {
             entry.writer.table().settle(oldest);
         }
@@ -269,14 +231,16 @@ impl Engine {
         if let Some(names) = self.names.load().settled(oldest) {
             self.names.store(Arc::new(names));
         }
-        !done.is_empty()
+        let mut state = self.maintenance_state();
+        let settled = state.settles_at.take_if(|commit| *commit <= oldest);
+        settled.is_some()
     }
 
-    /// A snapshot ended: retired units may be free to go, and dead rows that it saw.
+    /// A snapshot ended: dead rows that it saw may go, and what only it asked for.
     pub(crate) fn wake_for_reclaim(&self) {
         let state = self.maintenance_state();
         let has_past = self.names.load().has_past();
-        if has_past || !state.reclaim.is_empty() || !state.judged.is_empty() {
+        if has_past || state.settles_at.is_some() || !state.judged.is_empty() {
             drop(state);
             self.wake_maintenance();
         }
@@ -333,28 +297,32 @@ mod tests {
         engine.exclusively(|_| Ok(())).unwrap();
     }
 
-    /// A snapshot of the commit at which a unit was retired may have been taken before that, and
-    /// know places in the unit.
+    /// Where rows of rewritten units went was known for as long as any older snapshot was held.
     #[test]
-    fn forwarding_stays_for_who_reads_the_commit_that_retired_a_unit() {
+    fn forwarding_goes_though_snapshots_are_held() {
         let db = Options::new().background(false).group_limit(8, 1 << 20).memory().unwrap();
         let schema = Schema::builder().field("id", DataType::U64).field("v", DataType::U64);
         let table = db.create_table("t", schema.primary_key(["id"]).build().unwrap()).unwrap();
-        let (engine, older) = (db.engine(), db.snapshot().unwrap());
+        let mut held = Vec::new();
         for v in 0..40u64 {
             table.upsert(&[(v % 4).into(), v.into()]).unwrap();
+            if v % 12 == 3 {
+                held.push((db.snapshot().unwrap(), v - 3));
+            }
         }
         db.wait_idle().unwrap();
-        let all: Vec<u64> =
-            engine.maintenance_state().reclaim.iter().map(|r| r.retired_at).collect();
-        let same = db.snapshot().unwrap();
-        assert_eq!(all.iter().max(), Some(&same.commit()), "nothing has happened since");
-        drop(older);
-        engine.reclaim();
-        let retired = |core: &esker_table::Table| core.view().retired.len();
-        assert!(retired(table.core()) > 0, "forgotten too early");
-        drop(same);
-        assert!(engine.reclaim());
-        assert_eq!(retired(table.core()), 0);
+        assert!(db.info().merges.bytes > 0);
+        assert_eq!(table.core().view().retired.len(), 0);
+        for (snapshot, least) in &held {
+            for id in 0..4u64 {
+                let row = snapshot.table("t").unwrap().get(&[id.into()]).unwrap().unwrap();
+                assert_eq!(row.get("v"), Some(&(least + id).into()));
+            }
+        }
+        let settles = || db.engine().maintenance_state().settles_at.is_some();
+        assert!(settles(), "older snapshots ask when rows were created");
+        drop(held);
+        db.wait_idle().unwrap();
+        assert!(!settles());
     }
 }

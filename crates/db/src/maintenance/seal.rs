@@ -10,8 +10,8 @@ use esker_table::Table as TableCore;
 use esker_table::rewrite::{Repoint, RewritePlan, Rewritten};
 use esker_table::view::Unit;
 
+use super::FileSink;
 use super::work::bytes_of;
-use super::{FileSink, Moving};
 use crate::Result;
 use crate::engine::{Engine, Journal, Ticket};
 
@@ -95,27 +95,27 @@ impl Engine {
         if esker_log::sabotage::planted("repoint_before_swap") {
             self.repoint(&mut rewritten.repoint())?;
         }
-        // A version that was committed since the edit got its number may name a place in an input
-        // as its predecessor, for snapshots between the two.
-        let (repoint, retired_at) = {
+        let repoint = {
             let unlocked = esker_log::sabotage::planted("publish_without_lock");
             let mut catalogue = (!unlocked).then(|| self.lock());
-            let too_early = esker_log::sabotage::planted("retired_at_its_number");
             let now = self.watermarks.published();
-            let retired_at = if too_early { ticket.commit() } else { now };
-            let published = rewritten.publish(retired_at);
+            let published = rewritten.publish(now);
             if let Some(catalogue) = catalogue.as_mut() {
                 // The log has it and memory has not.
                 catalogue.broken |= published.is_err();
             }
-            (published?, retired_at)
+            published?
         };
+        if esker_log::sabotage::planted("forwarding_dropped_too_early") {
+            let _catalogue = self.lock();
+            repoint.forget();
+        }
         for segment in old.segments().filter(|s| inputs.contains(&s.id())) {
             segment.doom();
         }
         drop(old);
         self.environment.tasks.pause();
-        self.maintenance_state().moving = Some(Moving { table: table.id(), repoint, retired_at });
+        self.maintenance_state().moving = Some(repoint);
         // It is done; what fails here is tried again before the next job.
         if let Err(e) = self.finish_moving() {
             self.note_error(&e);
@@ -123,17 +123,24 @@ impl Engine {
         Ok(true)
     }
 
-    /// Moves the index entries that still name the inputs of the last seal or merge. No other unit
-    /// may be retired before: the places the entries name lead on through the newer ones.
+    /// Leads on who still names rows of the inputs of the last seal or merge, then forgets where
+    /// these went. No other unit may be retired before: the places that are named lead on through
+    /// the newer ones.
     pub(super) fn finish_moving(&self) -> Result<()> {
         let Some(mut moving) = self.maintenance_state().moving.take() else { return Ok(()) };
-        let done = self.repoint(&mut moving.repoint);
-        let mut state = self.maintenance_state();
-        match done {
-            Ok(()) => state.reclaim.push(moving.into_reclaim()),
-            Err(_) => state.moving = Some(moving),
+        if let Err(e) = self.repoint(&mut moving) {
+            self.maintenance_state().moving = Some(moving);
+            return Err(e);
         }
-        done
+        moving.lead_on(&mut || self.environment.tasks.pause());
+        {
+            let _catalogue = self.lock();
+            moving.forget();
+        }
+        // Snapshots that are older see when its rows were created.
+        let now = self.watermarks.published();
+        self.maintenance_state().settles_at = Some(now);
+        Ok(())
     }
 
     fn repoint(&self, repoint: &mut Repoint) -> Result<()> {

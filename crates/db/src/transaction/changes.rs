@@ -1,7 +1,7 @@
 //! What a transaction has changed of one table. Nobody else sees it before the commit.
 //!
 //! ```text
-//! by_key: key ─► before: where the row of the snapshot lies, if there is one
+//! by_key: key ─► before: which row of the snapshot has the key, if there is one
 //!                now:    the row as it is, or that it is gone
 //! ```
 //!
@@ -15,11 +15,12 @@
 //! 3. What is undone is put back as it was, so that a savepoint costs nothing until it is used.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use esker_format::{Schema, Value, ValueRef};
 use esker_log::sabotage::planted;
-use esker_table::Location;
 use esker_table::table::PreparedPut;
+use esker_table::{Location, Places};
 
 use super::own_rows::OwnRows;
 use super::spilled::{Place, Spilled};
@@ -40,7 +41,16 @@ pub(crate) enum Before {
     /// There is none.
     Absent,
     /// Here, with this row id.
-    At(Location, u64),
+    At(Whereabouts, u64),
+}
+
+/// Where a version of the snapshot is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Whereabouts {
+    /// It was here when it was found; merges may have taken it elsewhere.
+    Found(Location),
+    /// Its number among the places of the table that the transaction remembers.
+    Kept(usize),
 }
 
 /// A changed row as it is now.
@@ -103,6 +113,8 @@ pub(super) struct Changes {
     pub own: Option<OwnRows>,
     /// What has been written to files.
     pub spilled: Spilled,
+    /// Where the versions of the snapshot are that do not show, as far as somebody has asked.
+    pub places: Option<Arc<Places>>,
     /// Bytes of the changes, about.
     pub bytes: usize,
 }
@@ -141,7 +153,7 @@ impl Undo {
 impl Changes {
     pub fn new(current: Current) -> Self {
         let (by_key, spilled) = (BTreeMap::new(), Spilled::default());
-        Self { current, by_key, own: None, spilled, bytes: 0 }
+        Self { current, by_key, own: None, spilled, places: None, bytes: 0 }
     }
 
     /// Changes a key.

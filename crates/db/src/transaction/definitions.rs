@@ -221,5 +221,6 @@ pub(super) fn converted(changes: &Changes, schema: &Arc<Schema>) -> Result<Chang
     }
     // Their columns are found by the numbers of fields, as those of the table are.
     new.spilled = changes.spilled.clone();
+    new.places = changes.places.clone();
     Ok(new)
 }

@@ -8,12 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use esker_format::Value;
-use esker_table::Location;
 use esker_table::group::GroupWriter;
 use esker_table::table::Overlay;
 use esker_table::view::Unit;
+use esker_table::{Location, Places};
 
-use super::changes::{Before, Change, Now};
+use super::changes::{Change, Now};
 use crate::engine::Engine;
 use crate::table::Current;
 use crate::{Error, ErrorKind, Result};
@@ -24,8 +24,10 @@ const VALUE_BYTES_MAX: usize = 4 << 20;
 /// Replaced versions that are worth making the groups anew.
 const DEAD_ROWS_MIN: usize = 16;
 
-/// What the snapshot has under a key, and the next row id of a table that is new.
-type Looks<'l> = (&'l dyn Fn(&Change) -> Result<Before>, &'l dyn Fn() -> Option<u64>);
+/// Where the row of the snapshot is that a change hides, among the places that the transaction
+/// remembers, and the next row id of a table that is new.
+pub(super) type Looks<'l> =
+    (&'l mut dyn FnMut(&mut Change) -> Result<Option<usize>>, &'l dyn Fn() -> Option<u64>);
 
 /// Rows in columns.
 #[derive(Default)]
@@ -33,8 +35,8 @@ pub(super) struct OwnRows {
     groups: Vec<GroupWriter>,
     /// Where the row of a key is.
     places: BTreeMap<Vec<u8>, Location>,
-    /// Where the row of the snapshot is that a key hides.
-    hidden: BTreeMap<Vec<u8>, Location>,
+    /// The number of the place of the row of the snapshot that a key hides.
+    hidden: BTreeMap<Vec<u8>, usize>,
     /// Keys that were changed since the last query.
     changed: BTreeSet<Vec<u8>>,
     /// Queries so far.
@@ -59,7 +61,7 @@ impl OwnRows {
         engine: &Engine,
         current: &Current,
         by_key: &mut BTreeMap<Vec<u8>, Change>,
-        looks: Looks<'_>,
+        mut looks: Looks<'_>,
     ) -> Result<()> {
         if self.changed.is_empty() {
             return Ok(());
@@ -67,7 +69,7 @@ impl OwnRows {
         refuse_long_values(self.changed.iter().filter_map(|key| by_key.get(key)))?;
         self.version += 1;
         for key in std::mem::take(&mut self.changed) {
-            self.take_up(engine, current, (&key, by_key.get_mut(&key)), looks)?;
+            self.take_up(engine, current, (&key, by_key.get_mut(&key)), &mut looks)?;
         }
         Ok(())
     }
@@ -88,7 +90,7 @@ impl OwnRows {
         engine: &Engine,
         current: &Current,
         (key, change): (&Vec<u8>, Option<&mut Change>),
-        looks: Looks<'_>,
+        looks: &mut Looks<'_>,
     ) -> Result<()> {
         if let Some(place) = self.places.remove(key) {
             self.kill(place)?;
@@ -97,11 +99,8 @@ impl OwnRows {
             self.hidden.remove(key);
             return Ok(());
         };
-        if change.before == Before::Unknown {
-            change.before = (looks.0)(change)?;
-        }
-        if let Before::At(location, _) = change.before {
-            self.hidden.insert(key.clone(), location);
+        if let Some(place) = (looks.0)(change)? {
+            self.hidden.insert(key.clone(), place);
         }
         if change.row_id() == 0
             && let Some(row_id) = (looks.1)()
@@ -146,9 +145,10 @@ impl OwnRows {
     }
 
     /// What a query sees, at a time.
-    pub fn overlay(&self, now_us: i64) -> Overlay {
+    pub fn overlay(&self, places: Option<&Arc<Places>>, now_us: i64) -> Overlay {
         Overlay {
             hidden: self.hidden.values().copied().collect(),
+            places: places.cloned(),
             groups: self.groups.iter().map(|group| Arc::clone(group.group())).collect(),
             segments: Vec::new(),
             version: self.version,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use esker_format::{Batch, Schema, Value, ValueRef};
 use esker_table::{Found, Location};
 
-use super::changes::{Before, Change, Now};
+use super::changes::{Before, Change, Now, Whereabouts};
 use super::spilled::{Spilled, bytes_of};
 use super::{State, Transaction};
 use crate::engine::{fit_key, fit_row, refuse_long_values};
@@ -389,6 +389,7 @@ impl Transaction {
                     return Ok(None);
                 }
                 let location = Location::new(found.unit.id(), found.row);
+                let location = Whereabouts::Found(location);
                 let before = Before::At(location, found.unit.row_id(found.row)?);
                 Ok(Some((take(&found)?, before)))
             },

@@ -6,15 +6,17 @@
 //! under way; and a few bytes for each change. A database in memory spills nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use esker_arena::{Category, Reservation};
-use esker_format::TableId;
+use esker_format::{TableId, ValueRef};
+use esker_table::Places;
 
-use super::changes::{Before, Change, Changes, Now, Previous};
+use super::changes::{Before, Change, Changes, Now, Previous, Whereabouts};
 use super::{State, Step, Transaction};
-use crate::Result;
 use crate::engine::PrivateRows;
 use crate::table::Current;
+use crate::{Error, Result};
 
 /// Of what bulk loads may take, the part that the changes of one transaction take in memory.
 const SHARE: u64 = 8;
@@ -64,9 +66,9 @@ impl Transaction {
             return Err(self.engine.refuse_load(&held, needed));
         }
         let long_bytes = self.engine.options.values.long_bytes;
-        let Changes { current, by_key, spilled, .. } = changes;
+        let Changes { current, by_key, spilled, places, .. } = changes;
         for change in by_key.values_mut() {
-            self.resolve(current, change)?;
+            self.keep_place(current, places, change)?;
             if change.row_id() == 0 && change.row().is_some() {
                 change.new_row_id = self.reserve_row_id(state, current)?;
             }
@@ -84,11 +86,49 @@ impl Transaction {
     /// Looks for what the snapshot has under the key of a change.
     fn resolve(&self, current: &Current, change: &mut Change) -> Result<()> {
         if change.before == Before::Unknown {
-            let key = change.key(&current.schema);
-            let found = self.find(current, &key, |_| Ok(()))?;
-            change.before = found.map_or(Before::Absent, |(_, before)| before);
+            change.before = self.look_for(current, change)?;
         }
         Ok(())
+    }
+
+    fn look_for(&self, current: &Current, change: &Change) -> Result<Before> {
+        let row_id = [ValueRef::Uint(change.row_id())];
+        let key = match current.schema.key_positions() {
+            [] => row_id.to_vec(),
+            _ => change.key(&current.schema),
+        };
+        let found = self.find(current, &key, |_| Ok(()))?;
+        Ok(found.map_or(Before::Absent, |(_, before)| before))
+    }
+
+    /// Remembers where the row of the snapshot is that a change hides; returns the number of the
+    /// place, `None` when there is no such row.
+    pub(super) fn keep_place(
+        &self,
+        current: &Current,
+        places: &mut Option<Arc<Places>>,
+        change: &mut Change,
+    ) -> Result<Option<usize>> {
+        loop {
+            match change.before {
+                Before::Absent => return Ok(None),
+                Before::At(Whereabouts::Kept(place), _) => return Ok(Some(place)),
+                Before::At(Whereabouts::Found(location), row_id) => {
+                    let places = places.get_or_insert_with(|| Places::new(&current.core));
+                    if let Some(place) = places.keep(location) {
+                        change.before = Before::At(Whereabouts::Kept(place), row_id);
+                        return Ok(Some(place));
+                    }
+                }
+                Before::Unknown => {}
+            }
+            // Nobody has looked, or it was found so long ago that it is forgotten where it went.
+            let found = self.look_for(current, change)?;
+            if found == change.before {
+                return Err(Error::corrupt("a row that a transaction hides leads nowhere"));
+            }
+            change.before = found;
+        }
     }
 
     /// What has been written to files of the changes of a table, for the commit.
@@ -96,7 +136,7 @@ impl Transaction {
         if changes.spilled.is_empty() {
             return Ok(None);
         }
-        let Changes { current, by_key, spilled, .. } = changes;
+        let Changes { current, by_key, spilled, places, .. } = changes;
         let mut changed = BTreeSet::new();
         for change in by_key.values_mut() {
             self.resolve(current, change)?;
@@ -104,7 +144,8 @@ impl Transaction {
                 changed.insert(row_id);
             }
         }
-        let rows = spilled.to_commit(&self.engine, current, (self.read_at(), &changed))?;
+        let mut rows = spilled.to_commit(&self.engine, current, (self.read_at(), &changed))?;
+        rows.places = places.clone();
         Ok(Some(rows).filter(|rows| !rows.is_empty()))
     }
 }
@@ -122,9 +163,12 @@ impl State {
 
     /// Bytes of all that is counted but the groups, which the arena counts.
     pub(super) fn counted_bytes(&self) -> u64 {
-        let spilled: usize =
-            self.changes.values().map(|changes| changes.spilled.byte_count()).sum();
-        let bytes = self.changed_bytes() + spilled + self.undo_bytes + self.reads.byte_count();
+        let of_table = |changes: &Changes| {
+            let places = changes.places.as_ref().map_or(0, |places| places.byte_count());
+            changes.spilled.byte_count() + places
+        };
+        let kept: usize = self.changes.values().map(of_table).sum();
+        let bytes = self.changed_bytes() + kept + self.undo_bytes + self.reads.byte_count();
         bytes as u64
     }
 

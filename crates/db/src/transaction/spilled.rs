@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! by_key ──spill──► segments: rows, found by the hash of their key
-//!                   hidden:   where the snapshot has versions that are replaced, or gone
+//!                   hidden:   versions of the snapshot that are replaced, or gone
 //! ```
 //!
 //! Eight bytes of a row that is new stay in memory, and some fifty of a version that is replaced or
@@ -21,9 +21,9 @@ use esker_arena::{Category, Reservation};
 use esker_format::key::encode_key;
 use esker_format::{Batch, DataType, Schema, Value, ValueRef};
 use esker_table::segment::Segment;
-use esker_table::{KeyHasher, Location, Table as TableCore};
+use esker_table::{KeyHasher, Table as TableCore};
 
-use super::changes::{Before, Change, Now, Previous};
+use super::changes::{Before, Change, Now, Previous, Whereabouts};
 use crate::engine::{Engine, PrivateRows, key_of, linked_bytes, row_of};
 use crate::table::Current;
 use crate::{Error, ErrorKind, Result};
@@ -54,8 +54,8 @@ pub(super) struct Spilled {
     /// By rising leading half of the hash of a row's key, its number among all rows: one place to
     /// look in, however many segments there are.
     places: Arc<Vec<(u32, u32)>>,
-    /// By their row ids, since where they lie changes with merges.
-    hidden: BTreeMap<u64, (Hidden, Location)>,
+    /// By their row ids, with the numbers of their places.
+    hidden: BTreeMap<u64, (Hidden, usize)>,
     /// What was met when a row was to be taken back.
     failure: Option<(ErrorKind, String)>,
 }
@@ -200,8 +200,15 @@ impl Spilled {
     /// A key is again what it was changed to before: to a row, or it was removed.
     pub fn restore(&mut self, place: Option<Place>, before: Before) {
         let hidden = if place.is_some() { Hidden::Replaced } else { Hidden::Gone };
-        if let Before::At(location, row_id) = before {
-            self.hidden.insert(row_id, (hidden, location));
+        if let Before::At(_, row_id) = before {
+            // It has been here since it was written to a file, or removed.
+            match self.hidden.get_mut(&row_id) {
+                Some((now, _)) => *now = hidden,
+                None => {
+                    let message = format!("row {row_id} is not known to be hidden");
+                    self.failure = Some((ErrorKind::Corrupt, message));
+                }
+            }
         }
         if let Some(Place { segment, row }) = place
             && let Some(own) = self.segments.get_mut(segment)
@@ -231,9 +238,9 @@ impl Spilled {
         self.hidden.remove(&row_id);
     }
 
-    /// Where the versions of the snapshot are that do not show.
-    pub fn hidden(&self) -> impl Iterator<Item = Location> {
-        self.hidden.values().map(|(_, location)| *location)
+    /// The numbers of the places of the versions of the snapshot that do not show.
+    pub fn hidden(&self) -> impl Iterator<Item = usize> {
+        self.hidden.values().map(|(_, place)| *place)
     }
 
     /// The segments, each with its dead rows, rising.
@@ -243,8 +250,8 @@ impl Spilled {
         self.segments.iter().map(part)
     }
 
-    /// Writes changes whose `before` is known and whose rows have row ids into segments. Either all
-    /// of them are taken up, or none.
+    /// Writes changes whose `before` is known, with its place, and whose rows have row ids into
+    /// segments. Either all of them are taken up, or none.
     pub fn add(
         &mut self,
         engine: &Arc<Engine>,
@@ -280,9 +287,9 @@ impl Spilled {
         self.places = Arc::new(merged(&self.places, &places));
         self.segments.extend(segments);
         for (_, change) in changes {
-            if let Before::At(location, row_id) = change.before {
+            if let Before::At(Whereabouts::Kept(place), row_id) = change.before {
                 let hidden = if change.row().is_some() { Hidden::Replaced } else { Hidden::Gone };
-                self.hidden.insert(row_id, (hidden, location));
+                self.hidden.insert(row_id, (hidden, place));
             }
         }
         Ok(())
@@ -309,7 +316,7 @@ impl Spilled {
             .hidden
             .iter()
             .filter(|(row_id, (hidden, _))| *hidden == Hidden::Gone && !changed.contains(row_id));
-        rows.removed = gone.map(|(_, (_, location))| *location).collect();
+        rows.removed = gone.map(|(_, (_, place))| *place).collect();
         Ok(rows)
     }
 }

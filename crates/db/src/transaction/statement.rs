@@ -10,7 +10,6 @@ use esker_query::{Explanation, Query, QueryResult, Statistics};
 use esker_table::Table as TableCore;
 use esker_table::table::Overlay;
 
-use super::changes::Before;
 use super::own_rows::OwnRows;
 use super::{Changes, State, Transaction};
 use crate::change::{ChangeOptions, Changed};
@@ -144,18 +143,15 @@ impl Transaction {
         changes: &mut Changes,
         next_row_id: &dyn Fn() -> Option<u64>,
     ) -> Result<Overlay> {
-        let Changes { current, by_key, own, spilled, .. } = changes;
+        let Changes { current, by_key, own, spilled, places, .. } = changes;
         if own.as_ref().is_some_and(OwnRows::is_mostly_dead) {
             *own = None;
         }
-        let find = |change: &super::Change| {
-            let key = change.key(&current.schema);
-            let found = self.find(current, &key, |_| Ok(()))?;
-            Ok(found.map_or(Before::Absent, |(_, before)| before))
-        };
+        let mut keep = |change: &mut super::Change| self.keep_place(current, places, change);
         let rows = own.get_or_insert_with(|| OwnRows::new(by_key.keys()));
-        let outcome = rows.bring_up_to_date(&self.engine, current, by_key, (&find, next_row_id));
-        let mut overlay = rows.overlay(self.now_us(&current.schema));
+        let looks = (&mut keep as _, next_row_id);
+        let outcome = rows.bring_up_to_date(&self.engine, current, by_key, looks);
+        let mut overlay = rows.overlay(places.as_ref(), self.now_us(&current.schema));
         spilled.expect_whole()?;
         overlay.hidden.extend(spilled.hidden());
         overlay.segments.extend(spilled.parts());

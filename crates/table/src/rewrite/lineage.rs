@@ -6,7 +6,8 @@
 //! ```
 //!
 //! Where N is rewritten, too, it names O from then on. Where N lies elsewhere it goes on naming M3,
-//! whose forwarding leads to O. Nobody names M2 and M1 any more, so that nothing is kept for them.
+//! whose forwarding leads to O, until it is led on to O itself. Nobody names M2 and M1 any more, so
+//! that nothing is kept for them.
 
 use esker_log::sabotage::planted;
 
@@ -32,8 +33,8 @@ impl Lineage<'_> {
             let location = named?;
             let (found, row) = match self.view.lead_back(location) {
                 Resolved::Row(found, row) => (found, row),
-                // Nobody is left who is older than what names it, or it would be known where it
-                // went: whoever comes here reads between a delete and the next insert of the key.
+                // Whoever comes here reads between a delete and the next insert of the key, or all
+                // see what names it.
                 Resolved::Gone | Resolved::Unknown => return None,
             };
             let Some(input) = self.input(found) else {

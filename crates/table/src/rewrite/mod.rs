@@ -7,6 +7,9 @@
 //!  number   append the frame that names inputs and outputs, wait for it   (the layer above)
 //!  publish  carry over deaths that came meanwhile, swap the units         commit lock
 //!  repoint  index entries, in batches                                     commit lock each
+//!  lead on  newer versions that name rows of the inputs, and whoever
+//!           remembers their places                                        no lock
+//!  forget   where the rows went                                           commit lock
 //! ```
 //!
 //! A version is dropped when nobody sees it: when it died at or before the oldest commit that any
@@ -15,6 +18,7 @@
 //! as many versions as snapshots, and one, however often it changes while they are held.
 
 mod gathering;
+mod leading_on;
 mod lineage;
 
 use std::borrow::Cow;
@@ -369,7 +373,8 @@ impl Rewritten {
     }
 
     /// Swaps the outputs in, once the frame that names them is durable. Under the commit lock.
-    /// The index entries still name the inputs then; [`Repoint`] moves them.
+    /// The index entries still name the inputs then, and so do versions that replaced rows of them;
+    /// [`Repoint`] moves them.
     ///
     /// # Errors
     /// `OverBudget` when the arena is full.
@@ -396,7 +401,7 @@ impl Rewritten {
         let mut inputs = Vec::new();
         let forwardings = self.forwardings.into_iter().zip(self.older);
         for (unit, (targets, older)) in self.plan.inputs.into_iter().zip(forwardings) {
-            let forwarding = Arc::new(Forwarding::new(unit.id(), targets, older, commit));
+            let forwarding = Arc::new(Forwarding::new(unit.id(), targets, older));
             if !planted("forwarding_not_registered") {
                 view.retire(Arc::clone(&forwarding));
             }
@@ -412,7 +417,7 @@ impl Rewritten {
     pub fn repoint(&self) -> Repoint {
         let pairs = self.plan.inputs.iter().zip(&self.forwardings);
         let inputs = pairs.map(|(unit, targets)| {
-            let forwarding = Forwarding::new(unit.id(), targets.clone(), RowWords::new(), 0);
+            let forwarding = Forwarding::new(unit.id(), targets.clone(), RowWords::new());
             (unit.clone(), Arc::new(forwarding))
         });
         let table = Arc::clone(&self.plan.table);
@@ -458,7 +463,7 @@ pub struct Move {
     new: u64,
 }
 
-/// Moves index entries from merged units to where their rows went.
+/// Moves index entries, and all others who name rows of merged units, to where these went.
 pub struct Repoint {
     table: Arc<Table>,
     inputs: Vec<(Unit, Arc<Forwarding>)>,

@@ -6,7 +6,8 @@
 //!
 //! * The primary index has one entry per key: the newest version, which may be dead. It grows by
 //!   inserts, moves by updates (compare-and-swap), and shrinks when a merge drops dead versions.
-//! * A version names the one it replaced, for readers at older commits.
+//! * A version names the one it replaced, for readers at older commits. Index entries, versions and
+//!   [`Places`] that somebody remembers are led on when a rewrite has taken rows elsewhere.
 //! * Each unique index has entries of the same kind ([`UniqueKeys`]), for writers only.
 //! * A table with a generated key has entries only for rows that were updated; others are found
 //!   by row id, by arithmetic.
@@ -17,13 +18,14 @@ mod unique;
 mod writer;
 
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, PoisonError, Weak};
 
 use esker_arena::{Arena, Category, PartitionedHash};
 use esker_format::{PrimaryKey, Schema, TableId};
-use esker_vfs::sync::{ArcSwap, AtomicBool, AtomicU64};
+use esker_vfs::sync::{ArcSwap, AtomicBool, AtomicU64, Mutex, MutexGuard};
 
 use crate::hash::KeyHasher;
+use crate::places::Places;
 use crate::view::View;
 pub use read::Found;
 pub use snapshot::{Overlay, SnapshotPart, TableSnapshot};
@@ -39,6 +41,7 @@ pub struct Table {
     view: ArcSwap<View>,
     index: PartitionedHash,
     uniques: ArcSwap<Vec<Arc<UniqueKeys>>>,
+    places: Mutex<Vec<Weak<Places>>>,
     live: AtomicU64,
     drop_horizon: AtomicU64,
     link_horizon: AtomicU64,
@@ -70,6 +73,7 @@ impl Table {
             view,
             index,
             uniques,
+            places: Mutex::new(Vec::new()),
             live: AtomicU64::new(0),
             drop_horizon: AtomicU64::new(0),
             link_horizon: AtomicU64::new(0),
@@ -196,10 +200,26 @@ impl Table {
         }
     }
 
-    /// Forgets where the rows of `units` went, once no entry names them and no snapshot is older
-    /// than their retirement, which is at most `oldest`. Only under the commit lock.
-    pub fn forget_retired(&self, units: &[u64], oldest: u64) {
-        self.raise_horizons(oldest, oldest);
+    /// Remembers who remembers places.
+    pub(crate) fn add_places(&self, places: &Arc<Places>) {
+        let mut all = self.places();
+        if all.len() == all.capacity() {
+            all.retain(|places| places.strong_count() > 0);
+        }
+        all.push(Arc::downgrade(places));
+    }
+
+    /// The lists of places that somebody remembers.
+    pub(crate) fn remembered(&self) -> Vec<Arc<Places>> {
+        self.places().iter().filter_map(Weak::upgrade).collect()
+    }
+
+    fn places(&self) -> MutexGuard<'_, Vec<Weak<Places>>> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Forgets where the rows of `units` went, once nobody names them. Only under the commit lock.
+    pub(crate) fn forget_retired(&self, units: &[u64]) {
         let mut view = (*self.view()).clone();
         view.retired.retain(|forwarding| !units.contains(&forwarding.unit));
         self.set_view(view);

@@ -110,6 +110,7 @@ impl Table {
         mut read_at: impl FnMut() -> u64,
         mut take: impl FnMut(Found<'_>) -> Result<R>,
     ) -> Result<Option<R>> {
+        let mut stale: Option<Arc<View>> = None;
         loop {
             let at = read_at();
             let view = self.view.load();
@@ -128,7 +129,11 @@ impl Table {
                 // What leads from newer versions back to commit `at` is gone: the caller, who has
                 // not registered `at`, begins again at a newer commit.
                 Walk::Stale if self.link_horizon() > at => return Ok(None),
-                Walk::Stale => {}
+                // Whoever names a place has taken it from a view that was there by then.
+                Walk::Stale if stale.as_ref().is_some_and(|stale| Arc::ptr_eq(stale, &view)) => {
+                    return Err(Error::corrupt("a version of a row leads nowhere"));
+                }
+                Walk::Stale => stale = Some(Arc::clone(&view)),
             }
         }
     }

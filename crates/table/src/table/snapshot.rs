@@ -11,9 +11,9 @@ use esker_log::sabotage::planted;
 use super::{Found, Table};
 use crate::expiry;
 use crate::group::Group;
-use crate::location::Location;
+use crate::places::{Located, Places};
 use crate::segment::Segment;
-use crate::view::{Resolved, Unit, View};
+use crate::view::{Unit, View};
 use crate::{Error, Result};
 
 /// Bytes of long values that a query reads at once, about.
@@ -51,8 +51,11 @@ pub type PartRows = Option<Vec<u32>>;
 /// What a transaction has changed of a table and nobody else sees.
 #[derive(Clone, Default)]
 pub struct Overlay {
-    /// Where the versions are that it has replaced or deleted, as of its snapshot.
-    pub hidden: Vec<Location>,
+    /// The versions that it has replaced or deleted, as of its snapshot: their numbers among its
+    /// places.
+    pub hidden: Vec<usize>,
+    /// Where they are.
+    pub places: Option<Arc<Places>>,
     /// The versions that it has made, in groups of its own.
     pub groups: Vec<Arc<Group>>,
     /// Those that lie in segments of its own, with the rows that it has replaced or removed since,
@@ -84,11 +87,15 @@ impl Table {
         now_us: i64,
         overlay: &Overlay,
     ) -> Result<TableSnapshot> {
-        let view = self.view();
+        // The view goes with the places: it knows where all of them lead.
+        let located = overlay.places.as_ref().map(|places| places.locate());
+        let view =
+            located.as_ref().map_or_else(|| self.view(), |located| Arc::clone(located.view()));
         // The commit is registered, so its schema is known.
         let schema = Arc::clone(view.schema_at(at).unwrap_or(&view.schema));
         let now_us = now_us.min(view.told_until_us(at));
-        let mut hidden = hidden_rows(&view, &overlay.hidden)?;
+        let mut hidden = hidden_rows(located.as_ref(), &overlay.hidden)?;
+        drop(located);
         let part = |unit: &Unit| {
             let part = SnapshotPart::new(unit, &schema, at, now_us);
             let hidden = hidden.remove(&unit.id()).map(Arc::from);
@@ -115,17 +122,18 @@ impl Table {
     }
 }
 
-/// The hidden rows of each unit, rising. A transaction's snapshot is registered, so what it has
-/// found leads somewhere until it ends.
-fn hidden_rows(view: &View, hidden: &[Location]) -> Result<BTreeMap<u64, Vec<usize>>> {
+/// The hidden rows of each unit, rising. A transaction's snapshot is registered, so what it sees is
+/// there until it ends.
+fn hidden_rows(
+    located: Option<&Located<'_>>,
+    hidden: &[usize],
+) -> Result<BTreeMap<u64, Vec<usize>>> {
     let mut rows: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
     let hidden = if planted("transaction_sees_replaced_rows") { &[] } else { hidden };
-    for location in hidden {
-        match view.resolve(*location) {
-            Resolved::Row(unit, row) => rows.entry(unit.id()).or_default().push(row),
-            Resolved::Gone | Resolved::Unknown => {
-                return Err(Error::corrupt(format!("{location:?} leads nowhere")));
-            }
+    for number in hidden {
+        match located.and_then(|located| located.get(*number)) {
+            Some((unit, row)) => rows.entry(unit.id()).or_default().push(row),
+            None => return Err(Error::corrupt("a version that a transaction hides is gone")),
         }
     }
     for rows in rows.values_mut() {

@@ -48,6 +48,8 @@ pub const BUGS: &[(&str, &str)] = &[
     ("newest_dead_version_dropped", "a merge drops what tells that a key was changed"),
     ("index_entry_not_repointed", "a merge leaves index entries behind"),
     ("forwarding_dropped_too_early", "old locations stop resolving while they are in use"),
+    ("replaced_not_relinked", "newer versions go on naming rows that a merge took elsewhere"),
+    ("places_not_led_on", "who remembers where rows are is not told where a merge took them"),
     ("visible_before_load_commits", "rows of a load are seen before it commits"),
     ("load_without_conflict_check", "a load does not look for keys that are taken"),
     ("aborted_load_stays_indexed", "the index keeps the keys of a load that was given up"),

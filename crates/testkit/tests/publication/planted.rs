@@ -11,7 +11,7 @@ const BUGS: &[(&str, &str)] = &[
     ("forwarding_not_registered", MERGE),
     ("repoint_before_swap", MERGE),
     ("publish_without_lock", MERGE),
-    ("retired_at_its_number", "merge_outlived_by_a_snapshot"),
+    ("replaced_not_relinked", MERGE),
     ("drop_horizon_not_raised", "merge_overtakes_gets"),
     ("published_before_applied", MEMORY),
     ("visible_before_load_commits", "merge_beside_a_load"),

@@ -1,5 +1,6 @@
 use super::*;
 use crate::{DataType, Database, Options, Table};
+use esker_vfs::sim::{Options as SimOptions, Simulation};
 
 fn table() -> (Database, Table) {
     let db = Options::new().commit_limit(1 << 20).memory().unwrap();
@@ -31,6 +32,7 @@ fn spill(
             let key = [ValueRef::Int(*id)];
             staged.delete(writer.existing(&key, current.hash(&key))?.expect("a row"));
         }
+        staged.remember_deleted(&current.core)?;
     }
     let guard = engine.registry.register(|| engine.watermarks.published())?;
     meanwhile(table);
@@ -59,6 +61,32 @@ fn conflicts(before: &[Vec<Value>], deletes: &[i64], meanwhile: impl Fn(&Table))
     expected.insert_many(before).unwrap();
     meanwhile(&expected);
     assert_eq!(rows(&table), rows(&expected));
+}
+
+/// Where the rows were that a large commit deletes was known for as long as it was registered.
+#[test]
+fn rows_to_be_deleted_are_found_wherever_merges_have_taken_them() {
+    let machine = Simulation::new(1, SimOptions::default());
+    let options = Options::new().environment(machine.environment()).background(false);
+    let db = options.commit_limit(1 << 20).group_limit(8, 1 << 20).open("db").unwrap();
+    let schema = Schema::builder().field("id", DataType::I64).nullable("v", DataType::Text);
+    let table = db.create_table("t", schema.primary_key(["id"]).build().unwrap()).unwrap();
+    table.insert_many(&(0..20).map(|id| row(id, "old")).collect::<Vec<_>>()).unwrap();
+    let units = || table.core().view().units.iter().map(Unit::id).min();
+    let before = units();
+    spill(&table, &[row(100, "large")], &[3, 7], |table| {
+        for n in 0..40 {
+            table.upsert(&row(10 + n % 10, "new")).unwrap();
+        }
+        db.wait_idle().unwrap();
+        assert!(units() > before, "what was there is rewritten");
+        assert_eq!(db.info().memory.forwarding, 0);
+    })
+    .unwrap();
+    let ids: Vec<i64> = rows(&table).into_iter().map(|(id, _)| id).collect();
+    let wanted = (0..20).filter(|id| ![3, 7].contains(id)).chain([100]);
+    assert_eq!(ids, wanted.collect::<Vec<_>>());
+    assert_eq!(db.check().unwrap().problems, []);
 }
 
 #[test]
