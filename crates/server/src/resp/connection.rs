@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::state::{Pending, State, Turn};
 use crate::Result;
-use crate::budget::Share;
+use crate::budget::{SMALL_BYTES, Share};
 use crate::seat::Seat;
 use crate::server::Shared;
 use crate::session::{Session, caught};
@@ -17,7 +17,7 @@ static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
 
 /// Serves a client until it goes, is idle for too long, or the server stops.
 pub(crate) async fn serve(mut stream: Stream, shared: &Arc<Shared>) -> io::Result<()> {
-    let config = &shared.config;
+    let (config, stall) = (&shared.config, shared.config.stall_timeout);
     let id = CONNECTIONS.fetch_add(1, Ordering::Relaxed) + 1;
     let mut state = State::of(shared, id);
     let mut stopping = shared.stopping.clone();
@@ -29,11 +29,10 @@ pub(crate) async fn serve(mut stream: Stream, shared: &Arc<Shared>) -> io::Resul
                 state = kept;
                 turn
             }
-            Err(e) => return stream.write_all(format!("-ERR {e}\r\n").as_bytes()).await,
+            Err(e) => return end(&mut stream, &e, stall).await,
         };
-        let answered = settle(&mut state, &mut outgoing, config.stall_timeout).await;
-        let write = stream.write_all(&state.reply.out);
-        tokio::time::timeout(config.stall_timeout, write).await??;
+        let answered = settle(&mut state, &mut outgoing, stall).await;
+        stream.write_all(&state.reply.out, stall).await?;
         state.reply.out.clear();
         state.reply.out.shrink_to(4 << 10);
         outgoing.resize(0);
@@ -49,15 +48,15 @@ pub(crate) async fn serve(mut stream: Stream, shared: &Arc<Shared>) -> io::Resul
         if turn == Turn::Full {
             continue;
         }
-        if let Err(e) = incoming.wait(state.held_bytes(), config.stall_timeout).await {
-            return stream.write_all(format!("-ERR {e}\r\n").as_bytes()).await;
+        if let Err(e) = incoming.wait(state.held_bytes(), stall).await {
+            return end(&mut stream, &e, stall).await;
         }
         if state.input.is_empty() {
             state.input = Vec::new();
         }
         let holds = state.watching.is_some() || state.queue.is_some();
         let patience = match (state.input.is_empty(), holds) {
-            (false, _) => config.stall_timeout,
+            (false, _) => stall,
             (true, true) => config.transaction_timeout.min(config.idle_timeout),
             (true, false) => config.idle_timeout,
         };
@@ -68,6 +67,11 @@ pub(crate) async fn serve(mut stream: Stream, shared: &Arc<Shared>) -> io::Resul
             () = tokio::time::sleep(patience) => return Ok(()),
         }
     }
+}
+
+/// Tells an error, behind which the connection ends.
+async fn end(stream: &mut Stream, e: &crate::Error, stall: Duration) -> io::Result<()> {
+    stream.write_all(format!("-ERR {e}\r\n").as_bytes(), stall).await
 }
 
 /// Does what has come: at once, or on another thread what may take long.
@@ -88,7 +92,8 @@ async fn take_turn(mut state: State) -> Result<(State, Turn)> {
 
 /// Waits until what is answered is on the disk, and there is room for it. What is not known to be
 /// there is not answered: one error is, and the client has to go. Where there is no room for
-/// answers of what has been written, nothing is said, as no error would be true.
+/// answers of what has been written, nothing is said, as no error would be true. Who has a share
+/// does not wait for a little more: others may wait for that share.
 async fn settle(state: &mut State, outgoing: &mut Share, stall: Duration) -> Result<()> {
     let mut settled = Ok(());
     for Pending { database, durability, commit } in std::mem::take(&mut state.pending) {
@@ -100,8 +105,10 @@ async fn settle(state: &mut State, outgoing: &mut Share, stall: Duration) -> Res
     if let Some(held) = state.held.take() {
         outgoing.absorb(held);
     }
-    if is_stored {
-        settled = outgoing.wait(state.reply.out.len(), stall).await;
+    let bytes = state.reply.out.len();
+    let is_covered = outgoing.bytes() > 0 && bytes <= outgoing.bytes() + SMALL_BYTES;
+    if is_stored && !outgoing.resize(bytes) && !is_covered {
+        settled = outgoing.wait(bytes, stall).await;
     }
     if let Err(e) = &settled {
         state.reply.out.clear();

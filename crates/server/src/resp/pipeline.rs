@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::call::Failure;
 use super::protocol::{Arguments, Parser};
-use super::state::{OUT_BYTES_MAX, Pending, State, is_long};
+use super::state::{Pending, State, is_long};
 use super::table::{self, Command};
 use crate::Code;
 
@@ -180,7 +180,7 @@ impl State {
                 for item in gathered {
                     let begun = self.reply.out.len();
                     // What is not done here comes again, and is told why it may not be done then.
-                    if begun > OUT_BYTES_MAX || !self.is_admitted(progress) {
+                    if self.is_full() || !self.is_admitted(progress) {
                         break;
                     }
                     let since = Instant::now();
@@ -233,7 +233,7 @@ impl State {
         let unknown = cause.filter(|e| matches!(e.kind(), OutcomeUnknown | Poisoned | Io));
         let mut end = 0;
         for (index, item) in gathered.iter().enumerate() {
-            if self.reply.out.len() > OUT_BYTES_MAX {
+            if self.is_full() {
                 break;
             }
             self.is_short = false;

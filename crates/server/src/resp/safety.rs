@@ -249,6 +249,65 @@ fn who_does_not_read_takes_no_more_than_the_budget() {
     assert_eq!(budget.used(), 0, "all of it is given back");
 }
 
+fn connections(server: &Running) -> usize {
+    server.server.as_ref().map_or(0, crate::Server::connections)
+}
+
+/// A server with memory for three of the answers to `GET k` at a time.
+fn short_of_memory() -> Running {
+    let config = ServerConfig {
+        budget: Budget::new(2 << 20),
+        stall_timeout: Duration::from_millis(500),
+        idle_timeout: Duration::from_millis(500),
+        ..ServerConfig::default()
+    };
+    let database = Options::new().memory().unwrap();
+    database.bucket("db0").unwrap().put(b"k", vec![b'x'; 300_000]).unwrap();
+    Running::start(&database, config)
+}
+
+#[test]
+#[allow(clippy::disallowed_methods, reason = "sockets take real time")]
+fn who_asks_without_end_and_does_not_read_is_let_go_of() {
+    let server = short_of_memory();
+    let transaction = format!("MULTI\r\n{}EXEC\r\n", "GET k\r\n".repeat(300));
+    for asked in ["GET k\r\n".repeat(1_000), transaction.repeat(3)] {
+        let deaf: Vec<_> = (0..8)
+            .map(|_| {
+                let mut stream = server.connect();
+                stream.set_write_timeout(Some(Duration::from_millis(100))).unwrap();
+                let _ = stream.write_all(asked.as_bytes());
+                stream
+            })
+            .collect();
+        let since = std::time::Instant::now();
+        while connections(&server) > 0 {
+            assert!(since.elapsed() < Duration::from_secs(20), "{}", connections(&server));
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        drop(deaf);
+        assert_eq!(exchange(&mut server.connect(), b"PING\r\n", 7), b"+PONG\r\n");
+        while connections(&server) > 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+#[test]
+#[allow(clippy::disallowed_methods, reason = "clients of a test")]
+fn pipelines_of_many_do_not_keep_each_other_from_memory() {
+    let server = short_of_memory();
+    let lines: Vec<_> = (0..40).map(|_| "GET k".to_owned()).collect();
+    std::thread::scope(|scope| {
+        let clients: Vec<_> = (0..8).map(|_| scope.spawn(|| converse(&server, &lines))).collect();
+        for client in clients {
+            let told = client.join().unwrap();
+            let refused: Vec<_> = told.split('|').filter(|line| line.starts_with('-')).collect();
+            assert_eq!((told.matches("$300000|").count(), refused), (40, vec![]));
+        }
+    });
+}
+
 #[test]
 #[allow(clippy::disallowed_methods, reason = "shares are given back on other threads")]
 fn what_was_written_is_not_told_as_an_error() {

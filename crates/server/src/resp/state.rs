@@ -22,7 +22,7 @@ use crate::server::Shared;
 use crate::session::{AnswerRoom, Session, Words};
 
 /// Answers that wait to be written, in bytes; past it no command is begun.
-pub(super) const OUT_BYTES_MAX: usize = 1 << 20;
+const OUT_BYTES_MAX: usize = 1 << 20;
 /// Arguments of a command that is done at once.
 const ARGUMENTS_AT_ONCE: usize = 128;
 pub(super) const NO_AUTHENTICATION: &str = "NOAUTH Authentication required.";
@@ -82,7 +82,11 @@ pub(super) struct State {
     pub request_bytes_max: usize,
     /// Commands are done on a thread where waiting harms nobody.
     may_wait: bool,
-    /// The last command was refused only as its thread must not wait: it has to be done again.
+    /// Until when those of this turn may wait for memory, all together.
+    wait_until: Instant,
+    /// Commands between MULTI and EXEC are done: nothing can be written before the last of them.
+    pub is_within_exec: bool,
+    /// The last command was refused only as it must not wait here: it has to be done again.
     pub is_short: bool,
     /// The share of the budget of large answers.
     pub held: Option<Share>,
@@ -111,6 +115,8 @@ impl State {
             is_closing: false,
             request_bytes_max,
             may_wait: false,
+            wait_until: Instant::now(),
+            is_within_exec: false,
             is_short: false,
             held: None,
         }
@@ -201,11 +207,17 @@ impl State {
         let mut parser = std::mem::take(&mut self.parser);
         let mut read_to = 0;
         self.may_wait = may_wait;
+        let shared = self.shared.as_ref().filter(|_| may_wait);
+        if let Some(shared) = shared {
+            self.wait_until = Instant::now() + shared.config.stall_timeout;
+        }
+        // What has to wait waits on another thread, and behind the answers before it.
+        let waits = if may_wait { Turn::Full } else { Turn::Long };
         let turn = loop {
             if self.is_closing {
                 break Turn::Close;
             }
-            if self.reply.out.len() > OUT_BYTES_MAX {
+            if self.is_full() {
                 break Turn::Full;
             }
             let most = self.request_bytes_max;
@@ -213,9 +225,9 @@ impl State {
             match parser.next(input.get(read_to..).unwrap_or_default(), most) {
                 Ok(None) => break Turn::Incomplete,
                 Ok(Some((arguments, length))) => {
-                    if !may_wait && is_long(&arguments) {
+                    if is_long(&arguments) && (!may_wait || self.held.is_some()) {
                         parser.restart();
-                        break Turn::Long;
+                        break waits;
                     }
                     let rest = input.get(read_to..).unwrap_or_default();
                     // A write with others behind it.
@@ -228,7 +240,7 @@ impl State {
                         }
                         if self.is_short {
                             parser.restart();
-                            break Turn::Long;
+                            break waits;
                         }
                         done = length;
                     }
@@ -393,14 +405,43 @@ impl State {
         outcome
     }
 
-    /// Where the answer of a command lies.
+    /// True when answers are to be written before another command begins: they are many, or more
+    /// than the share that they have.
+    pub fn is_full(&self) -> bool {
+        let bytes = self.reply.out.len();
+        let is_beyond = |held: &Share| bytes > held.bytes() + SMALL_BYTES;
+        bytes > OUT_BYTES_MAX || self.held.as_ref().is_some_and(is_beyond)
+    }
+
+    /// Gets a share for all answers of an EXEC so far.
+    ///
+    /// # Errors
+    /// As for [`Share::wait`].
+    pub fn cover(&mut self) -> crate::Result<()> {
+        let bytes = self.reply.out.len();
+        let patience = self.wait_until.saturating_duration_since(Instant::now());
+        let Some(shared) = self.shared.as_ref().filter(|_| bytes > SMALL_BYTES) else {
+            return Ok(());
+        };
+        let held = self.held.get_or_insert_with(|| shared.config.budget.share());
+        match bytes > held.bytes() {
+            true => held.wait_here(bytes, patience),
+            false => Ok(()),
+        }
+    }
+
+    /// Where the answer of a command lies. Only the first of a turn waits for memory: who waited
+    /// with answers that others wait for would keep them from going on, and be kept by them.
     fn answer_room(&self) -> AnswerRoom {
+        let is_first = self.reply.out.is_empty() && self.held.is_none();
         let room = match &self.shared {
             None => AnswerRoom::default(),
             Some(_) if !self.may_wait => AnswerRoom::at_once(),
-            Some(shared) => {
-                AnswerRoom::shared(shared.config.budget.share(), shared.config.stall_timeout)
+            Some(shared) if is_first || self.is_within_exec => {
+                let patience = self.wait_until.saturating_duration_since(Instant::now());
+                AnswerRoom::shared(shared.config.budget.share(), patience)
             }
+            Some(shared) => AnswerRoom::beside_others(shared.config.budget.share()),
         };
         room.at_most(ANSWER_BYTES_MAX)
     }

@@ -383,7 +383,7 @@ impl Drop for Directory {
 /// A server on a runtime of its own.
 pub(super) struct Running {
     pub address: SocketAddr,
-    server: Option<Server>,
+    pub server: Option<Server>,
     runtime: tokio::runtime::Runtime,
 }
 

@@ -141,6 +141,9 @@ fn run(
     transaction: &Transaction,
 ) -> Result<Vec<u8>, Error> {
     let mut kept = std::mem::take(&mut state.reply);
+    // The shares of an attempt that others came between.
+    state.held = None;
+    state.is_within_exec = true;
     state.reply.is_third = kept.is_third;
     state.reply.array(commands.len());
     let mut ended = Ok(());
@@ -166,11 +169,15 @@ fn run(
                 state.reply.error(&failure.into_told().1);
             }
         }
-        if state.reply.out.len() > super::call::ANSWER_BYTES_MAX {
-            ended = Err(Error::new(ErrorKind::OverBudget, "the answers are too large"));
+        let is_too_large = state.reply.out.len() > super::call::ANSWER_BYTES_MAX;
+        let covered = state.cover();
+        if let (true, _) | (_, Err(_)) = (is_too_large, &covered) {
+            let why = covered.err().map_or("the answers are too large".into(), |e| e.to_string());
+            ended = Err(Error::new(ErrorKind::OverBudget, why));
             break;
         }
     }
+    state.is_within_exec = false;
     kept.is_third = state.reply.is_third;
     let out = std::mem::replace(&mut state.reply, kept).out;
     ended.map(|()| out)

@@ -4,7 +4,8 @@
 //! copied. An answer has no more bytes than the tenant lets it have, and a large one has a share of
 //! the budget of all connections before it is put together. On a thread that must not wait for that
 //! share a large answer is refused, and the protocol begins the request again on one that may: what
-//! is refused so has changed nothing.
+//! is refused so has changed nothing. The same happens beside answers that wait to be written: if
+//! connections waited for each other's shares with shares of their own, none would go on.
 
 use std::time::Duration;
 
@@ -24,8 +25,8 @@ enum Place {
     Uncounted,
     /// On a thread that must not wait.
     AtOnce,
-    /// In a share of the budget, which is waited for.
-    Shared { share: Share, patience: Duration, runtime: Handle, copies: usize },
+    /// In a share of the budget, which is waited for so long, if at all.
+    Shared { share: Share, patience: Option<(Duration, Handle)>, copies: usize },
 }
 
 /// What one answer may take, and has taken.
@@ -37,7 +38,7 @@ pub(crate) struct AnswerRoom {
     /// The most bytes of the answer under way.
     most: u64,
     taken: u64,
-    /// It was refused as this thread must not wait.
+    /// It was refused as it must not wait here.
     is_short: bool,
     /// What is read is not told.
     is_internal: bool,
@@ -62,8 +63,14 @@ impl AnswerRoom {
 
     /// On a thread where waiting harms nobody. Within a runtime.
     pub fn shared(share: Share, patience: Duration) -> Self {
-        let runtime = Handle::current();
-        Self::in_place(Place::Shared { share, patience, runtime, copies: 1 })
+        let patience = Some((patience, Handle::current()));
+        Self::in_place(Place::Shared { share, patience, copies: 1 })
+    }
+
+    /// Beside answers that have shares and wait to be written, which has to come first where this
+    /// one would have to wait.
+    pub fn beside_others(share: Share) -> Self {
+        Self::in_place(Place::Shared { share, patience: None, copies: 1 })
     }
 
     /// Of an answer that is there twice for a moment: as values, and as it is sent.
@@ -85,7 +92,7 @@ impl AnswerRoom {
         (self.most, self.taken, self.is_short) = (most.min(self.cap), 0, false);
     }
 
-    /// True when an answer was refused only as this thread must not wait.
+    /// True when an answer was refused only as it must not wait here.
     pub fn is_short(&self) -> bool {
         self.is_short
     }
@@ -110,23 +117,29 @@ impl AnswerRoom {
         if taken > SMALL_BYTES as u64 {
             match &mut self.place {
                 Place::Uncounted => {}
-                Place::AtOnce => {
-                    self.is_short = true;
-                    let message = "the answer needs memory that has to be waited for";
-                    return Err(Error::new(Code::LimitExceeded, message));
-                }
-                Place::Shared { share, patience, runtime, copies } => {
+                Place::AtOnce => return Err(self.short()),
+                Place::Shared { share, patience, copies } => {
                     let needed = usize::try_from(taken).unwrap_or(usize::MAX);
                     let needed = needed.saturating_mul(*copies);
                     let step = needed.checked_next_multiple_of(STEP_BYTES).unwrap_or(needed);
                     if needed > share.bytes() && !share.resize(step) {
-                        runtime.block_on(share.wait(needed, *patience))?;
+                        match patience {
+                            Some((patience, runtime)) => {
+                                runtime.block_on(share.wait(needed, *patience))?;
+                            }
+                            None => return Err(self.short()),
+                        }
                     }
                 }
             }
         }
         self.taken = taken;
         Ok(())
+    }
+
+    fn short(&mut self) -> Error {
+        self.is_short = true;
+        Error::new(Code::LimitExceeded, "the answer needs memory that has to be waited for")
     }
 
     /// The share that the answer has; none of one that is small.

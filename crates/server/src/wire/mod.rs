@@ -52,17 +52,17 @@ pub(crate) use stream::Stream;
 
 /// Serves one client: its first bytes say which form it speaks.
 pub(crate) async fn serve(mut stream: Stream, shared: &Arc<Shared>) -> io::Result<()> {
-    let mut input = Vec::new();
+    let (mut input, stall) = (Vec::new(), shared.config.stall_timeout);
     while input.first().is_none_or(|first| *first == b'E') && input.len() < GREETING_BYTES {
         let read = stream.read(&mut input);
-        match tokio::time::timeout(shared.config.stall_timeout, read).await {
+        match tokio::time::timeout(stall, read).await {
             Ok(Ok(n)) if n > 0 => {}
             _ => return Ok(()),
         }
     }
     match input.first_chunk::<GREETING_BYTES>() {
         Some(found) if found.starts_with(&MAGIC) => {
-            stream.write_all(&greeting()).await?;
+            stream.write_all(&greeting(), stall).await?;
             if parse_greeting(*found).is_err() {
                 return Ok(());
             }
@@ -73,7 +73,7 @@ pub(crate) async fn serve(mut stream: Stream, shared: &Arc<Shared>) -> io::Resul
         _ => {
             let text = b"{\"error\":{\"code\":\"invalid_request\",\"message\":\"expected a JSON \
                 object a line, or ESKR and a version: this is the port of the wire protocol\"}}\n";
-            stream.write_all(text).await
+            stream.write_all(text, stall).await
         }
     }
 }

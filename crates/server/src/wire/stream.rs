@@ -1,6 +1,7 @@
 //! A socket, TCP, with TLS or without, or Unix.
 
 use std::io;
+use std::time::Duration;
 
 use tokio::io::Interest;
 use tokio::net::{TcpStream, UnixStream};
@@ -72,8 +73,12 @@ impl Stream {
         }
     }
 
-    /// Writes everything.
-    pub async fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+    /// Writes everything; an error once that takes longer: whoever does not read never lets it end.
+    pub async fn write_all(&mut self, bytes: &[u8], at_most: Duration) -> io::Result<()> {
+        tokio::time::timeout(at_most, self.write_and_flush(bytes)).await?
+    }
+
+    async fn write_and_flush(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             match self.try_write(bytes)? {
                 Some(n) => bytes = bytes.get(n..).unwrap_or_default(),

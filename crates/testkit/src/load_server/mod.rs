@@ -36,6 +36,8 @@ const IDLE_BYTES_MAX: u64 = 24 << 10;
 const BAD_BYTES_MAX: u64 = 160 << 20;
 /// No answer to a witness may take longer.
 const LATE: Duration = Duration::from_secs(2);
+/// One that has taken so long does not come.
+const NEVER: Duration = Duration::from_secs(30);
 
 /// How many clients of which sort, of each protocol.
 #[derive(Clone, Copy, Debug)]
@@ -206,8 +208,18 @@ async fn witness(
     while !stop.load(Ordering::Relaxed) {
         let start = Instant::now();
         let key = usize::try_from(count.fetch_add(1, Ordering::Relaxed))?;
-        let asked = tokio::time::timeout(LATE, asker.ask(Question::Get(key))).await;
-        asked.map_err(|_| format!("waits for an answer for {LATE:?}"))??;
+        let mut ask = Box::pin(asker.ask(Question::Get(key)));
+        match tokio::time::timeout(LATE, &mut ask).await {
+            Ok(asked) => asked?,
+            // One that comes late is another fault than one that never comes.
+            Err(_) => {
+                let came = match tokio::time::timeout(NEVER, ask).await {
+                    Ok(asked) => format!("{asked:?} after {:?}", start.elapsed()),
+                    Err(_) => "none came".to_owned(),
+                };
+                return Err(format!("waits for an answer for {LATE:?}: {came}").into());
+            }
+        }
         longest = longest.max(start.elapsed());
         tokio::time::sleep(Duration::from_micros(500)).await;
     }

@@ -155,13 +155,12 @@ pub(in super::super) async fn serve(
             };
             if !told.out.is_empty() {
                 let out = settle(told, &mut outgoing, config.stall_timeout).await;
-                let write = stream.write_all(&out);
-                tokio::time::timeout(config.stall_timeout, write).await??;
+                stream.write_all(&out, config.stall_timeout).await?;
                 outgoing.resize(0);
             }
         }
         if let Err(e) = incoming.wait(input.len(), config.stall_timeout).await {
-            return stream.write_all(&[failed_line(None, &e), vec![b'\n']].concat()).await;
+            return end(&mut stream, &e, config.stall_timeout).await;
         }
         if input.is_empty() {
             input = Vec::new();
@@ -177,7 +176,7 @@ pub(in super::super) async fn serve(
         let most = if is_known { most } else { most.min(SMALL_BYTES) };
         if searched > most {
             let e = Error::new(Code::LimitExceeded, format!("a line of more than {most} bytes"));
-            return stream.write_all(&[failed_line(None, &e), vec![b'\n']].concat()).await;
+            return end(&mut stream, &e, config.stall_timeout).await;
         }
         let is_within = session.as_ref().is_some_and(Session::is_in_transaction);
         let patience = match (searched > 0, is_within) {
@@ -192,6 +191,11 @@ pub(in super::super) async fn serve(
             () = tokio::time::sleep(patience) => return Ok(()),
         }
     }
+}
+
+/// Tells an error, behind which the connection ends.
+async fn end(stream: &mut Stream, e: &Error, stall: Duration) -> io::Result<()> {
+    stream.write_all(&[failed_line(None, e), vec![b'\n']].concat(), stall).await
 }
 
 fn seated(mut session: Session) -> Session {

@@ -76,7 +76,7 @@ impl<'s> Loading<'s> {
             if searched > most {
                 let e = Error::new(Code::LimitExceeded, format!("a row of more than {most} bytes"));
                 let told = Told::error(id, &e);
-                stream.write_all(&[told.out, vec![b'\n']].concat()).await?;
+                stream.write_all(&[told.out, vec![b'\n']].concat(), stall).await?;
                 return Ok(None);
             }
             if *is_at_end {
