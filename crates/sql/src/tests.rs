@@ -32,6 +32,7 @@ fn what_is_supported_keeps_its_meaning() {
         "SELECT \"a b\", X'00ff' FROM \"my table\"",
         "SELECT a FROM t WHERE a = -9223372036854775808 OR a = 18446744073709551615",
         "SELECT a, 6, count(*) FROM t GROUP BY a, 2 ORDER BY 2 DESC, a",
+        "SELECT 4. AS n, -4., 4.5, 18446744073709551616 FROM t",
     ];
     for text in same {
         assert_eq!(shown(text), text);

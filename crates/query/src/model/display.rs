@@ -315,10 +315,8 @@ fn literal(f: &mut Formatter<'_>, value: &Value) -> fmt::Result {
         // A number with a point alone is a decimal.
         Value::Float(v) if v.is_finite() => write!(f, "{v:?}{}", exponent(&format!("{v:?}"))),
         Value::Float32(v) if v.is_finite() => write!(f, "{v:?}{}", exponent(&format!("{v:?}"))),
-        // A whole number that fits an integer is one.
-        Value::Decimal(v) if v.scale() == 0 && fits_integer(v.mantissa()) => {
-            write!(f, "CAST('{v}' AS decimal({},0))", v.precision())
-        }
+        // A whole number that fits an integer is one, but for a point behind it.
+        Value::Decimal(v) if v.scale() == 0 && fits_integer(v.mantissa()) => write!(f, "{v}."),
         other => other.fmt(f),
     }
 }

@@ -101,7 +101,8 @@ fn route_of(request: &Request<Body>) -> Option<&'static Route> {
             true => !part.is_empty(),
             false => wanted == part,
         };
-        request.method().as_str().eq_ignore_ascii_case(route.method)
+        // Methods are what they are in capital letters alone.
+        request.method().as_str() == route.method.to_ascii_uppercase()
             && wanted.len() == parts.len()
             && wanted.iter().zip(&parts).all(fits)
     })
