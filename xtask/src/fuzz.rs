@@ -1,6 +1,12 @@
-//! `cargo xtask fuzz`: the targets in `fuzz/`, each for a bounded time.
+//! `cargo xtask fuzz`: the targets in `fuzz/`, each for a bounded time, under libFuzzer.
+//!
+//! libFuzzer comes as a crate with its sources; what it needs to see of the program the compiler
+//! puts in by flags of its code generator, so that no other compiler and no other tool is needed.
+//! `RUSTC_BOOTSTRAP=1` lets the pinned one take the address sanitizer, too.
 
-use crate::program::{Program, root};
+use std::path::PathBuf;
+
+use crate::program::{Program, host, root, target_directory};
 use crate::{Error, ErrorKind, Result};
 
 /// How long each target runs unless told.
@@ -9,6 +15,16 @@ const SECONDS: u64 = 60;
 /// The most memory a target may take, so that a length read from damaged bytes cannot pass as a
 /// capacity.
 const MEMORY_MIB: u64 = 1024;
+
+/// Counters at the edges of control flow, where they are, and what is compared; memory is watched,
+/// and assertions are on. The standard library is not built anew.
+const FLAGS: &str = "-Cpasses=sancov-module \
+    -Cllvm-args=-sanitizer-coverage-level=4 \
+    -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
+    -Cllvm-args=-sanitizer-coverage-pc-table \
+    -Cllvm-args=-sanitizer-coverage-trace-compares \
+    -Zsanitizer=address -Cunsafe-allow-abi-mismatch=sanitizer \
+    -Cdebug-assertions --cfg fuzzing";
 
 /// Runs the named targets, or all of them, one after the other.
 ///
@@ -24,26 +40,24 @@ pub fn run(arguments: &[String]) -> Result<()> {
         }
     }
     let chosen = if named.is_empty() { known } else { named };
-    install()?;
-    let limits = [
-        format!("-max_total_time={seconds}"),
-        format!("-rss_limit_mb={MEMORY_MIB}"),
-        "-timeout=10".to_owned(),
-    ];
+    let built = build(&chosen)?;
     for target in &chosen {
         // The last directory is read, never written: found inputs go to the ignored corpus.
-        let corpus = format!("fuzz/corpus/{target}");
-        let regressions = format!("fuzz/regressions/{target}");
-        let mut inputs = vec![corpus.as_str()];
-        std::fs::create_dir_all(root().join(&corpus)).map_err(|e| io(&corpus, &e))?;
-        if root().join(&regressions).is_dir() {
-            inputs.push(&regressions);
+        let (corpus, found) = (format!("fuzz/corpus/{target}"), format!("fuzz/artifacts/{target}"));
+        for directory in [&corpus, &found] {
+            std::fs::create_dir_all(root().join(directory)).map_err(|e| io(directory, &e))?;
         }
-        Program::cargo(&["+nightly", "fuzz", "run", target])
-            .arguments(&inputs)
-            .arguments(&["--"])
-            .arguments(&limits)
-            .run()?;
+        let regressions = format!("fuzz/regressions/{target}");
+        let mut arguments = vec![
+            format!("-max_total_time={seconds}"),
+            format!("-rss_limit_mb={MEMORY_MIB}"),
+            "-timeout=10".to_owned(),
+            "-print_final_stats=1".to_owned(),
+            format!("-artifact_prefix={found}/"),
+            corpus,
+        ];
+        arguments.extend(root().join(&regressions).is_dir().then_some(regressions));
+        Program::new(&built.join(target).to_string_lossy()).arguments(&arguments).run()?;
     }
     println!("fuzz: {} targets, {seconds} s each, no failure", chosen.len());
     Ok(())
@@ -82,11 +96,18 @@ fn targets() -> Result<Vec<String>> {
     Ok(names)
 }
 
-fn install() -> Result<()> {
-    if Program::cargo(&["fuzz", "--version"]).succeeds() {
-        return Ok(());
-    }
-    Program::cargo(&["install", "cargo-fuzz", "--locked"]).run()
+/// Builds targets; where their programs are. The machine's kind is named, so that build scripts and
+/// macros, which run inside the compiler, stay as they are.
+fn build(targets: &[String]) -> Result<PathBuf> {
+    let (host, directory) = (host()?, target_directory("fuzz"));
+    let directory_name = directory.to_string_lossy();
+    Program::cargo(&["build", "--release", "--manifest-path", "fuzz/Cargo.toml"])
+        .arguments(&["--target", &host, "--target-dir", &directory_name])
+        .arguments(&targets.iter().flat_map(|name| ["--bin", name]).collect::<Vec<_>>())
+        .environment("RUSTC_BOOTSTRAP", "1")
+        .environment("RUSTFLAGS", FLAGS)
+        .run()?;
+    Ok(directory.join(host).join("release"))
 }
 
 fn io(path: &str, error: &std::io::Error) -> Error {

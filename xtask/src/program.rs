@@ -19,6 +19,19 @@ pub fn target_directory(name: &str) -> PathBuf {
     root().join("target").join(name)
 }
 
+/// The target triple of this machine, as the compiler names it.
+///
+/// # Errors
+/// When there is no compiler, or it names none.
+pub fn host() -> Result<String> {
+    let output = Program::new("rustc").arguments(&["--version", "--verbose"]).output()?;
+    let text = String::from_utf8_lossy(&output);
+    let host = text.lines().find_map(|line| line.strip_prefix("host: "));
+    host.map(str::to_owned).ok_or_else(|| {
+        Error::new(ErrorKind::NotStarted, "`rustc --version --verbose` names no host")
+    })
+}
+
 /// A program with its arguments, not yet started.
 #[derive(Debug)]
 pub struct Program {

@@ -13,7 +13,7 @@
 //! The target is named, so that build scripts and macros, which run inside the compiler, stay as
 //! they are.
 
-use crate::program::{Program, root, target_directory};
+use crate::program::{Program, host, root, target_directory};
 use crate::{Error, ErrorKind, Result};
 use std::path::{Path, PathBuf};
 
@@ -175,16 +175,6 @@ fn symbol(archive: &[u8], ending: &str) -> Option<String> {
     let names = archive.split(|byte| *byte == 0).filter(|name| name.starts_with(b"_RNvM"));
     let mut names = names.filter_map(|name| std::str::from_utf8(name).ok());
     names.find(|name| name.ends_with(ending) && name.contains("3std")).map(str::to_owned)
-}
-
-/// The target triple of this machine, as the compiler names it.
-fn host() -> Result<String> {
-    let output = Program::new("rustc").arguments(&["--version", "--verbose"]).output()?;
-    let text = String::from_utf8_lossy(&output);
-    let host = text.lines().find_map(|line| line.strip_prefix("host: "));
-    host.map(str::to_owned).ok_or_else(|| {
-        Error::new(ErrorKind::NotStarted, "`rustc --version --verbose` names no host")
-    })
 }
 
 #[cfg(test)]
