@@ -5,6 +5,7 @@ use esker_format::frame::PAYLOAD_BYTES_MAX;
 use esker_format::{Batch, Schema, Value};
 use esker_query::model::OnConflict;
 
+use crate::change::without_limits;
 use crate::engine::fit_row;
 use crate::load::check_batch;
 use crate::table::Current;
@@ -176,7 +177,10 @@ impl Appender {
         let rows = std::mem::take(&mut self.rows);
         let result = match rows.as_slice() {
             [] => Ok(()),
-            rows => self.table.put_batch(&self.current, rows, &OnConflict::Fail).map(drop),
+            rows => {
+                let table = &self.table;
+                table.put_batch(&self.current, rows, &OnConflict::Fail, &without_limits).map(drop)
+            }
         };
         drop(rows);
         self.held.shrink(0);

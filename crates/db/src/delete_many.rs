@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use esker_format::Value;
 use esker_table::table::Existing;
 
+use crate::change::{GoOn, within_limits, without_limits};
 use crate::engine::fit_key;
 use crate::table::{Current, for_each_near};
-use crate::{Result, Table};
+use crate::{Limits, Result, Table};
 
 impl Table {
     /// Removes the rows with some keys, all in one commit; returns how many there were.
@@ -29,24 +30,37 @@ impl Table {
     /// `InvalidInput` when a key does not fit the schema; the message says which. `OverBudget` when
     /// there are more than one commit may have. Nothing is removed then.
     pub fn delete_many(&self, keys: &[Vec<Value>]) -> Result<u64> {
-        self.attempt(|current| self.delete_batch(current, keys))
+        self.attempt(|current| self.delete_batch(current, keys, &without_limits))
     }
 
-    fn delete_batch(&self, current: &Current, keys: &[Vec<Value>]) -> Result<u64> {
+    /// The same within limits: what takes longer than it may, or is cancelled, has removed nothing.
+    ///
+    /// # Errors
+    /// As for [`Table::delete_many`]; `TimedOut`, `Cancelled`.
+    pub fn delete_many_with(&self, keys: &[Vec<Value>], limits: &Limits) -> Result<u64> {
+        within_limits(&self.engine, limits, |go_on| {
+            self.attempt(|current| self.delete_batch(current, keys, go_on))
+        })
+    }
+
+    fn delete_batch(&self, current: &Current, keys: &[Vec<Value>], go_on: GoOn<'_>) -> Result<u64> {
         let mut fitted = Vec::with_capacity(keys.len());
         for (position, key) in keys.iter().enumerate() {
+            go_on(position)?;
             let key = fit_key(&current.schema, key);
             let key = key.map_err(|e| e.at(format_args!("key {position}")))?;
             let hash = current.hash(&key);
             fitted.push((key, hash));
         }
         self.change(current, |writer, staged| {
-            let mut row_ids = BTreeSet::new();
+            let (mut row_ids, mut looked) = (BTreeSet::new(), 0);
             for_each_near(
                 writer,
                 &fitted,
                 |(_, hash)| *hash,
                 |writer, (key, hash)| {
+                    go_on(looked)?;
+                    looked += 1;
                     let existing = writer.existing(key, *hash)?.filter(Existing::is_alive);
                     if let Some(existing) = existing
                         && row_ids.insert(existing.row_id)

@@ -8,8 +8,9 @@ use esker_query::model::OnConflict;
 use esker_table::table::{Existing, PreparedPut};
 use esker_table::{Table as TableCore, TableWriter};
 
+use crate::change::{GoOn, within_limits, without_limits};
 use crate::engine::{Engine, Staged, entry, fit_key, fit_row, fit_value};
-use crate::{Appender, Error, ErrorKind, Load, Result, Row, SnapshotTable};
+use crate::{Appender, Error, ErrorKind, Limits, Load, Result, Row, SnapshotTable};
 
 /// How often a change of a row with long values begins anew when somebody else changes it.
 const ATTEMPTS_MAX: usize = 16;
@@ -185,7 +186,31 @@ impl Table {
     /// As for [`Table::insert`]; the message says which row. Large ones need memory: `OverBudget`
     /// when there is too little, where [`Table::load`] may do with less.
     pub fn insert_many(&self, rows: &[Vec<Value>]) -> Result<()> {
-        self.put_many(rows, &OnConflict::Fail).map(drop)
+        self.put_many(rows, &OnConflict::Fail, &without_limits).map(drop)
+    }
+
+    /// The same within limits: what takes longer than it may, or is cancelled, has added nothing.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use esker::{DataType, ErrorKind, Limits, Options, Schema};
+    ///
+    /// let db = Options::new().memory()?;
+    /// let schema = Schema::builder().field("id", DataType::I64).primary_key(["id"]).build()?;
+    /// let table = db.create_table("t", schema)?;
+    /// let limits = Limits { timeout: Some(Duration::ZERO), ..Limits::default() };
+    /// let late = table.insert_many_with(&[vec![1i64.into()], vec![2i64.into()]], &limits);
+    /// assert_eq!(late.unwrap_err().kind(), ErrorKind::TimedOut);
+    /// assert_eq!(table.count()?, 0);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`Table::insert_many`]; `TimedOut`, `Cancelled`.
+    pub fn insert_many_with(&self, rows: &[Vec<Value>], limits: &Limits) -> Result<()> {
+        let put = |go_on: GoOn<'_>| self.put_many(rows, &OnConflict::Fail, go_on);
+        within_limits(&self.engine, limits, put).map(drop)
     }
 
     /// Adds a row or replaces the one with its key; returns its row id.
@@ -201,7 +226,16 @@ impl Table {
     /// # Errors
     /// As for [`Table::insert_many`].
     pub fn upsert_many(&self, rows: &[Vec<Value>]) -> Result<()> {
-        self.put_many(rows, &OnConflict::Replace).map(drop)
+        self.put_many(rows, &OnConflict::Replace, &without_limits).map(drop)
+    }
+
+    /// The same within limits, as [`Table::insert_many_with`].
+    ///
+    /// # Errors
+    /// As for [`Table::upsert_many`]; `TimedOut`, `Cancelled`.
+    pub fn upsert_many_with(&self, rows: &[Vec<Value>], limits: &Limits) -> Result<()> {
+        let put = |go_on: GoOn<'_>| self.put_many(rows, &OnConflict::Replace, go_on);
+        within_limits(&self.engine, limits, put).map(drop)
     }
 
     /// Changes some fields of the row with a key; false when there is none.

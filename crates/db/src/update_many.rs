@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use esker_format::Value;
 use esker_table::table::{Existing, PreparedPut};
 
+use crate::change::{GoOn, within_limits, without_limits};
 use crate::engine::fit_key;
 use crate::table::{Current, fit_changes, for_each_near};
-use crate::{Result, Table};
+use crate::{Limits, Result, Table};
 
 /// The key of a row, and the names and new values of some of its fields.
 pub type RowUpdate<N> = (Vec<Value>, Vec<(N, Value)>);
@@ -35,16 +36,32 @@ impl Table {
     /// message says in which update. `AlreadyExists` when a unique index is violated. `OverBudget`
     /// when there are more than one commit may have. Nothing is changed then.
     pub fn update_many<N: AsRef<str>>(&self, updates: &[RowUpdate<N>]) -> Result<u64> {
-        self.attempt(|current| self.update_batch(current, updates))
+        self.attempt(|current| self.update_batch(current, updates, &without_limits))
+    }
+
+    /// The same within limits: what takes longer than it may, or is cancelled, has changed nothing.
+    ///
+    /// # Errors
+    /// As for [`Table::update_many`]; `TimedOut`, `Cancelled`.
+    pub fn update_many_with<N: AsRef<str>>(
+        &self,
+        updates: &[RowUpdate<N>],
+        limits: &Limits,
+    ) -> Result<u64> {
+        within_limits(&self.engine, limits, |go_on| {
+            self.attempt(|current| self.update_batch(current, updates, go_on))
+        })
     }
 
     fn update_batch<N: AsRef<str>>(
         &self,
         current: &Current,
         updates: &[RowUpdate<N>],
+        go_on: GoOn<'_>,
     ) -> Result<u64> {
         let mut fitted = Vec::with_capacity(updates.len());
         for (position, (key, changes)) in updates.iter().enumerate() {
+            go_on(position)?;
             let key = fit_key(&current.schema, key);
             let of_both = key.and_then(|key| Ok((key, fit_changes(&current.schema, changes)?)));
             let (key, changes) = of_both.map_err(|e| e.at(format_args!("update {position}")))?;
@@ -52,10 +69,12 @@ impl Table {
             fitted.push((key, hash, changes));
         }
         self.change(current, |writer, staged| {
-            let mut found = 0;
+            let (mut found, mut looked) = (0, 0);
             let mut positions: BTreeMap<u64, usize> = BTreeMap::new();
             let hash_of = |(_, hash, _): &&(_, u64, _)| *hash;
             for_each_near(writer, &fitted, hash_of, |writer, (key, hash, changes)| {
+                go_on(looked)?;
+                looked += 1;
                 let existing = writer.existing(key, *hash)?.filter(Existing::is_alive);
                 let Some(existing) = existing else { return Ok(()) };
                 found += 1;

@@ -134,3 +134,46 @@ fn a_statement_has_its_own_flag() {
     unchanged(&db);
     assert!(db.query_with(&Query::table("t"), &options.for_query()).is_ok());
 }
+
+#[test]
+fn many_rows_by_their_keys_that_take_too_long_change_nothing() {
+    let (db, clock) = database(Options::new());
+    let table = db.table("t").unwrap();
+    let rows: Vec<_> = (ROWS..2 * ROWS).map(|n| vec![n.into(), 1i64.into()]).collect();
+    let old: Vec<_> = (0..ROWS).map(|n| vec![n.into(), 1i64.into()]).collect();
+    let keys: Vec<_> = (0..ROWS).map(|n| vec![n.into()]).collect();
+    let updates: Vec<_> = keys.iter().map(|key| (key.clone(), vec![("m", 1i64.into())])).collect();
+    let bucket = db.bucket("b").unwrap();
+    let all = |limits: &Limits| {
+        let mut batch = bucket.batch();
+        for n in 0..ROWS {
+            batch.put(&bucket, n.to_le_bytes(), b"v").unwrap();
+        }
+        [
+            table.insert_many_with(&rows, limits),
+            table.upsert_many_with(&old, limits),
+            table.update_many_with(&updates, limits).map(drop),
+            table.delete_many_with(&keys, limits).map(drop),
+            batch.commit_with(limits),
+        ]
+    };
+    // Looks while rows are fitted, and while they are staged.
+    for looks in [1u64, 5, 15] {
+        clock.step_ns.store(1_000_000_000, Ordering::Relaxed);
+        let limits = Limits { timeout: Some(Duration::from_secs(looks)), ..Limits::default() };
+        for (i, done) in all(&limits).into_iter().enumerate() {
+            assert_eq!(done.unwrap_err().kind(), ErrorKind::TimedOut, "{i} after {looks}");
+        }
+        clock.step_ns.store(0, Ordering::Relaxed);
+        unchanged(&db);
+        assert_eq!(bucket.len().unwrap(), 0);
+    }
+    let cancel = Some(Arc::new(AtomicBool::new(true)));
+    for done in all(&Limits { cancel, ..Limits::default() }) {
+        assert_eq!(done.unwrap_err().kind(), ErrorKind::Cancelled);
+    }
+    unchanged(&db);
+    for done in all(&Limits { timeout: Some(Duration::from_secs(600)), ..Limits::default() }) {
+        done.unwrap();
+    }
+}

@@ -7,9 +7,10 @@ use esker_table::TableWriter;
 use esker_table::table::Existing;
 
 use super::{Bucket, KeyCodec, PutOptions, TypedBucket, ValueCodec, codec, row};
+use crate::change::{GoOn, within_limits, without_limits};
 use crate::engine::{Engine, Part, Terms, fit_key, fit_row, key_bytes};
 use crate::table::for_each_near;
-use crate::{Database, Error, ErrorKind, Result, Table};
+use crate::{Database, Error, ErrorKind, Limits, Result, Table};
 use std::sync::Arc;
 
 /// How often a batch begins anew when a schema is changed meanwhile.
@@ -250,6 +251,19 @@ impl Batch {
     /// dropped, `InvalidInput` when a row does not meet a check, `OverBudget` when there is not
     /// enough memory to write it. Nothing is changed then.
     pub fn commit(self) -> Result<()> {
+        self.commit_while(&without_limits)
+    }
+
+    /// The same within limits: what takes longer than it may, or is cancelled, has changed nothing.
+    ///
+    /// # Errors
+    /// As for [`Batch::commit`]; `TimedOut`, `Cancelled`.
+    pub fn commit_with(self, limits: &Limits) -> Result<()> {
+        let engine = Arc::clone(&self.engine);
+        within_limits(&engine, limits, |go_on| self.commit_while(go_on))
+    }
+
+    fn commit_while(self, go_on: GoOn<'_>) -> Result<()> {
         let mut attempts = 0;
         loop {
             let now = self.by_table();
@@ -258,7 +272,7 @@ impl Batch {
             let tables: Vec<_> = parts.iter().map(|part| part.current.core.id()).collect();
             let terms = Terms { sync: self.sync, ..Terms::default() };
             let outcome = self.engine.commit_parts(parts, terms, |at, writer, part| {
-                now.get(at).map_or(Ok(()), |now| now.stage(writer, part))
+                now.get(at).map_or(Ok(()), |now| now.stage(writer, part, go_on))
             });
             // A table that was cleared meanwhile is another one now.
             let has_moved = now.iter().zip(tables).any(|(now, id)| now.table.core().id() != id);
@@ -301,14 +315,17 @@ impl<'a> Now<'a> {
         Some(Self { table: &first.table, changes })
     }
 
-    fn stage(&self, writer: &mut TableWriter, part: &mut Part<'a>) -> Result<()> {
+    fn stage(&self, writer: &mut TableWriter, part: &mut Part<'a>, go_on: GoOn<'_>) -> Result<()> {
         let current = part.current.clone();
         let hash_of = |change: &&Change| match change {
             Change::Put { row, .. } => current.hash_of_row(row),
             Change::Delete { key } => current.core.hasher().hash_key(key.iter().map(Value::as_ref)),
         };
         let changes = self.changes.iter().copied();
+        let mut looked = 0;
         for_each_near(writer, changes, hash_of, |writer, change| {
+            go_on(looked)?;
+            looked += 1;
             self.stage_one(writer, part, change)
         })
     }

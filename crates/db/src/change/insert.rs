@@ -11,7 +11,7 @@ use esker_table::table::{Existing, PreparedPut, describe_key};
 use super::assignment::whole_fields;
 use super::returning::Shown;
 use super::unique::{InTheWay, StagedUniques, Target};
-use super::{Changed, On, Run, fit_assigned, naming_parameter, set_positions};
+use super::{Changed, GoOn, On, Run, fit_assigned, naming_parameter, set_positions};
 use crate::engine::{Staged, fit_row};
 use crate::table::{Current, for_each_near};
 use crate::{Error, ErrorKind, Result, Table};
@@ -92,8 +92,13 @@ impl Run<'_> {
 
 impl Table {
     /// Adds rows, all or none; returns how many were added or replaced.
-    pub(crate) fn put_many(&self, rows: &[Vec<Value>], on_conflict: &OnConflict) -> Result<u64> {
-        self.attempt(|current| self.put_batch(current, rows, on_conflict))
+    pub(crate) fn put_many(
+        &self,
+        rows: &[Vec<Value>],
+        on_conflict: &OnConflict,
+        go_on: GoOn<'_>,
+    ) -> Result<u64> {
+        self.attempt(|current| self.put_batch(current, rows, on_conflict, go_on))
     }
 
     /// Likewise, for rows of one schema.
@@ -102,6 +107,7 @@ impl Table {
         current: &Current,
         rows: &[Vec<Value>],
         on_conflict: &OnConflict,
+        go_on: GoOn<'_>,
     ) -> Result<u64> {
         let conflicts = match on_conflict {
             OnConflict::Skip => Conflicts::Skip,
@@ -109,6 +115,7 @@ impl Table {
             OnConflict::Fail | OnConflict::Update(_) => Conflicts::Fail,
         };
         let fit = rows.iter().enumerate().map(|(i, row)| {
+            go_on(i)?;
             fit_row(&current.schema, row).map_err(|e| e.at(format_args!("row {i}")))
         });
         let rows: Vec<_> = fit.collect::<Result<_>>()?;
@@ -117,7 +124,7 @@ impl Table {
             let uniques = Target::Any.uniques(writer, matches!(conflicts, Conflicts::Skip));
             let shown = &mut Shown::default();
             let puts = Puts { table: self, current, staged, uniques, shown };
-            puts.put(writer, rows, (&conflicts, Target::Any), &|_| Ok(()))
+            puts.put(writer, rows, (&conflicts, Target::Any), go_on)
         })
     }
 }
@@ -212,7 +219,7 @@ impl<'r> Puts<'_, 'r> {
         writer: &mut TableWriter,
         rows: Vec<impl Into<Cow<'r, [Value]>>>,
         (conflicts, target): (&Conflicts, Target),
-        go_on: &dyn Fn(usize) -> Result<()>,
+        go_on: GoOn<'_>,
     ) -> Result<u64> {
         let generated = self.current.schema.key_positions().is_empty();
         // Who names a unique index does not mean the key.

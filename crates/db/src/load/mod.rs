@@ -32,6 +32,7 @@ use esker_query::model::OnConflict;
 use esker_table::view::Forwarding;
 use esker_vfs::sync::Mutex;
 
+use crate::change::without_limits;
 use crate::engine::{Ticket, entry, half_applied, refuse_long_values, refuse_other_schema};
 use crate::{Error, ErrorKind, Result, Table};
 pub(crate) use batch_check::check_batch;
@@ -424,7 +425,7 @@ impl Load {
             (false, Some(_)) => OnConflict::Replace,
             (false, None) => OnConflict::Fail,
         };
-        let rows = table.put_batch(&self.shared.current(), &rows, &on_conflict)?;
+        let rows = table.put_batch(&self.shared.current(), &rows, &on_conflict, &without_limits)?;
         Ok(LoadReport { rows, ..LoadReport::default() })
     }
 

@@ -28,6 +28,7 @@ use esker_query::model::OnConflict;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::change::without_limits;
 use crate::{Database, Result, Row, Table, ToKey};
 
 use deserializer::RowDeserializer;
@@ -102,7 +103,7 @@ impl Table {
                 row.map_err(|e| e.at(format_args!("row {i}")))
             };
             let rows = objects.iter().enumerate().map(row).collect::<Result<Vec<_>>>()?;
-            self.put_batch(current, &rows, &OnConflict::Fail).map(drop)
+            self.put_batch(current, &rows, &OnConflict::Fail, &without_limits).map(drop)
         })
     }
 

@@ -9,6 +9,7 @@ use esker_vfs::sync::ArcSwap;
 
 use super::writer::declared;
 use super::{Binding, Record, ToKey};
+use crate::change::without_limits;
 use crate::{Database, Result, Table};
 
 /// A [`Table`] whose rows are structs of one type. Cheap to clone; usable from any number of
@@ -156,7 +157,7 @@ impl<T: Record> TypedTable<T> {
                 row.map_err(|e| e.at(format_args!("row {i}")))
             };
             let rows = records.iter().enumerate().map(row).collect::<Result<Vec<_>>>()?;
-            self.table.put_batch(current, &rows, on_conflict).map(drop)
+            self.table.put_batch(current, &rows, on_conflict, &without_limits).map(drop)
         })
     }
 

@@ -91,7 +91,7 @@ impl Session {
                     self.expect_wanted()?;
                     batch.put_with(&bucket, key, value, options)?;
                 }
-                batch.commit()?;
+                batch.commit_with(&self.limits())?;
             }
         }
         Ok(Answer::Stored { rows: entries.len() as u64, row_id: None })

@@ -134,7 +134,11 @@ impl Session {
                 None
             }
             (None, rows) => {
-                if replace { table.upsert_many(rows) } else { table.insert_many(rows) }?;
+                let limits = self.limits();
+                match replace {
+                    true => table.upsert_many_with(rows, &limits)?,
+                    false => table.insert_many_with(rows, &limits)?,
+                }
                 None
             }
         };
@@ -188,7 +192,9 @@ impl Session {
         };
         let changed = match self.transaction() {
             Some(transaction) => all_or_none(transaction, || update_all(transaction))?,
-            None if updates.len() <= COMMIT_KEYS_MAX => table.update_many(&updates)?,
+            None if updates.len() <= COMMIT_KEYS_MAX => {
+                table.update_many_with(&updates, &self.limits())?
+            }
             None => in_transaction(self.database(), update_all)?,
         };
         Ok(Answer::Changed(changed))
@@ -206,7 +212,7 @@ impl Session {
             (None, [key]) => u64::from(table.delete(key)?),
             (None, keys) if keys.len() <= COMMIT_KEYS_MAX => {
                 self.expect_wanted()?;
-                table.delete_many(keys)?
+                table.delete_many_with(keys, &self.limits())?
             }
             (None, _) => in_transaction(self.database(), delete_all)?,
         };

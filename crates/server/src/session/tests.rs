@@ -183,6 +183,44 @@ fn many_keys_take_no_longer_than_a_statement_may() {
 }
 
 #[test]
+fn many_rows_in_one_commit_end_with_the_time_of_a_statement() {
+    let database = session().database().clone();
+    let timeout = Some(Duration::from_millis(2));
+    let limits = SessionLimits { timeout, memory_bytes: None };
+    let mut limited = Session::with(&database, Arc::new(Everything), limits);
+    let rows = |name: &str| -> Vec<Vec<Value>> {
+        (0..50_000i64).map(|id| vec![id.into(), name.into()]).collect()
+    };
+    let (table, bucket) = (|| "t".to_owned(), || "b".to_owned());
+    let keys = || (0..50_000i64).map(|id| Key::Values(vec![id.into()]));
+    let update = |key| (key, Fields::Values(vec![("name".to_owned(), "c".into())]));
+    let entries = || (0..50_000u32).map(|id| (id.to_le_bytes().to_vec(), b"1".to_vec()));
+    let requests = || {
+        [
+            insert(Rows::Values(rows("a")), Conflict::Fail),
+            insert(Rows::Values(rows("b")), Conflict::Replace),
+            Request::UpdateMany { table: table(), updates: keys().map(update).collect() },
+            Request::Delete { table: table(), keys: keys().collect() },
+            Request::BucketPut {
+                bucket: bucket(),
+                entries: entries().collect(),
+                expiry: Expiry::Default,
+            },
+        ]
+    };
+    database.bucket("b").unwrap();
+    let mut unlimited = Session::new(&database);
+    for (position, request) in requests().into_iter().enumerate() {
+        let before = database.table("t").unwrap().count().unwrap();
+        let error = limited.run(request.clone()).unwrap_err();
+        assert_eq!(error.code(), Code::Timeout, "{position}: {error}");
+        assert_eq!(database.table("t").unwrap().count().unwrap(), before, "{position}");
+        assert_eq!(database.bucket("b").unwrap().len().unwrap(), 0);
+        unlimited.run(request).unwrap();
+    }
+}
+
+#[test]
 fn many_rows_of_a_transaction_are_stored_as_long_as_they_are_wanted() {
     let mut all = session();
     let canceller = all.canceller();
