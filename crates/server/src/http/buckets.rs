@@ -3,7 +3,8 @@
 use axum::body::{Body, Bytes};
 use axum::http::{Response, StatusCode, header};
 use esker::BucketOptions;
-use serde_json::json;
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use super::call::{Call, blocking};
 use super::entity::{self, decoded_bytes, last_segment};
 use super::range::{self, Part};
 use super::route::{Outcome, Work};
+use super::tables::expect_name;
 use super::write::{Written, write};
 use super::{Problem, query::json_text};
 use crate::session::{Answer, EntryRange, Expiry, Request, Session};
@@ -53,17 +55,36 @@ pub(super) fn create(call: Call) -> Work {
     })
 }
 
+/// How many entries a bucket has.
+fn description(bucket: &esker::Bucket) -> Result<Json> {
+    let ttl_s = bucket.default_ttl().map(|ttl| ttl.as_secs());
+    Ok(json!({ "bucket": bucket.name(), "entries": bucket.len()?, "ttl_s": ttl_s }))
+}
+
 pub(super) fn describe(call: Call) -> Work {
     Box::pin(async move {
         let name = call.path("bucket").to_owned();
-        let found = call.run(move |session| {
-            let bucket = is_bucket(session, &name)?;
-            Ok((bucket.len()?, bucket.default_ttl()))
+        let found = call.run(move |session| description(&is_bucket(session, &name)?));
+        entity::json(StatusCode::OK, &found.await?)
+    })
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BucketChange {
+    rename: String,
+}
+
+pub(super) fn rename(mut call: Call) -> Work {
+    Box::pin(async move {
+        let BucketChange { rename: to } = call.json().await?;
+        expect_name(&call, &to)?;
+        let (tenant, name) = (call.tenant()?, call.path("bucket").to_owned());
+        let described = blocking(move || {
+            tenant.database.rename_bucket(&name, &to)?;
+            description(&tenant.database.bucket(&to)?)
         });
-        let (entries, ttl) = found.await?;
-        let ttl_s = ttl.map(|ttl| ttl.as_secs());
-        let body = json!({ "bucket": call.path("bucket"), "entries": entries, "ttl_s": ttl_s });
-        entity::json(StatusCode::OK, &body)
+        entity::json(StatusCode::OK, &described.await??)
     })
 }
 

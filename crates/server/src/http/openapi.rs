@@ -194,6 +194,21 @@ fn bodies() -> Json {
     let limit = json!({ "type": ["integer", "null"], "minimum": 0 });
     json!({
         "NewTable": strict(json!({ "schema": text }), &["schema"]),
+        "TableChange": {
+            "type": "object",
+            "additionalProperties": false,
+            "properties": {
+                "changes": {
+                    "type": "array",
+                    "items": text,
+                    "minItems": 1,
+                    "description": "each as it stands behind ALTER TABLE and a name; one commit",
+                },
+                "rename": { "type": ["string", "null"], "description": "the new name" },
+            },
+            "oneOf": [{ "required": ["changes"] }, { "required": ["rename"] }],
+        },
+        "BucketChange": strict(json!({ "rename": text }), &["rename"]),
         "NewIndex": strict(json!({ "index": text }), &["index"]),
         "NewBackup": strict(
             json!({ "name": { "type": "string", "pattern": "^[a-z0-9_-]{1,63}$" } }), &["name"],

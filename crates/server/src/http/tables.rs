@@ -1,15 +1,16 @@
 //! Tables and their schemas.
 
 use axum::http::StatusCode;
-use esker::Table;
+use esker::{Alteration, Table};
 use esker_import::schema_text;
+use esker_sql::{Statement, parse_statement};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use super::call::{Call, blocking};
 use super::entity;
 use super::route::Work;
-use crate::session::{Answer, Request};
+use crate::session::{Answer, Level, Request};
 use crate::{Error, Result};
 
 pub(super) fn list(call: Call) -> Work {
@@ -82,6 +83,65 @@ pub(super) fn remove(call: Call) -> Work {
         let (tenant, name) = (call.tenant()?, call.path("table").to_owned());
         blocking(move || Ok::<_, Error>(tenant.database.drop_table(&name)?)).await??;
         entity::empty()
+    })
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TableChange {
+    #[serde(default)]
+    changes: Vec<String>,
+    #[serde(default)]
+    rename: Option<String>,
+}
+
+/// Changes as they stand behind `ALTER TABLE` and a name; all of them are one commit.
+fn alterations(table: &str, changes: &[String]) -> Result<Vec<Alteration>> {
+    let quoted = table.replace('"', "\"\"");
+    let mut all = Vec::new();
+    for (position, change) in changes.iter().enumerate() {
+        let place = format!("changes[{position}]");
+        let statement = parse_statement(&format!("ALTER TABLE \"{quoted}\" {change}"));
+        match statement.map_err(|e| Error::from(e).at(&place))? {
+            Statement::AlterTable { alterations, .. } => all.extend(alterations),
+            _ => {
+                let expected = "expected a change of fields, indexes or rules; a name is `rename`";
+                return Err(Error::invalid(expected).at(&place));
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// A new name is for whoever may make what has it.
+pub(super) fn expect_name(call: &Call, name: &str) -> Result<()> {
+    call.session()?.expect(Level::Admin, Some(name))
+}
+
+pub(super) fn alter(mut call: Call) -> Work {
+    Box::pin(async move {
+        let asked: TableChange = call.json().await?;
+        let (tenant, name) = (call.tenant()?, call.path("table").to_owned());
+        let altered = match (asked.changes.as_slice(), asked.rename) {
+            ([], Some(to)) => {
+                expect_name(&call, &to)?;
+                blocking(move || {
+                    tenant.database.rename_table(&name, &to)?;
+                    description(&tenant.database.table(&to)?)
+                })
+                .await??
+            }
+            ([_, ..], None) => {
+                let alterations = alterations(&name, &asked.changes)?;
+                blocking(move || {
+                    tenant.database.alter_table(&name, &alterations)?;
+                    description(&tenant.database.table(&name)?)
+                })
+                .await??
+            }
+            _ => return Err(Error::invalid("body: expected `changes`, or `rename`").into()),
+        };
+        entity::json(StatusCode::OK, &altered)
     })
 }
 

@@ -145,6 +145,12 @@ fn tables(server: &Harness) {
         ("DELETE", "/rows/1", &[("if-match", "\"x\"")], "", 412),
         ("DELETE", "/rows/1", &[("idempotency-key", "k")], "", 204),
         ("DELETE", "/indexes/by_name", &[], "", 204),
+        ("PATCH", "", &[], r#"{"changes": ["ADD COLUMN size u8", "DROP COLUMN size"]}"#, 200),
+        ("PATCH", "", &[], r#"{"changes": ["ADD INDEX i (id)", "ADD INDEX i (id)"]}"#, 409),
+        ("PATCH", "", &[], r#"{"rename": "t"}"#, 409),
+        ("PATCH", "", &[], r#"{"changes": ["ADD COLUMN z i64; DROP TABLE t"]}"#, 400),
+        ("PATCH", "", &[], r#"{"changes": ["RENAME TO u"]}"#, 400),
+        ("PATCH", "", &[], r#"{"changes": ["DROP COLUMN name"], "rename": "u"}"#, 400),
     ];
     for (method, path, headers, body, status) in steps {
         let response = server.send(method, &format!("{t}{path}"), headers, body.as_bytes());
@@ -161,6 +167,7 @@ fn buckets(server: &Harness) {
         ("PUT", "?ttl_s=60", &[], "", 201),
         ("PUT", "", &[], "", 409),
         ("GET", "", &[], "", 200),
+        ("PATCH", "", &[], r#"{"rename": "t"}"#, 409),
         ("PUT", "/entries/k", &[], "0123456789", 201),
         ("PUT", "/entries/k", &[("esker-ttl", "30")], "0123456789", 204),
         ("PUT", "/entries/k", &[("if-none-match", "*")], "x", 412),
@@ -179,6 +186,11 @@ fn buckets(server: &Harness) {
     for (method, path, headers, body, status) in steps {
         let response = server.send(method, &format!("{b}{path}"), headers, body.as_bytes());
         assert_eq!(response.status, *status, "{method} {path} {body}: {}", response.text());
+    }
+    let other = b.replace("buckets/b", "buckets/other");
+    for (from, to) in [(b, "other"), (&*other, "b")] {
+        let renamed = server.ask("PATCH", from, &format!(r#"{{"rename": "{to}"}}"#));
+        assert_eq!((renamed.status, &renamed.json()["bucket"]), (200, &to.into()));
     }
     let tag = server.ask("GET", &format!("{b}/entries/k"), "").header("etag").to_owned();
     let known = server.send("GET", &format!("{b}/entries/k"), &[("if-none-match", &tag)], b"");

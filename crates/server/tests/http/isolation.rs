@@ -27,6 +27,8 @@ fn asked<'a>(route: &'a Route, token_id: &str, transaction: &str) -> Asked<'a> {
         "createToken" => r#"{"name": "n", "scopes": ["admin"]}"#,
         "setLimits" => r#"{"rows": 5}"#,
         "createTable" => r#"{"schema": "id i64 not null, primary key (id)"}"#,
+        "alterTable" => r#"{"changes": ["ADD COLUMN z i64"]}"#,
+        "renameBucket" => r#"{"rename": "b"}"#,
         "createIndex" => r#"{"fields": ["id"]}"#,
         "loadRows" => r#"[{"id": 9, "name": "loaded"}]"#,
         "query" | "explain" => r#"{"sql": "SELECT * FROM t"}"#,
@@ -187,6 +189,27 @@ fn no_route_does_or_tells_anything_for_a_token_that_does_not_reach_it() {
             let response = asked.send(&server, Some(&server.token), &[]);
             assert!(![401, 403].contains(&response.status), "{route:?}: {}", response.text());
         }
+    }
+}
+
+#[test]
+fn a_name_is_given_by_who_may_make_what_has_it() {
+    let server = Harness::new(&[]);
+    let tenants = Tenants::new(&server.gate);
+    for (scope, from, to, status) in [
+        ("admin:mill/t", "tables/t", "z", 403),
+        ("admin:mill/b", "buckets/b", "z", 403),
+        ("admin:mill", "tables/t", "z", 200),
+        ("admin:mill", "buckets/b", "y", 200),
+    ] {
+        let bearer = format!("Bearer {}", tenants.token(scope, None).1);
+        let before = tenants.state();
+        let headers = [("content-type", "application/json"), ("authorization", &*bearer)];
+        let (path, body) =
+            (format!("/v1/databases/mill/{from}"), format!(r#"{{"rename": "{to}"}}"#));
+        let response = server.raw("PATCH", &path, &headers, body.as_bytes());
+        assert_eq!(response.status, status, "{scope} {from}: {}", response.text());
+        assert_eq!(tenants.state() == before, status == 403, "{scope} {from}");
     }
 }
 
