@@ -19,6 +19,8 @@ pub type Reached = std::result::Result<u64, String>;
 #[derive(Debug)]
 pub struct Durability {
     wanted: AtomicU64,
+    /// What has been synced, or could not be.
+    done: AtomicU64,
     asked: Notify,
     reached: watch::Sender<Reached>,
 }
@@ -28,7 +30,8 @@ impl Durability {
     #[must_use]
     pub fn start(database: &Database) -> Arc<Self> {
         let (reached, _) = watch::channel(Ok(0));
-        let this = Arc::new(Self { wanted: AtomicU64::new(0), asked: Notify::new(), reached });
+        let (wanted, done) = (AtomicU64::new(0), AtomicU64::new(0));
+        let this = Arc::new(Self { wanted, done, asked: Notify::new(), reached });
         tokio::spawn(sync_for_all(Arc::clone(&this), database.clone()));
         this
     }
@@ -52,8 +55,7 @@ impl Durability {
     pub async fn wait(&self, commit: u64) -> Result<()> {
         let mut reached = self.subscribe();
         self.want(commit);
-        let is_there = |reached: &Reached| reached.as_ref().map_or(true, |at| *at >= commit);
-        match reached.wait_for(is_there).await {
+        match reached.wait_for(|reached| is_past(reached, commit)).await {
             Ok(reached) => outcome(&reached).map(drop),
             Err(_) => Err(Error::new(Code::OutcomeUnknown, "the server stops")),
         }
@@ -66,6 +68,15 @@ impl Durability {
     }
 }
 
+/// Waits until a commit is durable, or nobody knows whether it is.
+pub(crate) async fn passed(reached: &mut watch::Receiver<Reached>, commit: u64) {
+    let _ = reached.wait_for(|reached| is_past(reached, commit)).await;
+}
+
+fn is_past(reached: &Reached, commit: u64) -> bool {
+    reached.as_ref().map_or(true, |at| *at >= commit)
+}
+
 /// How far the disk is, or why nobody knows.
 ///
 /// # Errors
@@ -76,29 +87,33 @@ pub fn outcome(reached: &Reached) -> Result<u64> {
 }
 
 async fn sync_for_all(this: Arc<Durability>, database: Database) {
-    let mut done = 0;
     loop {
         this.asked.notified().await;
+        if this.wanted.load(Ordering::SeqCst) == u64::MAX {
+            return;
+        }
+        let (syncing, database) = (Arc::clone(&this), database.clone());
+        let synced = tokio::task::spawn_blocking(move || syncing.sync_while_wanted(&database));
+        if let Err(e) = synced.await {
+            let _ = this.reached.send_replace(Err(e.to_string()));
+        }
+    }
+}
+
+impl Durability {
+    /// Syncs, and tells whoever waits, as long as more is wanted.
+    fn sync_while_wanted(&self, database: &Database) {
         loop {
-            let wanted = this.wanted.load(Ordering::SeqCst);
-            if wanted == u64::MAX {
+            let wanted = self.wanted.load(Ordering::SeqCst);
+            if wanted == u64::MAX || wanted <= self.done.load(Ordering::Relaxed) {
                 return;
             }
-            if wanted <= done {
-                break;
-            }
             if planted("answer_before_sync") {
-                let _ = this.reached.send_replace(Ok(wanted));
+                let _ = self.reached.send_replace(Ok(wanted));
             }
-            let database = database.clone();
-            let synced = tokio::task::spawn_blocking(move || database.sync()).await;
-            let reached = match synced {
-                Ok(Ok(())) => Ok(wanted),
-                Ok(Err(e)) => Err(e.to_string()),
-                Err(e) => Err(e.to_string()),
-            };
-            done = wanted;
-            let _ = this.reached.send_replace(reached);
+            let synced = database.sync();
+            self.done.store(wanted, Ordering::Relaxed);
+            let _ = self.reached.send_replace(synced.map(|()| wanted).map_err(|e| e.to_string()));
         }
     }
 }

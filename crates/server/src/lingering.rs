@@ -3,10 +3,11 @@
 //! A client that asks one thing after another has its next request ready some microseconds after an
 //! answer. A thread that sleeps meanwhile takes longer to wake up than the request to be answered.
 //! So a connection whose client is prompt looks for some microseconds whether more has come; other
-//! connections of the thread have their turns between the looks. One connection does so at a time:
-//! where several are busy there is no sleep to be saved, and looking would take time from work.
+//! connections of the thread have their turns between the looks. Only the connection that also was
+//! the last to want to does so: where several are busy there is no sleep to be saved, and looking
+//! would take time from work.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// How long a connection looks for more at the most.
@@ -18,6 +19,9 @@ pub(crate) const PROMPT: Duration = Duration::from_micros(100);
 #[derive(Debug, Default)]
 pub(crate) struct Lingering {
     is_taken: AtomicBool,
+    connections: AtomicU64,
+    /// The connection that was the last to want to look.
+    last: AtomicU64,
 }
 
 /// The right to look, until it is dropped.
@@ -25,9 +29,15 @@ pub(crate) struct Lingering {
 pub(crate) struct Turn<'l>(&'l Lingering);
 
 impl Lingering {
-    /// The right to look, unless another connection has it.
-    pub fn turn(&self) -> Option<Turn<'_>> {
-        let is_free = !self.is_taken.swap(true, Ordering::Relaxed);
+    /// A number for a connection.
+    pub fn number(&self) -> u64 {
+        self.connections.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// The right to look, unless another connection has it, or has wanted it since this one did.
+    pub fn turn(&self, connection: u64) -> Option<Turn<'_>> {
+        let is_alone = self.last.swap(connection, Ordering::Relaxed) == connection;
+        let is_free = is_alone && !self.is_taken.swap(true, Ordering::Relaxed);
         is_free.then(|| Turn(self))
     }
 }
@@ -43,11 +53,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_connection_lingers_at_a_time() {
+    fn a_connection_lingers_while_no_other_wants_to() {
         let lingering = Lingering::default();
-        let turn = lingering.turn();
-        assert!(turn.is_some() && lingering.turn().is_none());
+        let (one, other) = (lingering.number(), lingering.number());
+        assert!(lingering.turn(one).is_none());
+        let turn = lingering.turn(one);
+        assert!(turn.is_some() && lingering.turn(one).is_none());
         drop(turn);
-        assert!(lingering.turn().is_some());
+        for _ in 0..3 {
+            assert!(lingering.turn(other).is_none() && lingering.turn(one).is_none());
+        }
+        assert!(lingering.turn(one).is_some());
     }
 }

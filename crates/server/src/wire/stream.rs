@@ -10,6 +10,9 @@ use super::encrypted::Encrypted;
 
 /// Room that is made for one read.
 pub(crate) const READ_BYTES: usize = 64 << 10;
+/// Where the system tells anew of a socket that was read until it was empty, whether or not a read
+/// has found nothing.
+const TELLS_ANEW: bool = cfg!(target_os = "linux");
 
 /// A socket.
 #[derive(Debug)]
@@ -32,12 +35,16 @@ impl Stream {
     /// Reads what is there; `None` when nothing is, 0 at the end.
     pub fn try_read(&mut self, input: &mut Vec<u8>) -> io::Result<Option<usize>> {
         input.reserve(READ_BYTES);
-        let read = match self {
-            Self::Tcp(stream) => stream.try_read_buf(input),
-            Self::Tls(stream) => stream.read(input),
-            Self::Unix(stream) => stream.try_read_buf(input),
-        };
-        not_yet(read)
+        let readable = Interest::READABLE;
+        match self {
+            Self::Tcp(stream) => {
+                read_once(|| stream.try_read_buf(input), |read| stream.try_io(readable, read))
+            }
+            Self::Tls(stream) => not_yet(stream.read(input)),
+            Self::Unix(stream) => {
+                read_once(|| stream.try_read_buf(input), |read| stream.try_io(readable, read))
+            }
+        }
     }
 
     /// Writes as much as goes; `None` when nothing does.
@@ -89,6 +96,30 @@ impl Stream {
             self.ready(Interest::WRITABLE).await?;
         }
         Ok(())
+    }
+}
+
+/// Reads from a socket. One that gave less than there was room for is empty: it is taken for that
+/// until more comes, in place of another read that finds nothing. What comes meanwhile counts:
+/// `watched` runs the read and forgets only what was known of the socket before it.
+fn read_once(
+    read: impl FnOnce() -> io::Result<usize>,
+    watched: impl FnOnce(&mut dyn FnMut() -> io::Result<usize>) -> io::Result<usize>,
+) -> io::Result<Option<usize>> {
+    let (mut read, mut short) = (Some(read), None);
+    let found = watched(&mut || {
+        let Some(read) = read.take() else { return Err(io::ErrorKind::WouldBlock.into()) };
+        match read()? {
+            n if TELLS_ANEW && n > 0 && n < READ_BYTES => {
+                short = Some(n);
+                Err(io::ErrorKind::WouldBlock.into())
+            }
+            n => Ok(n),
+        }
+    });
+    match short {
+        Some(n) => Ok(Some(n)),
+        None => not_yet(found),
     }
 }
 

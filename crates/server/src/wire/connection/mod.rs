@@ -42,7 +42,7 @@ use super::operations::Asked;
 use super::{Stream, buffers};
 use crate::admission::Admitted;
 use crate::budget::Share;
-use crate::durability::{Durability, Reached};
+use crate::durability::{self, Durability, Reached};
 use crate::lingering::{LINGER, PROMPT};
 use crate::seat::Seat;
 use crate::server::Shared;
@@ -96,6 +96,8 @@ struct Connection<'s> {
     is_at_end: bool,
     /// The client's last request came soon after it had been answered.
     is_prompt: bool,
+    /// By which number it is known to whoever looks for more.
+    number: u64,
     /// When the client has had its time, and a timer that goes off no later.
     deadline: Instant,
     timer: Pin<Box<Sleep>>,
@@ -128,6 +130,7 @@ pub(super) async fn serve(stream: Stream, input: Vec<u8>, shared: &Shared) -> io
         full: None,
         is_at_end: false,
         is_prompt: false,
+        number: shared.lingering.number(),
         deadline,
         timer: Box::pin(tokio::time::sleep_until(deadline)),
     };
@@ -142,6 +145,8 @@ pub(super) async fn serve(stream: Stream, input: Vec<u8>, shared: &Shared) -> io
 /// What has happened while a connection waited.
 enum Event {
     Ready,
+    /// The first answers that wait for the disk may go.
+    Reached,
     Output(JobOutput),
     /// There is a share for what has come.
     Granted,
@@ -216,7 +221,7 @@ impl Connection<'_> {
         if !is_idle || !std::mem::take(&mut self.is_prompt) {
             return Ok(false);
         }
-        let Some(_turn) = self.shared.lingering.turn() else { return Ok(false) };
+        let Some(_turn) = self.shared.lingering.turn(self.number) else { return Ok(false) };
         let until = Instant::now() + LINGER;
         while Instant::now() < until {
             tokio::task::yield_now().await;
@@ -298,6 +303,7 @@ impl Connection<'_> {
         };
         match event {
             Event::Ready => self.is_prompt = since.elapsed() < PROMPT,
+            Event::Reached => {}
             Event::Output(output) => self.take(output),
             Event::Granted => self.wanted = None,
             Event::Refused(e) => self.refuse(&e),
@@ -325,7 +331,7 @@ impl Connection<'_> {
         let has_stopped = *stopping.borrow();
         let stall = self.shared.config.stall_timeout;
         let room = self.full.and_then(|id| self.running.get(&id)?.chunks.clone());
-        let is_holding = !self.held.is_empty();
+        let first_held = self.held.front().map(|held| held.commit);
         let (stream, durability) = (&self.stream, &mut self.durability);
         let ready = async {
             match interest {
@@ -334,9 +340,9 @@ impl Connection<'_> {
             }
         };
         let reached = async {
-            match durability.as_mut().filter(|_| is_holding) {
-                Some((_, reached)) => drop(reached.changed().await),
-                None => std::future::pending().await,
+            match (durability, first_held) {
+                (Some((_, reached)), Some(commit)) => durability::passed(reached, commit).await,
+                _ => std::future::pending().await,
             }
         };
         let has_room = async {
@@ -350,7 +356,7 @@ impl Connection<'_> {
         tokio::select! {
             ready = ready => ready.map(|()| Event::Ready),
             Some(output) = self.outputs.recv(), if takes_outputs => Ok(Event::Output(output)),
-            () = reached => Ok(Event::Ready),
+            () = reached => Ok(Event::Reached),
             () = has_room, if room.is_some() => Ok(Event::Room),
             granted = self.incoming.wait(wanted, stall), if self.wanted.is_some() => {
                 Ok(granted.map_or_else(Event::Refused, |()| Event::Granted))
