@@ -30,7 +30,7 @@ impl Table {
     /// `InvalidInput` when a key does not fit the schema; the message says which. `OverBudget` when
     /// there are more than one commit may have. Nothing is removed then.
     pub fn delete_many(&self, keys: &[Vec<Value>]) -> Result<u64> {
-        self.attempt(|current| self.delete_batch(current, keys, &without_limits))
+        Ok(self.delete_each(keys)?.into_iter().map(u64::from).sum())
     }
 
     /// The same within limits: what takes longer than it may, or is cancelled, has removed nothing.
@@ -38,12 +38,24 @@ impl Table {
     /// # Errors
     /// As for [`Table::delete_many`]; `TimedOut`, `Cancelled`.
     pub fn delete_many_with(&self, keys: &[Vec<Value>], limits: &Limits) -> Result<u64> {
-        within_limits(&self.engine, limits, |go_on| {
+        let found = within_limits(&self.engine, limits, |go_on| {
             self.attempt(|current| self.delete_batch(current, keys, go_on))
-        })
+        })?;
+        Ok(found.into_iter().map(u64::from).sum())
     }
 
-    fn delete_batch(&self, current: &Current, keys: &[Vec<Value>], go_on: GoOn<'_>) -> Result<u64> {
+    /// As [`Table::delete_many`]; says of each key whether there was a row.
+    #[doc(hidden)]
+    pub fn delete_each(&self, keys: &[Vec<Value>]) -> Result<Vec<bool>> {
+        self.attempt(|current| self.delete_batch(current, keys, &without_limits))
+    }
+
+    fn delete_batch(
+        &self,
+        current: &Current,
+        keys: &[Vec<Value>],
+        go_on: GoOn<'_>,
+    ) -> Result<Vec<bool>> {
         let mut fitted = Vec::with_capacity(keys.len());
         for (position, key) in keys.iter().enumerate() {
             go_on(position)?;
@@ -53,24 +65,23 @@ impl Table {
             fitted.push((key, hash));
         }
         self.change(current, |writer, staged| {
-            let (mut row_ids, mut looked) = (BTreeSet::new(), 0);
+            let (mut row_ids, mut found) = (BTreeSet::new(), Vec::with_capacity(fitted.len()));
             for_each_near(
                 writer,
                 &fitted,
                 |(_, hash)| *hash,
                 |writer, (key, hash)| {
-                    go_on(looked)?;
-                    looked += 1;
+                    go_on(found.len())?;
                     let existing = writer.existing(key, *hash)?.filter(Existing::is_alive);
-                    if let Some(existing) = existing
-                        && row_ids.insert(existing.row_id)
-                    {
+                    let existing = existing.filter(|e| row_ids.insert(e.row_id));
+                    found.push(existing.is_some());
+                    if let Some(existing) = existing {
                         staged.delete(existing);
                     }
                     Ok(())
                 },
             )?;
-            Ok(row_ids.len() as u64)
+            Ok(found)
         })
     }
 }

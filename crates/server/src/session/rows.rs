@@ -1,6 +1,6 @@
 //! Rows by their keys.
 
-use esker::{Database, ErrorKind, Row, Schema, Table, Transaction, Value, ValueRef};
+use esker::{Database, ErrorKind, Row, RowUpdate, Schema, Table, Transaction, Value, ValueRef};
 use esker_import::{parse_json_row, schema_text};
 use esker_query::model::{Change, Expr, Insert, OnConflict};
 
@@ -198,6 +198,26 @@ impl Session {
             None => in_transaction(self.database(), update_all)?,
         };
         Ok(Answer::Changed(changed))
+    }
+
+    /// Changes rows of a table in one commit, each of which a request of its own asks for. Says
+    /// of each whether there was a row; where one cannot be changed none is.
+    pub(crate) fn update_each(
+        &self,
+        table: &str,
+        updates: &[RowUpdate<&str>],
+    ) -> Result<Vec<bool>> {
+        let table = self.table(Level::Write, table)?;
+        // As each by itself would count.
+        let done =
+            self.expect_room(0, updates.len()).and_then(|()| Ok(table.update_each(updates)?));
+        self.release_room();
+        done
+    }
+
+    /// Removes rows of a table likewise.
+    pub(crate) fn delete_each(&self, table: &str, keys: &[Vec<Value>]) -> Result<Vec<bool>> {
+        Ok(self.table(Level::Write, table)?.delete_each(keys)?)
     }
 
     pub(super) fn delete(&self, table: &str, keys: Vec<Key>) -> Result<Answer> {

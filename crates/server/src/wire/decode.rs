@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use esker::Isolation;
+use esker::{Isolation, RowUpdate};
 use esker_wire::pack::Token;
 use esker_wire::value::{read_key, read_owned, read_values};
 use esker_wire::{Kind, Reader};
@@ -66,7 +66,7 @@ fn read(kind: Kind, reader: &mut Reader<'_>) -> Result<Request> {
         Kind::Update => {
             reader.array_of(3)?;
             let table = reader.text()?.to_owned();
-            let (key, fields) = update(reader)?;
+            let (key, fields) = owned(update(reader)?);
             Request::Update { table, key, fields }
         }
         Kind::UpdateMany => {
@@ -74,7 +74,8 @@ fn read(kind: Kind, reader: &mut Reader<'_>) -> Result<Request> {
             let table = reader.text()?.to_owned();
             let count = reader.array()?;
             expect_pairs(count, "the fields behind every key")?;
-            let updates = (0..count / 2).map(|_| update(reader)).collect::<Result<_>>()?;
+            let updates = (0..count / 2).map(|_| update(reader).map(owned));
+            let updates = updates.collect::<Result<_>>()?;
             Request::UpdateMany { table, updates }
         }
         Kind::Sql => {
@@ -92,12 +93,34 @@ fn read(kind: Kind, reader: &mut Reader<'_>) -> Result<Request> {
 }
 
 /// A key and a map of fields.
-fn update(reader: &mut Reader<'_>) -> Result<(Key, Fields)> {
-    let key = Key::Values(read_key(reader)?);
+fn update<'b>(reader: &mut Reader<'b>) -> Result<RowUpdate<&'b str>> {
+    let key = read_key(reader)?;
     let count = reader.map()?;
-    let field = |_| Ok((reader.text()?.to_owned(), read_owned(reader)?));
+    let field = |_| Ok((reader.text()?, read_owned(reader)?));
     let fields = (0..count).map(field).collect::<esker_wire::Result<_>>()?;
-    Ok((key, Fields::Values(fields)))
+    Ok((key, fields))
+}
+
+fn owned((key, fields): RowUpdate<&str>) -> (Key, Fields) {
+    let fields = fields.into_iter().map(|(name, value)| (name.to_owned(), value));
+    (Key::Values(key), Fields::Values(fields.collect()))
+}
+
+/// The table, and how one row of it is changed, of a request to update or delete that; of a delete
+/// there are no fields.
+pub(super) fn row_change(kind: Kind, payload: &[u8]) -> Result<(&str, RowUpdate<&str>)> {
+    let reader = &mut Reader::new(payload);
+    let found = if kind == Kind::Update {
+        reader.array_of(3)?;
+        (reader.text()?, update(reader)?)
+    } else {
+        reader.array_of(2)?;
+        let table = reader.text()?;
+        reader.array_of(1)?;
+        (table, (read_key(reader)?, Vec::new()))
+    };
+    reader.finish()?;
+    Ok(found)
 }
 
 fn expect_pairs(count: usize, expected: &str) -> Result<()> {

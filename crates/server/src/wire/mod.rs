@@ -30,6 +30,8 @@ mod isolation;
 mod job;
 mod lines;
 mod operations;
+#[cfg(test)]
+mod pipelines;
 mod point;
 mod replay;
 #[cfg(test)]

@@ -27,6 +27,9 @@ pub(super) fn is_point(kind: Kind) -> bool {
 
 /// How many keys or rows the array of a request's last value has, as far as the first bytes say.
 pub(super) fn key_count(kind: Kind, payload: &[u8]) -> usize {
+    if kind == Kind::Update {
+        return 1;
+    }
     let mut reader = Reader::new(payload);
     let count = || {
         reader.array()?;

@@ -21,7 +21,7 @@ use crate::{Result, ServerConfig};
 
 const MIB: usize = 1 << 20;
 
-fn code_of(payload: &[u8]) -> String {
+pub(super) fn code_of(payload: &[u8]) -> String {
     let mut reader = Reader::new(payload);
     reader.array_of(2).unwrap();
     reader.text().unwrap().to_owned()
@@ -40,7 +40,7 @@ fn ask(client: &mut Client, kind: Kind, write: impl FnOnce(&mut Vec<u8>)) -> Opt
     }
 }
 
-fn sql(client: &mut Client, text: &str) -> Option<String> {
+pub(super) fn sql(client: &mut Client, text: &str) -> Option<String> {
     ask(client, Kind::Sql, |out| {
         pack::array(out, 2);
         pack::text(out, text);
@@ -48,7 +48,11 @@ fn sql(client: &mut Client, text: &str) -> Option<String> {
     })
 }
 
-fn hello(client: &mut Client, token: Option<&str>, database: Option<&str>) -> Option<String> {
+pub(super) fn hello(
+    client: &mut Client,
+    token: Option<&str>,
+    database: Option<&str>,
+) -> Option<String> {
     ask(client, Kind::Hello, |out| {
         pack::array(out, 2);
         for text in [token, database] {
@@ -162,17 +166,17 @@ fn a_panic_ends_one_request() {
     assert!(told.contains("internal") && told.ends_with("{\"ok\":true}\n"), "{told}");
 }
 
-fn gate(limits: TenantLimits) -> Arc<Gate> {
+pub(super) fn gate(limits: TenantLimits) -> Arc<Gate> {
     let wire_listen = Some(([127, 0, 0, 1], 0).into());
     let config = Config { limits, memory: true, wire_listen, ..Config::default() };
     Arc::new(Gate::open(config, &Environment::os(), None).unwrap())
 }
 
-fn serve(gate: &Arc<Gate>) -> Running {
+pub(super) fn serve(gate: &Arc<Gate>) -> Running {
     Running::with(ServerConfig::of(gate).unwrap(), || Arc::new(GateAdmission::new(gate)))
 }
 
-fn token(gate: &Gate, scope: &str, lifetime: Option<Duration>) -> (String, String) {
+pub(super) fn token(gate: &Gate, scope: &str, lifetime: Option<Duration>) -> (String, String) {
     let scopes = vec![scope.parse().unwrap()];
     let made = gate.tokens.create(&NewToken { name: "t".into(), scopes, lifetime }).unwrap();
     (made.0.id, made.1)

@@ -33,7 +33,7 @@ impl Running {
         Self::serve(&Options::new().memory().unwrap())
     }
 
-    fn serve(database: &esker::Database) -> Self {
+    pub fn serve(database: &esker::Database) -> Self {
         let change = ServerConfig::default();
         Self::with(change, || Arc::new(Open::new(database)))
     }
@@ -81,7 +81,7 @@ impl Drop for Running {
 /// One side of a connection, frame by frame.
 pub(super) struct Client {
     pub stream: TcpStream,
-    input: Vec<u8>,
+    pub input: Vec<u8>,
 }
 
 impl Client {

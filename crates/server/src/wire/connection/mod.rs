@@ -19,12 +19,14 @@
 //! | module | what it does |
 //! |---|---|
 //! | `requests` | frames: what is asked, at once or by a job |
+//! | `together` | changes of rows that share a commit |
 //! | `answers` | what waits for the disk, and for the socket |
 //! | `memory` | the shares of the budget, and which buffers are kept |
 
 mod answers;
 mod memory;
 mod requests;
+mod together;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;

@@ -15,8 +15,11 @@ use super::{Connection, Running};
 use crate::session::{AnswerRoom, Canceller, Once, Request, Session, caught};
 use crate::{Error, Result};
 
+/// Where a frame says what it asks.
+const KIND_AT: usize = 8;
+
 /// How a frame was dealt with.
-enum Done {
+pub(super) enum Done {
     /// It was answered, or needs no answer; with the code of its error.
     Answered(Option<Code>),
     /// It is counted when its job ends, or its commit is durable.
@@ -46,10 +49,12 @@ impl Connection<'_> {
                     if self.is_away && !is_about_another {
                         break;
                     }
-                    if !self.handle(&frame, &mut now) {
+                    let has_another = bytes.get(length + KIND_AT) == Some(&frame.code);
+                    let shared = if has_another { self.share_commit(bytes, &mut now) } else { 0 };
+                    if shared == 0 && !self.handle(&frame, &mut now) {
                         break;
                     }
-                    self.read_to += length;
+                    self.read_to += length.max(shared);
                     has_more = !self.may_begin();
                 }
                 Err(e) => {
@@ -75,8 +80,21 @@ impl Connection<'_> {
             return true;
         };
         let asked = Asked { kind, since: *now };
-        let done = self.dispatch(frame, asked).unwrap_or_else(|e| {
-            encode::error(&mut self.out, frame.id, &e);
+        let done = self.dispatch(frame, asked);
+        self.settle(frame.id, asked, done, now)
+    }
+
+    /// Tells an error, and counts what has been answered; false when the frame has to be dealt with
+    /// again.
+    pub(super) fn settle(
+        &mut self,
+        id: u32,
+        asked: Asked,
+        done: Result<Done>,
+        now: &mut Instant,
+    ) -> bool {
+        let done = done.unwrap_or_else(|e| {
+            encode::error(&mut self.out, id, &e);
             Done::Answered(Some(e.code()))
         });
         match done {
@@ -188,7 +206,7 @@ impl Connection<'_> {
     }
 
     /// Does a request, or starts a job for it.
-    fn begin(&mut self, id: u32, asked: Asked, request: Request, many: bool) -> Done {
+    pub(super) fn begin(&mut self, id: u32, asked: Asked, request: Request, many: bool) -> Done {
         let Some(mut session) = self.session.take() else { return Done::Answered(None) };
         if many || is_long(&request) {
             return self.begin_job(id, asked, request, session);
