@@ -16,6 +16,7 @@
 //! | `connection` | one client: reading, writing, memory, time-outs |
 //! | `state` | what a client has under way, and doing what it sends |
 //! | `pipeline` | writes that have come together: one commit |
+//! | `reads` | `GET`s that have come together |
 //! | `call` | one command: its arguments, its bucket |
 //! | `table` | all commands |
 //! | `strings`, `numbers`, `set`, `expiry`, `keys`, `manage`, `transactions` | doing them |
@@ -36,6 +37,7 @@ mod manage;
 mod numbers;
 mod pipeline;
 mod protocol;
+mod reads;
 mod reply;
 #[cfg(test)]
 mod safety;

@@ -105,7 +105,7 @@ impl State {
             let Some((position, command)) = found else { break };
             let shares =
                 if gathered.is_empty() { command.is_write() } else { command.is_of_keys() };
-            if !shares || !command.takes(arguments.len()) || is_long(&arguments) {
+            if !shares || !command.takes(arguments.len()) || is_long(Some(command), &arguments) {
                 break;
             }
             end += length;

@@ -225,14 +225,19 @@ impl State {
             match parser.next(input.get(read_to..).unwrap_or_default(), most) {
                 Ok(None) => break Turn::Incomplete,
                 Ok(Some((arguments, length))) => {
-                    if is_long(&arguments) && (!may_wait || self.held.is_some()) {
+                    let found = table::find(arguments.first().map_or(&[], |name| name));
+                    let command = found.map(|(_, command)| command);
+                    if is_long(command, &arguments) && (!may_wait || self.held.is_some()) {
                         parser.restart();
                         break waits;
                     }
                     let rest = input.get(read_to..).unwrap_or_default();
-                    // A write with others behind it.
-                    let is_first = rest.len() > length && is_write(&arguments);
-                    let mut done = if is_first { self.share_commit(rest) } else { 0 };
+                    // With others behind it.
+                    let mut done = match command.filter(|_| rest.len() > length) {
+                        Some(command) if command.is_write() => self.share_commit(rest),
+                        Some(command) if command.name == "get" => self.read_together(rest),
+                        _ => 0,
+                    };
                     if done == 0 {
                         self.is_short = false;
                         if !arguments.is_empty() {
@@ -483,15 +488,9 @@ fn shown(argument: &[u8]) -> String {
     text.chars().take(128).collect()
 }
 
-fn is_write(arguments: &Arguments<'_>) -> bool {
-    let command = table::find(arguments.first().map_or(&[], |name| name));
-    command.is_some_and(|(_, command)| command.is_write())
-}
-
 /// True for what may take long, or wait.
-pub(super) fn is_long(arguments: &Arguments<'_>) -> bool {
-    let command = table::find(arguments.first().map_or(&[], |name| name));
-    arguments.len() > ARGUMENTS_AT_ONCE || command.is_some_and(|(_, command)| command.is_long())
+pub(super) fn is_long(command: Option<&Command>, arguments: &Arguments<'_>) -> bool {
+    arguments.len() > ARGUMENTS_AT_ONCE || command.is_some_and(Command::is_long)
 }
 
 fn unknown(arguments: &Arguments<'_>) -> String {
