@@ -566,3 +566,33 @@ fn a_unique_index_that_comes_during_a_transaction_is_asked() {
     assert_eq!(again.commit().unwrap_err().kind(), ErrorKind::AlreadyExists);
     assert_eq!(db.recount(true).unwrap(), []);
 }
+
+/// What a unique index leads to keeps its key: its row was found by neither key afterwards.
+#[test]
+fn a_row_of_another_key_takes_no_place_that_a_unique_index_finds() {
+    let db = Options::new().memory().unwrap();
+    let table = db.create_table("t", schema(true)).unwrap();
+    table.insert(&row(1, "a")).unwrap();
+    let insert = |rows: &[(i64, &str)]| {
+        let values = rows.iter().map(|(id, mail)| row(*id, mail).into_iter().map(Expr::literal));
+        let mut insert = Insert::values("t", values.map(Iterator::collect).collect());
+        insert.on_conflict = OnConflict::Replace;
+        insert.conflict_key = vec!["mail".into()];
+        Change::Insert(insert)
+    };
+    for rows in [&[(2, "a")][..], &[(3, "b"), (4, "b")]] {
+        let e = db.change(&insert(rows)).unwrap_err();
+        assert_eq!(e.kind(), ErrorKind::AlreadyExists, "{e}");
+        let transaction = db.begin().unwrap();
+        let e = transaction.change(&insert(rows)).unwrap_err();
+        assert_eq!(e.kind(), ErrorKind::AlreadyExists, "{e}");
+        transaction.commit().unwrap();
+    }
+    assert_eq!(db.change(&insert(&[(1, "a"), (5, "c"), (5, "c")])).unwrap(), 3);
+    for (id, mail) in [(1, "a"), (5, "c")] {
+        assert_eq!(table.get(&[id.into()]).unwrap().unwrap().values(), row(id, mail));
+    }
+    assert_eq!(table.count().unwrap(), 2);
+    assert_eq!(db.check().unwrap().problems, []);
+    assert_eq!(db.recount(true).unwrap(), []);
+}

@@ -12,7 +12,7 @@ use super::assignment::whole_fields;
 use super::returning::Shown;
 use super::unique::{InTheWay, StagedUniques, Target};
 use super::{Changed, GoOn, On, Run, fit_assigned, naming_parameter, set_positions};
-use crate::engine::{Staged, fit_row};
+use crate::engine::{Staged, fit_row, key_bytes};
 use crate::table::{Current, for_each_near};
 use crate::{Error, ErrorKind, Result, Table};
 
@@ -174,7 +174,7 @@ impl Conflicts {
     ) -> Result<Option<Cow<'r, [Value]>>> {
         match self {
             Self::Skip => Ok(None),
-            Self::Replace => Ok(Some(new)),
+            Self::Replace => expect_same_key(schema, old, &new).map(|()| Some(new)),
             Self::Fail => Err(taken(schema, &new, "exists already")),
             Self::Update { positions, values, filter } => {
                 let both = [old, &new].concat();
@@ -359,11 +359,29 @@ impl<'r> Puts<'_, 'r> {
     }
 }
 
+/// Refuses a row in the place of one that a unique index has found and that has another key: what
+/// leads to a row by its key would lead to a row without it.
+fn expect_same_key(schema: &Schema, old: &[Value], new: &[Value]) -> Result<()> {
+    if key_bytes(schema, old) == key_bytes(schema, new) {
+        return Ok(());
+    }
+    let key = |row| describe_key(schema, &key_values(schema, row));
+    let message = format!(
+        "{} would take the place of {}, which has its value in a unique index: remove that first",
+        key(new),
+        key(old)
+    );
+    Err(Error::new(ErrorKind::AlreadyExists, message))
+}
+
 /// The error for a row whose key another one has.
 fn taken(schema: &Schema, row: &[Value], how: &str) -> Error {
-    let key = schema.key_positions().iter().filter_map(|p| row.get(*p));
-    let key: Vec<_> = key.map(Value::as_ref).collect();
-    Error::new(ErrorKind::AlreadyExists, format!("{} {how}", describe_key(schema, &key)))
+    let key = describe_key(schema, &key_values(schema, row));
+    Error::new(ErrorKind::AlreadyExists, format!("{key} {how}"))
+}
+
+fn key_values<'r>(schema: &Schema, row: &'r [Value]) -> Vec<ValueRef<'r>> {
+    schema.key_positions().iter().filter_map(|p| row.get(*p)).map(Value::as_ref).collect()
 }
 
 /// The positions of the fields that rows have values for.
