@@ -490,3 +490,33 @@ fn an_expired_row_holds_no_value_against_rows_in_files() {
     assert_eq!(table.count().unwrap(), 1_000);
     is_sound(&db);
 }
+
+/// A version that was hidden once the table had been altered, in a file, was not known before that.
+#[test]
+fn what_is_hidden_after_an_alteration_is_hidden_when_that_is_taken_back() {
+    let dir = Directory::new("spill");
+    let db = small().transaction_limit(4_000).open(&dir.0).unwrap();
+    let key = |n: u64| n.to_le_bytes();
+    db.bucket("b").unwrap().put_many((0..20).map(|n| (key(n), b"old"))).unwrap();
+    let transaction = db.begin().unwrap();
+    let within = transaction.bucket("b").unwrap();
+    within.put(key(3), b"one").unwrap();
+    let savepoint = transaction.savepoint();
+    within.put(key(3), b"two").unwrap();
+    let more = Field::new(FieldId(0), "more".into(), DataType::I64, false);
+    let more = Field { initial: Value::Int(5), ..more };
+    transaction.alter_table("b", &[Alteration::AddField(more)]).unwrap();
+    let altered = transaction.table("b").unwrap();
+    for n in 1_000..1_100 {
+        let (key, value) = (key(n).to_vec().into(), vec![1u8; 100].into());
+        altered.upsert(&[key, value, Value::Null, 1i64.into()]).unwrap();
+    }
+    assert!(files_of_segments(&dir) > 0, "{:?}", dir.files());
+    transaction.rollback_to(savepoint).unwrap();
+    let within = transaction.bucket("b").unwrap();
+    assert_eq!(within.get(key(3)).unwrap().as_deref(), Some(&b"one"[..]));
+    assert_eq!(within.iter().unwrap().count(), 20);
+    transaction.commit().unwrap();
+    assert_eq!(db.bucket("b").unwrap().get(key(3)).unwrap().as_deref(), Some(&b"one"[..]));
+    is_sound(&db);
+}

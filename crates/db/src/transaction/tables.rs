@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use esker_format::schema::{Alteration, validate_name};
 use esker_format::{Schema, TableId};
+use esker_table::Places;
 
 use super::changes::Changes;
 use super::definitions::{Definitions, converted};
@@ -221,6 +222,9 @@ fn take(state: &mut State, current: &Current, schema: &Arc<Schema>) -> Result<Ta
         let before = std::mem::replace(&mut changes.current.schema, Arc::clone(schema));
         return Ok(Taken::Schema(id, before));
     }
+    // One list for both: a place that is remembered from here on is one of those before, too, where
+    // this is taken back.
+    changes.places.get_or_insert_with(|| Places::new(&current.core));
     let before = std::mem::replace(changes, converted(changes, schema)?);
     Ok(Taken::Changes(id, Some(Box::new(before))))
 }
