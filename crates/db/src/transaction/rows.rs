@@ -361,6 +361,12 @@ impl<'t> TransactionTable<'t> {
         key: &[ValueRef<'_>],
         seen: &Seen,
     ) -> Result<()> {
+        // Of a row that came and went within the transaction nothing is left to be compared once
+        // files have been written: that nobody else has put the key is looked at as what was read.
+        let is_new = state.definition(&self.current).is_some_and(|table| table.is_new());
+        if seen.before == Before::Absent && !is_new && !self.schema().key_positions().is_empty() {
+            state.reads.note_key(&self.current, &self.bytes_of(key), key);
+        }
         let now = Now::Gone(key.iter().map(|value| ValueRef::to_owned(*value)).collect());
         let change = Change { before: seen.before, now, new_row_id: seen.new_row_id };
         self.transaction.note(state, &self.current, (self.bytes_of(key), change))
