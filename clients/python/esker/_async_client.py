@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import random
+import uuid
 from contextlib import asynccontextmanager
 from typing import (
     Any,
+    AsyncGenerator,
     AsyncIterable,
     AsyncIterator,
     Awaitable,
@@ -36,71 +38,31 @@ _READ_BYTES = 256 << 10
 _FRAMES_MAX = 16
 
 
-class AsyncClient:
-    """A connection to a server: ``client = await AsyncClient.connect(url)``.
+class _Connection:
+    """A socket, and who waits for which answer."""
 
-    Any number of tasks ask at the same time, and answers come as they are done. A transaction is
-    one of the connection: while it lasts, only the task that began it should ask.
-    """
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        timeout: Optional[float],
+    ) -> None:
         self._reader = reader
         self._writer = writer
+        self._timeout = timeout
         self._next_id = 1
         self._waiting: Dict[int, "asyncio.Queue[Union[Frame, EskerError]]"] = {}
-        self._error: Optional[EskerError] = None
-        self._task: Optional["asyncio.Task[None]"] = None
-        self._timeout: Optional[float] = None
-
-    @classmethod
-    async def connect(
-        cls,
-        url: str = "127.0.0.1:7437",
-        *,
-        token: Optional[str] = None,
-        database: Optional[str] = None,
-        timeout: Optional[float] = 60.0,
-    ) -> "AsyncClient":
-        """Connects: the arguments are those of :class:`esker.Client`."""
-        address = parse(url)
-        context = None if address.authorities is None else tls(address.authorities)
-        if address.unix_path is not None:
-            opening = asyncio.open_unix_connection(address.unix_path)
-        else:
-            opening = asyncio.open_connection(address.host, address.port, ssl=context)
-        try:
-            reader, writer = await asyncio.wait_for(opening, timeout)
-        except (OSError, asyncio.TimeoutError) as e:
-            raise EskerError("connection", f"{url}: {e or 'nobody answers'}") from e
-        client = cls(reader, writer)
-        client._timeout = timeout
+        self.error: Optional[EskerError] = None
         writer.write(requests.GREETING)
-        client._task = asyncio.ensure_future(client._read())
-        try:
-            if token is not None or database is not None:
-                await client._run(requests.hello(token, database))
-            else:
-                await client._run(requests.ping())
-        except BaseException:
-            await client.close()
-            raise
-        return client
-
-    async def __aenter__(self) -> "AsyncClient":
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
+        self._task = asyncio.ensure_future(self._read())
 
     async def close(self) -> None:
-        """Ends the connection; the server rolls a transaction back."""
         self._fail(EskerError("connection", "the connection was closed"))
-        if self._task is not None:
-            self._task.cancel()
-            try:
-                await self._task
-            except asyncio.CancelledError:
-                pass
+        self._task.cancel()
+        try:
+            await self._task
+        except asyncio.CancelledError:
+            pass
         self._writer.close()
         try:
             await self._writer.wait_closed()
@@ -132,8 +94,8 @@ class AsyncClient:
             self._fail(EskerError("connection", f"the connection broke: {e}"))
 
     def _fail(self, error: EskerError) -> None:
-        if self._error is None:
-            self._error = error
+        if self.error is None:
+            self.error = error
         waiting, self._waiting = self._waiting, {}
         for queue in waiting.values():
             while queue.full():
@@ -141,8 +103,8 @@ class AsyncClient:
             queue.put_nowait(error)
 
     def _send(self, kind: int, payload: bytes, request_id: int) -> None:
-        if self._error is not None:
-            raise self._error
+        if self.error is not None:
+            raise self.error
         self._writer.write(requests.frame(request_id, kind, payload))
 
     def _id(self) -> int:
@@ -151,8 +113,8 @@ class AsyncClient:
         return found
 
     def _expect(self, request_id: int) -> "asyncio.Queue[Union[Frame, EskerError]]":
-        if self._error is not None:
-            raise self._error
+        if self.error is not None:
+            raise self.error
         queue: "asyncio.Queue[Union[Frame, EskerError]]" = asyncio.Queue(_FRAMES_MAX)
         self._waiting[request_id] = queue
         return queue
@@ -166,7 +128,7 @@ class AsyncClient:
             raise received
         return received
 
-    async def _run(self, request: Request[T]) -> T:
+    async def run(self, request: Request[T]) -> T:
         request_id = self._id()
         queue = self._expect(request_id)
         answer = Answer()
@@ -177,6 +139,8 @@ class AsyncClient:
             while not is_done:
                 is_done = answer.take(await self._next(queue))
         except OSError as e:
+            # Whoever comes next is not to find it.
+            self._fail(EskerError("connection", f"the connection broke: {e}"))
             raise EskerError("connection", f"the connection broke: {e}") from e
         finally:
             self._waiting.pop(request_id, None)
@@ -184,10 +148,162 @@ class AsyncClient:
                 self._cancel(request_id)
         return request.result(answer)
 
+    async def load(self, request: Request[int], chunks: AsyncIterator[bytes]) -> int:
+        request_id = self._id()
+        queue = self._expect(request_id)
+        answer = Answer()
+        is_done = False
+        try:
+            self._send(request.kind, request.payload, request_id)
+            async for chunk in chunks:
+                self._send(requests.BULK_CHUNK, chunk, request_id)
+                await self._writer.drain()
+                if not queue.empty():
+                    break
+            self._send(requests.BULK_END, b"", request_id)
+            while not is_done:
+                is_done = answer.take(await self._next(queue))
+        except OSError as e:
+            # Whoever comes next is not to find it.
+            self._fail(EskerError("connection", f"the connection broke: {e}"))
+            raise EskerError("connection", f"the connection broke: {e}") from e
+        finally:
+            self._waiting.pop(request_id, None)
+            if not is_done:
+                self._cancel(request_id)
+        return request.result(answer)
+
+    async def stream(self, request: Request[Result]) -> AsyncGenerator[Row, None]:
+        request_id = self._id()
+        queue = self._expect(request_id)
+        is_done = False
+        try:
+            self._send(request.kind, request.payload, request_id)
+            while not is_done:
+                answer = Answer()
+                is_done = answer.take(await self._next(queue))
+                if answer.error is not None:
+                    raise answer.error
+                for row in answer.rows:
+                    yield row
+        finally:
+            self._waiting.pop(request_id, None)
+            if not is_done:
+                while not queue.empty():
+                    queue.get_nowait()
+                self._cancel(request_id)
+
     def _cancel(self, request_id: int) -> None:
         """Tells the server that nobody waits any more."""
-        if self._error is None:
+        if self.error is None:
             self._send(requests.CANCEL, requests.cancelled(request_id), self._id())
+
+
+class AsyncClient:
+    """A connection to a server: ``client = await AsyncClient.connect(url)``.
+
+    Any number of tasks ask at the same time, and answers come as they are done. A transaction is
+    one of the connection: while it lasts, only the task that began it should ask. When the
+    connection broke, the next request connects again; what only reads is asked once more then, and
+    what writes with ``retry_writes``, as :class:`esker.Client` says.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        hello: Optional[Tuple[Optional[str], Optional[str]]],
+        timeout: Optional[float],
+        retry_writes: bool,
+    ) -> None:
+        self._url = url
+        self._hello = hello
+        self._timeout = timeout
+        self._retry_writes = retry_writes
+        self._connection: Optional[_Connection] = None
+        self._connecting = asyncio.Lock()
+        self._in_transaction = False
+        self._is_closed = False
+
+    @classmethod
+    async def connect(
+        cls,
+        url: str = "127.0.0.1:7437",
+        *,
+        token: Optional[str] = None,
+        database: Optional[str] = None,
+        timeout: Optional[float] = 60.0,
+        retry_writes: bool = False,
+    ) -> "AsyncClient":
+        """Connects: the arguments are those of :class:`esker.Client`."""
+        hello = None if token is None and database is None else (token, database)
+        client = cls(url, hello, timeout, retry_writes)
+        await client._connected()
+        return client
+
+    async def __aenter__(self) -> "AsyncClient":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Ends the connection; the server rolls a transaction back."""
+        self._is_closed = True
+        if self._connection is not None:
+            await self._connection.close()
+
+    @property
+    def in_transaction(self) -> bool:
+        """True between ``begin`` and its end."""
+        return self._in_transaction
+
+    async def _connected(self) -> _Connection:
+        """The connection, made anew where the last one broke."""
+        async with self._connecting:
+            last = self._connection
+            if last is not None and (last.error is None or self._is_closed):
+                return last
+            if self._in_transaction:
+                raise EskerError("connection", "the connection broke, and with it the transaction")
+            if last is not None:
+                await last.close()
+            self._connection = await self._open()
+            return self._connection
+
+    async def _open(self) -> _Connection:
+        address = parse(self._url)
+        context = None if address.authorities is None else tls(address.authorities)
+        if address.unix_path is not None:
+            opening = asyncio.open_unix_connection(address.unix_path)
+        else:
+            opening = asyncio.open_connection(address.host, address.port, ssl=context)
+        try:
+            reader, writer = await asyncio.wait_for(opening, self._timeout)
+        except (OSError, asyncio.TimeoutError) as e:
+            raise EskerError("connection", f"{self._url}: {e or 'nobody answers'}") from e
+        connection = _Connection(reader, writer, self._timeout)
+        try:
+            if self._hello is not None:
+                await connection.run(requests.hello(*self._hello))
+            else:
+                await connection.run(requests.ping())
+        except BaseException:
+            await connection.close()
+            raise
+        return connection
+
+    async def _run(self, request: Request[T]) -> T:
+        if self._retry_writes and not self._in_transaction and request.kind in requests.WRITES:
+            request = request.once(uuid.uuid4().hex)
+        try:
+            return await (await self._connected()).run(request)
+        except EskerError as e:
+            if not self._may_ask_again(e) or not request.is_safe:
+                raise
+        return await (await self._connected()).run(request)
+
+    def _may_ask_again(self, error: EskerError) -> bool:
+        return error.code == "connection" and not (self._in_transaction or self._is_closed)
 
     # Tables.
 
@@ -274,39 +390,34 @@ class AsyncClient:
 
         Other answers of this connection wait while rows are not read.
         """
-        request = requests.sql(text, parameters)
-        request_id = self._id()
-        queue = self._expect(request_id)
-        is_done = False
+        connection = await self._connected()
+        rows = connection.stream(requests.sql(text, parameters))
         try:
-            self._send(request.kind, request.payload, request_id)
-            while not is_done:
-                answer = Answer()
-                is_done = answer.take(await self._next(queue))
-                if answer.error is not None:
-                    raise answer.error
-                for row in answer.rows:
-                    yield row
+            async for row in rows:
+                yield row
         finally:
-            self._waiting.pop(request_id, None)
-            if not is_done:
-                while not queue.empty():
-                    queue.get_nowait()
-                self._cancel(request_id)
+            await rows.aclose()
 
     # Transactions.
 
     async def begin(self, *, serializable: bool = False, read_only: bool = False) -> None:
         """Begins a transaction."""
         await self._run(requests.begin(serializable, read_only))
+        self._in_transaction = True
 
     async def commit(self) -> None:
         """Ends a transaction; ``conflict`` when somebody else has changed the same."""
-        await self._run(requests.commit())
+        await self._end_transaction(requests.commit())
 
     async def rollback(self) -> None:
         """Ends a transaction, and nothing of it is done."""
-        await self._run(requests.rollback())
+        await self._end_transaction(requests.rollback())
+
+    async def _end_transaction(self, request: Request[None]) -> None:
+        try:
+            await (await self._connected()).run(request)
+        finally:
+            self._in_transaction = False
 
     @asynccontextmanager
     async def transaction(
@@ -318,11 +429,13 @@ class AsyncClient:
         try:
             yield self
         except BaseException:
-            if self._error is None:
+            if self._connection is not None and self._connection.error is None:
                 try:
                     await self.rollback()
                 except EskerError:
-                    await self.close()
+                    # Whether the transaction has ended is not known.
+                    await self._connection.close()
+            self._in_transaction = False
             raise
         await self.commit()
 
@@ -352,30 +465,23 @@ class AsyncClient:
         rows: Union[Iterable[Sequence[Any]], AsyncIterable[Sequence[Any]]],
         *,
         on_duplicate: str = "error",
+        key: Optional[str] = None,
     ) -> int:
-        """Adds any number of rows: all at once when it returns, or none; how many."""
-        request = requests.bulk_begin(table, "messagepack", on_duplicate)
-        request_id = self._id()
-        queue = self._expect(request_id)
-        answer = Answer()
-        is_done = False
+        """Adds any number of rows: all at once when it returns, or none; how many.
+
+        The arguments are those of :meth:`esker.Client.load`. Rows that can be gone through again
+        are sent again when the connection broke, where there is a key.
+        """
+        again = not (hasattr(rows, "__next__") or hasattr(rows, "__anext__"))
+        if key is None and self._retry_writes and again and on_duplicate != "skip":
+            key = uuid.uuid4().hex
+        request = requests.bulk_begin(table, "messagepack", on_duplicate, key)
         try:
-            self._send(request.kind, request.payload, request_id)
-            async for chunk in _chunks(rows):
-                self._send(requests.BULK_CHUNK, chunk, request_id)
-                await self._writer.drain()
-                if not queue.empty():
-                    break
-            self._send(requests.BULK_END, b"", request_id)
-            while not is_done:
-                is_done = answer.take(await self._next(queue))
-        except OSError as e:
-            raise EskerError("connection", f"the connection broke: {e}") from e
-        finally:
-            self._waiting.pop(request_id, None)
-            if not is_done:
-                self._cancel(request_id)
-        return request.result(answer)
+            return await (await self._connected()).load(request, _chunks(rows))
+        except EskerError as e:
+            if not self._may_ask_again(e) or key is None or not again:
+                raise
+        return await (await self._connected()).load(request, _chunks(rows))
 
     # Buckets.
 

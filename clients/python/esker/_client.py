@@ -42,8 +42,7 @@ class Client:
     ``url`` is ``HOST:PORT``, ``esker://HOST:PORT``, ``eskers://HOST:PORT?ca=FILE`` or ``unix:PATH``.
     ``timeout`` is how many seconds an answer may take; then the connection is closed, and the next
     request connects again. What only reads is asked once more when the connection broke, outside of
-    transactions; what writes is with ``retry_writes``, under a key by which the server does it once
-    (loads are not).
+    transactions; what writes is with ``retry_writes``, under a key by which the server does it once.
     """
 
     def __init__(
@@ -318,23 +317,56 @@ class Client:
     # Loads.
 
     def load(
-        self, table: str, rows: Iterable[Sequence[Any]], *, on_duplicate: str = "error"
+        self,
+        table: str,
+        rows: Iterable[Sequence[Any]],
+        *,
+        on_duplicate: str = "error",
+        key: Optional[str] = None,
     ) -> int:
         """Adds any number of rows: all at once when it returns, or none; how many.
 
-        ``on_duplicate`` is ``error``, ``skip`` or ``replace``.
+        ``on_duplicate`` is ``error``, ``skip`` or ``replace``. By a ``key`` the server loads the
+        rows once, however often they are sent with it; ``skip`` goes without. With ``retry_writes``
+        rows that can be gone through again, as those of a list, have one of their own, and are sent
+        again when the connection broke.
         """
-        return self._load(table, "messagepack", on_duplicate, requests.chunks_of_rows(rows))
+        return self._load_once(
+            (table, "messagepack", on_duplicate, key), rows, requests.chunks_of_rows
+        )
 
     def load_text(
-        self, table: str, form: str, parts: Iterable[Text], *, on_duplicate: str = "error"
+        self,
+        table: str,
+        form: str,
+        parts: Iterable[Text],
+        *,
+        on_duplicate: str = "error",
+        key: Optional[str] = None,
     ) -> int:
         """The same of ``csv`` (the first line names the columns) or ``ndjson``, cut anywhere:
         an open file will do."""
-        return self._load(table, form, on_duplicate, requests.chunks_of_text(parts))
+        return self._load_once((table, form, on_duplicate, key), parts, requests.chunks_of_text)
 
-    def _load(self, table: str, form: str, on_duplicate: str, chunks: Iterator[bytes]) -> int:
-        request = requests.bulk_begin(table, form, on_duplicate)
+    def _load_once(
+        self,
+        asked: Tuple[str, str, str, Optional[str]],
+        rows: Iterable[T],
+        chunks: Callable[[Iterable[T]], Iterator[bytes]],
+    ) -> int:
+        table, form, on_duplicate, key = asked
+        again = not hasattr(rows, "__next__") and not self._in_transaction
+        if key is None and self._retry_writes and again and on_duplicate != "skip":
+            key = uuid.uuid4().hex
+        request = requests.bulk_begin(table, form, on_duplicate, key)
+        try:
+            return self._load(request, chunks(rows))
+        except EskerError as e:
+            if e.code != "connection" or key is None or not again:
+                raise
+        return self._load(request, chunks(rows))
+
+    def _load(self, request: Request[int], chunks: Iterator[bytes]) -> int:
         socket = self._connect()
         if self._is_streaming:
             raise EskerError("invalid_request", "the rows of a stream are still being read")

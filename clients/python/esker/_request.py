@@ -467,8 +467,11 @@ def cancelled(request_id: int) -> bytes:
     return bytes(out)
 
 
-def bulk_begin(table: str, form: str, on_duplicate: str) -> Request[int]:
-    payload = _array(_value(table), _value(form), _value(on_duplicate))
+def bulk_begin(
+    table: str, form: str, on_duplicate: str, key: Optional[str] = None
+) -> Request[int]:
+    parts = [_value(table), _value(form), _value(on_duplicate)]
+    payload = _array(*parts) if key is None else _array(*parts, _value(key))
     return Request(BULK_BEGIN, payload, lambda a: int(a.value))
 
 

@@ -8,6 +8,7 @@ from typing import Any, AsyncIterator, Awaitable, Callable, Tuple
 from esker import AsyncClient, Client, EskerError
 
 from .served import ServedCase
+from .test_client import Faulty
 
 
 class Asked(ServedCase):
@@ -119,6 +120,48 @@ class Asked(ServedCase):
             self.assertEqual(await client.get("t", 5), (5, 5))
 
         self.run_with(body)
+
+    def test_writes_are_done_once_though_an_answer_is_lost(self) -> None:
+        async def run(url: str) -> None:
+            async with await AsyncClient.connect(url) as client:
+                await client.insert("t", (1, 0))
+                count_up = "UPDATE t SET n = n + 1 WHERE id = 1"
+                faulty.faults = 1
+                with self.assertRaises(EskerError) as caught:
+                    await client.sql(count_up)
+                self.assertEqual(caught.exception.code, "connection")
+                # What comes next connects again; what reads is asked again.
+                faulty.faults = 1
+                self.assertEqual(await client.get("t", 1), (1, 1))
+            async with await AsyncClient.connect(url, retry_writes=True) as client:
+                for n in range(2, 6):
+                    faulty.faults = 1
+                    self.assertEqual((await client.sql(count_up)).changed, 1)
+                    self.assertEqual(await client.get("t", 1), (1, n))
+                faulty.faults = 1
+                self.assertEqual(await client.bucket("once").increment("a"), 1)
+                # Many tasks whose answers are lost together.
+                faulty.faults = 1
+                counts = [client.bucket("once").increment("many") for _ in range(50)]
+                self.assertEqual(sorted(await asyncio.gather(*counts)), list(range(1, 51)))
+                faulty.faults = 1
+                rows = [(n, n) for n in range(10, 1_010)]
+                self.assertEqual(await client.load("t", rows), 1_000)
+                faulty.faults = 1
+                with self.assertRaises(EskerError):
+                    await client.load("t", ((n, n) for n in range(2_000, 2_010)))
+                async with client.transaction():
+                    await client.update("t", 1, n=7)
+                # A transaction is lost with its connection, and nothing of it is sent again.
+                with self.assertRaises(EskerError):
+                    async with client.transaction():
+                        faulty.faults = 1
+                        await client.update("t", 1, n=8)
+                self.assertFalse(client.in_transaction)
+                self.assertEqual(await client.get("t", 1), (1, 7))
+
+        with Faulty(self.url) as faulty:
+            asyncio.run(asyncio.wait_for(run(faulty.url), 60))
 
     def test_a_server_that_goes(self) -> None:
         async def run() -> str:

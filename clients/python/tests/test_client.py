@@ -325,6 +325,25 @@ class Tables(ServedCase):
         self.assertEqual(self.client.bucket("once").increment("n"), 2)
         self.client.sql("DROP TABLE c")
 
+    def test_loads_are_done_once_though_an_answer_is_lost(self) -> None:
+        self.client.sql("CREATE TABLE l (n i64)")
+        rows = [(n,) for n in range(1_000)]
+        with Faulty(self.url) as faulty, Client(faulty.url, retry_writes=True) as client:
+            client.ping()
+            faulty.faults = 1
+            self.assertEqual(client.load("l", rows), 1_000)
+            faulty.faults = 1
+            self.assertEqual(client.load_text("l", "csv", ["n\n", "1\n"]), 1)
+            # What can be gone through once alone is not sent again, but by whoever has the key.
+            faulty.faults = 1
+            lost = self.code(lambda: client.load("l", iter(rows), key="mine"))
+            self.assertEqual(lost, "connection")
+            self.assertEqual(client.load("l", iter(rows), key="mine"), 1_000)
+            self.assertEqual(self.code(lambda: client.load("l", [(5,)], key="mine")), "invalid_request")
+            self.assertEqual(client.load("l", rows, on_duplicate="skip"), 1_000)
+        self.assertEqual(self.client.sql("SELECT count(*) FROM l").scalar(), 3_001)
+        self.client.sql("DROP TABLE l")
+
     def test_unix_sockets(self) -> None:
         assert self.server is not None
         with Client(f"unix:{self.server.unix_path}") as client:

@@ -146,6 +146,7 @@ APART = [
     "both greet",
     "Cancel of what is not under way: no answer",
     "a bulk load of MessagePack",
+    "a bulk load of CSV that is sent twice, and done once",
 ]
 
 
@@ -201,6 +202,13 @@ class GoldenFrames(unittest.TestCase):
         frames = [begin, requests.frame(11, requests.BULK_CHUNK, chunks[0])]
         frames.append(requests.frame(11, requests.BULK_END))
         self.assertEqual(frames, steps["a bulk load of MessagePack"])
+        again = steps["a bulk load of CSV that is sent twice, and done once"]
+        chunk = next(requests.chunks_of_text(["id,name\n", b"20,Kim\n"]))
+        for number, first in ((0x24, 0), (0x25, 3)):
+            frames = [requests.bulk_begin("t", "csv", "error", "k2").frame(number)]
+            frames.append(requests.frame(number, requests.BULK_CHUNK, chunk))
+            frames.append(requests.frame(number, requests.BULK_END))
+            self.assertEqual(frames, again[first : first + 3])
         (cancel,) = steps["Cancel of what is not under way: no answer"]
         number = int.from_bytes(cancel[4:8], "little")
         self.assertEqual(requests.frame(number, requests.CANCEL, requests.cancelled(1)), cancel)

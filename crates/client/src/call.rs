@@ -363,10 +363,15 @@ impl Call {
     }
 
     /// Begins a load.
-    pub(crate) fn bulk_begin(table: &str, format: Format, duplicates: Duplicates) -> Self {
+    pub(crate) fn bulk_begin(
+        table: &str,
+        format: Format,
+        duplicates: Duplicates,
+        key: Option<&str>,
+    ) -> Self {
         Self::new(Kind::BulkBegin, |out| {
-            pack::array(out, 3);
-            for text in [table, format.as_str(), duplicates.as_str()] {
+            pack::array(out, 3 + usize::from(key.is_some()));
+            for text in [table, format.as_str(), duplicates.as_str()].into_iter().chain(key) {
                 pack::text(out, text);
             }
         })

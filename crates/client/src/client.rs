@@ -365,7 +365,45 @@ impl Client {
         format: Format,
         duplicates: Duplicates,
     ) -> Result<Load<'_>> {
-        let id = self.gather(&Call::bulk_begin(table, format, duplicates));
+        self.begin_load(&Call::bulk_begin(table, format, duplicates, None))
+    }
+
+    /// The same, done once however often it is sent with the same key, of 1 to 255 characters, and
+    /// the same rows: sent again, also by another connection, it answers what it answered before.
+    /// Rows are not left out ([`Duplicates::Skip`]). It may end with `Conflict` where somebody else
+    /// changes the same rows: try again. See [`Pool::load_once`](crate::Pool::load_once).
+    ///
+    /// ```
+    /// # mod served { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/served/mod.rs")); }
+    /// # fn main() -> esker_client::Result<()> {
+    /// # let server = served::Served::start();
+    /// use esker_client::{Client, Duplicates, Format};
+    ///
+    /// let mut client = Client::connect(&server.url())?;
+    /// client.sql("CREATE TABLE t (n i64 PRIMARY KEY)", &[])?;
+    /// for _ in 0..2 {
+    ///     let mut load = client.load_once("t", Format::Csv, Duplicates::Error, "file 1")?;
+    ///     load.push_text(b"n\n1\n2\n")?;
+    ///     assert_eq!(load.finish()?, 2);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`Client::call`].
+    pub fn load_once(
+        &mut self,
+        table: &str,
+        format: Format,
+        duplicates: Duplicates,
+        key: &str,
+    ) -> Result<Load<'_>> {
+        self.begin_load(&Call::bulk_begin(table, format, duplicates, Some(key)))
+    }
+
+    fn begin_load(&mut self, begin: &Call) -> Result<Load<'_>> {
+        let id = self.gather(begin);
         self.send()?;
         Ok(Load::new(self, id))
     }

@@ -4,7 +4,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::{Call, Client, Error, Reply, Result};
+use crate::{Call, Client, Duplicates, Error, Format, Load, Reply, Result};
 
 /// How often [`Pool::run`] begins again.
 const ATTEMPTS_MAX: u32 = 10;
@@ -154,6 +154,51 @@ impl Pool {
         let mut attempts = Attempts::default();
         loop {
             match self.get().and_then(|mut client| client.call(&call)) {
+                Err(e) if may_come_again(&e) => std::thread::sleep(attempts.wait_after(e)?),
+                done => return done,
+            }
+        }
+    }
+
+    /// Loads rows once: under a key of its own, by a new connection and from the first row again
+    /// when one broke before it was answered, or the server says that it may succeed later. `fill`
+    /// hands over the same rows each time. See [`Client::load_once`].
+    ///
+    /// ```
+    /// # mod served { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/served/mod.rs")); }
+    /// # fn main() -> esker_client::Result<()> {
+    /// # let server = served::Served::start();
+    /// use esker_client::{Duplicates, Format, Pool};
+    ///
+    /// let pool = Pool::new(&server.url(), 4);
+    /// pool.get()?.sql("CREATE TABLE t (n i64 PRIMARY KEY)", &[])?;
+    /// let loaded = pool.load_once("t", Format::MessagePack, Duplicates::Error, |load| {
+    ///     (0..1_000i64).try_for_each(|n| load.push(&[n.into()]))
+    /// })?;
+    /// assert_eq!(loaded, 1_000);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// What the last attempt met; whether it was done is not known then when the connection failed.
+    #[allow(clippy::disallowed_methods, reason = "a client has no seam: nothing here is simulated")]
+    pub fn load_once(
+        &self,
+        table: &str,
+        format: Format,
+        duplicates: Duplicates,
+        mut fill: impl FnMut(&mut Load<'_>) -> Result<()>,
+    ) -> Result<u64> {
+        let key = random_key()?;
+        let mut attempts = Attempts::default();
+        loop {
+            let loaded = self.get().and_then(|mut client| {
+                let mut load = client.load_once(table, format, duplicates, &key)?;
+                fill(&mut load)?;
+                load.finish()
+            });
+            match loaded {
                 Err(e) if may_come_again(&e) => std::thread::sleep(attempts.wait_after(e)?),
                 done => return done,
             }

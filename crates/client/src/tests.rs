@@ -65,7 +65,10 @@ fn calls(name: &str) -> Vec<Call> {
             return vec![Call::bucket_put("b", &[("k", "v")]), Call::bucket_get("b", &["k", "x"])];
         }
         "a bulk load of MessagePack" => {
-            Call::bulk_begin("t", Format::MessagePack, Duplicates::Error)
+            Call::bulk_begin("t", Format::MessagePack, Duplicates::Error, None)
+        }
+        "a bulk load of CSV that is sent twice, and done once" => {
+            return vec![Call::bulk_begin("t", Format::Csv, Duplicates::Error, Some("k2"))];
         }
         "Hello: no token, the only database" => Call::hello(None, None),
         "Cancel of what is not under way: no answer" => Call::cancel(1),

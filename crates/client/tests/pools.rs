@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use esker_client::{AsyncPool, Call, Client, Code, Pool};
+use esker_client::{AsyncPool, Call, Client, Code, Duplicates, Format, Pool};
 use esker_server::admission::Open;
 use esker_server::{Server, ServerConfig};
 use served::Served;
@@ -288,4 +288,47 @@ fn a_pool_for_tasks_begins_again_what_met_somebody_else() {
         }
     });
     assert_eq!(counted(&mut client), 40);
+}
+
+#[test]
+fn a_load_is_done_once_though_its_answer_is_lost() {
+    let server = Served::start();
+    let mut client = Client::connect(&server.url()).unwrap();
+    client.sql("CREATE TABLE t (id i64, name text)", &[]).unwrap();
+    let faulty = Faulty::before(&server.url(), 2);
+    let pool = Pool::new(&faulty.address, 2);
+    let fill = |load: &mut esker_client::Load<'_>| {
+        (0..10_000i64).try_for_each(|id| load.push(&[id.into(), "x".into()]))
+    };
+    // Keys are generated: sent twice without a key, the rows would be there twice.
+    let loaded = pool.load_once("t", Format::MessagePack, Duplicates::Error, fill).unwrap();
+    assert_eq!((loaded, faulty.broken.load(Ordering::SeqCst)), (10_000, 2));
+    let count = |client: &mut Client| client.sql("SELECT count(*) FROM t", &[]).unwrap().rows;
+    assert_eq!(count(&mut client), [[10_000i64.into()]]);
+    // The rows are what the key is for.
+    let load = |client: &mut Client, key: &str, table: &str, text: &str| {
+        let mut load = client.load_once(table, Format::Csv, Duplicates::Error, key)?;
+        load.push_text(text.as_bytes())?;
+        load.finish()
+    };
+    assert_eq!(load(&mut client, "k", "t", "id,name\n1,a\n").unwrap(), 1);
+    assert_eq!(load(&mut client, "k", "t", "id,name\n1,a\n").unwrap(), 1);
+    let error = load(&mut client, "k", "t", "id,name\n1,b\n").unwrap_err();
+    assert!(error.to_string().contains("used with another body"), "{error}");
+    let error = load(&mut client, "", "t", "id,name\n1,b\n").unwrap_err();
+    assert!(error.to_string().contains("1 to 255 characters"), "{error}");
+    assert_eq!(count(&mut client), [[10_001i64.into()]]);
+    // What was refused is not kept, and leaves nothing; the row is the one of the file.
+    client.sql("CREATE TABLE u (id i64 PRIMARY KEY, name text)", &[]).unwrap();
+    let rows: String = (0..9_000).map(|id| format!("{id},x\n")).collect();
+    let twice = format!("id,name\n{rows}8500,y\n");
+    let error = load(&mut client, "u", "u", &twice).unwrap_err();
+    assert_eq!(error.code(), Some(Code::AlreadyExists));
+    assert!(error.to_string().starts_with("row 9000: "), "{error}");
+    assert_eq!(load(&mut client, "u", "u", &format!("id,name\n{rows}")).unwrap(), 9_000);
+    let mut skips = client.load_once("u", Format::Csv, Duplicates::Skip, "s").unwrap();
+    skips.push_text(b"id,name\n1,a\n").unwrap();
+    assert!(skips.finish().unwrap_err().to_string().contains("skip is not for"));
+    let again = client.sql("SELECT count(*) FROM u", &[]).unwrap().rows;
+    assert_eq!(again, [[9_000i64.into()]]);
 }

@@ -41,6 +41,14 @@ impl Once {
         Ok(Self { key, body: hash(body), lifetime })
     }
 
+    /// The same for a body that comes in parts: what it is, is known at its end.
+    ///
+    /// # Errors
+    /// When the key is none.
+    pub fn of_parts(text: &str, scope: &[&[u8]], lifetime: Duration) -> Result<Self> {
+        Self::new(text, scope, &[], lifetime)
+    }
+
     /// Refuses what cannot be done once.
     ///
     /// # Errors
@@ -94,14 +102,50 @@ impl Once {
         })
     }
 
+    /// The same for a body that comes in parts, which cannot come again: it ends with `Conflict`
+    /// where somebody else was quicker. `act` is told whether the key was used before: then nothing
+    /// is to be done, but to take the body to its end.
+    ///
+    /// # Errors
+    /// As for [`Once::run`]; `Conflict`.
+    pub fn run_parts(
+        mut self,
+        session: &mut Session,
+        act: impl FnOnce(&mut Session, bool) -> Result<(BodyHash, Vec<u8>)>,
+    ) -> Result<Vec<u8>> {
+        session.run(begin())?;
+        let run = || {
+            let is_kept = self.kept(session)?.is_some();
+            let (body, answer) = act(session, is_kept)?;
+            self.body = body.finish();
+            let answer = match self.find(session)? {
+                Some(kept) => kept,
+                None => {
+                    self.keep(session, &answer)?;
+                    answer
+                }
+            };
+            session.run(Request::Commit).map(|_| answer)
+        };
+        let done = run();
+        if session.is_in_transaction() {
+            session.run(Request::Rollback)?;
+        }
+        done
+    }
+
+    /// What was kept under the key, within the transaction of the session.
+    fn kept(&self, session: &Session) -> Result<Option<Vec<u8>>> {
+        let transaction = session.transaction().ok_or_else(no_transaction)?;
+        match transaction.bucket(BUCKET) {
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+            bucket => Ok(bucket?.get(self.key)?.map(|kept| kept.to_vec())),
+        }
+    }
+
     /// What was answered before, within the transaction of the session.
     fn find(&self, session: &Session) -> Result<Option<Vec<u8>>> {
-        let transaction = session.transaction().ok_or_else(no_transaction)?;
-        let bucket = match transaction.bucket(BUCKET) {
-            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
-            bucket => bucket?,
-        };
-        let Some(kept) = bucket.get(self.key)? else { return Ok(None) };
+        let Some(kept) = self.kept(session)? else { return Ok(None) };
         match kept.split_at_checked(self.body.len()) {
             Some((body, answer)) if body == self.body => Ok(Some(answer.to_vec())),
             Some(_) => {
@@ -125,6 +169,26 @@ impl Once {
             bucket => bucket?,
         };
         Ok(bucket.put_with(self.key, value, options)?)
+    }
+}
+
+/// The hash of a body that comes in parts, however it is cut.
+#[derive(Clone, Debug)]
+pub(crate) struct BodyHash(Sha256);
+
+impl BodyHash {
+    /// Of what is known before the first part.
+    pub fn new(head: &[&[u8]]) -> Self {
+        Self(Sha256::new().chain_update(hash(head)))
+    }
+
+    /// Takes a part.
+    pub fn add(&mut self, part: &[u8]) {
+        self.0.update(part);
+    }
+
+    fn finish(self) -> [u8; 32] {
+        self.0.finalize().into()
     }
 }
 

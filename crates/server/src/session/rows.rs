@@ -154,10 +154,14 @@ impl Session {
         replace: bool,
     ) -> esker::Result<()> {
         let within = transaction.table(&table.name())?;
-        let parts: Vec<&[Vec<Value>]> = rows.chunks(PART_ROWS).collect();
-        let store = |part: &&[Vec<Value>]| {
-            if replace { within.upsert_many(part) } else { within.insert_many(part) }?;
-            Ok(())
+        let parts: Vec<(usize, &[Vec<Value>])> = rows.chunks(PART_ROWS).enumerate().collect();
+        let store = |(position, part): &(usize, &[Vec<Value>])| {
+            let stored = if replace { within.upsert_many(part) } else { within.insert_many(part) };
+            let first = (position * PART_ROWS) as u64;
+            stored.map_err(|e| match numbered(&e.to_string(), first) {
+                Some(message) => esker::Error::new(e.kind(), message),
+                None => e,
+            })
         };
         self.each(&parts, store).collect()
     }
@@ -265,6 +269,12 @@ impl Session {
             act(key)
         })
     }
+}
+
+/// What is said of a row of a part, `row N: …`, with its number among all.
+pub(crate) fn numbered(message: &str, first: u64) -> Option<String> {
+    let (row, rest) = message.strip_prefix("row ")?.split_once(": ")?;
+    Some(format!("row {}: {rest}", first + row.parse::<u64>().ok()?))
 }
 
 /// That a request was cancelled or took too long, as the database says it: a transaction that

@@ -1,8 +1,9 @@
 //! Loads of many rows: all of them once the last has come, or none.
 
 use std::io::{self, Read};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use esker::{Batch, Database, Load, Schema};
 use esker_format::batch::fit_value;
@@ -14,7 +15,9 @@ use tokio::sync::mpsc;
 use super::encode;
 use super::job::{Finished, Place};
 use crate::budget::Share;
-use crate::session::{Level, Session, caught};
+use crate::session::{
+    Answer, BodyHash, Conflict, Level, Once, Request, Rows, Session, caught, numbered,
+};
 use crate::tenant::Room;
 use crate::{Code, Error, Result};
 
@@ -50,12 +53,16 @@ pub(super) struct Begin {
     table: String,
     form: Form,
     duplicates: Duplicates,
+    /// By which it is done once.
+    key: Option<String>,
 }
 
 impl Begin {
     pub fn parse(payload: &[u8]) -> Result<Self> {
         let mut reader = Reader::new(payload);
-        reader.array_of(3)?;
+        // The key came later: what goes without has three.
+        let has_key = Reader::new(payload).array().is_ok_and(|count| count == 4);
+        reader.array_of(if has_key { 4 } else { 3 })?;
         let table = reader.text()?.to_owned();
         let form = match reader.text()? {
             "messagepack" => Form::Pack,
@@ -67,14 +74,40 @@ impl Begin {
             }
         };
         let duplicates = Duplicates::of(reader.text()?)?;
+        let key = if has_key { Some(reader.text()?.to_owned()) } else { None };
         reader.finish()?;
-        Ok(Self { table, form, duplicates })
+        Ok(Self { table, form, duplicates, key })
     }
 
     /// Of rows as JSON, one a line.
-    pub fn of_lines(table: String, on_duplicate: &str) -> Result<Self> {
+    pub fn of_lines(table: String, on_duplicate: &str, key: Option<String>) -> Result<Self> {
         let duplicates = Duplicates::of(on_duplicate)?;
-        Ok(Self { table, form: Form::Text(Format::Ndjson), duplicates })
+        Ok(Self { table, form: Form::Text(Format::Ndjson), duplicates, key })
+    }
+
+    /// What makes it be done once, where it has a key.
+    ///
+    /// # Errors
+    /// When the key is none, or the load leaves rows out.
+    pub fn once(
+        &self,
+        session: &Session,
+        protocol: &str,
+        lifetime: Duration,
+    ) -> Result<Option<Once>> {
+        let Some(key) = &self.key else { return Ok(None) };
+        if self.duplicates == Duplicates::Skip {
+            let message = "on duplicate: skip is not for a load with an idempotency key";
+            return Err(Error::invalid(message));
+        }
+        let scope = [session.token().as_bytes(), protocol.as_bytes(), b"load"];
+        Once::of_parts(key, &scope, lifetime).map(Some)
+    }
+
+    /// What is hashed before the rows.
+    fn hash(&self) -> BodyHash {
+        let form = format!("{:?} {:?}", self.form, self.duplicates);
+        BodyHash::new(&[self.table.as_bytes(), form.as_bytes()])
     }
 }
 
@@ -93,10 +126,16 @@ impl Duplicates {
 }
 
 /// Starts a load, which takes chunks until there are no more.
-pub(super) fn start(place: Place, begin: Begin, session: Session, chunks: mpsc::Receiver<Chunk>) {
+pub(super) fn start(
+    place: Place,
+    (begin, once): (Begin, Option<Once>),
+    mut session: Session,
+    chunks: mpsc::Receiver<Chunk>,
+) {
     tokio::task::spawn_blocking(move || {
         let (mut bytes, mut finished) = (Vec::new(), Finished::default());
-        let loaded = caught(|| load(&begin, &session, chunks)).and_then(|loaded| loaded);
+        let loaded = caught(|| load(&begin, once, &mut session, chunks));
+        let loaded = loaded.and_then(|loaded| loaded);
         match loaded {
             Ok(rows) => encode::done(&mut bytes, place.id, |out| pack::uint(out, rows)),
             Err(e) => {
@@ -113,8 +152,16 @@ pub(super) fn start(place: Place, begin: Begin, session: Session, chunks: mpsc::
 /// # Errors
 /// The first row that does not fit, what the session may not do, `Cancelled` when the last chunk
 /// never came; nothing is loaded then.
-pub(super) fn load(begin: &Begin, session: &Session, chunks: mpsc::Receiver<Chunk>) -> Result<u64> {
+pub(super) fn load(
+    begin: &Begin,
+    once: Option<Once>,
+    session: &mut Session,
+    chunks: mpsc::Receiver<Chunk>,
+) -> Result<u64> {
     session.expect(Level::Write, Some(&begin.table))?;
+    if let Some(once) = once {
+        return load_once(begin, once, session, chunks);
+    }
     let mut room = Room::default();
     session.expect_load_room(&mut room, 1)?;
     let database: &Database = session.database();
@@ -126,8 +173,7 @@ pub(super) fn load(begin: &Begin, session: &Session, chunks: mpsc::Receiver<Chun
         Duplicates::Skip => load.skip_existing()?,
         Duplicates::Replace => load.replace_existing()?,
     }
-    let given_up = Arc::new(AtomicBool::new(false));
-    let chunks = Chunks { chunks, current: None, at: 0, ended: false, given_up };
+    let chunks = Chunks::new(chunks, None);
     let given_up = Arc::clone(&chunks.given_up);
     let mut loading = Loading { session, load, room };
     let pushed = push_all(&mut loading, begin.form, &schema, chunks);
@@ -143,6 +189,84 @@ pub(super) fn load(begin: &Begin, session: &Session, chunks: mpsc::Receiver<Chun
     Ok(stored)
 }
 
+/// The same in a transaction, together with keeping what is answered. What came before under its
+/// key is not loaded again.
+fn load_once(
+    begin: &Begin,
+    once: Once,
+    session: &mut Session,
+    chunks: mpsc::Receiver<Chunk>,
+) -> Result<u64> {
+    let schema = session.database().table(&begin.table)?.schema();
+    let kept = once.run_parts(session, |session, is_kept| {
+        let hash = Arc::new(Mutex::new(begin.hash()));
+        let chunks = Chunks::new(chunks, Some(Arc::clone(&hash)));
+        let given_up = Arc::clone(&chunks.given_up);
+        let mut inserting = Inserting { session, begin, rows: 0 };
+        let pushed = match is_kept {
+            true => chunks.skip_all(),
+            false => push_all(&mut inserting, begin.form, &schema, chunks),
+        };
+        if given_up.load(Ordering::Relaxed) {
+            return Err(Error::new(Code::Cancelled, GIVEN_UP));
+        }
+        pushed?;
+        inserting.session.expect_valid()?;
+        let hash = hash.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Ok((hash, inserting.rows.to_le_bytes().to_vec()))
+    });
+    let kept: std::result::Result<[u8; 8], _> = kept?.try_into();
+    kept.map(u64::from_le_bytes).map_err(|_| Error::new(Code::Damaged, "a count of rows"))
+}
+
+/// Takes the rows of a load.
+trait RowTarget {
+    /// Takes some, as long as there is room for them.
+    fn push(&mut self, batch: Batch) -> Result<()>;
+    /// How many were taken.
+    fn rows(&self) -> u64;
+    /// Told of the memory that it takes to read them.
+    fn reserve_input(&mut self, bytes: u64) -> Result<()>;
+}
+
+/// Rows that are inserted in the transaction of a session.
+struct Inserting<'a> {
+    session: &'a mut Session,
+    begin: &'a Begin,
+    rows: u64,
+}
+
+impl RowTarget for Inserting<'_> {
+    fn push(&mut self, batch: Batch) -> Result<()> {
+        let row = |i| batch.columns.iter().map(|column| column.value(i).to_owned()).collect();
+        let rows = Rows::Values((0..batch.len()).map(row).collect());
+        let conflict = match self.begin.duplicates {
+            Duplicates::Replace => Conflict::Replace,
+            Duplicates::Error | Duplicates::Skip => Conflict::Fail,
+        };
+        let insert = Request::Insert { table: self.begin.table.clone(), rows, conflict };
+        let first = self.rows;
+        let stored = self.session.run(insert).map_err(|e| in_load(e, first))?;
+        if let Answer::Stored { rows, .. } = stored {
+            self.rows += rows;
+        }
+        Ok(())
+    }
+
+    fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    fn reserve_input(&mut self, _bytes: u64) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// The error of a row of a part, with its number among all.
+fn in_load(e: Error, first: u64) -> Error {
+    numbered(e.message(), first).map_or(e.clone(), |message| Error::new(e.code(), message))
+}
+
 /// A load, and the room for it.
 struct Loading<'a> {
     session: &'a Session,
@@ -150,16 +274,23 @@ struct Loading<'a> {
     room: Room,
 }
 
-impl Loading<'_> {
-    /// Hands rows to the load, as long as there is room for them.
+impl RowTarget for Loading<'_> {
     fn push(&mut self, batch: Batch) -> Result<()> {
         self.load.push(batch)?;
         self.session.expect_load_room(&mut self.room, self.load.rows())
     }
+
+    fn rows(&self) -> u64 {
+        self.load.rows()
+    }
+
+    fn reserve_input(&mut self, bytes: u64) -> Result<()> {
+        Ok(self.load.reserve_input(bytes)?)
+    }
 }
 
 fn push_all(
-    loading: &mut Loading<'_>,
+    loading: &mut impl RowTarget,
     form: Form,
     schema: &Schema,
     mut chunks: Chunks,
@@ -170,19 +301,19 @@ fn push_all(
             let options = ImportOptions::default().format(format).schema(schema.clone());
             let reader =
                 ImportReader::from_reader(&Environment::os(), "load", chunks, None, options)?;
-            loading.load.reserve_input(reader.memory_bytes())?;
+            loading.reserve_input(reader.memory_bytes())?;
             reader.read(|batch, _| loading.push(batch))?;
             Ok(())
         }
     }
 }
 
-fn push_packed(loading: &mut Loading<'_>, schema: &Schema, chunks: &mut Chunks) -> Result<()> {
+fn push_packed(loading: &mut impl RowTarget, schema: &Schema, chunks: &mut Chunks) -> Result<()> {
     let mut batch = Batch::empty(schema);
     while let Some(chunk) = chunks.next()? {
         let mut reader = Reader::new(&chunk.0);
         while !reader.is_at_end() {
-            let row = loading.load.rows() + batch.len() as u64;
+            let row = loading.rows() + batch.len() as u64;
             push_row(&mut reader, schema, &mut batch)
                 .map_err(|e| e.at(format_args!("row {row}")))?;
             if batch.len() >= BATCH_ROWS {
@@ -215,16 +346,33 @@ struct Chunks {
     at: usize,
     ended: bool,
     given_up: Arc<AtomicBool>,
+    /// Of all that has come, where somebody wants to know.
+    hash: Option<Arc<Mutex<BodyHash>>>,
 }
 
 impl Chunks {
+    fn new(chunks: mpsc::Receiver<Chunk>, hash: Option<Arc<Mutex<BodyHash>>>) -> Self {
+        Self { chunks, current: None, at: 0, ended: false, given_up: Arc::default(), hash }
+    }
+
+    /// Takes all, and does nothing with them.
+    fn skip_all(mut self) -> Result<()> {
+        while self.next()?.is_some() {}
+        Ok(())
+    }
+
     /// The next chunk; an error when the client went away before the last.
     fn next(&mut self) -> Result<Chunk> {
         if self.ended {
             return Ok(None);
         }
         match self.chunks.blocking_recv() {
-            Some(Some(chunk)) => Ok(Some(chunk)),
+            Some(Some(chunk)) => {
+                if let Some(hash) = &self.hash {
+                    hash.lock().unwrap_or_else(PoisonError::into_inner).add(&chunk.0);
+                }
+                Ok(Some(chunk))
+            }
             Some(None) => {
                 self.ended = true;
                 Ok(None)

@@ -143,7 +143,9 @@ fn of_kind(kind: Kind) -> &'static [(&'static str, Needs)] {
         Kind::BucketRemove => &[(r#"["b", ["=1"]]"#, WRITE)],
         Kind::BucketIncrement => &[(r#"["b", "=n", 1]"#, WRITE)],
         Kind::BucketRange => &[(r#"["b", null, null, null, 10, false]"#, READ)],
-        Kind::BulkBegin => &[(r#"["t", "csv", "replace"]"#, WRITE)],
+        Kind::BulkBegin => {
+            &[(r#"["t", "csv", "replace"]"#, WRITE), (r#"["t", "csv", "replace", "k"]"#, WRITE)]
+        }
         Kind::Done | Kind::Columns | Kind::Rows | Kind::Failed => &[],
     }
 }

@@ -131,10 +131,11 @@ impl Connection<'_> {
         };
         if asked.kind == Kind::BulkBegin {
             let begin = Begin::parse(frame.payload)?;
+            let once = begin.once(session, "wire", self.shared.config.idempotency_lifetime)?;
             let session = session.sibling();
             let (to_load, chunks) = mpsc::channel(bulk::CHUNKS_MAX);
             self.note(frame.id, asked, session.canceller(), Some(to_load));
-            bulk::start(self.place(frame.id), begin, session, chunks);
+            bulk::start(self.place(frame.id), (begin, once), session, chunks);
             return Ok(Done::Later);
         }
         if asked.kind == Kind::Once {

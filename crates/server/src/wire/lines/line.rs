@@ -264,6 +264,7 @@ pub(super) struct LoadLine {
     pub id: Option<String>,
     pub table: Result<String>,
     pub on_duplicate: String,
+    pub key: Option<String>,
 }
 
 impl LoadLine {
@@ -280,7 +281,7 @@ impl LoadLine {
         let id = parsed.id.map(|id| id.get().to_owned());
         let table = need(parsed.table, "table", "load");
         let on_duplicate = parsed.on_duplicate.unwrap_or_else(|| "error".to_owned());
-        Some(Self { id, table, on_duplicate })
+        Some(Self { id, table, on_duplicate, key: parsed.idempotency_key })
     }
 }
 

@@ -32,8 +32,11 @@ type Source<'c> = (&'c mut Stream, &'c mut Vec<u8>, &'c mut bool);
 impl<'s> Loading<'s> {
     /// The load that a line begins; nothing where it asks something else.
     pub fn begin(line: &[u8], session: Option<&Session>, shared: &'s Shared) -> Option<Self> {
-        let LoadLine { id, table, on_duplicate } = LoadLine::of(line)?;
-        let begun = table.and_then(|table| start(table, &on_duplicate, session));
+        let LoadLine { id, table, on_duplicate, key } = LoadLine::of(line)?;
+        let begun = table.and_then(|table| {
+            let begin = Begin::of_lines(table, &on_duplicate, key)?;
+            start(begin, session, shared.config.idempotency_lifetime)
+        });
         Some(Self { id, begun, shared, since: Instant::now() })
     }
 
@@ -90,7 +93,7 @@ impl<'s> Loading<'s> {
 /// A load under way, and where its rows go.
 type Begun = (JoinHandle<Result<u64>>, mpsc::Sender<Chunk>);
 
-fn start(table: String, on_duplicate: &str, session: Option<&Session>) -> Result<Begun> {
+fn start(begin: Begin, session: Option<&Session>, lifetime: Duration) -> Result<Begun> {
     let hello = || Error::new(Code::Unauthenticated, "expected {\"op\": \"hello\"} first");
     let session = session.ok_or_else(hello)?;
     session.check_in()?;
@@ -98,10 +101,13 @@ fn start(table: String, on_duplicate: &str, session: Option<&Session>) -> Result
         let message = "op \"load\": a load is a commit of its own: expected no transaction";
         return Err(Error::invalid(message));
     }
-    let begin = Begin::of_lines(table, on_duplicate)?;
-    let session = session.sibling();
+    let once = begin.once(session, "json-lines", lifetime)?;
+    let mut session = session.sibling();
     let (to_load, chunks) = mpsc::channel(CHUNKS_MAX);
-    let load = move || caught(|| bulk::load(&begin, &session, chunks)).and_then(|loaded| loaded);
+    let load = move || {
+        let loaded = caught(|| bulk::load(&begin, once, &mut session, chunks));
+        loaded.and_then(|loaded| loaded)
+    };
     Ok((tokio::task::spawn_blocking(load), to_load))
 }
 
