@@ -312,3 +312,25 @@ fn garbage_is_refused_and_harms_nobody() {
     assert_eq!(client.stream.read(&mut [0; 16]).unwrap(), 0, "it hangs up");
     server.binary().send(1, Kind::Ping, pack::nil);
 }
+
+#[test]
+fn a_load_that_was_begun_is_taken_to_its_end_while_the_server_stops() {
+    let mut server = Running::start();
+    let (mut client, mut idle) = (server.binary(), server.binary());
+    bulk(&mut client, 1, "csv");
+    client.send(1, Kind::BulkChunk, |out| out.extend_from_slice(b"id,name\n1,a\n"));
+    // Answered in order: the load has begun.
+    client.send(2, Kind::Ping, |_| ());
+    assert_eq!(client.receive().0, 2);
+    let stopped = server.runtime.spawn(server.server.take().unwrap().stop());
+    assert_eq!(idle.stream.read(&mut [0; 16]).unwrap(), 0, "who asks nothing is hung up on");
+    client.send(3, Kind::Ping, |_| ());
+    let (id, kind, payload) = client.receive();
+    assert_eq!((id, kind), (3, Kind::Failed));
+    assert!(payload.windows(11).any(|part| part == b"unavailable"), "{payload:?}");
+    client.send(1, Kind::BulkChunk, |out| out.extend_from_slice(b"2,b\n"));
+    client.send(1, Kind::BulkEnd, |_| ());
+    assert_eq!(client.receive(), (1, Kind::Done, vec![2]));
+    assert_eq!(client.stream.read(&mut [0; 16]).unwrap(), 0, "it is over then");
+    server.runtime.block_on(stopped).unwrap();
+}

@@ -247,8 +247,14 @@ impl Connection<'_> {
         });
     }
 
+    /// Nothing is begun once the server stops; loads that were are taken to their end.
     fn is_open(&self) -> bool {
-        !self.is_at_end && !*self.shared.stopping.borrow()
+        !self.is_at_end && (!*self.shared.stopping.borrow() || self.is_loading())
+    }
+
+    /// True while a load is under way whose rows have not all come.
+    fn is_loading(&self) -> bool {
+        self.running.values().any(|running| running.chunks.is_some())
     }
 
     fn may_begin(&self) -> bool {

@@ -38,7 +38,11 @@ impl Connection<'_> {
         let input = std::mem::take(&mut self.input);
         let mut now = Instant::now();
         let mut has_more = !self.may_begin();
-        while !has_more && !*self.shared.stopping.borrow() {
+        while !has_more {
+            let stops = *self.shared.stopping.borrow();
+            if stops && !self.is_loading() {
+                break;
+            }
             let bytes = input.get(self.read_to..).unwrap_or_default();
             match Frame::parse(bytes, self.request_bytes_max()) {
                 Ok(None) => break,
@@ -50,8 +54,12 @@ impl Connection<'_> {
                         break;
                     }
                     let has_another = bytes.get(length + KIND_AT) == Some(&frame.code);
-                    let shared = if has_another { self.share_commit(bytes, &mut now) } else { 0 };
-                    if shared == 0 && !self.handle(&frame, &mut now) {
+                    let may_share = has_another && !stops;
+                    let shared = if may_share { self.share_commit(bytes, &mut now) } else { 0 };
+                    if stops && !is_about_another {
+                        let e = Error::new(Code::Unavailable, "the server stops");
+                        encode::error(&mut self.out, frame.id, &e);
+                    } else if shared == 0 && !self.handle(&frame, &mut now) {
                         break;
                     }
                     self.read_to += length.max(shared);
