@@ -520,3 +520,26 @@ fn what_is_hidden_after_an_alteration_is_hidden_when_that_is_taken_back() {
     assert_eq!(db.bucket("b").unwrap().get(key(3)).unwrap().as_deref(), Some(&b"one"[..]));
     is_sound(&db);
 }
+
+/// First committer wins for a row that was added and removed again, too, wherever that was noted.
+#[test]
+fn a_key_that_came_and_went_is_a_conflict_when_another_puts_it() {
+    for is_spilled in [false, true] {
+        let dir = Directory::new("spill-came-and-went");
+        let db = small().open(&dir.0).unwrap();
+        let table = db.create_table("t", schema().build().unwrap()).unwrap();
+        let transaction = db.begin().unwrap();
+        let within = transaction.table("t").unwrap();
+        within.insert(&row(-1, "mine")).unwrap();
+        assert!(within.delete(&[(-1i64).into()]).unwrap());
+        for id in 0..if is_spilled { ROWS } else { 1 } {
+            within.insert(&row(id, "new")).unwrap();
+        }
+        assert_eq!(files_of_segments(&dir) > 1, is_spilled, "{:?}", dir.files());
+        table.insert(&row(-1, "theirs")).unwrap();
+        let error = transaction.commit().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict, "{error}, spilled: {is_spilled}");
+        assert_eq!(all(&db, "t"), [row(-1, "theirs")]);
+        is_sound(&db);
+    }
+}
