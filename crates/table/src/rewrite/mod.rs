@@ -23,6 +23,7 @@ mod lineage;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use esker_arena::ReadCommits;
@@ -517,6 +518,7 @@ impl Repoint {
                 }
             }
             self.row = end;
+            bring_near(&self.table, &uniques, &batch);
             return Ok(Some(batch));
         }
         Ok(None)
@@ -537,6 +539,24 @@ impl Repoint {
                 }
             }
         }
+    }
+}
+
+/// Loads the entries that are about to be moved, many at a time: who waits for the commit lock does
+/// not wait for memory, too.
+fn bring_near(table: &Table, uniques: &[Arc<UniqueKeys>], batch: &[Move]) {
+    let hashes_of = |keys: Option<&Arc<UniqueKeys>>| -> Vec<u64> {
+        let is_wanted =
+            |entry: &&Move| entry.keys.as_ref().map(Arc::as_ptr) == keys.map(Arc::as_ptr);
+        batch.iter().filter(is_wanted).map(|entry| entry.hash).collect()
+    };
+    let touch = |_, word: u64| {
+        std::hint::black_box(word);
+        ControlFlow::Break(())
+    };
+    table.index().candidates_many(&hashes_of(None), touch);
+    for keys in uniques {
+        keys.entries().candidates_many(&hashes_of(Some(keys)), touch);
     }
 }
 
