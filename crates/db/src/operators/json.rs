@@ -21,15 +21,31 @@ pub(super) fn apply(
 
 /// Moves what is at one path to another.
 pub(super) fn rename(old: &Value, from: &[String], to: &[String]) -> crate::Result<Value> {
-    let mut moved = None;
-    let removed = edit(document(old), from, &mut |found| {
-        moved = found.map(Json::to_document);
+    // What both paths lead through is written once.
+    let shared = from.iter().zip(to).take_while(|(from, to)| from == to).count();
+    let shared = shared.min(from.len().saturating_sub(1)).min(to.len().saturating_sub(1));
+    let (way, from) = from.split_at(shared);
+    let to = to.get(shared..).unwrap_or_default();
+    let replacement = match way {
+        [] => moved(document(old), from, to)?,
+        way => edit(document(old), way, &mut |found| moved(found, from, to))?,
+    };
+    Ok(replaced(old, replacement))
+}
+
+fn moved(found: Option<Json<'_>>, from: &[String], to: &[String]) -> Result<Replacement> {
+    let mut value = None;
+    let removed = edit(found, from, &mut |found| {
+        value = found.map(Json::to_document);
         Ok(if found.is_some() { Replacement::Remove } else { Replacement::Keep })
     })?;
-    let Some(moved) = moved else { return Ok(old.clone()) };
-    let rest = replaced(old, removed);
-    let put = edit(document(&rest), to, &mut |_| Ok(Replacement::Put(moved.clone())))?;
-    Ok(replaced(&rest, put))
+    let Some(value) = value else { return Ok(Replacement::Keep) };
+    let rest = match &removed {
+        Replacement::Put(rest) => Some(Json::document(rest)),
+        Replacement::Keep | Replacement::Remove => None,
+    };
+    let mut value = Some(value);
+    edit(rest, to, &mut |_| Ok(value.take().map_or(Replacement::Keep, Replacement::Put)))
 }
 
 /// Refuses a document that is longer than a value can be.
