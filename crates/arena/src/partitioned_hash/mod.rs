@@ -118,6 +118,14 @@ impl PartitionedHash {
         self.index.candidates_many(hashes, visit);
     }
 
+    /// Loads the entries under some hashes, which are to be read or changed soon: a hint.
+    pub fn touch(&self, hashes: &[u64]) {
+        self.candidates_many(hashes, |_, value| {
+            std::hint::black_box(value);
+            ControlFlow::Break(())
+        });
+    }
+
     /// Adds an entry, even when an equal one exists.
     ///
     /// # Errors

@@ -23,7 +23,6 @@ mod lineage;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use esker_arena::ReadCommits;
@@ -550,13 +549,9 @@ fn bring_near(table: &Table, uniques: &[Arc<UniqueKeys>], batch: &[Move]) {
             |entry: &&Move| entry.keys.as_ref().map(Arc::as_ptr) == keys.map(Arc::as_ptr);
         batch.iter().filter(is_wanted).map(|entry| entry.hash).collect()
     };
-    let touch = |_, word: u64| {
-        std::hint::black_box(word);
-        ControlFlow::Break(())
-    };
-    table.index().candidates_many(&hashes_of(None), touch);
+    table.index().touch(&hashes_of(None));
     for keys in uniques {
-        keys.entries().candidates_many(&hashes_of(Some(keys)), touch);
+        keys.entries().touch(&hashes_of(Some(keys)));
     }
 }
 
