@@ -41,5 +41,5 @@ pub use arena::{Arena, ArenaOptions, Category, Reservation};
 pub use byte_heap::{ByteHeap, ByteReader, ByteWriter};
 pub use error::{ArenaError, ArenaErrorKind};
 pub use partitioned_hash::{Export, Import, PartitionedHash, tag_of};
-pub use reader_registry::{ReadCommits, ReaderGuard, ReaderRegistry};
+pub use reader_registry::{ReadCommits, ReaderGuard, ReaderKind, ReaderRegistry};
 pub use sparse_words::SparseWords;

@@ -16,6 +16,9 @@
 //! What has expired by the *new* field stays where it is, for readers at older commits; merges drop
 //! it once there are none (`View::expiry_since`).
 //!
+//! Maintenance does the same to rows that came after a snapshot which is held for long
+//! (`maintenance/purge.rs`).
+//!
 //! A row that has expired has no value of a unique index any more, though its entry is there until
 //! a merge drops it. Who puts a row with the value deletes the other one before, likewise.
 
@@ -68,6 +71,23 @@ impl EndingExpired {
             ending.delete(engine, &mut catalogue, rows)?;
         }
         Ok(ending)
+    }
+
+    /// Deletes what has expired of one unit; says how many rows.
+    pub fn of_unit(engine: &Arc<Engine>, core: &Arc<TableCore>, unit: &Unit) -> Result<usize> {
+        let ending = Self { core: Arc::clone(core), field: None, next_us: BTreeMap::new() };
+        let (view, mut found) = (core.view(), Vec::new());
+        let Some(field) = view.schema.expiry_field() else { return Ok(0) };
+        find_in(unit, field, engine.now_us(), &mut found)?;
+        for rows in found.chunks(BATCH_ROWS) {
+            let mut catalogue = engine.lock_for_change()?;
+            let same_field = core.schema().expiry_field().map(|f| f.id) == Some(field.id);
+            if !same_field {
+                break;
+            }
+            ending.delete(engine, &mut catalogue, rows)?;
+        }
+        Ok(found.len())
     }
 
     /// True when it is about this table.

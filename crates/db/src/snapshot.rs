@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use esker_arena::ReaderGuard;
+use esker_arena::{ReaderGuard, ReaderKind};
 use esker_format::{Batch, Schema, TableId, Value, ValueRef};
 use esker_query::json::JsonQuery;
 use esker_query::{
@@ -55,20 +55,20 @@ impl Snapshot {
     }
 
     pub(crate) fn take(engine: &Arc<Engine>) -> Result<Self> {
-        Self::take_at(engine, || engine.visible())
+        Self::take_at(engine, ReaderKind::ReadOnly, || engine.visible())
     }
 
     /// As of what is published, which may not be durable: whoever reads so has to wait before it
-    /// tells anybody.
+    /// tells anybody. For a transaction that may write.
     pub(crate) fn take_published(engine: &Arc<Engine>) -> Result<Self> {
-        Self::take_at(engine, || engine.watermarks.published())
+        Self::take_at(engine, ReaderKind::ReadWrite, || engine.watermarks.published())
     }
 
-    fn take_at(engine: &Arc<Engine>, commit: impl Fn() -> u64) -> Result<Self> {
+    fn take_at(engine: &Arc<Engine>, kind: ReaderKind, commit: impl Fn() -> u64) -> Result<Self> {
         // Before the commit: what is visible then has not expired any earlier.
         let mut time = engine.fix_time();
         let began = engine.environment.clock.monotonic_ns();
-        let guard = engine.registry.register_listed(commit, began)?;
+        let guard = engine.registry.register_listed(kind, commit, began)?;
         let commit = guard.commit();
         // The first row with an end may be among those that are visible.
         if !time.is_fixed() && engine.has_expiring() {

@@ -13,11 +13,12 @@ mod fixture;
 use std::collections::BTreeMap;
 
 use esker::{
-    DataType, Database, Durability, ErrorKind, Options, Query, Schema, Snapshot, Transaction,
-    TransactionOptions, Value,
+    BucketOptions, DataType, Database, Durability, ErrorKind, Options, Query, Schema, Snapshot,
+    Transaction, TransactionOptions, Value,
 };
 use esker_query::model::{Expr, Operator};
 use esker_vfs::sim::{CrashChoice, Generator, Options as SimOptions, Simulation};
+use fixture::hand_clock::HandClock;
 
 /// What the rows lie in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -296,6 +297,91 @@ fn rows_that_are_deleted_and_inserted_again_stay_bounded() {
         }
         assert!(stored(&db) <= 2 * 300 + 1_000 + 300, "{}", stored(&db));
         Kind::Table.expect(&snapshot, &rows, 300);
+        assert_eq!(db.check().unwrap().problems, []);
+    }
+}
+
+/// Rows that come and go for good, as in a queue: beside a snapshot, nothing is kept of those that
+/// it does not see. A transaction that may write keeps what tells it of them until it ends.
+#[test]
+fn a_queue_beside_a_snapshot_stays_bounded() {
+    for (kind, memory) in KINDS.iter().flat_map(|kind| [(*kind, false), (*kind, true)]) {
+        let dir = fixture::Directory::new("long-snapshots");
+        let at_most = std::time::Duration::from_secs(10);
+        let options = Options::new().background(false).durability(Durability::Async { at_most });
+        let options = options.group_limit(1_000, 64 << 20).small_group_limit(1);
+        let db = if memory { options.memory() } else { options.open(&dir.0) }.unwrap();
+        kind.create(&db);
+        let (all, mut rows) = (300u64, Rows::new());
+        let put = |rows: &mut Rows, from: u64| {
+            let pairs: Vec<_> = (from..from + all).map(|key| (key, key)).collect();
+            kind.put(&db, &pairs);
+            rows.extend(pairs);
+        };
+        put(&mut rows, 0);
+        let (snapshot, seen) = (db.snapshot().unwrap(), rows.clone());
+        let transaction = db.begin().unwrap();
+        let mut turn = |rounds: std::ops::Range<u64>| {
+            for round in rounds {
+                put(&mut rows, (round + 1) * all);
+                for key in round * all..(round + 1) * all {
+                    assert!(kind.remove(&db, key));
+                    rows.remove(&key);
+                }
+                db.wait_idle().unwrap();
+            }
+            db.compact(false, &mut |_, _| {}).unwrap();
+            stored(&db)
+        };
+        let beside_writer = turn(0..10);
+        drop(transaction);
+        let alone = turn(10..50);
+        eprintln!("{kind:?}, in memory: {memory}: {beside_writer}, then {alone}");
+        assert!(beside_writer >= 11 * all, "{kind:?}: {beside_writer}");
+        // What the snapshot sees, what there is, and an open group.
+        assert!(alone <= 2 * all + 1_000 + all, "{kind:?}: {alone}");
+        kind.expect(&snapshot, &seen, 12 * all);
+        kind.expect(&db.snapshot().unwrap(), &rows, 52 * all);
+        assert_eq!(db.check().unwrap().problems, []);
+    }
+}
+
+/// Entries that expire, as in a cache: those that came after a snapshot go, though for it the time
+/// stands still.
+#[test]
+fn a_cache_beside_a_snapshot_stays_bounded() {
+    let second = 1_000_000;
+    for memory in [false, true] {
+        let (dir, clock) = (fixture::Directory::new("long-snapshots"), HandClock::new(second));
+        let at_most = std::time::Duration::from_secs(10);
+        let options = Options::new().environment(clock.environment()).background(false);
+        let options = options.durability(Durability::Async { at_most });
+        let options = options.group_limit(1_000, 64 << 20).small_group_limit(1);
+        let db = if memory { options.memory() } else { options.open(&dir.0) }.unwrap();
+        let ttl = std::time::Duration::from_secs(30);
+        let cache = db.create_bucket("t", &BucketOptions::new().ttl(ttl)).unwrap();
+        let all = 300u64;
+        let put = |round: u64| {
+            let keys = round * all..(round + 1) * all;
+            cache.put_many(keys.map(|key| (bytes(key), bytes(round)))).unwrap();
+        };
+        put(0);
+        let snapshot = db.snapshot().unwrap();
+        for round in 1..50 {
+            clock.set(i64::try_from(round).unwrap() * 20 * second);
+            put(round);
+            db.wait_idle().unwrap();
+        }
+        db.compact(false, &mut |_, _| {}).unwrap();
+        eprintln!("in memory: {memory}: {}", stored(&db));
+        assert!(stored(&db) <= 3 * all + 1_000 + all, "{}", stored(&db));
+        let seen = snapshot.bucket("t").unwrap();
+        assert_eq!(
+            seen.iter().count() as u64,
+            all,
+            "what the snapshot sees has not expired for it"
+        );
+        assert_eq!(cache.iter().unwrap().count() as u64, 2 * all, "of the last two rounds");
         assert_eq!(db.check().unwrap().problems, []);
     }
 }

@@ -1,8 +1,9 @@
 //! When a version died, and whether a newer one of its key has taken its place, in one word.
 //!
 //! Whoever commits last has to find when a key was changed last: by its newest version, alive or
-//! dead. So a dead version that is the newest of its key stays for as long as anybody may ask; one
-//! that was *superseded*, whose successor the index names, stays only for those who see it.
+//! dead. So a dead version that is the newest of its key stays for as long as anybody may ask,
+//! which only readers do that may write; one that was *superseded*, whose successor the index
+//! names, and one that died before all who may ask began, stay only for those who see them.
 
 use esker_arena::ReadCommits;
 use esker_log::sabotage::planted;
@@ -101,8 +102,10 @@ impl Unit {
             let oldest = ReadCommits::new(vec![readers.oldest()], readers.since());
             return !oldest.may_see(self.created(row), deleted);
         }
-        (death.is_superseded() || planted("newest_dead_version_dropped"))
-            && !readers.may_see(self.created(row), deleted)
+        let nobody_asks = death.is_superseded()
+            || deleted <= readers.oldest_writer()
+            || planted("newest_dead_version_dropped");
+        nobody_asks && !readers.may_see(self.created(row), deleted)
     }
 
     /// How many rows a rewrite would drop because they are dead, how many more it would once
@@ -112,7 +115,7 @@ impl Unit {
         if self.dead_count() == 0 {
             return (0, 0, 0);
         }
-        let later = ReadCommits::new(readers.held().to_vec(), u64::MAX >> 1);
+        let later = readers.later();
         let (mut now, mut soon, mut newest) = (0, 0, 0);
         for row in 0..self.row_count() {
             newest = newest.max(self.deleted(row));

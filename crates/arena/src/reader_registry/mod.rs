@@ -22,9 +22,14 @@
 //! version that died up to v₀, and that no commit found by the scan sees, is seen by nobody.
 //! Commits that are found though their readers end meanwhile only keep more than is needed.
 //!
+//! A reader says what it is when it registers ([`ReaderKind`]): one that only reads needs the
+//! versions that it sees and no others; one that may write needs, besides, what tells when a key
+//! was changed last. The word of a slot holds both, so that nobody finds one without the other.
+//!
 //! Slots lie in blocks of 512, the first word of each naming the next block; a block is added when
-//! all are taken and stays. A slot word holds 0 (free), the commit plus one, or `CLAIMED`. As many
-//! words after them hold when readers began, for those who list them: 0 where a reader did not say.
+//! all are taken and stays. A slot word holds 0 (free), the commit plus one, its highest bit set
+//! for a reader that only reads, or `CLAIMED`. As many words after them hold when readers began,
+//! for those who list them: 0 where a reader did not say.
 //!
 //! Invariants
 //! - A slot leaves 0 only by compare-and-exchange, and only its holder stores to it after that.
@@ -53,6 +58,22 @@ const BLOCK_WORDS: u64 = if cfg!(shuttle) { 8 } else { 512 };
 const PATIENCE: u32 = 64;
 /// A slot whose reader has not told its commit yet.
 const CLAIMED: u64 = u64::MAX;
+/// The bit of a slot whose reader only reads.
+const READ_ONLY: u64 = 1 << 63;
+
+/// What a reader is going to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReaderKind {
+    /// It reads, and no more.
+    ReadOnly,
+    /// It may write, and has to find then which keys have been changed since.
+    ReadWrite,
+}
+
+/// The commit in a slot that holds one.
+fn commit_of(stored: u64) -> u64 {
+    (stored & !READ_ONLY) - 1
+}
 
 /// The live snapshots of a database.
 ///
@@ -83,32 +104,41 @@ impl ReaderRegistry {
         Ok(Self { slots: Arc::new(Slots::new(words, BLOCK_WORDS, PATIENCE)?) })
     }
 
-    /// Registers a snapshot of the commit that `read_visible` gives; it is called once, after the
-    /// slot is claimed, and loads the newest visible commit.
+    /// Registers a reader that may write, of the commit that `read_visible` gives; it is called
+    /// once, after the slot is claimed, and loads the newest visible commit.
     ///
     /// # Errors
     /// `OutOfMemory` when all slots are taken and no more can be made, `InvalidInput` for a commit
     /// at the end of the numbers.
     pub fn register(&self, read_visible: impl FnOnce() -> u64) -> Result<ReaderGuard, ArenaError> {
+        self.register_as(ReaderKind::ReadWrite, read_visible)
+    }
+
+    fn register_as(
+        &self,
+        kind: ReaderKind,
+        read_visible: impl FnOnce() -> u64,
+    ) -> Result<ReaderGuard, ArenaError> {
         let slot = self.slots.claim()?;
         // The guard releases the slot should `read_visible` panic.
         let slots = Arc::clone(&self.slots);
         let mut guard = ReaderGuard { slots, slot, commit: 0, is_listed: false };
-        guard.commit = self.slots.enter(slot, read_visible)?;
+        guard.commit = self.slots.enter((slot, kind), read_visible)?;
         Ok(guard)
     }
 
-    /// The same for a reader that [`ReaderRegistry::list`] names, with when it began, in a unit of
-    /// the caller's.
+    /// The same for a reader of either kind that [`ReaderRegistry::list`] names, with when it
+    /// began, in a unit of the caller's.
     ///
     /// # Errors
     /// As for [`ReaderRegistry::register`].
     pub fn register_listed(
         &self,
+        kind: ReaderKind,
         read_visible: impl FnOnce() -> u64,
         began: u64,
     ) -> Result<ReaderGuard, ArenaError> {
-        let mut guard = self.register(read_visible)?;
+        let mut guard = self.register_as(kind, read_visible)?;
         self.slots.words.view().store(self.slots.time(guard.slot), began.saturating_add(1));
         guard.is_listed = true;
         Ok(guard)
@@ -194,13 +224,18 @@ impl<W: WordHeap> Slots<W> {
     }
 
     /// Stores the commit that `read_visible` gives into a claimed slot.
-    fn enter(&self, slot: u64, read_visible: impl FnOnce() -> u64) -> Result<u64, ArenaError> {
+    fn enter(
+        &self,
+        (slot, kind): (u64, ReaderKind),
+        read_visible: impl FnOnce() -> u64,
+    ) -> Result<u64, ArenaError> {
         self.words.view().fence();
         let commit = read_visible();
-        if commit >= CLAIMED - 1 {
+        if commit >= READ_ONLY - 2 {
             return Err(ArenaError::invalid_input(format!("commit {commit} to be registered")));
         }
-        self.words.view().store(slot, commit + 1);
+        let bit = if kind == ReaderKind::ReadOnly { READ_ONLY } else { 0 };
+        self.words.view().store(slot, (commit + 1) | bit);
         Ok(commit)
     }
 
@@ -239,23 +274,28 @@ impl<W: WordHeap> Slots<W> {
         let oldest = self.slot_words().map(|slot| match self.settled(slot) {
             0 => visible_before_scan,
             CLAIMED => 0,
-            stored => stored - 1,
+            stored => commit_of(stored),
         });
         oldest.fold(visible_before_scan, u64::min)
     }
 
     fn read_commits(&self, visible_before_scan: u64) -> ReadCommits {
         self.words.view().fence();
-        let mut held = Vec::new();
+        let (mut held, mut writers) = (Vec::new(), u64::MAX);
         for slot in self.slot_words() {
             match self.settled(slot) {
                 0 => {}
                 // It may read whatever was visible when it claimed the slot, or later.
                 CLAIMED => return ReadCommits::new(Vec::new(), 0),
-                stored => held.push(stored - 1),
+                stored => {
+                    held.push(commit_of(stored));
+                    if stored & READ_ONLY == 0 {
+                        writers = writers.min(commit_of(stored));
+                    }
+                }
             }
         }
-        ReadCommits::new(held, visible_before_scan)
+        ReadCommits::new(held, visible_before_scan).with_writers_from(writers)
     }
 
     /// The slot's word, after a little patience with a reader that is just registering.
@@ -281,13 +321,13 @@ impl<W: WordHeap> Slots<W> {
         self.slot_words().filter_map(move |slot| {
             let (stored, began) = (load(slot), load(self.time(slot)));
             let is_one = stored != 0 && stored != CLAIMED && load(slot) == stored;
-            (is_one && began != 0).then(|| (stored - 1, began - 1))
+            (is_one && began != 0).then(|| (commit_of(stored), began - 1))
         })
     }
 
     fn commits(&self) -> impl Iterator<Item = u64> + '_ {
         let stored = self.slot_words().map(|slot| self.words.view().load(slot));
-        stored.filter(|stored| *stored != 0 && *stored != CLAIMED).map(|stored| stored - 1)
+        stored.filter(|stored| *stored != 0 && *stored != CLAIMED).map(commit_of)
     }
 
     /// The slots of every block.

@@ -1,6 +1,6 @@
 //! Loom models of the registry.
 
-use super::Slots;
+use super::{ReaderKind, Slots};
 use crate::words::loom_words::{LoomWords, explore};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering};
@@ -20,7 +20,9 @@ fn loom_no_registered_reader_is_missed() {
             let (slots, visible) = (Arc::clone(&slots), Arc::clone(&visible));
             thread::spawn(move || {
                 let slot = slots.claim().unwrap();
-                slots.enter(slot, || visible.load(Ordering::Acquire)).unwrap()
+                slots
+                    .enter((slot, ReaderKind::ReadWrite), || visible.load(Ordering::Acquire))
+                    .unwrap()
             })
         };
         let merger = {
@@ -42,12 +44,14 @@ fn loom_no_version_between_readers_is_lost() {
         let slots = slots();
         let visible = Arc::new(AtomicU64::new(4));
         let held = slots.claim().unwrap();
-        slots.enter(held, || 2).unwrap();
+        slots.enter((held, ReaderKind::ReadWrite), || 2).unwrap();
         let reader = {
             let (slots, visible) = (Arc::clone(&slots), Arc::clone(&visible));
             thread::spawn(move || {
                 let slot = slots.claim().unwrap();
-                slots.enter(slot, || visible.load(Ordering::Acquire)).unwrap()
+                slots
+                    .enter((slot, ReaderKind::ReadWrite), || visible.load(Ordering::Acquire))
+                    .unwrap()
             })
         };
         let merger = {
@@ -73,14 +77,14 @@ fn loom_slots_are_exclusive() {
             let slots = Arc::clone(&slots);
             thread::spawn(move || {
                 let slot = slots.claim().unwrap();
-                slots.enter(slot, || 4).unwrap();
+                slots.enter((slot, ReaderKind::ReadWrite), || 4).unwrap();
                 slots.release(slot);
                 let slot = slots.claim().unwrap();
-                slots.enter(slot, || 5).unwrap();
+                slots.enter((slot, ReaderKind::ReadWrite), || 5).unwrap();
             })
         };
         let slot = slots.claim().unwrap();
-        slots.enter(slot, || 7).unwrap();
+        slots.enter((slot, ReaderKind::ReadWrite), || 7).unwrap();
         assert!(slots.commits().any(|commit| commit == 7));
         other.join().unwrap();
         assert_eq!(slots.oldest(9), 5);

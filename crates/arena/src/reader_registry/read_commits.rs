@@ -9,6 +9,9 @@
 //! Readers hold A and C, and E may be seen by one to come. Nobody sees B and D, now or later: a
 //! version that was created after one held commit and died up to the next is seen by no reader, and
 //! whoever registers later reads at `since` or above.
+//!
+//! Of those that are held, some are of readers that may write: from the oldest of these on, or from
+//! `since`, somebody may ask when a key was changed last.
 
 use std::sync::Arc;
 
@@ -34,15 +37,32 @@ pub struct ReadCommits {
     /// Rising, each once.
     held: Arc<[u64]>,
     since: u64,
+    /// The least of the commits that readers hold which may write, `u64::MAX` when none does.
+    writers_from: u64,
 }
 
 impl ReadCommits {
-    /// Readers hold some commits, in any order, and those to come read at `since` or above.
+    /// Readers that may write hold some commits, in any order, and those to come read at `since` or
+    /// above.
     #[must_use]
     pub fn new(mut held: Vec<u64>, since: u64) -> Self {
         held.sort_unstable();
         held.dedup();
-        Self { held: held.into(), since }
+        let writers_from = held.first().copied().unwrap_or(u64::MAX);
+        Self { held: held.into(), since, writers_from }
+    }
+
+    /// The same where those that may write hold this commit and later ones only, or none at all
+    /// (`u64::MAX`).
+    #[must_use]
+    pub(super) fn with_writers_from(self, writers_from: u64) -> Self {
+        Self { writers_from, ..self }
+    }
+
+    /// The same readers once all to come begin later than anything there is.
+    #[must_use]
+    pub fn later(&self) -> Self {
+        Self { since: u64::MAX >> 1, ..self.clone() }
     }
 
     /// The commits that are held, rising.
@@ -55,6 +75,13 @@ impl ReadCommits {
     #[must_use]
     pub fn since(&self) -> u64 {
         self.since
+    }
+
+    /// The oldest commit of a reader that may write, there now or to come.
+    #[must_use]
+    #[inline]
+    pub fn oldest_writer(&self) -> u64 {
+        self.since.min(self.writers_from)
     }
 
     /// The oldest commit that somebody reads, or may yet read.
@@ -70,7 +97,15 @@ impl ReadCommits {
     pub fn up_to(&self, newest: u64) -> Self {
         let before = self.held.partition_point(|commit| *commit < newest);
         let held = self.held.get(..before).unwrap_or_default().into();
-        Self { held, since: self.since.min(newest) }
+        let writers_from = self.writers_from.min(newest);
+        Self { held, since: self.since.min(newest), writers_from }
+    }
+
+    /// True when the same commits are held by the same kinds of readers, whenever those to come
+    /// begin.
+    #[must_use]
+    pub fn are_held_alike(&self, other: &Self) -> bool {
+        self.held == other.held && self.writers_from == other.writers_from
     }
 
     /// True when somebody may see a version that was created by one commit and died by another, 0
@@ -96,5 +131,8 @@ mod tests {
         assert_eq!(at(&[7, 30, 31], 40).held(), [7]);
         assert_eq!((at(&[7], 25).held(), at(&[7], 25).since()), (&[7][..], 20));
         assert_eq!((at(&[7, 19], 15).held(), at(&[7, 19], 15).since()), (&[7, 19][..], 15));
+        let with = |writers| ReadCommits::new(vec![7, 30], 40).with_writers_from(writers).up_to(20);
+        assert!(with(30).are_held_alike(&with(u64::MAX)) && !with(7).are_held_alike(&with(30)));
+        assert_eq!((with(7).oldest_writer(), with(u64::MAX).oldest_writer()), (7, 20));
     }
 }

@@ -1,4 +1,4 @@
-use super::ReaderRegistry;
+use super::{ReaderKind, ReaderRegistry};
 use crate::{Arena, ArenaErrorKind, ArenaOptions, Category};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -62,12 +62,30 @@ fn what_lies_between_snapshots_is_seen_by_nobody() {
     assert_eq!(registry.read_commits(20).held(), []);
 }
 
+/// A reader that only reads holds what it sees; one that may write holds, besides, what tells of
+/// the changes since.
+#[test]
+fn readers_that_may_write_are_told_apart() {
+    let registry = ReaderRegistry::new(&Arena::new(options(u64::MAX)).unwrap()).unwrap();
+    assert_eq!(registry.read_commits(20).oldest_writer(), 20);
+    let reader = registry.register_listed(ReaderKind::ReadOnly, || 3, 0).unwrap();
+    assert_eq!((reader.commit(), registry.oldest(20), registry.live()), (3, 3, vec![3]));
+    let readers = registry.read_commits(20);
+    assert_eq!((readers.oldest(), readers.held(), readers.oldest_writer()), (3, &[3][..], 20));
+    let writers = [5, 9].map(|at| registry.register_listed(ReaderKind::ReadWrite, || at, 0));
+    assert_eq!(registry.read_commits(20).oldest_writer(), 5);
+    assert_eq!(registry.read_commits(4).oldest_writer(), 4);
+    assert_eq!(registry.read_commits(20).later().oldest_writer(), 5);
+    drop(writers);
+    assert_eq!(registry.read_commits(20).oldest_writer(), 20);
+}
+
 #[test]
 fn readers_that_want_it_are_listed_with_their_beginning() {
     let registry = ReaderRegistry::new(&Arena::new(options(u64::MAX)).unwrap()).unwrap();
     let unlisted = registry.register(|| 3).unwrap();
-    let first = registry.register_listed(|| 5, 100).unwrap();
-    let second = registry.register_listed(|| 5, 0).unwrap();
+    let first = registry.register_listed(ReaderKind::ReadOnly, || 5, 100).unwrap();
+    let second = registry.register_listed(ReaderKind::ReadWrite, || 5, 0).unwrap();
     let mut listed = registry.list();
     listed.sort_unstable();
     assert_eq!(listed, [(5, 0), (5, 100)]);

@@ -19,6 +19,7 @@ use esker_table::segment::Segment;
 use esker_table::view::Unit;
 
 use super::key_levels;
+use super::purge::Expired;
 use super::seal::frozen_groups;
 use super::work::bytes_of;
 use super::{FileSink, TableJob};
@@ -35,6 +36,14 @@ const MEMORY_DEAD_SHARE: u64 = 4;
 const BACK_OFF_SECONDS_MAX: u64 = 300;
 /// The shortest time until the next look, when another thread is at the merge that is due.
 const LOOK_AGAIN_MIN: Duration = Duration::from_millis(10);
+
+/// What is most due in a table.
+enum Picked {
+    /// To be merged; none when nothing is due.
+    Units(Vec<Unit>),
+    /// Its expired rows are to be deleted.
+    Expired(Unit),
+}
 
 impl Engine {
     /// Merges what is most due in some table. False when nothing is. Tables whose last merge failed
@@ -88,7 +97,10 @@ impl Engine {
         frozen: &[Unit],
         readers: &ReadCommits,
     ) -> Result<bool> {
-        let inputs = self.pick_inputs(table, frozen, readers)?;
+        let inputs = match self.pick_inputs(table, frozen, readers)? {
+            Picked::Units(inputs) => inputs,
+            Picked::Expired(unit) => return self.end_expired_of(table, &unit),
+        };
         if inputs.is_empty() {
             return Ok(false);
         }
@@ -183,7 +195,7 @@ impl Engine {
         table: &Arc<TableCore>,
         frozen: &[Unit],
         readers: &ReadCommits,
-    ) -> Result<Vec<Unit>> {
+    ) -> Result<Picked> {
         let view = table.view();
         let ready = |s: &&Arc<Segment>| !s.is_loading();
         let segments: Vec<Unit> =
@@ -195,11 +207,13 @@ impl Engine {
             .chain(memory.iter().map(|unit| (unit, MEMORY_DEAD_SHARE)))
             .find(|(unit, share)| self.is_due(unit, *share, readers));
         if let Some((unit, _)) = due {
-            return Ok(vec![unit.clone()]);
+            return Ok(Picked::Units(vec![unit.clone()]));
         }
         let with_frozen: Vec<Unit> = segments.iter().chain(memory).cloned().collect();
-        if let Some(unit) = self.find_expired(table, &with_frozen, readers.oldest())? {
-            return Ok(vec![unit]);
+        match self.find_expired(table, &with_frozen, readers)? {
+            Some(Expired::ForAll(unit)) => return Ok(Picked::Units(vec![unit])),
+            Some(Expired::ForLater(unit)) => return Ok(Picked::Expired(unit)),
+            None => {}
         }
         if table.schema().is_ordered_by_key() {
             let mut sweep = self.maintenance_state().sweeps.remove(&table.id());
@@ -207,14 +221,15 @@ impl Engine {
             let picked = key_levels::pick(table, &segments, rows_max, &mut sweep);
             let sweep = sweep.map(|sweep| (table.id(), sweep));
             self.maintenance_state().sweeps.extend(sweep);
-            return picked;
+            return picked.map(Picked::Units);
         }
         if segments.len() <= SEGMENTS_MAX {
-            return Ok(Vec::new());
+            return Ok(Picked::Units(Vec::new()));
         }
         let texts = variable_fields(view.schema.fields());
         let options = &self.options;
         smallest(segments, &texts, (options.merged_rows_max, options.column_bytes_max))
+            .map(Picked::Units)
     }
 
     /// True when enough rows of a unit are dead and out of every snapshot's sight.
@@ -258,7 +273,7 @@ impl Judged {
     fn holds(&self, events: u64, readers: &ReadCommits) -> bool {
         let readers = readers.up_to(self.newest);
         let same_time = self.readers.since() == readers.since();
-        self.readers.held() == readers.held()
+        self.readers.are_held_alike(&readers)
             && match self.missing {
                 0 => same_time,
                 missing => events < self.events + missing,

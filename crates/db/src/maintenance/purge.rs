@@ -2,14 +2,22 @@
 //!
 //! Nothing tells when a row expires, so that segments are looked at when their first row has, and
 //! now and then after that.
+//!
+//! A rewrite drops what has expired for every reader. Beside a snapshot that is held for long, rows
+//! that came after it would pile up: for it the time stands still. So these are deleted, as anybody
+//! might, in commits of which nobody takes notice, since for whoever reads from then on they are
+//! absent; what is dead goes by the rules of what is dead.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use esker_arena::ReadCommits;
 use esker_table::Table as TableCore;
 use esker_table::view::Unit;
 
 use crate::Result;
 use crate::engine::Engine;
+use crate::expiry::EndingExpired;
 
 /// A unit is due when one row in this many has expired.
 const EXPIRED_SHARE: u64 = 20;
@@ -19,16 +27,25 @@ const LOOK_AGAIN_US: i64 = 10_000_000;
 /// its units stay due.
 const WAIT_MIN_US: i64 = 1_000_000;
 
+/// A unit of which enough rows have expired.
+pub(super) enum Expired {
+    /// For everybody.
+    ForAll(Unit),
+    /// For readers to come, but not for all who are there.
+    ForLater(Unit),
+}
+
 impl Engine {
-    /// A unit of a table of which enough rows have expired for everybody.
+    /// A unit of a table of which enough rows have expired.
     pub(super) fn find_expired(
         &self,
         table: &TableCore,
         units: &[Unit],
-        oldest: u64,
-    ) -> Result<Option<Unit>> {
-        let view = table.view();
-        let Some(field) = view.expiry_since(oldest) else { return Ok(None) };
+        readers: &ReadCommits,
+    ) -> Result<Option<Expired>> {
+        let (view, oldest) = (table.view(), readers.oldest());
+        let Some(field) = view.schema.expiry_field() else { return Ok(None) };
+        let is_old_field = view.expiry_since(oldest).is_some();
         let (now_us, oldest_us) = (self.now_us(), self.oldest_time_us());
         for unit in units {
             let least_us = unit.least_expiry(field);
@@ -43,12 +60,28 @@ impl Engine {
             // Before it can fail: who comes again at once would fail again.
             let next_us = now_us.saturating_add(LOOK_AGAIN_US);
             self.maintenance_state().expiring.insert(id, next_us);
-            let expired = unit.count_expired(field, oldest_us, oldest)?;
-            if expired * EXPIRED_SHARE > unit.row_count() as u64 {
-                return Ok(Some(unit.clone()));
+            let is_due = |expired: u64| expired * EXPIRED_SHARE > unit.row_count() as u64;
+            if is_old_field && is_due(unit.count_expired(field, oldest_us, oldest)?) {
+                return Ok(Some(Expired::ForAll(unit.clone())));
+            }
+            let is_held = oldest < readers.since();
+            if is_held && is_due(unit.count_expired(field, now_us, readers.since())?) {
+                return Ok(Some(Expired::ForLater(unit.clone())));
             }
         }
         Ok(None)
+    }
+
+    /// Deletes the rows of a unit that have expired. True when there were some.
+    pub(super) fn end_expired_of(
+        self: &Arc<Self>,
+        table: &Arc<TableCore>,
+        unit: &Unit,
+    ) -> Result<bool> {
+        let ended = EndingExpired::of_unit(self, table, unit)?;
+        // What is dead goes once everybody to come sees that it is.
+        self.acknowledge_published()?;
+        Ok(ended > 0)
     }
 
     /// Forgets units that are gone.

@@ -23,9 +23,10 @@ mod lineage;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use esker_arena::ReadCommits;
+use esker_arena::{PartitionedHash, ReadCommits};
 use esker_format::edit::SegmentEntry;
 use esker_format::segment::SEGMENT_ROWS_MAX;
 use esker_format::{Field, Schema};
@@ -459,8 +460,30 @@ pub struct Move {
     keys: Option<Arc<UniqueKeys>>,
     hash: u64,
     old: u64,
-    /// 0 to remove it.
-    new: u64,
+    new: Goal,
+}
+
+/// Where an index entry leads from now on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Goal {
+    /// To where its row went.
+    Moved(u64),
+    /// To the version that its row, the newest of the key and gone, had taken the place of.
+    Older(u64),
+    /// Nowhere: it goes.
+    Gone,
+}
+
+impl Goal {
+    /// In the primary index, where some reader may ask for older versions.
+    fn of(forwarding: &Forwarding, row: usize) -> Self {
+        let older = || forwarding.older(row).filter(|_| !planted("newest_dropped_cuts_chain"));
+        match (forwarding.target(row), older()) {
+            (Some(target), _) => Self::Moved(target.word()),
+            (None, Some(older)) => Self::Older(older.word()),
+            (None, None) => Self::Gone,
+        }
+    }
 }
 
 /// Moves index entries, and all others who name rows of merged units, to where these went.
@@ -501,14 +524,14 @@ impl Repoint {
             let end = unit.row_count().min(self.row + REPOINT_BATCH);
             let mut batch = Vec::with_capacity(end - self.row);
             for row in self.row..end {
-                let target = forwarding.target(row).map_or(0, Location::word);
-                let place = (Location::new(unit.id(), row).word(), target);
+                let goal = Goal::of(forwarding, row);
+                let place = (Location::new(unit.id(), row).word(), goal);
                 match moves_of(&self.table, &uniques, &view.schema, (unit, row), place, &mut batch)
                 {
                     Ok(()) => {}
                     // Nobody reads a dropped row: damage to it must not stop the others. Its
                     // entries go on leading nowhere by way of the unit's forwarding.
-                    Err(e) if target == 0 && e.kind() == ErrorKind::Corrupt => {
+                    Err(e) if !matches!(goal, Goal::Moved(_)) && e.kind() == ErrorKind::Corrupt => {
                         if !self.unreadable.contains(&unit.id()) {
                             self.unreadable.push(unit.id());
                         }
@@ -528,13 +551,16 @@ impl Repoint {
         for Move { keys, hash, old, new } in batch {
             let entries = keys.as_ref().map_or_else(|| self.table.index(), |keys| keys.entries());
             match new {
-                0 => {
-                    entries.remove(*hash, *old);
-                }
-                _ if planted("index_entry_not_repointed") => {}
-                _ if keys.is_some() && planted("unique_not_repointed") => {}
-                new => {
+                Goal::Moved(_) if planted("index_entry_not_repointed") => {}
+                Goal::Moved(_) if keys.is_some() && planted("unique_not_repointed") => {}
+                Goal::Moved(new) => {
                     entries.replace(*hash, *old, *new);
+                }
+                Goal::Older(new) if !has_entry(entries, *hash, *new) => {
+                    entries.replace(*hash, *old, *new);
+                }
+                Goal::Older(_) | Goal::Gone => {
+                    entries.remove(*hash, *old);
                 }
             }
         }
@@ -555,19 +581,30 @@ fn bring_near(table: &Table, uniques: &[Arc<UniqueKeys>], batch: &[Move]) {
     }
 }
 
-/// Adds what becomes of the entries of a row whose place `old` is now `new`.
+/// True when some entry names a place: a second one would stay when the first is moved.
+fn has_entry(entries: &PartitionedHash, hash: u64, word: u64) -> bool {
+    let found = entries.candidates(hash, |candidate| match candidate == word {
+        true => ControlFlow::Break(()),
+        false => ControlFlow::Continue(()),
+    });
+    found.is_break()
+}
+
+/// Adds what becomes of the entries of a row whose place was `old`. Nobody finds older versions by
+/// the values of unique indexes.
 fn moves_of(
     table: &Table,
     uniques: &[Arc<UniqueKeys>],
     schema: &Schema,
     (unit, row): (&Unit, usize),
-    (old, new): (u64, u64),
+    (old, new): (u64, Goal),
     moves: &mut Vec<Move>,
 ) -> Result<()> {
     if !table.index().is_empty() {
         let hash = key_hash(table, schema, unit, row)?;
         moves.push(Move { keys: None, hash, old, new });
     }
+    let new = if matches!(new, Goal::Older(_)) { Goal::Gone } else { new };
     for keys in uniques {
         if let Some(hash) = keys.hash_at(table, schema, unit, row)? {
             moves.push(Move { keys: Some(Arc::clone(keys)), hash, old, new });

@@ -205,7 +205,8 @@ impl TableWriter {
         let mut outcome: Result<Option<Existing>> = Ok(None);
         let _ = self.table.index.candidates(hash, |word| {
             let Some(entry) = Location::from_word(word) else { return ControlFlow::Continue(()) };
-            let found = match view.resolve(entry) {
+            // Where the newest version has just been dropped, what it had taken the place of.
+            let found = match view.lead_back(entry) {
                 Resolved::Row(unit, row) => match is_wanted(unit, row) {
                     Ok(true) => self.describe(&view.schema, (unit, row), Some(entry)),
                     Ok(false) => return ControlFlow::Continue(()),

@@ -46,6 +46,7 @@ pub const BUGS: &[(&str, &str)] = &[
     ("versions_of_newer_snapshots_dropped", "a merge asks only what the oldest snapshot sees"),
     ("dropped_version_cuts_chain", "a version that is dropped does not lead to the one before"),
     ("newest_dead_version_dropped", "a merge drops what tells that a key was changed"),
+    ("newest_dropped_cuts_chain", "a merge drops a newest version and forgets what it leads to"),
     ("index_entry_not_repointed", "a merge leaves index entries behind"),
     ("forwarding_dropped_too_early", "old locations stop resolving while they are in use"),
     ("replaced_not_relinked", "newer versions go on naming rows that a merge took elsewhere"),
