@@ -1,7 +1,5 @@
 //! Many rows changed by their keys, in one commit.
 
-use std::collections::BTreeMap;
-
 use esker_format::{Schema, Value};
 use esker_table::table::{Existing, PreparedPut};
 
@@ -92,14 +90,13 @@ impl Table {
         }
         self.change(current, |writer, staged| {
             let (mut found, mut bytes) = (Vec::with_capacity(fitted.len()), 0);
-            let mut positions: BTreeMap<u64, usize> = BTreeMap::new();
             let hash_of = |(_, hash, _): &(_, u64, _)| *hash;
             for_each_near(writer, fitted, hash_of, |writer, (key, hash, changes)| {
                 go_on(found.len())?;
                 let existing = writer.existing(&key, hash)?.filter(Existing::is_alive);
                 found.push(existing.is_some());
                 let Some(existing) = existing else { return Ok(()) };
-                let earlier = positions.get(&existing.row_id).copied();
+                let earlier = staged.position_of_row(existing.row_id, hash);
                 let mut row = match earlier.and_then(|at| staged.row_at(at)) {
                     Some(row) => row.to_vec(),
                     None => current.core.row_at(existing.location)?,
@@ -123,10 +120,7 @@ impl Table {
                 }
                 match earlier {
                     Some(at) => staged.replace(at, row),
-                    None => {
-                        positions.insert(existing.row_id, staged.put_count());
-                        staged.put(row, PreparedPut::update(hash, existing));
-                    }
+                    None => staged.put_again(row, PreparedPut::update(hash, existing)),
                 }
                 Ok(())
             })?;

@@ -112,6 +112,19 @@ impl<'r> Staged<'r> {
         self.puts.push(put);
     }
 
+    /// Adds a new version of a row that may be staged already, which has been looked for.
+    pub fn put_again(&mut self, row: impl Into<Cow<'r, [Value]>>, prepared: PreparedPut) {
+        let puts = &self.puts;
+        let is_same = |at| has_row_id(puts, at, prepared.row_id);
+        self.by_key.insert(prepared.hash, puts.len(), is_same);
+        self.put(row, prepared);
+    }
+
+    /// Where the staged version of a row, with the hash of its key, is among all.
+    pub fn position_of_row(&self, row_id: u64, hash: u64) -> Option<usize> {
+        self.by_key.find(hash, |at| has_row_id(&self.puts, at, row_id))
+    }
+
     /// Where the staged row that has the key of a row, with its hash, is among all.
     pub fn position_of(&self, schema: &Schema, row: &[Value], hash: u64) -> Option<usize> {
         self.by_key.find(hash, |at| has_key_of(schema, &self.puts, at, row))
@@ -210,6 +223,11 @@ impl Staged<'_> {
             |put: &Put<'_>| writer.put((&put.row, &put.long), &put.prepared, commit, new_unit);
         self.puts.iter().try_for_each(put)
     }
+}
+
+/// True when the staged row at a place has this row id.
+fn has_row_id(puts: &[Put<'_>], at: usize, row_id: u64) -> bool {
+    puts.get(at).is_some_and(|put| put.prepared.row_id == row_id)
 }
 
 /// The commit has a number, so recovery will apply it whole; this process no longer can.
