@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use esker_format::{Value, ValueRef};
 use esker_table::run::run_of_file;
-use esker_table::segment::{is_unnamed_run, run_file_number, segment_file_id};
+use esker_table::segment::{Segment, is_unnamed_run, run_file_number, segment_file_id};
 use esker_table::table::describe_key;
 use esker_table::value_file::{value_file_id, value_file_name};
 use esker_table::view::{Resolved, Unit, View};
 use esker_table::{Location, Table as TableCore};
 use serde::{Deserialize, Serialize};
 
+use crate::engine::Engine;
 use crate::maintenance::parse_number;
 use crate::open::LOCK_FILE;
 use crate::{Database, Result, Snapshot};
@@ -74,7 +75,7 @@ impl Database {
         };
         for table in &tables {
             report.tables += 1;
-            check_segments(table, &mut report);
+            check_segments(engine, table, &mut report);
             check_rows(&snapshot, table, &mut report);
             check_index(table, &mut report);
             check_replaced(table, &mut report);
@@ -142,7 +143,7 @@ impl Database {
     }
 }
 
-fn check_segments(table: &Arc<TableCore>, report: &mut CheckReport) {
+fn check_segments(engine: &Engine, table: &Arc<TableCore>, report: &mut CheckReport) {
     let view = table.view();
     for unit in view.units.iter().filter(|unit| matches!(unit, Unit::Group(_))) {
         if let Err(e) = unit.verify_long(view.schema.fields()) {
@@ -164,13 +165,23 @@ fn check_segments(table: &Arc<TableCore>, report: &mut CheckReport) {
                 report.add(&table.name(), e.to_string());
             }
         }
-        let dead = (0..segment.row_count()).filter(|row| segment.deleted(*row) != 0).count();
-        if dead as u64 > segment.dead_count() {
-            let counted = segment.dead_count();
+        // Again when no writer is between a dead row and its count.
+        let uncounted = uncounted_deaths(segment).and_then(|_| {
+            let _catalogue = engine.lock();
+            uncounted_deaths(segment)
+        });
+        if let Some((dead, counted)) = uncounted {
             let message = format!("segment {}: {dead} dead rows, {counted} counted", segment.id());
             report.add(&table.name(), message);
         }
     }
+}
+
+/// How many rows of a segment are dead, and how many have been counted, when these are fewer.
+fn uncounted_deaths(segment: &Segment) -> Option<(u64, u64)> {
+    let dead = (0..segment.row_count()).filter(|row| segment.deleted(*row) != 0).count() as u64;
+    let counted = segment.dead_count();
+    (dead > counted).then_some((dead, counted))
 }
 
 /// Every visible row is found by its key, once, and is the row that was found.
@@ -239,15 +250,38 @@ fn check_replaced(table: &Arc<TableCore>, report: &mut CheckReport) {
     let view = table.view();
     for unit in view.units.iter().filter(|unit| unit.is_asked_for_older()) {
         for row in 0..unit.row_count() {
-            let Some(location) = unit.replaced(row) else { continue };
-            let leads_nowhere = |view: &View| matches!(view.lead_back(location), Resolved::Unknown);
-            // A merge may have led it on, to what this view does not know.
-            if leads_nowhere(&view) && leads_nowhere(&table.view()) {
+            if let Some(location) = replaced_nowhere(table, &view, (unit, row)) {
                 let unit = unit.id();
                 let message = format!("row {row} of unit {unit} replaced {location:?}: nowhere");
                 report.add(&table.name(), message);
             }
         }
+    }
+}
+
+/// What a row names as replaced, when that leads nowhere by the units of now.
+///
+/// A word and a view are two reads, between which merges may lead the word on, to units that the
+/// view does not know, and forget where it led before. While the newest view has the row's unit and
+/// is the same before and after the word is read, the word has been led on to what that view knows.
+/// Nobody leads the words of a unit on that a merge has taken out since.
+fn replaced_nowhere(
+    table: &TableCore,
+    view: &Arc<View>,
+    (unit, row): (&Unit, usize),
+) -> Option<Location> {
+    let mut view = Arc::clone(view);
+    loop {
+        let location = unit.replaced(row)?;
+        if !matches!(view.lead_back(location), Resolved::Unknown) {
+            return None;
+        }
+        let newest = table.view();
+        if Arc::ptr_eq(&view, &newest) {
+            return Some(location);
+        }
+        newest.unit(unit.id())?;
+        view = newest;
     }
 }
 

@@ -262,7 +262,8 @@ impl<'a> Driver<'a> {
             return Ok(());
         }
         // Nobody needs the time while no entry ends.
-        let tells_time = tells_time && self.state.ends().any(|end_us| end_us > before_us);
+        let tells_time = tells_time
+            && (self.state.is_to_end_after(before_us) || self.state.leases.by != state.leases.by);
         let told_us = if tells_time { before_us - LAG_US } else { i64::MIN };
         self.state = Arc::new(state);
         if until > from {
@@ -367,8 +368,9 @@ impl Held {
             }
         }
         let leases = self.snapshot.table(LEASES).map_err(|e| said(&e))?;
-        let found = lease::rows(&leases)?;
         let of = |why: String| format!("snapshot of {at}, {LEASES}: {why}");
+        lease::expect_field(&leases, &self.state.leases).map_err(of)?;
+        let found = lease::rows(&leases)?;
         lease::expect(&found, &self.state.leases, moment).map_err(of)?;
         match leases.count().map_err(|e| said(&e))? == found.len() as u64 {
             true => Ok(()),

@@ -1,5 +1,5 @@
-//! A table whose rows expire, with indexes and a JSON field: its rows in the model, and every way
-//! of reading them.
+//! A table whose rows expire by one of two fields, or by none for a while, with indexes and a JSON
+//! field: its rows in the model, and every way of reading them.
 
 use std::collections::BTreeMap;
 
@@ -16,6 +16,18 @@ pub(super) const IDS: u64 = 24;
 /// Values of the field that is not unique.
 pub(super) const SIZES: u64 = 5;
 
+/// By which field the rows expire.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ExpiresBy {
+    /// As the table is made.
+    #[default]
+    Until,
+    /// By the other field.
+    Later,
+    /// By none.
+    Nothing,
+}
+
 /// A row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
@@ -25,12 +37,21 @@ pub struct Lease {
     pub tag: Option<i64>,
     /// A number within a document.
     pub inner: i64,
-    /// When it expires, in microseconds since 1970; `None`: never.
-    pub end_us: Option<i64>,
+    /// When it expires by [`ExpiresBy::Until`], in microseconds since 1970; `None`: never.
+    pub until_us: Option<i64>,
+    /// Likewise, by [`ExpiresBy::Later`].
+    pub later_us: Option<i64>,
 }
 
-/// The rows by key; those that have expired stay here until something replaces them.
-pub type Leases = BTreeMap<i64, Lease>;
+/// The table.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Leases {
+    /// The rows by key; those that have expired stay here until something replaces them, or until
+    /// rows expire by another field.
+    pub rows: BTreeMap<i64, Lease>,
+    /// By which field they expire.
+    pub by: ExpiresBy,
+}
 
 /// The table's schema.
 ///
@@ -42,18 +63,65 @@ pub(super) fn schema() -> esker::Result<Schema> {
         .field("size", DataType::I64)
         .nullable("tag", DataType::I64)
         .nullable("doc", DataType::Json)
-        .nullable("until", DataType::Timestamp);
+        .nullable("until", DataType::Timestamp)
+        .nullable("later", DataType::Timestamp);
     let indexes = fields
         .add_index(NewIndex::new("by_size", ["size"]))
         .add_index(NewIndex::new("by_tag", ["tag", "size"]));
     Ok(indexes.primary_key(["id"]).expires_by("until").build()?)
 }
 
+impl ExpiresBy {
+    /// The name of the field.
+    #[must_use]
+    pub fn field(self) -> Option<&'static str> {
+        match self {
+            Self::Until => Some("until"),
+            Self::Later => Some("later"),
+            Self::Nothing => None,
+        }
+    }
+}
+
+impl Leases {
+    /// The row of a key at a time.
+    #[must_use]
+    pub fn get(&self, id: i64, now_us: i64) -> Option<&Lease> {
+        self.rows.get(&id).filter(|lease| lease.is_there(self.by, now_us))
+    }
+
+    /// From a time on rows expire by another field: what has expired by then does not come back.
+    pub fn expire_by(&mut self, by: ExpiresBy, now_us: i64) {
+        self.rows.retain(|_, lease| lease.is_there(self.by, now_us));
+        self.by = by;
+    }
+
+    /// When rows end, or would if the other field told.
+    pub fn ends(&self) -> impl Iterator<Item = i64> + '_ {
+        self.rows.values().flat_map(|lease| [lease.until_us, lease.later_us]).flatten()
+    }
+
+    /// When rows end.
+    pub fn ends_that_tell(&self) -> impl Iterator<Item = i64> + '_ {
+        self.rows.values().filter_map(|lease| lease.end_us(self.by))
+    }
+}
+
 impl Lease {
+    /// When it ends, in microseconds since 1970; `None`: never.
+    #[must_use]
+    pub fn end_us(&self, by: ExpiresBy) -> Option<i64> {
+        match by {
+            ExpiresBy::Until => self.until_us,
+            ExpiresBy::Later => self.later_us,
+            ExpiresBy::Nothing => None,
+        }
+    }
+
     /// Whether it is there at a time.
     #[must_use]
-    pub fn is_there(&self, now_us: i64) -> bool {
-        self.end_us.is_none_or(|end_us| end_us > now_us)
+    pub fn is_there(&self, by: ExpiresBy, now_us: i64) -> bool {
+        self.end_us(by).is_none_or(|end_us| end_us > now_us)
     }
 
     /// The row as it is stored.
@@ -62,9 +130,10 @@ impl Lease {
     /// None: the document is one.
     pub(super) fn values(&self, id: i64) -> esker::Result<Vec<Value>> {
         let tag = self.tag.map_or(Value::Null, Value::Int);
-        let end = self.end_us.map_or(Value::Null, Value::Timestamp);
+        let end = |us: Option<i64>| us.map_or(Value::Null, Value::Timestamp);
+        let (until, later) = (end(self.until_us), end(self.later_us));
         let doc = Value::json(&format!("{{\"inner\":{}}}", self.inner))?;
-        Ok(vec![Value::Int(id), Value::Int(self.size), tag, doc, end])
+        Ok(vec![Value::Int(id), Value::Int(self.size), tag, doc, until, later])
     }
 }
 
@@ -87,8 +156,9 @@ pub(super) fn expect(
             return Err(format!("{row:?} and another row of its key"));
         }
     }
-    for (id, lease) in expected {
-        let (must, may) = (lease.is_there(moment.high_us), lease.is_there(moment.now_us));
+    let is_there = |lease: &Lease, us| lease.is_there(expected.by, us);
+    for (id, lease) in &expected.rows {
+        let (must, may) = (is_there(lease, moment.high_us), is_there(lease, moment.now_us));
         let wanted = lease.values(*id).map_err(|e| said(&e))?;
         match by_id.remove(&Some(*id)) {
             None if must => return Err(format!("row {id} is not there: {lease:?}, {moment:?}")),
@@ -105,6 +175,15 @@ pub(super) fn expect(
     }
 }
 
+/// Rows expire by the field that they should: else two states look the same until then.
+pub(super) fn expect_field(snapshot: &SnapshotTable, expected: &Leases) -> Result<(), String> {
+    let found = snapshot.schema().expiry_field().map(|field| field.name.as_str());
+    match expected.by.field() {
+        wanted if found == wanted => Ok(()),
+        wanted => Err(format!("rows expire by {found:?}, expected {wanted:?}")),
+    }
+}
+
 /// Compares, in every way of reading; the rows that are there.
 pub(super) fn compare(
     db: &Database,
@@ -113,13 +192,14 @@ pub(super) fn compare(
 ) -> Result<Vec<Vec<Value>>, String> {
     let table = db.table(LEASES).map_err(|e| said(&e))?;
     let snapshot = table.snapshot().map_err(|e| said(&e))?;
+    expect_field(&snapshot, expected)?;
     let found = rows(&snapshot)?;
     expect(&found, expected, moment)?;
     let counted = table.count().map_err(|e| said(&e))?;
     if counted != found.len() as u64 {
         return Err(format!("counted {counted}, scanned {}", found.len()));
     }
-    for id in expected.keys() {
+    for id in expected.rows.keys() {
         let got = table.get(&[Value::Int(*id)]).map_err(|e| said(&e))?.map(Row::into_values);
         let scanned = found.iter().find(|row| id_of(row) == Some(*id));
         if got.as_ref() != scanned {
@@ -129,7 +209,7 @@ pub(super) fn compare(
     for size in 0..i64::try_from(SIZES).unwrap_or_default() {
         ask(db, &found, ("size", 1), Value::Int(size))?;
     }
-    for tag in expected.values().filter_map(|lease| lease.tag) {
+    for tag in expected.rows.values().filter_map(|lease| lease.tag) {
         ask(db, &found, ("tag", 2), Value::Int(tag))?;
     }
     let mut query = Query::table(LEASES);
@@ -174,7 +254,8 @@ fn ask(
 
 /// The rows without those that had expired before a crash and are gone for good.
 pub(super) fn without_dropped(leases: &mut Leases, found: &[Vec<Value>], moment: Moment) {
-    leases.retain(|id, lease| {
-        !lease.is_there(moment.now_us) || found.iter().any(|row| id_of(row) == Some(*id))
+    let by = leases.by;
+    leases.rows.retain(|id, lease| {
+        !lease.is_there(by, moment.now_us) || found.iter().any(|row| id_of(row) == Some(*id))
     });
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-pub use super::lease::{Lease, Leases};
+pub use super::lease::{ExpiresBy, Lease, Leases};
 
 /// The buckets of a workload.
 pub const NAMES: [&str; 2] = ["ants", "bees"];
@@ -52,7 +52,7 @@ pub struct State {
     pub buckets: [ModelBucket; 2],
     /// The rows of the table that batches change, too.
     pub rows: BTreeMap<i64, i64>,
-    /// The rows of the table whose rows expire.
+    /// The table whose rows expire.
     pub leases: Leases,
 }
 
@@ -116,11 +116,20 @@ impl State {
         }
     }
 
-    /// The ends of all entries and rows.
+    /// The ends of all entries and rows, those too by which rows may expire later.
     pub fn ends(&self) -> impl Iterator<Item = i64> + '_ {
+        self.ends_of_entries().chain(self.leases.ends())
+    }
+
+    /// Whether some entry or row ends after a time.
+    #[must_use]
+    pub fn is_to_end_after(&self, now_us: i64) -> bool {
+        self.ends_of_entries().chain(self.leases.ends_that_tell()).any(|end_us| end_us > now_us)
+    }
+
+    fn ends_of_entries(&self) -> impl Iterator<Item = i64> + '_ {
         let entries = self.buckets.iter().flat_map(|bucket| bucket.entries.values());
-        let ends = entries.filter_map(|entry| entry.end_us);
-        ends.chain(self.leases.values().filter_map(|lease| lease.end_us))
+        entries.filter_map(|entry| entry.end_us)
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use esker::{ErrorKind, Isolation, Transaction, TransactionBucket, TransactionOptions, Value};
 
 use super::driver::{Driver, Synced};
-use super::model::{NAMES, State};
+use super::model::{ExpiresBy, NAMES, State};
 use super::observe::TABLE;
 use super::operation::Learn;
 use crate::oracle::said;
@@ -65,7 +65,9 @@ impl Driver<'_> {
                 let what = format!("transaction {options:?}");
                 // The log is told the time where entries change.
                 let before = &self.state;
-                let tells_time = state.buckets != before.buckets || state.leases != before.leases;
+                let of_leases =
+                    state.leases != before.leases && state.leases.by != ExpiresBy::Nothing;
+                let tells_time = state.buckets != before.buckets || of_leases;
                 self.change(what, (state, synced), tells_time, |driver, _, state| {
                     transaction.commit().map_err(|e| said(&e))?;
                     driver.learn(state, learn).map(|()| true)

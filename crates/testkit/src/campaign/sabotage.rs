@@ -103,6 +103,7 @@ pub const BUGS: &[(&str, &str)] = &[
     ("purge_cuts_chains", "a merge drops what leads a snapshot to an older version"),
     ("walk_skips_damage", "a walk over a bucket leaves out what it cannot read"),
     ("expired_key_not_replaced", "a new entry leaves the expired one of its key where it is"),
+    ("expired_back_by_alteration", "what has expired is back when rows expire by another field"),
     ("count_takes_expired_rows", "a count takes rows that have expired"),
     ("batch_frame_has_one_table", "the log has the changes of one bucket of a batch"),
     ("large_commit_replays_one_table", "of a large commit of several tables one is replayed"),

@@ -62,6 +62,8 @@ struct Shape {
     rounds: usize,
     /// A bulk load beside all that.
     loads: bool,
+    /// How often the whole database is checked meanwhile.
+    checks: usize,
 }
 
 const USUAL: Shape = Shape {
@@ -77,6 +79,7 @@ const USUAL: Shape = Shape {
     snapshot_within: false,
     rounds: 3,
     loads: false,
+    checks: 0,
 };
 
 /// One schedule: everybody at once, then what is left.
@@ -126,6 +129,9 @@ fn run(shape: Shape) {
     }
     if shape.loads {
         start(Box::new(|world| world.load()));
+    }
+    if shape.checks > 0 {
+        start(Box::new(move |world| (0..shape.checks).for_each(|_| world.check())));
     }
     for thread in threads {
         thread.join().unwrap();
@@ -201,6 +207,17 @@ fn merge_outlived_by_a_snapshot() {
     // One snapshot is newer than the number of the merge, and older than a change before its swap.
     let within = Shape { changes: 2, snapshot_within: true, ..USUAL };
     explore_shape(Shape { memory: true, getters: 0, snapshots: 1, rounds: 1, ..within });
+}
+
+/// A check takes nothing for damage that is on its way.
+#[test]
+fn check_beside_merges() {
+    explore_shape(Shape { checks: 2, getters: 0, rounds: 2, ..USUAL });
+}
+
+#[test]
+fn check_in_memory_beside_merges_and_a_load() {
+    explore_shape(Shape { memory: true, loads: true, checks: 2, getters: 0, rounds: 2, ..USUAL });
 }
 
 #[test]

@@ -206,10 +206,15 @@ impl World {
                 reader.get(key);
             }
             reader.keep_a_snapshot(1, || {});
-            let check = self.db.check().unwrap();
-            assert!(check.is_sound(), "{check:?}");
+            self.check();
             self.db.wait_idle().unwrap();
         }
+    }
+
+    /// Nothing is wrong, whatever is under way.
+    pub fn check(&self) {
+        let check = self.db.check().unwrap();
+        assert!(check.is_sound(), "{check:?}");
     }
 }
 
