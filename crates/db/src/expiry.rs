@@ -40,6 +40,8 @@ use crate::table::Current;
 
 /// Rows that are deleted while the lock is held.
 const BATCH_ROWS: usize = 16 << 10;
+/// The same where nobody waits for it.
+const UNIT_BATCH_ROWS: usize = 1 << 10;
 
 /// True when rows expire by another field afterwards, or not at all.
 pub(crate) fn ends_expiry(before: &Schema, after: &Schema) -> bool {
@@ -80,15 +82,18 @@ impl EndingExpired {
         let (view, mut found) = (core.view(), Vec::new());
         let Some(field) = view.schema.expiry_field() else { return Ok(0) };
         find_in(unit, field, engine.now_us(), &mut found)?;
-        for rows in found.chunks(BATCH_ROWS) {
+        let mut ended = 0;
+        for rows in found.chunks(UNIT_BATCH_ROWS) {
             let mut catalogue = engine.lock_for_change()?;
             let same_field = core.schema().expiry_field().map(|f| f.id) == Some(field.id);
-            if !same_field {
+            // Nobody waits for it: what memory is left is for commits.
+            if !same_field || !engine.has_room_for_deletes(rows.len()) {
                 break;
             }
             ending.delete(engine, &mut catalogue, rows)?;
+            ended += rows.len();
         }
-        Ok(found.len())
+        Ok(ended)
     }
 
     /// True when it is about this table.
@@ -148,6 +153,7 @@ fn expired(unit: &Unit, row: usize) -> Result<Existing> {
         created: unit.created(row),
         deleted: 0,
         expired: true,
+        ended: false,
     })
 }
 

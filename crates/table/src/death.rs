@@ -13,6 +13,8 @@ use crate::view::Unit;
 
 /// The bit of a version that has a successor.
 const SUPERSEDED: u64 = 1 << 63;
+/// The bit of a version that had expired when it died, so that nobody was to notice.
+const ENDED: u64 = 1 << 62;
 
 /// The word of a row that has died, or 0 while it lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +24,11 @@ impl Death {
     /// By a commit that deletes the row.
     pub fn deleted(commit: u64) -> Self {
         Self(commit)
+    }
+
+    /// By a commit that deletes a row that has expired.
+    pub fn ended(commit: u64) -> Self {
+        Self(commit | ENDED)
     }
 
     /// By a commit that puts another version in its place.
@@ -41,7 +48,12 @@ impl Death {
     /// The commit; 0 while the row lives.
     #[inline]
     pub fn commit(self) -> u64 {
-        self.0 & !SUPERSEDED
+        self.0 & !(SUPERSEDED | ENDED)
+    }
+
+    /// It had expired before, and who reads since then found it absent anyway.
+    pub fn is_ended(self) -> bool {
+        self.0 & ENDED != 0
     }
 
     /// A newer version of the key leads back to this one.
@@ -73,6 +85,14 @@ impl Unit {
             Self::Group(group) => group.supersede(row, death),
             Self::Segment(segment) => segment.supersede(row, death),
         }
+    }
+
+    /// True when a row had expired before it died, and no other version has taken its place since:
+    /// for whoever knows what expires it went without a change.
+    #[must_use]
+    pub fn has_ended(&self, row: usize) -> bool {
+        let death = self.death(row);
+        death.is_ended() && !death.is_superseded()
     }
 
     /// Grows whenever a row dies, or a dead one gets a successor: by no less than the rows that a
@@ -149,6 +169,9 @@ mod tests {
         let superseded = Death::from_word(dead.with_successor().word());
         assert_eq!((superseded.commit(), superseded.is_superseded()), (7, true));
         assert_eq!(superseded, Death::replaced(7));
+        let ended = Death::ended(7).with_successor();
+        assert_eq!((ended.commit(), ended.is_superseded(), ended.is_ended()), (7, true, true));
+        assert!(!superseded.is_ended());
         assert_eq!(Death::from_word(0).commit(), 0);
     }
 }

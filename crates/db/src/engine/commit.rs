@@ -338,17 +338,18 @@ impl Engine {
         Ok(ticket)
     }
 
-    /// Applies deletes of rows that have expired: nobody waits for that. Under the commit lock.
+    /// Applies deletes of rows that have expired: nobody waits for that, and whoever has read the
+    /// table finds it unchanged. Under the commit lock.
     pub fn apply_deletes(
         &self,
         catalogue: &mut Catalogue,
         core: &TableCore,
         staged: &Staged<'_>,
     ) -> Result<()> {
-        let is_there = catalogue.tables.contains_key(&core.id());
-        if is_there && !staged.is_empty() {
-            self.apply(catalogue, core.id(), staged)?;
-        }
+        let changed_at = catalogue.tables.get(&core.id()).map(|entry| entry.changed_at);
+        let Some(changed_at) = changed_at.filter(|_| !staged.is_empty()) else { return Ok(()) };
+        self.apply(catalogue, core.id(), staged)?;
+        entry(catalogue, core.id())?.changed_at = changed_at;
         Ok(())
     }
 
@@ -624,14 +625,14 @@ pub(crate) fn fit_key_of<'a>(
     Ok(fitted)
 }
 
-/// Refuses a key whose newest version came, or went, after a commit.
+/// Refuses a key whose newest version came after a commit, or went though it had not expired.
 pub(crate) fn expect_snapshot(
     current: &Current,
     key: &[ValueRef<'_>],
     existing: Option<&Existing>,
     read_at: u64,
 ) -> Result<()> {
-    let is_younger = |e: &Existing| e.created > read_at || e.deleted > read_at;
+    let is_younger = |e: &Existing| e.created > read_at || (e.deleted > read_at && !e.ended);
     if existing.is_some_and(is_younger) && !planted("first_committer_loses") {
         let name = current.core.name();
         let key = esker_table::table::describe_key(&current.schema, key);

@@ -25,6 +25,8 @@ const PATIENCE: Duration = Duration::from_millis(50);
 const HEADROOM_BYTES_MIN: u64 = 8 << 20;
 /// What one container may ask for at a time when it grows.
 const GROWTH_BYTES_MAX: u64 = 4 << 20;
+/// What a deleted row may take on average, where few rows of a unit are deleted.
+const DELETED_BYTES: u64 = 512;
 /// Open groups below this are not worth freezing.
 const FREEZE_BYTES_MIN: u64 = 64 << 10;
 
@@ -132,8 +134,21 @@ impl Engine {
 
     /// Memory is short from here on: what is left is for the commits under way.
     fn memory_mark(&self) -> u64 {
+        self.memory_limit_bytes - self.headroom()
+    }
+
+    /// Memory kept free for commits under way.
+    fn headroom(&self) -> u64 {
         let limit = self.memory_limit_bytes;
-        limit - (limit / 10).max(HEADROOM_BYTES_MIN).min(limit / 2)
+        (limit / 10).max(HEADROOM_BYTES_MIN).min(limit / 2)
+    }
+
+    /// False when the memory that is left may not hold what deleting rows takes, all of them in
+    /// different places, and commits under way besides.
+    pub(crate) fn has_room_for_deletes(&self, rows: usize) -> bool {
+        let needed = rows as u64 * DELETED_BYTES + FREEZE_BYTES_MIN;
+        let limit = self.memory_limit_bytes;
+        self.arena.used_bytes().saturating_add(needed) <= limit - self.headroom() / 2
     }
 
     /// Refuses a commit that the memory that is left may not hold, while that is still possible.

@@ -188,6 +188,7 @@ impl PrivateRows {
         for number in &self.removed {
             match located.as_ref().and_then(|located| located.get(*number)) {
                 Some((unit, row)) if unit.deleted(row) == 0 => replaced.push(unit.row_id(row)?),
+                Some((unit, row)) if unit.has_ended(row) => {}
                 _ => return Err(taken(current, "a row that it has removed")),
             }
         }
@@ -200,8 +201,8 @@ impl PrivateRows {
                     expect_snapshot(current, &key, existing.as_ref(), self.read_at)?;
                 }
                 let Some(existing) = existing else { continue };
+                self.expect_not_expired((segment, row), current, &key, &existing)?;
                 if existing.deleted == 0 {
-                    self.expect_not_expired((segment, row), current, &key, &existing)?;
                     replaced.push(existing.row_id);
                 }
                 segment.set_replaced(row, existing.location)?;
@@ -217,7 +218,8 @@ impl PrivateRows {
         key: &[ValueRef<'_>],
         existing: &Existing,
     ) -> Result<()> {
-        if !existing.expired || existing.row_id != segment.row_id(row)? {
+        let has_expired = existing.has_expired_since(self.read_at);
+        if !has_expired || existing.row_id != segment.row_id(row)? {
             return Ok(());
         }
         let key = describe_key(&current.schema, key);
@@ -268,10 +270,12 @@ impl PrivateRows {
             let found = located.as_ref().and_then(|located| located.get(*number));
             let gone = || esker_table::Error::corrupt("a row to be removed is gone");
             let (unit, row) = found.ok_or_else(gone)?;
-            unit.kill(row, commit)?;
+            // It may have expired, and been deleted for that.
+            if unit.deleted(row) == 0 {
+                unit.kill(row, commit)?;
+                writer.table().add_live_rows(-1);
+            }
         }
-        let removed = i64::try_from(self.removed.len()).unwrap_or(i64::MAX);
-        writer.table().add_live_rows(-removed);
         Ok(())
     }
 }

@@ -49,6 +49,8 @@ impl Expired {
         for (row_id, place) in rows.drain(..) {
             match located.get(place) {
                 Some((unit, row)) if unit.deleted(row) == 0 => kept.push((row_id, place)),
+                // Somebody else has ended it.
+                Some((unit, row)) if unit.has_ended(row) => {}
                 Some(_) => {
                     let message = "a key of the load was put meanwhile; try again";
                     return Err(Error::new(ErrorKind::Conflict, message));
@@ -66,9 +68,12 @@ impl Expired {
     pub fn kill(&self, core: &TableCore, commit: u64) -> esker_table::Result<()> {
         let (rows, located) = (self.rows(), self.places.locate());
         for (unit, row) in rows.iter().filter_map(|(_, place)| located.get(*place)) {
-            unit.kill(row, commit)?;
+            // The load may have replaced it, too, before it expired.
+            if unit.deleted(row) == 0 {
+                unit.kill(row, commit)?;
+                core.add_live_rows(-1);
+            }
         }
-        core.add_live_rows(-i64::try_from(rows.len()).unwrap_or_default());
         Ok(())
     }
 }

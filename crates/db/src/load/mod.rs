@@ -366,7 +366,7 @@ impl Load {
             engine.time_of_commit()?;
         }
         let next_row_id = entry(&mut catalogue, table)?.writer.next_row_id();
-        let (mut replaced, superseded) = match &replacing {
+        let (mut replaced, superseded) = match &mut replacing {
             None => Default::default(),
             Some(replacing) => {
                 replacing.expect_alive()?;
@@ -375,6 +375,9 @@ impl Load {
             }
         };
         replaced.extend(shared.expired.settle()?);
+        // A row may have been replaced first, and have expired when its key came again.
+        replaced.sort_unstable();
+        replaced.dedup();
         let edit = Edit::Load { table, segments, next_row_id, replaced, superseded };
         refuse_long(&edit)?;
         let ticket = engine.append_edit(&edit)?;

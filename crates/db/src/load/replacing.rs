@@ -147,19 +147,20 @@ impl Replacing {
         self.own.dedup_by_key(|(row_id, _)| *row_id);
     }
 
-    /// Refuses to go on when a row of the table was changed since it was noted. Under the commit
-    /// lock.
-    pub fn expect_alive(&self) -> Result<()> {
+    /// Refuses to go on when a row of the table was changed since it was noted; one that has
+    /// expired, and was deleted for that, is forgotten. Under the commit lock.
+    pub fn expect_alive(&mut self) -> Result<()> {
         let located = self.places.locate();
-        for (_, number) in &self.rows {
-            match located.get(*number) {
-                Some((unit, row)) if unit.deleted(row) == 0 => {}
-                _ => {
-                    let message = "a row was changed while a load replaced it; try again";
-                    return Err(Error::new(ErrorKind::Conflict, message));
-                }
-            }
+        let is_changed = |found: Option<(&Unit, usize)>| {
+            found.is_none_or(|(unit, row)| unit.deleted(row) != 0 && !unit.has_ended(row))
+        };
+        if self.rows.iter().any(|(_, number)| is_changed(located.get(*number))) {
+            let message = "a row was changed while a load replaced it; try again";
+            return Err(Error::new(ErrorKind::Conflict, message));
         }
+        let lives =
+            |found: Option<(&Unit, usize)>| found.is_some_and(|(unit, row)| unit.deleted(row) == 0);
+        self.rows.retain(|(_, number)| lives(located.get(*number)));
         Ok(())
     }
 

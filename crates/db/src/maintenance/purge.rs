@@ -104,3 +104,6 @@ impl Engine {
         Some(Duration::from_micros(wait_us.unsigned_abs()))
     }
 }
+
+#[cfg(test)]
+mod tests;

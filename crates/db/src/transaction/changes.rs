@@ -241,7 +241,7 @@ impl Changes {
         let existing = writer.existing(&key, hash)?;
         expect_snapshot(&self.current, &key, existing.as_ref(), read_at)?;
         let there = existing.filter(|existing| existing.deleted == 0);
-        let has_expired = there.is_some_and(|existing| existing.expired);
+        let has_expired = existing.is_some_and(|existing| existing.has_expired_since(read_at));
         if let (Now::Row(_), Before::At(..), true) = (&change.now, change.before, has_expired) {
             let key = esker_table::table::describe_key(schema, &key);
             let message = format!("{key} has expired since the transaction began; begin again");

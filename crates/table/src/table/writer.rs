@@ -33,6 +33,8 @@ pub struct Existing {
     pub deleted: u64,
     /// It has expired: it is to be taken for absent, and its place is taken as in an update.
     pub expired: bool,
+    /// It is dead because it had expired and was deleted for that, which changed nothing.
+    pub ended: bool,
 }
 
 impl Existing {
@@ -40,6 +42,12 @@ impl Existing {
     #[must_use]
     pub fn is_alive(&self) -> bool {
         self.deleted == 0 && !self.expired
+    }
+
+    /// True when the row was not deleted yet at a commit, and has expired.
+    #[must_use]
+    pub fn has_expired_since(&self, commit: u64) -> bool {
+        if self.deleted == 0 { self.expired } else { self.ended && self.deleted > commit }
     }
 }
 
@@ -279,6 +287,7 @@ impl TableWriter {
             created: unit.created(row),
             deleted: unit.deleted(row),
             expired,
+            ended: unit.has_ended(row),
         })
     }
 
@@ -388,7 +397,11 @@ impl TableWriter {
     /// # Errors
     /// `OverBudget` when the arena is full.
     pub fn delete(&mut self, existing: &Existing, commit: u64) -> Result<()> {
-        kill(&self.table.view(), existing.location, Death::deleted(commit))?;
+        let death = match existing.expired {
+            true => Death::ended(commit),
+            false => Death::deleted(commit),
+        };
+        kill(&self.table.view(), existing.location, death)?;
         self.table.add_live_rows(-1);
         Ok(())
     }
