@@ -48,6 +48,7 @@ pub mod session;
 pub mod tenant;
 pub mod tls;
 pub mod token;
+mod turns;
 #[cfg(test)]
 #[path = "../tests/two_tenants/mod.rs"]
 mod two_tenants;

@@ -11,6 +11,7 @@ use crate::budget::{SMALL_BYTES, Share};
 use crate::seat::Seat;
 use crate::server::Shared;
 use crate::session::{Session, caught};
+use crate::turns::Turns;
 use crate::wire::Stream;
 
 static CONNECTIONS: AtomicU64 = AtomicU64::new(0);
@@ -22,7 +23,7 @@ pub(crate) async fn serve(mut stream: Stream, shared: &Arc<Shared>) -> io::Resul
     let mut state = State::of(shared, id);
     let mut stopping = shared.stopping.clone();
     let (mut incoming, mut outgoing) = (config.budget.share(), config.budget.share());
-    let mut is_at_end = false;
+    let (mut turns, mut is_at_end) = (Turns::default(), false);
     loop {
         let turn = match take_turn(state).await {
             Ok((kept, turn)) => {
@@ -61,7 +62,11 @@ pub(crate) async fn serve(mut stream: Stream, shared: &Arc<Shared>) -> io::Resul
             (true, false) => config.idle_timeout,
         };
         tokio::select! {
-            read = stream.read(&mut state.input) => is_at_end = read? == 0,
+            read = stream.read(&mut state.input) => {
+                let bytes = read?;
+                is_at_end = bytes == 0;
+                turns.note_read(bytes).await;
+            }
             _ = stopping.changed() => {}
             () = Seat::ended(seat.as_ref()) => return Ok(()),
             () = tokio::time::sleep(patience) => return Ok(()),

@@ -36,6 +36,8 @@ mod point;
 mod replay;
 #[cfg(test)]
 mod safety;
+#[cfg(test)]
+mod stopping;
 mod stream;
 #[cfg(test)]
 mod tests;

@@ -88,9 +88,14 @@ impl Manner {
                 stream.shutdown().await?;
             }
             Self::Floods => return to.flood(stream).await,
-            Self::IsDeaf => loop {
-                stream.write_all(&to.questions()).await?;
-            },
+            Self::IsDeaf => {
+                // Made once: the server is to be slow, not its clients.
+                let questions = to.questions();
+                stream.write_all(to.greeting()).await?;
+                loop {
+                    stream.write_all(&questions).await?;
+                }
+            }
         }
         Ok(0)
     }
@@ -119,6 +124,11 @@ fn head(method: &str, path: &str, more: &str) -> Vec<u8> {
 }
 
 impl Bad {
+    /// What a protocol begins with.
+    fn greeting(&self) -> &'static [u8] {
+        if self.protocol == Protocol::Wire { GREETING } else { &[] }
+    }
+
     /// A part of a request, or of a load.
     fn part(&self) -> Vec<u8> {
         let which = self.number % 3;
@@ -187,7 +197,7 @@ impl Bad {
     fn questions(&self) -> Vec<u8> {
         match self.protocol {
             Protocol::Wire => {
-                let mut out = GREETING.to_vec();
+                let mut out = Vec::new();
                 for id in 1..4_000 {
                     frame(&mut out, id, Kind::Get, |out| {
                         pack::array(out, 2);

@@ -2,7 +2,8 @@
 //! wire protocol, HTTP and Redis's protocol.
 //!
 //! The server is a process of its own, whose memory is read from `/proc`. Beside the bad clients of
-//! one protocol a witness of each asks for rows all the time: it gets each, and none late. Bad ones
+//! one protocol a witness of each asks for rows all the time: it gets each, and none late. Witnesses
+//! have a thread of their own: what they wait for is the server, not turns of other clients. Bad ones
 //! stall within a request or a load, vanish with a query under way, send garbage, send without an
 //! end, or ask and never read.
 //!
@@ -21,6 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio::time::Instant;
 
 use bad::{Bad, Manner};
@@ -77,27 +79,37 @@ impl Sizes {
 /// What a server does not bear.
 pub fn load_server(sizes: Sizes) -> Result<(), Error> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let apart =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     runtime.block_on(async {
         for protocol in Protocol::ALL {
             // What one protocol left of memory is not what the next one takes.
-            let served = Served::start()?;
+            let to = Clients { served: Served::start()?, apart: apart.handle(), protocol };
             let name = protocol.name();
-            println!("{name}: {}", idle(&served, protocol, sizes).await?);
-            println!("{name}: {}", busy(&served, protocol, sizes).await?);
+            println!("{name}: {}", idle(&to, sizes).await?);
+            println!("{name}: {}", busy(&to, sizes).await?);
             for manner in Manner::ALL {
                 let many = (sizes.bad, sizes.flood_mib);
-                println!("{name}: {}", beside(&served, protocol, manner, many).await?);
+                println!("{name}: {}", beside(&to, manner, many).await?);
             }
             let alone = (1, sizes.pour_mib);
-            println!("{name}: {}", beside(&served, protocol, Manner::Floods, alone).await?);
+            println!("{name}: {}", beside(&to, Manner::Floods, alone).await?);
         }
         Ok(())
     })
 }
 
-async fn idle(served: &Served, protocol: Protocol, sizes: Sizes) -> Result<String, Error> {
+/// Whom clients ask, how, and where witnesses run.
+struct Clients<'r> {
+    served: Served,
+    apart: &'r Handle,
+    protocol: Protocol,
+}
+
+async fn idle(to: &Clients<'_>, sizes: Sizes) -> Result<String, Error> {
+    let (served, protocol) = (&to.served, to.protocol);
     let quiet = async || {
-        let mut asker = Asker::connect(served, protocol).await?;
+        let mut asker = Asker::connect(served.address(protocol), protocol).await?;
         asker.ask(Question::Ping).await?;
         asker.quieten();
         Ok::<_, Error>(asker)
@@ -113,7 +125,7 @@ async fn idle(served: &Served, protocol: Protocol, sizes: Sizes) -> Result<Strin
     }
     let grown = served.memory_bytes()?.saturating_sub(before);
     let each = grown / sizes.idle as u64;
-    let witnesses = Witnesses::start(served).await?;
+    let witnesses = Witnesses::start(to).await?;
     tokio::time::sleep(Duration::from_millis(200)).await;
     let seen = witnesses.stop().await?;
     drop(all);
@@ -124,11 +136,12 @@ async fn idle(served: &Served, protocol: Protocol, sizes: Sizes) -> Result<Strin
     Ok(format!("{} idle connections: {kib:.1} KiB of the server each; {seen}", sizes.idle))
 }
 
-async fn busy(served: &Served, protocol: Protocol, sizes: Sizes) -> Result<String, Error> {
+async fn busy(to: &Clients<'_>, sizes: Sizes) -> Result<String, Error> {
+    let (served, protocol) = (&to.served, to.protocol);
     let before = served.memory_bytes()?;
     let mut askers = Vec::new();
     for _ in 0..sizes.busy {
-        askers.push(Asker::connect(served, protocol).await?);
+        askers.push(Asker::connect(served.address(protocol), protocol).await?);
     }
     let start = Instant::now();
     let mut tasks = Vec::new();
@@ -170,13 +183,13 @@ struct Witnesses {
 }
 
 impl Witnesses {
-    async fn start(served: &Served) -> Result<Self, Error> {
+    async fn start(to: &Clients<'_>) -> Result<Self, Error> {
         let (stop, count) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
         let mut tasks = Vec::new();
         for protocol in Protocol::ALL {
-            let asker = Asker::connect(served, protocol).await?;
-            let asks = witness(asker, Arc::clone(&stop), Arc::clone(&count));
-            tasks.push(tokio::spawn(asks));
+            let asker = to.apart.spawn(Asker::connect(to.served.address(protocol), protocol));
+            let asks = witness(asker.await??, Arc::clone(&stop), Arc::clone(&count));
+            tasks.push(to.apart.spawn(asks));
         }
         Ok(Self { stop, count, tasks })
     }
@@ -228,17 +241,17 @@ async fn witness(
 
 /// Bad clients of one manner and protocol, and witnesses of all beside them.
 async fn beside(
-    served: &Served,
-    protocol: Protocol,
+    to: &Clients<'_>,
     manner: Manner,
     (many, flood_mib): (usize, usize),
 ) -> Result<String, Error> {
+    let (served, protocol) = (&to.served, to.protocol);
     let before = served.memory_bytes()?;
-    let witnesses = Witnesses::start(served).await?;
+    let witnesses = Witnesses::start(to).await?;
     let mut tasks = Vec::new();
     for number in 0..many {
         let flood_bytes = (flood_mib as u64) << 20;
-        let bad = Bad { protocol, address: served.address(protocol).into(), number, flood_bytes };
+        let bad = Bad { protocol, address: served.address(protocol), number, flood_bytes };
         tasks.push(tokio::spawn(async move { manner.be(&bad).await }));
     }
     let mut most = 0;

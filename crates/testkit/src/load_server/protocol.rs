@@ -5,7 +5,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::Error;
-use super::served::{ROWS, Served, TEXT_BYTES};
+use super::served::{ROWS, TEXT_BYTES};
 
 /// What both sides of the wire protocol begin with.
 pub(super) const GREETING: &[u8] = b"ESKR\x01\x00";
@@ -160,8 +160,8 @@ pub(super) struct Asker {
 }
 
 impl Asker {
-    pub async fn connect(served: &Served, protocol: Protocol) -> Result<Self, Error> {
-        let mut stream = TcpStream::connect(served.address(protocol)).await?;
+    pub async fn connect(address: String, protocol: Protocol) -> Result<Self, Error> {
+        let mut stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
         if protocol == Protocol::Wire {
             stream.write_all(GREETING).await?;

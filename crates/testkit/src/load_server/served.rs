@@ -47,9 +47,9 @@ impl Served {
     }
 
     /// Where it speaks a protocol.
-    pub fn address(&self, protocol: Protocol) -> &str {
+    pub fn address(&self, protocol: Protocol) -> String {
         let found = Protocol::ALL.iter().position(|known| *known == protocol);
-        found.and_then(|at| self.addresses.get(at)).map_or("", String::as_str)
+        found.and_then(|at| self.addresses.get(at)).cloned().unwrap_or_default()
     }
 
     /// The memory that the process has, in bytes.

@@ -49,14 +49,13 @@ use crate::lingering::{LINGER, PROMPT};
 use crate::seat::Seat;
 use crate::server::Shared;
 use crate::session::{Canceller, Session};
+use crate::turns::Turns;
 use answers::Held;
 
 /// Answers that wait to be written, in bytes; past it no request is begun.
 const OUT_BYTES_MAX: usize = 1 << 20;
 /// Jobs of one connection at a time.
 const JOBS_MAX: usize = 16;
-/// Reads before other connections have their turn.
-const READS_BEFORE_YIELD: usize = 64;
 
 /// A job under way.
 #[derive(Debug)]
@@ -172,7 +171,7 @@ impl Connection<'_> {
 
     async fn run(&mut self) -> io::Result<()> {
         let mut stopping = self.shared.stopping.clone();
-        let mut reads = 0;
+        let mut turns = Turns::default();
         loop {
             if self.seat.as_ref().is_some_and(|seat| seat.is_ended()) {
                 return Err(io::ErrorKind::ConnectionAborted.into());
@@ -188,7 +187,9 @@ impl Connection<'_> {
                 continue;
             }
             let is_idle = self.running.is_empty() && self.held.is_empty() && self.out.is_empty();
-            if is_idle && (self.is_at_end || *stopping.borrow()) {
+            // What is decided here is what is waited for below: a stop that comes between is told.
+            let stops = *stopping.borrow();
+            if is_idle && (self.is_at_end || stops) {
                 return Ok(());
             }
             if self.may_read() {
@@ -197,21 +198,15 @@ impl Connection<'_> {
                 }
                 match self.stream.try_read(&mut self.input)? {
                     Some(0) => self.end(),
-                    Some(_) => {}
+                    Some(bytes) => turns.note_read(bytes).await,
                     None => {
-                        reads = 0;
                         if !self.linger().await? {
-                            self.wait(&mut stopping).await?;
+                            self.wait((!stops).then_some(&mut stopping)).await?;
                         }
-                        continue;
                     }
                 }
-                reads += 1;
-                if reads % READS_BEFORE_YIELD == 0 {
-                    tokio::task::yield_now().await;
-                }
             } else {
-                self.wait(&mut stopping).await?;
+                self.wait((!stops).then_some(&mut stopping)).await?;
             }
         }
     }
@@ -289,8 +284,8 @@ impl Connection<'_> {
         Some(if is_within { idle.min(config.transaction_timeout) } else { idle })
     }
 
-    /// Waits until something can go on.
-    async fn wait(&mut self, stopping: &mut watch::Receiver<bool>) -> io::Result<()> {
+    /// Waits until something can go on; for the server's stop, too, where that is not known.
+    async fn wait(&mut self, mut stopping: Option<&mut watch::Receiver<bool>>) -> io::Result<()> {
         self.release_buffers();
         let patience = self.patience();
         if let Some(patience) = patience {
@@ -301,7 +296,7 @@ impl Connection<'_> {
         }
         let since = Instant::now();
         let event = loop {
-            match self.next_event(stopping, patience.is_some()).await? {
+            match self.next_event(stopping.as_deref_mut(), patience.is_some()).await? {
                 // The timer is set anew when it goes off, not with each request.
                 Event::Late if Instant::now() < self.deadline => {
                     self.timer.as_mut().reset(self.deadline);
@@ -324,7 +319,7 @@ impl Connection<'_> {
 
     async fn next_event(
         &mut self,
-        stopping: &mut watch::Receiver<bool>,
+        stopping: Option<&mut watch::Receiver<bool>>,
         is_timed: bool,
     ) -> io::Result<Event> {
         let interest = match (self.may_read(), self.out.is_empty()) {
@@ -336,7 +331,6 @@ impl Connection<'_> {
         // What a client does not read stays with its jobs, which wait then.
         let has_room = self.out.len() < OUT_BYTES_MAX && !self.is_over;
         let takes_outputs = !self.running.is_empty() && has_room;
-        let has_stopped = *stopping.borrow();
         let stall = self.shared.config.stall_timeout;
         let room = self.full.and_then(|id| self.running.get(&id)?.chunks.clone());
         let first_held = self.held.front().map(|held| held.commit);
@@ -359,6 +353,12 @@ impl Connection<'_> {
                 None => std::future::pending().await,
             }
         };
+        let stopped = async {
+            match stopping {
+                Some(stopping) => stopping.wait_for(|stops| *stops).await.is_ok(),
+                None => false,
+            }
+        };
         let wanted = self.wanted.unwrap_or(0);
         let answers = memory::bytes_of(&self.out, &self.held);
         tokio::select! {
@@ -374,7 +374,7 @@ impl Connection<'_> {
                 Err(_) => Err(io::ErrorKind::TimedOut.into()),
             },
             () = Seat::ended(self.seat.as_ref()) => Ok(Event::Ready),
-            _ = stopping.changed(), if !has_stopped => Ok(Event::Ready),
+            true = stopped => Ok(Event::Ready),
             () = self.timer.as_mut(), if is_timed => Ok(Event::Late),
         }
     }

@@ -18,11 +18,12 @@ use super::load::Loading;
 use crate::budget::{SMALL_BYTES, Share};
 use crate::metrics::Operations;
 use crate::seat::Seat;
-use crate::server::Shared;
+use crate::server::{ServerConfig, Shared};
 use crate::session::{
     AdminTask, Answer, AnswerRoom, Conflict, EntryRange, Expiry, Fields, Key, Once, Request, Rows,
     Session, caught,
 };
+use crate::turns::Turns;
 use crate::{Code, Error, Result};
 
 /// What may be asked.
@@ -132,7 +133,7 @@ pub(in super::super) async fn serve(
     let admitted = shared.admission.admit(None, None).ok();
     let mut session = admitted.map(|admitted| seated(admitted.session));
     let mut stopping = shared.stopping.clone();
-    let (mut searched, mut is_at_end) = (0, false);
+    let (mut searched, mut is_at_end, mut turns) = (0, false, Turns::default());
     let (mut incoming, mut outgoing) = (config.budget.share(), config.budget.share());
     loop {
         while let Some(length) = line_end(&input, searched, is_at_end) {
@@ -178,18 +179,26 @@ pub(in super::super) async fn serve(
             let e = Error::new(Code::LimitExceeded, format!("a line of more than {most} bytes"));
             return end(&mut stream, &e, config.stall_timeout).await;
         }
-        let is_within = session.as_ref().is_some_and(Session::is_in_transaction);
-        let patience = match (searched > 0, is_within) {
-            (true, _) => config.stall_timeout,
-            (false, true) => config.transaction_timeout.min(config.idle_timeout),
-            (false, false) => config.idle_timeout,
-        };
+        let patience = patience(config, session.as_ref(), searched > 0);
         tokio::select! {
-            read = stream.read(&mut input) => is_at_end = read? == 0,
+            read = stream.read(&mut input) => {
+                let bytes = read?;
+                is_at_end = bytes == 0;
+                turns.note_read(bytes).await;
+            }
             _ = stopping.changed() => {}
             () = Seat::ended(seat.as_ref()) => {}
             () = tokio::time::sleep(patience) => return Ok(()),
         }
+    }
+}
+
+/// How long the client has for its next line, or for the rest of one.
+fn patience(config: &ServerConfig, session: Option<&Session>, has_part: bool) -> Duration {
+    match (has_part, session.is_some_and(Session::is_in_transaction)) {
+        (true, _) => config.stall_timeout,
+        (false, true) => config.transaction_timeout.min(config.idle_timeout),
+        (false, false) => config.idle_timeout,
     }
 }
 
