@@ -2,10 +2,10 @@
 //! wire protocol, HTTP and Redis's protocol.
 //!
 //! The server is a process of its own, whose memory is read from `/proc`. Beside the bad clients of
-//! one protocol a witness of each asks for rows all the time: it gets each, and none late. Witnesses
-//! have a thread of their own: what they wait for is the server, not turns of other clients. Bad ones
-//! stall within a request or a load, vanish with a query under way, send garbage, send without an
-//! end, or ask and never read.
+//! one protocol a witness of each asks for rows all the time: it gets each, and none late.
+//! Witnesses have a thread of their own: what they wait for is the server, not turns of other
+//! clients. Bad ones stall within a request or a load, vanish with a query under way, send garbage,
+//! send without an end, or ask and never read.
 //!
 //! | module | what it defines |
 //! |---|---|
