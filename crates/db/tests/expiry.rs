@@ -8,8 +8,8 @@ mod fixture;
 use std::sync::Arc;
 
 use esker::{
-    DataType, Database, ErrorKind, Modified, NewIndex, Options, Query, Schema, Table, Transaction,
-    Update, Value,
+    DataType, Database, ErrorKind, Isolation, Modified, NewIndex, Options, Query, Schema, Table,
+    Transaction, TransactionOptions, Update, Value,
 };
 use esker_query::model::{self, Change, Delete, Expr, Operator};
 use fixture::hand_clock::HandClock;
@@ -258,6 +258,40 @@ fn a_transaction_does_not_revive_a_row_that_has_expired_since_it_began() {
             s.db.transact(attempt).unwrap();
             assert_eq!(s.table.count().unwrap(), 1);
         });
+    }
+}
+
+/// Beside an older snapshot, maintenance deletes what has expired: transactions take no notice.
+#[test]
+fn transactions_do_not_notice_that_expired_rows_are_deleted() {
+    let attempts: [(Isolation, fn(&Transaction)); 3] = [
+        (Isolation::Snapshot, |t| {
+            assert!(t.table("t").unwrap().get(&[3.into()]).unwrap().is_none());
+            t.table("t").unwrap().upsert(&row(3, 8, Value::Null)).unwrap();
+        }),
+        (Isolation::Serializable, |t| {
+            assert!(t.table("t").unwrap().get(&[3.into()]).unwrap().is_none());
+            t.table("t").unwrap().insert(&row(4, 8, Value::Null)).unwrap();
+        }),
+        (Isolation::Serializable, |t| {
+            assert_eq!(ids(&t.query(&query(n_is_7())).unwrap().to_rows()), [1]);
+            t.table("t").unwrap().insert(&row(4, 8, Value::Null)).unwrap();
+        }),
+    ];
+    for (isolation, attempt) in attempts {
+        let s = Simulated::new(true);
+        let older = s.db.snapshot().unwrap();
+        s.table.insert(&row(3, 7, Value::Timestamp(END))).unwrap();
+        s.db.wait_idle().unwrap();
+        s.set_time(LATER);
+        let options = TransactionOptions::new().isolation(isolation);
+        let transaction = s.db.begin_with(options).unwrap();
+        attempt(&transaction);
+        s.db.wait_idle().unwrap();
+        assert_eq!(s.db.info().tables[0].live_rows, 1, "they are deleted");
+        transaction.commit().unwrap();
+        assert_eq!(s.table.count().unwrap(), 2);
+        assert_eq!(older.table("t").unwrap().count().unwrap(), 2);
     }
 }
 
