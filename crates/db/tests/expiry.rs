@@ -264,7 +264,8 @@ fn a_transaction_does_not_revive_a_row_that_has_expired_since_it_began() {
 /// Beside an older snapshot, maintenance deletes what has expired: transactions take no notice.
 #[test]
 fn transactions_do_not_notice_that_expired_rows_are_deleted() {
-    let attempts: [(Isolation, fn(&Transaction)); 3] = [
+    type Attempt = (Isolation, fn(&Transaction));
+    let attempts: [Attempt; 3] = [
         (Isolation::Snapshot, |t| {
             assert!(t.table("t").unwrap().get(&[3.into()]).unwrap().is_none());
             t.table("t").unwrap().upsert(&row(3, 8, Value::Null)).unwrap();
