@@ -123,8 +123,9 @@ impl Life<'_> {
             return Err(format!("{} commits were under way at once", unknown.len()));
         }
         for at in unknown {
+            let Some(asked) = made.get(at) else { continue };
+            let is_there = is_there(db, made, asked).map_err(|e| said("look for a commit", &e))?;
             let Some(made) = made.get_mut(at) else { continue };
-            let is_there = is_there(db, made).map_err(|e| said("look for a commit", &e))?;
             let [survived, lost] = &mut *self.in_doubt;
             match is_there {
                 Some(true) => {
@@ -144,8 +145,21 @@ impl Life<'_> {
     }
 }
 
-/// Whether all or nothing of what a transaction wrote is there; none for a part of it.
-fn is_there(db: &Database, made: &Transaction) -> esker::Result<Option<bool>> {
+/// Whether a row was there when all had committed of which that is known.
+fn was_there(all: &[Transaction], key: Key) -> bool {
+    let write = |operation: &Operation| match operation {
+        Operation::Write { key: written, cell } if *written == key => Some(cell.is_some()),
+        _ => None,
+    };
+    let writers = all.iter().filter_map(|made| {
+        let last = made.operations.iter().rev().find_map(write)?;
+        Some((made.commit?, last))
+    });
+    writers.max_by_key(|(commit, _)| *commit).is_some_and(|(_, is_there)| is_there)
+}
+
+/// Whether all or nothing of what one of some transactions wrote is there; none for a part of it.
+fn is_there(db: &Database, all: &[Transaction], made: &Transaction) -> esker::Result<Option<bool>> {
     let mut last: BTreeMap<Key, &Operation> = BTreeMap::new();
     for operation in made.operations.iter().filter(|operation| operation.writes()) {
         if let Operation::Append { key, .. } | Operation::Write { key, .. } = operation {
@@ -162,14 +176,10 @@ fn is_there(db: &Database, made: &Transaction) -> esker::Result<Option<bool>> {
             Operation::Write { cell, .. } => store::read(&reader, key)? == *cell,
             _ => continue,
         };
-        // Of a row that is gone in the end it has to be known that it was there before.
-        let first = made.operations.iter().find_map(|operation| match operation {
-            Operation::Read { key: touched, cell } if *touched == key => Some(*cell),
-            Operation::Write { key: touched, .. } if *touched == key => Some(None),
-            _ => None,
-        });
+        // A row that is gone in the end tells something if it was there before this commit: what
+        // the transaction had read may have been deleted by another one since.
         let is_gone = matches!(operation, Operation::Write { cell: None, .. });
-        let tells = !is_gone || first.flatten().is_some();
+        let tells = !is_gone || was_there(all, key);
         if tells {
             *(if is_there { &mut there } else { &mut missing }) += 1;
         }

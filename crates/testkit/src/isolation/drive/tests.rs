@@ -49,6 +49,19 @@ fn the_newest_of_several_dead_versions_counts() {
     assert_eq!(judged.failures, "");
 }
 
+/// A row that is gone after a crash tells of a transaction of unknown outcome only if it was there
+/// when that committed, whatever the transaction had read. Another one had deleted it since (12,002),
+/// or it had put the row itself, over one that was there (11,002).
+#[test]
+fn a_row_that_was_gone_before_tells_nothing_of_who_deletes_it() {
+    let (workload, place) = (Workload::Register, Place::Crashing);
+    for (level, seed) in [(Level::Snapshot, 12_002), (Level::Serializable, 11_002)] {
+        let drive = Drive { workload, place, level, transactions: 11_250, threads: 8, seed };
+        let judged = drive.judge();
+        assert_eq!(judged.failures, "", "{drive:?}");
+    }
+}
+
 /// Nobody's increment is lost, in a row or in a bucket, however often the others are quicker.
 #[test]
 #[allow(clippy::disallowed_methods)]
