@@ -9,42 +9,15 @@
 
 mod sandbox;
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use sandbox::Sandbox;
+use sandbox::served::Served;
 
 const ENTRY: &str = "/v1/databases/default/buckets/b/entries";
-
-struct Served {
-    child: Child,
-    wire: String,
-    http: String,
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn serve(sandbox: &Sandbox) -> Served {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_esker"));
-    command.args(["serve", "served", "--trust-local", "--drain-timeout", "20s"]);
-    command.args(["--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0"]);
-    command.current_dir(&sandbox.0).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = command.spawn().unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let mut next = || {
-        let line = lines.next().unwrap().unwrap();
-        line.strip_prefix("listening on ").unwrap().trim_start_matches("http://").to_owned()
-    };
-    let (wire, http) = (next(), next());
-    Served { child, wire, http }
-}
 
 /// Sends a request of which only a part of the body is there.
 fn begin(server: &Served, method: &str, path: &str, body: (&str, usize)) -> TcpStream {
@@ -73,7 +46,7 @@ fn ask(server: &Served, method: &str, path: &str, body: &str) -> u16 {
 #[test]
 fn what_is_under_way_is_answered_and_what_was_answered_stays() {
     let sandbox = Sandbox::new("stopping");
-    let mut server = serve(&sandbox);
+    let mut server = Served::start(&sandbox, "20s");
     assert_eq!(ask(&server, "PUT", "/v1/databases/default/buckets/b", ""), 201);
     let mut under_way = begin(&server, "PUT", &format!("{ENTRY}/late"), ("ha", 4));
     let mut wire = TcpStream::connect(&server.wire).unwrap();

@@ -13,7 +13,7 @@ mod sandbox;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 
 use esker_client::{Call, Client, Code};
 use sandbox::Sandbox;
+use sandbox::served::Served;
 
 /// How long nothing ever takes.
 const NEVER: Duration = Duration::from_secs(60);
@@ -28,37 +29,6 @@ const NEVER: Duration = Duration::from_secs(60);
 const ACKNOWLEDGED_MIN: usize = 400;
 /// Entries of a pipeline.
 const TOGETHER: usize = 8;
-
-struct Served {
-    child: Child,
-    wire: String,
-    resp: String,
-    http: String,
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn serve(sandbox: &Sandbox) -> Served {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_esker"));
-    // Who is forgotten is not helped by the end of the time for what is under way.
-    command.args(["serve", "served", "--trust-local", "--drain-timeout", "600s"]);
-    command.args(["--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0"]);
-    command.args(["--resp-listen", "127.0.0.1:0"]);
-    command.current_dir(&sandbox.0).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = command.spawn().unwrap();
-    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let mut next = |scheme: &str| {
-        let line = lines.next().unwrap().unwrap();
-        line.strip_prefix("listening on ").unwrap().strip_prefix(scheme).unwrap().to_owned()
-    };
-    let (wire, resp, http) = (next(""), next("redis://"), next("http://"));
-    Served { child, wire, resp, http }
-}
 
 /// How a request came to nothing.
 type Refusal = String;
@@ -242,7 +212,8 @@ fn end_of(child: &mut Child, until: Instant) -> ExitStatus {
 
 fn stop_with_clients(clients: usize, round: usize) {
     let sandbox = Sandbox::new(&format!("stopping-under-load-{clients}-{round}"));
-    let mut server = serve(&sandbox);
+    // Who is forgotten is not helped by the end of the time for what is under way.
+    let mut server = Served::start(&sandbox, "600s");
     let common = Arc::new(Common::default());
     let (to_here, ends) = mpsc::channel();
     let mut left = BTreeMap::new();

@@ -1,8 +1,8 @@
 //! Turns of connections that share a thread.
 //!
 //! Of a client that sends without a pause there is always more to read, and its connection does not
-//! wait. The runtime takes its turn away after so many reads, but of 64 KiB each: dozens of such
-//! clients kept others waiting for seconds. So bytes are counted.
+//! wait. The runtime takes its turn away after so many reads, but of 64 KiB each: those of dozens
+//! of such clients come to many MiB before anybody else has a turn. So bytes are counted.
 
 /// Bytes that are read before others have their turn.
 const BYTES_MAX: usize = 1 << 20;

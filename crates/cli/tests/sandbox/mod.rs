@@ -1,6 +1,8 @@
 //! A directory of its own for one test, and the program run in it.
 #![allow(dead_code, reason = "each test uses a part")]
 
+pub mod served;
+
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};

@@ -530,7 +530,8 @@ impl Repoint {
                 {
                     Ok(()) => {}
                     // Nobody reads a dropped row: damage to it must not stop the others. Its
-                    // entries go on leading nowhere by way of the unit's forwarding.
+                    // entries go on leading to older versions, or nowhere, by way of the unit's
+                    // forwarding.
                     Err(e) if !matches!(goal, Goal::Moved(_)) && e.kind() == ErrorKind::Corrupt => {
                         if !self.unreadable.contains(&unit.id()) {
                             self.unreadable.push(unit.id());

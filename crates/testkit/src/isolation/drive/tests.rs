@@ -50,8 +50,8 @@ fn the_newest_of_several_dead_versions_counts() {
 }
 
 /// A row that is gone after a crash tells of a transaction of unknown outcome only if it was there
-/// when that committed, whatever the transaction had read. Another one had deleted it since (12,002),
-/// or it had put the row itself, over one that was there (11,002).
+/// when that committed, whatever the transaction had read. Another one had deleted it since
+/// (12,002), or it had put the row itself, over one that was there (11,002).
 #[test]
 fn a_row_that_was_gone_before_tells_nothing_of_who_deletes_it() {
     let (workload, place) = (Workload::Register, Place::Crashing);
