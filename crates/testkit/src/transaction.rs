@@ -134,8 +134,9 @@ impl Run {
                         (Err(expected), Err(kind)) if expected == kind => {}
                         (Err(_), Err(kind)) if before.may_refuse(action, *kind) => {}
                         (_, Err(kind)) if is_faulty && is_fault(*kind) => staged = before,
-                        // New rows get numbers from a table that others may have dropped.
-                        (Ok(_), Err(ErrorKind::Conflict)) if before.lacks(action, later) => {
+                        // New rows get numbers from a table that others may have dropped: before it
+                        // is seen whether a later row of the same change exists already.
+                        (_, Err(ErrorKind::Conflict)) if before.lacks(action, later) => {
                             staged.refuse(&before);
                         }
                         _ => return wrong(format!("expected {expected:?}")),
