@@ -88,6 +88,9 @@ pub(crate) struct State {
     pub failure: Option<Error>,
     /// A job is running: another caller leaves it alone.
     running: bool,
+    /// How many callers have a job of their own that is to run next: whoever does one job after
+    /// another would keep them from it for as long as something is due.
+    waiting: usize,
     /// How many callers build runs themselves, and wait for them.
     building: usize,
 }
@@ -100,6 +103,8 @@ impl Drop for Running<'_> {
     fn drop(&mut self) {
         self.0.maintenance_state().running = false;
         self.0.environment.tasks.signal(&self.0.progress, usize::MAX);
+        // It has left alone what is due.
+        self.0.wake_maintenance();
     }
 }
 
@@ -127,7 +132,7 @@ impl Engine {
     /// thread is at it. Whoever is not `patient` tries what has just failed once more.
     pub(crate) fn maintain(self: &Arc<Self>, patient: bool) -> Result<bool> {
         let mut state = self.maintenance_state();
-        if state.running {
+        if state.running || state.waiting > 0 {
             return Ok(false);
         }
         state.running = true;
@@ -194,17 +199,19 @@ impl Engine {
         Ok(false)
     }
 
-    /// Runs a job when no other is running; waits for it otherwise.
+    /// Runs a job when no other is running; waits for it otherwise, and is the next then.
     pub(crate) fn exclusively<R>(
         self: &Arc<Self>,
         job: impl FnOnce(&Arc<Self>) -> Result<R>,
     ) -> Result<R> {
+        self.maintenance_state().waiting += 1;
         loop {
             let seen = self.progress.generation();
             {
                 let mut state = self.maintenance_state();
                 if !state.running {
                     state.running = true;
+                    state.waiting -= 1;
                     break;
                 }
             }
@@ -214,9 +221,10 @@ impl Engine {
         job(self)
     }
 
-    /// Is somebody at a job just now?
+    /// Is somebody at a job just now, or about to be?
     pub(crate) fn is_maintaining(&self) -> bool {
-        self.maintenance_state().running
+        let state = self.maintenance_state();
+        state.running || state.waiting > 0
     }
 
     /// Forgets what only snapshots ask for that are older than all there are. True when there was
@@ -284,6 +292,8 @@ impl Task for Maintenance {
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
+    use esker_vfs::sim::{Options as SimOptions, Simulation};
+
     use crate::{DataType, Options, Result, Schema};
 
     /// Nobody could do anything afterwards: all waited for the one that had panicked.
@@ -295,6 +305,25 @@ mod tests {
         assert!(catch_unwind(AssertUnwindSafe(job)).is_err());
         assert!(!engine.is_maintaining());
         engine.exclusively(|_| Ok(())).unwrap();
+    }
+
+    /// Beside writers whose groups are sealed all the time, whoever built an index waited for ever.
+    #[test]
+    fn who_waits_for_a_turn_is_the_next() {
+        let options = Options::new().background(false).group_limit(2, 1 << 20);
+        let db = options.environment(Simulation::new(1, SimOptions::default()).environment());
+        let db = db.small_group_limit(0).open("db").unwrap();
+        let schema = Schema::builder().field("n", DataType::I64).build().unwrap();
+        let table = db.create_table("t", schema).unwrap();
+        (0..10).for_each(|n| drop(table.insert(&[crate::Value::Int(n)]).unwrap()));
+        let engine = db.engine();
+        engine.maintenance_state().waiting = 1;
+        assert!(engine.is_maintaining() && !engine.maintain(true).unwrap());
+        assert_eq!(table.core().view().segments().count(), 0);
+        engine.exclusively(|_| Ok(())).unwrap();
+        engine.maintenance_state().waiting = 0;
+        assert!(engine.maintain(true).unwrap());
+        assert_eq!(table.core().view().segments().count(), 1);
     }
 
     /// Where rows of rewritten units went was known for as long as any older snapshot was held.
