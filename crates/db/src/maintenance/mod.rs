@@ -315,7 +315,9 @@ mod tests {
         let db = db.small_group_limit(0).open("db").unwrap();
         let schema = Schema::builder().field("n", DataType::I64).build().unwrap();
         let table = db.create_table("t", schema).unwrap();
-        (0..10).for_each(|n| drop(table.insert(&[crate::Value::Int(n)]).unwrap()));
+        for n in 0..10 {
+            table.insert(&[crate::Value::Int(n)]).unwrap();
+        }
         let engine = db.engine();
         engine.maintenance_state().waiting = 1;
         assert!(engine.is_maintaining() && !engine.maintain(true).unwrap());
