@@ -19,6 +19,7 @@
 //!    to its value once.
 
 mod column;
+mod run_list;
 mod writer;
 
 use std::sync::Arc;
@@ -36,6 +37,7 @@ use crate::key_order::SortedRows;
 use crate::location::{Location, row_word};
 use crate::value_file::FileList;
 pub use column::GroupColumn;
+use run_list::RunList;
 pub use writer::GroupWriter;
 
 /// Columns, row ids and visibility of an open or frozen group.
@@ -45,8 +47,8 @@ pub struct Group {
     column_map: ColumnMap,
     pub(crate) files: Arc<FileList>,
     long_bytes: AtomicU64,
-    created: AppendReader<[u64; 2]>,
-    row_ids: AppendReader<[u64; 2]>,
+    created: RunList,
+    row_ids: RunList,
     fresh: AppendReader<[u64; 2]>,
     length: AtomicU64,
     bytes: AtomicU64,
@@ -133,7 +135,7 @@ impl Group {
     /// The commit that created a row.
     #[must_use]
     pub fn created(&self, row: usize) -> u64 {
-        run_of(&self.created, row, self.row_count()).map_or(0, |run| run[1])
+        self.created.run_of(row).map_or(0, |run| run[1])
     }
 
     /// True when the row had been created at commit `at`.
@@ -148,8 +150,7 @@ impl Group {
     /// The row id of a row.
     #[must_use]
     pub fn row_id(&self, row: usize) -> u64 {
-        run_of(&self.row_ids, row, self.row_count())
-            .map_or(0, |[first, id]| id + (row as u64 - first))
+        self.row_ids.run_of(row).map_or(0, |[first, id]| id + (row as u64 - first))
     }
 
     /// The row that was inserted here with this id; updates are not found.
@@ -271,38 +272,6 @@ impl Group {
         self.columns.first().map_or(row, |c| c.chunk_end(row))
     }
 }
-
-/// The last run that starts at or before `row`.
-///
-/// Commits of one kind make runs of one length: between two runs that are known, the one of a row
-/// is about where it would be if those between were equally long. After some guesses the rest is
-/// halved.
-fn run_of(runs: &AppendReader<[u64; 2]>, row: usize, rows: usize) -> Option<[u64; 2]> {
-    let row = row as u64;
-    let mut run = runs.get(0).filter(|run| run[0] <= row)?;
-    let (mut low, mut high) = (0, runs.len());
-    let mut end = (rows as u64).max(row + 1);
-    let mut guesses = 0..GUESSES_MAX;
-    while high - low > 1 {
-        let middle = match guesses.next() {
-            Some(_) => {
-                let share = (row - run[0]).saturating_mul((high - low) as u64) / (end - run[0]);
-                low.saturating_add(usize::try_from(share).unwrap_or(usize::MAX))
-            }
-            None => low.midpoint(high),
-        };
-        let middle = middle.clamp(low + 1, high - 1);
-        match runs.get(middle) {
-            Some(found) if found[0] <= row => (low, run) = (middle, found),
-            Some(found) => (high, end) = (middle, found[0]),
-            None => high = middle,
-        }
-    }
-    Some(run)
-}
-
-/// So often the place of a run is guessed.
-const GUESSES_MAX: usize = 6;
 
 #[cfg(test)]
 mod tests;

@@ -8,6 +8,7 @@ use esker_format::{Batch, Schema, Value, ValueRef};
 use esker_vfs::sync::AtomicU64;
 
 use super::column::GroupColumnWriter;
+use super::run_list::RunListWriter;
 use super::{Group, GroupColumn};
 use crate::Result;
 use crate::column_map::ColumnMap;
@@ -19,8 +20,8 @@ use crate::value_file::{FileList, StoredValue};
 pub struct GroupWriter {
     group: Arc<Group>,
     columns: Vec<GroupColumnWriter>,
-    created: Appender<[u64; 2]>,
-    row_ids: Appender<[u64; 2]>,
+    created: RunListWriter,
+    row_ids: RunListWriter,
     fresh: Appender<[u64; 2]>,
     rows: usize,
     next_row_id: u64,
@@ -47,8 +48,8 @@ impl GroupWriter {
             writers.push(writer);
             columns.push(column);
         }
-        let (created_writer, created) = AppendVec::new(arena, Category::Visibility)?;
-        let (row_id_writer, row_ids) = AppendVec::new(arena, Category::Visibility)?;
+        let (created_writer, created) = RunListWriter::create(arena)?;
+        let (row_id_writer, row_ids) = RunListWriter::create(arena)?;
         let (fresh_writer, fresh) = AppendVec::new(arena, Category::Visibility)?;
         let group = Arc::new(Group {
             id,
@@ -185,7 +186,7 @@ impl GroupWriter {
         let first = self.rows as u64;
         let breaks = self.next_row_id != row_id;
         if breaks {
-            self.row_ids.push([first, row_id])?;
+            self.row_ids.start(first, row_id)?;
         }
         let goes_on = (self.next_fresh_row, self.next_fresh_id) == (first, row_id);
         if fresh && !goes_on {
@@ -197,10 +198,12 @@ impl GroupWriter {
             self.next_fresh_row = first + count as u64;
         }
         if self.last_commit != commit {
-            self.created.push([first, commit])?;
+            self.created.start(first, commit)?;
             self.last_commit = commit;
         }
         self.rows += count;
+        self.row_ids.extend_to(self.rows)?;
+        self.created.extend_to(self.rows)?;
         self.group.bytes.fetch_add(bytes, Ordering::Relaxed);
         self.group.length.store(self.rows as u64, Ordering::Release);
         Ok(())
