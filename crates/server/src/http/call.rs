@@ -27,7 +27,7 @@ pub(crate) struct Call {
     /// The database of the path, where the route is in one.
     pub tenant: Option<Arc<Tenant>>,
     /// The parameters of the path.
-    pub path: BTreeMap<String, String>,
+    pub path: PathParameters,
     /// The parameters of the query.
     pub query: BTreeMap<String, String>,
     pub parts: Parts,
@@ -35,6 +35,17 @@ pub(crate) struct Call {
     pub body: Mutex<Option<Body>>,
     /// The share of the budget of a body that was read as a whole.
     pub share: Share,
+}
+
+/// The parameters of a path, by their names: a few.
+#[derive(Debug, Default)]
+pub(crate) struct PathParameters(pub Vec<(&'static str, String)>);
+
+impl PathParameters {
+    pub fn get(&self, name: &str) -> Option<&str> {
+        let mut all = self.0.iter();
+        all.find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
+    }
 }
 
 /// Cancels what runs for somebody who went away.
@@ -51,7 +62,7 @@ impl Drop for CancelOnDrop {
 impl Call {
     /// A parameter of the path.
     pub fn path(&self, name: &str) -> &str {
-        self.path.get(name).map_or("", String::as_str)
+        self.path.get(name).unwrap_or("")
     }
 
     /// A parameter of the query.

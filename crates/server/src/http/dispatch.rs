@@ -11,7 +11,7 @@ use axum::http::{Method, Request, Response, StatusCode, header, request::Parts};
 use axum::routing::{MethodFilter, MethodRouter};
 use esker_format::suggest::near_or_all;
 
-use super::call::{Call, blocking, too_large};
+use super::call::{Call, PathParameters, blocking, too_large};
 use super::route::{Need, Outcome, Route};
 use super::{App, Problem, ROUTES, compression};
 use crate::session::Level;
@@ -114,21 +114,21 @@ fn principal(app: &App, route: &Route, parts: &Parts) -> Result<Principal> {
 }
 
 /// The parameters of the path; a key stays as it was sent, as it may be no text.
-fn path_parameters(route: &Route, parts: &Parts) -> Result<BTreeMap<String, String>> {
+fn path_parameters(route: &'static Route, parts: &Parts) -> Result<PathParameters> {
     let names = route.path.split('/').zip(parts.uri.path().split('/'));
-    let parameter = |(name, sent): (&str, &str)| {
+    let parameter = |(name, sent): (&'static str, &str)| {
         let name = name.strip_prefix('{')?.strip_suffix('}')?;
         let value = if name == "key" { Ok(sent.to_owned()) } else { super::entity::decoded(sent) };
-        Some(value.map(|value| (name.to_owned(), value)))
+        Some(value.map(|value| (name, value)))
     };
-    names.filter_map(parameter).collect()
+    Ok(PathParameters(names.filter_map(parameter).collect::<Result<_>>()?))
 }
 
 fn check_need(
     route: &Route,
     principal: &Principal,
     tenant: Option<&TenantName>,
-    path: &BTreeMap<String, String>,
+    path: &PathParameters,
 ) -> Result<()> {
     match route.need {
         // Whether one may enter is asked where the tenant is looked for.
@@ -138,7 +138,7 @@ fn check_need(
         Need::Database(level) => principal.expect(level, tenant, None),
         Need::Table(level) => {
             let table = path.get("table").or_else(|| path.get("bucket"));
-            principal.expect(level, tenant, table.map(String::as_str))
+            principal.expect(level, tenant, table)
         }
     }
 }

@@ -48,6 +48,9 @@ pub(super) fn last_segment(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or_default()
 }
 
+/// Bytes of a digest that a tag tells.
+const TAG_BYTES: usize = 12;
+
 /// A strong tag of what a body has.
 pub(super) fn tag(parts: &[&[u8]]) -> String {
     let mut hash = Sha256::new();
@@ -56,8 +59,13 @@ pub(super) fn tag(parts: &[&[u8]]) -> String {
         hash.update(part);
     }
     let digest: [u8; 32] = hash.finalize().into();
-    let digits: String = digest.iter().take(12).map(|byte| format!("{byte:02x}")).collect();
-    format!("\"{digits}\"")
+    let mut tag = String::with_capacity(2 * TAG_BYTES + 2);
+    tag.push('"');
+    for digit in digest.iter().take(TAG_BYTES).flat_map(|byte| [byte >> 4, byte & 15]) {
+        tag.extend(char::from_digit(digit.into(), 16));
+    }
+    tag.push('"');
+    tag
 }
 
 /// A header's value; what cannot stand in one is left out.

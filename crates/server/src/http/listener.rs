@@ -11,16 +11,16 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::Request;
 use hyper::body::Incoming;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, Sleep};
 use tower_service::Service;
 
 use super::App;
+use super::deadline::{Deadlines, Wait};
 use super::dispatch::{self, Peer};
 use crate::gate::Gate;
 use crate::tls::Tls;
@@ -189,13 +189,13 @@ where
     let header_bytes = config.header_bytes_max.max(8 << 10);
     builder
         .http1()
-        .timer(TokioTimer::new())
+        .timer(Deadlines)
         .keep_alive(!is_late)
         .header_read_timeout(config.header_timeout)
         .max_buf_size(header_bytes);
     builder
         .http2()
-        .timer(TokioTimer::new())
+        .timer(Deadlines)
         .max_header_list_size(u32::try_from(header_bytes).unwrap_or(u32::MAX))
         .max_concurrent_streams(256)
         .keep_alive_interval(config.stall_timeout)
@@ -223,23 +223,14 @@ where
 /// A socket that fails once nothing moves for too long.
 struct Timed<S> {
     stream: S,
-    idle: Duration,
-    stall: Duration,
-    reading: Option<Pin<Box<Sleep>>>,
-    writing: Option<Pin<Box<Sleep>>>,
+    reading: Wait,
+    writing: Wait,
 }
 
 impl<S> Timed<S> {
     fn new(stream: S, idle: Duration, stall: Duration) -> Self {
-        Self { stream, idle, stall, reading: None, writing: None }
+        Self { stream, reading: Wait::new(idle), writing: Wait::new(stall) }
     }
-}
-
-/// True once a wait has taken too long; a first look begins it.
-fn is_over(sleep: &mut Option<Pin<Box<Sleep>>>, most: Duration, context: &mut Context<'_>) -> bool {
-    let sleep =
-        sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(Instant::now() + most)));
-    sleep.as_mut().poll(context).is_ready()
 }
 
 fn timed_out<T>() -> Poll<std::io::Result<T>> {
@@ -255,10 +246,10 @@ impl<S: AsyncRead + Unpin> AsyncRead for Timed<S> {
         let this = self.get_mut();
         match Pin::new(&mut this.stream).poll_read(context, buffer) {
             Poll::Ready(done) => {
-                this.reading = None;
+                this.reading.end();
                 Poll::Ready(done)
             }
-            Poll::Pending if is_over(&mut this.reading, this.idle, context) => timed_out(),
+            Poll::Pending if this.reading.is_over(context) => timed_out(),
             Poll::Pending => Poll::Pending,
         }
     }
@@ -273,10 +264,11 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Timed<S> {
         let this = self.get_mut();
         match Pin::new(&mut this.stream).poll_write(context, bytes) {
             Poll::Ready(done) => {
-                (this.writing, this.reading) = (None, None);
+                this.writing.end();
+                this.reading.end();
                 Poll::Ready(done)
             }
-            Poll::Pending if is_over(&mut this.writing, this.stall, context) => timed_out(),
+            Poll::Pending if this.writing.is_over(context) => timed_out(),
             Poll::Pending => Poll::Pending,
         }
     }

@@ -17,6 +17,7 @@ mod bulk;
 mod call;
 mod compression;
 mod databases;
+mod deadline;
 mod dispatch;
 mod entity;
 mod health;

@@ -25,8 +25,8 @@ pub(super) fn row_text(row: &Row) -> String {
     let writer = RowWriter::new(Format::Ndjson, b',', names);
     let mut text = Vec::new();
     writer.write_row(&mut text, false, row.values().iter().map(Value::as_ref));
-    let text = String::from_utf8_lossy(&text);
-    text.trim_end().to_owned()
+    text.truncate(text.trim_ascii_end().len());
+    String::from_utf8(text).unwrap_or_else(|e| String::from_utf8_lossy(e.as_bytes()).into_owned())
 }
 
 fn find(session: &mut Session, table: &str, key: &[String]) -> Result<Option<String>> {
