@@ -190,3 +190,17 @@ fn a_load_too_many_is_refused() {
     drop(others);
     assert_eq!(load().status, 200);
 }
+
+#[test]
+fn a_plan_is_an_answer_like_others() {
+    let server = Harness::new(&[("limits.result_bytes", "2000")]);
+    let path = "/v1/databases/default";
+    let schema = r#"{"schema": "id i64 not null, primary key (id)"}"#;
+    server.ask("PUT", &format!("{path}/tables/t"), schema);
+    let plan = |keys: usize| {
+        let keys: Vec<_> = (0..keys).map(|key| key.to_string()).collect();
+        let sql = format!("SELECT id FROM t WHERE id + 1 IN ({})", keys.join(", "));
+        server.ask("POST", &format!("{path}/explain"), &format!(r#"{{"sql": "{sql}"}}"#)).status
+    };
+    assert_eq!((plan(3), plan(1_000)), (200, 429));
+}
