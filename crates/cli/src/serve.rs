@@ -7,6 +7,7 @@ use std::time::Duration;
 use esker_server::config::{Config, Sources};
 use esker_server::gate::{Gate, GateAdmission};
 use esker_server::http::HttpServer;
+use esker_server::tenant::LOADS_MAX;
 use esker_server::{Server, ServerConfig, logging};
 use esker_vfs::Environment;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -16,8 +17,8 @@ use crate::arguments::ServeArguments;
 use crate::config::read_text;
 use crate::failure::{Failure, Result};
 
-/// Threads that wait for disks and queries, at most.
-const BLOCKING_THREADS_MAX: usize = 64;
+/// Threads that wait for disks and queries, at most, beside those of as many loads as there may be.
+const BLOCKING_THREADS_MAX: usize = 64 + LOADS_MAX;
 /// How often it is looked whether the server is to stop.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 

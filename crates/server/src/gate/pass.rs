@@ -6,7 +6,7 @@ use esker::{BackupReport, Database};
 
 use crate::Result;
 use crate::session::{Access, Level, NewBackup};
-use crate::tenant::{QueryPermit, Room, Tenant};
+use crate::tenant::{LoadPermit, QueryPermit, Room, Tenant};
 use crate::token::{Principal, Standing, TokenStore};
 
 /// What a session of a principal may do in a tenant.
@@ -56,6 +56,10 @@ impl Access for Pass {
 
     fn begin_query(&self) -> Result<Option<QueryPermit>> {
         self.tenant.usage.begin_query().map(Some)
+    }
+
+    fn begin_load(&self) -> Result<Option<LoadPermit>> {
+        self.tenant.usage.begin_load().map(Some)
     }
 
     fn back_up(&self, backup: &NewBackup) -> Result<(String, BackupReport)> {

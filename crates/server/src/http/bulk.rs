@@ -75,11 +75,13 @@ pub(super) fn load(call: Call) -> Work {
             return insert(call, format, on_duplicate).await;
         }
         let tenant = call.tenant()?;
+        let permit = tenant.usage.begin_load()?;
         let stall = call.app.gate.config.stall_timeout;
         let (reader, has_stalled) = bodies::reader(call.take_body(), stall);
         let environment = call.app.gate.environment.clone();
         let name = call.path("table").to_owned();
         let loaded = blocking(move || {
+            let _permit = permit;
             let mut room = Room::default();
             tenant.usage.expect_load_room(&tenant.database, &mut room, 1)?;
             let table = tenant.database.table(&name)?;

@@ -168,8 +168,13 @@ impl Call {
         let room = AnswerRoom::shared(self.app.gate.budget.share(), patience).twice();
         if let Some(id) = self.header("esker-transaction")? {
             let held = self.app.transactions.find(id, &self.principal, &*self.tenant()?)?;
-            let mut guard = CancelOnDrop(Some(held.canceller()));
-            let outcome = blocking(move || held.run(|session| in_room(session, room, work)));
+            let turn = held.turn().await;
+            let canceller = Canceller::default();
+            let mut guard = CancelOnDrop(Some(canceller.clone()));
+            let outcome = blocking(move || {
+                let _turn = turn;
+                held.run(canceller, |session| in_room(session, room, work))
+            });
             let outcome = outcome.await?;
             guard.0 = None;
             return outcome;

@@ -96,7 +96,14 @@ pub(super) fn explain(mut call: Call) -> Work {
             Request::Query { json } => Request::Explain { json },
             other => other,
         };
-        match call.run(move |session| session.run(request)).await? {
+        let plan = call.run(move |session| {
+            let answer = session.run(request)?;
+            if let Answer::Text(plan) = &answer {
+                session.take_answer(plan.len())?;
+            }
+            Ok(answer)
+        });
+        match plan.await? {
             Answer::Text(plan) => entity::json(StatusCode::OK, &json!({ "plan": plan })),
             other => Err(Error::new(Code::Internal, format!("no plan: {other:?}")).into()),
         }

@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use axum::http::StatusCode;
 use esker::Isolation;
-use esker_vfs::Environment;
+use esker_vfs::{Clock, Environment};
 use serde::Deserialize;
 use serde_json::json;
+use tokio::sync::OwnedMutexGuard;
 
 use super::call::{Call, blocking};
 use super::entity;
@@ -22,6 +23,8 @@ use crate::{Code, Error, Result, Session};
 
 /// The most transactions at once.
 const OPEN_MAX: usize = 1024;
+/// The most of one database: the others have theirs.
+const TENANT_OPEN_MAX: usize = OPEN_MAX / 4;
 
 /// A transaction between two requests.
 #[derive(Debug)]
@@ -29,29 +32,41 @@ pub(crate) struct Held {
     principal: String,
     tenant: TenantName,
     session: Mutex<Session>,
-    canceller: Canceller,
+    /// Whose turn it is: waiting for that keeps no thread.
+    turn: Arc<tokio::sync::Mutex<()>>,
+    clock: Arc<dyn Clock>,
     seat: Option<Arc<Seat>>,
     begun_us: i64,
     used_ns: AtomicU64,
 }
 
 impl Held {
-    pub fn canceller(&self) -> Canceller {
-        self.canceller.clone()
-    }
-
     /// True once an administrator has ended it.
     fn is_ended(&self) -> bool {
         self.seat.as_ref().is_some_and(|seat| seat.is_ended())
     }
 
-    /// Does something in it; requests that come at once wait for each other.
-    pub fn run<R>(&self, work: impl FnOnce(&mut Session) -> Result<R>) -> Result<R> {
+    /// Waits until no other request is done in it; the next one has its turn once what is returned
+    /// is dropped.
+    pub async fn turn(&self) -> OwnedMutexGuard<()> {
+        Arc::clone(&self.turn).lock_owned().await
+    }
+
+    /// Does something in it that its own client may cancel, and nobody else.
+    pub fn run<R>(
+        &self,
+        canceller: Canceller,
+        work: impl FnOnce(&mut Session) -> Result<R>,
+    ) -> Result<R> {
         let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
         if !session.is_in_transaction() {
             return Err(Error::new(Code::NotFound, "the transaction is over"));
         }
-        work(&mut session)
+        session.cancelled_by(canceller);
+        let done = work(&mut session);
+        // It was not silent while this was done.
+        self.used_ns.fetch_max(self.clock.monotonic_ns(), Ordering::Relaxed);
+        done
     }
 }
 
@@ -71,17 +86,25 @@ impl Transactions {
     fn add(&self, principal: &Principal, tenant: &Tenant, session: Session) -> Result<String> {
         let random = || self.environment.random.next_u64();
         let id = format!("{:016x}{:016x}", random(), random());
-        let (canceller, seat) = (session.canceller(), session.seat().cloned());
+        let seat = session.seat().cloned();
         let held = Held {
             principal: principal.id.clone(),
             tenant: tenant.name.clone(),
             session: Mutex::new(session),
-            canceller,
+            turn: Arc::default(),
+            clock: Arc::clone(&self.environment.clock),
             seat,
             begun_us: self.environment.clock.wall_us(),
             used_ns: AtomicU64::new(self.environment.clock.monotonic_ns()),
         };
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_tenant = open.values().filter(|held| held.tenant == tenant.name).count();
+        if of_tenant >= TENANT_OPEN_MAX {
+            let message = format!(
+                "{TENANT_OPEN_MAX} transactions of the database are under way: end one of them"
+            );
+            return Err(Error::new(Code::LimitExceeded, message));
+        }
         if open.len() >= OPEN_MAX {
             let message = format!("{OPEN_MAX} transactions are under way: end one of them");
             return Err(Error::new(Code::LimitExceeded, message));
@@ -185,7 +208,12 @@ fn end(call: Call, request: Request) -> Work {
     Box::pin(async move {
         let (id, tenant) = (call.path("transaction").to_owned(), call.tenant()?);
         let held = call.app.transactions.find(&id, &call.principal, &tenant)?;
-        let outcome = blocking(move || held.run(|session| session.run(request))).await?;
+        let turn = held.turn().await;
+        let outcome = blocking(move || {
+            let _turn = turn;
+            held.run(Canceller::default(), |session| session.run(request))
+        });
+        let outcome = outcome.await?;
         call.app.transactions.remove(&id);
         outcome?;
         entity::empty()
@@ -198,4 +226,61 @@ pub(super) fn commit(call: Call) -> Work {
 
 pub(super) fn rollback(call: Call) -> Work {
     end(call, Request::Rollback)
+}
+
+#[cfg(test)]
+mod tests {
+    use esker_vfs::sim::{Options, Simulation};
+
+    use super::*;
+    use crate::config::Config;
+    use crate::gate::Gate;
+
+    const TIMEOUT: Duration = Duration::from_secs(60);
+
+    fn gate(environment: &Environment) -> Gate {
+        let config = Config { memory: true, trust_local: true, ..Config::default() };
+        Gate::open(config, environment, None).unwrap()
+    }
+
+    fn begin(gate: &Gate, transactions: &Transactions, tenant: &Arc<Tenant>) -> Result<String> {
+        let mut session = gate.session(&Principal::trusted(), tenant);
+        session.run(Request::Begin { isolation: Isolation::default(), read_only: false })?;
+        transactions.add(&Principal::trusted(), tenant, session)
+    }
+
+    #[test]
+    fn one_that_was_busy_was_not_silent() {
+        let simulation = Simulation::new(1, Options::default());
+        let gate = gate(&simulation.environment());
+        let transactions = Transactions::new(&simulation.environment(), TIMEOUT);
+        let tenant = gate.tenants.get(&TenantName::main()).unwrap();
+        let id = begin(&gate, &transactions, &tenant).unwrap();
+        let find = || transactions.find(&id, &Principal::trusted(), &tenant);
+        let busy = |_: &mut Session| {
+            simulation.advance_clock(2 * TIMEOUT);
+            Ok(())
+        };
+        find().unwrap().run(Canceller::default(), busy).unwrap();
+        transactions.expire();
+        assert!(find().is_ok(), "it was in use until just now");
+        simulation.advance_clock(2 * TIMEOUT);
+        transactions.expire();
+        assert_eq!(find().unwrap_err().code(), Code::NotFound);
+    }
+
+    #[test]
+    fn one_database_has_not_the_transactions_of_all() {
+        let environment = Environment::os();
+        let gate = gate(&environment);
+        let transactions = Transactions::new(&environment, TIMEOUT);
+        let first = gate.tenants.get(&TenantName::main()).unwrap();
+        let second = gate.tenants.create(&"shop".parse().unwrap()).unwrap();
+        for _ in 0..TENANT_OPEN_MAX {
+            begin(&gate, &transactions, &first).unwrap();
+        }
+        let e = begin(&gate, &transactions, &first).unwrap_err();
+        assert_eq!(e.code(), Code::LimitExceeded, "{e}");
+        begin(&gate, &transactions, &second).unwrap();
+    }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use esker::{BackupReport, Database};
 
 use super::NewBackup;
-use crate::tenant::{QueryPermit, Room};
+use crate::tenant::{LoadPermit, QueryPermit, Room};
 use crate::{Error, Result};
 
 /// What is done with data.
@@ -73,6 +73,14 @@ pub trait Access: fmt::Debug + Send + Sync {
     /// # Errors
     /// `LimitExceeded` when there is none.
     fn begin_query(&self) -> Result<Option<QueryPermit>> {
+        Ok(None)
+    }
+
+    /// Takes a place among the loads under way.
+    ///
+    /// # Errors
+    /// `LimitExceeded` when there is none.
+    fn begin_load(&self) -> Result<Option<LoadPermit>> {
         Ok(None)
     }
 

@@ -29,7 +29,7 @@ use tokio::time::Instant;
 
 use crate::Code;
 use crate::seat::Seat;
-use crate::tenant::Room;
+use crate::tenant::{LoadPermit, Room};
 pub use access::{Access, Everything, Level};
 pub use admin::{AdminTask, NewBackup};
 pub(crate) use answer_room::AnswerRoom;
@@ -169,6 +169,14 @@ impl Session {
         }
     }
 
+    /// Takes a place among the loads under way, before there is a thread for it.
+    ///
+    /// # Errors
+    /// `LimitExceeded` when there is none.
+    pub fn begin_load(&self) -> crate::Result<Option<LoadPermit>> {
+        self.access.begin_load()
+    }
+
     /// Refuses rows of a load that would be more than there may be; it has brought so many by now.
     ///
     /// # Errors
@@ -261,6 +269,12 @@ impl Session {
     #[must_use]
     pub fn canceller(&self) -> Canceller {
         self.cancel.clone()
+    }
+
+    /// From now on this ends the request under way, and no other does: a client that gives a
+    /// request up while its answer is on the way ends none of those that follow.
+    pub(crate) fn cancelled_by(&mut self, canceller: Canceller) {
+        self.cancel = canceller;
     }
 
     /// True while the session has a transaction.

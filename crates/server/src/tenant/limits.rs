@@ -7,6 +7,7 @@ use esker::Database;
 use esker_vfs::Environment;
 use serde::{Deserialize, Serialize};
 
+use super::loads::{LoadPermit, Loads};
 use crate::{Code, Error, Result};
 
 /// How long a count of rows and bytes holds at most: files shrink without a commit.
@@ -39,6 +40,7 @@ pub struct Usage {
     environment: Environment,
     limits: RwLock<TenantLimits>,
     queries: Arc<AtomicU64>,
+    loads: Loads,
     /// Requests that may come now, in thousandths, and when that was reckoned.
     requests: Mutex<(u64, u64)>,
     stored: Arc<Mutex<Stored>>,
@@ -126,9 +128,15 @@ impl Usage {
             environment: environment.clone(),
             limits: RwLock::new(limits),
             queries: Arc::default(),
+            loads: Loads::default(),
             requests: Mutex::new(start),
             stored: Arc::default(),
         }
+    }
+
+    /// Its loads count among those of a server.
+    pub(super) fn beside(self, others: &Loads) -> Self {
+        Self { loads: others.of_another(), ..self }
     }
 
     /// The limits now.
@@ -173,6 +181,14 @@ impl Usage {
             return Err(exceeded(format!("{most} queries run already: wait and retry")));
         }
         Ok(permit)
+    }
+
+    /// Takes a place among the loads under way.
+    ///
+    /// # Errors
+    /// `LimitExceeded` when there is none.
+    pub fn begin_load(&self) -> Result<LoadPermit> {
+        self.loads.begin()
     }
 
     /// Queries that run now.

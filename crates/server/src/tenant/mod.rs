@@ -14,6 +14,7 @@
 
 mod backups;
 mod limits;
+mod loads;
 mod name;
 mod registry;
 #[cfg(test)]
@@ -21,5 +22,6 @@ mod tests;
 
 pub(crate) use backups::backup_name;
 pub use limits::{QueryPermit, Room, TenantLimits, Usage};
+pub use loads::{LOADS_MAX, LoadPermit, TENANT_LOADS_MAX};
 pub use name::TenantName;
 pub use registry::{Tenant, TenantOptions, Tenants};

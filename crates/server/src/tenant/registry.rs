@@ -8,6 +8,7 @@ use esker::{BackupOptions, BackupReport, Database, Options};
 use esker_vfs::Environment;
 
 use super::backups::Backups;
+use super::loads::Loads;
 use super::{TenantLimits, TenantName, Usage};
 use crate::file::{read_file, replace_file};
 use crate::{Code, Error, Result};
@@ -45,6 +46,7 @@ pub struct Tenant {
 pub struct Tenants {
     environment: Environment,
     options: TenantOptions,
+    loads: Loads,
     open: Mutex<BTreeMap<TenantName, Arc<Tenant>>>,
     /// Held while a database is opened, made or removed: the names of those that are being
     /// restored, which takes long.
@@ -67,8 +69,9 @@ impl Tenants {
     /// # Errors
     /// What opening that database meets.
     pub fn open(environment: &Environment, options: TenantOptions) -> Result<Self> {
-        let (environment, open) = (environment.clone(), Mutex::default());
-        let tenants = Self { environment, options, open, changing: Mutex::default() };
+        let (environment, open, changing) =
+            (environment.clone(), Mutex::default(), Mutex::default());
+        let tenants = Self { environment, options, loads: Loads::default(), open, changing };
         tenants.insert(&TenantName::main())?;
         Ok(tenants)
     }
@@ -290,7 +293,8 @@ impl Tenants {
             None => (options.memory()?, None),
         };
         tracing::info!(tenant = %name, "a database was opened");
-        let usage = Usage::new(&self.environment, limits.unwrap_or(self.options.limits));
+        let limits = limits.unwrap_or(self.options.limits);
+        let usage = Usage::new(&self.environment, limits).beside(&self.loads);
         let place = self.backups(name).ok();
         let backups = place.map(|place| Backups::new(&self.environment, place));
         let tenant = Arc::new(Tenant { name: name.clone(), database, usage, backups });

@@ -18,7 +18,7 @@ use crate::budget::Share;
 use crate::session::{
     Answer, BodyHash, Conflict, Level, Once, Request, Rows, Session, caught, numbered,
 };
-use crate::tenant::Room;
+use crate::tenant::{LoadPermit, Room};
 use crate::{Code, Error, Result};
 
 /// Rows that go to the load at once: few enough to lie in a cache until they are copied.
@@ -129,10 +129,11 @@ impl Duplicates {
 pub(super) fn start(
     place: Place,
     (begin, once): (Begin, Option<Once>),
-    mut session: Session,
+    (mut session, permit): (Session, Option<LoadPermit>),
     chunks: mpsc::Receiver<Chunk>,
 ) {
     tokio::task::spawn_blocking(move || {
+        let _permit = permit;
         let (mut bytes, mut finished) = (Vec::new(), Finished::default());
         let loaded = caught(|| load(&begin, once, &mut session, chunks));
         let loaded = loaded.and_then(|loaded| loaded);

@@ -20,5 +20,6 @@ mod once;
 mod rows;
 mod tenants;
 mod tls;
+mod transactions;
 #[path = "../two_tenants/mod.rs"]
 mod two_tenants;

@@ -4,6 +4,8 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
+use esker_server::tenant::TENANT_LOADS_MAX;
+
 use super::client::{Harness, Response};
 
 fn as_token(server: &Harness, token: &str, method: &str, path: &str, body: &str) -> Response {
@@ -172,4 +174,33 @@ fn slow_headers_long_headers_and_garbage_end_the_connection() {
         assert!(!answer.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&answer));
     }
     assert_eq!(server.ask("GET", "/healthz", "").status, 200);
+}
+
+#[test]
+fn a_load_too_many_is_refused() {
+    let server = Harness::new(&[]);
+    let path = "/v1/databases/default/tables/t";
+    server.ask("PUT", path, r#"{"schema": "id i64 not null, primary key (id)"}"#);
+    let tenant = server.gate.tenants.get(&"default".parse().unwrap()).unwrap();
+    let others: Vec<_> =
+        (0..TENANT_LOADS_MAX).map(|_| tenant.usage.begin_load().unwrap()).collect();
+    let load = || server.ask("POST", &format!("{path}/rows"), r#"[{"id": 1}]"#);
+    let refused = load();
+    assert_eq!(refused.status, 429, "{}", refused.text());
+    drop(others);
+    assert_eq!(load().status, 200);
+}
+
+#[test]
+fn a_plan_is_an_answer_like_others() {
+    let server = Harness::new(&[("limits.result_bytes", "2000")]);
+    let path = "/v1/databases/default";
+    let schema = r#"{"schema": "id i64 not null, primary key (id)"}"#;
+    server.ask("PUT", &format!("{path}/tables/t"), schema);
+    let plan = |keys: usize| {
+        let keys: Vec<_> = (0..keys).map(|key| key.to_string()).collect();
+        let sql = format!("SELECT id FROM t WHERE id + 1 IN ({})", keys.join(", "));
+        server.ask("POST", &format!("{path}/explain"), &format!(r#"{{"sql": "{sql}"}}"#)).status
+    };
+    assert_eq!((plan(3), plan(1_000)), (200, 429));
 }

@@ -10,6 +10,7 @@ use super::super::job::JobOutput;
 use super::super::operations::Asked;
 use super::Connection;
 use crate::durability;
+use crate::session::Canceller;
 
 /// Answers that are told once a commit is durable.
 #[derive(Debug, Default)]
@@ -35,7 +36,9 @@ impl Connection<'_> {
         }
         if finished.was_away {
             self.is_away = false;
-            if let Some(session) = finished.session {
+            if let Some(mut session) = finished.session {
+                // Cancelling what has ended just now ends nothing that follows.
+                session.cancelled_by(Canceller::default());
                 self.session = Some(session);
             }
         }

@@ -140,9 +140,9 @@ impl Connection<'_> {
         if asked.kind == Kind::BulkBegin {
             let begin = Begin::parse(frame.payload)?;
             let once = begin.once(session, "wire", self.shared.config.idempotency_lifetime)?;
-            let session = session.sibling();
+            let session = (session.sibling(), session.begin_load()?);
             let (to_load, chunks) = mpsc::channel(bulk::CHUNKS_MAX);
-            self.note(frame.id, asked, session.canceller(), Some(to_load));
+            self.note(frame.id, asked, session.0.canceller(), Some(to_load));
             bulk::start(self.place(frame.id), (begin, once), session, chunks);
             return Ok(Done::Later);
         }

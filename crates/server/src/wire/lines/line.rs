@@ -20,8 +20,8 @@ use crate::metrics::Operations;
 use crate::seat::Seat;
 use crate::server::{ServerConfig, Shared};
 use crate::session::{
-    AdminTask, Answer, AnswerRoom, Conflict, EntryRange, Expiry, Fields, Key, Once, Request, Rows,
-    Session, caught,
+    AdminTask, Answer, AnswerRoom, Canceller, Conflict, EntryRange, Expiry, Fields, Key, Once,
+    Request, Rows, Session, caught,
 };
 use crate::turns::Turns;
 use crate::{Code, Error, Result};
@@ -142,13 +142,14 @@ pub(in super::super) async fn serve(
             let told = match Loading::begin(&line, session.as_ref(), shared) {
                 Some(loading) => {
                     let begun = (&mut stream, &mut input, &mut is_at_end);
-                    let Some(told) = loading.take_rows(begun, &mut session).await? else {
+                    let taken = loading.take_rows(begun, &mut session, &mut incoming);
+                    let Some(told) = taken.await? else {
                         return Ok(());
                     };
                     told
                 }
                 None => {
-                    let canceller = session.as_ref().map(Session::canceller);
+                    let canceller = session.as_mut().map(renew_canceller);
                     let ahead = Ahead { stream: &mut stream, input: &mut input, canceller };
                     let answering = answer_line(&line, &mut session, shared);
                     ahead.read_while(&line, answering, &mut is_at_end).await
@@ -172,9 +173,7 @@ pub(in super::super) async fn serve(
             return Ok(());
         }
         searched = input.len();
-        let is_known = session.is_some();
-        let most = config.request_bytes_max;
-        let most = if is_known { most } else { most.min(SMALL_BYTES) };
+        let most = request_bytes_max(config, session.as_ref());
         if searched > most {
             let e = Error::new(Code::LimitExceeded, format!("a line of more than {most} bytes"));
             return end(&mut stream, &e, config.stall_timeout).await;
@@ -193,6 +192,12 @@ pub(in super::super) async fn serve(
     }
 }
 
+/// The most bytes of a line; fewer before it is known who asks.
+pub(super) fn request_bytes_max(config: &ServerConfig, session: Option<&Session>) -> usize {
+    let most = config.request_bytes_max;
+    if session.is_some() { most } else { most.min(SMALL_BYTES) }
+}
+
 /// How long the client has for its next line, or for the rest of one.
 fn patience(config: &ServerConfig, session: Option<&Session>, has_part: bool) -> Duration {
     match (has_part, session.is_some_and(Session::is_in_transaction)) {
@@ -205,6 +210,13 @@ fn patience(config: &ServerConfig, session: Option<&Session>, has_part: bool) ->
 /// Tells an error, behind which the connection ends.
 async fn end(stream: &mut Stream, e: &Error, stall: Duration) -> io::Result<()> {
     stream.write_all(&[failed_line(None, e), vec![b'\n']].concat(), stall).await
+}
+
+/// What ends the next request of a session, and none behind it.
+fn renew_canceller(session: &mut Session) -> Canceller {
+    let canceller = Canceller::default();
+    session.cancelled_by(canceller.clone());
+    canceller
 }
 
 fn seated(mut session: Session) -> Session {

@@ -1,6 +1,7 @@
 //! Loads: a request, and rows on the lines behind it, until an empty one.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -10,7 +11,9 @@ use tokio::time::Instant;
 use super::super::Stream;
 use super::super::bulk::{self, Begin, CHUNKS_MAX, Chunk};
 use super::answer::Told;
-use super::line::{LoadLine, line_end};
+use super::line::{LoadLine, line_end, request_bytes_max};
+use crate::budget::Share;
+use crate::seat::Seat;
 use crate::server::Shared;
 use crate::session::{Answer, Session, caught};
 use crate::{Code, Error, Result};
@@ -28,6 +31,26 @@ pub(super) struct Loading<'s> {
 
 /// The socket, what has come of it, and whether more may come.
 type Source<'c> = (&'c mut Stream, &'c mut Vec<u8>, &'c mut bool);
+
+/// How a wait for more rows ended.
+enum Waited {
+    Read(usize),
+    /// An administrator has ended the session.
+    Ended,
+}
+
+/// Waits for more rows, as long as the client has for that.
+async fn wait(
+    stream: &mut Stream,
+    input: &mut Vec<u8>,
+    seat: Option<&Arc<Seat>>,
+    stall: Duration,
+) -> io::Result<Waited> {
+    tokio::select! {
+        read = tokio::time::timeout(stall, stream.read(input)) => Ok(Waited::Read(read??)),
+        () = Seat::ended(seat) => Ok(Waited::Ended),
+    }
+}
 
 impl<'s> Loading<'s> {
     /// The load that a line begins; nothing where it asks something else.
@@ -49,9 +72,12 @@ impl<'s> Loading<'s> {
         self,
         (stream, input, is_at_end): Source<'_>,
         session: &mut Option<Session>,
+        incoming: &mut Share,
     ) -> io::Result<Option<Told>> {
         let Self { id, begun, shared, since } = self;
         let stall = shared.config.stall_timeout;
+        let most = request_bytes_max(&shared.config, session.as_ref());
+        let seat = session.as_ref().and_then(Session::seat).cloned();
         let (loading, mut to_load, mut failed) = match begun {
             Ok((loading, to_load)) => (Some(loading), Some(to_load), None),
             Err(e) => (None, None, Some(e)),
@@ -62,9 +88,14 @@ impl<'s> Loading<'s> {
                 searched = 0;
                 let line: Vec<u8> = input.drain(..length).collect();
                 let is_end = line.trim_ascii().is_empty();
+                if is_end && seat.as_ref().is_some_and(|seat| seat.is_ended()) {
+                    return Ok(None);
+                }
                 chunk.extend_from_slice(&line);
                 if is_end || chunk.len() >= CHUNK_BYTES {
                     let rows = std::mem::take(&mut chunk);
+                    // They get a share of their own, which is not waited for with this one.
+                    incoming.resize(input.len().min(incoming.bytes()));
                     if let Err(e) = hand_on(&mut to_load, rows, is_end, shared, stall).await {
                         failed = failed.or(Some(e));
                     }
@@ -75,19 +106,34 @@ impl<'s> Loading<'s> {
                 }
             }
             searched = input.len();
-            let most = shared.config.request_bytes_max;
             if searched > most {
                 let e = Error::new(Code::LimitExceeded, format!("a row of more than {most} bytes"));
-                let told = Told::error(id, &e);
-                stream.write_all(&[told.out, vec![b'\n']].concat(), stall).await?;
-                return Ok(None);
+                return refuse(stream, id, &e, stall).await;
+            }
+            if let Err(e) = incoming.wait(searched + chunk.len(), stall).await {
+                return refuse(stream, id, &e, stall).await;
             }
             if *is_at_end {
                 return Ok(None);
             }
-            *is_at_end = tokio::time::timeout(stall, stream.read(input)).await?? == 0;
+            match wait(stream, input, seat.as_ref(), stall).await? {
+                Waited::Read(bytes) => *is_at_end = bytes == 0,
+                Waited::Ended => return Ok(None),
+            }
         }
     }
+}
+
+/// Tells that the rest is read no more: the connection ends behind it.
+async fn refuse(
+    stream: &mut Stream,
+    id: Option<String>,
+    e: &Error,
+    stall: Duration,
+) -> io::Result<Option<Told>> {
+    let told = Told::error(id, e);
+    stream.write_all(&[told.out, vec![b'\n']].concat(), stall).await?;
+    Ok(None)
 }
 
 /// A load under way, and where its rows go.
@@ -102,9 +148,10 @@ fn start(begin: Begin, session: Option<&Session>, lifetime: Duration) -> Result<
         return Err(Error::invalid(message));
     }
     let once = begin.once(session, "json-lines", lifetime)?;
-    let mut session = session.sibling();
+    let (mut session, permit) = (session.sibling(), session.begin_load()?);
     let (to_load, chunks) = mpsc::channel(CHUNKS_MAX);
     let load = move || {
+        let _permit = permit;
         let loaded = caught(|| bulk::load(&begin, once, &mut session, chunks));
         loaded.and_then(|loaded| loaded)
     };

@@ -2,8 +2,16 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+use esker_wire::{Kind, pack};
+
+use super::super::safety::{code_of, gate, hello, serve, token};
 use super::super::tests::Running;
+use crate::ServerConfig;
+use crate::budget::{Budget, SMALL_BYTES};
+use crate::tenant::{TENANT_LOADS_MAX, TenantLimits, TenantName};
 
 struct Lines(TcpStream, BufReader<TcpStream>);
 
@@ -134,4 +142,104 @@ fn a_line_ends_the_request_that_it_names() {
         r#"{"id":6,"ok":true}"#,
         "there is nothing to end"
     );
+}
+
+#[test]
+fn what_is_cancelled_before_it_is_done_ends_nothing_behind_it() {
+    let server = Running::empty();
+    let mut lines = Lines::connect(&server);
+    // The first has no table, and is refused before it is done.
+    let refused = r#"{"id": 5, "op": "get"}"#;
+    let cancel = r#"{"op": "cancel", "request": 5}"#;
+    let told = lines.ask(&format!("{refused}\n{cancel}\n{{\"id\": 6, \"op\": \"ping\"}}"));
+    assert!(told.starts_with(r#"{"id":5,"error""#), "{told}");
+    assert_eq!(lines.next(), r#"{"id":6,"ok":true}"#);
+}
+
+#[test]
+fn a_row_before_a_hello_is_no_larger_than_a_request() {
+    let gate = gate(TenantLimits::default());
+    let server = serve(&gate);
+    let stream = server.connect();
+    let mut lines = Lines(stream.try_clone().unwrap(), BufReader::new(stream));
+    lines.send(r#"{"id": 1, "op": "load", "table": "t"}"#);
+    // Not the end of a row: the server would wait for more.
+    lines.0.write_all(&vec![b'x'; SMALL_BYTES + 1]).unwrap();
+    let told = lines.next();
+    assert!(told.contains("limit_exceeded") && told.contains("a row of more than 65536"), "{told}");
+    assert_eq!(lines.next(), "", "the connection has ended");
+}
+
+#[test]
+#[allow(clippy::disallowed_methods, reason = "sockets take real time")]
+fn a_part_of_a_row_of_a_load_has_a_share_of_the_budget() {
+    const BYTES: usize = 1 << 20;
+    let budget = Budget::new(64 << 20);
+    let change = ServerConfig { budget: Arc::clone(&budget), ..ServerConfig::default() };
+    let database = esker::Options::new().memory().unwrap();
+    let server = Running::with(change, || Arc::new(crate::admission::Open::new(&database)));
+    let mut lines = Lines::connect(&server);
+    lines.send(r#"{"op": "load", "table": "t"}"#);
+    lines.0.write_all(b"{\"id\": 1, \"name\": \"").unwrap();
+    lines.0.write_all(&vec![b'x'; BYTES]).unwrap();
+    let patience = Instant::now();
+    while budget.used() < BYTES {
+        assert!(patience.elapsed() < Duration::from_secs(10), "{} used", budget.used());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    lines.send("\"}");
+    assert_eq!(lines.ask(""), r#"{"ok":true,"stored":1}"#);
+    drop(server);
+    assert_eq!(budget.used(), 0, "all of it is given back");
+}
+
+#[test]
+#[allow(clippy::disallowed_methods, reason = "sockets take real time")]
+fn a_load_ends_with_its_session() {
+    let gate = gate(TenantLimits::default());
+    let server = serve(&gate);
+    let stream = server.connect();
+    let mut lines = Lines(stream.try_clone().unwrap(), BufReader::new(stream));
+    lines.ask(&format!(r#"{{"op": "hello", "token": "{}"}}"#, token(&gate, "admin", None).1));
+    lines.ask(r#"{"op": "sql", "sql": "CREATE TABLE t (id i64 PRIMARY KEY)"}"#);
+    lines.send("{\"op\": \"load\", \"table\": \"t\"}\n{\"id\": 1}");
+    let main = TenantName::main();
+    let seat = gate.seats.list(&main)[0].id;
+    assert!(gate.seats.end(seat, &main));
+    // Nobody may be there any more to read this.
+    let _ = lines.0.write_all(b"\n");
+    let mut told = String::new();
+    let _ = lines.1.read_line(&mut told);
+    assert_eq!(told, "", "the connection has ended");
+    let table = gate.tenants.get(&main).unwrap().database.table("t").unwrap();
+    assert_eq!(table.count().unwrap(), 0);
+}
+
+#[test]
+fn a_load_too_many_is_refused_before_it_has_a_thread() {
+    let gate = gate(TenantLimits::default());
+    let server = serve(&gate);
+    let tenant = gate.tenants.get(&TenantName::main()).unwrap();
+    let stream = server.connect();
+    let mut lines = Lines(stream.try_clone().unwrap(), BufReader::new(stream));
+    let token = token(&gate, "admin", None).1;
+    lines.ask(&format!(r#"{{"op": "hello", "token": "{token}"}}"#));
+    lines.ask(r#"{"op": "sql", "sql": "CREATE TABLE t (id i64 PRIMARY KEY)"}"#);
+    let load = "{\"op\": \"load\", \"table\": \"t\"}\n{\"id\": 1}\n";
+    let others: Vec<_> =
+        (0..TENANT_LOADS_MAX).map(|_| tenant.usage.begin_load().unwrap()).collect();
+    let told = lines.ask(load);
+    assert!(told.contains("limit_exceeded") && told.contains("loads under way"), "{told}");
+    let mut client = server.binary();
+    assert_eq!(hello(&mut client, Some(&token), None), None);
+    client.send(2, Kind::BulkBegin, |out| {
+        pack::array(out, 3);
+        ["t", "csv", "error"].iter().for_each(|text| pack::text(out, text));
+    });
+    let (_, kind, payload) = client.receive();
+    assert_eq!((kind, code_of(&payload).as_str()), (Kind::Failed, "limit_exceeded"));
+    drop(others);
+    assert_eq!(lines.ask(load), r#"{"ok":true,"stored":1}"#);
+    let all: Vec<_> = (0..TENANT_LOADS_MAX).map_while(|_| tenant.usage.begin_load().ok()).collect();
+    assert_eq!(all.len(), TENANT_LOADS_MAX, "its place is given back");
 }
