@@ -6,7 +6,7 @@ use esker::{BackupReport, Database};
 
 use crate::Result;
 use crate::session::{Access, Level, NewBackup};
-use crate::tenant::{LoadPermit, QueryPermit, Room, Tenant};
+use crate::tenant::{Loads, QueryPermit, Room, Tenant};
 use crate::token::{Principal, Standing, TokenStore};
 
 /// What a session of a principal may do in a tenant.
@@ -58,8 +58,8 @@ impl Access for Pass {
         self.tenant.usage.begin_query().map(Some)
     }
 
-    fn begin_load(&self) -> Result<Option<LoadPermit>> {
-        self.tenant.usage.begin_load().map(Some)
+    fn loads(&self) -> Option<Loads> {
+        Some(self.tenant.usage.loads().clone())
     }
 
     fn back_up(&self, backup: &NewBackup) -> Result<(String, BackupReport)> {

@@ -75,8 +75,8 @@ pub(super) fn load(call: Call) -> Work {
             return insert(call, format, on_duplicate).await;
         }
         let tenant = call.tenant()?;
-        let permit = tenant.usage.begin_load()?;
         let stall = call.app.gate.config.stall_timeout;
+        let permit = tenant.usage.loads().begin(stall).await?;
         let (reader, has_stalled) = bodies::reader(call.take_body(), stall);
         let environment = call.app.gate.environment.clone();
         let name = call.path("table").to_owned();

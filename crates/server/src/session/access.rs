@@ -5,7 +5,7 @@ use std::fmt;
 use esker::{BackupReport, Database};
 
 use super::NewBackup;
-use crate::tenant::{LoadPermit, QueryPermit, Room};
+use crate::tenant::{Loads, QueryPermit, Room};
 use crate::{Error, Result};
 
 /// What is done with data.
@@ -76,12 +76,9 @@ pub trait Access: fmt::Debug + Send + Sync {
         Ok(None)
     }
 
-    /// Takes a place among the loads under way.
-    ///
-    /// # Errors
-    /// `LimitExceeded` when there is none.
-    fn begin_load(&self) -> Result<Option<LoadPermit>> {
-        Ok(None)
+    /// The places of loads, if there are only so many.
+    fn loads(&self) -> Option<Loads> {
+        None
     }
 
     /// Makes a backup among those of the server; returns its place there.

@@ -29,7 +29,7 @@ use tokio::time::Instant;
 
 use crate::Code;
 use crate::seat::Seat;
-use crate::tenant::{LoadPermit, Room};
+use crate::tenant::{Loads, Room};
 pub use access::{Access, Everything, Level};
 pub use admin::{AdminTask, NewBackup};
 pub(crate) use answer_room::AnswerRoom;
@@ -169,12 +169,10 @@ impl Session {
         }
     }
 
-    /// Takes a place among the loads under way, before there is a thread for it.
-    ///
-    /// # Errors
-    /// `LimitExceeded` when there is none.
-    pub fn begin_load(&self) -> crate::Result<Option<LoadPermit>> {
-        self.access.begin_load()
+    /// The places of loads, one of which a load takes before it has a thread.
+    #[must_use]
+    pub fn loads(&self) -> Option<Loads> {
+        self.access.loads()
     }
 
     /// Refuses rows of a load that would be more than there may be; it has brought so many by now.

@@ -7,7 +7,7 @@ use esker::Database;
 use esker_vfs::Environment;
 use serde::{Deserialize, Serialize};
 
-use super::loads::{LoadPermit, Loads};
+use super::loads::Loads;
 use crate::{Code, Error, Result};
 
 /// How long a count of rows and bytes holds at most: files shrink without a commit.
@@ -183,12 +183,10 @@ impl Usage {
         Ok(permit)
     }
 
-    /// Takes a place among the loads under way.
-    ///
-    /// # Errors
-    /// `LimitExceeded` when there is none.
-    pub fn begin_load(&self) -> Result<LoadPermit> {
-        self.loads.begin()
+    /// The places of its loads.
+    #[must_use]
+    pub fn loads(&self) -> &Loads {
+        &self.loads
     }
 
     /// Queries that run now.

@@ -2,10 +2,13 @@
 //!
 //! A load has a thread for as long as its rows take to come, which is up to whoever sends them.
 //! Queries, syncs and all else that waits have threads beside those of as many loads as there may
-//! be, and no tenant has those of all.
+//! be, and no tenant has those of all. One too many waits for its turn, without a thread: what its
+//! client sends meanwhile stays on the way.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 
 use crate::{Code, Error, Result};
 
@@ -14,54 +17,63 @@ pub const LOADS_MAX: usize = 64;
 /// The most loads of one tenant at once.
 pub const TENANT_LOADS_MAX: usize = LOADS_MAX / 2;
 
-/// Counts loads under way.
-#[derive(Debug, Default)]
-pub(super) struct Loads {
-    all: Arc<AtomicUsize>,
-    own: Arc<AtomicUsize>,
+/// The places of loads.
+#[derive(Clone, Debug)]
+pub struct Loads {
+    all: Arc<Semaphore>,
+    own: Arc<Semaphore>,
+}
+
+impl Default for Loads {
+    fn default() -> Self {
+        Self {
+            all: Arc::new(Semaphore::new(LOADS_MAX)),
+            own: Arc::new(Semaphore::new(TENANT_LOADS_MAX)),
+        }
+    }
 }
 
 impl Loads {
     /// Those of another tenant of the same server.
-    pub fn of_another(&self) -> Self {
-        Self { all: Arc::clone(&self.all), own: Arc::default() }
+    pub(super) fn of_another(&self) -> Self {
+        Self { all: Arc::clone(&self.all), ..Self::default() }
     }
 
-    /// Takes a place among them.
-    pub fn begin(&self) -> Result<LoadPermit> {
-        Ok(LoadPermit {
-            _own: Place::take(&self.own, TENANT_LOADS_MAX, "the tenant")?,
-            _all: Place::take(&self.all, LOADS_MAX, "the server")?,
+    /// Takes a place among them, behind those who came before; waits so long at most.
+    ///
+    /// # Errors
+    /// `LimitExceeded` when there is none until then.
+    pub async fn begin(&self, patience: Duration) -> Result<LoadPermit> {
+        let taken = tokio::time::timeout(patience, async {
+            // First its own, so that who waits for that keeps no place of others.
+            let own = Arc::clone(&self.own).acquire_owned().await?;
+            let all = Arc::clone(&self.all).acquire_owned().await?;
+            Ok::<_, AcquireError>(LoadPermit { _own: own, _all: all })
+        });
+        taken.await.ok().and_then(std::result::Result::ok).ok_or_else(|| {
+            let (own, all) = (TENANT_LOADS_MAX, LOADS_MAX);
+            let message = format!(
+                "other loads are under way, of which there may be {own} of a tenant and {all} of \
+                 the server at once: wait and retry"
+            );
+            Error::new(Code::LimitExceeded, message)
         })
+    }
+
+    /// A place, if there is one now.
+    #[must_use]
+    pub fn try_begin(&self) -> Option<LoadPermit> {
+        let own = Arc::clone(&self.own).try_acquire_owned().ok()?;
+        let all = Arc::clone(&self.all).try_acquire_owned().ok()?;
+        Some(LoadPermit { _own: own, _all: all })
     }
 }
 
 /// Held by a load while it is under way.
 #[derive(Debug)]
 pub struct LoadPermit {
-    _own: Place,
-    _all: Place,
-}
-
-#[derive(Debug)]
-struct Place(Arc<AtomicUsize>);
-
-impl Place {
-    fn take(taken: &Arc<AtomicUsize>, most: usize, whose: &str) -> Result<Self> {
-        let before = taken.fetch_add(1, Ordering::Relaxed);
-        let place = Self(Arc::clone(taken));
-        if before >= most {
-            let message = format!("{whose} has {most} loads under way already: wait and retry");
-            return Err(Error::new(Code::LimitExceeded, message));
-        }
-        Ok(place)
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
+    _own: OwnedSemaphorePermit,
+    _all: OwnedSemaphorePermit,
 }
 
 #[cfg(test)]
@@ -72,16 +84,31 @@ mod tests {
     fn no_tenant_has_the_places_of_all() {
         let first = Loads::default();
         let (second, third) = (first.of_another(), first.of_another());
-        let take = |loads: &Loads| (0..LOADS_MAX).map_while(|_| loads.begin().ok()).collect();
+        let take = |loads: &Loads| (0..LOADS_MAX).map_while(|_| loads.try_begin()).collect();
         let of_first: Vec<_> = take(&first);
         assert_eq!(of_first.len(), TENANT_LOADS_MAX);
         let of_second: Vec<_> = take(&second);
         assert_eq!(of_second.len(), TENANT_LOADS_MAX);
-        let e = third.begin().unwrap_err();
-        assert_eq!(e.message(), "the server has 64 loads under way already: wait and retry");
+        assert!(third.try_begin().is_none());
         drop(of_first);
-        assert!(third.begin().is_ok() && second.begin().is_err());
+        assert!(third.try_begin().is_some() && second.try_begin().is_none());
         drop((of_second, third));
-        assert_eq!(first.all.load(Ordering::Relaxed), 0);
+        assert_eq!(first.all.available_permits(), LOADS_MAX);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_too_many_waits_for_its_turn() {
+        let loads = Loads::default();
+        let mut others: Vec<_> = (0..TENANT_LOADS_MAX).map_while(|_| loads.try_begin()).collect();
+        let patience = Duration::from_secs(30);
+        let e = loads.begin(patience).await.unwrap_err();
+        assert_eq!(e.code(), Code::LimitExceeded);
+        let waiting = loads.clone();
+        let waits = tokio::spawn(async move { waiting.begin(patience).await });
+        tokio::time::sleep(patience / 2).await;
+        assert!(!waits.is_finished());
+        others.pop();
+        waits.await.unwrap().unwrap();
+        assert!(loads.try_begin().is_some(), "its place is given back");
     }
 }

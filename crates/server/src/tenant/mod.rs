@@ -22,6 +22,6 @@ mod tests;
 
 pub(crate) use backups::backup_name;
 pub use limits::{QueryPermit, Room, TenantLimits, Usage};
-pub use loads::{LOADS_MAX, LoadPermit, TENANT_LOADS_MAX};
+pub use loads::{LOADS_MAX, LoadPermit, Loads, TENANT_LOADS_MAX};
 pub use name::TenantName;
 pub use registry::{Tenant, TenantOptions, Tenants};

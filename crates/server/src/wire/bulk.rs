@@ -125,27 +125,65 @@ impl Duplicates {
     }
 }
 
-/// Starts a load, which takes chunks until there are no more.
+/// Which load, and the key by which it is done once.
+type Asked = (Begin, Option<Once>);
+
+/// Starts a load, which takes chunks until there are no more, once it has its turn.
 pub(super) fn start(
     place: Place,
-    (begin, once): (Begin, Option<Once>),
-    (mut session, permit): (Session, Option<LoadPermit>),
+    asked: Asked,
+    session: Session,
+    patience: Duration,
     chunks: mpsc::Receiver<Chunk>,
 ) {
-    tokio::task::spawn_blocking(move || {
-        let _permit = permit;
-        let (mut bytes, mut finished) = (Vec::new(), Finished::default());
-        let loaded = caught(|| load(&begin, once, &mut session, chunks));
-        let loaded = loaded.and_then(|loaded| loaded);
-        match loaded {
-            Ok(rows) => encode::done(&mut bytes, place.id, |out| pack::uint(out, rows)),
-            Err(e) => {
-                encode::error(&mut bytes, place.id, &e);
-                finished.failed = Some(e.code());
+    tokio::spawn(async move {
+        let permit = permit_of(&session, patience).await;
+        tokio::task::spawn_blocking(move || {
+            let (mut bytes, mut finished) = (Vec::new(), Finished::default());
+            match load_with(permit, asked, session, chunks) {
+                Ok(rows) => encode::done(&mut bytes, place.id, |out| pack::uint(out, rows)),
+                Err(e) => {
+                    encode::error(&mut bytes, place.id, &e);
+                    finished.failed = Some(e.code());
+                }
             }
-        }
-        place.finish(bytes, finished);
+            place.finish(bytes, finished);
+        });
     });
+}
+
+/// Loads once it has its turn.
+///
+/// # Errors
+/// As for [`load`]; `LimitExceeded` when there is no place for so long.
+pub(super) async fn load_in_turn(
+    asked: Asked,
+    session: Session,
+    patience: Duration,
+    chunks: mpsc::Receiver<Chunk>,
+) -> Result<u64> {
+    let permit = permit_of(&session, patience).await;
+    let loaded = tokio::task::spawn_blocking(move || load_with(permit, asked, session, chunks));
+    loaded.await.map_err(|_| Error::new(Code::Unavailable, "the server stops"))?
+}
+
+/// Waits for a place among the loads, without a thread.
+async fn permit_of(session: &Session, patience: Duration) -> Result<Option<LoadPermit>> {
+    match session.loads() {
+        Some(loads) => loads.begin(patience).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Loads, and gives the place back.
+fn load_with(
+    permit: Result<Option<LoadPermit>>,
+    (begin, once): Asked,
+    mut session: Session,
+    chunks: mpsc::Receiver<Chunk>,
+) -> Result<u64> {
+    let _permit = permit?;
+    caught(|| load(&begin, once, &mut session, chunks)).and_then(|loaded| loaded)
 }
 
 /// Takes all chunks and loads their rows; how many.
@@ -153,7 +191,7 @@ pub(super) fn start(
 /// # Errors
 /// The first row that does not fit, what the session may not do, `Cancelled` when the last chunk
 /// never came; nothing is loaded then.
-pub(super) fn load(
+fn load(
     begin: &Begin,
     once: Option<Once>,
     session: &mut Session,

@@ -177,13 +177,13 @@ fn slow_headers_long_headers_and_garbage_end_the_connection() {
 }
 
 #[test]
-fn a_load_too_many_is_refused() {
-    let server = Harness::new(&[]);
+fn a_load_too_many_waits_for_its_turn_and_is_refused_then() {
+    let server = Harness::new(&[("stall_timeout", "1s")]);
     let path = "/v1/databases/default/tables/t";
     server.ask("PUT", path, r#"{"schema": "id i64 not null, primary key (id)"}"#);
     let tenant = server.gate.tenants.get(&"default".parse().unwrap()).unwrap();
     let others: Vec<_> =
-        (0..TENANT_LOADS_MAX).map(|_| tenant.usage.begin_load().unwrap()).collect();
+        (0..TENANT_LOADS_MAX).map(|_| tenant.usage.loads().try_begin().unwrap()).collect();
     let load = || server.ask("POST", &format!("{path}/rows"), r#"[{"id": 1}]"#);
     let refused = load();
     assert_eq!(refused.status, 429, "{}", refused.text());

@@ -140,10 +140,10 @@ impl Connection<'_> {
         if asked.kind == Kind::BulkBegin {
             let begin = Begin::parse(frame.payload)?;
             let once = begin.once(session, "wire", self.shared.config.idempotency_lifetime)?;
-            let session = (session.sibling(), session.begin_load()?);
+            let (session, patience) = (session.sibling(), self.shared.config.stall_timeout);
             let (to_load, chunks) = mpsc::channel(bulk::CHUNKS_MAX);
-            self.note(frame.id, asked, session.0.canceller(), Some(to_load));
-            bulk::start(self.place(frame.id), (begin, once), session, chunks);
+            self.note(frame.id, asked, session.canceller(), Some(to_load));
+            bulk::start(self.place(frame.id), (begin, once), session, patience, chunks);
             return Ok(Done::Later);
         }
         if asked.kind == Kind::Once {

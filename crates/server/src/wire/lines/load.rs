@@ -14,8 +14,8 @@ use super::answer::Told;
 use super::line::{LoadLine, line_end, request_bytes_max};
 use crate::budget::Share;
 use crate::seat::Seat;
-use crate::server::Shared;
-use crate::session::{Answer, Session, caught};
+use crate::server::{ServerConfig, Shared};
+use crate::session::{Answer, Session};
 use crate::{Code, Error, Result};
 
 /// Rows are handed on once there are as many bytes of them.
@@ -58,7 +58,7 @@ impl<'s> Loading<'s> {
         let LoadLine { id, table, on_duplicate, key } = LoadLine::of(line)?;
         let begun = table.and_then(|table| {
             let begin = Begin::of_lines(table, &on_duplicate, key)?;
-            start(begin, session, shared.config.idempotency_lifetime)
+            start(begin, session, &shared.config)
         });
         Some(Self { id, begun, shared, since: Instant::now() })
     }
@@ -139,7 +139,7 @@ async fn refuse(
 /// A load under way, and where its rows go.
 type Begun = (JoinHandle<Result<u64>>, mpsc::Sender<Chunk>);
 
-fn start(begin: Begin, session: Option<&Session>, lifetime: Duration) -> Result<Begun> {
+fn start(begin: Begin, session: Option<&Session>, config: &ServerConfig) -> Result<Begun> {
     let hello = || Error::new(Code::Unauthenticated, "expected {\"op\": \"hello\"} first");
     let session = session.ok_or_else(hello)?;
     session.check_in()?;
@@ -147,15 +147,10 @@ fn start(begin: Begin, session: Option<&Session>, lifetime: Duration) -> Result<
         let message = "op \"load\": a load is a commit of its own: expected no transaction";
         return Err(Error::invalid(message));
     }
-    let once = begin.once(session, "json-lines", lifetime)?;
-    let (mut session, permit) = (session.sibling(), session.begin_load()?);
+    let once = begin.once(session, "json-lines", config.idempotency_lifetime)?;
     let (to_load, chunks) = mpsc::channel(CHUNKS_MAX);
-    let load = move || {
-        let _permit = permit;
-        let loaded = caught(|| bulk::load(&begin, once, &mut session, chunks));
-        loaded.and_then(|loaded| loaded)
-    };
-    Ok((tokio::task::spawn_blocking(load), to_load))
+    let load = bulk::load_in_turn((begin, once), session.sibling(), config.stall_timeout, chunks);
+    Ok((tokio::spawn(load), to_load))
 }
 
 /// Hands rows to the load, with a share of the budget; behind the last it is told that. What has
