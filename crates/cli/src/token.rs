@@ -16,13 +16,24 @@ fn store(directory: &std::path::Path) -> Result<TokenStore> {
     Ok(TokenStore::open(&environment, Some(directory.to_owned()))?)
 }
 
+/// Makes a database of an empty directory: one that holds tokens alone would be taken for somebody
+/// else's, and not be served.
+fn become_database(directory: &std::path::Path) -> Result<()> {
+    if Environment::os().files.list(directory)?.is_empty() {
+        esker::Options::new().open(directory)?.close()?;
+    }
+    Ok(())
+}
+
 pub(crate) fn run(command: &TokenCommand, console: &mut Console<'_>) -> Result<()> {
     match command {
         TokenCommand::Create { dir, name, scopes, expires } => {
             let scopes = scopes.iter().map(|scope| scope.parse().map_err(Failure::usage));
             let scopes = scopes.collect::<Result<_>>()?;
             let new = NewToken { name: name.clone(), scopes, lifetime: *expires };
-            let (info, text) = store(dir)?.create(&new)?;
+            let store = store(dir)?;
+            become_database(dir)?;
+            let (info, text) = store.create(&new)?;
             writeln!(console.err, "token {}: this is its text, which is kept nowhere:", info.id)?;
             writeln!(console.out, "{text}")?;
         }

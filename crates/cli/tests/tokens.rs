@@ -38,6 +38,15 @@ fn tokens_are_made_listed_rotated_and_removed() {
 }
 
 #[test]
+fn a_directory_with_a_token_can_be_made_a_database() {
+    let sandbox = Sandbox::new("tokens-first");
+    std::fs::create_dir(sandbox.0.join("new")).unwrap();
+    let text = sandbox.ok(&["token", "create", "new", "--name", "me", "--scope", "admin"]);
+    assert!(text.starts_with("esk_"), "{text}");
+    sandbox.ok(&["sql", "new", "CREATE TABLE t (id i64 PRIMARY KEY)"]);
+}
+
+#[test]
 fn a_configuration_is_checked() {
     let sandbox = Sandbox::new("config");
     sandbox.write("defaults.toml", sandbox.ok(&["config", "show"]));

@@ -292,11 +292,15 @@ impl Expr {
         }
     }
 
-    /// True when a function is called anywhere within.
+    /// True when it takes values of sequences, queries within included.
     #[must_use]
-    pub fn calls(&self, wanted: Function) -> bool {
-        matches!(self, Self::Call(function, _) if *function == wanted)
-            || self.operands().into_iter().any(|operand| operand.calls(wanted))
+    pub fn takes_values(&self) -> bool {
+        let is_within = match self {
+            Self::Subquery { query, .. } => query.takes_values(),
+            Self::Call(function, _) => *function == Function::Nextval,
+            _ => false,
+        };
+        is_within || self.operands().into_iter().any(Self::takes_values)
     }
 
     /// True when a query lies anywhere within.

@@ -184,10 +184,12 @@ impl Query {
         items.chain(&self.filter).chain(&self.group_by).chain(&self.having).chain(keys).chain(on)
     }
 
-    /// True when it takes values of sequences.
+    /// True when it takes values of sequences, queries within included.
     #[must_use]
     pub fn takes_values(&self) -> bool {
-        self.exprs().any(|expr| expr.calls(Function::Nextval))
+        let joined = self.joins.iter().filter_map(|join| join.relation.query.as_ref());
+        let mut within = self.derived.iter().chain(joined);
+        within.any(|query| query.takes_values()) || self.exprs().any(Expr::takes_values)
     }
 
     /// True when the answer has one row per group rather than one per row.

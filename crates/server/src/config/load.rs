@@ -8,7 +8,7 @@ use super::Config;
 use super::key::{KEYS, Key};
 
 /// Variables of that form that are for other programs of the project.
-const OTHERS: [&str; 2] = ["ESKER_SABOTAGE", "ESKER_TOKEN"];
+const OTHERS: [&str; 3] = ["ESKER_DATABASE", "ESKER_SABOTAGE", "ESKER_TOKEN"];
 
 /// Where a configuration comes from: what is later weighs more.
 ///

@@ -24,6 +24,10 @@ pub use key::{KEYS, Key};
 pub use load::Sources;
 pub use quantity::{parse_bytes, parse_duration};
 
+/// The most threads that serve connections: more are a slip of the hand, and systems end programs
+/// that ask for too many.
+const THREADS_MAX: usize = 1_024;
+
 /// How log lines are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
@@ -137,6 +141,17 @@ impl Config {
     pub fn check(&self) -> Result<(), String> {
         if self.tls_certificate.is_some() != self.tls_key.is_some() {
             return Err("tls.certificate and tls.key: expected both or none".to_owned());
+        }
+        if self.threads > THREADS_MAX {
+            return Err(format!("threads: expected {THREADS_MAX} at most"));
+        }
+        let counts = [
+            ("connections_max", self.connections_max),
+            ("request_bytes_max", self.request_bytes_max),
+            ("header_bytes_max", self.header_bytes_max),
+        ];
+        if let Some((name, _)) = counts.iter().find(|(_, count)| *count == 0) {
+            return Err(format!("{name}: expected at least 1"));
         }
         if self.buffer_bytes_max / 2 < self.request_bytes_max {
             return Err("buffer_bytes_max: expected at least twice request_bytes_max".to_owned());

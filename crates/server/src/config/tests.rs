@@ -45,6 +45,8 @@ fn flags_weigh_more_than_variables_and_these_more_than_the_file() {
         ("ESKER_SLOW_QUERY".to_owned(), "2s".to_owned()),
         ("ESKER_HTTP_LISTEN".to_owned(), "127.0.0.1:2".to_owned()),
         ("PATH".to_owned(), "x".to_owned()),
+        ("ESKER_TOKEN".to_owned(), "esk_1_2".to_owned()),
+        ("ESKER_DATABASE".to_owned(), "shop".to_owned()),
     ];
     let file = "slow_query = '1s'\nthreads = 3\nmemory = true\n[http]\nlisten = '127.0.0.1:1'";
     let flags = [("slow_query", "3s".to_owned())];
@@ -77,6 +79,11 @@ fn what_is_wrong_is_named_with_its_place() {
     for (text, expected) in cases {
         assert_eq!(of_file(text).unwrap_err(), expected);
     }
+    for key in ["connections_max", "request_bytes_max", "header_bytes_max"] {
+        assert_eq!(of_flags(&[(key, "0")]).unwrap_err(), format!("{key}: expected at least 1"));
+    }
+    assert!(of_flags(&[("threads", "1024")]).is_ok());
+    assert_eq!(of_flags(&[("threads", "1025")]).unwrap_err(), "threads: expected 1024 at most");
     assert!(of_file("= 1").unwrap_err().starts_with("f.toml: "));
     let variables = [("ESKER_SLOW_QUREY".to_owned(), "1s".to_owned())];
     let error = Sources { variables: &variables, ..Sources::default() }.read().unwrap_err();

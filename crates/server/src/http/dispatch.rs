@@ -84,7 +84,13 @@ async fn enter(
     check_need(route, &principal, tenant_name.as_ref(), &path)?;
     let query = query_parameters(route, &parts)?;
     let tenant = match tenant_name.filter(|_| route.is_in_database()) {
-        Some(name) => Some(find_tenant(&app, &principal, name).await?),
+        Some(name) => {
+            let tenant = find_tenant(&app, &principal, name).await?;
+            if route.is_counted() {
+                tenant.usage.count_request()?;
+            }
+            Some(tenant)
+        }
         None => None,
     };
     let (body, share) = (Mutex::new(Some(body)), app.gate.budget.share());
@@ -163,14 +169,11 @@ async fn find_tenant(
     principal: &Principal,
     name: TenantName,
 ) -> Result<Arc<crate::tenant::Tenant>> {
-    let tenant = if app.gate.tenants.find_open(&name).is_some() {
-        app.gate.enter(principal, &name)?
-    } else {
-        let (app, principal) = (Arc::clone(app), principal.clone());
-        blocking(move || app.gate.enter(&principal, &name)).await??
-    };
-    tenant.usage.count_request()?;
-    Ok(tenant)
+    if app.gate.tenants.find_open(&name).is_some() {
+        return app.gate.enter(principal, &name);
+    }
+    let (app, principal) = (Arc::clone(app), principal.clone());
+    blocking(move || app.gate.enter(&principal, &name)).await?
 }
 
 /// Refuses a body that the route does not take, as far as its header tells.

@@ -96,7 +96,10 @@ impl Route {
             statuses.push(403);
         }
         if self.is_in_database() {
-            statuses.extend([404, 429]);
+            statuses.push(404);
+        }
+        if self.is_counted() {
+            statuses.push(429);
         }
         if !self.bodies.is_empty() {
             statuses.push(408);
@@ -110,6 +113,13 @@ impl Route {
         statuses.sort_unstable();
         statuses.dedup();
         statuses
+    }
+
+    /// True for what counts as a request of the database of the path. Whoever sets limits has to
+    /// reach one whose limits let nobody in.
+    #[must_use]
+    pub fn is_counted(&self) -> bool {
+        self.is_in_database() && !matches!(self.need, Need::Limits)
     }
 
     /// True when the path names a database that has to be there.

@@ -92,8 +92,7 @@ pub(super) fn time(call: &mut Call<'_>) -> Outcome {
         Some(Some(at_us)) => {
             let start_us = if name.ends_with("time") { 0 } else { call.now_us() };
             let left_ms = at_us.saturating_sub(start_us).max(0).saturating_add(999) / 1_000;
-            let half = if start_us == 0 { 0 } else { 500 };
-            if name.starts_with('p') { left_ms } else { (left_ms + half) / 1_000 }
+            if name.starts_with('p') { left_ms } else { left_ms.saturating_add(500) / 1_000 }
         }
     };
     call.reply.integer(left);

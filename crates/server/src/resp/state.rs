@@ -291,13 +291,24 @@ impl State {
         if let Some((_, text)) = &failed {
             self.reply.out.truncate(start);
             self.reply.error(text);
-            if let Some(queue) = &mut self.queue {
-                queue.is_refused = true;
-            }
+            self.spoil(found.map_or("", |(_, command)| command.name), arguments.len());
         }
         if let Some((position, _)) = found {
             let took = u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX);
             self.count((position, arguments), failed.map(|(code, _)| code), took);
+        }
+    }
+
+    /// Notes that a command was refused: what is queued is not done then.
+    fn spoil(&mut self, command: &str, arguments: usize) {
+        match (command, &mut self.queue) {
+            // Neither is a part of what is queued.
+            ("multi", Some(_)) if arguments == 1 => {}
+            ("watch", Some(_)) if arguments > 1 => {}
+            // Nothing is left to be done by another.
+            ("exec", Some(_)) if arguments > 1 => self.forget(),
+            (_, Some(queue)) => queue.is_refused = true,
+            (_, None) => {}
         }
     }
 

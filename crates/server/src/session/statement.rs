@@ -93,6 +93,10 @@ impl Session {
 /// What a statement needs, and of which table where it is of one alone.
 pub(super) fn needs(statement: &Statement) -> (Level, Option<&str>) {
     match statement {
+        // What a sequence has given out is given to nobody else.
+        Statement::Query(query) | Statement::Explain(query) if query.takes_values() => {
+            (Level::Write, None)
+        }
         Statement::Query(query) | Statement::Explain(query) | Statement::Plan(query) => {
             (Level::Read, query.is_plain().then_some(query.table.as_str()))
         }

@@ -243,3 +243,41 @@ fn many_rows_of_a_transaction_are_stored_as_long_as_they_are_wanted() {
     assert!(matches!(all.run(many).unwrap(), Answer::Stored { rows: 100_500, .. }));
     assert_eq!(table.count().unwrap(), 100_500);
 }
+
+#[derive(Debug)]
+struct Reads;
+
+impl super::Access for Reads {
+    fn expect(&self, level: super::Level, _table: Option<&str>) -> crate::Result<()> {
+        match level {
+            super::Level::Read => Ok(()),
+            _ => Err(crate::Error::new(Code::Forbidden, "reads only")),
+        }
+    }
+}
+
+#[test]
+fn who_may_only_read_takes_no_value_of_a_sequence() {
+    let database = Options::new().memory().unwrap();
+    let mut all = Session::new(&database);
+    all.run(sql("CREATE SEQUENCE s")).unwrap();
+    let mut reads = Session::with(&database, Arc::new(Reads), SessionLimits::default());
+    for text in [
+        "SELECT nextval('s')",
+        "SELECT (SELECT nextval('s'))",
+        "SELECT 1 WHERE EXISTS (SELECT nextval('s'))",
+        "SELECT 1 ORDER BY nextval('s')",
+        "SELECT * FROM (SELECT 1 AS x WHERE EXISTS (SELECT nextval('s'))) t",
+        "EXPLAIN ANALYZE SELECT nextval('s')",
+    ] {
+        assert!(!sql(text).only_reads(), "{text}");
+        let refused = reads.run(sql(text)).map(drop).unwrap_err();
+        assert_eq!(refused.code(), Code::Forbidden, "{text}");
+    }
+    reads.run(sql("EXPLAIN SELECT nextval('s')")).unwrap();
+    let Answer::Result { result, .. } = all.run(sql("SELECT nextval('s')")).unwrap() else {
+        panic!("expected rows");
+    };
+    let rows: Vec<_> = result.rows().collect();
+    assert_eq!(format!("{rows:?}"), "[[Int(1)]]");
+}

@@ -230,7 +230,10 @@ impl TokenStore {
     pub fn authenticate(&self, text: &str) -> Result<Principal> {
         let id = text.strip_prefix(PREFIX).and_then(|rest| rest.split_once('_')).map(|(id, _)| id);
         let hash = hash_of(text);
-        self.refresh()?;
+        if let Err(e) = self.refresh() {
+            // Those read before hold: whoever shows a token is not told what is wrong with files.
+            not_read(&e);
+        }
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
         let entry = state.entries.get(id.unwrap_or_default()).ok_or_else(refused)?;
         let is_right: bool = entry.hash.ct_eq(&hash).into();
@@ -320,7 +323,7 @@ impl TokenStore {
         let this = Arc::clone(self);
         let reload = move || {
             if let Err(e) = this.reload() {
-                tracing::error!(error = %e, "the tokens were not read again");
+                not_read(&e);
             }
         };
         match tokio::runtime::Handle::try_current() {
@@ -384,6 +387,10 @@ fn entries(tokens: &BTreeMap<String, Token>) -> Result<BTreeMap<String, Entry>> 
         Ok((token.id.clone(), Entry { hash, principal, expires_us: token.expires_us }))
     };
     tokens.values().map(entry).collect()
+}
+
+fn not_read(e: &Error) {
+    tracing::error!(error = %e, "the tokens were not read again");
 }
 
 fn refused() -> Error {

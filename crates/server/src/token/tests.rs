@@ -110,3 +110,20 @@ fn bad_input_says_what_was_expected_and_damage_is_an_error() -> Result<()> {
     assert_eq!(store(&again.environment()).unwrap_err().code(), Code::Damaged);
     Ok(())
 }
+
+#[test]
+fn tokens_hold_while_their_file_cannot_be_read() -> Result<()> {
+    let simulation = Simulation::new(8, SimOptions::default());
+    let environment = simulation.environment();
+    let tokens = store(&environment)?;
+    let (info, text) = tokens.create(&new_token(&["read"]))?;
+    let directory = Path::new(DIRECTORY);
+    crate::file::replace_file(&environment, directory, "new", "tokens.json", b"{")?;
+    for _ in 0..2 {
+        simulation.advance_clock(Duration::from_secs(2));
+        assert_eq!(tokens.authenticate(&text)?.id, info.id);
+        simulation.advance_clock(Duration::from_secs(2));
+        assert_eq!(tokens.authenticate("esk_1_2").unwrap_err().code(), Code::Unauthenticated);
+    }
+    Ok(())
+}

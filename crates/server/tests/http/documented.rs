@@ -72,7 +72,10 @@ fn common_answers(server: &Harness) {
         }
         if route.is_in_database() {
             assert_eq!(server.ask(&method, &path_of(route, "nowhere"), body).status, 404);
-            assert_eq!(server.ask(&method, &path_of(route, "busy"), body).status, 429, "{route:?}");
+            if route.is_counted() {
+                let response = server.ask(&method, &path_of(route, "busy"), body);
+                assert_eq!(response.status, 429, "{route:?}");
+            }
             assert_eq!(server.ask(&method, &path_of(route, "NO"), body).status, 400);
         }
         let any = route.bodies.iter().any(|(media, _)| *media == "*/*");

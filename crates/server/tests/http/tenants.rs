@@ -102,6 +102,16 @@ fn a_tenant_that_has_enough_is_refused_and_others_are_not() {
 }
 
 #[test]
+fn a_limit_that_lets_nobody_in_can_be_taken_back() {
+    let server = Harness::new(&[]);
+    let limits = "/v1/databases/default/limits";
+    assert_eq!(server.ask("PUT", limits, r#"{"requests_per_second": 0}"#).status, 200);
+    let refused = server.ask("GET", "/v1/databases/default/tables", "");
+    assert_eq!(refused.json()["code"], "limit_exceeded", "{}", refused.text());
+    assert_eq!(server.ask("PUT", limits, "{}").status, 200);
+}
+
+#[test]
 fn no_request_answers_more_than_the_tenant_lets_it() {
     let server = Harness::new(&[("limits.result_bytes", "2000")]);
     let d = "/v1/databases/default";
