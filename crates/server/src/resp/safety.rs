@@ -208,6 +208,27 @@ fn a_tenant_has_its_limits() {
 }
 
 #[test]
+fn a_transaction_is_whole_where_requests_are_too_many() {
+    let gate = gate(TenantLimits::default());
+    let shop = gate.tenants.create(&"shop".parse().unwrap()).unwrap();
+    let server = serve(&gate);
+    let (_, admin) = token(&gate, "admin");
+    let mut client = server.connect();
+    assert_eq!(ask(&mut client, &format!("AUTH shop {admin}")), "+OK|");
+    let none = TenantLimits { requests_per_second: Some(0), ..TenantLimits::default() };
+    gate.tenants.set_limits(&shop, none).unwrap();
+    assert!(ask(&mut client, "SET a 1").starts_with("-ERR more than 0 requests"));
+    assert_eq!(ask(&mut client, "MULTI"), "+OK|");
+    assert!(ask(&mut client, "SET a 1").starts_with("-ERR more than 0 requests"));
+    gate.tenants.set_limits(&shop, TenantLimits::default()).unwrap();
+    assert_eq!(ask(&mut client, "SET a 2"), "+QUEUED|");
+    gate.tenants.set_limits(&shop, none).unwrap();
+    assert!(ask(&mut client, "EXEC").starts_with("-EXECABORT"));
+    gate.tenants.set_limits(&shop, TenantLimits::default()).unwrap();
+    assert_eq!(ask(&mut client, "GET a"), "$-1|", "nothing was done");
+}
+
+#[test]
 #[allow(clippy::disallowed_methods, reason = "sockets take real time")]
 fn who_does_not_read_takes_no_more_than_the_budget() {
     const MIB: usize = 1 << 20;

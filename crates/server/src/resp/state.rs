@@ -343,7 +343,10 @@ impl State {
                     self.session = None;
                     self.forget();
                 }
-                return Err(e.into());
+                // Else what follows MULTI would be done by itself, or wait for an EXEC for ever.
+                if e.code() != Code::LimitExceeded || !command.bounds_queue() {
+                    return Err(e.into());
+                }
             }
         }
         if let Some(queue) = &mut self.queue

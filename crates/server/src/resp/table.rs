@@ -42,6 +42,11 @@ impl Command {
         self.has("no_multi") || self.name == "quit" || self.name == "reset"
     }
 
+    /// True when it begins what is queued, or ends it.
+    pub fn bounds_queue(&self) -> bool {
+        matches!(self.name, "multi" | "exec" | "discard" | "quit" | "reset")
+    }
+
     /// True when it only reads entries.
     pub fn is_read(&self) -> bool {
         self.has("readonly") || self.name == "info"

@@ -7,6 +7,7 @@
 //! DIR/tenants/NAME/limits.json   what it may take, where that differs from the server's
 //! DIR/backups/NAME/    its backups; they stay when it is removed
 //! DIR/restoring/       what is made of a backup, until it is whole
+//! DIR/removing/        what is removed, until nothing of it is left
 //! ```
 //!
 //! A name has letters, digits, `-` and `_` only, so that none leads out of the directory; a

@@ -53,6 +53,9 @@ pub struct Tenants {
     changing: Mutex<BTreeSet<TenantName>>,
 }
 
+/// Where a database goes that is removed.
+const REMOVING: &str = "removing";
+
 /// A name that nobody else may make a database of.
 #[derive(Debug)]
 struct Reserved<'t>(&'t Tenants, &'t TenantName);
@@ -73,6 +76,13 @@ impl Tenants {
             (environment.clone(), Mutex::default(), Mutex::default());
         let tenants = Self { environment, options, loads: Loads::default(), open, changing };
         tenants.insert(&TenantName::main())?;
+        // Somebody was about to remove a database, and did not come to an end.
+        let left = tenants.directory().map(|directory| directory.join(REMOVING));
+        if let Some(left) = left
+            && tenants.environment.files.exists(&left)?
+        {
+            tenants.environment.files.remove_dir_all(&left)?;
+        }
         Ok(tenants)
     }
 
@@ -104,7 +114,15 @@ impl Tenants {
         if let Some(tenant) = self.find_open(name) {
             return Ok(tenant);
         }
-        let _changing = self.changing();
+        let changing = self.changing();
+        self.find_or_open(name, &changing)
+    }
+
+    fn find_or_open(
+        &self,
+        name: &TenantName,
+        _changing: &BTreeSet<TenantName>,
+    ) -> Result<Arc<Tenant>> {
         if let Some(tenant) = self.find_open(name) {
             return Ok(tenant);
         }
@@ -217,17 +235,29 @@ impl Tenants {
             let message = format!("database {:?} is the server's own and stays", name.as_str());
             return Err(Error::new(Code::InvalidRequest, message));
         }
-        let tenant = self.get(name)?;
-        let _changing = self.changing();
+        // Nobody else may have removed it and made another until it is found.
+        let changing = self.changing();
+        let tenant = self.find_or_open(name, &changing)?;
         self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
         tenant.database.clone().close()?;
         if let Some(directory) = self.directory() {
-            let own = name.directory(directory);
-            self.environment.files.remove_dir_all(&own)?;
-            self.environment.files.sync_dir(&directory.join("tenants"))?;
+            self.remove_files(&name.directory(directory), &directory.join(REMOVING))?;
         }
         tracing::info!(tenant = %name, "a database was removed");
         Ok(())
+    }
+
+    /// Removes a directory whole: a part of one is never taken for a database.
+    fn remove_files(&self, own: &Path, removing: &Path) -> Result<()> {
+        let files = &self.environment.files;
+        if files.exists(removing)? {
+            files.remove_dir_all(removing)?;
+        }
+        files.rename(own, removing)?;
+        for parent in [own.parent(), removing.parent()].into_iter().flatten() {
+            files.sync_dir(parent)?;
+        }
+        Ok(files.remove_dir_all(removing)?)
     }
 
     /// The names of all tenants, in order.

@@ -190,6 +190,32 @@ fn a_backup_becomes_a_database_as_it_was() -> Result<()> {
     Ok(())
 }
 
+/// A crash within a removal leaves all of a database, or nothing that is taken for one.
+#[test]
+fn a_removal_is_whole() -> Result<()> {
+    let simulation = Simulation::new(9, SimOptions::default());
+    let limits = TenantLimits::default();
+    let shop: TenantName = "shop".parse().unwrap();
+    let all = tenants(&simulation.environment(), limits)?;
+    all.create(&shop)?.database.bucket("keys")?.put("a", "1")?;
+    all.remove(&shop)?;
+    let files = simulation.environment().files;
+    assert!(!files.exists(Path::new("server/tenants/shop"))?);
+    assert!(!files.exists(Path::new("server/removing"))?);
+    // Somebody was here, and did not come to an end.
+    files.create_dir_all(Path::new("server/removing"))?;
+    files.open(Path::new("server/removing/x"), OpenMode::CreateNew)?;
+    all.create(&shop)?.database.bucket("keys")?.put("a", "2")?;
+    all.remove(&shop)?;
+    files.create_dir_all(Path::new("server/removing/y"))?;
+    all.close()?;
+    drop(all);
+    let all = tenants(&simulation.environment(), limits)?;
+    assert!(!files.exists(Path::new("server/removing"))?);
+    assert_eq!(all.get(&shop).unwrap_err().code(), Code::NotFound);
+    Ok(())
+}
+
 #[test]
 fn requests_beyond_the_rate_are_refused() {
     let environment = Simulation::new(3, SimOptions::default()).environment();
