@@ -15,7 +15,7 @@ use super::output::Output;
 use super::project::{Sink, show, types};
 use super::rows::Rows;
 use super::scan::{MORSEL_ROWS, Morsel, Scan, WAVE_MAX, in_waves};
-use super::scattered_rows;
+use super::scattered_rows::{self, FEW_ROWS};
 use super::sorter::Location;
 use super::vector::Selection;
 use crate::bind::Projection;
@@ -24,9 +24,6 @@ use crate::{ErrorKind, Result, ZONE_ROWS};
 
 /// The fewest and the most rows of a chunk.
 const CHUNK_ROWS: (usize, usize) = (ZONE_ROWS, 1 << 22);
-
-/// So few rows are read before another thread has started.
-const FEW_ROWS: usize = 512;
 
 /// Reads the output columns of rows, and gives them in the order asked for; `next` names at most so
 /// many more of them, and none after the last.
@@ -79,9 +76,7 @@ fn fetch<'a>(
     budget: &Budget,
     locations: &[Location],
 ) -> Result<(Vec<Batch>, usize)> {
-    if locations.len() > FEW_ROWS
-        && let Some(fields) = scattered_rows::fields_of(projection, scan.source)
-    {
+    if let Some(fields) = scattered_rows::fields_of(projection, scan.source) {
         let types = types(projection);
         let batches = scattered_rows::read(scan.source, (&fields, &types), locations, options)?;
         let bytes: usize = batches.iter().map(crate::run::size).sum();

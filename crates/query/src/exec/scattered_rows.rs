@@ -28,6 +28,9 @@ use crate::{Error, Result, ZONE_ROWS};
 /// How many texts are looked for at once.
 const AT_ONCE: usize = 64;
 
+/// So few rows are read before another thread has started.
+pub(super) const FEW_ROWS: usize = 512;
+
 /// Numbers are decoded where at least one of so many rows is wanted: they take so many times the
 /// memory of those that are shown.
 const DENSE: usize = 4;
@@ -74,9 +77,10 @@ pub(super) fn read(
     options: &Options,
 ) -> Result<Vec<Batch>> {
     let batches = Batches::of(source, locations);
+    let is_few = locations.len() <= FEW_ROWS;
     let all_rows: usize = batches.all.iter().map(|(_, rows)| rows.len()).sum();
     let is_dense = locations.len().saturating_mul(DENSE) >= all_rows;
-    let columns = parallel_map(&*options.tasks, &batches.all, |(part, rows)| {
+    let columns = map(options, is_few, &batches.all, |(part, rows)| {
         options.expect_time_left()?;
         let column = |(position, data_type): (&usize, &DataType)| {
             source_of(part.column(*position, rows.clone())?, *data_type, is_dense)
@@ -85,7 +89,7 @@ pub(super) fn read(
     });
     let columns = columns.into_iter().collect::<Result<Vec<_>>>()?;
     let chunks: Vec<&[Location]> = locations.chunks(ZONE_ROWS).collect();
-    let shown = parallel_map(&*options.tasks, &chunks, |locations| {
+    let shown = map(options, is_few, &chunks, |locations| {
         options.expect_time_left()?;
         let places: Vec<_> = locations.iter().map(|location| batches.place(*location)).collect();
         let column = |(number, data_type): (usize, &DataType)| {
@@ -96,6 +100,20 @@ pub(super) fn read(
         Ok(Batch { columns })
     });
     shown.into_iter().collect()
+}
+
+/// What a job makes of each item, on other threads where that takes longer than waking them.
+fn map<T: Sync, R: Send>(
+    options: &Options,
+    is_short: bool,
+    items: &[T],
+    job: impl Fn(&T) -> R + Sync,
+) -> Vec<R> {
+    if is_short {
+        items.iter().map(job).collect()
+    } else {
+        parallel_map(&*options.tasks, items, job)
+    }
 }
 
 /// A column as values are taken from it.
