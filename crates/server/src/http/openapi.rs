@@ -52,7 +52,13 @@ fn operation(route: &Route) -> Json {
     }
     for status in route.statuses() {
         if !responses.contains_key(&status.to_string()) {
-            responses.insert(status.to_string(), problem(reason(status)));
+            let reason = match reason(status) {
+                plain if status == 400 && route.refuses_key() => {
+                    format!("{plain}, or has an Idempotency-Key")
+                }
+                plain => plain.to_owned(),
+            };
+            responses.insert(status.to_string(), problem(&reason));
         }
     }
     responses.insert("default".to_owned(), problem("the server failed, or is busy"));

@@ -59,3 +59,24 @@ fn what_failed_is_not_kept() {
     assert_eq!(load("[{\"id\": 1}, {\"id\": 2}]").json()["rows"], 2);
     assert_eq!(load("[{\"id\": 1}, {\"id\": 2}]").json()["rows"], 2);
 }
+
+#[test]
+fn a_key_is_refused_where_a_write_is_not_done_once() {
+    let server = Harness::new(&[]);
+    let key = [("idempotency-key", "k")];
+    let schema = br#"{"schema": "id i64 not null, primary key (id)"}"#;
+    let table = format!("{D}/tables/t");
+    let refused = server.send("PUT", &table, &key, schema);
+    assert_eq!(refused.status, 400, "{}", refused.text());
+    assert_eq!(server.ask("GET", &table, "").status, 404, "nothing was made");
+    assert_eq!(server.send("POST", &format!("{D}/transactions"), &key, b"").status, 400);
+    assert_eq!(server.send("PUT", "/v1/databases/more", &key, b"").status, 400);
+    // What reads takes one for nothing.
+    assert_eq!(server.send("GET", &format!("{D}/tables"), &key, b"").status, 200);
+    assert_eq!(server.send("POST", &format!("{D}/check"), &key, b"").status, 200);
+    // A bucket is made once.
+    let bucket = format!("{D}/buckets/b");
+    assert_eq!(server.send("PUT", &bucket, &key, b"").status, 201);
+    assert_eq!(server.send("PUT", &bucket, &key, b"").status, 201);
+    assert_eq!(server.ask("PUT", &bucket, "").status, 409);
+}
