@@ -138,7 +138,7 @@ fn reason(status: u16) -> &'static str {
         413 => "the body is too large",
         415 => "the body is of another media type",
         416 => "the range is outside of the value",
-        422 => "the idempotency key was used with another body",
+        422 => "the idempotency key was used with another body, parameter or header",
         429 => "a limit is reached",
         503 => "the server stops",
         _ => "an error",
