@@ -42,16 +42,17 @@ pub(super) fn list(call: Call) -> Work {
 pub(super) fn create(call: Call) -> Work {
     Box::pin(async move {
         let ttl = call.parsed::<u64>("ttl_s", "a number of seconds")?.map(Duration::from_secs);
-        let (tenant, name) = (call.tenant()?, call.path("bucket").to_owned());
-        let made = blocking(move || {
+        let name = call.path("bucket").to_owned();
+        let act = move |session: &mut Session| {
+            let none = || Error::new(Code::Internal, "a bucket made outside of a transaction");
             let options = BucketOptions::new();
             let options = ttl.map_or(options, |ttl| BucketOptions::new().ttl(ttl));
-            Ok::<_, Error>(tenant.database.create_bucket(&name, &options).map(drop)?)
-        });
-        made.await??;
-        let ttl_s = ttl.map(|ttl| ttl.as_secs());
-        let body = json!({ "bucket": call.path("bucket"), "entries": 0, "ttl_s": ttl_s });
-        entity::json(StatusCode::CREATED, &body)
+            session.transaction().ok_or_else(none)?.create_bucket(&name, &options)?;
+            let ttl_s = ttl.map(|ttl| ttl.as_secs());
+            let body = json!({ "bucket": name, "entries": 0, "ttl_s": ttl_s });
+            Ok(Written::json(201, body.to_string()))
+        };
+        write(call, b"", None, act).await
     })
 }
 

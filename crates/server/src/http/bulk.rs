@@ -3,21 +3,23 @@
 //! The rows of a request are one load: all of them or none, answered once they are durable. A body
 //! is read no faster than rows are stored; what it takes in memory is bounded by the load.
 
-use std::io::Cursor;
+use std::io::{Cursor, Read};
 use std::sync::atomic::Ordering;
 
 use axum::http::StatusCode;
 use esker::{Table, Value};
 use esker_import::{Format, ImportOptions, ImportReader};
+use esker_vfs::Environment;
 use serde_json::json;
 
-use super::call::{Call, blocking, stalled};
+use super::call::{Call, CancelOnDrop, blocking, stalled};
 use super::route::Work;
 use super::write::{Written, write};
 use super::{Problem, bodies, entity};
-use crate::session::{Answer, Conflict, Request, Rows, Session};
+use crate::seat::Seat;
+use crate::session::{Answer, Conflict, Request, Rows, Session, Words};
 use crate::tenant::Room;
-use crate::{Error, Result};
+use crate::{Code, Error, Result};
 
 /// What happens to rows whose key is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,40 +76,80 @@ pub(super) fn load(call: Call) -> Work {
         if is_once || call.header("esker-transaction")?.is_some() {
             return insert(call, format, on_duplicate).await;
         }
-        let tenant = call.tenant()?;
-        let stall = call.app.gate.config.stall_timeout;
-        let permit = tenant.usage.loads().begin(stall).await?;
-        let (reader, has_stalled) = bodies::reader(call.take_body(), stall);
-        let environment = call.app.gate.environment.clone();
-        let name = call.path("table").to_owned();
-        let loaded = blocking(move || {
-            let _permit = permit;
-            let mut room = Room::default();
-            tenant.usage.expect_load_room(&tenant.database, &mut room, 1)?;
-            let table = tenant.database.table(&name)?;
-            let options = options(&table, format);
-            let reader = ImportReader::from_reader(&environment, "body", reader, None, options)?;
-            let mut load = table.load()?;
-            match on_duplicate {
-                OnDuplicate::Error => {}
-                OnDuplicate::Skip => load.skip_existing()?,
-                OnDuplicate::Replace => load.replace_existing()?,
-            }
-            load.reserve_input(reader.memory_bytes())?;
-            let report = reader.read(|batch, _| {
-                load.push(batch)?;
-                tenant.usage.expect_load_room(&tenant.database, &mut room, load.rows())
-            })?;
-            Ok::<_, Error>((load.finish()?.rows, report.rows))
-        });
-        let loaded = loaded.await?;
-        if loaded.is_err() && has_stalled.load(Ordering::Relaxed) {
-            return Err(stalled(stall));
-        }
-        let (stored, read) = loaded?;
-        let body = json!({ "rows": stored, "skipped": read.saturating_sub(stored) });
-        entity::json(StatusCode::OK, &body)
+        stream(call, format, on_duplicate).await
     })
+}
+
+/// Refuses to go on for somebody who went away, or whose session was ended.
+fn expect_wanted(session: &Session) -> Result<()> {
+    if session.seat().is_some_and(|seat| seat.is_ended()) {
+        return Err(Error::new(Code::Cancelled, "the session was ended: nothing was loaded"));
+    }
+    session.expect_wanted()
+}
+
+/// The rows of a body as they arrive.
+async fn stream(call: Call, format: Format, on_duplicate: OnDuplicate) -> super::route::Outcome {
+    let mut session = call.session()?;
+    session.sit("http");
+    let seat = session.seat().cloned();
+    let name = call.path("table").to_owned();
+    let words = Words::Keys { operation: "load", place: name.clone(), count: 0 };
+    let listed = session.list(words);
+    let stall = call.app.gate.config.stall_timeout;
+    let tenant = call.tenant()?;
+    let permit = tokio::select! {
+        permit = tenant.usage.loads().begin(stall) => Some(permit?),
+        () = Seat::ended(seat.as_ref()) => None,
+    };
+    let (reader, has_stalled) = bodies::reader(call.take_body(), stall, seat);
+    let environment = call.app.gate.environment.clone();
+    let mut guard = CancelOnDrop(Some(session.canceller()));
+    let loaded = blocking(move || {
+        let _held = (permit, listed);
+        expect_wanted(&session)?;
+        let wanted = (name.as_str(), format, on_duplicate);
+        let loaded = take_rows(&session, &environment, wanted, reader);
+        // What it met may have come of its end.
+        loaded.map_err(|e| expect_wanted(&session).err().unwrap_or(e))
+    });
+    let loaded = loaded.await?;
+    guard.0 = None;
+    if loaded.is_err() && has_stalled.load(Ordering::Relaxed) {
+        return Err(stalled(stall));
+    }
+    let (stored, read) = loaded?;
+    let body = json!({ "rows": stored, "skipped": read.saturating_sub(stored) });
+    entity::json(StatusCode::OK, &body)
+}
+
+/// Loads what is read; how many rows were stored, and how many were read.
+fn take_rows(
+    session: &Session,
+    environment: &Environment,
+    (name, format, on_duplicate): (&str, Format, OnDuplicate),
+    body: impl Read + Send + 'static,
+) -> Result<(u64, u64)> {
+    let mut room = Room::default();
+    session.expect_load_room(&mut room, 1)?;
+    let table = session.database().table(name)?;
+    let options = options(&table, format);
+    let reader = ImportReader::from_reader(environment, "body", body, None, options)?;
+    let mut load = table.load()?;
+    match on_duplicate {
+        OnDuplicate::Error => {}
+        OnDuplicate::Skip => load.skip_existing()?,
+        OnDuplicate::Replace => load.replace_existing()?,
+    }
+    load.reserve_input(reader.memory_bytes())?;
+    let report = reader.read(|batch, _| {
+        expect_wanted(session)?;
+        load.push(batch)?;
+        session.expect_load_room(&mut room, load.rows())
+    })?;
+    expect_wanted(session)?;
+    session.expect_valid()?;
+    Ok((load.finish()?.rows, report.rows))
 }
 
 fn options(table: &Table, format: Format) -> ImportOptions {

@@ -49,7 +49,7 @@ impl PathParameters {
 }
 
 /// Cancels what runs for somebody who went away.
-struct CancelOnDrop(Option<Canceller>);
+pub(super) struct CancelOnDrop(pub Option<Canceller>);
 
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {

@@ -82,6 +82,7 @@ async fn enter(
         None => None,
     };
     check_need(route, &principal, tenant_name.as_ref(), &path)?;
+    check_key(route, &parts)?;
     let query = query_parameters(route, &parts)?;
     let tenant = match tenant_name.filter(|_| route.is_in_database()) {
         Some(name) => {
@@ -147,6 +148,16 @@ fn check_need(
             principal.expect(level, tenant, table)
         }
     }
+}
+
+/// Refuses a key by which a write is to be done once where that cannot be kept.
+fn check_key(route: &Route, parts: &Parts) -> Result<()> {
+    if route.refuses_key() && parts.headers.contains_key("idempotency-key") {
+        let message = "idempotency-key: this route takes none; docs/reference/http.md and \
+                       /openapi.json tell which do";
+        return Err(Error::invalid(message));
+    }
+    Ok(())
 }
 
 fn query_parameters(route: &Route, parts: &Parts) -> Result<BTreeMap<String, String>> {

@@ -52,7 +52,13 @@ fn operation(route: &Route) -> Json {
     }
     for status in route.statuses() {
         if !responses.contains_key(&status.to_string()) {
-            responses.insert(status.to_string(), problem(reason(status)));
+            let reason = match reason(status) {
+                plain if status == 400 && route.refuses_key() => {
+                    format!("{plain}, or has an Idempotency-Key")
+                }
+                plain => plain.to_owned(),
+            };
+            responses.insert(status.to_string(), problem(&reason));
         }
     }
     responses.insert("default".to_owned(), problem("the server failed, or is busy"));
@@ -132,7 +138,7 @@ fn reason(status: u16) -> &'static str {
         413 => "the body is too large",
         415 => "the body is of another media type",
         416 => "the range is outside of the value",
-        422 => "the idempotency key was used with another body",
+        422 => "the idempotency key was used with another body, parameter or header",
         429 => "a limit is reached",
         503 => "the server stops",
         _ => "an error",

@@ -115,6 +115,20 @@ impl Route {
         statuses
     }
 
+    /// True for what changes nothing, whatever its method is.
+    #[must_use]
+    pub fn only_reads(&self) -> bool {
+        self.method == "get" || matches!(self.id, "explain" | "check")
+    }
+
+    /// True when it writes and takes no `Idempotency-Key`: one that were left unread would let a
+    /// client think that its write is done once.
+    #[must_use]
+    pub fn refuses_key(&self) -> bool {
+        let is_key = |header: &Parameter| header.name.eq_ignore_ascii_case("idempotency-key");
+        !self.only_reads() && !self.headers.iter().any(is_key)
+    }
+
     /// True for what counts as a request of the database of the path. Whoever sets limits has to
     /// reach one whose limits let nobody in.
     #[must_use]

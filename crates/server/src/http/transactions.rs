@@ -1,7 +1,7 @@
 //! Transactions that last over several requests.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use super::call::{Call, blocking};
 use super::entity;
 use super::route::Work;
 use crate::seat::Seat;
-use crate::session::{Canceller, Request};
+use crate::session::{Canceller, Request, caught};
 use crate::tenant::{Tenant, TenantName};
 use crate::token::Principal;
 use crate::{Code, Error, Result, Session};
@@ -38,12 +38,15 @@ pub(crate) struct Held {
     seat: Option<Arc<Seat>>,
     begun_us: i64,
     used_ns: AtomicU64,
+    /// A request within it met a panic.
+    has_failed: AtomicBool,
 }
 
 impl Held {
-    /// True once an administrator has ended it.
+    /// True once an administrator has ended it, or a panic has.
     fn is_ended(&self) -> bool {
-        self.seat.as_ref().is_some_and(|seat| seat.is_ended())
+        self.has_failed.load(Ordering::Relaxed)
+            || self.seat.as_ref().is_some_and(|seat| seat.is_ended())
     }
 
     /// Waits until no other request is done in it; the next one has its turn once what is returned
@@ -52,7 +55,8 @@ impl Held {
         Arc::clone(&self.turn).lock_owned().await
     }
 
-    /// Does something in it that its own client may cancel, and nobody else.
+    /// Does something in it that its own client may cancel, and nobody else. A panic ends it: what
+    /// its session has is not used any more, but rolled back.
     pub fn run<R>(
         &self,
         canceller: Canceller,
@@ -63,7 +67,12 @@ impl Held {
             return Err(Error::new(Code::NotFound, "the transaction is over"));
         }
         session.cancelled_by(canceller);
-        let done = work(&mut session);
+        let done = caught(|| work(&mut session)).unwrap_or_else(|e| {
+            self.has_failed.store(true, Ordering::Relaxed);
+            let fresh = session.sibling();
+            drop(std::mem::replace(&mut *session, fresh));
+            Err(e)
+        });
         // It was not silent while this was done.
         self.used_ns.fetch_max(self.clock.monotonic_ns(), Ordering::Relaxed);
         done
@@ -96,6 +105,7 @@ impl Transactions {
             seat,
             begun_us: self.environment.clock.wall_us(),
             used_ns: AtomicU64::new(self.environment.clock.monotonic_ns()),
+            has_failed: AtomicBool::new(false),
         };
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let of_tenant = open.values().filter(|held| held.tenant == tenant.name).count();
@@ -158,7 +168,7 @@ impl Transactions {
     pub fn list(&self, tenant: &TenantName) -> Vec<serde_json::Value> {
         let now_ns = self.environment.clock.monotonic_ns();
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let own = open.values().filter(|held| held.tenant == *tenant);
+        let own = open.values().filter(|held| held.tenant == *tenant && !held.is_ended());
         own.map(|held| {
             let silent_ns = now_ns.saturating_sub(held.used_ns.load(Ordering::Relaxed));
             json!({
@@ -235,6 +245,7 @@ mod tests {
     use super::*;
     use crate::config::Config;
     use crate::gate::Gate;
+    use crate::session::Expiry;
 
     const TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -267,6 +278,34 @@ mod tests {
         simulation.advance_clock(2 * TIMEOUT);
         transactions.expire();
         assert_eq!(find().unwrap_err().code(), Code::NotFound);
+    }
+
+    #[test]
+    fn a_panic_ends_the_transaction_that_met_it() {
+        let environment = Environment::os();
+        let gate = gate(&environment);
+        let transactions = Transactions::new(&environment, TIMEOUT);
+        let tenant = gate.tenants.get(&TenantName::main()).unwrap();
+        let bucket = tenant.database.create_bucket("b", &esker::BucketOptions::new()).unwrap();
+        let id = begin(&gate, &transactions, &tenant).unwrap();
+        let held = transactions.find(&id, &Principal::trusted(), &tenant).unwrap();
+        let entries = vec![(b"k".to_vec(), b"half".to_vec())];
+        let put = Request::BucketPut { bucket: "b".into(), entries, expiry: Expiry::Default };
+        let work = |session: &mut Session| -> Result<()> {
+            session.run(put)?;
+            panic!("a planted panic");
+        };
+        let e = held.run(Canceller::default(), work).unwrap_err();
+        assert_eq!(e.code(), Code::Internal, "{e}");
+        // Who waited for its turn meets it, and whoever comes later.
+        let e = held.run(Canceller::default(), |session| session.run(Request::Commit)).unwrap_err();
+        assert_eq!((e.code(), e.message()), (Code::NotFound, "the transaction is over"));
+        let e = transactions.find(&id, &Principal::trusted(), &tenant).unwrap_err();
+        assert_eq!(e.code(), Code::NotFound);
+        assert_eq!(transactions.list(&tenant.name).len(), 0);
+        assert_eq!(bucket.get(b"k").unwrap(), None, "it is rolled back");
+        transactions.expire();
+        assert_eq!(Arc::strong_count(&held), 1, "it is forgotten");
     }
 
     #[test]

@@ -104,8 +104,22 @@ fn once_of(call: &Call, body: &[u8]) -> Result<Option<Once>> {
     let uri = &call.parts.uri;
     let (method, path) = (call.parts.method.as_str(), uri.path());
     let scope = [call.principal.id.as_bytes(), method.as_bytes(), path.as_bytes()];
-    let body = [uri.query().unwrap_or("").as_bytes(), body];
-    Once::new(text, &scope, &body, call.app.gate.config.idempotency_lifetime).map(Some)
+    let options = options_of(call)?;
+    let mut asked = vec![uri.query().unwrap_or("").as_bytes(), body];
+    asked.extend(options.iter().flat_map(|(name, value)| [name.as_bytes(), value.as_bytes()]));
+    Once::new(text, &scope, &asked, call.app.gate.config.idempotency_lifetime).map(Some)
+}
+
+/// The headers that say, beside the body, what a write is. A body is JSON unless it says otherwise;
+/// how it is compressed is told by its bytes.
+fn options_of(call: &Call) -> Result<Vec<(&'static str, String)>> {
+    let mut options = Vec::new();
+    for name in ["esker-ttl", "if-match", "if-none-match"] {
+        options.extend(call.header(name)?.map(|value| (name, value.to_owned())));
+    }
+    let media = call.media()?.filter(|media| media != "application/json");
+    options.extend(media.map(|media| ("content-type", media)));
+    Ok(options)
 }
 
 /// The tag of what a write is about, as a session sees it.

@@ -21,7 +21,7 @@ const ATTEMPTS_MAX: usize = 32;
 pub(crate) struct Once {
     /// Of scope and key: nobody meets another's.
     key: [u8; 32],
-    /// Of the body: another body with the same key is an error.
+    /// Of the body and what else says what is asked: another with the same key is an error.
     body: [u8; 32],
     lifetime: Duration,
 }
@@ -149,7 +149,8 @@ impl Once {
         match kept.split_at_checked(self.body.len()) {
             Some((body, answer)) if body == self.body => Ok(Some(answer.to_vec())),
             Some(_) => {
-                let message = "idempotency-key: it was used with another body before";
+                let message =
+                    "idempotency-key: it was used with another body or other options before";
                 Err(Error::invalid(message))
             }
             None => Err(Error::new(Code::Damaged, format!("bucket {BUCKET:?}: a short value"))),

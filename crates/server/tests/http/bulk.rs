@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use super::client::Harness;
+use super::memory::until;
 
 const D: &str = "/v1/databases/default";
 
@@ -72,5 +73,56 @@ fn who_goes_away_or_falls_silent_in_a_load_leaves_nothing() {
         }
     }
     assert_eq!(server.ask("GET", "/healthz", "").status, 200);
+    assert_eq!(count(&server), 0);
+}
+
+/// A load of which two rows have come, once it is listed.
+fn begun(server: &Harness, token: &str) -> TcpStream {
+    let head = format!(
+        "POST {D}/tables/t/rows HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {token}\r\n\
+         connection: close\r\ncontent-type: text/csv\r\ntransfer-encoding: chunked\r\n\r\n"
+    );
+    let mut stream = TcpStream::connect(server.address).unwrap();
+    stream.write_all(head.as_bytes()).unwrap();
+    stream.write_all(b"10\r\nid,name\n1,a\n2,b\n\r\n").unwrap();
+    until("it is not listed", || listed(server)["running"][0]["statement"] == "load t: 0");
+    stream
+}
+
+fn listed(server: &Harness) -> serde_json::Value {
+    server.ask("GET", &format!("{D}/sessions"), "").json()["sessions"][0].clone()
+}
+
+#[test]
+fn a_load_is_a_session_that_may_be_ended() {
+    let server = Harness::new(&[("stall_timeout", "60s")]);
+    let schema = r#"{"schema": "id i64 not null, name text, primary key (id)"}"#;
+    server.ask("PUT", &format!("{D}/tables/t"), schema);
+    let mut stream = begun(&server, &server.token);
+    let session = listed(&server);
+    assert_eq!(session["protocol"], "http");
+    let end = server.ask("DELETE", &format!("{D}/sessions/{}", session["id"]), "");
+    assert_eq!(end.status, 204, "{}", end.text());
+    // Nothing more is sent, and it is answered all the same.
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("cancelled"), "{answer}");
+    assert_eq!(count(&server), 0);
+    until("it is listed still", || listed(&server).is_null());
+}
+
+#[test]
+fn a_load_whose_token_is_removed_stores_nothing() {
+    let server = Harness::new(&[("stall_timeout", "60s")]);
+    let schema = r#"{"schema": "id i64 not null, name text, primary key (id)"}"#;
+    server.ask("PUT", &format!("{D}/tables/t"), schema);
+    let made = server.ask("POST", "/v1/tokens", r#"{"name": "n", "scopes": ["write"]}"#).json();
+    let mut stream = begun(&server, made["token"].as_str().unwrap());
+    let path = format!("/v1/tokens/{}", made["id"].as_str().unwrap());
+    assert_eq!(server.ask("DELETE", &path, "").status, 204);
+    stream.write_all(b"0\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
     assert_eq!(count(&server), 0);
 }

@@ -22,6 +22,10 @@ fn every_route_is_in_the_document() {
         for status in route.statuses() {
             assert!(operation["responses"][status.to_string()].is_object(), "{route:?} {status}");
         }
+        let takes_key = operation["parameters"].to_string().contains("\"Idempotency-Key\"");
+        let tells_refusal = operation["responses"]["400"].to_string().contains("Idempotency-Key");
+        assert_eq!(route.refuses_key(), tells_refusal, "{route:?}");
+        assert!(takes_key || tells_refusal || route.only_reads(), "{route:?}");
     }
     let paths = document["paths"].as_object().unwrap();
     let count: usize = paths.values().map(|path| path.as_object().unwrap().len()).sum();
@@ -53,6 +57,11 @@ fn common_answers(server: &Harness) {
         let response = server.ask(&method, &unknown, body);
         assert_eq!(response.status, 400, "{route:?} {}", response.text());
         assert_eq!(response.header("content-type"), PROBLEM_MEDIA);
+        if route.refuses_key() {
+            let response = server.send(&method, &path, &[media, ("idempotency-key", "k")], b"{}");
+            assert_eq!(response.status, 400, "{route:?} {}", response.text());
+            assert!(response.text().contains("idempotency-key: this route"), "{}", response.text());
+        }
         if route.need == Need::Nothing {
             continue;
         }
@@ -167,7 +176,9 @@ fn tables(server: &Harness) {
 fn buckets(server: &Harness) {
     let b = "/v1/databases/default/buckets/b";
     let steps: &[Step] = &[
-        ("PUT", "?ttl_s=60", &[], "", 201),
+        ("PUT", "?ttl_s=60", &[("idempotency-key", "k")], "", 201),
+        ("PUT", "?ttl_s=60", &[("idempotency-key", "k")], "", 201),
+        ("PUT", "?ttl_s=61", &[("idempotency-key", "k")], "", 422),
         ("PUT", "", &[], "", 409),
         ("GET", "", &[], "", 200),
         ("PATCH", "", &[], r#"{"rename": "t"}"#, 409),

@@ -59,3 +59,60 @@ fn what_failed_is_not_kept() {
     assert_eq!(load("[{\"id\": 1}, {\"id\": 2}]").json()["rows"], 2);
     assert_eq!(load("[{\"id\": 1}, {\"id\": 2}]").json()["rows"], 2);
 }
+
+#[test]
+fn a_key_is_refused_where_a_write_is_not_done_once() {
+    let server = Harness::new(&[]);
+    let key = [("idempotency-key", "k")];
+    let schema = br#"{"schema": "id i64 not null, primary key (id)"}"#;
+    let table = format!("{D}/tables/t");
+    let refused = server.send("PUT", &table, &key, schema);
+    assert_eq!(refused.status, 400, "{}", refused.text());
+    assert_eq!(server.ask("GET", &table, "").status, 404, "nothing was made");
+    assert_eq!(server.send("POST", &format!("{D}/transactions"), &key, b"").status, 400);
+    assert_eq!(server.send("PUT", "/v1/databases/more", &key, b"").status, 400);
+    // What reads takes one for nothing.
+    assert_eq!(server.send("GET", &format!("{D}/tables"), &key, b"").status, 200);
+    assert_eq!(server.send("POST", &format!("{D}/check"), &key, b"").status, 200);
+    // A bucket is made once.
+    let bucket = format!("{D}/buckets/b");
+    assert_eq!(server.send("PUT", &bucket, &key, b"").status, 201);
+    assert_eq!(server.send("PUT", &bucket, &key, b"").status, 201);
+    assert_eq!(server.ask("PUT", &bucket, "").status, 409);
+}
+
+#[test]
+fn a_key_is_of_the_headers_too_that_say_what_is_written() {
+    let server = Harness::new(&[]);
+    server.ask("PUT", &format!("{D}/buckets/b"), "");
+    let schema = r#"{"schema": "id i64 not null, primary key (id)"}"#;
+    server.ask("PUT", &format!("{D}/tables/t"), schema);
+    let put = |key: &str, more: &[(&str, &str)]| {
+        let headers = [&[("idempotency-key", key)], more].concat();
+        server.send("PUT", &format!("{D}/buckets/b/entries/{key}"), &headers, b"v").status
+    };
+    let cases: [(&[(&str, &str)], &[&[(&str, &str)]]); 3] = [
+        (&[("esker-ttl", "60")], &[&[("esker-ttl", "never")], &[("esker-ttl", "61")], &[]]),
+        (&[], &[&[("esker-ttl", "60")], &[("if-match", "*")], &[("if-none-match", "*")]]),
+        (&[("if-none-match", "*")], &[&[("if-match", "*")], &[], &[("if-none-match", "\"x\"")]]),
+    ];
+    for (number, (first, others)) in cases.into_iter().enumerate() {
+        let key = number.to_string();
+        assert_eq!((put(&key, first), put(&key, first)), (201, 201), "{first:?}");
+        for other in others {
+            assert_eq!(put(&key, other), 422, "{first:?}, {other:?}");
+        }
+        assert_eq!(put(&key, first), 201, "what was refused took nothing away");
+    }
+    let load = |media: &str| {
+        let headers = [("idempotency-key", "k"), ("content-type", media)];
+        server.send("POST", &format!("{D}/tables/t/rows"), &headers, b"{\"id\": 1}").status
+    };
+    let [lines, json] = ["application/x-ndjson", "application/json"];
+    assert_eq!([lines, lines, json, "text/csv"].map(load), [200, 200, 422, 422]);
+    let query = |media: &str| {
+        let headers = [("idempotency-key", "k"), ("content-type", media)];
+        server.send("POST", &format!("{D}/query"), &headers, b"DELETE FROM t").status
+    };
+    assert_eq!(["application/sql", "application/sql"].map(query), [200, 200]);
+}

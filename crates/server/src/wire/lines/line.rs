@@ -1,7 +1,6 @@
 //! Lines: what is asked, and serving who sends them.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +14,7 @@ use super::super::Stream;
 use super::ahead::Ahead;
 use super::answer::{self, Told, failed_line};
 use super::load::Loading;
+use super::members::{self, Members, Unread};
 use crate::budget::{SMALL_BYTES, Share};
 use crate::metrics::Operations;
 use crate::seat::Seat;
@@ -93,13 +93,11 @@ struct Line<'l> {
     to: Option<String>,
     prefix: Option<String>,
     limit: Option<usize>,
-    #[serde(default)]
-    reverse: bool,
+    reverse: Option<bool>,
     /// The id of the request that is to end.
     #[serde(borrow)]
     request: Option<&'l RawValue>,
-    #[serde(default)]
-    replace: bool,
+    replace: Option<bool>,
     sql: Option<String>,
     #[serde(borrow)]
     parameters: Option<Vec<&'l RawValue>>,
@@ -107,10 +105,45 @@ struct Line<'l> {
     query: Option<&'l RawValue>,
     #[serde(borrow)]
     admin: Option<&'l RawValue>,
-    #[serde(default)]
-    serializable: bool,
-    #[serde(default)]
-    read_only: bool,
+    serializable: Option<bool>,
+    read_only: Option<bool>,
+}
+
+impl Line<'_> {
+    /// Refuses members that are not for what is asked.
+    fn expect_members(&self) -> Result<()> {
+        let members = [
+            ("token", self.token.is_some()),
+            ("database", self.database.is_some()),
+            ("table", self.table.is_some()),
+            ("bucket", self.bucket.is_some()),
+            ("key", self.key.is_some()),
+            ("keys", self.keys.is_some()),
+            ("row", self.row.is_some()),
+            ("rows", self.rows.is_some()),
+            ("fields", self.fields.is_some()),
+            ("updates", self.updates.is_some()),
+            ("on_duplicate", self.on_duplicate.is_some()),
+            ("value", self.value.is_some()),
+            ("ttl_ms", self.ttl_ms.is_some()),
+            ("by", self.by.is_some()),
+            ("from", self.from.is_some()),
+            ("to", self.to.is_some()),
+            ("prefix", self.prefix.is_some()),
+            ("limit", self.limit.is_some()),
+            ("reverse", self.reverse.is_some()),
+            ("request", self.request.is_some()),
+            ("replace", self.replace.is_some()),
+            ("sql", self.sql.is_some()),
+            ("parameters", self.parameters.is_some()),
+            ("query", self.query.is_some()),
+            ("admin", self.admin.is_some()),
+            ("serializable", self.serializable.is_some()),
+            ("read_only", self.read_only.is_some()),
+        ];
+        let given = members.into_iter().filter(|(_, is_given)| *is_given);
+        members::expect(&self.op, given.map(|(name, _)| name))
+    }
 }
 
 /// What a row of an `update_many` gets.
@@ -255,14 +288,18 @@ async fn answer_line(line: &[u8], session: &mut Option<Session>, shared: &Shared
     }
     let parsed: Line<'_> = match serde_json::from_slice(line) {
         Ok(parsed) => parsed,
-        Err(e) => return Told::error(None, &Error::invalid(format!("a request as JSON: {e}"))),
+        Err(e) => {
+            let unread = Unread::of(line, &e);
+            return Told::error(unread.id, &unread.error);
+        }
     };
     let id = parsed.id.map(|id| id.get().to_owned());
     let since = Instant::now();
-    let told = match parsed.op.as_ref() {
+    let told = match (parsed.expect_members(), parsed.op.as_ref()) {
+        (Err(e), _) => Err(e),
         // The request that it names has been answered, or was never asked.
-        "cancel" => need(parsed.request, "request", "cancel").map(|_| Told::default()),
-        "hello" => {
+        (_, "cancel") => need(parsed.request, "request", "cancel").map(|_| Told::default()),
+        (_, "hello") => {
             hello(&parsed, session, shared).await.map(|answer| Told::answer(id.clone(), &answer))
         }
         _ => answer_request(&parsed, line, session, shared).await,
@@ -295,12 +332,20 @@ impl LoadLine {
         if !line.windows(NAME.len()).any(|part| part == NAME) {
             return None;
         }
-        let parsed: Line<'_> = serde_json::from_slice(line).ok()?;
+        let parsed: Line<'_> = match serde_json::from_slice(line) {
+            Ok(parsed) => parsed,
+            Err(e) => {
+                let Unread { id, is_load, error } = Unread::of(line, &e);
+                let (on_duplicate, key) = (String::new(), None);
+                return is_load.then_some(Self { id, table: Err(error), on_duplicate, key });
+            }
+        };
         if parsed.op != "load" {
             return None;
         }
         let id = parsed.id.map(|id| id.get().to_owned());
-        let table = need(parsed.table, "table", "load");
+        let members = parsed.expect_members();
+        let table = members.and_then(|()| need(parsed.table, "table", "load"));
         let on_duplicate = parsed.on_duplicate.unwrap_or_else(|| "error".to_owned());
         Some(Self { id, table, on_duplicate, key: parsed.idempotency_key })
     }
@@ -351,7 +396,7 @@ async fn answer_request(
 
 /// What a line asks, whatever its id and its key are, and in whatever order its members stand.
 fn body(line: &[u8]) -> Result<Vec<u8>> {
-    let members: BTreeMap<Cow<'_, str>, &RawValue> =
+    let members: Members<'_> =
         serde_json::from_slice(line).map_err(|e| Error::invalid(e.to_string()))?;
     let mut body = Vec::with_capacity(line.len());
     for (name, value) in members.iter().filter(|(name, _)| *name != "id") {
@@ -399,7 +444,8 @@ fn request(line: &Line<'_>) -> Result<Request> {
                 (None, Some(rows)) => rows.iter().map(|row| raw(row)).collect(),
                 _ => return Err(Error::invalid("op \"insert\": expected \"row\" or \"rows\"")),
             };
-            let conflict = if line.replace { Conflict::Replace } else { Conflict::Fail };
+            let conflict =
+                if line.replace == Some(true) { Conflict::Replace } else { Conflict::Fail };
             Request::Insert { table: table()?, rows: Rows::Objects(rows), conflict }
         }
         "update" => {
@@ -423,10 +469,10 @@ fn request(line: &Line<'_>) -> Result<Request> {
         "admin" => Request::Admin(AdminTask::parse(need(line.admin, "admin", op)?.get())?),
         "begin" => {
             let isolation = match line.serializable {
-                true => Isolation::Serializable,
-                false => Isolation::Snapshot,
+                Some(true) => Isolation::Serializable,
+                _ => Isolation::Snapshot,
             };
-            Request::Begin { isolation, read_only: line.read_only }
+            Request::Begin { isolation, read_only: line.read_only == Some(true) }
         }
         "commit" => Request::Commit,
         "rollback" => Request::Rollback,
@@ -464,15 +510,11 @@ fn bucket_request(line: &Line<'_>) -> Result<Request> {
                 to: bytes(&line.to),
                 prefix: bytes(&line.prefix),
                 limit: line.limit,
-                reverse: line.reverse,
+                reverse: line.reverse == Some(true),
             };
             Request::BucketRange { bucket: bucket()?, range }
         }
-        _ => {
-            let [known @ .., last] = OPERATIONS;
-            let known = known.join(", ");
-            return Err(Error::invalid(format!("unknown op {op:?}: expected {known} or {last}")));
-        }
+        _ => return Err(members::unknown(op)),
     })
 }
 

@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `line` | requests, and serving who sends them |
 //! | `ahead` | what comes while a request is done, and ends it |
+//! | `members` | which members a line may have |
 //! | `load` | rows that follow a request |
 //! | `answer` | answers |
 
@@ -12,6 +13,7 @@ mod ahead;
 mod answer;
 mod line;
 mod load;
+mod members;
 #[cfg(test)]
 mod tests;
 

@@ -9,6 +9,7 @@ use esker_wire::{Kind, pack};
 
 use super::super::safety::{code_of, gate, hello, serve, token};
 use super::super::tests::Running;
+use super::{OPERATIONS, members};
 use crate::ServerConfig;
 use crate::budget::{Budget, SMALL_BYTES};
 use crate::tenant::{TENANT_LOADS_MAX, TenantLimits, TenantName};
@@ -116,6 +117,54 @@ fn rows_behind_a_load_are_stored_all_or_none() {
     let mut rest = String::new();
     BufReader::new(other).read_line(&mut rest).unwrap();
     assert_eq!((rest.as_str(), lines.count().contains("5001")), ("", true));
+}
+
+/// A line with every member that there is, apart from those of every operation.
+const ALL_MEMBERS: &str = r#""token": "t", "database": "d", "table": "t", "bucket": "e", "key": "1",
+    "keys": [1], "row": {"id": 1}, "rows": [{"id": 1}], "fields": {}, "updates": [],
+    "on_duplicate": "skip", "value": "v", "ttl_ms": 1, "by": 1, "from": "a", "to": "b",
+    "prefix": "p", "limit": 1, "request": 1, "reverse": false, "replace": false, "sql": "SELECT 1",
+    "parameters": [1], "query": {}, "admin": {}, "serializable": false, "read_only": false"#;
+
+#[test]
+fn members_that_are_not_for_what_is_asked_are_refused() {
+    let server = Running::empty();
+    let mut lines = Lines::connect(&server);
+    let insert = |members: &str| format!(r#"{{"id": 3, "op": "insert", "row": {{}}, {members}}}"#);
+    for (members, wanted) in [
+        (
+            r#""table": "t", "on_duplicate": "skip""#,
+            r#"\"on_duplicate\"; members: table, row, rows, replace, id, op, idempotency_key"#,
+        ),
+        (r#""tabel": "t""#, r#"\"tabel\"; did you mean \"table\"?"#),
+    ] {
+        let code = r#"{"id":3,"error":{"code":"invalid_request","message":"#;
+        let wanted = format!(r#"{code}"op \"insert\": unknown member {wanted}"}}}}"#);
+        assert_eq!(lines.ask(&insert(members)), wanted);
+    }
+    // A null is as if it were not there.
+    let null = r#"{"op": "insert", "table": "t", "row": {"id": 1}, "on_duplicate": null}"#;
+    assert_eq!(lines.ask(null), r#"{"ok":true,"stored":1}"#);
+    // Each is refused by each operation that does not take it.
+    let all = format!("{{{ALL_MEMBERS}}}");
+    let all: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&all).unwrap();
+    for op in OPERATIONS.into_iter().filter(|op| *op != "load") {
+        let known = members::of(op).expect(op);
+        assert!(known.iter().all(|name| all.contains_key(*name)), "{op} {known:?}");
+        for (name, value) in all.iter().filter(|(name, _)| !known.contains(&name.as_str())) {
+            let line = format!("{{\"op\": \"{op}\", \"{name}\": {value}}}");
+            let told = lines.ask(&line);
+            assert!(told.contains(&format!("unknown member \\\"{name}\\\"")), "{line} {told}");
+        }
+    }
+    // Rows behind a load that is refused for them are no requests.
+    for more in [r#""replace": true"#, r#""on_duplicates": "skip""#] {
+        lines.send(&format!("{{\"id\": 5, \"op\": \"load\", \"table\": \"t\", {more}}}"));
+        lines.send(r#"{"op": "sql", "sql": "DELETE FROM t"}"#);
+        let told = lines.ask("");
+        assert!(told.starts_with("{\"id\":5,") && told.contains("unknown member"), "{told}");
+    }
+    assert_eq!(lines.count(), r#"{"ok":true,"rows":[{"n":1}]}"#);
 }
 
 #[test]
