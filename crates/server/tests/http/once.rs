@@ -81,6 +81,8 @@ fn a_key_is_refused_where_a_write_is_not_done_once() {
     assert_eq!(server.ask("PUT", &bucket, "").status, 409);
 }
 
+type Headers<'h> = &'h [(&'h str, &'h str)];
+
 #[test]
 fn a_key_is_of_the_headers_too_that_say_what_is_written() {
     let server = Harness::new(&[]);
@@ -91,7 +93,7 @@ fn a_key_is_of_the_headers_too_that_say_what_is_written() {
         let headers = [&[("idempotency-key", key)], more].concat();
         server.send("PUT", &format!("{D}/buckets/b/entries/{key}"), &headers, b"v").status
     };
-    let cases: [(&[(&str, &str)], &[&[(&str, &str)]]); 3] = [
+    let cases: [(Headers, &[Headers]); 3] = [
         (&[("esker-ttl", "60")], &[&[("esker-ttl", "never")], &[("esker-ttl", "61")], &[]]),
         (&[], &[&[("esker-ttl", "60")], &[("if-match", "*")], &[("if-none-match", "*")]]),
         (&[("if-none-match", "*")], &[&[("if-match", "*")], &[], &[("if-none-match", "\"x\"")]]),
