@@ -190,7 +190,7 @@ fn a_backup_becomes_a_database_as_it_was() -> Result<()> {
     Ok(())
 }
 
-/// A crash within a removal leaves all of a database, or nothing that is taken for one.
+/// What a removal leaves that did not come to an end is taken for no database, and goes.
 #[test]
 fn a_removal_is_whole() -> Result<()> {
     let simulation = Simulation::new(9, SimOptions::default());
