@@ -50,7 +50,8 @@ struct Batches<'a> {
     all: Vec<(&'a dyn Part, Range<usize>)>,
 }
 
-/// The first of the batches of each zone of a part; `None` where no row lies.
+/// The first of the batches of each zone of a part; `None` where no row lies, and nothing where
+/// none lies in the part.
 type PartBatches = Vec<Option<u32>>;
 
 /// The fields that are shown, where nothing is computed and all values lie in mapped memory.
@@ -132,12 +133,15 @@ fn source_of(
 
 impl<'a> Batches<'a> {
     fn of(source: &'a dyn Source, locations: &[Location]) -> Self {
-        let zones = |part: usize| source.part(part).row_count().div_ceil(ZONE_ROWS);
-        let mut parts: Vec<PartBatches> =
-            (0..source.part_count()).map(|part| vec![None; zones(part)]).collect();
+        let mut parts: Vec<PartBatches> = vec![Vec::new(); source.part_count()];
         for location in locations {
-            let zones = parts.get_mut(location.part as usize);
-            let zone = zones.and_then(|zones| zones.get_mut(location.row as usize / ZONE_ROWS));
+            let Some(zones) = parts.get_mut(location.part as usize) else { continue };
+            if zones.is_empty() {
+                // Not of each part: few rows lie in few of them.
+                let rows = source.part(location.part as usize).row_count();
+                zones.resize(rows.div_ceil(ZONE_ROWS), None);
+            }
+            let zone = zones.get_mut(location.row as usize / ZONE_ROWS);
             zone.into_iter().for_each(|zone| *zone = Some(0));
         }
         let mut all = Vec::new();
