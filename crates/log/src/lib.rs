@@ -20,12 +20,12 @@ mod log;
 mod log_file;
 mod log_files;
 mod recovery;
-pub mod sabotage;
 mod scan;
 #[cfg(test)]
 mod tests;
 
 pub use error::{Error, ErrorKind, Result};
+pub use esker_vfs::sabotage;
 pub use frames::{Frames, RecoveredFrame};
 pub use log::{Log, OnDurable, Options, Ticket};
 pub use log_file::unused;

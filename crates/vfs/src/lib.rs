@@ -10,7 +10,8 @@
 //! | [`Random`] | operating system entropy | a seeded generator |
 //! | [`Tasks`] | a thread pool and futexes | one thread, seeded order |
 //!
-//! What threads share is made of [`sync`], so that a model checker can schedule it.
+//! What threads share is made of [`sync`], so that a model checker can schedule it. Bugs that tests
+//! have to find are planted by [`sabotage`].
 
 #![deny(unsafe_code)]
 
@@ -26,6 +27,7 @@ mod file;
 mod mapping;
 mod os;
 mod random;
+pub mod sabotage;
 pub mod sim;
 pub mod sync;
 mod tasks;
