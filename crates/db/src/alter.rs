@@ -1,7 +1,8 @@
 //! Changing tables themselves: their fields, their names, all their rows at once.
 //!
-//! Each is one frame of the log. Rows stay as they are: what a schema says about older rows is in
-//! [`Alteration`]. Readers at older commits go on seeing the older schema, name and rows.
+//! Each is one frame of the log. Rows stay as they are, unless a new field has another value in
+//! each of them: what a schema says about older rows is in [`Alteration`]. Readers at older commits
+//! go on seeing the older schema, name and rows.
 
 use std::sync::Arc;
 
@@ -14,6 +15,7 @@ use crate::checks;
 use crate::engine::{Engine, Ticket, entry};
 use crate::expiry::{self, EndingExpired};
 use crate::maintenance::{Building, index_path};
+use crate::new_fields::NewFields;
 use crate::unique::BuildingUniques;
 use crate::{Database, Error, ErrorKind, Result, SnapshotTable};
 
@@ -24,6 +26,9 @@ impl Database {
     /// Changes the fields of a table, in one commit: all the changes or none. Handles go on
     /// working, with the new fields; a [`Load`](crate::Load) or
     /// [`Appender`](crate::Appender) that has begun before fails, unless only indexes change.
+    ///
+    /// A new field has its default, or its initial value, in the rows there are. Where the default
+    /// is another value for each row, a UUID or the next of a sequence, the rows are written anew.
     ///
     /// With [`Alteration::SetExpiry`], rows expire by another field from then on, or no more. What
     /// has expired by the field so far does not come back; older snapshots see what they saw.
@@ -49,9 +54,12 @@ impl Database {
         self.alter_table_as_of(name, alterations).map(drop)
     }
 
-    /// Likewise; returns the commit from which on the table is another.
+    /// The same; returns the commit from which on the table is another.
     #[doc(hidden)]
     pub fn alter_table_as_of(&self, name: &str, alterations: &[Alteration]) -> Result<u64> {
+        if NewFields::of(alterations).is_some() {
+            return self.alter_and_fill(name, alterations);
+        }
         let engine = self.engine();
         let tests =
             |a: &Alteration| matches!(a, Alteration::AddCheck(_) | Alteration::SetNotNull(_));

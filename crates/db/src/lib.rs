@@ -60,6 +60,7 @@ mod info;
 mod key_range;
 mod load;
 mod maintenance;
+mod new_fields;
 mod object;
 mod open;
 pub mod operators;

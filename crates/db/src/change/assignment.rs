@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 
 use esker_format::Schema;
+use esker_format::json::steps_of;
 use esker_query::model::{Expr, Function};
 
 use crate::operators::Path;
@@ -47,7 +48,7 @@ pub(super) fn whole_fields<'s>(
             None => Expr::field(field),
         };
         let mut operands = vec![document];
-        operands.extend(steps.iter().map(|step| Expr::literal(step.as_str())));
+        operands.extend(steps_of(steps).into_iter().map(Expr::literal));
         operands.push(part_of(schema, value).unwrap_or_else(|| value.clone()));
         let made = (field.clone(), Expr::call(Function::JsonSet, operands));
         whole.insert(at.unwrap_or(whole.len()), made);
@@ -61,7 +62,7 @@ fn part_of(schema: &Schema, value: &Expr) -> Option<Expr> {
     let Expr::Field(name) = value else { return None };
     let path = path_of(schema, name).ok().filter(|path| !path.steps.is_empty())?;
     let mut operands = vec![Expr::field(&schema.fields().get(path.position)?.name)];
-    operands.extend(path.steps.iter().map(|step| Expr::literal(step.as_str())));
+    operands.extend(steps_of(&path.steps).into_iter().map(Expr::literal));
     Some(Expr::call(Function::JsonGet, operands))
 }
 

@@ -21,7 +21,7 @@ pub(crate) use matched::answer_with_row_ids;
 use returning::Shown;
 pub(crate) use row_ids::RowIdSource;
 use std::sync::Arc;
-pub(crate) use within::change_within;
+pub(crate) use within::{change_within, fill_within};
 
 use esker_format::{Schema, Value, ValueRef};
 use esker_query::QueryResult;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use esker_format::json::Json;
+use esker_format::json::{Json, steps_of};
 use esker_format::schema::{Index, ROW_ID_NAME};
 use esker_format::{Schema, Value, ValueRef};
 use esker_query::model::{Change, Expr, Function, Insert, Operator, Query};
@@ -12,9 +12,9 @@ use super::matched::{MakeRow, Wanted};
 use super::returning::Shown;
 use super::unique::Target;
 use super::{ChangeOptions, Changed, On, RowIdSource, Run};
-use crate::engine::fit_key;
+use crate::engine::{fit_key, fit_value};
 use crate::transaction::{State, TransactionTable};
-use crate::{Error, ErrorKind, Result, Transaction};
+use crate::{Error, ErrorKind, QueryOptions, Result, Transaction};
 
 /// Runs a statement within a transaction, all of it or nothing.
 pub(crate) fn change_within(
@@ -33,6 +33,25 @@ pub(crate) fn change_within(
     transaction.rollback_to(before)?;
     transaction.release(before)?;
     outcome
+}
+
+/// Gives every row of a table the defaults of some fields.
+pub(crate) fn fill_within(transaction: &Transaction, table: &str, fields: &[String]) -> Result<()> {
+    let engine = transaction.engine();
+    let options = engine.statement_options(&QueryOptions::default());
+    let run = Run { on: On::Transaction(transaction), options, dry_run: false };
+    let make = |schema: &Schema, mut row: Vec<Value>, _: &[Value]| {
+        for name in fields {
+            let position = schema.expect_position(name)?;
+            let (Some(field), Some(slot)) = (schema.fields().get(position), row.get_mut(position))
+            else {
+                continue;
+            };
+            *slot = fit_value(field, &engine.default_of(field)?)?;
+        }
+        Ok(Some(row))
+    };
+    run.change_matched_within(transaction, &Wanted::all(table, None), &make).map(drop)
 }
 
 impl Run<'_> {
@@ -122,7 +141,7 @@ fn has_value(field: &str, path: &[String], value: ValueRef<'_>) -> Expr {
         return Expr::field(field).binary(Operator::Eq, Expr::literal(value.to_owned()));
     }
     let part = |function: Function| {
-        let steps = path.iter().map(|step| Expr::literal(step.as_str()));
+        let steps = steps_of(path).into_iter().map(Expr::literal);
         Expr::call(function, std::iter::once(Expr::field(field)).chain(steps).collect::<Vec<_>>())
     };
     // What has parts is never the same as a string that says the same.

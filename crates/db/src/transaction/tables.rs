@@ -11,6 +11,7 @@ use super::definitions::{Definitions, converted};
 use super::rows::TransactionTable;
 use super::{State, Step, Transaction};
 use crate::checks::{self, Checks};
+use crate::new_fields::NewFields;
 use crate::table::Current;
 use crate::{Error, ErrorKind, Result};
 
@@ -118,6 +119,20 @@ impl Transaction {
     /// by which rows expire, of a table that was there before the transaction, and for a
     /// transaction that only reads `ReadOnly`.
     pub fn alter_table(&self, name: &str, alterations: &[Alteration]) -> Result<()> {
+        match NewFields::of(alterations) {
+            Some(new) => self.alter_and_fill(name, &new),
+            None => self.alter_definition(name, alterations, false),
+        }
+    }
+
+    /// Changes what a table is; where `is_of_rows`, its rows depend on which there are, so that no
+    /// other commit may change them.
+    pub(crate) fn alter_definition(
+        &self,
+        name: &str,
+        alterations: &[Alteration],
+        is_of_rows: bool,
+    ) -> Result<()> {
         self.settle()?;
         self.define(&mut self.state(), |state, definitions| {
             let current = self.current(state, name)?;
@@ -147,7 +162,8 @@ impl Transaction {
                 checks::test_rows(&self.engine, &rows, &schema, alterations)?;
             }
             let taken = take(state, &current, &schema)?;
-            definitions.alter(name, &current, (&schema, is_tested && !is_new))?;
+            let holds_rows = (is_tested || is_of_rows) && !is_new;
+            definitions.alter(name, &current, (&schema, holds_rows))?;
             Ok(taken)
         })
     }
