@@ -1,4 +1,5 @@
-//! `cargo xtask differential`: random SQL on Esker and on SQLite, built optimised.
+//! `cargo xtask differential`: random SQL on Esker and on SQLite, built optimised; with `--planted`
+//! wrong answers are planted back, and found.
 
 use crate::Result;
 use crate::program::Program;
@@ -8,7 +9,10 @@ use crate::program::Program;
 /// # Errors
 /// When the campaign does not build or the two differ.
 pub fn run(arguments: &[String]) -> Result<()> {
-    Program::cargo(&["run", "--release", "--package", "esker-differential", "--"])
-        .arguments(arguments)
-        .run()
+    let mut cargo = vec!["run", "--release", "--package", "esker-differential"];
+    if arguments.iter().any(|argument| argument == "--planted") {
+        cargo.extend(["--features", "sabotage"]);
+    }
+    cargo.push("--");
+    Program::cargo(&cargo).arguments(arguments).run()
 }

@@ -68,6 +68,21 @@ impl Eskers {
         parsed.and_then(|parsed| esker_sql::run(&self.empty, &parsed, &options)).is_err()
     }
 
+    /// Whether the times of the steps of a query that reads several tables, or queries, add up.
+    pub(crate) fn times_add_up(&self, statement: &Statement) -> std::result::Result<(), String> {
+        let Ok(esker_sql::Statement::Query(query)) = esker_sql::parse_statement(&statement.esker)
+        else {
+            return Ok(());
+        };
+        let Some((_, database)) = self.databases.first().filter(|_| !query.is_plain()) else {
+            return Ok(());
+        };
+        let parameters = statement.parameters.clone().into();
+        let options = esker::QueryOptions { parameters, ..esker::QueryOptions::default() };
+        let explained = database.explain_with(&query, &options);
+        explained.map_or(Ok(()), |explained| crate::times::add_up(&explained))
+    }
+
     /// Has rows sealed and merged where they are to be.
     pub(crate) fn settle(&self) -> Result<()> {
         for (name, db) in &self.databases {

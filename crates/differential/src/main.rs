@@ -8,13 +8,17 @@
 //! they say anything, and merged. What differs by design, and what SQLite cannot say, is listed in
 //! [`difference`] with its reason; the first other difference is printed with its seed and a short
 //! script.
+//!
+//! `--planted` plants wrong answers by name, each in a process of its own, and shows what finds it.
 #![forbid(unsafe_code)]
 
+mod columns;
 mod dice;
 mod difference;
 mod esker_side;
 mod expression;
 mod joins;
+mod planted;
 mod query;
 mod rule;
 mod session;
@@ -22,6 +26,7 @@ mod shrink;
 mod sqlite;
 mod statement;
 mod table;
+mod times;
 mod value;
 
 use std::process::ExitCode;
@@ -48,6 +53,11 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    match &asked.other {
+        Some(Other::Planted) => return planted::run_all(asked.seed),
+        Some(Other::Script(name)) => return planted::run_script(name),
+        None => {}
+    }
     let campaigns: [(&str, usize, usize, Draw); 2] = [
         ("statements", asked.statements, SESSION, Session::random),
         ("queries", asked.queries, QUERIES, Session::of_queries),
@@ -97,12 +107,33 @@ struct Asked {
     statements: usize,
     queries: usize,
     seed: u64,
+    other: Option<Other>,
+}
+
+/// What is asked for in place of a comparison.
+enum Other {
+    /// Every planted bug.
+    Planted,
+    /// One of the scripts that find them.
+    Script(String),
 }
 
 fn read(arguments: &[String]) -> Result<Asked, String> {
-    let mut asked = Asked { statements: 0, queries: 0, seed: 1 };
+    let mut asked = Asked { statements: 0, queries: 0, seed: 1, other: None };
     let mut rest = arguments.iter();
     while let Some(name) = rest.next() {
+        match name.as_str() {
+            "--planted" => {
+                asked.other = Some(Other::Planted);
+                continue;
+            }
+            "--script" => {
+                let file = rest.next().ok_or("--script: expected a file")?;
+                asked.other = Some(Other::Script(file.clone()));
+                continue;
+            }
+            _ => {}
+        }
         let number = rest.next().and_then(|value| value.parse::<u64>().ok());
         let number = number.ok_or_else(|| format!("{name}: expected a number"))?;
         let count = usize::try_from(number).unwrap_or(usize::MAX);
@@ -111,7 +142,7 @@ fn read(arguments: &[String]) -> Result<Asked, String> {
             "--queries" => asked.queries = count,
             "--seed" => asked.seed = number,
             other => {
-                let known = "--statements, --queries, --seed";
+                let known = "--statements, --queries, --seed, --planted";
                 return Err(format!("unknown argument {other}; known: {known}"));
             }
         }

@@ -1,5 +1,6 @@
 //! Random queries: of rows, of distinct rows, of groups, of whole tables.
 
+use crate::columns;
 use crate::dice::Dice;
 use crate::expression::{Expression, Writer, order_key, random};
 use crate::statement::{Rows, Statement, condition, statement};
@@ -20,13 +21,14 @@ const ORDERED: [Kind; 9] = [
 ];
 
 /// Kinds of groups. Floats are none: which of -0.0 and 0.0 stands for both, nobody has said.
-const GROUPED: [Kind; 7] =
+pub(crate) const GROUPED: [Kind; 7] =
     [Kind::Int, Kind::Text, Kind::Bool, Kind::Date, Kind::Stamp, Kind::Decimal, Kind::Label];
 
 /// A query, with conditions of some depth.
 pub(crate) fn any(dice: &mut Dice, table: &Table, depth: usize) -> Statement {
     match dice.below(100) {
-        0..45 => select(dice, table, depth),
+        0..33 => select(dice, table, depth),
+        33..45 => columns::any(dice, table),
         45..53 => distinct(dice, table, depth),
         53..58 => limited(dice, table, depth),
         _ => grouped(dice, table, depth),
@@ -34,7 +36,7 @@ pub(crate) fn any(dice: &mut Dice, table: &Table, depth: usize) -> Statement {
 }
 
 /// One of the kinds, of which the table has a column where that takes one.
-fn kind(dice: &mut Dice, table: &Table, kinds: &[Kind]) -> Kind {
+pub(crate) fn kind(dice: &mut Dice, table: &Table, kinds: &[Kind]) -> Kind {
     match dice.pick(kinds) {
         Kind::Label if table.columns_of(Kind::Label).is_empty() => Kind::Text,
         Kind::Json if table.columns_of(Kind::Json).is_empty() => Kind::Text,
@@ -51,7 +53,7 @@ fn items(dice: &mut Dice, table: &Table, count: usize, depth: usize) -> Vec<Expr
     (0..count).map(item).collect()
 }
 
-fn nulls(dice: &mut Dice) -> &'static str {
+pub(crate) fn nulls(dice: &mut Dice) -> &'static str {
     dice.pick(&["", "", " DESC", " NULLS LAST", " DESC NULLS FIRST"])
 }
 
@@ -63,7 +65,7 @@ fn clause(w: &mut Writer, word: &str, condition: Option<&Expression>) -> String 
     condition.map_or(String::new(), |condition| format!(" {word} {}", w.expression(condition)))
 }
 
-fn limit_text(limit: Option<(usize, usize)>) -> String {
+pub(crate) fn limit_text(limit: Option<(usize, usize)>) -> String {
     match limit {
         Some((limit, 0)) => format!(" LIMIT {limit}"),
         Some((limit, offset)) => format!(" LIMIT {limit} OFFSET {offset}"),
@@ -71,7 +73,7 @@ fn limit_text(limit: Option<(usize, usize)>) -> String {
     }
 }
 
-fn limit(dice: &mut Dice, percent: usize) -> Option<(usize, usize)> {
+pub(crate) fn limit(dice: &mut Dice, percent: usize) -> Option<(usize, usize)> {
     dice.chance(percent).then(|| (dice.below(12), dice.below(5).saturating_sub(1)))
 }
 

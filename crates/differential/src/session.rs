@@ -119,7 +119,8 @@ impl Session {
                 Err("shown as text, it is another query".into())
             }
             (Err(what), _) => Err(what),
-            (Ok(()), Some((_, Ok(outcome)))) => answered(statement, &outcome, sqlite, counts),
+            (Ok(()), Some((_, Ok(outcome)))) => answered(statement, &outcome, sqlite, counts)
+                .and_then(|()| eskers.times_add_up(statement)),
             (Ok(()), Some((_, Err(e)))) => refused(statement, &e, eskers, sqlite, counts),
             (Ok(()), None) => Ok(()),
         };

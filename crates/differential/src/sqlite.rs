@@ -110,11 +110,40 @@ fn add_functions(connection: &Connection) -> Result<()> {
             Ok(c.get::<Option<f64>>(0)?.map(map))
         })?;
     }
+    connection.create_scalar_function("r_round", 2, flags, |c: &Context<'_>| {
+        let (x, digits) = (c.get::<Option<f64>>(0)?, c.get::<Option<i64>>(1)?);
+        Ok(x.zip(digits).map(|(x, digits)| rounded(x, digits)))
+    })?;
     add_exact_functions(connection, flags)?;
     connection.create_scalar_function("r_power", 2, flags, |c: &Context<'_>| {
         let (x, y) = (c.get::<Option<f64>>(0)?, c.get::<Option<f64>>(1)?);
         Ok(x.zip(y).map(|(x, y)| x.powf(y)))
     })
+}
+
+/// A float rounded, halves away from zero: as SQLite does it, but by all digits of the number, and
+/// also to tens and hundreds.
+fn rounded(x: f64, digits: i64) -> f64 {
+    // No float has more digits behind the point.
+    let text = format!("{:.1074}", x.abs());
+    let Some((whole, fraction)) = text.split_once('.') else { return x };
+    let digits = digits.clamp(-330, 1074);
+    let kept = i64::try_from(whole.len()).unwrap_or_default() + digits;
+    let all: String = [whole, fraction].concat();
+    let Ok(kept) = usize::try_from(kept) else { return 0.0 };
+    let (kept, rest) = all.split_at_checked(kept).unwrap_or((&all, ""));
+    let is_up = rest.starts_with(['5', '6', '7', '8', '9']);
+    let mut carry = is_up;
+    let mut sum: Vec<char> = Vec::new();
+    for digit in kept.chars().rev() {
+        let digit = digit.to_digit(10).unwrap_or_default() + u32::from(carry);
+        carry = digit > 9;
+        sum.push(char::from_digit(digit % 10, 10).unwrap_or('0'));
+    }
+    sum.extend(carry.then_some('1'));
+    sum.push('0');
+    let number: String = sum.into_iter().rev().collect();
+    format!("{number}e{}", -digits).parse::<f64>().unwrap_or(x).copysign(x)
 }
 
 /// Decimals, which are hundredths here, and labels, which are places.

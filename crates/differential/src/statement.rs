@@ -6,7 +6,7 @@ use crate::dice::Dice;
 use crate::expression::{Expression, Spelling, Writer, order_key, random};
 use crate::table::{Column, Table};
 use crate::value::Kind;
-use crate::{joins, query};
+use crate::{columns, joins, query};
 
 /// A statement, as each of the two reads it.
 #[derive(Clone, Debug)]
@@ -142,7 +142,14 @@ fn insert_select(dice: &mut Dice, table: &Table, from: &Table) -> Statement {
     // SQLite reads ON CONFLICT behind FROM as a join unless there is a WHERE.
     let (filter, name) = (condition(dice, from, 1), from.name.clone());
     let key = from.key_names().join(", ");
+    let has_twins = dice.chance(30);
     let query = move |w: &mut Writer| {
+        if has_twins {
+            // Of two new rows with one key, the order says which is first: a limit keeps it.
+            let tail =
+                format!("FROM {name} WHERE {} ORDER BY {key} LIMIT 1000", w.expression(&filter));
+            return format!("{} WHERE true", columns::twin_rows(w, &values, &tail));
+        }
         let values: Vec<_> = values.iter().map(|e| w.expression(e)).collect();
         let filter = w.expression(&filter);
         // Of two new rows with one key, the order says which is first.

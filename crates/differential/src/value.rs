@@ -145,6 +145,7 @@ fn date(dice: &mut Dice) -> i32 {
 pub(crate) fn in_esker(value: &Value) -> String {
     match value {
         Value::Int(v) if *v < 0 => format!("({v})"),
+        Value::Int(v) => whole(*v),
         // With an exponent it is a float; else it were a decimal, which SQLite has not.
         Value::Float(v) => format!("({v:e})"),
         Value::Date(_) => format!("DATE '{value}'"),
@@ -153,6 +154,20 @@ pub(crate) fn in_esker(value: &Value) -> String {
         Value::Enum(_) => format!("'{value}'"),
         Value::Json(_) => format!("CAST('{value}' AS json)"),
         other => in_sqlite(other),
+    }
+}
+
+/// A whole number, some of them in another base or with its digits apart.
+fn whole(v: i64) -> String {
+    match v % 7 {
+        1 => format!("0x{v:X}"),
+        2 => format!("0o{v:o}"),
+        3 => format!("0b{v:b}"),
+        4 | 5 => {
+            let digits: Vec<String> = v.to_string().chars().map(String::from).collect();
+            digits.join("_")
+        }
+        _ => v.to_string(),
     }
 }
 

@@ -4,11 +4,12 @@ mod input;
 
 use std::fmt::{self, Display, Formatter, Write};
 
+use esker_vfs::sabotage::planted;
 use serde::Serialize;
 
 use crate::bind::{Bound, Program, Stage};
 use crate::exec::{Profile, projection_name, stage_name};
-use crate::model::{Query, RowCount};
+use crate::model::{Expr, OrderBy, Query, RowCount};
 
 pub use input::ExplainedInput;
 pub(crate) use input::ExplainedJoin;
@@ -99,7 +100,7 @@ pub struct Ran {
     pub rows_in: u64,
     /// Rows it made.
     pub rows_out: u64,
-    /// How long it took, in milliseconds.
+    /// How long it took itself, in milliseconds, what made its input ready left out.
     pub elapsed_ms: f64,
 }
 
@@ -114,8 +115,19 @@ pub struct Met {
     pub rows_read: u64,
     /// Rows that passed.
     pub rows_passed: u64,
-    /// How long the query took, in milliseconds.
+    /// How long the query took in all, in milliseconds: its steps, and the joins, queries and
+    /// subqueries before them.
     pub elapsed_ms: f64,
+}
+
+impl Explanation {
+    /// The same where it took so much longer to make ready what it reads.
+    pub(crate) fn after(mut self, ready_ns: u64) -> Self {
+        if !planted("total_leaves_joins_out") {
+            self.met.iter_mut().for_each(|met| met.elapsed_ms += ready_ns as f64 / 1e6);
+        }
+        self
+    }
 }
 
 /// The plan of a query, with what its steps met if it has run.
@@ -256,7 +268,9 @@ fn shown(query: &Query) -> String {
         let _ = write!(text, " having {having}");
     }
     if !query.order_by.is_empty() {
-        let _ = write!(text, " by {}", list(&query.order_by));
+        let key = |key: &OrderBy| OrderBy { expr: written(&key.expr, query), ..key.clone() };
+        let keys: Vec<_> = query.order_by.iter().map(key).collect();
+        let _ = write!(text, " by {}", list(&keys));
     }
     if let Some(limit) = &query.limit {
         let _ = write!(text, " limit {limit}");
@@ -267,9 +281,19 @@ fn shown(query: &Query) -> String {
     text
 }
 
+/// A key as it reads, where it is the place of a select item.
+fn written(key: &Expr, query: &Query) -> Expr {
+    let item = match key {
+        Expr::Item(place) => query.item("", *place).ok(),
+        _ => None,
+    };
+    item.map_or(key, |item| &item.expr).clone()
+}
+
 fn grouped(query: &Query, stage: usize, of: &Stage) -> String {
+    let keys = || query.group_by.iter().map(|key| written(key, query)).collect::<Vec<_>>();
     match (stage, query.group_by.is_empty()) {
-        (0, false) => format!("by {}", list(&query.group_by)),
+        (0, false) => format!("by {}", list(&keys())),
         (0, true) if of.keys.is_empty() => "all".to_owned(),
         _ => format!("distinct {}", list(&query.select)),
     }

@@ -24,6 +24,13 @@ pub struct Statistics {
     pub elapsed_ns: u64,
 }
 
+impl Statistics {
+    /// The same where it took so much longer to make ready what was read.
+    pub(crate) fn after(self, ready_ns: u64) -> Self {
+        Self { elapsed_ns: self.elapsed_ns + ready_ns, ..self }
+    }
+}
+
 /// A whole answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QueryResult {

@@ -2,12 +2,12 @@
 
 use esker_format::schema::Alteration;
 use sqlparser::ast;
-use sqlparser::dialect::GenericDialect;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::change::{plain_name, refuse_lost};
+use crate::dialect::EskerDialect;
 use crate::statement::{Statement, syntax, unsupported};
 use crate::{Error, Result, column, index, table, type_name};
 
@@ -40,7 +40,7 @@ struct Start<'p> {
 
 impl<'p> Start<'p> {
     /// `ALTER TABLE [IF EXISTS] name`; nothing when it is another statement.
-    fn read(dialect: &'p GenericDialect, tokens: &[TokenWithSpan]) -> Option<Self> {
+    fn read(dialect: &'p EskerDialect, tokens: &[TokenWithSpan]) -> Option<Self> {
         let mut parser = Parser::new(dialect).with_tokens_with_locations(tokens.to_vec());
         if !parser.parse_keywords(&[Keyword::ALTER, Keyword::TABLE]) {
             return None;
@@ -64,8 +64,7 @@ impl<'p> Start<'p> {
 /// Reads `ALTER TABLE [IF EXISTS] name ALTER [COLUMN] field ADD VALUE 'label'`, which the grammar
 /// does not know; nothing when it is another statement.
 pub(crate) fn add_value(tokens: &[TokenWithSpan]) -> Result<Option<Statement>> {
-    let dialect = GenericDialect {};
-    let Some(mut start) = Start::read(&dialect, tokens) else { return Ok(None) };
+    let Some(mut start) = Start::read(&EskerDialect, tokens) else { return Ok(None) };
     let parser = &mut start.parser;
     if !parser.parse_keyword(Keyword::ALTER) {
         return Ok(None);
@@ -82,8 +81,7 @@ pub(crate) fn add_value(tokens: &[TokenWithSpan]) -> Result<Option<Statement>> {
 /// Reads `ALTER TABLE [IF EXISTS] name SET (expires = 'field')` and `… RESET (expires)`; nothing
 /// when it is another statement.
 pub(crate) fn options(tokens: &[TokenWithSpan]) -> Result<Option<Statement>> {
-    let dialect = GenericDialect {};
-    let Some(mut start) = Start::read(&dialect, tokens) else { return Ok(None) };
+    let Some(mut start) = Start::read(&EskerDialect, tokens) else { return Ok(None) };
     let parser = &mut start.parser;
     let sets = parser.parse_keyword(Keyword::SET);
     if !(sets || parser.parse_keyword(Keyword::RESET)) || parser.peek_token() != Token::LParen {

@@ -146,7 +146,8 @@ impl Names {
             [table, path @ ..] if !path.is_empty() && self.is_table(&table.value) => {
                 let (name, field) = (joined(path), Expr::Field(joined(path)));
                 // A name with its table's is a field's, never that of a select item.
-                Ok(match self.aliases.contains(&name) {
+                let is_alias = self.aliases.iter().any(|alias| alias.eq_ignore_ascii_case(&name));
+                Ok(match is_alias {
                     true => Expr::call(Function::Coalesce, [field]),
                     false => field,
                 })

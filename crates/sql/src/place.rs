@@ -1,9 +1,10 @@
 //! Where in a statement an error is about.
 
 use esker_format::Excerpt;
-use sqlparser::dialect::GenericDialect;
-use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
+use sqlparser::tokenizer::{Location, Token, TokenWithSpan};
 
+use crate::dialect::tokenize;
+use crate::number;
 use crate::script::Lines;
 
 /// What a message calls clauses, and the word that begins each.
@@ -64,7 +65,8 @@ fn told(message: &str) -> Option<(u64, u64)> {
 
 /// Without spaces and comments.
 fn tokens(text: &str) -> Option<Vec<TokenWithSpan>> {
-    let tokens = Tokenizer::new(&GenericDialect {}, text).tokenize_with_location().ok()?;
+    let tokens = tokenize(text).ok()?;
+    let tokens = number::read_all(text, tokens.clone()).unwrap_or(tokens);
     let is_blank = |token: &Token| matches!(token, Token::Whitespace(_) | Token::EOF);
     Some(tokens.into_iter().filter(|token| !is_blank(&token.token)).collect())
 }

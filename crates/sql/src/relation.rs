@@ -112,7 +112,8 @@ fn plain_alias(alias: Option<&ast::TableAlias>) -> Result<Option<String>> {
         Some(alias) if !alias.columns.is_empty() || alias.at.is_some() => {
             Err(unsupported("an alias with columns", alias))
         }
-        alias => Ok(alias.map(|alias| alias.name.value.clone())),
+        Some(alias) => select::expect_name(&alias.name).map(|()| Some(alias.name.value.clone())),
+        None => Ok(None),
     }
 }
 

@@ -1,7 +1,8 @@
 //! Texts of several statements.
 
-use sqlparser::dialect::GenericDialect;
-use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
+use sqlparser::tokenizer::{Location, Token, TokenWithSpan};
+
+use crate::dialect::tokenize;
 
 /// The statements of a text, without the semicolons behind them and without empty ones. A text
 /// with a quote that is never closed is one statement, which is then refused.
@@ -12,7 +13,7 @@ use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 /// ```
 #[must_use]
 pub fn statements(text: &str) -> Vec<&str> {
-    let Some(tokens) = tokens(text) else { return vec![text.trim()] };
+    let Ok(tokens) = tokenize(text) else { return vec![text.trim()] };
     let mut cursor = Cursor::new(text);
     let (mut found, mut start, mut last) = (Vec::new(), None, 0);
     for token in &tokens {
@@ -33,30 +34,26 @@ pub fn statements(text: &str) -> Vec<&str> {
 /// Whether a text ends with a whole statement, and a semicolon behind it.
 #[must_use]
 pub fn is_complete(text: &str) -> bool {
-    let tokens = tokens(text).unwrap_or_default();
+    let tokens = tokenize(text).unwrap_or_default();
     let blank = |token: &&TokenWithSpan| !matches!(token.token, Token::Whitespace(_) | Token::EOF);
     tokens.iter().rfind(blank).is_some_and(|token| token.token == Token::SemiColon)
 }
 
-fn tokens(text: &str) -> Option<Vec<TokenWithSpan>> {
-    Tokenizer::new(&GenericDialect {}, text).tokenize_with_location().ok()
-}
-
 /// A place in a text that only goes on: finding all tokens takes one walk through it.
-struct Cursor<'t> {
+pub(crate) struct Cursor<'t> {
     rest: std::str::Chars<'t>,
     place: Location,
     offset: usize,
 }
 
 impl<'t> Cursor<'t> {
-    fn new(text: &'t str) -> Self {
+    pub(crate) fn new(text: &'t str) -> Self {
         Self { rest: text.chars(), place: Location { line: 1, column: 1 }, offset: 0 }
     }
 
     /// The byte at a line and a character, both counted from 1, which is not before the last one;
     /// the end when it lies behind.
-    fn advance_to(&mut self, place: Location) -> usize {
+    pub(crate) fn advance_to(&mut self, place: Location) -> usize {
         while self.place < place
             && let Some(c) = self.rest.next()
         {

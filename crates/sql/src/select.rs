@@ -2,6 +2,7 @@
 
 use esker_format::Value;
 use esker_query::model::{Expr, OrderBy, Query, RowCount, SelectItem};
+use esker_vfs::sabotage::planted;
 use sqlparser::ast;
 
 use crate::expression::{Names, Parameters};
@@ -66,6 +67,10 @@ fn convert_at(query: ast::Query, is_outermost: bool, parameters: &Parameters) ->
     refuse_within(&select)?;
     let (first, joins, names) = relation::from(&select.from, is_outermost, parameters)?;
     let mut result = Query { joins, ..Query::from(first) };
+    if select.projection.is_empty() && !planted("nothing_selects_all") {
+        let what = "expected what is to be shown, like * or the name of a field";
+        return Err(Error::invalid(format!("SELECT: {what}")));
+    }
     result.select = items(&select.projection, &names)?;
     if result.select.is_empty() && select.from.is_empty() {
         return Err(Error::invalid("SELECT * without a table: expected FROM"));
@@ -145,6 +150,16 @@ fn refuse_within(select: &ast::Select) -> Result<()> {
     }
 }
 
+/// Refuses a text in the place of a name: one with `AS` before it has become a name.
+pub(crate) fn expect_name(alias: &ast::Ident) -> Result<()> {
+    match alias.quote_style {
+        Some('\'') => Err(Error::invalid(format!(
+            "`{alias}`: expected an operator, a comma, or AS before a name, found a text"
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// The select list; empty for `*`.
 pub(crate) fn items(projection: &[ast::SelectItem], names: &Names) -> Result<Vec<SelectItem>> {
     if let [ast::SelectItem::Wildcard(options)] = projection {
@@ -156,6 +171,7 @@ pub(crate) fn items(projection: &[ast::SelectItem], names: &Names) -> Result<Vec
             Ok(SelectItem { expr: names.convert(expr)?, alias: None })
         }
         ast::SelectItem::ExprWithAlias { expr, alias } => {
+            expect_name(alias)?;
             Ok(SelectItem { expr: names.convert(expr)?, alias: Some(alias.value.clone()) })
         }
         ast::SelectItem::Wildcard(options) if options.to_string().is_empty() => {
@@ -213,22 +229,24 @@ fn position_or(
     names: &Names,
 ) -> Result<Expr> {
     let converted = names.convert(expr)?;
-    let Expr::Literal(Value::Int(position)) = converted else { return Ok(converted) };
+    let Expr::Literal(position @ (Value::Int(_) | Value::Uint(_))) = &converted else {
+        return Ok(converted);
+    };
     let Some(select) = select else {
         return Err(Error::invalid(format!(
             "{clause} {position}: expected a field or an expression; a number stands for a column \
              in the clauses of SELECT only"
         )));
     };
-    let item = usize::try_from(position).ok().and_then(|p| p.checked_sub(1));
-    let item = item.and_then(|index| select.get(index));
-    item.map(|item| item.expr.clone()).ok_or_else(|| {
-        let count = select.len();
-        Error::invalid(match count {
-            0 => format!("{clause} {position}: SELECT * has no numbered items; name the field"),
-            _ => format!("{clause} {position}: expected 1 to {count}"),
-        })
-    })
+    let place: Option<usize> = position.to_string().parse().ok().filter(|place| *place > 0);
+    let Some(place) = place else {
+        let message = format!("{clause} {position}: expected the place of a column, from 1 on");
+        return Err(Error::invalid(message));
+    };
+    match select.get(place - 1) {
+        Some(item) if planted("order_by_position_by_text") => Ok(item.expr.clone()),
+        _ => Ok(Expr::Item(place)),
+    }
 }
 
 fn limit(

@@ -2,12 +2,12 @@
 
 use esker_query::Inputs;
 use sqlparser::ast;
-use sqlparser::dialect::GenericDialect;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::change::plain_name;
+use crate::dialect::EskerDialect;
 use crate::expression::{Names, Parameters};
 use crate::statement::{Statement, syntax};
 use crate::{Error, Result};
@@ -15,8 +15,7 @@ use crate::{Error, Result};
 /// Reads `CREATE SEQUENCE [IF NOT EXISTS] name [START [WITH] n] [INCREMENT [BY] n]`, the options in
 /// any order; nothing when it is another statement.
 pub(crate) fn create(tokens: &[TokenWithSpan]) -> Result<Option<Statement>> {
-    let dialect = GenericDialect {};
-    let mut parser = Parser::new(&dialect).with_tokens_with_locations(tokens.to_vec());
+    let mut parser = Parser::new(&EskerDialect).with_tokens_with_locations(tokens.to_vec());
     if !parser.parse_keywords(&[Keyword::CREATE, Keyword::SEQUENCE]) {
         return Ok(None);
     }

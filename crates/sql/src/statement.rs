@@ -4,15 +4,15 @@ use esker_format::Schema;
 use esker_format::schema::{Alteration, NewIndex};
 use esker_query::model::{Change, QUERY_DEPTH_MAX, Query};
 use sqlparser::ast;
-use sqlparser::dialect::GenericDialect;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
-use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer};
+use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::conflict_target::join_paths;
+use crate::dialect::{self, EskerDialect};
 use crate::expression::Parameters;
 use crate::transaction::{self, TransactionStatement};
-use crate::{Error, Result, alter, change, index, parameter, select, sequence, table};
+use crate::{Error, Result, alter, change, index, number, parameter, select, sequence, table};
 
 /// The longest text, in bytes.
 const TEXT_BYTES_MAX: usize = 1 << 20;
@@ -179,7 +179,7 @@ pub(crate) fn parse_with_parameters(text: &str) -> Result<(Statement, Parameters
 }
 
 fn parse_one(tokens: Vec<TokenWithSpan>) -> Result<ast::Statement> {
-    let parser = Parser::new(&GenericDialect {}).with_recursion_limit(NESTING_MAX);
+    let parser = Parser::new(&EskerDialect).with_recursion_limit(NESTING_MAX);
     let mut parser = parser.with_tokens_with_locations(tokens);
     let mut statements = parser.parse_statements().map_err(syntax)?;
     match (statements.pop(), statements.len()) {
@@ -231,8 +231,9 @@ fn tokens(text: &str) -> Result<Vec<TokenWithSpan>> {
             "a statement has at most {TEXT_BYTES_MAX} bytes, found {len}"
         )));
     }
-    let tokens = Tokenizer::new(&GenericDialect {}, text).tokenize_with_location();
-    let tokens = tokens.map_err(|e| Error::invalid(e.to_string()))?;
+    let tokens = dialect::tokenize(text).map_err(|e| Error::invalid(e.to_string()))?;
+    let mut tokens = number::read_all(text, tokens)?;
+    dialect::quote_names(&mut tokens);
     let nests = |t: &&TokenWithSpan| {
         !matches!(
             t.token,

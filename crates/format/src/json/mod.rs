@@ -22,6 +22,7 @@
 mod edit;
 mod number;
 mod parser;
+mod path;
 mod splice;
 #[cfg(test)]
 mod tests;
@@ -31,6 +32,7 @@ use std::fmt;
 pub use edit::{Replacement, array, edit, expect_depth, from_value, merge, object, string};
 pub use number::{add_decimals, add_numbers, compare_numbers, multiply_decimals, multiply_numbers};
 pub use parser::{parse, parse_nested};
+pub use path::{Step, is_path, name_step, parse_path, path_of, steps_of};
 
 use crate::codec::Reader;
 use crate::{Error, Result};

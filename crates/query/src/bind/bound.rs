@@ -6,7 +6,7 @@ use std::sync::Arc;
 use esker_format::{DataType, Labels, Value};
 
 use super::OrderKey;
-use crate::model::{Aggregate, Function, Operator};
+use crate::model::{Aggregate, Function, OperandKind, Operator};
 use crate::predicate::Pattern;
 
 /// An expression over the positions of a row.
@@ -231,7 +231,9 @@ impl Bound {
             Node::Negate(_) | Node::Call(Function::Abs | Function::Round, _) => {
                 !self.data_type.is_some_and(DataType::is_float)
             }
-            Node::Call(function, _) => function.entry().may_fail,
+            Node::Call(function, operands) => {
+                function.entry().may_fail || takes_any_path(*function, operands)
+            }
             Node::Cast(_) => true,
             _ => false,
         };
@@ -306,4 +308,12 @@ fn literal_type(value: &Value) -> Option<DataType> {
         Value::Date(_) => DataType::Date,
         Value::Timestamp(_) => DataType::Timestamp,
     })
+}
+
+/// True for a call with a text as a step that is not known beforehand, and may be no path.
+fn takes_any_path(function: Function, operands: &[Bound]) -> bool {
+    let takes_steps = function.entry().parameters.contains(&OperandKind::Step);
+    let is_any =
+        |step: &Bound| step.as_literal().is_none() && step.data_type == Some(DataType::Text);
+    takes_steps && operands.iter().skip(1).any(is_any)
 }

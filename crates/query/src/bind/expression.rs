@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use esker_format::{DataType, Value};
+use esker_vfs::sabotage::planted;
 
 use super::bound::{Bound, Comparison, Node};
 use super::decimal;
@@ -37,6 +38,11 @@ fn bind_as(expr: &Expr, scope: &mut dyn Scope, is_optional: bool) -> Result<Boun
         Expr::Answer(answer) => return Ok(value_answered(answer)),
         Expr::Default => {
             return Err(Error::invalid("DEFAULT stands only as a whole value in VALUES"));
+        }
+        Expr::Item(place) => {
+            return Err(Error::invalid(format!(
+                "{place} stands for a column only as a whole key of GROUP BY or ORDER BY"
+            )));
         }
         Expr::AllFields(_) => {
             return Err(Error::invalid(format!("{expr} stands only as a whole select item")));
@@ -375,8 +381,12 @@ fn pattern(operator: Operator, operands: Vec<Bound>) -> Result<Bound> {
     };
     let text = label_as_text(text)?;
     expect(&text, "text", |t| t == DataType::Text)?;
+    let null = || Bound::new(Node::Literal(Value::Null), DataType::Bool);
     let escape = match operands.next().map(|e| e.node) {
-        None | Some(Node::Literal(Value::Null)) => None,
+        None => None,
+        Some(Node::Literal(Value::Null)) if planted("escape_null_is_none") => None,
+        Some(Node::Literal(Value::Null)) => return Ok(null()),
+        Some(Node::Unanswered) => return Ok(Bound::new(Node::Unanswered, DataType::Bool)),
         Some(Node::Literal(Value::Text(escape))) if escape.chars().count() == 1 => {
             escape.chars().next()
         }
@@ -389,7 +399,7 @@ fn pattern(operator: Operator, operands: Vec<Bound>) -> Result<Bound> {
             let text = typed(text, DataType::Text);
             Bound::new(Node::Match(Box::new(text), pattern), DataType::Bool)
         }
-        Node::Literal(Value::Null) => Bound::new(Node::Literal(Value::Null), DataType::Bool),
+        Node::Literal(Value::Null) => null(),
         Node::Unanswered => Bound::new(Node::Unanswered, DataType::Bool),
         _ => return Err(Error::invalid("a pattern must be a constant text")),
     };

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use esker_format::calendar::DAY_US;
+use esker_format::json::{Step, is_path, name_step, parse_path};
 use esker_format::{DataType, Value};
+use esker_vfs::sabotage::planted;
 
 use super::bound::{Bound, Comparison, Node};
 use super::decimal;
@@ -145,6 +147,7 @@ fn nullif(operands: Vec<Bound>) -> Result<Bound> {
 }
 
 fn by_table(entry: &FunctionEntry, operands: Vec<Bound>) -> Result<Bound> {
+    let operands = with_steps(entry, operands)?;
     let count = operands.len();
     let mut typed = Vec::with_capacity(count);
     for (i, operand) in operands.into_iter().enumerate() {
@@ -170,6 +173,37 @@ fn by_table(entry: &FunctionEntry, operands: Vec<Bound>) -> Result<Bound> {
         typed.insert(0, convert(moment, DataType::Timestamp)?);
     }
     Ok(Bound::new(Node::Call(entry.function, typed), data_type))
+}
+
+/// The operands with the steps of a constant path in its place: `$.a[0]` is `'a', 0`.
+fn with_steps(entry: &FunctionEntry, operands: Vec<Bound>) -> Result<Vec<Bound>> {
+    let count = operands.len();
+    let is_step = |i: usize| entry.kind(i, count) == OperandKind::Step;
+    let steps = (0..count).filter(|i| is_step(*i)).count();
+    if steps == 0 || planted("json_path_is_a_name") {
+        return Ok(operands);
+    }
+    let mut all = Vec::with_capacity(count);
+    for (i, operand) in operands.into_iter().enumerate() {
+        let path = match operand.as_literal() {
+            Some(Value::Text(text)) if is_step(i) && is_path(text) => text.clone(),
+            _ => {
+                all.push(operand);
+                continue;
+            }
+        };
+        if steps > 1 {
+            return Err(Error::invalid(format!(
+                "path '{path}': expected no step beside a path, found {steps} in all; a name that \
+                 begins with $ is written within one, like '$.\"$name\"'"
+            )));
+        }
+        all.extend(parse_path(&path)?.into_iter().map(|step| match step {
+            Step::Name(name) => Bound::literal(Value::Text(name_step(&name).into_owned())),
+            Step::Place(place) => Bound::literal(Value::Int(place)),
+        }));
+    }
+    Ok(all)
 }
 
 /// An operand as a function takes it.

@@ -22,7 +22,7 @@ pub(crate) use bound::{Bound, BoundAggregate, Comparison, Node};
 use expression::bind;
 pub(crate) use scope::position;
 use scope::{GroupScope, NoScope, RowScope, Scope};
-pub(crate) use scope::{alias, replace_aliases};
+pub(crate) use scope::{named, replace_aliases};
 pub(crate) use typing::assign_literal;
 
 use crate::exec::After;
@@ -153,6 +153,7 @@ pub(crate) fn bind_query(query: &Query, schema: &Schema, inputs: &Inputs) -> Res
     let having = match &query.having {
         Some(having) => {
             let having = replace_aliases(having, schema, &query.select);
+            let having = having.map_err(|e| e.at("HAVING"))?;
             let bound = condition("HAVING", &having, &mut scope);
             Some(bound.map_err(|e| shadowed(e, "HAVING", &[having], &query, schema))?)
         }
@@ -171,8 +172,9 @@ pub(crate) fn bind_query(query: &Query, schema: &Schema, inputs: &Inputs) -> Res
 /// The error with what to write, where a clause reads a field whose name a select item has, too.
 fn shadowed(error: Error, clause: &str, exprs: &[Expr], query: &Query, schema: &Schema) -> Error {
     let is_hidden = |name: &str| {
-        let item = alias(name, &query.select).filter(|_| position(schema, name).is_some())?;
-        (*item != Expr::field(name)).then(|| (name.to_owned(), item.clone()))
+        let at = named(name, &query.select).ok().flatten();
+        let item = query.select.get(at.filter(|_| position(schema, name).is_some())?)?;
+        (item.expr != Expr::field(name)).then(|| (name.to_owned(), item.expr.clone()))
     };
     let mut names = Vec::new();
     exprs.iter().for_each(|expr| expr.collect_names(&mut names));
@@ -211,7 +213,12 @@ fn expand(query: &Query, schema: &Schema) -> Query {
 fn bind_keys(query: &Query, mut row: RowScope<'_>) -> Result<Vec<Bound>> {
     let mut keys = Vec::with_capacity(query.group_by.len());
     for expr in &query.group_by {
-        let expr = replace_aliases(expr, row.schema, &query.select);
+        let expr = match expr {
+            Expr::Item(place) => query.item("GROUP BY", *place)?.expr.clone(),
+            expr => {
+                replace_aliases(expr, row.schema, &query.select).map_err(|e| e.at("GROUP BY"))?
+            }
+        };
         if expr.has_aggregate() {
             return Err(Error::invalid(format!("GROUP BY: {expr} is an aggregate")));
         }
@@ -246,13 +253,18 @@ fn project(
     }
     let mut order = Vec::with_capacity(query.order_by.len());
     for OrderBy { expr, descending, nulls_first } in &query.order_by {
-        // An alias goes before a field of the same name, as the standard has it.
-        let aliased = match expr {
-            Expr::Field(name) => alias(name, &query.select),
+        let output = match expr {
+            Expr::Item(place) => query.item("ORDER BY", *place).map(|_| place.checked_sub(1))?,
+            // A column of the answer goes before a field of the same name, as the standard has it.
+            Expr::Field(name) => named(name, &query.select).map_err(|e| e.at("ORDER BY"))?,
             _ => None,
         };
-        let expr = aliased.cloned().unwrap_or_else(|| replace_aliases(expr, schema, &query.select));
-        let bound = bind(&expr, scope).map_err(|e| e.at("ORDER BY"))?;
+        let bound = match output.and_then(|at| outputs.get(at)) {
+            Some(output) => output.clone(),
+            None => replace_aliases(expr, schema, &query.select)
+                .and_then(|expr| bind(&expr, scope))
+                .map_err(|e| e.at("ORDER BY"))?,
+        };
         let nulls_first = nulls_first.unwrap_or(!descending);
         order.push(OrderKey { bound, descending: *descending, nulls_first });
     }

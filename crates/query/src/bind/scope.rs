@@ -1,6 +1,7 @@
 //! What names mean at a place in the query.
 
 use esker_format::decimal::DIGITS_MAX;
+use esker_format::json::name_step;
 use esker_format::{DataType, Field, Schema, Value};
 
 use super::OrderKey;
@@ -85,7 +86,8 @@ fn json_path(schema: &Schema, name: &str) -> Option<Bound> {
     })?;
     let field = schema.fields().get(position).filter(|field| field.data_type == DataType::Json)?;
     let document = Bound::field(position, field.data_type);
-    let steps = path.split('.').map(|step| Bound::literal(Value::Text(step.to_owned())));
+    let step = |step| Bound::literal(Value::Text(name_step(step).into_owned()));
+    let steps = path.split('.').map(step);
     let operands: Vec<_> = std::iter::once(document).chain(steps).collect();
     Some(Bound::new(Node::Call(Function::JsonText, operands), DataType::Text))
 }
@@ -241,14 +243,20 @@ fn aggregate_type(function: Aggregate, operand: Option<&Bound>) -> Result<DataTy
     }
 }
 
-/// Replaces names that no field has by the select items they are aliases of.
-pub(crate) fn replace_aliases(expr: &Expr, schema: &Schema, select: &[SelectItem]) -> Expr {
+/// Replaces names that no field has by the select items that are called so.
+///
+/// # Errors
+/// As [`named`].
+pub(crate) fn replace_aliases(expr: &Expr, schema: &Schema, select: &[SelectItem]) -> Result<Expr> {
     let again = |e: &Expr| replace_aliases(e, schema, select);
-    match expr {
+    let all = |operands: &[Expr]| operands.iter().map(again).collect::<Result<Vec<_>>>();
+    Ok(match expr {
         Expr::Field(name) if position(schema, name).is_none() => {
-            alias(name, select).cloned().unwrap_or_else(|| expr.clone())
+            let item = named(name, select)?.and_then(|at| select.get(at));
+            item.map_or(expr, |item| &item.expr).clone()
         }
         Expr::Field(_)
+        | Expr::Item(_)
         | Expr::AllFields(_)
         | Expr::Literal(_)
         | Expr::Answer(_)
@@ -261,24 +269,45 @@ pub(crate) fn replace_aliases(expr: &Expr, schema: &Schema, select: &[SelectItem
         {
             expr.clone()
         }
-        Expr::Apply(operator, operands) => {
-            Expr::Apply(*operator, operands.iter().map(again).collect())
+        Expr::Apply(operator, operands) => Expr::Apply(*operator, all(operands)?),
+        Expr::Call(function, operands) => Expr::Call(*function, all(operands)?),
+        Expr::Aggregate { function, operand, distinct, order } => {
+            let key = |key: &OrderBy| Ok(OrderBy { expr: again(&key.expr)?, ..*key });
+            Expr::Aggregate {
+                function: *function,
+                operand: operand.as_ref().map(|o| again(o).map(Box::new)).transpose()?,
+                distinct: *distinct,
+                order: order.iter().map(key).collect::<Result<_>>()?,
+            }
         }
-        Expr::Call(function, operands) => {
-            Expr::Call(*function, operands.iter().map(again).collect())
-        }
-        Expr::Aggregate { function, operand, distinct, order } => Expr::Aggregate {
-            function: *function,
-            operand: operand.as_ref().map(|o| Box::new(again(o))),
-            distinct: *distinct,
-            order: order.iter().map(|key| OrderBy { expr: again(&key.expr), ..*key }).collect(),
-        },
-        Expr::Cast(operand, to) => Expr::Cast(Box::new(again(operand)), *to),
-    }
+        Expr::Cast(operand, to) => Expr::Cast(Box::new(again(operand)?), *to),
+    })
 }
 
-/// What a select item's alias stands for.
-pub(crate) fn alias<'a>(name: &str, select: &'a [SelectItem]) -> Option<&'a Expr> {
-    let aliased = |item: &&SelectItem| item.alias.as_deref() == Some(name);
-    select.iter().find(aliased).map(|item| &item.expr)
+/// The position of the select item that has a name: its alias, or that of the field that it is.
+/// Case counts only where an item has exactly this name.
+///
+/// # Errors
+/// `InvalidQuery` where several items have the name, and are not the same.
+pub(crate) fn named(name: &str, select: &[SelectItem]) -> Result<Option<usize>> {
+    let has_name = |item: &SelectItem, is_same: &dyn Fn(&str) -> bool| match item {
+        SelectItem { alias: Some(alias), .. } => is_same(alias),
+        SelectItem { expr: Expr::Field(field), .. } => is_same(field),
+        _ => false,
+    };
+    let find = |is_same: &dyn Fn(&str) -> bool| -> Vec<(usize, &Expr)> {
+        let items = select.iter().enumerate().filter(|(_, item)| has_name(item, is_same));
+        items.map(|(at, item)| (at, &item.expr)).collect()
+    };
+    let mut found = find(&|known| known == name);
+    if found.is_empty() {
+        found = find(&|known| known.eq_ignore_ascii_case(name));
+    }
+    let Some(((at, first), rest)) = found.split_first() else { return Ok(None) };
+    match rest.iter().find(|(_, other)| other != first) {
+        None => Ok(Some(*at)),
+        Some((_, other)) => Err(Error::invalid(format!(
+            "{name:?} is ambiguous: the columns {first} and {other} are called so"
+        ))),
+    }
 }

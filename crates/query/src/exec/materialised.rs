@@ -39,6 +39,11 @@ impl Materialised {
         Self { schema, part: Batches { batches, row_count } }
     }
 
+    /// The same rows, their columns by other names.
+    pub(crate) fn with_schema(self, schema: Schema) -> Self {
+        Self { schema, ..self }
+    }
+
     pub(crate) fn row_count(&self) -> usize {
         self.part.row_count
     }

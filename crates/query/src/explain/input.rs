@@ -25,7 +25,8 @@ pub struct ExplainedInput {
     /// How many did; `None` when it did not run, or was not counted apart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows: Option<u64>,
-    /// How long a join took, in milliseconds, its inputs included where they are tables.
+    /// How long it took, in milliseconds, all that it reads included; `None` for a table, which is
+    /// read by what is above it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub elapsed_ms: Option<f64>,
     /// What a join has on the left and on the right; what a query reads, where that is not a table.
@@ -47,12 +48,13 @@ impl ExplainedInput {
     }
 
     /// A query in place of a table, with what it reads.
-    pub(crate) fn query(name: &str, input: Option<Self>, rows: u64) -> Self {
+    pub(crate) fn query(name: &str, input: Option<Self>, rows: u64, elapsed_ns: u64) -> Self {
         Self {
             kind: "query".to_owned(),
             what: name.to_owned(),
             rows_estimated: rows,
             rows: Some(rows),
+            elapsed_ms: Some(elapsed_ns as f64 / 1e6),
             inputs: input.into_iter().collect(),
             ..Self::default()
         }
@@ -60,7 +62,7 @@ impl ExplainedInput {
 
     /// The same where it has not run.
     pub(crate) fn not_run(self) -> Self {
-        Self { rows: None, ..self }
+        Self { rows: None, elapsed_ms: None, ..self }
     }
 
     /// The same with what its rows have to pass.
@@ -91,10 +93,11 @@ impl ExplainedInput {
         }
     }
 
-    /// Notes what a join met.
+    /// Notes what a join met, and how long it took once its inputs were there.
     pub(crate) fn ran(&mut self, counts: &JoinCounts, builds_left: bool, elapsed_ns: u64) {
         self.rows = Some(counts.rows_out);
-        self.elapsed_ms = Some(elapsed_ns as f64 / 1e6);
+        let inputs_ms: f64 = self.inputs.iter().filter_map(|input| input.elapsed_ms).sum();
+        self.elapsed_ms = Some(inputs_ms + elapsed_ns as f64 / 1e6);
         let (built, probed) = (counts.rows_built, counts.rows_probed);
         let met = if builds_left { [built, probed] } else { [probed, built] };
         for (input, rows) in self.inputs.iter_mut().zip(met) {

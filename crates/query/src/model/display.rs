@@ -33,7 +33,7 @@ impl Display for Query {
         }
         if !self.group_by.is_empty() {
             f.write_str(" GROUP BY ")?;
-            let keys: Vec<_> = self.group_by.iter().map(|e| Key(e, &self.select)).collect();
+            let keys: Vec<_> = self.group_by.iter().map(Key).collect();
             list(f, &keys)?;
         }
         if let Some(having) = &self.having {
@@ -42,7 +42,7 @@ impl Display for Query {
         if !self.order_by.is_empty() {
             f.write_str(" ORDER BY ")?;
             for (i, order) in self.order_by.iter().enumerate() {
-                write!(f, "{}{}", if i > 0 { ", " } else { "" }, Key(&order.expr, &self.select))?;
+                write!(f, "{}{}", if i > 0 { ", " } else { "" }, Key(&order.expr))?;
                 order.direction(f)?;
             }
         }
@@ -96,19 +96,15 @@ impl Display for SelectItem {
     }
 }
 
-/// A key of groups or of an order. A whole number alone would stand for the column at its place,
-/// so one that is a column is shown as that place.
-struct Key<'a>(&'a Expr, &'a [SelectItem]);
+/// A key of groups or of an order, where a whole number alone would stand for the column at its
+/// place.
+struct Key<'a>(&'a Expr);
 
 impl Display for Key<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Self(expr, select) = self;
-        if !matches!(expr, Expr::Literal(Value::Int(_))) {
-            return expr.fmt(f);
-        }
-        match select.iter().position(|item| item.expr == **expr) {
-            Some(place) => write!(f, "{}", place + 1),
-            None => write!(f, "CAST({expr} AS i64)"),
+        match self.0 {
+            Expr::Literal(Value::Int(_)) => write!(f, "CAST({} AS i64)", self.0),
+            expr => expr.fmt(f),
         }
     }
 }
@@ -137,6 +133,7 @@ impl Display for Expr {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Field(name) => Path(name).fmt(f),
+            Self::Item(place) => place.fmt(f),
             Self::AllFields(table) if table.is_empty() => f.write_str("*"),
             Self::AllFields(table) => write!(f, "{}.*", Name(table)),
             Self::Subquery { form, operand, query } => {

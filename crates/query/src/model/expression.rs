@@ -17,6 +17,9 @@ pub const EXPR_DEPTH_MAX: usize = 128;
 pub enum Expr {
     /// The value of a field, or of a select item by its alias.
     Field(String),
+    /// The select item at a place, counted from 1 when `*` is written out; only as a whole key of
+    /// `GROUP BY` or `ORDER BY`.
+    Item(usize),
     /// A constant.
     Literal(#[serde(with = "serial::ValueForm")] Value),
     /// An operator and its operands.
@@ -230,6 +233,7 @@ impl Expr {
     pub fn operands(&self) -> Vec<&Self> {
         match self {
             Self::Field(_)
+            | Self::Item(_)
             | Self::AllFields(_)
             | Self::Literal(_)
             | Self::Answer(_)
@@ -248,6 +252,7 @@ impl Expr {
     pub fn operands_mut(&mut self) -> Vec<&mut Self> {
         match self {
             Self::Field(_)
+            | Self::Item(_)
             | Self::AllFields(_)
             | Self::Literal(_)
             | Self::Answer(_)

@@ -14,6 +14,8 @@ mod serial;
 
 use serde::{Deserialize, Serialize};
 
+use crate::{Error, Result};
+
 pub use aggregate::Aggregate;
 pub use change::{Change, ConflictUpdate, Delete, Insert, InsertRows, OnConflict, Update};
 pub use expression::{Answer, EXPR_DEPTH_MAX, Expr, Parameter};
@@ -38,7 +40,7 @@ pub struct SelectItem {
 /// One key of the order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OrderBy {
-    /// What is compared: an expression, or the alias of a select item.
+    /// What is compared: an expression, or a select item by its alias or its place.
     pub expr: Expr,
     /// Greatest first.
     #[serde(default)]
@@ -182,6 +184,18 @@ impl Query {
         let keys = self.order_by.iter().map(|key| &key.expr);
         let on = self.joins.iter().filter_map(|join| join.on.as_ref());
         items.chain(&self.filter).chain(&self.group_by).chain(&self.having).chain(keys).chain(on)
+    }
+
+    /// The select item at a place, counted from 1, once `*` is written out.
+    ///
+    /// # Errors
+    /// `InvalidQuery` when there is none, naming the clause that asks for it.
+    pub fn item(&self, clause: &str, place: usize) -> Result<&SelectItem> {
+        let item = place.checked_sub(1).and_then(|at| self.select.get(at));
+        item.ok_or_else(|| {
+            let count = self.select.len();
+            Error::invalid(format!("{clause} {place}: expected 1 to {count}"))
+        })
     }
 
     /// True when it takes values of sequences, queries within included.

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use esker_format::json::name_step;
 use esker_format::{DataType, Value};
 
 use crate::bind::{Bound, Node};
@@ -14,7 +15,7 @@ use crate::source::RunPath;
 pub(crate) struct DocumentPath<'p> {
     /// The position of the field.
     field: usize,
-    /// Names, from the document on.
+    /// Names, from the document on, as steps: see [`name_step`].
     steps: Vec<&'p str>,
 }
 
@@ -71,7 +72,7 @@ impl<'p> DocumentPath<'p> {
     /// True when a run has the texts at its end.
     pub(crate) fn is(&self, path: &RunPath) -> bool {
         self.field == path.field
-            && path.steps.iter().map(String::as_str).eq(self.steps.iter().copied())
+            && path.steps.iter().map(|step| name_step(step)).eq(self.steps.iter().copied())
     }
 }
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use esker_format::{Batch, Column};
+use esker_format::{Batch, Column, Schema};
 
-use super::names::Names;
+use super::names::{Names, without_twins};
 use super::{Answered, Context, Held};
 use crate::exec::slice;
 use crate::explain::ExplainedInput;
@@ -16,6 +16,8 @@ use crate::{Error, Result, ZONE_ROWS};
 /// One of them.
 pub(super) struct Member<'a> {
     name: String,
+    /// Its fields as they are called.
+    schema: Schema,
     pub(super) source: Held<'a>,
     /// How an answer in place of a table came about.
     pub(super) input: Option<ExplainedInput>,
@@ -39,24 +41,22 @@ impl<'a> Context<'a, '_> {
         for (i, relation) in query.relations().into_iter().enumerate() {
             let name = relation.name().to_owned();
             let member = match (&relation.query, first) {
-                (None, Some(first)) if i == 0 => {
-                    Member { name, source: Held::Borrowed(first), input: None }
-                }
-                (None, _) => {
-                    let source = Held::Borrowed(self.tables.table(&relation.table)?);
-                    Member { name, source, input: None }
-                }
+                (None, Some(first)) if i == 0 => Member::table(name, first),
+                (None, _) => Member::table(name, self.tables.table(&relation.table)?),
                 (Some(_), _) if name.is_empty() => {
                     return Err(Error::invalid(format!(
                         "FROM: a subquery needs a name, as in (SELECT …) AS name: {relation}"
                     )));
                 }
                 (Some(query), _) => {
-                    let Answered { rows, input, .. } =
+                    let Answered { rows, input, elapsed_ns, .. } =
                         self.answer(query).map_err(|e| e.at(&name))?;
-                    let input = ExplainedInput::query(&name, input, rows.row_count() as u64);
+                    let count = rows.row_count() as u64;
+                    let input = ExplainedInput::query(&name, input, count, elapsed_ns);
                     let input = Some(if self.runs { input } else { input.not_run() });
-                    Member { name, source: Held::Shared(Arc::new(rows)), input }
+                    let schema = rows.schema().clone();
+                    let rows = rows.with_schema(without_twins(schema.clone()));
+                    Member { name, schema, source: Held::Shared(Arc::new(rows)), input }
                 }
             };
             members.push(member);
@@ -65,7 +65,12 @@ impl<'a> Context<'a, '_> {
     }
 }
 
-impl Member<'_> {
+impl<'a> Member<'a> {
+    fn table(name: String, source: &'a dyn Source) -> Self {
+        let schema = source.schema().clone();
+        Self { name, schema, source: Held::Borrowed(source), input: None }
+    }
+
     pub(super) fn name(&self) -> &str {
         &self.name
     }
@@ -78,7 +83,7 @@ pub(super) fn names(members: &[Member<'_>], query: &Query) -> Result<Names> {
         join.is_none_or(|join| join.kind.shows_right())
     };
     let named = members.iter().enumerate();
-    let named = named.map(|(i, m)| (m.name.clone(), m.source.get().schema().clone(), shows(i)));
+    let named = named.map(|(i, m)| (m.name.clone(), m.schema.clone(), shows(i)));
     Names::new(named.collect())
 }
 

@@ -33,7 +33,7 @@ use std::sync::Arc;
 
 use esker_format::{Batch, Field, FieldId, Schema};
 
-use crate::bind::{Bound, Program, bind_query};
+use crate::bind::{Bound, Program, bind_query, named};
 use crate::exec::{Budget, Materialised, Sink};
 use crate::explain::{ExplainedInput, ExplainedSubquery, Explanation};
 use crate::model::{Expr, Function, QUERY_DEPTH_MAX, Query, SelectItem};
@@ -162,6 +162,8 @@ pub struct Resolved<'a> {
     source: Held<'a>,
     /// With the memory that is left.
     options: Options,
+    /// How long it took to make ready what is read.
+    ready_ns: u64,
     input: Option<ExplainedInput>,
     subqueries: Vec<ExplainedSubquery>,
 }
@@ -213,6 +215,7 @@ impl<'a> Resolved<'a> {
         purpose: Purpose,
     ) -> Result<Self> {
         let runs = purpose != Purpose::Look;
+        let started_ns = options.clock.monotonic_ns();
         if runs && query.runs_queries_first() {
             // What cannot be answered is refused before any of it runs.
             Self::new(query, tables, first, options, Purpose::Look)?.columns()?;
@@ -223,7 +226,8 @@ impl<'a> Resolved<'a> {
         let (query, source, input) = context.resolve(query, first)?;
         let subqueries = context.told.map(RefCell::into_inner).unwrap_or_default();
         let options = Options { memory_budget_bytes: budget.left(), ..options.clone() };
-        Ok(Self { query, source, options, input, subqueries })
+        let ready_ns = options.clock.monotonic_ns() - started_ns;
+        Ok(Self { query, source, options, ready_ns, input, subqueries })
     }
 
     /// Runs the rest and returns the whole answer.
@@ -231,7 +235,8 @@ impl<'a> Resolved<'a> {
     /// # Errors
     /// As [`crate::execute`].
     pub fn execute(&self) -> Result<QueryResult> {
-        crate::execute(&self.query, self.source.get(), &self.options)
+        let answer = crate::execute(&self.query, self.source.get(), &self.options)?;
+        Ok(QueryResult { statistics: answer.statistics.after(self.ready_ns), ..answer })
     }
 
     /// Runs the rest, some thousand rows at a time.
@@ -242,7 +247,9 @@ impl<'a> Resolved<'a> {
         &self,
         sink: &mut dyn FnMut(Batch) -> Result<ControlFlow<()>>,
     ) -> Result<(Vec<ResultColumn>, Statistics)> {
-        crate::stream(&self.query, self.source.get(), &self.options, sink)
+        let (columns, statistics) =
+            crate::stream(&self.query, self.source.get(), &self.options, sink)?;
+        Ok((columns, statistics.after(self.ready_ns)))
     }
 
     /// The columns of the answer.
@@ -259,7 +266,7 @@ impl<'a> Resolved<'a> {
     /// As [`crate::explain`].
     pub fn explain(&self) -> Result<Explanation> {
         let explanation = crate::explain(&self.query, self.source.get(), &self.options)?;
-        Ok(self.with_what_runs_first(explanation))
+        Ok(self.with_what_runs_first(explanation.after(self.ready_ns)))
     }
 
     fn with_what_runs_first(&self, explanation: Explanation) -> Explanation {
@@ -284,6 +291,8 @@ type Ready<'a> = (Query, Held<'a>, Option<ExplainedInput>);
 struct Answered {
     rows: Materialised,
     input: Option<ExplainedInput>,
+    /// How long it took, with all that it reads.
+    elapsed_ns: u64,
     /// How it came about, where that is to be told.
     plan: Option<Explanation>,
 }
@@ -342,6 +351,7 @@ impl<'a, 'o> Context<'a, 'o> {
     /// The answer of a query within another, as a source, and how it came about.
     fn answer(&self, query: &Query) -> Result<Answered> {
         let before = self.told.as_ref().map(RefCell::take);
+        let started_ns = self.options.clock.monotonic_ns();
         let (rest, source, input) = self.resolve(query, None)?;
         let (options, is_told) = (self.options_left(), self.told.is_some());
         let inputs =
@@ -363,15 +373,17 @@ impl<'a, 'o> Context<'a, 'o> {
             charge.keep();
         }
         let rows = Materialised::of(schema, member::even(batches)?);
+        let elapsed_ns = self.options.clock.monotonic_ns() - started_ns;
+        let ready_ns = elapsed_ns - profile.as_ref().map_or(0, |profile| profile.elapsed_ns);
         let subqueries = match (&self.told, before) {
             (Some(told), Some(before)) => told.replace(before),
             _ => Vec::new(),
         };
         let plan = parts.transpose()?.map(|parts| {
             let told = crate::explain::explained(&rest, &program, parts, profile.as_ref());
-            Explanation { input: input.clone(), subqueries, ..told }
+            Explanation { input: input.clone(), subqueries, ..told.after(ready_ns) }
         });
-        Ok(Answered { rows, input, plan })
+        Ok(Answered { rows, input, elapsed_ns, plan })
     }
 
     /// Notes how a subquery is answered.
@@ -392,7 +404,7 @@ impl<'a, 'o> Context<'a, 'o> {
 fn qualify(query: &mut Query, names: &Names, needed: &mut BTreeSet<usize>) -> Result<Option<Expr>> {
     let mut filter = query.filter.take();
     // What the filter reads is noted when it is known where it is tested.
-    let is_alone = names.len() == 1;
+    let is_alone = names.len() == 1 && !names.has_twins();
     if let Some(filter) = &mut filter {
         names.qualify(filter, None, &mut BTreeSet::new()).map_err(|e| e.at("WHERE"))?;
     }
@@ -407,7 +419,6 @@ fn qualify(query: &mut Query, names: &Names, needed: &mut BTreeSet<usize>) -> Re
         }
     }
     query.select = items;
-    let written: Vec<SelectItem> = query.select.clone();
     for item in &mut query.select {
         let name = item.name();
         names.qualify(&mut item.expr, None, needed).map_err(|e| e.at("SELECT"))?;
@@ -419,17 +430,17 @@ fn qualify(query: &mut Query, names: &Names, needed: &mut BTreeSet<usize>) -> Re
         }
     }
     // A name of the answer goes before a field in ORDER BY; elsewhere, where no one field has it.
-    let is_aliased = |expr: &Expr| match expr {
-        Expr::Field(name) => written.iter().any(|item| item.alias.as_deref() == Some(name)),
-        _ => false,
-    };
     let selected = query.select.clone();
-    let mut each = |clause: &str, expr: &mut Expr, prefers_alias: bool| {
-        if prefers_alias && is_aliased(expr) {
+    let item = |expr: &Expr| match expr {
+        Expr::Field(name) => named(name, &selected),
+        _ => Ok(None),
+    };
+    let mut each = |clause: &str, expr: &mut Expr, prefers_item: bool| {
+        if prefers_item && item(expr).map_err(|e| e.at(clause))?.is_some() {
             return Ok(());
         }
         match names.qualify(expr, None, needed) {
-            Err(_) if means_one_item(expr, &selected) => Ok(()),
+            Err(_) if matches!(item(expr), Ok(Some(_))) => Ok(()),
             outcome => outcome.map_err(|e| e.at(clause)),
         }
     };
@@ -440,22 +451,14 @@ fn qualify(query: &mut Query, names: &Names, needed: &mut BTreeSet<usize>) -> Re
         each("HAVING", having, false)?;
     }
     for key in &mut query.order_by {
-        let is_alias = is_aliased(&key.expr);
+        let is_item = matches!(item(&key.expr), Ok(Some(_)));
         each("ORDER BY", &mut key.expr, true)?;
-        if !is_alias && is_aliased(&key.expr) {
-            // It was named with its table: a field, which no alias may take the place of.
+        if !is_item && !matches!(item(&key.expr), Ok(None)) {
+            // It was named with its table: a field, which no item may take the place of.
             key.expr = Expr::call(Function::Coalesce, [key.expr.clone()]);
         }
     }
     Ok(filter)
-}
-
-/// True when an expression is the name of select items that are all the same.
-fn means_one_item(expr: &Expr, select: &[SelectItem]) -> bool {
-    let Expr::Field(name) = expr else { return false };
-    let mut items = select.iter().filter(|item| item.alias.as_deref() == Some(name));
-    let first = items.next();
-    first.is_some_and(|first| items.all(|item| item.expr == first.expr))
 }
 
 /// The columns of an answer as fields.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use esker_format::{DataType, Field, Schema};
+use esker_vfs::sabotage::planted;
 
 use crate::bind::position;
 use crate::model::{Expr, SelectItem};
@@ -24,6 +25,9 @@ pub(crate) struct Names {
 #[derive(Clone, Debug)]
 struct Named {
     name: String,
+    /// What its fields are called.
+    written: Vec<String>,
+    /// Its fields, each by a name of its own: see [`without_twins`].
     schema: Schema,
     /// The number of its first field.
     first: usize,
@@ -53,8 +57,9 @@ impl Names {
                     "FROM: two tables are called {name:?}; give one another name with AS"
                 )));
             }
-            let fields = schema.fields().len();
-            named.push(Named { name, schema, first, is_shown });
+            let written: Vec<_> = schema.fields().iter().map(|f| f.name.clone()).collect();
+            let (fields, schema) = (written.len(), without_twins(schema));
+            named.push(Named { name, written, schema, first, is_shown });
             first += fields;
         }
         Ok(Self { members: named, merged: Vec::new(), inner: 0, is_full: false })
@@ -81,6 +86,14 @@ impl Names {
     /// Makes fields go by `table.field`, even where there is one table.
     pub(crate) fn make_full(&mut self) {
         self.is_full = true;
+    }
+
+    /// Whether two fields of a table are called the same.
+    pub(crate) fn has_twins(&self) -> bool {
+        let is_twin = |(written, field): (&String, &Field)| *written != field.name;
+        let has_twins =
+            |named: &Named| named.written.iter().zip(named.schema.fields()).any(is_twin);
+        self.members.iter().any(has_twins)
     }
 
     /// How many tables there are.
@@ -128,8 +141,8 @@ impl Names {
     pub(crate) fn shown(&self, name: &str) -> Result<String> {
         let Some(target) = self.find(name, None)? else { return Ok(name.to_owned()) };
         let named = self.members.get(target.member);
-        let field = named.and_then(|named| named.schema.fields().get(target.position));
-        Ok(format!("{}{}", field.map_or("", |field| field.name.as_str()), target.path))
+        let written = named.and_then(|named| named.written.get(target.position));
+        Ok(format!("{}{}", written.map_or("", String::as_str), target.path))
     }
 
     fn is_single(&self) -> bool {
@@ -189,11 +202,11 @@ impl Names {
                     named.name
                 )));
             }
-            if let Some((position, path)) = field_of(named, rest)? {
+            if let Some((position, path)) = named.field(rest)? {
                 return Ok(Some(Target { member: *member, position, path }));
             }
             // A field of JSON may have the table's name.
-            let is_field = level.iter().any(|(_, n)| matches!(field_of(n, name), Ok(Some(_))));
+            let is_field = level.iter().any(|(_, n)| matches!(n.field(name), Ok(Some(_))));
             if !is_field {
                 return Err(Error::from(named.schema.unknown_field(rest)).at(&named.name));
             }
@@ -207,7 +220,7 @@ impl Names {
             if is_merged || (!named.is_shown && also != Some(*member)) {
                 continue;
             }
-            if let Some((position, path)) = field_of(named, name)? {
+            if let Some((position, path)) = named.field(name)? {
                 found.push(Target { member: *member, position, path });
             }
         }
@@ -290,15 +303,21 @@ impl Names {
             if !is_wanted(&named) || !named.is_shown {
                 continue;
             }
-            for (position, field) in named.schema.fields().iter().enumerate() {
+            for (position, written) in named.written.iter().enumerate() {
+                let first = named.written.iter().position(|other| other == written);
+                let position = match planted("equal_names_repeat_the_first") {
+                    true => first.unwrap_or(position),
+                    false => position,
+                };
                 let is_merged = |(name, right): &(String, usize)| {
-                    *right == member && name.eq_ignore_ascii_case(&field.name)
+                    *right == member && name.eq_ignore_ascii_case(written)
                 };
                 if table.is_empty() && self.merged.iter().any(is_merged) {
                     continue;
                 }
-                let expr = Expr::Field(self.qualified(Target { member, position, path: "" }));
-                let alias = (!self.is_single()).then(|| field.name.clone());
+                let name = self.qualified(Target { member, position, path: "" });
+                let alias = (name != *written).then(|| written.clone());
+                let expr = Expr::Field(name);
                 items.push(SelectItem { expr, alias });
             }
         }
@@ -317,7 +336,7 @@ impl Names {
         };
         let left = self.find_in(name, self.inner..right, None).map_err(at)?;
         let left = left.ok_or_else(|| missing(self, right.saturating_sub(1)))?;
-        let own = self.members.get(right).map(|named| field_of(named, name)).transpose();
+        let own = self.members.get(right).map(|named| named.field(name)).transpose();
         let (position, path) = own.map_err(at)?.flatten().ok_or_else(|| missing(self, right))?;
         let own = Target { member: right, position, path };
         let (left, own) = (self.qualified(left), self.qualified(own));
@@ -332,24 +351,67 @@ fn below<'n>(name: &'n str, table: &str) -> Option<&'n str> {
     rest.strip_prefix('.').filter(|_| first.eq_ignore_ascii_case(table))
 }
 
-/// The field of a table that a name means, and the path into it.
-fn field_of<'n>(named: &Named, name: &'n str) -> Result<Option<(usize, &'n str)>> {
-    let fields = named.schema.fields();
-    if let Some(at) = position(&named.schema, name) {
-        let same = |field: &&Field| fields.get(at).is_some_and(|found| found.name == field.name);
-        if fields.iter().filter(same).count() > 1 {
-            let table = &named.name;
+impl Named {
+    /// The field that a name means, and the path into it.
+    fn field<'n>(&self, name: &'n str) -> Result<Option<(usize, &'n str)>> {
+        if let Some(at) = self.position(name)? {
+            return Ok(Some((at, "")));
+        }
+        for (point, _) in name.match_indices('.') {
+            let Some((field, path)) = name.split_at_checked(point) else { continue };
+            let Some(at) = self.position(field)? else { continue };
+            if self.schema.fields().get(at).is_some_and(|f| f.data_type == DataType::Json) {
+                return Ok(Some((at, path)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The position of the field of a name.
+    fn position(&self, name: &str) -> Result<Option<usize>> {
+        let called = |is_same: &dyn Fn(&str) -> bool| {
+            self.written.iter().filter(|written| is_same(written)).count()
+        };
+        let exactly = called(&|written| written == name);
+        let twins = match exactly {
+            0 => called(&|written| written.eq_ignore_ascii_case(name)),
+            _ => exactly,
+        };
+        if twins > 1 {
+            let table = &self.name;
             return Err(Error::invalid(format!(
-                "field {name:?} occurs twice in {table:?}; give one another name with AS"
+                "field {name:?} is ambiguous: {table:?} has {twins} of this name; give others \
+                 other names with AS"
             )));
         }
-        return Ok(Some((at, "")));
+        Ok(position(&self.schema, name))
     }
-    let mut points = name.match_indices('.').map(|(at, _)| at);
-    Ok(points.find_map(|point| {
-        let (field, path) = name.split_at_checked(point)?;
-        let at = position(&named.schema, field)?;
-        let is_json = fields.get(at).is_some_and(|f| f.data_type == DataType::Json);
-        is_json.then_some((at, path))
-    }))
+}
+
+/// The fields of an answer, in which several may have one name, each by a name of its own: of two
+/// that are called `a` the first is `a (1)` and the second `a (2)`.
+pub(super) fn without_twins(schema: Schema) -> Schema {
+    let fields = schema.fields();
+    let mut names = BTreeSet::new();
+    if fields.iter().all(|field| names.insert(&field.name)) {
+        return schema;
+    }
+    let is_twin = |name: &str| fields.iter().filter(|field| field.name == name).count() > 1;
+    let mut single: Vec<Field> = Vec::with_capacity(fields.len());
+    for (i, field) in fields.iter().enumerate() {
+        let mut field = field.clone();
+        if is_twin(&field.name) {
+            let before = fields.iter().take(i).filter(|other| other.name == field.name).count();
+            let name = format!("{} ({})", field.name, before + 1);
+            let is_taken = |name: &str| {
+                fields.iter().chain(&single).any(|other| other.name.eq_ignore_ascii_case(name))
+            };
+            field.name = name;
+            while is_taken(&field.name) {
+                field.name.push('\'');
+            }
+        }
+        single.push(field);
+    }
+    Schema::of_fields(single)
 }

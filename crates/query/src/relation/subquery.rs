@@ -280,6 +280,9 @@ impl<'a, 'o> Context<'a, 'o> {
             names.qualify(&mut expr, None, &mut BTreeSet::new()).map(|()| expr)
         };
         let mut items = Vec::with_capacity(query.select.len());
+        if query.select.is_empty() {
+            items.extend(own.items("")?);
+        }
         for SelectItem { expr, alias } in &query.select {
             if let Expr::AllFields(table) = expr {
                 items.extend(own.items(table)?);
@@ -289,12 +292,20 @@ impl<'a, 'o> Context<'a, 'o> {
             bind_row(&expr, &schema, inputs).map_err(|e| e.at("SELECT"))?;
             items.push(SelectItem { expr, alias: alias.clone() });
         }
+        let shown = Query { select: items, ..Query::default() };
         for OrderBy { expr, .. } in &query.order_by {
-            let is_alias =
-                matches!(expr, Expr::Field(name) if bind::alias(name, &query.select).is_some());
-            let expr = if is_alias { expr.clone() } else { full(expr)? };
-            let expr = bind::replace_aliases(&expr, &schema, &items);
-            bind_row(&expr, &schema, inputs).map_err(|e| e.at("ORDER BY"))?;
+            let is_shown = match expr {
+                Expr::Item(place) => shown.item("ORDER BY", *place).is_ok(),
+                Expr::Field(name) => {
+                    bind::named(name, &shown.select).map_err(|e| e.at("ORDER BY"))?.is_some()
+                }
+                _ => false,
+            };
+            if !is_shown {
+                let expr = bind::replace_aliases(&full(expr)?, &schema, &shown.select);
+                let expr = expr.and_then(|expr| bind_row(&expr, &schema, inputs));
+                expr.map_err(|e| e.at("ORDER BY"))?;
+            }
         }
         Ok(())
     }

@@ -354,7 +354,8 @@ pub const FUNCTIONS: &[FunctionEntry] = &[
         .also(&["json_extract"])
         .says(
             "The part of a document at the end of a path of names and places (0 is the first, -1 \
-             the last), NULL where there is none; `json -> step` is this with one step.",
+             the last), NULL where there is none; `json -> step` is this with one step. A text \
+             that begins with `$` is a whole path, such as `'$.a[0]'`.",
             "json_get('{\"a\": [1, {\"b\": 2.50}]}', 'a', -1, 'b')",
             "2.50",
         ),

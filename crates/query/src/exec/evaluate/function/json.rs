@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use esker_format::json::{Json, Kind, array, string};
+use esker_format::json::{Json, Kind, Step, array, is_path, parse_path, string};
 
 use super::Call;
 use crate::Result;
@@ -23,7 +23,10 @@ pub(super) fn call<'a>(call: &Call<'a>) -> Result<Vector<'a>> {
                 Lanes::Bytes(names) => {
                     let name = names.get(row).map(Cow::as_ref).unwrap_or_default();
                     let name = std::str::from_utf8(name).unwrap_or_default();
-                    part.and_then(|part| part.get(name))
+                    match is_path(name) {
+                        true => at_path(call, part, name)?,
+                        false => part.and_then(|part| part.get(name)),
+                    }
                 }
                 _ => return Err(call.undefined()),
             };
@@ -60,6 +63,15 @@ pub(super) fn call<'a>(call: &Call<'a>) -> Result<Vector<'a>> {
     };
     let lanes = |values: Vec<Vec<u8>>| Lanes::Bytes(values.into_iter().map(Cow::Owned).collect());
     call.map(documents.len(), lanes, one)
+}
+
+/// What is at the end of a path as text.
+fn at_path<'d>(call: &Call<'_>, from: Option<Json<'d>>, path: &str) -> Result<Option<Json<'d>>> {
+    let steps = parse_path(path).map_err(|e| call.error(e))?;
+    Ok(steps.into_iter().fold(from, |part, step| match step {
+        Step::Name(name) => part.and_then(|part| part.get(&name)),
+        Step::Place(place) => part.and_then(|part| part.index(place)),
+    }))
 }
 
 fn type_name(part: Json<'_>) -> &'static str {

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use esker_format::ValueRef;
 use esker_format::json::{
-    Json, Kind, Replacement, array, edit, expect_depth, from_value, merge, object,
+    Json, Kind, Replacement, Step, array, edit, expect_depth, from_value, is_path, merge, object,
+    parse_path,
 };
 
 use super::Call;
@@ -111,12 +112,22 @@ impl Call<'_> {
 
     /// Names of members and places of elements.
     fn path(&self, operands: std::ops::Range<usize>, row: usize) -> Result<Vec<String>> {
-        let step = |i: usize| match self.value(i, row)? {
-            ValueRef::Int(place) => Ok(place.to_string()),
-            ValueRef::Text(name) => Ok(name.to_owned()),
-            _ => Err(self.error("expected a name or a place, found NULL")),
-        };
-        operands.map(step).collect()
+        let mut steps = Vec::with_capacity(operands.len());
+        for i in operands {
+            match self.value(i, row)? {
+                ValueRef::Int(place) => steps.push(place.to_string()),
+                ValueRef::Text(path) if is_path(path) => {
+                    let path = parse_path(path).map_err(|e| self.error(e))?;
+                    steps.extend(path.into_iter().map(|step| match step {
+                        Step::Name(name) => name,
+                        Step::Place(place) => place.to_string(),
+                    }));
+                }
+                ValueRef::Text(name) => steps.push(name.to_owned()),
+                _ => return Err(self.error("expected a name or a place, found NULL")),
+            }
+        }
+        Ok(steps)
     }
 
     /// One value for each row, whatever its operands are.

@@ -4,6 +4,7 @@ mod json;
 mod json_edit;
 mod moment;
 mod number;
+mod rounding;
 mod text;
 
 use esker_format::{DataType, Value};

@@ -2,7 +2,7 @@
 
 use esker_format::{Decimal, ValueRef};
 
-use super::Call;
+use super::{Call, rounding};
 use crate::Result;
 use crate::exec::vector::{Lanes, Vector};
 use crate::model::Function as F;
@@ -81,7 +81,7 @@ fn float(call: &Call<'_>, value: f64, row: usize) -> Result<Option<f64>> {
         F::Abs => value.abs(),
         F::Sign if value == 0.0 || value.is_nan() => value,
         F::Sign => value.signum(),
-        F::Round => round(value, call.int(1, row, 0)?),
+        F::Round => rounding::round(value, call.int(1, row, 0)?),
         F::Floor => value.floor(),
         F::Ceil => value.ceil(),
         F::Sqrt => return Ok(real(value.sqrt(), value.is_nan())),
@@ -103,17 +103,4 @@ fn round_integer(value: i128, digits: i64) -> i128 {
     let Ok(zeros @ 1..) = u32::try_from(digits.saturating_neg()) else { return value };
     let Some(unit) = 10i128.checked_pow(zeros) else { return 0 };
     (value.abs() + unit / 2) / unit * unit * value.signum()
-}
-
-fn round(v: f64, digits: i64) -> f64 {
-    let digits = i32::try_from(digits.clamp(-400, 400)).unwrap_or(0);
-    let scale = 10f64.powi(digits);
-    let scaled = v * scale;
-    if digits == 0 {
-        v.round()
-    } else if scaled.is_finite() && scale > 0.0 {
-        scaled.round() / scale
-    } else {
-        v
-    }
 }

@@ -1,0 +1,244 @@
+//! The grammar that is read: sqlparser's generic one, with a rule of its own for what may follow an
+//! expression.
+//!
+//! A plain name behind an expression, without `AS`, is the name of its column; a word that means
+//! something is not. So `SELECT a NOTNULL` is a test, and `SELECT a AND` an error.
+
+use std::any::TypeId;
+
+use esker_vfs::sabotage::planted;
+use sqlparser::ast;
+use sqlparser::dialect::{Dialect, GenericDialect, Precedence};
+use sqlparser::keywords::{Keyword as K, RESERVED_FOR_COLUMN_ALIAS, RESERVED_FOR_TABLE_ALIAS};
+use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, TokenizerError, Word};
+
+/// Words that are no name of a column or table unless `AS` or quotes say so: they go on with an
+/// expression, end it, or begin a clause.
+const RESERVED: &[K] = &[
+    K::ALL,
+    K::AND,
+    K::ANY,
+    K::ARRAY,
+    K::AS,
+    K::ASC,
+    K::BETWEEN,
+    K::CASE,
+    K::CAST,
+    K::CHECK,
+    K::COLLATE,
+    K::CONSTRAINT,
+    K::CREATE,
+    K::CROSS,
+    K::DEFAULT,
+    K::DESC,
+    K::DISTINCT,
+    K::DIV,
+    K::ELSE,
+    K::ESCAPE,
+    K::EXISTS,
+    K::FALSE,
+    K::FILTER,
+    K::FOR,
+    K::FOREIGN,
+    K::FULL,
+    K::GLOB,
+    K::GRANT,
+    K::ILIKE,
+    K::IN,
+    K::INNER,
+    K::IS,
+    K::JOIN,
+    K::LEFT,
+    K::LIKE,
+    K::MATCH,
+    K::MEMBER,
+    K::NATURAL,
+    K::NOT,
+    K::NOTNULL,
+    K::NULL,
+    K::ON,
+    K::ONLY,
+    K::OPERATOR,
+    K::OR,
+    K::OUTER,
+    K::OVER,
+    K::OVERLAPS,
+    K::PRIMARY,
+    K::QUALIFY,
+    K::REFERENCES,
+    K::REGEXP,
+    K::RIGHT,
+    K::RLIKE,
+    K::SIMILAR,
+    K::SOME,
+    K::TABLE,
+    K::THEN,
+    K::TO,
+    K::TRUE,
+    K::UNION,
+    K::UNIQUE,
+    K::USING,
+    K::WHEN,
+    K::WINDOW,
+    K::WITHIN,
+    K::XOR,
+];
+
+/// Words that no expression begins with: the grammar would take them for names, so that
+/// `SELECT a AND FROM t` were `SELECT a AND "from" AS t`.
+const NO_OPERAND: &[K] = &[
+    K::AND,
+    K::AS,
+    K::BETWEEN,
+    K::ELSE,
+    K::FROM,
+    K::HAVING,
+    K::IN,
+    K::IS,
+    K::LIKE,
+    K::OR,
+    K::THEN,
+    K::UNION,
+    K::WHEN,
+    K::WHERE,
+];
+
+/// The grammar.
+#[derive(Debug, Default)]
+pub(crate) struct EskerDialect;
+
+/// The tokens of a text, blanks and comments among them.
+pub(crate) fn tokenize(text: &str) -> Result<Vec<TokenWithSpan>, TokenizerError> {
+    Tokenizer::new(&EskerDialect, text).tokenize_with_location()
+}
+
+/// Makes names of the texts behind `AS`: `AS 'total'` is `AS "total"`. A text that is still the
+/// name of a column once the statement is read has no `AS` before it.
+pub(crate) fn quote_names(tokens: &mut [TokenWithSpan]) {
+    let mut is_behind_as = false;
+    for token in tokens {
+        match &token.token {
+            Token::Whitespace(_) => {}
+            Token::SingleQuotedString(name) if is_behind_as => {
+                let (value, quote_style) = (name.clone(), Some('"'));
+                token.token = Token::Word(Word { value, quote_style, keyword: K::NoKeyword });
+                is_behind_as = false;
+            }
+            other => is_behind_as = matches!(other, Token::Word(word) if word.keyword == K::AS),
+        }
+    }
+}
+
+fn is_word(token: &Token, wanted: &str) -> bool {
+    matches!(token, Token::Word(word)
+        if word.quote_style.is_none() && word.value.eq_ignore_ascii_case(wanted))
+}
+
+/// The clauses of the generic grammar: what the model does not know is refused by its name.
+macro_rules! supports {
+    ($($name:ident)*) => {
+        $(fn $name(&self) -> bool {
+            true
+        })*
+    };
+}
+
+impl Dialect for EskerDialect {
+    fn dialect(&self) -> TypeId {
+        TypeId::of::<GenericDialect>()
+    }
+
+    fn is_delimited_identifier_start(&self, c: char) -> bool {
+        matches!(c, '"' | '`')
+    }
+
+    fn is_identifier_start(&self, c: char) -> bool {
+        c.is_alphabetic() || c == '_' || c == '#' && planted("sharp_begins_a_name")
+    }
+
+    fn is_identifier_part(&self, c: char) -> bool {
+        c.is_alphabetic() || c.is_ascii_digit() || matches!(c, '@' | '$' | '#' | '_')
+    }
+
+    fn is_select_item_alias(&self, explicit: bool, word: &K, _: &mut Parser<'_>) -> bool {
+        if explicit || *word == K::NOTNULL && planted("notnull_names_a_column") {
+            return true;
+        }
+        ![RESERVED, RESERVED_FOR_COLUMN_ALIAS].iter().any(|words| words.contains(word))
+    }
+
+    fn is_table_alias(&self, word: &K, _: &mut Parser<'_>) -> bool {
+        ![RESERVED, RESERVED_FOR_TABLE_ALIAS].iter().any(|words| words.contains(word))
+    }
+
+    fn parse_prefix(&self, parser: &mut Parser<'_>) -> Option<Result<ast::Expr, ParserError>> {
+        let token = parser.peek_token_ref();
+        let is_operand = !matches!(&token.token, Token::Word(word)
+            if word.quote_style.is_none() && NO_OPERAND.contains(&word.keyword));
+        (!is_operand).then(|| parser.expected_ref("an expression", token))
+    }
+
+    /// `a ISNULL`, and `a # b`, which is told by its name.
+    fn parse_infix(
+        &self,
+        parser: &mut Parser<'_>,
+        expr: &ast::Expr,
+        precedence: u8,
+    ) -> Option<Result<ast::Expr, ParserError>> {
+        let operand = || Box::new(expr.clone());
+        let token = parser.peek_token_ref();
+        if is_word(&token.token, "ISNULL") {
+            parser.advance_token();
+            return Some(Ok(ast::Expr::IsNull(operand())));
+        }
+        if token.token != Token::Sharp {
+            return None;
+        }
+        parser.advance_token();
+        let right = parser.parse_subexpr(precedence).map(Box::new);
+        let op = ast::BinaryOperator::PGBitwiseXor;
+        Some(right.map(|right| ast::Expr::BinaryOp { left: operand(), op, right }))
+    }
+
+    fn get_next_precedence(&self, parser: &Parser<'_>) -> Option<Result<u8, ParserError>> {
+        let is_test = is_word(&parser.peek_token_ref().token, "ISNULL");
+        is_test.then(|| Ok(self.prec_value(Precedence::Is)))
+    }
+
+    fn supports_notnull_operator(&self) -> bool {
+        !planted("notnull_names_a_column")
+    }
+
+    supports! {
+        supports_unicode_string_literal supports_partition_by_after_order_by
+        supports_array_join_syntax supports_group_by_expr supports_group_by_with_modifier
+        supports_left_associative_joins_without_parens supports_connect_by
+        supports_match_recognize supports_pipe_operator supports_start_transaction_modifier
+        supports_window_function_null_treatment_arg supports_dictionary_syntax
+        supports_window_clause_named_window_reference supports_parenthesized_set_variables
+        supports_select_wildcard_except support_map_literal_syntax allow_extract_custom
+        allow_extract_single_quotes supports_extract_comma_syntax
+        supports_create_view_comment_syntax supports_parens_around_table_factor
+        supports_values_as_table_factor supports_create_index_with_clause
+        supports_explain_with_utility_options supports_exclude_constraint supports_limit_comma
+        supports_update_order_by supports_from_first_select supports_projection_trailing_commas
+        supports_asc_desc_in_column_definition supports_try_convert
+        supports_bitwise_shift_operators supports_comment_on supports_load_extension
+        supports_named_fn_args_with_assignment_operator supports_struct_literal
+        supports_empty_projections supports_nested_comments supports_multiline_comment_hints
+        supports_user_host_grantee supports_string_escape_constant
+        supports_array_typedef_with_brackets supports_match_against supports_set_names
+        supports_comma_separated_set_assignments supports_filter_during_aggregation
+        supports_select_wildcard_exclude supports_data_type_signed_suffix
+        supports_interval_options supports_quote_delimited_string
+        supports_select_wildcard_replace supports_select_wildcard_ilike
+        supports_select_wildcard_rename supports_optimize_table supports_install supports_detach
+        supports_prewhere supports_with_fill supports_limit_by supports_interpolate
+        supports_settings supports_select_format supports_comment_optimizer_hint
+        supports_constraint_keyword_without_name supports_key_column_option
+        supports_comma_separated_trim supports_cte_without_as
+        supports_select_item_multi_column_alias supports_xml_expressions
+        supports_aliased_function_args
+    }
+}
