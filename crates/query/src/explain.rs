@@ -76,10 +76,12 @@ pub enum Reading {
     Key,
     /// No row: what is counted is known.
     Counted,
-    /// No row but those at the ends of indexes.
+    /// No row but those at the ends of indexes, or in the zone of the least or greatest value.
     Edges,
     /// The first rows in the order of an index.
     Ordered,
+    /// Zones in the order of what zone maps know of them, until there are enough rows.
+    Zones,
 }
 
 /// A step.
@@ -252,8 +254,9 @@ impl Reading {
             Self::Key => "rows looked up by key".to_owned(),
             Self::Counted if indexes.is_empty() => "counted without reading".to_owned(),
             Self::Counted => format!("counted by index {names}"),
-            Self::Edges => "ends of indexes".to_owned(),
+            Self::Edges => "ends of indexes and zones".to_owned(),
             Self::Ordered => format!("in the order of index {names}"),
+            Self::Zones => "zones by their bounds, until enough rows are found".to_owned(),
         }
     }
 }

@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 
 use esker_format::decimal::Decimal;
 use esker_format::{Batch, DataType, Schema, Value};
-use esker_query::model::{Expr, Join, JoinKind, Operator, Query, Relation};
+use esker_query::model::{Expr, Join, JoinKind, Operator, OrderBy, Query, Relation};
 use esker_query::testing::{Encoding, Layout, MemorySource};
 use esker_query::{Error, ErrorKind, Options, Resolved, Result, Source, Tables, TemporaryFiles};
 use esker_vfs::Environment;
@@ -208,20 +208,185 @@ fn many_parts_and_many_pairs() {
 }
 
 #[test]
-fn a_join_keeps_to_its_memory_and_can_be_cancelled() {
+fn an_answer_keeps_to_its_memory_and_a_join_can_be_cancelled() {
     let mut dice = Dice(3);
     let (first, _) = table(&mut dice, 3_000, DataType::I64, 30);
     let (second, _) = table(&mut dice, 3_000, DataType::I64, 30);
     let tables = Two(first, second);
-    let all = query(JoinKind::Inner, Expr::literal(true));
+    let equal = field("a.k").binary(Operator::Eq, field("b.k"));
     let little = Options { memory_budget_bytes: 1 << 20, ..options() };
-    let error = Resolved::run(&all, &tables, &little).err().unwrap();
+    let error = Resolved::run(&query(JoinKind::Inner, equal), &tables, &little).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::OverBudget, "{error}");
     assert!(error.to_string().contains("its budget is 1048576"), "{error}");
+    let all = query(JoinKind::Inner, Expr::literal(true));
+    let error = Resolved::run(&all, &tables, &little).unwrap().execute().err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::OverBudget, "{error}");
     let cancelled = options();
     cancelled.cancel.store(true, std::sync::atomic::Ordering::Relaxed);
     let error = Resolved::run(&all, &tables, &cancelled).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::Cancelled, "{error}");
+}
+
+fn number(value: &Value) -> Option<i64> {
+    if let Value::Int(number) = value { Some(*number) } else { None }
+}
+
+/// All pairs were made before any of them was tested.
+#[test]
+fn joins_on_expressions_are_what_loops_find_in_the_same_order() {
+    let mut dice = Dice(23);
+    let add = |a: &str, b: &str| field(a).binary(Operator::Add, field(b));
+    for (left, right) in [(7, 300), (300, 150), (40, 9_000), (0, 300), (200, 0), (150, 3)] {
+        let (first, left) = table(&mut dice, left, DataType::I16, 40);
+        let (second, right) = table(&mut dice, right, DataType::I64, 40);
+        let tables = Two(first, second);
+        for kind in KINDS {
+            let sum = |a: &Row, b: &Row, i: usize| Some(number(&a[i])? + number(&b[i])?);
+            let found = |on: Expr| {
+                let found = Resolved::run(&query(kind, on), &tables, &options()).unwrap();
+                found.execute().unwrap().to_rows()
+            };
+            // May fail, for all that is known.
+            let on = add("a.n", "b.n").binary(Operator::Eq, Expr::literal(120i64));
+            let wanted = looped(kind, &left, &right, |a, b| sum(a, b, 0) == Some(120));
+            assert!(found(on) == wanted, "{kind:?}: a sum");
+            let on = add("a.k", "b.k").binary(Operator::Gt, Expr::literal(70i64));
+            let big = |a: &Row, b: &Row| sum(a, b, 1).is_some_and(|sum| sum > 70);
+            let wanted = looped(kind, &left, &right, big);
+            assert!(found(on.clone()) == wanted, "{kind:?}: a sum of what may be NULL");
+            // Tests of one side alone, too.
+            let on = on.and(field("a.n").binary(Operator::Lt, Expr::literal(100i64)));
+            let on = on.and(field("b.n").binary(Operator::Neq, Expr::literal(5i64)));
+            let both = |a: &Row, b: &Row| big(a, b) && a[0] < Value::Int(100);
+            let wanted = looped(kind, &left, &right, |a, b| both(a, b) && b[0] != Value::Int(5));
+            assert!(found(on) == wanted, "{kind:?}: tests of one side");
+            let on = Expr::Apply(Operator::Between, vec![field("a.n"), field("b.k"), field("b.n")]);
+            let within = |a: &Row, b: &Row| !b[1].is_null() && b[1] <= a[0] && a[0] <= b[0];
+            assert!(found(on) == looped(kind, &left, &right, within), "{kind:?}: BETWEEN");
+        }
+    }
+}
+
+/// The pairs of 3,000 rows with 3,000 in a megabyte, read in every way.
+#[test]
+fn all_pairs_of_two_tables_take_little_memory() {
+    let mut dice = Dice(29);
+    let (first, left) = table(&mut dice, 3_000, DataType::I64, 30);
+    let (second, right) = table(&mut dice, 3_000, DataType::I64, 30);
+    let tables = Two(first, second);
+    let less = field("a.n").binary(Operator::Lt, field("b.n"));
+    let near = field("a.n").binary(Operator::Subtract, field("b.n"));
+    let near = near.binary(Operator::Eq, Expr::literal(1i64));
+    let select = |kind, on: Expr, what: Vec<Expr>| {
+        let mut asked = query(kind, on);
+        asked.select.clear();
+        what.into_iter().for_each(|expr| drop(asked.select(expr)));
+        asked
+    };
+    let one = |asked: &Query| {
+        let found = Resolved::run(asked, &tables, &within(1 << 20)).unwrap();
+        found.execute().unwrap().to_rows()
+    };
+    let pairs = |matches: &dyn Fn(&Row, &Row) -> bool| {
+        let of = |a| right.iter().filter(|b| matches(a, b)).count();
+        left.iter().map(of).sum::<usize>() as i64
+    };
+    let all = (left.len() * right.len()) as i64;
+    let counts = |n: i64| vec![vec![Value::Int(n)]];
+    let count = || vec![Expr::count()];
+    for kind in [JoinKind::Inner, JoinKind::Left] {
+        assert_eq!(one(&select(kind, Expr::literal(true), count())), counts(all), "{kind:?}");
+        let wanted = pairs(&|a, b| a[0] < b[0]);
+        let alone = left.iter().filter(|a| right.iter().all(|b| a[0] >= b[0])).count() as i64;
+        let wanted = if kind == JoinKind::Left { wanted + alone } else { wanted };
+        assert_eq!(one(&select(kind, less.clone(), count())), counts(wanted), "{kind:?}");
+        let mut groups = select(kind, less.clone(), vec![field("b.k"), Expr::count()]);
+        groups.group_by = vec![field("b.k")];
+        let total: i64 = one(&groups).iter().filter_map(|row| number(&row[1])).sum();
+        assert_eq!(total, wanted, "{kind:?}");
+    }
+    let wanted = pairs(&|a, b| number(&a[0]) == number(&b[0]).map(|b| b + 1));
+    assert_eq!(one(&select(JoinKind::Inner, near, count())), counts(wanted));
+    // A limit ends it, and so does the first row of an order.
+    let mut first = query(JoinKind::Inner, less.clone());
+    first.limit = Some(5.into());
+    let found = Resolved::run(&first, &tables, &within(1 << 20)).unwrap().execute().unwrap();
+    assert!(found.statistics.rows_scanned < 100_000, "{:?}", found.statistics);
+    assert_eq!(
+        found.to_rows(),
+        looped(JoinKind::Inner, &left[..9], &right, |a, b| a[0] < b[0])[..5]
+    );
+    let by = |expr| OrderBy { expr, descending: true, nulls_first: None };
+    first.order_by = vec![by(field("b.n")), by(field("a.n"))];
+    let last = &right[right.len() - 1][0];
+    let before = left.iter().rev().filter(|a| a[0] < *last).take(5);
+    let wanted: Vec<Row> = before.map(|a| vec![a[0].clone(), last.clone()]).collect();
+    assert_eq!(one(&first), wanted);
+    // All of them in order, by files.
+    let mut sorted = select(JoinKind::Inner, less, vec![field("b.n")]);
+    sorted.filter = Some(field("a.n").binary(Operator::Lt, Expr::literal(150i64)));
+    sorted.order_by = vec![by(field("b.n"))];
+    let found = Resolved::run(&sorted, &tables, &within(1 << 20)).unwrap();
+    let (mut rows, mut greatest) = (0i64, None);
+    let stream = found.stream(&mut |batch: Batch| {
+        let value = |i| number(&batch.columns[0].value(i).to_owned());
+        for next in (0..batch.len()).map(value) {
+            assert!(greatest.is_none_or(|before| next <= before), "{next:?} after {greatest:?}");
+            (greatest, rows) = (Some(next), rows + 1);
+        }
+        Ok(ControlFlow::Continue(()))
+    });
+    stream.unwrap();
+    assert_eq!(rows, pairs(&|a, b| a[0] < b[0] && a[0] < Value::Int(150)));
+}
+
+#[test]
+fn pairs_are_joined_with_what_comes_next() {
+    let mut dice = Dice(31);
+    let (first, left) = table(&mut dice, 60, DataType::I64, 30);
+    let (second, right) = table(&mut dice, 200, DataType::I64, 30);
+    let tables = Two(first, second);
+    let sum = field("a.n").binary(Operator::Add, field("b.n"));
+    for kind in [JoinKind::Inner, JoinKind::Left] {
+        let mut asked = query(kind, sum.clone().binary(Operator::Eq, Expr::literal(90i64)));
+        let same = field("c.n").binary(Operator::Eq, field("b.n"));
+        asked.joins.push(Join::on(kind, Relation::table("b").aliased("c"), same));
+        let far = field("d.n").binary(Operator::Gt, field("c.n"));
+        asked.joins.push(Join::on(kind, Relation::table("b").aliased("d"), far));
+        asked.select(field("d.n"));
+        let found = Resolved::run(&asked, &tables, &options()).unwrap().execute().unwrap();
+        let mut wanted = Vec::new();
+        let is_ninety =
+            |a: &Row, b: &Row| number(&a[0]).zip(number(&b[0])).is_some_and(|(a, b)| a + b == 90);
+        for row in looped(kind, &left, &right, is_ninety) {
+            let later: Vec<_> =
+                right.iter().filter(|d| !row[1].is_null() && d[0] > row[1]).collect();
+            let with = |d: Value| row.iter().cloned().chain([d]).collect::<Row>();
+            match (later.as_slice(), kind) {
+                ([], JoinKind::Left) => wanted.push(with(Value::Null)),
+                (later, _) => wanted.extend(later.iter().map(|d| with(d[0].clone()))),
+            }
+        }
+        assert_eq!(found.to_rows(), wanted, "{kind:?}");
+    }
+}
+
+#[test]
+fn a_nested_loop_is_cancelled_while_it_runs() {
+    let mut dice = Dice(37);
+    let (first, _) = table(&mut dice, 3_000, DataType::I64, 30);
+    let (second, _) = table(&mut dice, 3_000, DataType::I64, 30);
+    let tables = Two(first, second);
+    let options = options();
+    let found = Resolved::run(&query(JoinKind::Inner, Expr::literal(true)), &tables, &options);
+    let (found, mut rows) = (found.unwrap(), 0);
+    let stream = found.stream(&mut |batch: Batch| {
+        rows += batch.len();
+        options.cancel.store(true, std::sync::atomic::Ordering::Relaxed);
+        Ok(ControlFlow::Continue(()))
+    });
+    assert_eq!(stream.unwrap_err().kind(), ErrorKind::Cancelled);
+    assert!(rows < 2_000_000, "{rows} rows");
 }
 
 /// All pairs that matched were kept: millions, of which one a row says it all.

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use esker_format::{Batch, DataType, Schema};
-use esker_query::model::{Expr, Operator, OrderBy, SelectItem};
+use esker_query::model::{Expr, Join, JoinKind, Operator, OrderBy, Relation, SelectItem};
 use esker_query::testing::{Layout, MemorySource, RunLayout};
-use esker_query::{ErrorKind, IndexUse, Options, Query, execute};
+use esker_query::{ErrorKind, IndexUse, Options, Query, Resolved, Source, Tables, execute};
 use esker_vfs::{Clock, Environment};
 
 const ROWS: i64 = 200_000;
@@ -99,5 +99,41 @@ fn a_flag_ends_a_query() {
         options.cancel = Arc::new(AtomicBool::new(true));
         let error = execute(&query, &source, &options).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Cancelled, "{name}: {error}");
+    }
+}
+
+struct One(MemorySource);
+
+impl Tables for One {
+    fn table(&self, _: &str) -> esker_query::Result<&dyn Source> {
+        Ok(&self.0)
+    }
+}
+
+#[test]
+fn a_nested_loop_looks_at_the_time_and_ends() {
+    let schema = Schema::builder().field("a", DataType::I64).build().unwrap();
+    let mut batch = Batch::empty(&schema);
+    (0..1_000i64).for_each(|i| batch.push_row(&schema, &[i.into()]).unwrap());
+    let tables = One(MemorySource::new(schema).with_part(&batch, &Layout::default()));
+    let sum = Expr::field("x.a").binary(Operator::Add, Expr::field("y.a"));
+    let on = sum.binary(Operator::Eq, Expr::literal(-1i64));
+    for kind in [JoinKind::Inner, JoinKind::Left, JoinKind::Semi, JoinKind::Anti] {
+        let mut query = Query::table("t").aliased("x");
+        query.joins.push(Join::on(kind, Relation::table("t").aliased("y"), on.clone()));
+        query.select(Expr::count());
+        let clock = Arc::new(Looks::default());
+        let mut options = Options::new(&Environment::os());
+        options.clock = Arc::clone(&clock) as Arc<dyn Clock>;
+        let run = |options: &Options| Resolved::run(&query, &tables, options)?.execute();
+        run(&options.clone().with_timeout(Duration::from_secs(3_600))).unwrap();
+        let looks = clock.0.load(Ordering::Relaxed) / 1_000;
+        // A million pairs, at least one look for each 8,192 of them.
+        assert!(looks > 1_000_000 / 8_192, "{kind:?}: {looks} looks");
+        let before = clock.0.load(Ordering::Relaxed) / 1_000;
+        let error = run(&options.with_timeout(Duration::from_micros(looks / 3))).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TimedOut, "{kind:?}: {error}");
+        let took = clock.0.load(Ordering::Relaxed) / 1_000 - before;
+        assert!(took <= looks / 3 + 64, "{kind:?}: {took} of {looks} looks");
     }
 }

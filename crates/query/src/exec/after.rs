@@ -35,24 +35,31 @@ impl After {
     /// What holds of the first key in all rows that come later; `None` when that is nothing that
     /// zone maps know.
     pub(crate) fn condition(&self, order: &[OrderKey]) -> Option<Bound> {
-        let (key, value) = (order.first()?, self.values.first()?);
-        let data_type = key.bound.data_type();
-        let is_field = matches!(key.bound.node, Node::Field(_));
-        if !is_field || matches!(data_type, DataType::Json | DataType::Enum) {
-            return None;
-        }
-        let bool_of = |node| Bound::new(node, DataType::Bool);
-        let is_null = || bool_of(Node::IsNull(Box::new(key.bound.clone())));
-        if value.is_null() {
-            return (!key.nulls_first).then(is_null);
-        }
-        let comparison = if key.descending { Comparison::Lte } else { Comparison::Gte };
-        let literal = Bound::new(Node::Literal(value.clone()), data_type);
-        let sides = (Box::new(key.bound.clone()), Box::new(literal));
-        let is_past = bool_of(Node::Compare(comparison, sides.0, sides.1));
-        Some(match key.nulls_first {
-            true => is_past,
-            false => bool_of(Node::Or(vec![is_past, is_null()])),
-        })
+        side(order.first()?, self.values.first()?, true)
     }
+}
+
+/// What holds of the first key of an order in all rows that come after a value of it, or
+/// (`is_after` false) before; both are true of the value. `None` when that is nothing that zone
+/// maps know.
+pub(super) fn side(key: &OrderKey, value: &Value, is_after: bool) -> Option<Bound> {
+    let data_type = key.bound.data_type();
+    let is_field = matches!(key.bound.node, Node::Field(_));
+    if !is_field || matches!(data_type, DataType::Json | DataType::Enum) {
+        return None;
+    }
+    let bool_of = |node| Bound::new(node, DataType::Bool);
+    let is_null = || bool_of(Node::IsNull(Box::new(key.bound.clone())));
+    let with_nulls = key.nulls_first != is_after;
+    if value.is_null() {
+        return with_nulls.then(is_null);
+    }
+    let comparison = if key.descending == is_after { Comparison::Lte } else { Comparison::Gte };
+    let literal = Bound::new(Node::Literal(value.clone()), data_type);
+    let sides = (Box::new(key.bound.clone()), Box::new(literal));
+    let is_there = bool_of(Node::Compare(comparison, sides.0, sides.1));
+    Some(match with_nulls {
+        false => is_there,
+        true => bool_of(Node::Or(vec![is_there, is_null()])),
+    })
 }

@@ -4,6 +4,7 @@ use super::edges;
 use super::filter::CodeTables;
 use super::scan::Scan;
 use super::walk::Walk;
+use super::zone_order;
 use crate::Result;
 use crate::bind::Program;
 use crate::explain::{ExplainedPart, Reading};
@@ -55,6 +56,10 @@ pub(crate) fn describe(
             && let Some(walk) = Walk::choose(&scan, &program.projection, index, options)?
         {
             (reading, indexes) = (Reading::Ordered, vec![walk.run.name().to_owned()]);
+        } else if !program.projection.order.is_empty()
+            && zone_order::is_for(&scan, &program.projection, index)
+        {
+            reading = Reading::Zones;
         }
         Ok(ExplainedPart { reading, indexes, rows, rows_estimated: whole(estimate) })
     };

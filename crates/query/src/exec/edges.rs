@@ -1,5 +1,11 @@
 //! Aggregates of a part that its runs answer: the least and the greatest value stand at the ends of
-//! a run, and how many values there are is where its NULLs begin.
+//! a run, and how many values there are is where its NULLs begin. Without a run, the least and the
+//! greatest value lie in the zone of which zone maps say so, unless that row is gone.
+
+use std::cmp::Ordering;
+use std::ops::Range;
+
+use esker_format::{DataType, ValueRef};
 
 use super::aggregate::Accumulator;
 use super::group::Groups;
@@ -7,18 +13,21 @@ use super::mask::Mask;
 use super::rows::Rows;
 use super::scan::Scan;
 use super::walk::ties;
-use crate::Result;
-use crate::bind::{BoundAggregate, Node, Stage};
+use crate::bind::{Bound, BoundAggregate, Node, Stage};
 use crate::model::Aggregate;
 use crate::options::{IndexUse, Options};
 use crate::predicate::Predicate;
 use crate::source::{KeyRange, Part, Run};
+use crate::{Result, ZONE_ROWS};
 
 /// After so many entries whose rows nobody sees, a part is scanned.
 const ENTRIES_MAX: usize = 1_024;
 
 /// The most values of a part that are looked up one by one.
 const DISTINCT_MAX: usize = 1_024;
+
+/// The most zones that are looked at for the least or the greatest value.
+const ZONES_MAX: usize = 4;
 
 /// How many entries are looked at together.
 const BLOCK_ENTRIES: usize = 16;
@@ -43,11 +52,11 @@ pub(super) fn known<'s>(
     options: &Options,
 ) -> Result<Option<Groups<'s>>> {
     let part = scan.source.part(part_index);
-    let is_for_runs = stage.keys.is_empty()
+    let may_be_known = stage.keys.is_empty()
         && *scan.predicate == Predicate::Constant(true)
         && options.indexes != IndexUse::Never
-        && part.run_count() > 0;
-    if !is_for_runs {
+        && stage.aggregates.iter().all(is_for_edges);
+    if !may_be_known {
         return Ok(None);
     }
     let mut answers = Vec::with_capacity(stage.aggregates.len());
@@ -63,6 +72,18 @@ pub(super) fn known<'s>(
         apply(accumulator, aggregate, &answer, part)?;
     }
     Ok(Some(groups))
+}
+
+/// True for an aggregate that runs or zone maps may answer.
+fn is_for_edges(aggregate: &BoundAggregate) -> bool {
+    match &aggregate.operand {
+        None => true,
+        Some(operand) => {
+            let of_edges =
+                matches!(aggregate.function, Aggregate::Count | Aggregate::Min | Aggregate::Max);
+            of_edges && matches!(operand.node, Node::Field(_))
+        }
+    }
 }
 
 fn apply(
@@ -106,7 +127,11 @@ fn answer(aggregate: &BoundAggregate, part: &dyn Part) -> Result<Option<Answer>>
         fields.len() <= fields_max && fields.first().is_some_and(|(first, _)| *first == field)
     };
     let Some(run) = runs.filter(leads).max_by_key(|run| run.is_sorted_exactly()) else {
-        return Ok(None);
+        return match aggregate.function {
+            Aggregate::Min => edge_of_zones(part, operand, field, false),
+            Aggregate::Max => edge_of_zones(part, operand, field, true),
+            _ => Ok(None),
+        };
     };
     match aggregate.function {
         Aggregate::Count if !aggregate.distinct => {
@@ -188,4 +213,80 @@ fn edge(run: &dyn Run, part: &dyn Part, greatest: bool) -> Result<Option<Answer>
         };
     }
     Ok(Some(Answer::Row(None)))
+}
+
+/// The same out of the zones of which zone maps say that they have it; `None` where they say
+/// nothing, and where too many have to be looked at, as their rows are gone.
+fn edge_of_zones(
+    part: &dyn Part,
+    operand: &Bound,
+    field: usize,
+    greatest: bool,
+) -> Result<Option<Answer>> {
+    if matches!(operand.data_type(), DataType::Json | DataType::Enum) {
+        return Ok(None);
+    }
+    let mut zones = Vec::new();
+    for zone in 0..part.row_count().div_ceil(ZONE_ROWS) {
+        let Some(known) = part.zone(field, zone) else { return Ok(None) };
+        if known.least.is_null() {
+            continue;
+        }
+        let bound = if greatest { known.greatest } else { Some(known.least) };
+        let Some(bound) = bound else { return Ok(None) };
+        zones.push((bound, zone * ZONE_ROWS));
+    }
+    let comes_first = |a: ValueRef<'_>, b: ValueRef<'_>| match greatest {
+        true => b.compare(a),
+        false => a.compare(b),
+    };
+    zones.sort_by(|(a, _), (b, _)| comes_first(*a, *b));
+    let mut best: Option<(ValueRef<'_>, usize)> = None;
+    for (number, (bound, start)) in zones.into_iter().enumerate() {
+        if let Some((value, row)) = best
+            && comes_first(value, bound).then(row.cmp(&start)).is_lt()
+        {
+            break;
+        }
+        if number == ZONES_MAX {
+            return Ok(None);
+        }
+        let end = part.row_count().min(start + ZONE_ROWS);
+        let found = edge_of_rows(part, field, start..end, &comes_first)?;
+        let order = |a: &(ValueRef<'_>, usize), b: &(ValueRef<'_>, usize)| {
+            comes_first(a.0, b.0).then(a.1.cmp(&b.1))
+        };
+        best = best.into_iter().chain(found).min_by(order);
+    }
+    Ok(Some(Answer::Row(best.map(|(_, row)| row))))
+}
+
+/// The visible row of a zone whose value comes first, and the value.
+fn edge_of_rows<'a>(
+    part: &'a dyn Part,
+    field: usize,
+    zone: Range<usize>,
+    comes_first: &impl Fn(ValueRef<'_>, ValueRef<'_>) -> Ordering,
+) -> Result<Option<(ValueRef<'a>, usize)>> {
+    let mut best: Option<(ValueRef<'a>, usize)> = None;
+    let mut start = zone.start;
+    while start < zone.end {
+        let end = part.batch_end(start, zone.end - start).clamp(start + 1, zone.end);
+        let mask = match part.visible(start..end) {
+            Some(words) => Mask::from_words(&words, end - start),
+            None => Mask::all(end - start),
+        };
+        if !mask.is_empty() {
+            let column = part.column(field, start..end)?;
+            mask.for_each(|i| {
+                let value = column.value(i);
+                let is_first = |best: &(ValueRef<'_>, usize)| comes_first(value, best.0).is_lt();
+                if !value.is_null() && best.as_ref().is_none_or(is_first) {
+                    best = Some((value, start + i));
+                }
+            });
+        }
+        start = end;
+    }
+    Ok(best)
 }

@@ -22,6 +22,7 @@ mod group;
 pub(crate) mod join;
 mod mask;
 mod materialised;
+mod ordered_parts;
 mod output;
 mod packed_keys;
 mod profile;
@@ -37,6 +38,7 @@ mod stage;
 mod vector;
 mod walk;
 mod walks;
+mod zone_order;
 
 use esker_vfs::Clock;
 

@@ -13,15 +13,13 @@ use super::budget::{Budget, Charge};
 use super::evaluate::evaluate;
 use super::fetch;
 use super::mask::Mask;
+use super::ordered_parts::OrderedParts;
 use super::output::{Output, Shown};
-use super::row_order;
 use super::rows::Rows;
-use super::scan::{Morsel, Progress, Scan, ScanCounts, WAVE_MAX, in_growing_waves, in_waves_of};
+use super::scan::{Morsel, Progress, Scan, ScanCounts, in_growing_waves, in_waves_of};
 use super::sorter::{Location, Sorter, encode, encode_value};
 use super::spill::{self, TemporaryFiles};
 use super::vector::{Picked, Selection};
-use super::walk::{Walk, Walked};
-use super::walks;
 use crate::bind::{Bound, Node, Projection};
 use crate::options::Options;
 use crate::source::Part;
@@ -221,57 +219,8 @@ fn in_key_order<'a>(
     budget: &Budget,
     sink: Sink<'_>,
 ) -> Result<ScanCounts> {
-    let (wanted, part_count) = (projection.rows_wanted(), scan.source.part_count());
-    let choose = |part| Walk::choose(scan, projection, part, options);
-    let walks = (0..part_count).map(choose).collect::<Result<Vec<_>>>()?;
-    let walk_of = |part: usize| walks.get(part).and_then(Option::as_ref);
-    let in_row_order = |part| row_order::is_order_of(scan, projection, part);
-    let sorted = |morsel: &Morsel| {
-        let (mut sorter, mut charge) = (Sorter::of(wanted, &projection.order), budget.charge());
-        let part = location_part(morsel)?;
-        let walked = match walk_of(morsel.part) {
-            Some(walk) => walk.rows(scan, projection)?,
-            None if in_row_order(morsel.part) => row_order::rows(scan, projection, morsel.part)?,
-            None => None,
-        };
-        if let Some(walked) = walked {
-            charge.set(walked.sorter.bytes())?;
-            return Ok((walked.sorter, walked.counts, charge));
-        }
-        let counts = scan.run(morsel, |rows, mask| {
-            add_keys(&mut sorter, projection, rows, &mask.rows(), part)?;
-            charge.set(sorter.bytes())?;
-            Ok(ControlFlow::Continue(()))
-        })?;
-        sorter.prune();
-        Ok((sorter, counts, charge))
-    };
-    let wave_max = if wanted <= ZONE_ROWS { WAVE_MAX } else { options.tasks.parallelism() * 4 };
-    let is_walked = walks.iter().any(Option::is_some);
-    let in_one = |part: usize| walk_of(part).is_some() || in_row_order(part);
-    let morsels = morsels_of_parts(scan, in_one);
-    let (together, rest) = side_by_side(scan, projection, &walks, &morsels)?;
-    let in_memory = || {
-        let (mut sorter, mut held) = (Sorter::of(wanted, &projection.order), budget.charge());
-        let mut counts = ScanCounts::default();
-        let waves =
-            (if is_walked { options.tasks.parallelism().max(1) } else { wave_max }, wave_max);
-        if let Some(walked) = &together {
-            counts += walked.counts;
-            sorter.merge(&walked.sorter);
-        }
-        in_growing_waves(options, &rest, waves, sorted, |(other, more, _charge)| {
-            counts += more;
-            sorter.merge(&other);
-            held.set(sorter.bytes())?;
-            Ok(ControlFlow::Continue(()))
-        })?;
-        let skipped = usize::try_from(projection.offset).unwrap_or(usize::MAX);
-        let locations = sorter.finish(skipped, options)?;
-        held.set(locations.len() * size_of::<Location>())?;
-        Ok::<_, Error>((locations, held, counts))
-    };
-    match (in_memory(), &options.temporary) {
+    let parts = OrderedParts::choose(scan, projection)?;
+    match (parts.first_rows(budget), &options.temporary) {
         (Err(e), Some(files)) if e.kind() == ErrorKind::OverBudget => {
             in_temporary_files(scan, projection, options, budget, files, sink)
         }
@@ -281,21 +230,6 @@ fn in_key_order<'a>(
             Ok(counts)
         }
     }
-}
-
-/// What walks through several parts find side by side, and the morsels that are left to be read.
-fn side_by_side<'a>(
-    scan: &Scan<'a>,
-    projection: &'a Projection,
-    walks: &[Option<Walk<'a>>],
-    morsels: &[Morsel],
-) -> Result<(Option<Walked>, Vec<Morsel>)> {
-    let is_walked = |morsel: &&Morsel| walks.get(morsel.part).is_some_and(Option::is_some);
-    let other: Vec<_> = morsels.iter().filter(|m| !is_walked(m)).cloned().collect();
-    // An open group may lie beside segments.
-    let together = if other.len() > 1 { None } else { walks::rows(walks, scan, projection)? };
-    let rest = if together.is_some() { other } else { morsels.to_vec() };
-    Ok((together, rest))
 }
 
 /// Shows rows in their order.
@@ -312,19 +246,6 @@ fn show_sorted<'a>(
         rest = later;
         Ok(now.to_vec())
     })
-}
-
-/// The morsels of all parts; a part that is read in the order asked for is one.
-fn morsels_of_parts(scan: &Scan<'_>, is_one: impl Fn(usize) -> bool) -> Vec<Morsel> {
-    let mut morsels = Vec::new();
-    for part in 0..scan.source.part_count() {
-        if is_one(part) {
-            morsels.push(Morsel { part, rows: 0..scan.source.part(part).row_count() });
-        } else {
-            morsels.extend(scan.morsels(|of| of == part));
-        }
-    }
-    morsels
 }
 
 /// Sorts more keys than the budget allows.
@@ -366,7 +287,7 @@ fn in_temporary_files<'a>(
     Ok(counts)
 }
 
-fn location_part(morsel: &Morsel) -> Result<u32> {
+pub(super) fn location_part(morsel: &Morsel) -> Result<u32> {
     // Locations are two words of 32 bits: a part holds at most 4 Mi rows by design.
     let fits = u32::try_from(morsel.rows.end).is_ok();
     u32::try_from(morsel.part).ok().filter(|_| fits).ok_or_else(|| {

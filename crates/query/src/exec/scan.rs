@@ -157,7 +157,10 @@ impl<'a> Scan<'a> {
         let (part, predicate) = (self.source.part(morsel.part), plan.residual(self.predicate));
         let mut zones = morsel.rows.start / ZONE_ROWS..morsel.rows.end.div_ceil(ZONE_ROWS);
         let count = zones.len() as u64;
-        let is_left_out = zones.all(|zone| predicate.verdict(part, zone) == Verdict::Never);
+        let is_left_out = zones.all(|zone| {
+            let is_pruned = |by: &Predicate| by.verdict(part, zone) == Verdict::Never;
+            is_pruned(predicate) || self.pruning.is_some_and(is_pruned)
+        });
         let counts = ScanCounts { zones: count, zones_pruned: count, ..ScanCounts::default() };
         is_left_out.then_some(counts)
     }

@@ -38,9 +38,12 @@ pub(crate) struct Sorter {
     heap: Vec<u8>,
     /// All there is, where all rows are wanted and keys are short.
     packed: Option<PackedKeys>,
-    /// The key that a row must be less than to be wanted, once enough rows are there.
-    bar: Option<Vec<u8>>,
+    /// The last row that is wanted, once enough rows are there.
+    bar: Option<Bar>,
 }
+
+/// A row that no row after it in the order is wanted with.
+pub(super) type Bar = (Vec<u8>, Location);
 
 #[derive(Clone, Copy, Debug)]
 struct Entry {
@@ -62,17 +65,35 @@ impl Sorter {
         Self { packed: is_packed.then(PackedKeys::default), ..Self::new(wanted) }
     }
 
+    /// The same, without rows that come after one that is the last wanted elsewhere.
+    pub(super) fn up_to(mut self, bar: Option<&Bar>) -> Self {
+        self.bar = bar.cloned();
+        self
+    }
+
+    /// The last row that is wanted, once enough rows are there.
+    pub(super) fn bar(&self) -> Option<&Bar> {
+        self.bar.as_ref()
+    }
+
+    /// True when no row is wanted any more whose key is `least` or comes after it.
+    pub(super) fn has_all_before(&mut self, least: &[u8]) -> bool {
+        self.prune();
+        self.bar.as_ref().is_some_and(|(bar, _)| bar.as_slice() < least)
+    }
+
     pub(crate) fn bytes(&self) -> usize {
         let packed = self.packed.as_ref().map_or(0, PackedKeys::bytes);
         packed + self.entries.capacity() * size_of::<Entry>() + self.heap.capacity()
     }
 
-    /// Adds a row. Rows of one sorter come in the order of their locations.
+    /// Adds a row. Where all rows are wanted, they come in the order of their locations.
     pub(crate) fn push(&mut self, key: &[u8], location: Location) {
         if let Some(packed) = &mut self.packed {
             return packed.push(key, location);
         }
-        if self.bar.as_ref().is_some_and(|bar| key >= bar.as_slice()) {
+        let is_past = |(bar, last): &Bar| (key, location) >= (bar.as_slice(), *last);
+        if self.bar.as_ref().is_some_and(is_past) {
             return;
         }
         let start = self.heap.len();
@@ -84,7 +105,7 @@ impl Sorter {
         }
     }
 
-    /// Adds the rows of another sorter, all of which come later.
+    /// Adds the rows of another sorter. Where all rows are wanted, they come later.
     pub(crate) fn merge(&mut self, other: &Self) {
         if let (Some(packed), Some(other)) = (&mut self.packed, &other.packed) {
             return packed.merge(other);
@@ -132,7 +153,9 @@ impl Sorter {
         if let Some(packed) = &mut self.packed {
             return packed.sort_last();
         }
-        if self.entries.len() <= self.wanted {
+        if self.entries.len() < self.wanted
+            || self.entries.len() == self.wanted && self.bar.is_some()
+        {
             return;
         }
         let heap = std::mem::take(&mut self.heap);
@@ -140,8 +163,8 @@ impl Sorter {
             self.entries.select_nth_unstable_by(self.wanted - 1, |a, b| compare(&heap, a, b));
         }
         self.bar = match self.entries.get(self.wanted.saturating_sub(1)) {
-            Some(last) if self.wanted > 0 => Some(key_of(&heap, last).to_vec()),
-            _ => Some(Vec::new()),
+            Some(last) if self.wanted > 0 => Some((key_of(&heap, last).to_vec(), last.location)),
+            _ => Some((Vec::new(), Location { part: 0, row: 0 })),
         };
         self.entries.truncate(self.wanted);
         for entry in &mut self.entries {

@@ -8,6 +8,7 @@ use esker_format::{DataType, Field, Schema};
 use super::condition::{self, Condition};
 use super::member::{Member, OnClause};
 use super::names::Names;
+use super::product::Joined;
 use super::{Context, Held};
 use crate::bind::{Bound, Node};
 use crate::exec::join::{self, Input, JoinPlan, Kept, Rows, Side};
@@ -26,7 +27,7 @@ pub(super) struct SideState<'a, 'o> {
     pub(super) input: ExplainedInput,
     /// About how many rows there are, where the source does not tell: in a look.
     pub(super) rows_estimated: Option<u64>,
-    pub(super) charge: Option<Charge<'o>>,
+    pub(super) charge: Vec<Charge<'o>>,
 }
 
 /// What comes of a join.
@@ -85,7 +86,7 @@ impl<'a, 'o> Context<'a, 'o> {
         let places = (0..fields).map(|position| (first + position, position)).collect();
         let name = member.name().to_owned();
         let input = member.input.unwrap_or_else(|| ExplainedInput::table(&name));
-        let (source, rows_estimated, charge) = (member.source, None, None);
+        let (source, rows_estimated, charge) = (member.source, None, Vec::new());
         SideState { source, places, filter: pushed, input, rows_estimated, charge }
     }
 
@@ -136,19 +137,30 @@ impl<'a, 'o> Context<'a, 'o> {
     /// because computing a key has failed.
     pub(super) fn join_sides(
         &self,
-        left: SideState<'a, 'o>,
+        mut left: SideState<'a, 'o>,
         right: SideState<'a, 'o>,
         conditions: Vec<Condition>,
         wanted: &Wanted<'_>,
-    ) -> Result<(SideState<'a, 'o>, Vec<Condition>)> {
+    ) -> Result<Joined<'a, 'o>> {
         let (mut keys, mut pair): (Vec<_>, Vec<_>) = conditions
             .into_iter()
             .partition(|c| c.as_key(&|field| left.places.contains_key(&field)).is_some());
-        let is_left = |field: usize| left.places.contains_key(&field);
-        condition::move_tests_of_left(&mut keys, &mut pair, &is_left);
         let mut failed = Vec::new();
         loop {
+            let has_no_key = wanted.kind.shows_right() && keys.is_empty();
+            let all = [pair.as_slice(), failed.as_slice()].concat();
+            if has_no_key
+                && let Some(done) = self.product(&mut left, &right, &all, wanted, false)?
+            {
+                return Ok(done);
+            }
+            let is_left = |field: usize| left.places.contains_key(&field);
+            condition::move_tests_of_left(&mut keys, &mut pair, &is_left);
             match self.attempt(&left, &right, &keys, &pair, wanted) {
+                Err(e) if e.kind() == ErrorKind::OverBudget && has_no_key => {
+                    let done = self.product(&mut left, &right, &all, wanted, true)?;
+                    return done.ok_or(e);
+                }
                 Err(e)
                     if e.kind() == ErrorKind::OutOfRange && keys.iter().any(|c| c.is_fallible) =>
                 {
@@ -204,7 +216,7 @@ impl<'a, 'o> Context<'a, 'o> {
             filter: Vec::new(),
             rows_estimated: Some(input.rows_estimated),
             input,
-            charge: None,
+            charge: Vec::new(),
         };
         let schemas = [Schema::of_fields(fields), left.schema(wanted)];
         match self.runs {
@@ -234,7 +246,7 @@ impl<'a, 'o> Context<'a, 'o> {
         match rows {
             Rows::Pairs(rows, charge) => {
                 joined.source = Held::Shared(Arc::new(rows));
-                joined.charge = Some(charge);
+                joined.charge.push(charge);
             }
             Rows::Kept(locations) => {
                 let mut charge = self.budget.charge();
@@ -246,15 +258,16 @@ impl<'a, 'o> Context<'a, 'o> {
         Ok(joined)
     }
 
-    /// What is joined, for the rest of the query.
-    pub(super) fn finish(&self, side: SideState<'a, 'o>) -> (Held<'a>, ExplainedInput) {
+    /// What is joined, for the rest of the query, and what its rows still have to pass.
+    pub(super) fn finish(&self, side: SideState<'a, 'o>) -> (Held<'a>, ExplainedInput, Vec<Expr>) {
         side.charge.into_iter().for_each(Charge::keep);
-        (side.source, side.input)
+        let filter = side.filter.into_iter().map(|condition| condition.expr);
+        (side.source, side.input, filter.collect())
     }
 }
 
 /// A join of two sides.
-fn plan<'s>(
+pub(super) fn plan<'s>(
     left: &'s SideState<'_, '_>,
     right: &'s SideState<'_, '_>,
     keys: &[Condition],
@@ -295,7 +308,7 @@ fn plan<'s>(
 }
 
 /// The numbers of the fields that pairs have: those of the left, then those of the right.
-fn shown(sides: [&SideState<'_, '_>; 2], wanted: &Wanted<'_>) -> Vec<usize> {
+pub(super) fn shown(sides: [&SideState<'_, '_>; 2], wanted: &Wanted<'_>) -> Vec<usize> {
     if !wanted.kind.shows_right() {
         return Vec::new();
     }
@@ -319,7 +332,7 @@ impl<'o> SideState<'_, 'o> {
     }
 
     /// The side as an input of a join.
-    fn input(
+    pub(super) fn input(
         &self,
         keys: Vec<Bound>,
         wanted: &BTreeSet<usize>,
@@ -344,14 +357,14 @@ impl<'o> SideState<'_, 'o> {
         }
     }
 
-    fn estimate(&self, input: &Input<'_>, context: &Context<'_, 'o>) -> Result<u64> {
+    pub(super) fn estimate(&self, input: &Input<'_>, context: &Context<'_, 'o>) -> Result<u64> {
         match self.rows_estimated {
             Some(rows) => Ok(rows),
             None => input.estimate(context.options),
         }
     }
 
-    fn explained(&self, rows_estimated: u64) -> ExplainedInput {
+    pub(super) fn explained(&self, rows_estimated: u64) -> ExplainedInput {
         let filter: Vec<String> = self.filter.iter().map(|c| c.expr.to_string()).collect();
         self.input.clone().filtered(&filter.join(" AND "), rows_estimated)
     }

@@ -24,6 +24,7 @@ mod condition;
 mod joining;
 mod member;
 mod names;
+mod product;
 mod subquery;
 
 use std::cell::{Cell, RefCell};
@@ -343,8 +344,9 @@ impl<'a, 'o> Context<'a, 'o> {
         for semi in semis {
             side = self.semi_join(side, semi)?;
         }
-        let (source, input) = self.finish(side);
-        query.filter = condition::all(rest);
+        let (source, input, mut filter) = self.finish(side);
+        filter.extend(rest);
+        query.filter = condition::all(filter);
         Ok((query, source, Some(input)))
     }
 

@@ -258,10 +258,8 @@ impl<'a, 'o> Context<'a, 'o> {
         }
         let filter = condition::all(inside);
         let (mut right, rest) = self.join(members, &own, clauses, filter, &own_fields)?;
-        right.places = right.places.into_iter().map(|(f, at)| (f + start, at)).collect();
-        let moved = right.filter.drain(..).map(|condition| condition.expr);
-        let pushed: Vec<Expr> = moved.collect();
-        for expr in pushed.into_iter().chain(rest) {
+        right.move_fields(start);
+        for expr in rest {
             let condition = bind(expr)?;
             match condition.is_fallible {
                 true => conditions.push(condition),

@@ -86,6 +86,7 @@ pub const BUGS: &[(&str, &str)] = &[
     ("run_trusts_cut_values", "a run takes the starts of long texts for the whole"),
     ("run_forgets_nulls", "a run takes NULLs for values"),
     ("key_lookup_stops_early", "of several keys that are looked up the first is found"),
+    ("key_order_ignores_overlap", "zones are read for an order as if none overlapped"),
     ("trigram_misses_rows_after_merge", "a merged segment has the grams of an older one"),
     ("bitmap_not_rebuilt_after_merge", "a merged segment has the bitmaps of an older one"),
     ("bitmap_forgets_nulls", "a bitmap index leaves out the rows with NULL"),

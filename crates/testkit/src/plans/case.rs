@@ -50,6 +50,8 @@ pub struct Case {
     pub(super) scale: usize,
     /// The names of the key fields; none where the key is generated.
     key: Vec<String>,
+    /// Whether rows lie by key when they are sealed.
+    is_clustered: bool,
     pub(super) fields: Vec<Field>,
     indexes: Vec<NewIndex>,
     pub(super) steps: Vec<Step>,
@@ -73,6 +75,7 @@ impl Case {
             fields.push(draw_field(number, scale, generator));
         }
         let key = draw_key(&fields, generator);
+        let is_clustered = !key.is_empty() && generator.chance(300_000);
         let steps = draw_steps(&fields, &key, scale, generator);
         let indexes = (0..1 + generator.index(4)).map(|_| draw_index(&fields, generator));
         let mut indexes: Vec<NewIndex> = indexes.collect();
@@ -90,7 +93,7 @@ impl Case {
         let keyed = fields.iter().filter(|field| key.contains(&field.name)).cloned().collect();
         let asked = Asked { fields: asked, key: keyed };
         let questions = (0..predicates).flat_map(|_| question::draw(&asked, generator)).collect();
-        Self { seed, scale, key, fields, indexes, steps, questions }
+        Self { seed, scale, key, is_clustered, fields, indexes, steps, questions }
     }
 
     pub(super) fn schema(&self) -> esker::Result<Schema> {
@@ -104,7 +107,11 @@ impl Case {
                 builder = builder.labels(Labels::new(value::LABELS)?);
             }
         }
-        Ok(builder.primary_key(&self.key).build()?)
+        builder = builder.primary_key(&self.key);
+        if self.is_clustered {
+            builder = builder.ordered_by_key();
+        }
+        Ok(builder.build()?)
     }
 
     /// All, most of them alone, and sometimes none, in an order that is drawn. Open rows, which no
@@ -163,7 +170,11 @@ impl Case {
     pub(super) fn at(&self, layout: Layout, what: &impl std::fmt::Display) -> String {
         let fields: Vec<String> =
             self.fields.iter().map(|f| format!("{} {}", f.name, f.data_type)).collect();
-        let key = if self.key.is_empty() { "generated".to_owned() } else { self.key.join(", ") };
+        let key = match self.key.join(", ") {
+            key if key.is_empty() => "generated".to_owned(),
+            key if self.is_clustered => format!("{key}, in its order"),
+            key => key,
+        };
         let (seed, fields) = (self.seed, fields.join(", "));
         format!(
             "seed {seed}, rows {layout:?}, fields {fields}, key {key}; {what}\n\

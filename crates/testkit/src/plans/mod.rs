@@ -47,6 +47,8 @@ pub struct Counts {
     pub indexed: u64,
     /// Answers whose plan looked rows up by their keys.
     pub by_key: u64,
+    /// Answers whose plan read zones in the order asked for.
+    pub by_zone: u64,
 }
 
 /// Runs so many cases, the first of a seed and each next of the next, as the campaigns do that
@@ -140,6 +142,7 @@ fn ask(snapshot: &Snapshot, question: &Question, counts: &mut Counts) -> Answer 
     let parts = plan.map(|plan| plan.parts).unwrap_or_default();
     counts.indexed += u64::from(parts.iter().any(|part| !part.indexes.is_empty()));
     counts.by_key += u64::from(parts.iter().any(|part| part.reading == Reading::Key));
+    counts.by_zone += u64::from(parts.iter().any(|part| part.reading == Reading::Zones));
     counts.answers += 1;
     counts.refused += u64::from(answer.is_err());
     let mut rows = answer?.to_rows();
@@ -219,6 +222,7 @@ mod tests {
         assert!(counts.rows > 1_000 && counts.refused * 5 < counts.answers, "{counts:?}");
         let planned = counts.indexed + counts.by_key;
         assert!(planned * 5 > counts.answers && counts.by_key > 0, "{counts:?}");
+        assert!(counts.by_zone * 50 > counts.answers, "{counts:?}");
     }
 
     #[test]

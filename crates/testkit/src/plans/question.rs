@@ -8,7 +8,7 @@ use super::case::{Field, ID, TABLE};
 use super::value;
 
 /// How many questions a predicate makes.
-pub(super) const ASKED: usize = 9;
+pub(super) const ASKED: usize = 11;
 
 /// A question.
 #[derive(Clone, Debug)]
@@ -27,8 +27,8 @@ pub(super) struct Asked {
 }
 
 /// The questions about a predicate: where it is true, false and NULL, how many rows there are, the
-/// first of them in two orders, the extremes of a field, groups by it; the last counts the rows of
-/// the table.
+/// first of them in two orders and by the key, the extremes of a field, groups by it, the extremes
+/// of the key; the last counts the rows of the table.
 pub(super) fn draw(about: &Asked, generator: &mut Generator) -> [Question; ASKED] {
     let fields = about.fields.as_slice();
     let predicate = draw_predicate(about, generator);
@@ -59,10 +59,12 @@ pub(super) fn draw(about: &Asked, generator: &mut Generator) -> [Question; ASKED
         unordered(ids(predicate.clone().negated())),
         unordered(ids(Expr::Apply(Operator::IsNull, vec![predicate.clone()]))),
         unordered(count),
-        ordered(first(fields, Some(predicate), generator)),
+        ordered(first(fields, Some(predicate.clone()), generator)),
         ordered(first(fields, None, generator)),
+        ordered(first_by_key(about, predicate, generator)),
         unordered(extremes),
         unordered(groups),
+        unordered(extremes_of_key(about)),
         unordered(all),
     ]
 }
@@ -87,6 +89,52 @@ fn first(fields: &[Field], filter: Option<Expr>, generator: &mut Generator) -> Q
     query.limit = generator.chance(700_000).then(|| RowCount::Number(generator.below(20)));
     query.offset = RowCount::Number(generator.pick([0, 0, 1, 10]));
     query
+}
+
+/// Some rows by the key or its first fields: of all, of those behind a key, or of a predicate.
+fn first_by_key(about: &Asked, predicate: Expr, generator: &mut Generator) -> Query {
+    let key = key_of(about);
+    let filter = match (generator.below(3), key.first()) {
+        (0, _) => None,
+        (1, Some(leading)) => {
+            let operator = generator.pick([Operator::Gt, Operator::Gte, Operator::Lt]);
+            let value = Expr::literal(draw_value(leading, generator));
+            Some(Expr::field(&leading.name).binary(operator, value))
+        }
+        _ => Some(predicate),
+    };
+    let mut query = asked(filter);
+    query.select(Expr::field(ID));
+    let is_mixed = generator.chance(200_000);
+    let descending = generator.chance(500_000);
+    for (number, field) in key.iter().take(1 + generator.index(key.len())).enumerate() {
+        let descending = descending != (is_mixed && number == 1);
+        let expr = Expr::field(&field.name);
+        query.order_by.push(OrderBy { expr, descending, nulls_first: None });
+    }
+    query.order_by.push(OrderBy { expr: Expr::field(ID), descending, nulls_first: None });
+    query.limit = generator.chance(900_000).then(|| RowCount::Number(1 + generator.below(20)));
+    query.offset = RowCount::Number(generator.pick([0, 0, 1, 40]));
+    query
+}
+
+/// The least and the greatest of the key's first field.
+fn extremes_of_key(about: &Asked) -> Query {
+    let mut query = asked(None);
+    for field in key_of(about).iter().take(1) {
+        for aggregate in [Aggregate::Min, Aggregate::Max] {
+            query.select(Expr::aggregate(aggregate, Expr::field(&field.name)));
+        }
+    }
+    query
+}
+
+/// The fields of the key; where it is generated, the one that tells rows apart.
+fn key_of(about: &Asked) -> &[Field] {
+    match about.key.as_slice() {
+        [] => about.fields.get(..1).unwrap_or_default(),
+        key => key,
+    }
 }
 
 fn any<'a>(fields: &'a [Field], generator: &mut Generator) -> &'a Field {

@@ -19,6 +19,8 @@
 //! * A semi or anti join makes no pairs: its answer is the left side with fewer visible rows.
 //! * Where memory does not hold the side that is built, both sides are joined by files of equal
 //!   keys ([`partitioned`]).
+//! * Where no key tells which rows belong together, all pairs are a source that what comes next
+//!   tests ([`Product`]), unless one side has so few rows that pairs are better gathered.
 //! * Where few keys are built, the probe side is first asked for these alone: by its index on the
 //!   key, if it has one.
 
@@ -31,10 +33,12 @@ mod matched;
 mod pairs;
 mod partitioned;
 mod probe;
+mod product;
 mod take;
 
 pub(crate) use kept::Kept;
 pub(crate) use key::is_exact;
+pub(crate) use product::{Product, Rights};
 
 use esker_format::Schema;
 

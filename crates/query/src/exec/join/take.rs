@@ -138,6 +138,10 @@ impl Fetched {
         Ok(Self { types, batches })
     }
 
+    pub(super) fn into_batches(self) -> Vec<Batch> {
+        self.batches
+    }
+
     pub(super) fn bytes(&self) -> usize {
         self.batches.iter().map(batch_bytes).sum()
     }
