@@ -1,7 +1,7 @@
 //! Buckets: values as bytes.
 
 use axum::body::{Body, Bytes};
-use axum::http::{Response, StatusCode, header};
+use axum::http::{Method, Response, StatusCode, header};
 use esker::BucketOptions;
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
@@ -123,8 +123,8 @@ pub(super) fn get(call: Call) -> Work {
         });
         let (value, left, share) = found.await?;
         let tag = entity::tag(&[&value]);
-        let known = call.header(header::IF_NONE_MATCH.as_str())?.unwrap_or("");
-        let mut response = if known.split(',').any(|part| part.trim() == tag) {
+        let is_known = call.tags("if-none-match")?.is_some_and(|tags| tags.has_weakly(&tag));
+        let mut response = if is_known {
             entity::with_body(StatusCode::NOT_MODIFIED, BYTES, "")
         } else {
             let value = call.held(value, share).await?;
@@ -144,6 +144,8 @@ pub(super) fn get(call: Call) -> Work {
 fn value_response(call: &Call, tag: &str, value: Bytes) -> Outcome {
     let if_range = call.header(header::IF_RANGE.as_str())?;
     let wanted = call.header(header::RANGE.as_str())?;
+    // Of any other method the header says nothing (RFC 9110, section 14.2).
+    let wanted = wanted.filter(|_| call.parts.method == Method::GET);
     let wanted = wanted.filter(|_| if_range.is_none_or(|known| known == tag));
     let Some(wanted) = wanted else {
         return Ok(entity::with_body(StatusCode::OK, BYTES, value));

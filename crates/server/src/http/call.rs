@@ -9,6 +9,7 @@ use axum::http::{StatusCode, header, request::Parts};
 use http_body_util::{BodyExt, Limited};
 use serde::de::DeserializeOwned;
 
+use super::tags::Tags;
 use super::{App, Problem};
 use crate::budget::Share;
 use crate::session::{AnswerRoom, Canceller};
@@ -84,6 +85,21 @@ impl Call {
         let Some(value) = self.parts.headers.get(name) else { return Ok(None) };
         let text = value.to_str();
         text.map(Some).map_err(|_| Error::invalid(format!("header {name}: expected plain text")))
+    }
+
+    /// The tags that a header lists, which may come in several lines.
+    ///
+    /// # Errors
+    /// As for [`Tags::parse`].
+    pub fn tags(&self, name: &str) -> Result<Option<Tags>> {
+        let mut list: Option<String> = None;
+        for value in self.parts.headers.get_all(name) {
+            let text = value
+                .to_str()
+                .map_err(|_| Error::invalid(format!("header {name}: expected plain text")))?;
+            list = Some(list.map_or_else(|| text.to_owned(), |list| format!("{list},{text}")));
+        }
+        list.map(|list| Tags::parse(name, &list)).transpose()
     }
 
     /// The name of the database in the path, whether it is there or not.

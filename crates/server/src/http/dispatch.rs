@@ -8,10 +8,12 @@ use std::sync::{Arc, Mutex};
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Method, Request, Response, StatusCode, header, request::Parts};
+use axum::middleware::from_fn;
 use axum::routing::{MethodFilter, MethodRouter};
 use esker_format::suggest::near_or_all;
 
 use super::call::{Call, PathParameters, blocking, too_large};
+use super::host::expect_host;
 use super::route::{Need, Outcome, Route};
 use super::{App, Problem, ROUTES, compression};
 use crate::session::Level;
@@ -34,7 +36,8 @@ pub(super) fn router(app: &Arc<App>) -> Router {
         methods.insert(route.path, one.on(filter, serve));
     }
     let router = methods.into_iter().fold(Router::new(), |r, (path, m)| r.route(path, m));
-    router.fallback(not_found).method_not_allowed_fallback(method_not_allowed)
+    let router = router.fallback(not_found).method_not_allowed_fallback(method_not_allowed);
+    router.layer(from_fn(expect_host))
 }
 
 fn method(name: &str) -> Method {

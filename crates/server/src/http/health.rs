@@ -11,6 +11,20 @@ use super::entity;
 use super::route::Work;
 use crate::{Code, Error};
 
+/// What a person, or a program that knows nothing else, finds first.
+pub(super) fn index(_call: Call) -> Work {
+    let found = json!({
+        "name": "Esker",
+        "version": env!("CARGO_PKG_VERSION"),
+        "document": "/openapi.json",
+        "health": "/healthz",
+        "readiness": "/readyz",
+        "metrics": "/metrics",
+        "databases": "/v1/databases",
+    });
+    ready(entity::json(StatusCode::OK, &found))
+}
+
 pub(super) fn alive(_call: Call) -> Work {
     ready(entity::json(StatusCode::OK, &json!({ "status": "ok" })))
 }

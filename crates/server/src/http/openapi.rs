@@ -31,6 +31,7 @@ pub fn document() -> Json {
             "description": "Tables, buckets and queries over HTTP.",
             "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
         },
+        "servers": [{ "url": "/", "description": "where this document was fetched" }],
         "paths": paths,
         "components": { "schemas": schemas(), "securitySchemes": {
             "token": { "type": "http", "scheme": "bearer" },
@@ -74,9 +75,8 @@ fn operation(route: &Route) -> Json {
         let body = json!({ "required": is_required, "content": content(route.bodies) });
         insert(&mut operation, "requestBody", body);
     }
-    if route.need != Need::Nothing {
-        insert(&mut operation, "security", json!([{ "token": [] }]));
-    }
+    let security = if route.need == Need::Nothing { json!([]) } else { json!([{ "token": [] }]) };
+    insert(&mut operation, "security", security);
     operation
 }
 
@@ -110,11 +110,12 @@ fn parameter(parameter: &Parameter, place: &str) -> Json {
 
 fn content(bodies: &[Media]) -> Json {
     let body = |(media, schema): &Media| {
-        let schema = match *schema {
-            "" => json!({}),
-            name => json!({ "schema": { "$ref": format!("#/components/schemas/{name}") } }),
+        let schema = match (*schema, *media) {
+            ("", "*/*") => json!({ "type": "string", "format": "binary" }),
+            ("", _) => json!({ "type": "string" }),
+            (name, _) => json!({ "$ref": format!("#/components/schemas/{name}") }),
         };
-        ((*media).to_owned(), schema)
+        ((*media).to_owned(), json!({ "schema": schema }))
     };
     Json::Object(bodies.iter().map(body).collect())
 }
@@ -147,6 +148,7 @@ fn reason(status: u16) -> &'static str {
 
 fn schemas() -> Json {
     let text = json!({ "type": "string" });
+    let some_text = json!({ "type": "string", "minLength": 1 });
     let codes: Vec<_> = Code::ALL.iter().map(|code| code.as_str()).collect();
     let mut schemas = json!({
         "Problem": {
@@ -159,15 +161,15 @@ fn schemas() -> Json {
                 "retryable": { "type": "boolean" },
             },
         },
-        "Object": { "type": "object" },
-        "Row": { "type": "object", "description": "fields by name" },
+        "Object": { "type": "object", "additionalProperties": true },
+        "Row": { "type": "object", "additionalProperties": true, "description": "fields by name" },
         "Rows": { "type": "array", "items": { "$ref": "#/components/schemas/Row" } },
-        "Sql": { "type": "string", "description": "one statement" },
+        "Sql": { "type": "string", "minLength": 1, "description": "one statement" },
         "Answer": {
             "type": "object",
             "properties": {
-                "columns": { "type": "array", "items": { "type": "object" } },
-                "rows": { "type": "array", "items": { "type": "object" } },
+                "columns": { "type": "array", "items": { "$ref": "#/components/schemas/Object" } },
+                "rows": { "$ref": "#/components/schemas/Rows" },
                 "changed": { "type": "integer" },
                 "next": { "type": ["string", "null"] },
                 "previous": { "type": ["string", "null"] },
@@ -179,11 +181,20 @@ fn schemas() -> Json {
             "type": "object",
             "description": "a query as JSON, or SQL with its parameters",
             "oneOf": [
-                { "required": ["table"], "properties": { "table": text } },
                 {
+                    "type": "object",
+                    "required": ["table"],
+                    "additionalProperties": true,
+                    "properties": { "table": some_text },
+                },
+                {
+                    "type": "object",
                     "required": ["sql"],
                     "additionalProperties": false,
-                    "properties": { "sql": text, "parameters": { "type": "array" } },
+                    "properties": {
+                        "sql": some_text,
+                        "parameters": { "type": "array", "items": {} },
+                    },
                 },
             ],
         },

@@ -97,6 +97,8 @@ const ADMIN: Level = Level::Admin;
 
 /// Every route, in the order of the document.
 pub const ROUTES: &[Route] = &[
+    route!("get" "/", "index", Need::Nothing, health::index, "what is here",
+        &[(200, "the name, the version, and where the rest is", OBJECT)]),
     route!("get" "/healthz", "health", Need::Nothing, health::alive, "whether the server is there",
         &[(200, "it is", OBJECT)]),
     route!("get" "/readyz", "readiness", Need::Nothing, health::is_ready,

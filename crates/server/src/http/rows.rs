@@ -69,8 +69,7 @@ pub(super) fn get(call: Call) -> Work {
         let (text, share) = found.await?;
         let text = text.ok_or_else(|| no_row(&table, &key))?;
         let tag = tag_of(&text);
-        let known = call.header(header::IF_NONE_MATCH.as_str())?.unwrap_or("");
-        let is_known = known.split(',').any(|part| part.trim() == tag || part.trim() == "*");
+        let is_known = call.tags("if-none-match")?.is_some_and(|tags| tags.has_weakly(&tag));
         let mut response = if is_known {
             entity::with_body(StatusCode::NOT_MODIFIED, "application/json", "")
         } else {

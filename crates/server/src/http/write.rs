@@ -13,6 +13,7 @@ use super::Problem;
 use super::call::Call;
 use super::entity;
 use super::route::Outcome;
+use super::tags::Tags;
 use crate::session::{ONCE_BUCKET, Once, Session, retried};
 use crate::{Code, Error, Result};
 
@@ -53,27 +54,14 @@ impl Written {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Condition {
     /// One of these tags; `*`: any.
-    matches: Option<Vec<String>>,
+    matches: Option<Tags>,
     /// None of these; `*`: nothing is there.
-    differs: Option<Vec<String>>,
+    differs: Option<Tags>,
 }
 
 impl Condition {
     fn of(call: &Call) -> Result<Self> {
-        let tags = |name: &str| {
-            let text = call.header(name)?;
-            let part = |tag: &str| {
-                let tag = tag.trim();
-                let quoted = tag.len() >= 2 && tag.starts_with('"') && tag.ends_with('"');
-                if tag == "*" || quoted {
-                    return Ok(tag.to_owned());
-                }
-                let message = format!("header {name}: expected * or tags in quotes, found {tag:?}");
-                Err(Error::invalid(message))
-            };
-            text.map(|text| text.split(',').map(part).collect::<Result<Vec<_>>>()).transpose()
-        };
-        Ok(Self { matches: tags("if-match")?, differs: tags("if-none-match")? })
+        Ok(Self { matches: call.tags("if-match")?, differs: call.tags("if-none-match")? })
     }
 
     fn is_any(&self) -> bool {
@@ -81,17 +69,16 @@ impl Condition {
     }
 
     fn check(&self, current: Option<&str>) -> Result<()> {
-        let is_among = |tags: &Vec<String>| {
-            current.is_some_and(|now| tags.iter().any(|tag| tag == "*" || tag == now))
-        };
         let failed = |what: &str| {
             let there = current.unwrap_or("nothing there");
             Err(Error::new(Code::PreconditionFailed, format!("{what}, found {there}")))
         };
-        if self.matches.as_ref().is_some_and(|tags| !is_among(tags)) {
+        let is_match = |tags: &Tags| current.is_some_and(|now| tags.has_strongly(now));
+        if self.matches.as_ref().is_some_and(|tags| !is_match(tags)) {
             return failed("if-match: expected one of the tags");
         }
-        if self.differs.as_ref().is_some_and(is_among) {
+        let is_known = |tags: &Tags| current.is_some_and(|now| tags.has_weakly(now));
+        if self.differs.as_ref().is_some_and(is_known) {
             return failed("if-none-match: expected none of the tags");
         }
         Ok(())

@@ -332,6 +332,7 @@ fn administration(server: &Harness) {
         ("DELETE", &format!("{d}/tables/t"), "", 204),
         ("GET", "/metrics", "", 200),
         ("GET", "/openapi.json", "", 200),
+        ("GET", "/", "", 200),
         ("GET", "/healthz", "", 200),
         ("GET", "/readyz", "", 200),
     ];

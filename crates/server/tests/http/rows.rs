@@ -1,5 +1,8 @@
 //! Rows, queries and buckets: what is sent comes back.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
 use super::client::Harness;
 
 const D: &str = "/v1/databases/default";
@@ -50,8 +53,57 @@ fn who_saw_an_older_row_does_not_overwrite_a_newer_one() {
     let tag = second.header("etag").to_owned();
     assert_eq!(server.send("DELETE", &path, &[("if-match", &tag)], b"").status, 204);
     assert_eq!(server.send("PUT", &path, &[("if-match", "*")], br#"{"n": 3}"#).status, 412);
-    let weak = server.send("PUT", &path, &[("if-match", "W/\"x\"")], br#"{"n": 3}"#);
-    assert_eq!(weak.status, 400, "{}", weak.text());
+    let wrong = server.send("PUT", &path, &[("if-match", "x")], br#"{"n": 3}"#);
+    assert_eq!(wrong.status, 400, "{}", wrong.text());
+}
+
+#[test]
+fn tags_are_compared_weakly_for_reading_and_strongly_for_writing() {
+    let server = with_table("id i64 not null, n i64, primary key (id)");
+    server.ask("PUT", &format!("{D}/buckets/b"), "");
+    for path in [format!("{D}/tables/t/rows/1"), format!("{D}/buckets/b/entries/k")] {
+        let put = server.ask("PUT", &path, r#"{"n": 1}"#);
+        let tag = server.ask("GET", &path, "").header("etag").to_owned();
+        assert_eq!((put.status, tag.is_empty()), (201, false), "{path}");
+        let weak = format!("W/{tag}");
+        let known = |value: &str| server.send("GET", &path, &[("if-none-match", value)], b"");
+        for value in [&tag, &weak, &format!("\"x\", {weak}"), &"*".to_owned()] {
+            assert_eq!(known(value).status, 304, "{path}: {value}");
+        }
+        assert_eq!(known("\"x\"").status, 200, "{path}");
+        assert_eq!(known("x").status, 400, "{path}");
+        let put = |name, value: &str| server.send("PUT", &path, &[(name, value)], br#"{"n": 2}"#);
+        assert_eq!(put("if-match", &weak).status, 412, "{path}: never equal");
+        assert_eq!(put("if-none-match", &weak).status, 412, "{path}");
+        assert_eq!(put("if-match", &tag).status, 200, "{path}");
+    }
+}
+
+#[test]
+fn a_range_is_for_get_alone() {
+    let server = Harness::new(&[]);
+    server.ask("PUT", &format!("{D}/buckets/b"), "");
+    let path = format!("{D}/buckets/b/entries/k");
+    server.ask("PUT", &path, "0123456789");
+    let head = server.send("HEAD", &path, &[("range", "bytes=2-3")], b"");
+    assert_eq!((head.status, head.header("content-length")), (200, "10"));
+    assert_eq!(server.send("GET", &path, &[("range", "bytes=2-3")], b"").status, 206);
+}
+
+#[test]
+fn a_request_without_a_host_or_with_two_is_refused() {
+    let server = Harness::new(&[]);
+    let two = server.raw("GET", "/healthz", &[("host", "y")], b"");
+    assert_eq!(two.status, 400, "{}", two.text());
+    assert!(two.text().contains("header host: expected once"), "{}", two.text());
+    for (version, status) in [("1.1", "400"), ("1.0", "200")] {
+        let mut stream = TcpStream::connect(server.address).unwrap();
+        let request = format!("GET /healthz HTTP/{version}\r\nconnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        let _ = stream.read_to_string(&mut answer);
+        assert_eq!(answer.split(' ').nth(1), Some(status), "{answer}");
+    }
 }
 
 #[test]
