@@ -7,7 +7,7 @@
     reason = "tests fail by panicking"
 )]
 
-use esker::{Database, IndexUse, Options, Value};
+use esker::{DataType, Database, IndexUse, Options, Schema, Value};
 use esker_sql::{Outcome, Session, Sql};
 
 const ROWS: i64 = 1_600;
@@ -34,7 +34,9 @@ fn database(index_use: IndexUse) -> Database {
 fn fill(db: &Database) {
     db.sql("CREATE TABLE q (id i64 PRIMARY KEY, st text, n i64)").unwrap();
     db.sql("CREATE TABLE r (id i64 PRIMARY KEY, st text, n i64)").unwrap();
-    db.sql("CREATE TABLE k (id text PRIMARY KEY, st text, n i64) ORDER BY KEY").unwrap();
+    let by_key = Schema::builder().field("id", DataType::Text).primary_key(["id"]).ordered_by_key();
+    let by_key = by_key.nullable("st", DataType::Text).nullable("n", DataType::I64);
+    db.create_table("k", by_key.build().unwrap()).unwrap();
     db.sql("CREATE TABLE two (a i64, b text, n i64, PRIMARY KEY (a, b))").unwrap();
     for first in (0..ROWS).step_by(SEGMENT_ROWS) {
         let mut rows = [const { Vec::new() }; 4];
@@ -100,7 +102,7 @@ fn the_first_rows_by_key_are_what_a_scan_finds() {
         found
     });
     // In a transaction, with its own rows and without those that it has removed.
-    let [mut own, mut of_scan] = [&by_key, &by_scan].map(|db| Session::new(db.clone()));
+    let [mut own, mut of_scan] = [&by_key, &by_scan].map(|db| Session::new(db));
     for text in [
         "BEGIN",
         "DELETE FROM q WHERE id < 1000",
@@ -109,14 +111,14 @@ fn the_first_rows_by_key_are_what_a_scan_finds() {
         "DELETE FROM k WHERE id < 'key 0100'",
         "INSERT INTO two VALUES (-1, 'x', 1), (2, '0100x', 1)",
     ] {
-        [&mut own, &mut of_scan].map(|session| drop(session.run(text).unwrap()));
+        [&mut own, &mut of_scan].map(|session| drop(session.sql(text).unwrap()));
     }
     for text in QUESTIONS {
         let [found, wanted] =
-            [&mut own, &mut of_scan].map(|session| shown(session.run(text).unwrap()));
+            [&mut own, &mut of_scan].map(|session| shown(session.sql(text).unwrap()));
         assert_eq!(found, wanted, "in a transaction: {text}");
     }
-    [&mut own, &mut of_scan].map(|session| drop(session.run("COMMIT").unwrap()));
+    [&mut own, &mut of_scan].map(|session| drop(session.sql("COMMIT").unwrap()));
     // The rows of before, of now, and of now in merged segments.
     for db in [&by_key, &by_scan] {
         db.compact(false, &mut |_, _| {}).unwrap();

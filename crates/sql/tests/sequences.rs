@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests fail so")]
 
 use esker::{ChangeOptions, Database, ErrorKind, Options, Value};
-use esker_sql::{Outcome, Sql, parse_statement};
+use esker_sql::{Outcome, Session, Sql, parse_statement};
 
 fn db() -> Database {
     let db = Options::new().memory().unwrap();
@@ -98,7 +98,7 @@ fn sequences_are_created_and_dropped() {
         ("CREATE TABLE t (n i64 CHECK (n < nextval('b')))", "not here: nextval stands in VALUES"),
         ("CREATE TABLE t (n i64 DEFAULT nextval('x'))", "no sequence \"x\""),
         ("CREATE TABLE t (n text DEFAULT nextval('b'))", "the default gives an integer"),
-        ("ALTER TABLE orders ADD n i64 NOT NULL DEFAULT nextval('b')", "it needs a default"),
+        ("ALTER TABLE orders ADD n i64 UNIQUE DEFAULT nextval('b')", "without a unique index"),
     ] {
         let found = error(&db, text);
         assert!(found.contains(wanted), "{text}: {found}");
@@ -172,4 +172,38 @@ fn limit_and_offset_take_parameters() {
     assert_eq!(error(&db, "SELECT id FROM orders LIMIT ?"), "LIMIT: parameter ?1 has no value");
     let text = "SELECT id FROM orders LIMIT :a OFFSET :b";
     assert_eq!(esker_sql::parse(text).unwrap().to_string(), text);
+}
+
+/// They were NULL.
+#[test]
+fn rows_there_are_get_values_of_a_new_field_one_each() {
+    let db = db();
+    ask_count(&db, "INSERT INTO orders (item) VALUES ('tea'), ('salt'), ('oil')", 3);
+    db.create_sequence("numbers", 1, 1).unwrap();
+    let before = db.snapshot().unwrap();
+    ask(&db, "ALTER TABLE orders ADD n i64 NOT NULL DEFAULT nextval('numbers')");
+    assert_eq!(ask(&db, "SELECT min(n), max(n), count(DISTINCT n) FROM orders"), "1|3|3");
+    assert_eq!(before.table("orders").unwrap().schema().fields().len(), 2);
+    // Within a transaction, and gone again with it.
+    let mut session = Session::new(&db);
+    for text in [
+        "BEGIN",
+        "INSERT INTO orders (item) VALUES ('ice')",
+        "ALTER TABLE orders ADD u uuid DEFAULT uuid()",
+    ] {
+        session.sql(text).unwrap();
+    }
+    let rows = |outcome: Outcome| outcome.into_rows().unwrap().to_rows();
+    let count = rows(session.sql("SELECT count(DISTINCT u), count(*) FROM orders").unwrap());
+    assert_eq!(count, [[Value::Int(4), Value::Int(4)]]);
+    session.sql("ROLLBACK").unwrap();
+    assert!(error(&db, "SELECT u FROM orders").contains("unknown field"));
+    // A value that a check refuses changes nothing.
+    let refused = "ALTER TABLE orders ADD m i64 DEFAULT nextval('numbers') CHECK (m < 0)";
+    assert!(error(&db, refused).contains("check \"check_m\""));
+    assert_eq!(ask(&db, "SELECT count(n) FROM orders"), "3");
+}
+
+fn ask_count(db: &Database, text: &str, rows: u64) {
+    assert_eq!(db.sql(text).unwrap().rows_changed(), rows, "{text}");
 }
