@@ -24,9 +24,9 @@ use esker_table::{Location, Places};
 
 use super::own_rows::OwnRows;
 use super::spilled::{Place, Spilled};
+use crate::Result;
 use crate::engine::{Staged, expect_snapshot};
 use crate::table::Current;
-use crate::{Error, ErrorKind, Result};
 
 /// Bytes that a changed row takes beside its values, about.
 const ROW_BYTES: usize = 160;
@@ -243,9 +243,7 @@ impl Changes {
         let there = existing.filter(|existing| existing.deleted == 0);
         let has_expired = existing.is_some_and(|existing| existing.has_expired_since(read_at));
         if let (Now::Row(_), Before::At(..), true) = (&change.now, change.before, has_expired) {
-            let key = esker_table::table::describe_key(schema, &key);
-            let message = format!("{key} has expired since the transaction began; begin again");
-            return Err(Error::new(ErrorKind::Conflict, message));
+            return Err(super::row_gone(&self.current, &key));
         }
         match (&change.now, there) {
             (Now::Gone(_), Some(_)) if planted("transaction_forgets_deletes") => {}

@@ -81,7 +81,8 @@ impl TransactionBucket<'_> {
     }
 
     /// The value of a key, and when it expires in microseconds since 1970, where it does; as for
-    /// [`TransactionBucket::get_for_update`], the commit fails when another has changed it.
+    /// [`TransactionBucket::get_for_update`], the commit fails when another has changed it, and
+    /// when it has expired: what is put with its end would be gone at once.
     ///
     /// ```
     /// # let db = esker::Options::new().memory()?;
@@ -115,7 +116,43 @@ impl TransactionBucket<'_> {
             Ok((BucketValue::new(found.unit, found.schema, found.row)?.into_vec(), end))
         };
         let found = self.transaction().find(&self.table.current, &key, take)?;
+        if found.is_some() {
+            state.reads.note_found(&self.table.current, &self.table.bytes_of(&key));
+        }
         Ok(found.map(|(found, _)| found))
+    }
+
+    /// Lets the commit, and [`Transaction::validate`], fail unless the entry of a key is the one
+    /// that there was as of an earlier commit, when it was there or not: with a `Conflict` when
+    /// another commit has put or removed it since, or it has expired. A transaction that began
+    /// then and is open still lets entries be noticed that have come and gone meanwhile.
+    ///
+    /// ```
+    /// # let db = esker::Options::new().memory()?;
+    /// let notes = db.bucket("notes")?;
+    /// notes.put("a", "1")?;
+    /// let earlier = db.begin()?;
+    /// let (commit, is_there) = (earlier.read_at(), earlier.bucket("notes")?.contains("a")?);
+    /// let expect = || {
+    ///     let transaction = db.begin()?;
+    ///     transaction.bucket("notes")?.expect_since("a", commit, is_there)?;
+    ///     transaction.validate()
+    /// };
+    /// expect()?;
+    /// notes.put("a", "1")?;
+    /// assert_eq!(expect().unwrap_err().kind(), esker::ErrorKind::Conflict);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `InvalidInput` for a key that is too long; `ReadOnly` in a transaction that only reads.
+    pub fn expect_since(&self, key: impl AsRef<[u8]>, commit: u64, is_there: bool) -> Result<()> {
+        let key = self.key(key.as_ref())?;
+        let mut state = self.transaction().state();
+        self.table.hold(&mut state, &key)?;
+        let bytes = self.table.bytes_of(&key);
+        state.reads.note_since(&self.table.current, (&bytes, &key), commit, is_there);
+        Ok(())
     }
 
     fn look(&self, state: &State, key: &[ValueRef<'_>]) -> Result<Option<BucketValue>> {

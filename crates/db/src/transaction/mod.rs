@@ -43,7 +43,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, PoisonError};
 
 use esker_arena::{Category, Reservation};
-use esker_format::{Schema, TableId};
+use esker_format::{Schema, TableId, ValueRef};
 use esker_log::sabotage::planted;
 use esker_vfs::sync::{Mutex, MutexGuard};
 
@@ -127,6 +127,13 @@ enum Step {
 pub(super) fn table_gone(name: &str) -> Error {
     let message =
         format!("table {name:?} was dropped or truncated since the transaction began; begin again");
+    Error::new(ErrorKind::Conflict, message)
+}
+
+/// A row that was found is there no more, though nobody has changed it: it has expired.
+pub(super) fn row_gone(current: &Current, key: &[ValueRef<'_>]) -> Error {
+    let key = esker_table::table::describe_key(&current.schema, key);
+    let message = format!("{key} has expired since the transaction began; begin again");
     Error::new(ErrorKind::Conflict, message)
 }
 
@@ -342,7 +349,7 @@ impl Transaction {
         let reads = &state.reads;
         let terms = Terms {
             sync: self.options.sync,
-            validate: &|catalogue| reads.expect_unchanged(catalogue, read_at),
+            validate: &|catalogue| reads.expect_unchanged(&self.engine, catalogue, read_at),
             definitions,
         };
         let outcome = self.engine.commit_parts(parts, terms, |at, writer, part| {
@@ -360,6 +367,24 @@ impl Transaction {
             )),
             Err(e) => Err(e),
         }
+    }
+
+    /// Whether what the transaction has read and holds is still as it found it. The commit looks
+    /// again; this is for whoever wants to know before there is anything to commit.
+    ///
+    /// # Errors
+    /// `Conflict` when another commit has changed some of it, or held entries have expired.
+    pub fn validate(&self) -> Result<()> {
+        self.expect_writes()?;
+        let state = self.state();
+        let valid = {
+            let mut catalogue = self.engine.lock_for_change()?;
+            state.reads.expect_unchanged(&self.engine, &mut catalogue, self.read_at())
+        };
+        if valid.is_err() {
+            self.engine.acknowledge_published()?;
+        }
+        valid
     }
 
     /// Forgets all changes. Dropping the transaction does the same.

@@ -6,13 +6,14 @@
 //! So it is, too, with a table of which very many rows were looked up.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use esker_format::{TableId, Value, ValueRef};
 use esker_log::sabotage::planted;
 use esker_table::Table as TableCore;
 
-use crate::engine::{Catalogue, expect_snapshot};
+use crate::engine::{Catalogue, Engine, expect_snapshot};
 use crate::table::Current;
 use crate::{Error, ErrorKind, Result};
 
@@ -31,7 +32,24 @@ pub(super) struct Reads {
 
 struct Keys {
     current: Current,
-    by_bytes: BTreeMap<Vec<u8>, Vec<Value>>,
+    by_bytes: BTreeMap<Vec<u8>, Noted>,
+}
+
+/// A key that was looked up.
+struct Noted {
+    key: Vec<Value>,
+    /// The commit since which nobody may have changed it; else the one that the transaction reads
+    /// at.
+    since: Option<u64>,
+    /// There was a row, which has to be there still: it may not have expired either.
+    must_stay: bool,
+}
+
+impl Noted {
+    /// Bytes that it takes under a key of so many, about.
+    fn byte_count(bytes: usize) -> usize {
+        KEY_BYTES + 2 * bytes
+    }
 }
 
 impl Reads {
@@ -43,9 +61,48 @@ impl Reads {
     /// A whole table was read.
     pub fn note_table(&mut self, core: &Arc<TableCore>) {
         self.tables.entry(core.id()).or_insert_with(|| Arc::clone(core));
-        if let Some(keys) = self.keys.remove(&core.id()) {
-            let bytes = keys.by_bytes.keys().map(|key| KEY_BYTES + 2 * key.len()).sum::<usize>();
-            self.bytes -= bytes;
+        let Some(keys) = self.keys.get_mut(&core.id()) else { return };
+        // What is to be as it was earlier than the transaction reads is no part of that.
+        keys.by_bytes.retain(|bytes, noted| {
+            let stays = noted.since.is_some();
+            if !stays {
+                self.bytes -= Noted::byte_count(bytes.len());
+            }
+            stays
+        });
+    }
+
+    /// A key is to be as it was as of a commit, with a row or without.
+    pub fn note_since(
+        &mut self,
+        current: &Current,
+        (bytes, key): (&[u8], &[ValueRef<'_>]),
+        since: u64,
+        is_there: bool,
+    ) {
+        let noted = self.noted(current, bytes, key);
+        noted.since = Some(noted.since.map_or(since, |other| other.min(since)));
+        noted.must_stay |= is_there;
+    }
+
+    /// A row was found under a key that was looked up, and has to be there still.
+    pub fn note_found(&mut self, current: &Current, bytes: &[u8]) {
+        let keys = self.keys.get_mut(&current.core.id());
+        if let Some(noted) = keys.and_then(|keys| keys.by_bytes.get_mut(bytes)) {
+            noted.must_stay = true;
+        }
+    }
+
+    fn noted(&mut self, current: &Current, bytes: &[u8], key: &[ValueRef<'_>]) -> &mut Noted {
+        let empty = || Keys { current: current.clone(), by_bytes: BTreeMap::new() };
+        let keys = self.keys.entry(current.core.id()).or_insert_with(empty);
+        match keys.by_bytes.entry(bytes.to_vec()) {
+            Entry::Occupied(found) => found.into_mut(),
+            Entry::Vacant(place) => {
+                self.bytes += Noted::byte_count(bytes.len());
+                let key = key.iter().map(|value| ValueRef::to_owned(*value)).collect();
+                place.insert(Noted { key, since: None, must_stay: false })
+            }
         }
     }
 
@@ -55,25 +112,23 @@ impl Reads {
         if self.tables.contains_key(&id) {
             return;
         }
-        let empty = || Keys { current: current.clone(), by_bytes: BTreeMap::new() };
-        let keys = &mut self.keys.entry(id).or_insert_with(empty).by_bytes;
-        if keys.len() >= KEYS_MAX && !keys.contains_key(bytes) {
+        let known = self.keys.get(&id).map(|keys| &keys.by_bytes);
+        if known.is_some_and(|known| known.len() >= KEYS_MAX && !known.contains_key(bytes)) {
             let core = Arc::clone(&current.core);
             self.note_table(&core);
             return;
         }
-        if !keys.contains_key(bytes) {
-            self.bytes += KEY_BYTES + 2 * bytes.len();
-            keys.insert(
-                bytes.to_vec(),
-                key.iter().map(|value| ValueRef::to_owned(*value)).collect(),
-            );
-        }
+        self.noted(current, bytes, key);
     }
 
     /// Refuses to go on when something that was read as of a commit has changed. Under the commit
     /// lock.
-    pub fn expect_unchanged(&self, catalogue: &mut Catalogue, read_at: u64) -> Result<()> {
+    pub fn expect_unchanged(
+        &self,
+        engine: &Engine,
+        catalogue: &mut Catalogue,
+        read_at: u64,
+    ) -> Result<()> {
         if planted("serializable_reads_not_checked") {
             return Ok(());
         }
@@ -89,13 +144,20 @@ impl Reads {
             }
         }
         for (id, keys) in &self.keys {
+            if keys.by_bytes.values().any(|noted| noted.must_stay) {
+                engine.tell_time(catalogue, &keys.current)?;
+            }
             let Some(entry) = catalogue.tables.get(id) else {
                 return Err(super::table_gone(&keys.current.core.name()));
             };
-            for key in keys.by_bytes.values() {
-                let key: Vec<ValueRef<'_>> = key.iter().map(Value::as_ref).collect();
+            for noted in keys.by_bytes.values() {
+                let key: Vec<ValueRef<'_>> = noted.key.iter().map(Value::as_ref).collect();
                 let existing = entry.writer.existing(&key, keys.current.hash(&key))?;
-                expect_snapshot(&keys.current, &key, existing.as_ref(), read_at)?;
+                let since = noted.since.unwrap_or(read_at);
+                expect_snapshot(&keys.current, &key, existing.as_ref(), since)?;
+                if noted.must_stay && existing.is_none_or(|existing| !existing.is_alive()) {
+                    return Err(super::row_gone(&keys.current, &key));
+                }
             }
         }
         Ok(())

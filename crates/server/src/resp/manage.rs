@@ -62,6 +62,11 @@ fn let_in(call: &mut Call<'_>, database: &[u8], token: &[u8]) -> Outcome {
         Ok(admitted)
     });
     match admitted {
+        // The commands of an EXEC are of one transaction, and so of one database and its rights.
+        Ok(admitted) if call.within.is_some() => {
+            call.state.next_seat = Some(admitted);
+            Ok(())
+        }
         Ok(admitted) => {
             call.state.forget();
             call.state.seat(admitted);

@@ -19,7 +19,7 @@
 //! | `reads` | `GET`s that have come together |
 //! | `call` | one command: its arguments, its bucket |
 //! | `table` | all commands |
-//! | `strings`, `numbers`, `set`, `expiry`, `keys`, `manage`, `transactions` | doing them |
+//! | `strings`, `numbers`, `set`, `expiry`, `keys`, `manage`, `transactions`, `watch` | doing them |
 //! | `glob`, `cursors` | patterns, and where scans go on |
 //! | `document` | the reference |
 
@@ -50,6 +50,7 @@ mod tests;
 #[cfg(test)]
 mod tls;
 mod transactions;
+mod watch;
 
 use crate::Session;
 use crate::metrics::Operations;

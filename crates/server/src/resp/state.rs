@@ -14,6 +14,7 @@ use super::cursors::{Cursors, Place};
 use super::protocol::{Arguments, Parser};
 use super::reply::Reply;
 use super::table::{self, Command};
+use super::watch::Watching;
 use crate::Code;
 use crate::admission::{Admission, Admitted};
 use crate::budget::{SMALL_BYTES, Share};
@@ -34,6 +35,14 @@ pub(super) struct Queue {
     pub bytes: usize,
     /// One of them was refused.
     pub is_refused: bool,
+}
+
+/// What commands set of a connection, and an EXEC that comes to nothing takes back.
+#[derive(Clone, Debug)]
+pub(super) struct Settings {
+    database: usize,
+    name: Vec<u8>,
+    is_third: bool,
 }
 
 /// Commits that are to be on the disk before anything is answered.
@@ -69,9 +78,10 @@ pub(super) struct State {
     pub id: u64,
     pub name: Vec<u8>,
     pub queue: Option<Queue>,
-    /// The keys that are watched have not changed since it began.
-    pub watching: Option<Transaction>,
-    pub watched: Vec<(usize, Vec<u8>)>,
+    /// The keys that are watched.
+    pub watching: Option<Watching>,
+    /// Who the client is once an EXEC with AUTH in it is over.
+    pub next_seat: Option<Admitted>,
     pub reply: Reply,
     pub pending: Vec<Pending>,
     /// Commands that write are among those that are to be answered.
@@ -106,7 +116,7 @@ impl State {
             name: Vec::new(),
             queue: None,
             watching: None,
-            watched: Vec::new(),
+            next_seat: None,
             reply: Reply::default(),
             pending: Vec::new(),
             has_written: false,
@@ -174,18 +184,26 @@ impl State {
     pub fn forget(&mut self) {
         self.queue = None;
         self.watching = None;
-        self.watched.clear();
     }
 
-    /// The bytes of the keys that are watched.
-    pub fn watched_bytes(&self) -> usize {
-        self.watched.iter().map(|(_, key)| key.len() + 32).sum()
+    /// What commands may set of the connection.
+    pub fn settings(&self) -> Settings {
+        let (database, name) = (self.database, self.name.clone());
+        Settings { database, name, is_third: self.reply.is_third }
+    }
+
+    /// Sets it as it was.
+    pub fn adopt(&mut self, settings: &Settings) {
+        self.database = settings.database;
+        self.name.clone_from(&settings.name);
+        self.reply.is_third = settings.is_third;
     }
 
     /// The bytes of what has come and is not done.
     pub fn held_bytes(&self) -> usize {
         let queued = self.queue.as_ref().map_or(0, |queue| queue.bytes);
-        self.input.len() + self.parser.held_bytes() + queued + self.watched_bytes()
+        let watched = self.watching.as_ref().map_or(0, Watching::byte_count);
+        self.input.len() + self.parser.held_bytes() + queued + watched
     }
 
     /// Answers commands one after another.

@@ -2,7 +2,7 @@
 //! reference come from here.
 
 use super::call::{Call, Outcome};
-use super::{expiry, keys, manage, numbers, set, strings, transactions};
+use super::{expiry, keys, manage, numbers, set, strings, transactions, watch};
 
 /// A command.
 #[derive(Debug)]
@@ -105,7 +105,7 @@ macro_rules! commands {
     };
 }
 const ADMIN: &[&str] = &["write", "long"];
-const LET_IN: &[&str] = &["no_auth", "long", "no_multi"];
+const LET_IN: &[&str] = &["no_auth", "long"];
 const DO_QUEUE: &[&str] = &["no_multi", "long"];
 
 /// Every command, by name.
@@ -177,9 +177,9 @@ pub(super) const COMMANDS: &[Command] = commands! {
     "ttl" "key" 2 READ ONE expiry::time, "in how many seconds a key ends";
     "type" "key" 2 READ ONE keys::kind, "`string` or `none`";
     "unlink" "key ..." -2 WRITE ALL keys::del, "the same as DEL";
-    "unwatch" "" 1 ANY NONE transactions::unwatch, "watches nothing any more";
+    "unwatch" "" 1 ANY NONE watch::unwatch, "watches nothing any more";
     "watch" "key ..."
-        -2 QUEUE ALL transactions::watch, "EXEC does nothing when others change one of the keys";
+        -2 QUEUE ALL watch::watch, "EXEC does nothing when others change one of the keys";
 };
 
 /// A command by its name, and where it is in the table.

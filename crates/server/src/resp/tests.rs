@@ -22,7 +22,7 @@ fn database() -> Database {
     Options::new().memory().unwrap()
 }
 
-fn ask(state: &mut State, line: &str) -> String {
+pub(super) fn ask(state: &mut State, line: &str) -> String {
     let out = state.answer_all(format!("{line}\r\n").as_bytes());
     String::from_utf8_lossy(&out).replace("\r\n", "|")
 }

@@ -1,17 +1,19 @@
-//! MULTI, EXEC, DISCARD, WATCH: several commands in one commit.
+//! MULTI, EXEC, DISCARD: several commands in one commit.
 //!
-//! The commands run in a transaction of the database; when others have changed what it changes,
-//! they run again. One that is watched for begins with WATCH, and is not run again: EXEC then says
-//! that nothing was done.
+//! The commands run in a transaction of the database, which begins with EXEC; when others have
+//! changed what it changes, they run again, unless a key that is watched is not as it was: EXEC
+//! then says that nothing was done.
 
 use std::collections::BTreeSet;
 
-use esker::{Error, ErrorKind, Transaction};
+use esker::{Database, Error, ErrorKind, Transaction};
+use esker_log::sabotage::planted;
 
-use super::call::{Call, Failure, Outcome};
+use super::call::{ANSWER_BYTES_MAX, Call, Failure, Outcome};
 use super::protocol::{Arguments, integer};
-use super::state::State;
+use super::state::{Settings, State};
 use super::table;
+use super::watch::Watching;
 
 pub(super) fn multi(call: &mut Call<'_>) -> Outcome {
     if call.state.queue.is_some() {
@@ -31,84 +33,97 @@ pub(super) fn discard(call: &mut Call<'_>) -> Outcome {
     Ok(())
 }
 
-pub(super) fn watch(call: &mut Call<'_>) -> Outcome {
-    const WATCHED_MAX: usize = 10_000;
-    if call.state.queue.is_some() {
-        return Err("ERR WATCH inside MULTI is not allowed".into());
-    }
-    if call.state.watched.len() + call.rest(1).len() > WATCHED_MAX {
-        return Err(format!("ERR more than {WATCHED_MAX} keys to watch").into());
-    }
-    let bytes: usize = call.rest(1).iter().map(|key| key.len()).sum();
-    if call.state.watched_bytes() + bytes > call.state.request_bytes_max {
-        return Err("ERR too many bytes of keys to watch".into());
-    }
-    call.view()?;
-    // The transaction is to see the bucket, should it be made for what follows.
-    let _ = call.bucket_to_put();
-    if call.state.watching.is_none() {
-        let transaction = call.session()?.database().begin()?;
-        call.state.watching = Some(transaction);
-    }
-    let database = call.state.database;
-    let keys = call.rest(1).iter().map(|key| (database, key.to_vec()));
-    call.state.watched.extend(keys);
-    call.reply.ok();
-    Ok(())
-}
-
-pub(super) fn unwatch(call: &mut Call<'_>) -> Outcome {
-    call.state.watching = None;
-    call.state.watched.clear();
-    call.reply.ok();
-    Ok(())
-}
-
 pub(super) fn exec(call: &mut Call<'_>) -> Outcome {
     let Some(queue) = call.state.queue.take() else {
         return Err("ERR EXEC without MULTI".into());
     };
     let watching = call.state.watching.take();
-    let watched = std::mem::take(&mut call.state.watched);
     if queue.is_refused {
         let text = "EXECABORT Transaction discarded because of previous errors.";
         return Err(text.into());
     }
     make_buckets(call, &queue.commands)?;
-    let Some(transaction) = watching else { return repeated(call, &queue.commands) };
-    let names = call.state.buckets.clone();
-    let name = |database: usize| names.get(database).map_or("", String::as_str);
-    for (database, key) in &watched {
-        // Noted as read: the commit fails when others have changed it since.
-        match transaction.bucket(name(*database)) {
-            Ok(bucket) => drop(bucket.get_for_update(key)?),
-            Err(e) if e.kind() == ErrorKind::NotFound => {}
-            Err(e) => return Err(e.into()),
-        }
-    }
-    let before = call.state.database;
-    let done = run(call.state, &queue.commands, &transaction);
-    match done.and_then(|out| transaction.commit().map(|_| out)) {
-        Ok(out) => call.reply.out.extend_from_slice(&out),
-        Err(e) if e.kind() == ErrorKind::Conflict => {
-            call.state.database = before;
-            call.reply.null_array();
-        }
-        Err(e) => return Err(e.into()),
-    }
-    Ok(())
+    let database = call.session()?.database().clone();
+    // The commands answer where EXEC does, in the form that is chosen.
+    std::mem::swap(&mut call.state.reply, call.reply);
+    let attempt = Attempt::begin(call.state, &queue.commands, watching.as_ref());
+    let done = attempt.run(call.state, &database);
+    std::mem::swap(&mut call.state.reply, call.reply);
+    done
 }
 
-/// Runs commands until nobody comes between.
-fn repeated(call: &mut Call<'_>, commands: &[Arguments<'static>]) -> Outcome {
-    let database = call.session()?.database().clone();
-    let before = call.state.database;
-    let out = database.transact(|transaction| {
-        call.state.database = before;
-        run(call.state, commands, transaction)
-    });
-    call.reply.out.extend_from_slice(&out?);
-    Ok(())
+/// Commands that are tried until nobody comes between.
+struct Attempt<'q> {
+    commands: &'q [Arguments<'static>],
+    watching: Option<&'q Watching>,
+    /// How the connection was before.
+    settings: Settings,
+    /// How much was answered before.
+    start: usize,
+}
+
+impl<'q> Attempt<'q> {
+    fn begin(
+        state: &State,
+        commands: &'q [Arguments<'static>],
+        watching: Option<&'q Watching>,
+    ) -> Self {
+        let (settings, start) = (state.settings(), state.reply.out.len());
+        Self { commands, watching, settings, start }
+    }
+
+    /// As if no command had been done.
+    fn forget(&self, state: &mut State) {
+        state.reply.out.truncate(self.start);
+        state.adopt(&self.settings);
+        state.next_seat = None;
+        // The shares of an attempt that others came between.
+        state.held = None;
+    }
+
+    fn run(&self, state: &mut State, database: &Database) -> Outcome {
+        let mut is_null = false;
+        let done = database.transact(|transaction| {
+            self.forget(state);
+            let within = match self.watching {
+                Some(watching) if planted("exec_by_time_of_watch") => watching.first(),
+                _ => transaction,
+            };
+            is_null = !self.is_as_watched(within, &state.buckets)?;
+            match is_null {
+                // Nothing is to be tried again.
+                true => Err(Error::new(ErrorKind::Cancelled, "a key that is watched has changed")),
+                false => run_all(state, self, within),
+            }
+        });
+        match done {
+            Ok(()) => {
+                if let Some(admitted) = state.next_seat.take() {
+                    state.seat(admitted);
+                }
+                Ok(())
+            }
+            Err(_) if is_null => {
+                self.forget(state);
+                state.reply.null_array();
+                Ok(())
+            }
+            Err(e) => {
+                self.forget(state);
+                Err(e.into())
+            }
+        }
+    }
+
+    /// Whether the keys that are watched are as they were. The commit looks again.
+    fn is_as_watched(&self, transaction: &Transaction, buckets: &[String]) -> esker::Result<bool> {
+        match self.watching {
+            Some(watching) if !planted("watch_not_validated") => {
+                watching.holds_in(transaction, buckets)
+            }
+            _ => Ok(true),
+        }
+    }
 }
 
 /// Makes the buckets that are put into, which cannot be done within a transaction.
@@ -135,50 +150,49 @@ fn make_buckets(call: &Call<'_>, commands: &[Arguments<'static>]) -> Outcome {
 }
 
 /// Runs commands, one after another; those that fail do not keep others from being done.
-fn run(
+fn run_all(
     state: &mut State,
-    commands: &[Arguments<'static>],
+    attempt: &Attempt<'_>,
     transaction: &Transaction,
-) -> Result<Vec<u8>, Error> {
-    let mut kept = std::mem::take(&mut state.reply);
-    // The shares of an attempt that others came between.
-    state.held = None;
+) -> Result<(), Error> {
     state.is_within_exec = true;
-    state.reply.is_third = kept.is_third;
-    state.reply.array(commands.len());
-    let mut ended = Ok(());
-    for arguments in commands {
-        let start = state.reply.out.len();
-        let Some((_, command)) = arguments.first().and_then(|name| table::find(name)) else {
-            continue;
-        };
-        match state.perform(command, arguments, Some(transaction)) {
-            Ok(()) => {}
-            // What was cancelled or took too long may have been done in part.
-            Err(Failure::Engine(e))
-                if matches!(
-                    e.kind(),
-                    ErrorKind::Conflict | ErrorKind::TimedOut | ErrorKind::Cancelled
-                ) =>
-            {
-                ended = Err(e);
-                break;
-            }
-            Err(failure) => {
-                state.reply.out.truncate(start);
-                state.reply.error(&failure.into_told().1);
-            }
+    state.reply.array(attempt.commands.len());
+    let ended = attempt
+        .commands
+        .iter()
+        .try_for_each(|arguments| run_one(state, arguments, attempt.start, transaction));
+    state.is_within_exec = false;
+    ended
+}
+
+fn run_one(
+    state: &mut State,
+    arguments: &Arguments<'static>,
+    answers_start: usize,
+    transaction: &Transaction,
+) -> Result<(), Error> {
+    let start = state.reply.out.len();
+    let Some((_, command)) = arguments.first().and_then(|name| table::find(name)) else {
+        return Ok(());
+    };
+    match state.perform(command, arguments, Some(transaction)) {
+        Ok(()) => {}
+        // What was cancelled or took too long may have been done in part.
+        Err(Failure::Engine(e))
+            if matches!(
+                e.kind(),
+                ErrorKind::Conflict | ErrorKind::TimedOut | ErrorKind::Cancelled
+            ) =>
+        {
+            return Err(e);
         }
-        let is_too_large = state.reply.out.len() > super::call::ANSWER_BYTES_MAX;
-        let covered = state.cover();
-        if let (true, _) | (_, Err(_)) = (is_too_large, &covered) {
-            let why = covered.err().map_or("the answers are too large".into(), |e| e.to_string());
-            ended = Err(Error::new(ErrorKind::OverBudget, why));
-            break;
+        Err(failure) => {
+            state.reply.out.truncate(start);
+            state.reply.error(&failure.into_told().1);
         }
     }
-    state.is_within_exec = false;
-    kept.is_third = state.reply.is_third;
-    let out = std::mem::replace(&mut state.reply, kept).out;
-    ended.map(|()| out)
+    if state.reply.out.len() - answers_start > ANSWER_BYTES_MAX {
+        return Err(Error::new(ErrorKind::OverBudget, "the answers are too large"));
+    }
+    state.cover().map_err(|e| Error::new(ErrorKind::OverBudget, e.to_string()))
 }
