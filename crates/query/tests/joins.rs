@@ -267,6 +267,16 @@ fn joins_on_expressions_are_what_loops_find_in_the_same_order() {
     }
 }
 
+/// A join whose answer has these columns alone.
+fn selecting(kind: JoinKind, on: Expr, what: Vec<Expr>) -> Query {
+    let mut asked = query(kind, on);
+    asked.select.clear();
+    for expr in what {
+        asked.select(expr);
+    }
+    asked
+}
+
 /// The pairs of 3,000 rows with 3,000 in a megabyte, read in every way.
 #[test]
 fn all_pairs_of_two_tables_take_little_memory() {
@@ -277,14 +287,6 @@ fn all_pairs_of_two_tables_take_little_memory() {
     let less = field("a.n").binary(Operator::Lt, field("b.n"));
     let near = field("a.n").binary(Operator::Subtract, field("b.n"));
     let near = near.binary(Operator::Eq, Expr::literal(1i64));
-    let select = |kind, on: Expr, what: Vec<Expr>| {
-        let mut asked = query(kind, on);
-        asked.select.clear();
-        for expr in what {
-            asked.select(expr);
-        }
-        asked
-    };
     let one = |asked: &Query| {
         let found = Resolved::run(asked, &tables, &within(1 << 20)).unwrap();
         found.execute().unwrap().to_rows()
@@ -297,18 +299,18 @@ fn all_pairs_of_two_tables_take_little_memory() {
     let counts = |n: i64| vec![vec![Value::Int(n)]];
     let count = || vec![Expr::count()];
     for kind in [JoinKind::Inner, JoinKind::Left] {
-        assert_eq!(one(&select(kind, Expr::literal(true), count())), counts(all), "{kind:?}");
+        assert_eq!(one(&selecting(kind, Expr::literal(true), count())), counts(all), "{kind:?}");
         let wanted = pairs(&|a, b| a[0] < b[0]);
         let alone = left.iter().filter(|a| right.iter().all(|b| a[0] >= b[0])).count() as i64;
         let wanted = if kind == JoinKind::Left { wanted + alone } else { wanted };
-        assert_eq!(one(&select(kind, less.clone(), count())), counts(wanted), "{kind:?}");
-        let mut groups = select(kind, less.clone(), vec![field("b.k"), Expr::count()]);
+        assert_eq!(one(&selecting(kind, less.clone(), count())), counts(wanted), "{kind:?}");
+        let mut groups = selecting(kind, less.clone(), vec![field("b.k"), Expr::count()]);
         groups.group_by = vec![field("b.k")];
         let total: i64 = one(&groups).iter().filter_map(|row| number(&row[1])).sum();
         assert_eq!(total, wanted, "{kind:?}");
     }
     let wanted = pairs(&|a, b| number(&a[0]) == number(&b[0]).map(|b| b + 1));
-    assert_eq!(one(&select(JoinKind::Inner, near, count())), counts(wanted));
+    assert_eq!(one(&selecting(JoinKind::Inner, near, count())), counts(wanted));
     // A limit ends it, and so does the first row of an order.
     let mut first = query(JoinKind::Inner, less.clone());
     first.limit = Some(5.into());
@@ -325,7 +327,7 @@ fn all_pairs_of_two_tables_take_little_memory() {
     let wanted: Vec<Row> = before.map(|a| vec![a[0].clone(), last.clone()]).collect();
     assert_eq!(one(&first), wanted);
     // All of them in order, by files.
-    let mut sorted = select(JoinKind::Inner, less, vec![field("b.n")]);
+    let mut sorted = selecting(JoinKind::Inner, less, vec![field("b.n")]);
     sorted.filter = Some(field("a.n").binary(Operator::Lt, Expr::literal(150i64)));
     sorted.order_by = vec![by(field("b.n"))];
     let found = Resolved::run(&sorted, &tables, &within(1 << 20)).unwrap();

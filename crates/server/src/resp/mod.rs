@@ -19,7 +19,8 @@
 //! | `reads` | `GET`s that have come together |
 //! | `call` | one command: its arguments, its bucket |
 //! | `table` | all commands |
-//! | `strings`, `numbers`, `set`, `expiry`, `keys`, `manage`, `transactions`, `watch` | doing them |
+//! | `strings`, `numbers`, `set`, `expiry`, `keys`, `manage` | doing them |
+//! | `transactions`, `watch` | `MULTI` to `EXEC`, and the keys that are watched |
 //! | `glob`, `cursors` | patterns, and where scans go on |
 //! | `document` | the reference |
 

@@ -1,9 +1,9 @@
 //! WATCH and UNWATCH: keys that others are not to change before EXEC.
 //!
-//! Of each key it is remembered as of which commit it is watched, and whether it was there then. EXEC
-//! is a transaction of its own time. It expects of each key that no commit has put or removed it
-//! since, and that it is there still when it was: else it answers null. The database looks at that
-//! again under the lock of the commit, so that nothing comes between.
+//! A connection keeps, of each key, the commit as of which it is watched, and whether it was there
+//! then. EXEC is a transaction of its own time. It expects that no commit has put or removed a key
+//! since, and that a key which was there has not expired: else it answers null. The database
+//! compares again under the lock of the commit, so that nothing comes between.
 
 #[cfg(test)]
 mod tests;
