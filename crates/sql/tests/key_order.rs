@@ -106,7 +106,7 @@ fn the_first_rows_by_key_are_what_a_scan_finds() {
         found
     });
     // In a transaction, with its own rows and without those that it has removed.
-    let [mut own, mut of_scan] = [&by_key, &by_scan].map(|db| Session::new(db));
+    let [mut own, mut of_scan] = [&by_key, &by_scan].map(Session::new);
     for text in [
         "BEGIN",
         "DELETE FROM q WHERE id < 1000",

@@ -75,7 +75,8 @@ fn tags_are_compared_weakly_for_reading_and_strongly_for_writing() {
         let put = |name, value: &str| server.send("PUT", &path, &[(name, value)], br#"{"n": 2}"#);
         assert_eq!(put("if-match", &weak).status, 412, "{path}: never equal");
         assert_eq!(put("if-none-match", &weak).status, 412, "{path}");
-        assert_eq!(put("if-match", &tag).status, 200, "{path}");
+        let done = put("if-match", &tag).status;
+        assert!([200, 204].contains(&done), "{path}: {done}");
     }
 }
 
