@@ -149,7 +149,9 @@ impl<'a, 'o> Context<'a, 'o> {
         loop {
             let has_no_key = wanted.kind.shows_right() && keys.is_empty();
             let all = [pair.as_slice(), failed.as_slice()].concat();
+            // A left join first leaves out the rows of the left that its own tests keep from any.
             if has_no_key
+                && wanted.kind == JoinKind::Inner
                 && let Some(done) = self.product(&mut left, &right, &all, wanted, false)?
             {
                 return Ok(done);
