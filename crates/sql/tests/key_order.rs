@@ -163,14 +163,4 @@ fn few_rows_are_read() {
         let read = read(text);
         assert!(read <= open + zones * zone, "{text}: {read} rows read");
     }
-    // Segments of a table that lies by key do not overlap once they are merged.
-    db.compact(false, &mut |_, _| {}).unwrap();
-    for text in [
-        "SELECT id FROM k ORDER BY id LIMIT 3",
-        "SELECT id FROM k ORDER BY id DESC LIMIT 3",
-        "SELECT id FROM k WHERE id > 'key 0900' ORDER BY id LIMIT 30",
-    ] {
-        let read = read(text);
-        assert!(read <= 3 * zone, "{text}: {read} rows read");
-    }
 }
