@@ -36,7 +36,8 @@ pub struct Replayed {
 
 /// Answers the requests that some bytes have, as a server over a database in memory would, for
 /// somebody who may do anything. A request is a line of method and target, lines of headers, an
-/// empty line, and a body; what is none is left out. Between two of them stands a byte, 1e.
+/// empty line, and a body; what is none is left out. It has a `Host`, as every client sends one,
+/// unless its lines give others. Between two of them stands a byte, 1e.
 ///
 /// # Errors
 /// When there is no such server.
@@ -87,6 +88,9 @@ fn request(bytes: &[u8]) -> Option<Request<Body>> {
         let name = HeaderName::from_bytes(line.get(..colon)?).ok()?;
         let value = HeaderValue::from_bytes(line.get(colon + 1..)?.trim_ascii()).ok()?;
         request = request.header(name, value);
+    }
+    if !request.headers_ref()?.contains_key(header::HOST) {
+        request = request.header(header::HOST, "localhost");
     }
     let pieces: Vec<_> = body.chunks(PIECE_BYTES).map(<[u8]>::to_vec).collect();
     let pieces = pieces.into_iter().map(Ok::<_, std::convert::Infallible>);
