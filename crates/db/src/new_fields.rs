@@ -11,7 +11,7 @@ use esker_log::sabotage::planted;
 
 use crate::{Database, Error, ErrorKind, Result, Transaction};
 
-/// How often it begins anew when rows are written meanwhile.
+/// Attempts, where other commits write rows of the table meanwhile.
 const ATTEMPTS_MAX: usize = 64;
 
 /// Changes of a table that add such fields.
@@ -60,8 +60,8 @@ impl Database {
         };
         if alterations.iter().any(is_apart) {
             return Err(Error::invalid(format!(
-                "a new field of table {name:?} that gets another value in each row, expected \
-                 without a unique index or a change of expiry beside it: add that afterwards"
+                "table {name:?}: a new field with another value in each row is expected without \
+                 a unique index or a change of expiry beside it: add that afterwards"
             )));
         }
         for _ in 0..ATTEMPTS_MAX {
@@ -72,7 +72,10 @@ impl Database {
                 done => return done,
             }
         }
-        let message = format!("tried {ATTEMPTS_MAX} times beside other writers");
+        let message = format!(
+            "table {name:?}: other commits changed its rows during each of {ATTEMPTS_MAX} attempts \
+             to give a new field its values; try again with fewer writers"
+        );
         Err(Error::new(ErrorKind::Conflict, message))
     }
 }

@@ -1,4 +1,4 @@
-//! What a transaction found, or was told to expect, has to be so at its commit.
+//! What a transaction found, and what it expects of entries, has to hold at its commit.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "tests")]
 

@@ -2,12 +2,12 @@
 
 use esker_query::{ExplainedInput, Explanation};
 
-/// Milliseconds that may be lost when nanoseconds are told as such.
+/// Milliseconds that rounding nanoseconds to them may lose.
 const ROUNDED_MS: f64 = 1e-3;
 
 /// Refuses a total below the sum of what it has, and a join or query below what it reads.
 pub(crate) fn add_up(explained: &Explanation) -> Result<(), String> {
-    let Some(met) = explained.met else { return Err("it has run, and nothing is told".into()) };
+    let Some(met) = explained.met else { return Err("it has run, and shows no figures".into()) };
     let steps = explained.steps.iter().filter_map(|step| step.ran).map(|ran| ran.elapsed_ms);
     let input = explained.input.iter().filter_map(|input| input.elapsed_ms);
     let before = explained.subqueries.iter().filter_map(|subquery| subquery.plan.met);

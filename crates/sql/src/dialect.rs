@@ -179,7 +179,7 @@ impl Dialect for EskerDialect {
         (!is_operand).then(|| parser.expected_ref("an expression", token))
     }
 
-    /// `a ISNULL`, and `a # b`, which is told by its name.
+    /// `a ISNULL`, and `a # b`, which is refused by its name.
     fn parse_infix(
         &self,
         parser: &mut Parser<'_>,

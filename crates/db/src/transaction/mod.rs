@@ -130,7 +130,7 @@ pub(super) fn table_gone(name: &str) -> Error {
     Error::new(ErrorKind::Conflict, message)
 }
 
-/// A row that was found is there no more, though nobody has changed it: it has expired.
+/// A row that was found has expired, without a commit that says so.
 pub(super) fn row_gone(current: &Current, key: &[ValueRef<'_>]) -> Error {
     let key = esker_table::table::describe_key(&current.schema, key);
     let message = format!("{key} has expired since the transaction began; begin again");
@@ -369,8 +369,8 @@ impl Transaction {
         }
     }
 
-    /// Whether what the transaction has read and holds is still as it found it. The commit looks
-    /// again; this is for whoever wants to know before there is anything to commit.
+    /// Checks that what the transaction has read and holds is still as it found it. The commit
+    /// checks again; this tells a caller earlier that the commit would fail.
     ///
     /// # Errors
     /// `Conflict` when another commit has changed some of it, or held entries have expired.

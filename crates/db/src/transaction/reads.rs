@@ -38,8 +38,8 @@ struct Keys {
 /// A key that was looked up.
 struct Noted {
     key: Vec<Value>,
-    /// The commit since which nobody may have changed it; else the one that the transaction reads
-    /// at.
+    /// No commit after this one may have changed it; without it, none after the one that the
+    /// transaction reads at.
     since: Option<u64>,
     /// There was a row, which has to be there still: it may not have expired either.
     must_stay: bool,

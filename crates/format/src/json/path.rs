@@ -111,11 +111,12 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// Takes so many bytes.
-    fn take(&mut self, bytes: usize) -> &'t str {
-        let (taken, rest) = self.rest.split_at_checked(bytes).unwrap_or((self.rest, ""));
+    /// Takes so many bytes, which end where a character does.
+    fn take(&mut self, bytes: usize) -> Result<&'t str> {
+        let split = self.rest.split_at_checked(bytes);
+        let (taken, rest) = split.ok_or_else(|| self.fault("whole characters"))?;
         self.rest = rest;
-        taken
+        Ok(taken)
     }
 
     /// `.name`, up to the next step.
@@ -125,7 +126,7 @@ impl<'t> Reader<'t> {
         if end == 0 {
             return Err(self.fault("the name of a member, in double quotes if need be,"));
         }
-        Ok(Step::Name(self.take(end).to_owned()))
+        Ok(Step::Name(self.take(end)?.to_owned()))
     }
 
     /// `."any name"`.
@@ -140,10 +141,11 @@ impl<'t> Reader<'t> {
         let Some(end) = end else {
             return Err(self.fault("a name that ends with a double quote"));
         };
-        let (quoted, _) = self.rest.split_at_checked(end + 2).unwrap_or((self.rest, ""));
+        let quoted = self.rest.get(..end + 2);
+        let quoted = quoted.ok_or_else(|| self.fault("whole characters"))?;
         let name = parse(quoted).ok().and_then(|name| Json::document(&name).to_text());
         let name = name.ok_or_else(|| self.fault("a name as JSON writes a string"))?;
-        self.take(quoted.len());
+        self.take(quoted.len())?;
         Ok(Step::Name(name))
     }
 
@@ -157,7 +159,7 @@ impl<'t> Reader<'t> {
         let digits = end.and_then(|end| from_end.get(..end)).unwrap_or(from_end);
         let place = digits.parse::<i64>().ok().filter(|place| !is_from_end || *place < 0);
         let place = place.ok_or_else(|| self.fault(PLACE))?;
-        self.take(digits.len() + usize::from(is_from_end));
+        self.take(digits.len() + usize::from(is_from_end))?;
         self.expect("]", "]")?;
         Ok(Step::Place(place))
     }

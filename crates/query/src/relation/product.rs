@@ -155,7 +155,7 @@ impl SideState<'_, '_> {
     }
 }
 
-/// What is told of the join.
+/// What EXPLAIN shows of the join.
 fn explained<'a, 'o>(
     left: &SideState<'a, 'o>,
     right: &SideState<'a, 'o>,

@@ -52,7 +52,7 @@ pub(super) fn exec(call: &mut Call<'_>) -> Outcome {
     done
 }
 
-/// Commands that are tried until nobody comes between.
+/// Commands that run again until no other commit conflicts.
 struct Attempt<'q> {
     commands: &'q [Arguments<'static>],
     watching: Option<&'q Watching>,
