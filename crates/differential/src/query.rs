@@ -20,7 +20,7 @@ const ORDERED: [Kind; 9] = [
     Kind::Label,
 ];
 
-/// Kinds of groups. Floats are none: which of -0.0 and 0.0 stands for both, nobody has said.
+/// Kinds of groups. Floats are none: a group of -0.0 and 0.0 may show either.
 pub(crate) const GROUPED: [Kind; 7] =
     [Kind::Int, Kind::Text, Kind::Bool, Kind::Date, Kind::Stamp, Kind::Decimal, Kind::Label];
 

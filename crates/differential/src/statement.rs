@@ -146,9 +146,11 @@ fn insert_select(dice: &mut Dice, table: &Table, from: &Table) -> Statement {
     let query = move |w: &mut Writer| {
         if has_twins {
             // Of two new rows with one key, the order says which is first: a limit keeps it.
-            let tail =
-                format!("FROM {name} WHERE {} ORDER BY {key} LIMIT 1000", w.expression(&filter));
-            return format!("{} WHERE true", columns::twin_rows(w, &values, &tail));
+            // Parameters are numbered as they are written: those of the values come first.
+            let twins = columns::twins_of(w, &values);
+            let filter = w.expression(&filter);
+            let rows = format!("{twins} FROM {name} WHERE {filter} ORDER BY {key} LIMIT 1000");
+            return format!("SELECT * FROM ({rows}) AS d WHERE true");
         }
         let values: Vec<_> = values.iter().map(|e| w.expression(e)).collect();
         let filter = w.expression(&filter);

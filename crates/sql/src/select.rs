@@ -160,7 +160,7 @@ pub(crate) fn expect_name(alias: &ast::Ident) -> Result<()> {
     }
 }
 
-/// The select list; empty for `*`.
+/// The select list; empty for `*`, and for `t.*` where `t` is all there is.
 pub(crate) fn items(projection: &[ast::SelectItem], names: &Names) -> Result<Vec<SelectItem>> {
     if let [ast::SelectItem::Wildcard(options)] = projection {
         let text = options.to_string();
@@ -187,7 +187,9 @@ pub(crate) fn items(projection: &[ast::SelectItem], names: &Names) -> Result<Vec
         }
         other => Err(unsupported("this select item", other)),
     };
-    projection.iter().map(item).collect()
+    let items = projection.iter().map(item).collect::<Result<Vec<_>>>()?;
+    let is_star = |item: &SelectItem| matches!(&item.expr, Expr::AllFields(t) if t.is_empty());
+    Ok(if items.len() == 1 && items.iter().all(is_star) { Vec::new() } else { items })
 }
 
 fn order(order_by: &ast::OrderBy, select: &[SelectItem], names: &Names) -> Result<Vec<OrderBy>> {

@@ -53,6 +53,7 @@ fn other_spellings_mean_the_same() {
         ("SELECT a AS 'b c' FROM t", "SELECT a AS \"b c\" FROM t"),
         ("SELECT t.a FROM t WHERE t.b = 1", "SELECT a FROM t WHERE b = 1"),
         ("SELECT f.a FROM flights AS f", "SELECT a FROM flights"),
+        ("SELECT f.* FROM flights AS f ORDER BY 2", "SELECT * FROM flights ORDER BY 2"),
         ("SELECT a FROM t LIMIT 5, 10", "SELECT a FROM t LIMIT 10 OFFSET 5"),
         ("SELECT a::text FROM t", "SELECT CAST(a AS text) FROM t"),
         ("SELECT CAST(a AS varchar) FROM t", "SELECT CAST(a AS text) FROM t"),
