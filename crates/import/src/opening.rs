@@ -27,7 +27,7 @@ pub(crate) struct Opened {
     pub(crate) splitter: Splitter,
     pub(crate) layout: Layout,
     pub(crate) inference: Option<Inference>,
-    /// Chunks read already, in order.
+    /// Chunks read already, in order: the first at least.
     pub(crate) kept: VecDeque<Chunk>,
     /// Lines before the first chunk.
     pub(crate) lines: u64,
@@ -47,6 +47,16 @@ impl Opened {
         let kept = VecDeque::new();
         let opening = Opening { environment, splitter, options, kept, lines: 0, is_one_of_many };
         opening.finish(file).map_err(|e| e.in_file(file))
+    }
+
+    /// How many bytes of text there are to read, when that is known.
+    pub(crate) fn text_bytes(&self) -> Option<u64> {
+        let kept = self.kept.iter().map(|chunk| chunk.bytes().len() as u64).sum();
+        if self.splitter.at_end() {
+            return Some(kept);
+        }
+        // There is more: a length that does not say so is none, as that of a pipe.
+        self.splitter.source().plain_bytes().filter(|bytes| *bytes > kept)
     }
 }
 
@@ -109,6 +119,11 @@ impl Opening<'_> {
             }
         };
         let layout = with_names(layout)?;
+        if self.kept.is_empty() {
+            // Of a small file all is known then.
+            let first = self.splitter.next_chunk().map_err(|e| e.after_lines(self.lines))?;
+            self.kept.extend(first);
+        }
         let (splitter, kept, lines) = (self.splitter, self.kept, self.lines);
         Ok(Opened { file: file.to_owned(), splitter, layout, inference, kept, lines })
     }

@@ -7,8 +7,8 @@ use crate::{Error, Result};
 
 /// What a chunk takes with the values that it becomes, over its text, for short numbers.
 pub(crate) const CHUNK_FACTOR: usize = 5;
-/// Chunks get no smaller for want of memory.
-const CHUNK_BYTES_MIN: usize = 64 << 10;
+/// Chunks get no smaller for want of memory, and the first has no more.
+pub(crate) const CHUNK_BYTES_MIN: usize = 64 << 10;
 
 /// How rows are written in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

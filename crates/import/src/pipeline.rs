@@ -5,7 +5,8 @@
 //! ```
 //!
 //! The caller decides how many jobs are in flight; that bounds the memory. A worker is a task of
-//! the seam, so that a simulator can run it.
+//! the seam, so that a simulator can run it. Workers start with the second job in flight: a job
+//! without others is done by the caller, which waits for it anyway.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,6 +22,8 @@ pub(crate) fn depth(workers: usize) -> usize {
 pub struct Pipeline<I: Send + 'static, O: Send + 'static> {
     shared: Arc<Shared<I, O>>,
     tasks: Arc<dyn Tasks>,
+    name: &'static str,
+    /// None until two jobs are in flight.
     workers: Vec<Arc<dyn TaskHandle>>,
     pushed: u64,
     taken: u64,
@@ -47,29 +50,33 @@ impl<I, O> Shared<I, O> {
 }
 
 impl<I: Send + 'static, O: Send + 'static> Pipeline<I, O> {
-    /// Workers for all cores, which do `job`.
+    /// Workers for all cores, which do `job` under a name.
     pub fn new(
         tasks: &Arc<dyn Tasks>,
-        name: &str,
+        name: &'static str,
         job: impl Fn(I) -> O + Send + Sync + 'static,
     ) -> Self {
         let state =
             State { queue: VecDeque::new(), done: BTreeMap::new(), closed: false, lost: false };
         let state = Mutex::new(state);
         let shared = Arc::new(Shared { state, moved: Event::new(), job: Box::new(job) });
-        let workers = (0..tasks.parallelism().max(1)).map(|_| {
-            let (shared, tasks) = (Arc::clone(&shared), Arc::clone(tasks));
-            let worker = Worker { shared, wakeup: Arc::clone(&tasks), at_work: false };
-            tasks.spawn(name, Box::new(worker))
+        let (tasks, workers) = (Arc::clone(tasks), Vec::new());
+        Self { shared, tasks, name, workers, pushed: 0, taken: 0 }
+    }
+
+    fn start_workers(&mut self) {
+        let workers = (0..self.tasks.parallelism().max(1)).map(|_| {
+            let (shared, wakeup) = (Arc::clone(&self.shared), Arc::clone(&self.tasks));
+            let worker = Worker { shared, wakeup, at_work: false };
+            self.tasks.spawn(self.name, Box::new(worker))
         });
-        let workers = workers.collect();
-        Self { shared, tasks: Arc::clone(tasks), workers, pushed: 0, taken: 0 }
+        self.workers = workers.collect();
     }
 
     /// How many jobs to keep in flight so that no worker waits.
     #[must_use]
     pub fn depth(&self) -> usize {
-        depth(self.workers.len())
+        depth(self.tasks.parallelism())
     }
 
     /// How many jobs have been pushed and not answered by [`Pipeline::next`].
@@ -82,15 +89,23 @@ impl<I: Send + 'static, O: Send + 'static> Pipeline<I, O> {
     pub fn push(&mut self, input: I) {
         self.shared.lock().queue.push_back((self.pushed, input));
         self.pushed += 1;
+        if self.workers.is_empty() && self.in_flight() > 1 {
+            self.start_workers();
+        }
         self.workers.iter().for_each(|w| w.wake());
     }
 
-    /// Waits for the answer of the oldest job; `None` when none is in flight, or when a job has
+    /// Waits for the answer of the oldest job; `None` when none is in flight, or when a worker has
     /// panicked.
     #[allow(clippy::should_implement_trait, reason = "a pipeline that is empty may go on")]
     pub fn next(&mut self) -> Option<O> {
         if self.in_flight() == 0 {
             return None;
+        }
+        if self.workers.is_empty() {
+            let alone = self.shared.lock().queue.pop_front();
+            self.taken += 1;
+            return alone.map(|(_, input)| (self.shared.job)(input));
         }
         loop {
             let seen = self.shared.moved.generation();

@@ -145,12 +145,16 @@ impl ImportReader {
         self.first.inference
     }
 
-    /// About how much memory [`ImportReader::read`] takes, in bytes.
+    /// About how much memory [`ImportReader::read`] takes, in bytes: little for a small file, where
+    /// its length is known or its end is within the first 64 KiB.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
-        let chunks = chunks_at_a_time(&self.environment) * CHUNK_FACTOR;
         let kept: usize = self.first.kept.iter().map(Chunk::memory_bytes).sum();
-        (kept + chunks.saturating_mul(self.first.splitter.chunk_bytes())) as u64
+        let chunks = chunks_at_a_time(&self.environment);
+        let at_a_time = chunks.saturating_mul(self.options.chunk_bytes) as u64;
+        let whole = if self.others.is_empty() { self.first.text_bytes() } else { None };
+        let text = at_a_time.min(whole.unwrap_or(u64::MAX));
+        text.saturating_mul(CHUNK_FACTOR as u64).saturating_add(kept as u64)
     }
 
     fn start(

@@ -11,6 +11,7 @@ use memchr::{memchr, memrchr};
 
 use crate::dialect::{Csv, Dialect};
 use crate::json::last_element_end;
+use crate::options::CHUNK_BYTES_MIN;
 use crate::source::Source;
 use crate::{Error, Result};
 
@@ -75,7 +76,12 @@ pub(crate) struct Splitter {
 }
 
 impl Splitter {
+    /// With chunks of so many bytes; they need no room for more than a file is known to have.
     pub(crate) fn new(source: Source, dialect: Dialect, chunk_bytes: usize) -> Self {
+        let known = source.plain_bytes().and_then(|bytes| usize::try_from(bytes).ok());
+        // One more tells that it ends there. A length may be none: that of a pipe is 0.
+        let whole = known.map(|bytes| bytes.saturating_add(1).max(CHUNK_BYTES_MIN));
+        let chunk_bytes = chunk_bytes.min(whole.unwrap_or(usize::MAX));
         Self {
             source,
             dialect,
@@ -93,10 +99,6 @@ impl Splitter {
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX).max(self.chunk_bytes);
         self.record_bytes_max = self.record_bytes_max.min(bytes);
         self
-    }
-
-    pub(crate) fn chunk_bytes(&self) -> usize {
-        self.chunk_bytes
     }
 
     pub(crate) fn source(&self) -> &Source {
@@ -152,7 +154,9 @@ impl Splitter {
         }
         let mut buffer = self.spare.pop().unwrap_or_default();
         let mut filled = self.carry.len();
-        let mut wanted = self.chunk_bytes.max(filled + 1);
+        // The first is small: if that is all, little memory was taken.
+        let most = if self.at_start { CHUNK_BYTES_MIN } else { usize::MAX };
+        let mut wanted = self.chunk_bytes.min(most).max(filled + 1);
         grow(&mut buffer, wanted);
         if let Some(front) = buffer.get_mut(..filled) {
             front.copy_from_slice(&self.carry);

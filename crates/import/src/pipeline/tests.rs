@@ -21,6 +21,22 @@ fn answers_come_in_order() {
 }
 
 #[test]
+fn a_job_without_others_takes_no_thread() {
+    let tasks = Environment::os().tasks;
+    let caller = std::thread::current().id();
+    let mut pipeline =
+        Pipeline::new(&tasks, "test", move |(): ()| std::thread::current().id() == caller);
+    for _ in 0..3 {
+        pipeline.push(());
+        assert_eq!(pipeline.next(), Some(true));
+    }
+    assert_eq!((pipeline.next(), pipeline.workers.len()), (None, 0));
+    pipeline.push(());
+    pipeline.push(());
+    assert_eq!((pipeline.next(), pipeline.next()), (Some(false), Some(false)));
+}
+
+#[test]
 fn a_pipeline_may_be_left_with_jobs_in_flight() {
     let tasks = Environment::os().tasks;
     let mut pipeline = Pipeline::new(&tasks, "test", |n: u64| n);

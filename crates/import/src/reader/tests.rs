@@ -1,10 +1,10 @@
 use std::io::{Cursor, Write as _};
 
-use esker_format::Value;
+use esker_format::{DataType, Value};
 use proptest::prelude::*;
 
 use super::*;
-use crate::schema_text;
+use crate::{Format, schema_text};
 
 fn open(text: &[u8], options: ImportOptions) -> Result<ImportReader> {
     let bytes = Cursor::new(text.to_vec());
@@ -246,6 +246,41 @@ fn little_memory_makes_small_chunks_and_refuses_long_records() {
     let text = format!("name\n\"{}", "x".repeat(3 << 20));
     let error = open(text.as_bytes(), options()).and_then(rows_of).unwrap_err();
     assert!(error.to_string().contains("longer than 1048576 bytes"), "{error}");
+}
+
+/// One row took as much as a file of any length: 120 MiB with two cores.
+#[test]
+fn a_small_file_takes_little_memory() {
+    let environment = Environment::os();
+    let schema = Schema::builder().field("id", DataType::I64).build().unwrap();
+    let one = |format: Format, bytes: Vec<u8>, length: Option<u64>| {
+        let options = ImportOptions::default().format(format).schema(schema.clone());
+        let body = Cursor::new(bytes);
+        ImportReader::from_reader(&environment, "f", body, length, options).unwrap()
+    };
+    let packed = zstd::encode_all(b"id\n1\n".as_slice(), 1).unwrap();
+    let cases = [
+        (Format::Csv, b"id\n1\n".to_vec()),
+        (Format::Ndjson, b"{\"id\":1}\n".to_vec()),
+        (Format::Json, b"[{\"id\":1}]".to_vec()),
+        (Format::Csv, packed),
+    ];
+    for (format, bytes) in cases {
+        for length in [None, Some(bytes.len() as u64), Some(0)] {
+            let reader = one(format, bytes.clone(), length);
+            assert!(reader.memory_bytes() < 70_000, "{format:?} {}", reader.memory_bytes());
+            assert_eq!(rows_of(reader).unwrap().len(), 1);
+        }
+    }
+    // Of more, the length counts, as far as it is known and is one.
+    let lines: String = (0..100_000).map(|id| format!("{{\"id\":{id}}}\n")).collect();
+    let length = lines.len() as u64;
+    let unknown = one(Format::Ndjson, lines.clone().into_bytes(), None).memory_bytes();
+    assert!(unknown > 60 << 20, "{unknown}");
+    assert_eq!(one(Format::Ndjson, lines.clone().into_bytes(), Some(0)).memory_bytes(), unknown);
+    let reader = one(Format::Ndjson, lines.into_bytes(), Some(length));
+    assert!(reader.memory_bytes() < 6 * length, "{}", reader.memory_bytes());
+    assert_eq!(rows_of(reader).unwrap().len(), 100_000);
 }
 
 #[test]

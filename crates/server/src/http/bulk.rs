@@ -6,6 +6,7 @@
 use std::io::{Cursor, Read};
 use std::sync::atomic::Ordering;
 
+use axum::body::HttpBody;
 use axum::http::StatusCode;
 use esker::{Table, Value};
 use esker_import::{Format, ImportOptions, ImportReader};
@@ -102,14 +103,16 @@ async fn stream(call: Call, format: Format, on_duplicate: OnDuplicate) -> super:
         permit = tenant.usage.loads().begin(stall) => Some(permit?),
         () = Seat::ended(seat.as_ref()) => None,
     };
-    let (reader, has_stalled) = bodies::reader(call.take_body(), stall, seat);
+    let body = call.take_body();
+    let length = body.size_hint().exact();
+    let (reader, has_stalled) = bodies::reader(body, stall, seat);
     let environment = call.app.gate.environment.clone();
     let mut guard = CancelOnDrop(Some(session.canceller()));
     let loaded = blocking(move || {
         let _held = (permit, listed);
         expect_wanted(&session)?;
         let wanted = (name.as_str(), format, on_duplicate);
-        let loaded = take_rows(&session, &environment, wanted, reader);
+        let loaded = take_rows(&session, &environment, wanted, (reader, length));
         // What it met may have come of its end.
         loaded.map_err(|e| expect_wanted(&session).err().unwrap_or(e))
     });
@@ -123,18 +126,19 @@ async fn stream(call: Call, format: Format, on_duplicate: OnDuplicate) -> super:
     entity::json(StatusCode::OK, &body)
 }
 
-/// Loads what is read; how many rows were stored, and how many were read.
+/// Loads what is read, of a length that may be known; how many rows were stored, and how many were
+/// read.
 fn take_rows(
     session: &Session,
     environment: &Environment,
     (name, format, on_duplicate): (&str, Format, OnDuplicate),
-    body: impl Read + Send + 'static,
+    (body, length): (impl Read + Send + 'static, Option<u64>),
 ) -> Result<(u64, u64)> {
     let mut room = Room::default();
     session.expect_load_room(&mut room, 1)?;
     let table = session.database().table(name)?;
     let options = options(&table, format);
-    let reader = ImportReader::from_reader(environment, "body", body, None, options)?;
+    let reader = ImportReader::from_reader(environment, "body", body, length, options)?;
     let mut load = table.load()?;
     match on_duplicate {
         OnDuplicate::Error => {}

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::sync::Barrier;
 
 use super::client::Harness;
 use super::memory::until;
@@ -51,6 +52,42 @@ fn rows_come_in_three_forms_plain_or_compressed_all_or_none() {
     let all = zstd::decode_all(all.body.as_slice()).unwrap();
     let all: serde_json::Value = serde_json::from_slice(&all).unwrap();
     assert_eq!(all["rows"].as_array().unwrap().len(), 50_011);
+}
+
+/// Each row reserved 120 MiB, as much as a body without end: with a limit of 64 MiB none was taken,
+/// and with the default one those of 24 connections.
+#[test]
+fn one_row_from_each_of_many_connections_is_taken() {
+    const CONNECTIONS: i64 = 96;
+    let server = Harness::new(&[("memory_limit", "64MiB")]);
+    let schema = r#"{"schema": "id i64 not null, name text, primary key (id)"}"#;
+    server.ask("PUT", &format!("{D}/tables/t"), schema);
+    let path = format!("{D}/tables/t/rows");
+    let together = Barrier::new(usize::try_from(CONNECTIONS).unwrap());
+    std::thread::scope(|scope| {
+        for id in 0..CONNECTIONS {
+            let (server, path, together) = (&server, path.as_str(), &together);
+            scope.spawn(move || {
+                together.wait();
+                let answer = match id % 3 {
+                    0 => server.ask("POST", path, &format!(r#"[{{"id": {id}}}]"#)),
+                    1 => {
+                        let csv = [("content-type", "text/csv")];
+                        server.send("POST", path, &csv, format!("id\n{id}\n").as_bytes())
+                    }
+                    _ => {
+                        let lines = ("content-type", "application/x-ndjson");
+                        let chunked = ("transfer-encoding", "chunked");
+                        let row = format!("{{\"id\":{id}}}\n");
+                        let body = format!("{:x}\r\n{row}\r\n0\r\n\r\n", row.len());
+                        server.send("POST", path, &[lines, chunked], body.as_bytes())
+                    }
+                };
+                assert_eq!(answer.status, 200, "{}", answer.text());
+            });
+        }
+    });
+    assert_eq!(count(&server), CONNECTIONS);
 }
 
 #[test]

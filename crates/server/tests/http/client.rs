@@ -121,7 +121,8 @@ impl Harness {
         for (name, value) in headers {
             request += &format!("{name}: {value}\r\n");
         }
-        if !headers.iter().any(|(name, _)| *name == "content-length") {
+        let tells_length = ["content-length", "transfer-encoding"];
+        if !headers.iter().any(|(name, _)| tells_length.contains(name)) {
             request += &format!("content-length: {}\r\n", body.len());
         }
         request += "\r\n";
