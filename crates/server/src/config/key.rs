@@ -9,7 +9,7 @@ use std::time::Duration;
 use esker::Durability;
 
 use super::quantity::{bytes_text, duration_text};
-use super::{Config, LogFormat, parse_bytes, parse_duration};
+use super::{Config, LogFormat, Origins, parse_bytes, parse_duration};
 
 /// One thing that a server may be told.
 #[derive(Clone, Copy, Debug)]
@@ -211,6 +211,22 @@ pub const KEYS: &[Key] = &[
         "the buckets of its databases, from 0 on"
     ),
     optional_key!("http.listen", ADDRESS, http_listen, address, shown, "where HTTP is served"),
+    optional_key!(
+        "http.cors_origins",
+        "origins with commas between, `*`, or `off`",
+        cors_origins,
+        Origins::from_str,
+        shown,
+        "whose pages may ask from another origin, such as `https://app.example.com`; `*`: all"
+    ),
+    key!(
+        "http.cors_credentials",
+        SWITCH,
+        cors_credentials,
+        switch,
+        shown,
+        "let these pages send cookies and certificates along; a token needs none"
+    ),
     key!(
         "insecure_listen",
         SWITCH,

@@ -7,6 +7,7 @@
 mod document;
 mod key;
 mod load;
+mod origins;
 mod quantity;
 #[cfg(test)]
 mod tests;
@@ -22,6 +23,7 @@ use crate::tenant::TenantLimits;
 pub use document::{document, example};
 pub use key::{KEYS, Key};
 pub use load::Sources;
+pub use origins::Origins;
 pub use quantity::{parse_bytes, parse_duration};
 
 /// The most threads that serve connections: more are a slip of the hand, and systems end programs
@@ -50,6 +52,10 @@ pub struct Config {
     pub resp_buckets: Vec<String>,
     /// Where HTTP is served.
     pub http_listen: Option<SocketAddr>,
+    /// The pages that may ask over HTTP from another origin.
+    pub cors_origins: Option<Origins>,
+    /// Whether they may send cookies and certificates along.
+    pub cors_credentials: bool,
     /// Whether addresses beyond this machine are served without TLS.
     pub insecure_listen: bool,
     /// Whether connections from this machine need no token.
@@ -106,6 +112,8 @@ impl Default for Config {
             resp_listen: None,
             resp_buckets: (0..16).map(|number| format!("db{number}")).collect(),
             http_listen: Some(SocketAddr::from(([127, 0, 0, 1], 7438))),
+            cors_origins: None,
+            cors_credentials: false,
             insecure_listen: false,
             trust_local: false,
             tls_certificate: None,
@@ -156,6 +164,7 @@ impl Config {
         if self.buffer_bytes_max / 2 < self.request_bytes_max {
             return Err("buffer_bytes_max: expected at least twice request_bytes_max".to_owned());
         }
+        self.check_cors()?;
         let named =
             [("wire", self.wire_listen), ("resp", self.resp_listen), ("http", self.http_listen)];
         for (name, address) in named {
@@ -173,6 +182,22 @@ impl Config {
         if !listens {
             return Err("nothing to listen on: expected one of wire.listen, wire.unix, \
                         resp.listen, http.listen"
+                .to_owned());
+        }
+        Ok(())
+    }
+
+    /// Refuses what no browser does, and what lets every page do everything.
+    fn check_cors(&self) -> Result<(), String> {
+        let is_listed = matches!(self.cors_origins, Some(Origins::Listed(_)));
+        if self.cors_credentials && !is_listed {
+            return Err("http.cors_credentials: expected origins in http.cors_origins: browsers \
+                        send credentials only where the origin is named"
+                .to_owned());
+        }
+        if self.trust_local && self.cors_origins == Some(Origins::Any) {
+            return Err("http.cors_origins: expected a list of origins, or trust_local = false: \
+                        with both, every page that is open on this machine may do everything"
                 .to_owned());
         }
         Ok(())

@@ -82,6 +82,24 @@ fn what_is_wrong_is_named_with_its_place() {
     for key in ["connections_max", "request_bytes_max", "header_bytes_max"] {
         assert_eq!(of_flags(&[(key, "0")]).unwrap_err(), format!("{key}: expected at least 1"));
     }
+    let cors = [
+        ("https://app.example.com/", "--http-cors-origins: expected an origin without a path"),
+        ("app.example.com", "--http-cors-origins: expected an origin such as https://app.example"),
+    ];
+    for (origins, expected) in cors {
+        let error = of_flags(&[("http.cors_origins", origins)]).unwrap_err();
+        assert!(error.starts_with(expected), "{error}");
+    }
+    let any = ("http.cors_origins", "*");
+    assert!(of_flags(&[any]).is_ok());
+    for flags in
+        [&[("http.cors_credentials", "true")][..], &[any, ("http.cors_credentials", "true")]]
+    {
+        let error = of_flags(flags).unwrap_err();
+        assert!(error.starts_with("http.cors_credentials: expected origins in"), "{error}");
+    }
+    let error = of_flags(&[any, ("trust_local", "true")]).unwrap_err();
+    assert!(error.starts_with("http.cors_origins: expected a list of origins"), "{error}");
     assert!(of_flags(&[("threads", "1024")]).is_ok());
     assert_eq!(of_flags(&[("threads", "1025")]).unwrap_err(), "threads: expected 1024 at most");
     assert!(of_file("= 1").unwrap_err().starts_with("f.toml: "));

@@ -8,11 +8,12 @@ use std::sync::{Arc, Mutex};
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Method, Request, Response, StatusCode, header, request::Parts};
-use axum::middleware::from_fn;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{MethodFilter, MethodRouter};
 use esker_format::suggest::near_or_all;
 
 use super::call::{Call, PathParameters, blocking, too_large};
+use super::cors::{self, Cors};
 use super::host::expect_host;
 use super::route::{Need, Outcome, Route};
 use super::{App, Problem, ROUTES, compression};
@@ -37,6 +38,10 @@ pub(super) fn router(app: &Arc<App>) -> Router {
     }
     let router = methods.into_iter().fold(Router::new(), |r, (path, m)| r.route(path, m));
     let router = router.fallback(not_found).method_not_allowed_fallback(method_not_allowed);
+    let router = match Cors::of(&app.gate.config) {
+        Some(cors) => router.layer(from_fn_with_state(cors, cors::share)),
+        None => router,
+    };
     router.layer(from_fn(expect_host))
 }
 
@@ -45,8 +50,13 @@ fn method(name: &str) -> Method {
 }
 
 async fn not_found(request: Request<Body>) -> Response<Body> {
-    let message = format!("no route {}: /openapi.json has all of them", request.uri().path());
-    Problem::from(Error::new(Code::NotFound, message)).into_response()
+    no_route(request.uri().path()).into_response()
+}
+
+/// What a path is answered that no route is at.
+pub(super) fn no_route(path: &str) -> Problem {
+    let message = format!("no route {path}: /openapi.json has all of them");
+    Error::new(Code::NotFound, message).into()
 }
 
 async fn method_not_allowed(request: Request<Body>) -> Response<Body> {

@@ -16,6 +16,7 @@ mod buckets;
 mod bulk;
 mod call;
 mod compression;
+mod cors;
 mod databases;
 mod deadline;
 mod dispatch;

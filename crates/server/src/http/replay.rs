@@ -98,16 +98,7 @@ fn request(bytes: &[u8]) -> Option<Request<Body>> {
 }
 
 fn route_of(request: &Request<Body>) -> Option<&'static Route> {
-    let parts: Vec<&str> = request.uri().path().split('/').collect();
-    ROUTES.iter().find(|route| {
-        let wanted: Vec<&str> = route.path.split('/').collect();
-        let fits = |(wanted, part): (&&str, &&str)| match wanted.starts_with('{') {
-            true => !part.is_empty(),
-            false => wanted == part,
-        };
-        // Methods are what they are in capital letters alone.
-        request.method().as_str() == route.method.to_ascii_uppercase()
-            && wanted.len() == parts.len()
-            && wanted.iter().zip(&parts).all(fits)
-    })
+    // Methods are what they are in capital letters alone.
+    let is_method = |name: &str| request.method().as_str() == name.to_ascii_uppercase();
+    ROUTES.iter().find(|route| is_method(route.method) && route.is_at(request.uri().path()))
 }

@@ -83,6 +83,20 @@ impl fmt::Debug for Route {
 }
 
 impl Route {
+    /// True for the path of a request that it answers.
+    #[must_use]
+    pub fn is_at(&self, path: &str) -> bool {
+        let (mut own, mut asked) = (self.path.split('/'), path.split('/'));
+        loop {
+            match (own.next(), asked.next()) {
+                (None, None) => return true,
+                (Some(own), Some(asked)) if own == asked => {}
+                (Some(own), Some(asked)) if own.starts_with('{') && !asked.is_empty() => {}
+                _ => return false,
+            }
+        }
+    }
+
     /// Every status that it answers, server errors apart.
     #[must_use]
     pub fn statuses(&self) -> Vec<u16> {

@@ -139,15 +139,9 @@ impl Harness {
 
     fn note(&self, method: &str, path: &str, status: u16) {
         let path = path.split('?').next().unwrap();
-        let parts: Vec<_> = path.split('/').collect();
-        let fits = |route: &str| {
-            let names: Vec<_> = route.split('/').collect();
-            names.len() == parts.len()
-                && names.iter().zip(&parts).all(|(n, p)| n.starts_with('{') || n == p)
-        };
         let route = esker_server::http::ROUTES
             .iter()
-            .find(|route| route.method.eq_ignore_ascii_case(method) && fits(route.path));
+            .find(|route| route.method.eq_ignore_ascii_case(method) && route.is_at(path));
         if let Some(route) = route {
             self.seen.lock().unwrap().insert((route.id.to_owned(), status));
         }

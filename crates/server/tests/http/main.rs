@@ -10,6 +10,7 @@
 
 mod bulk;
 mod client;
+mod cors;
 mod documented;
 mod drain;
 mod http2;
