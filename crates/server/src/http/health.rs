@@ -11,6 +11,9 @@ use super::entity;
 use super::route::Work;
 use crate::{Code, Error};
 
+/// The form of metrics, and its version.
+pub(super) const PROMETHEUS_MEDIA: &str = "text/plain; version=0.0.4";
+
 /// What a person, or a program that knows nothing else, finds first.
 pub(super) fn index(_call: Call) -> Work {
     let found = json!({
@@ -40,7 +43,7 @@ pub(super) fn metrics(call: Call) -> Work {
     Box::pin(async move {
         let app = std::sync::Arc::clone(&call.app);
         let text = blocking(move || app.gate.metrics.text(&app.gate.tenants)).await?;
-        Ok(entity::with_body(StatusCode::OK, "text/plain", text))
+        Ok(entity::with_body(StatusCode::OK, PROMETHEUS_MEDIA, text))
     })
 }
 

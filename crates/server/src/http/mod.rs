@@ -32,6 +32,7 @@ mod replay;
 mod route;
 mod routes;
 mod rows;
+mod schemas;
 mod tables;
 mod tags;
 mod tokens;

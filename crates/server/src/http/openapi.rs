@@ -5,7 +5,10 @@ use serde_json::{Map, Value as Json, json};
 use super::problem::MEDIA;
 use super::route::{Media, Need, Parameter, Route};
 use super::routes::ROUTES;
-use crate::Code;
+use super::schemas::{NAME, reference, schemas};
+
+/// The media type of bytes.
+const BYTES: &str = "application/octet-stream";
 
 /// OpenAPI 3.1.
 ///
@@ -47,7 +50,7 @@ fn operation(route: &Route) -> Json {
     for (status, meaning, bodies) in route.answers {
         let mut response = json!({ "description": meaning });
         if !bodies.is_empty() {
-            insert(&mut response, "content", content(bodies));
+            insert(&mut response, "content", content(bodies, &json!({ "type": "string" })));
         }
         responses.insert(status.to_string(), response);
     }
@@ -72,7 +75,8 @@ fn operation(route: &Route) -> Json {
     if !route.bodies.is_empty() {
         // Without a body, a transaction begins as one that writes.
         let is_required = route.id != "begin" && route.id != "putEntry";
-        let body = json!({ "required": is_required, "content": content(route.bodies) });
+        let content = content(route.bodies, &bytes());
+        let body = json!({ "required": is_required, "content": content });
         insert(&mut operation, "requestBody", body);
     }
     let security = if route.need == Need::Nothing { json!([]) } else { json!([{ "token": [] }]) };
@@ -92,7 +96,7 @@ fn path_names(path: &str) -> impl Iterator<Item = &str> {
 
 fn path_parameter(name: &str) -> Json {
     let schema = match name {
-        "database" => json!({ "type": "string", "pattern": "^[a-z0-9_-]{1,63}$" }),
+        "database" => json!({ "type": "string", "pattern": NAME }),
         _ => json!({ "type": "string", "minLength": 1 }),
     };
     json!({ "name": name, "in": "path", "required": true, "schema": schema })
@@ -108,21 +112,29 @@ fn parameter(parameter: &Parameter, place: &str) -> Json {
     })
 }
 
-fn content(bodies: &[Media]) -> Json {
+/// Bodies by their media types; those without a schema are bytes, or `plain`.
+fn content(bodies: &[Media], plain: &Json) -> Json {
     let body = |(media, schema): &Media| {
-        let schema = match (*schema, *media) {
-            ("", "*/*") => json!({ "type": "string", "format": "binary" }),
-            ("", _) => json!({ "type": "string" }),
-            (name, _) => json!({ "$ref": format!("#/components/schemas/{name}") }),
+        let (media, schema) = match (*schema, *media) {
+            // Any is taken. Generators of clients know this one.
+            ("", "*/*" | BYTES) => (BYTES, bytes()),
+            ("", media) => (media, plain.clone()),
+            (name, media) => (media, reference(name)),
         };
-        ((*media).to_owned(), json!({ "schema": schema }))
+        (media.to_owned(), json!({ "schema": schema }))
     };
     Json::Object(bodies.iter().map(body).collect())
 }
 
+fn bytes() -> Json {
+    json!({ "type": "string", "format": "binary" })
+}
+
 fn problem(meaning: &str) -> Json {
-    let schema = json!({ "$ref": "#/components/schemas/Problem" });
-    json!({ "description": meaning, "content": { MEDIA: { "schema": schema } } })
+    json!({
+        "description": meaning,
+        "content": { MEDIA: { "schema": reference("Problem") } },
+    })
 }
 
 fn reason(status: u16) -> &'static str {
@@ -144,136 +156,4 @@ fn reason(status: u16) -> &'static str {
         503 => "the server stops",
         _ => "an error",
     }
-}
-
-fn schemas() -> Json {
-    let text = json!({ "type": "string" });
-    let some_text = json!({ "type": "string", "minLength": 1 });
-    let codes: Vec<_> = Code::ALL.iter().map(|code| code.as_str()).collect();
-    let mut schemas = json!({
-        "Problem": {
-            "type": "object",
-            "required": ["type", "title", "status", "detail", "code", "retryable"],
-            "properties": {
-                "type": text, "title": text, "detail": text,
-                "status": { "type": "integer" },
-                "code": { "type": "string", "enum": codes },
-                "retryable": { "type": "boolean" },
-            },
-        },
-        "Object": { "type": "object", "additionalProperties": true },
-        "Row": { "type": "object", "additionalProperties": true, "description": "fields by name" },
-        "Rows": { "type": "array", "items": { "$ref": "#/components/schemas/Row" } },
-        "Sql": { "type": "string", "minLength": 1, "description": "one statement" },
-        "Answer": {
-            "type": "object",
-            "properties": {
-                "columns": { "type": "array", "items": { "$ref": "#/components/schemas/Object" } },
-                "rows": { "$ref": "#/components/schemas/Rows" },
-                "changed": { "type": "integer" },
-                "next": { "type": ["string", "null"] },
-                "previous": { "type": ["string", "null"] },
-                "total": { "type": ["integer", "null"] },
-                "text": text,
-            },
-        },
-        "Question": {
-            "type": "object",
-            "description": "a query as JSON, or SQL with its parameters",
-            "oneOf": [
-                {
-                    "type": "object",
-                    "required": ["table"],
-                    "additionalProperties": true,
-                    "properties": { "table": some_text },
-                },
-                {
-                    "type": "object",
-                    "required": ["sql"],
-                    "additionalProperties": false,
-                    "properties": {
-                        "sql": some_text,
-                        "parameters": { "type": "array", "items": {} },
-                    },
-                },
-            ],
-        },
-    });
-    if let (Some(schemas), Json::Object(bodies)) = (schemas.as_object_mut(), bodies()) {
-        schemas.extend(bodies);
-    }
-    schemas
-}
-
-/// What requests have as JSON.
-fn bodies() -> Json {
-    let text = json!({ "type": "string" });
-    let limit = json!({ "type": ["integer", "null"], "minimum": 0 });
-    json!({
-        "NewTable": strict(json!({ "schema": text }), &["schema"]),
-        "TableChange": {
-            "type": "object",
-            "additionalProperties": false,
-            "properties": {
-                "changes": {
-                    "type": "array",
-                    "items": text,
-                    "minItems": 1,
-                    "description": "each as it stands behind ALTER TABLE and a name; one commit",
-                },
-                "rename": { "type": ["string", "null"], "description": "the new name" },
-            },
-            "oneOf": [{ "required": ["changes"] }, { "required": ["rename"] }],
-        },
-        "BucketChange": strict(json!({ "rename": text }), &["rename"]),
-        "NewIndex": strict(json!({ "index": text }), &["index"]),
-        "NewBackup": strict(
-            json!({ "name": { "type": "string", "pattern": "^[a-z0-9_-]{1,63}$" } }), &["name"],
-        ),
-        "Restore": strict(
-            json!({
-                "backup": { "type": "string", "pattern": "^[a-z0-9_-]{1,63}$" },
-                "of": {
-                    "type": ["string", "null"],
-                    "pattern": "^[a-z0-9_-]{1,63}$",
-                    "description": "the database it was made of; that of the path unless given",
-                },
-            }),
-            &["backup"],
-        ),
-        "NewToken": strict(
-            json!({
-                "name": { "type": "string", "minLength": 1, "maxLength": 200 },
-                "scopes": { "type": "array", "items": text, "minItems": 1 },
-                "expires": { "type": ["string", "null"], "description": "such as 12h" },
-            }),
-            &["name", "scopes"],
-        ),
-        "NewTransaction": strict(
-            json!({
-                "read_only": { "type": "boolean" },
-                "isolation": {
-                    "type": ["string", "null"],
-                    "enum": ["snapshot", "serializable", null],
-                },
-            }),
-            &[],
-        ),
-        "Limits": strict(
-            json!({
-                "rows": limit, "bytes": limit, "requests_per_second": limit,
-                "concurrent_queries": limit, "result_bytes": limit, "memory_bytes": limit,
-            }),
-            &[],
-        ),
-    })
-}
-
-fn strict(properties: Json, required: &[&str]) -> Json {
-    json!({
-        "type": "object",
-        "required": required,
-        "additionalProperties": false,
-        "properties": properties,
-    })
 }

@@ -1,14 +1,20 @@
 //! Every route, once.
 
+use super::health::PROMETHEUS_MEDIA;
 use super::route::{Media, Need, Parameter, Route};
 use super::{admin, buckets, bulk, databases, health, query, rows, tables, tokens, transactions};
 use crate::session::Level;
 
 const JSON: &str = "application/json";
 
+/// `*`, or tags in quotes.
+const TAGS: &str =
+    r#"{"type":"string","pattern":"^(\\*|(W/)?\"[^\"]*\"( *, *(W/)?\"[^\"]*\")*)$"}"#;
+const GRACE: &str = r#"{"type":"string","pattern":"^[0-9]{1,12}(ms|s|m|h)$"}"#;
+
 const TRANSACTION: Parameter = Parameter {
     name: "Esker-Transaction",
-    schema: r#"{"type":"string"}"#,
+    schema: r#"{"type":"string","minLength":1}"#,
     meaning: "the transaction that it is done in",
 };
 const ONCE: Parameter = Parameter {
@@ -18,12 +24,12 @@ const ONCE: Parameter = Parameter {
 };
 const IF_MATCH: Parameter = Parameter {
     name: "If-Match",
-    schema: r#"{"type":"string"}"#,
+    schema: TAGS,
     meaning: "done only while what is there has one of these tags",
 };
 const IF_NONE_MATCH: Parameter = Parameter {
     name: "If-None-Match",
-    schema: r#"{"type":"string"}"#,
+    schema: TAGS,
     meaning: "done only while what is there has none of these tags; `*`: nothing is there",
 };
 const TTL: Parameter = Parameter {
@@ -33,7 +39,7 @@ const TTL: Parameter = Parameter {
 };
 const RANGE: Parameter = Parameter {
     name: "Range",
-    schema: r#"{"type":"string"}"#,
+    schema: r#"{"type":"string","minLength":1}"#,
     meaning: "which bytes: `bytes=FIRST-LAST`",
 };
 const LIMIT: Parameter = Parameter {
@@ -43,7 +49,7 @@ const LIMIT: Parameter = Parameter {
 };
 const CURSOR: Parameter = Parameter {
     name: "cursor",
-    schema: r#"{"type":"string"}"#,
+    schema: r#"{"type":"string","minLength":1}"#,
     meaning: "where the page begins: `next` or `previous` of another",
 };
 const ON_DUPLICATE: Parameter = Parameter {
@@ -63,8 +69,9 @@ const fn text(name: &'static str, meaning: &'static str) -> Parameter {
 
 const ROWS: &[Media] = &[("text/csv", ""), ("application/x-ndjson", ""), (JSON, "Rows")];
 const ANSWER: &[Media] = &[(JSON, "Answer"), ("application/x-ndjson", ""), ("text/csv", "")];
-const QUESTION: &[Media] = &[(JSON, "Question"), ("application/sql", "Sql")];
+const QUESTION: &[Media] = &[(JSON, "Question"), ("application/sql", "")];
 const BYTES: &[Media] = &[("*/*", "")];
+const METRICS: &[Media] = &[(PROMETHEUS_MEDIA, "")];
 const ROW: &[Media] = &[(JSON, "Row")];
 const OBJECT: &[Media] = &[(JSON, "Object")];
 
@@ -98,31 +105,37 @@ const ADMIN: Level = Level::Admin;
 /// Every route, in the order of the document.
 pub const ROUTES: &[Route] = &[
     route!("get" "/", "index", Need::Nothing, health::index, "what is here",
-        &[(200, "the name, the version, and where the rest is", OBJECT)]),
+        &[(200, "the name, the version, and where the rest is", &[(JSON, "Index")])]),
     route!("get" "/healthz", "health", Need::Nothing, health::alive, "whether the server is there",
-        &[(200, "it is", OBJECT)]),
+        &[(200, "it is", &[(JSON, "Status")])]),
     route!("get" "/readyz", "readiness", Need::Nothing, health::is_ready,
-        "whether the server takes requests", &[(200, "it does", OBJECT)], errors: &[503]),
+        "whether the server takes requests",
+        &[(200, "it does", &[(JSON, "Status")])], errors: &[503]),
     route!("get" "/metrics", "metrics", Need::Server(READ), health::metrics,
-        "what the server counts, for Prometheus", &[(200, "counters", &[("text/plain", "")])]),
+        "what the server counts, for Prometheus", &[(200, "counters", METRICS)]),
     route!("get" "/openapi.json", "openapi", Need::Nothing, health::openapi, "this document",
         &[(200, "the document", OBJECT)]),
     route!("get" "/v1/tokens", "listTokens", Need::Server(ADMIN), tokens::list,
-        "the tokens, without their texts", &[(200, "the tokens", OBJECT)]),
+        "the tokens, without their texts", &[(200, "the tokens", &[(JSON, "TokenList")])]),
     route!("post" "/v1/tokens", "createToken", Need::Server(ADMIN), tokens::create,
         "makes a token and shows its text, once",
-        &[(201, "the token", OBJECT)], bodies: &[(JSON, "NewToken")]),
+        &[(201, "the token", &[(JSON, "MadeToken")])], bodies: &[(JSON, "NewToken")]),
     route!("post" "/v1/tokens/{token}/rotate", "rotateToken", Need::Server(ADMIN), tokens::rotate,
-        "makes a token in place of another", &[(201, "the new token", OBJECT)], errors: &[404],
-        query: &[text("grace", "how long the old one still holds, such as 5m")]),
+        "makes a token in place of another",
+        &[(201, "the new token", &[(JSON, "MadeToken")])], errors: &[404],
+        query: &[Parameter { name: "grace", schema: GRACE,
+            meaning: "how long the old one still holds, such as 5m" }]),
     route!("delete" "/v1/tokens/{token}", "removeToken", Need::Server(ADMIN), tokens::remove,
         "removes a token", &[(204, "it opens nothing from now on", &[])], errors: &[404]),
     route!("get" "/v1/databases", "listDatabases", Need::Token, databases::list,
-        "the databases that the token reaches", &[(200, "their names", OBJECT)]),
+        "the databases that the token reaches",
+        &[(200, "their names", &[(JSON, "DatabaseNames")])]),
     route!("put" "/v1/databases/{database}", "createDatabase", Need::Server(ADMIN),
-        databases::create, "makes a database", &[(201, "it is there", OBJECT)], errors: &[409]),
+        databases::create, "makes a database",
+        &[(201, "it is there", &[(JSON, "MadeDatabase")])], errors: &[409]),
     route!("get" "/v1/databases/{database}", "describeDatabase", Need::Database(READ),
-        databases::describe, "figures about a database", &[(200, "figures", OBJECT)]),
+        databases::describe, "figures about a database",
+        &[(200, "figures", &[(JSON, "Database")])]),
     route!("delete" "/v1/databases/{database}", "removeDatabase", Need::Server(ADMIN),
         databases::remove, "removes a database with all it has",
         &[(204, "it is gone", &[])], errors: &[404]),
@@ -132,20 +145,22 @@ pub const ROUTES: &[Route] = &[
         databases::set_limits, "gives the database limits of its own",
         &[(200, "limits", &[(JSON, "Limits")])], bodies: &[(JSON, "Limits")]),
     route!("get" "/v1/databases/{database}/tables", "listTables", Need::Enter, tables::list,
-        "the tables", &[(200, "their names", OBJECT)]),
+        "the tables", &[(200, "their names", &[(JSON, "TableNames")])]),
     route!("put" "/v1/databases/{database}/tables/{table}", "createTable", Need::Table(ADMIN),
-        tables::create, "makes a table", &[(201, "the table", OBJECT)], errors: &[409],
+        tables::create, "makes a table", &[(201, "the table", &[(JSON, "Table")])], errors: &[409],
         bodies: &[(JSON, "NewTable"), ("text/plain", "")]),
     route!("get" "/v1/databases/{database}/tables/{table}", "describeTable", Need::Table(READ),
-        tables::describe, "the schema and the indexes of a table", &[(200, "the table", OBJECT)]),
+        tables::describe, "the schema and the indexes of a table",
+        &[(200, "the table", &[(JSON, "Table")])]),
     route!("patch" "/v1/databases/{database}/tables/{table}", "alterTable", Need::Table(ADMIN),
         tables::alter, "changes fields, indexes and rules of a table, or its name",
-        &[(200, "the table", OBJECT)], bodies: &[(JSON, "TableChange")], errors: &[409]),
+        &[(200, "the table", &[(JSON, "Table")])], bodies: &[(JSON, "TableChange")],
+        errors: &[409]),
     route!("delete" "/v1/databases/{database}/tables/{table}", "removeTable", Need::Table(ADMIN),
         tables::remove, "removes a table with its rows", &[(204, "it is gone", &[])]),
     route!("post" "/v1/databases/{database}/tables/{table}/indexes", "createIndex",
         Need::Table(ADMIN), tables::create_index, "gives a table an index",
-        &[(201, "the table", OBJECT)], errors: &[409], bodies: &[(JSON, "NewIndex")]),
+        &[(201, "the table", &[(JSON, "Table")])], errors: &[409], bodies: &[(JSON, "NewIndex")]),
     route!("delete" "/v1/databases/{database}/tables/{table}/indexes/{index}", "removeIndex",
         Need::Table(ADMIN), tables::remove_index, "takes an index away",
         &[(204, "it is gone", &[])]),
@@ -154,7 +169,8 @@ pub const ROUTES: &[Route] = &[
         query: &[LIMIT, CURSOR], headers: &[TRANSACTION], errors: &[406]),
     route!("post" "/v1/databases/{database}/tables/{table}/rows", "loadRows", Need::Table(WRITE),
         bulk::load, "adds rows as they arrive: all of them or none",
-        &[(200, "how many", OBJECT)], query: &[ON_DUPLICATE], headers: &[TRANSACTION, ONCE],
+        &[(200, "how many", &[(JSON, "Loaded")])], query: &[ON_DUPLICATE],
+        headers: &[TRANSACTION, ONCE],
         bodies: ROWS, streams: true, errors: &[409, 422]),
     route!("get" "/v1/databases/{database}/tables/{table}/rows/{key}", "getRow",
         Need::Table(READ), rows::get, "a row by its key; parts of a key have commas between them",
@@ -177,35 +193,37 @@ pub const ROUTES: &[Route] = &[
         &[(200, "rows, or how many were changed", ANSWER)], headers: &[TRANSACTION, ONCE],
         bodies: QUESTION, errors: &[406, 409, 410, 422]),
     route!("post" "/v1/databases/{database}/explain", "explain", Need::Enter, query::explain,
-        "how a query is answered", &[(200, "the plan", OBJECT)], query: &[ANALYZE],
+        "how a query is answered", &[(200, "the plan", &[(JSON, "Plan")])], query: &[ANALYZE],
         headers: &[TRANSACTION], bodies: QUESTION),
     route!("post" "/v1/databases/{database}/transactions", "begin", Need::Enter,
         transactions::begin, "begins a transaction that later requests name",
-        &[(201, "its id", OBJECT)], bodies: &[(JSON, "NewTransaction")]),
+        &[(201, "its id", &[(JSON, "Transaction")])], bodies: &[(JSON, "NewTransaction")]),
     route!("post" "/v1/databases/{database}/transactions/{transaction}/commit", "commit",
         Need::Enter, transactions::commit, "commits a transaction",
         &[(204, "it is durable", &[])], errors: &[409]),
     route!("delete" "/v1/databases/{database}/transactions/{transaction}", "rollback",
         Need::Enter, transactions::rollback, "forgets a transaction", &[(204, "it is gone", &[])]),
     route!("get" "/v1/databases/{database}/buckets", "listBuckets", Need::Enter, buckets::list,
-        "the buckets", &[(200, "their names", OBJECT)]),
+        "the buckets", &[(200, "their names", &[(JSON, "BucketNames")])]),
     route!("put" "/v1/databases/{database}/buckets/{bucket}", "createBucket", Need::Table(ADMIN),
-        buckets::create, "makes a bucket", &[(201, "the bucket", OBJECT)], errors: &[409, 422],
+        buckets::create, "makes a bucket",
+        &[(201, "the bucket", &[(JSON, "Bucket")])], errors: &[409, 422],
         headers: &[TRANSACTION, ONCE],
         query: &[Parameter { name: "ttl_s", schema: r#"{"type":"integer","minimum":1}"#,
             meaning: "how long entries last unless they say otherwise" }]),
     route!("get" "/v1/databases/{database}/buckets/{bucket}", "describeBucket", Need::Table(READ),
-        buckets::describe, "how many entries a bucket has", &[(200, "the bucket", OBJECT)]),
+        buckets::describe, "how many entries a bucket has",
+        &[(200, "the bucket", &[(JSON, "Bucket")])]),
     route!("patch" "/v1/databases/{database}/buckets/{bucket}", "renameBucket",
         Need::Table(ADMIN), buckets::rename, "gives a bucket another name",
-        &[(200, "the bucket", OBJECT)], bodies: &[(JSON, "BucketChange")], errors: &[409]),
+        &[(200, "the bucket", &[(JSON, "Bucket")])], bodies: &[(JSON, "NewName")], errors: &[409]),
     route!("delete" "/v1/databases/{database}/buckets/{bucket}", "removeBucket",
         Need::Table(ADMIN), buckets::remove, "removes a bucket with its entries",
         &[(204, "it is gone", &[])]),
     route!("get" "/v1/databases/{database}/buckets/{bucket}/entries", "listEntries",
         Need::Table(READ), buckets::entries,
         "entries in the order of their keys; bytes that are no text, and %, as %XX",
-        &[(200, "entries", OBJECT)], headers: &[TRANSACTION],
+        &[(200, "entries", &[(JSON, "EntryPage")])], headers: &[TRANSACTION],
         query: &[text("from", "the first key"), text("to", "the key before which it ends"),
             text("prefix", "what all keys begin with"), LIMIT,
             Parameter { name: "reverse", schema: r#"{"type":"boolean"}"#,
@@ -227,28 +245,32 @@ pub const ROUTES: &[Route] = &[
     route!("post" "/v1/databases/{database}/buckets/{bucket}/entries/{key}/increment",
         "incrementEntry", Need::Table(WRITE), buckets::increment,
         "adds to a value that is a number, written in digits",
-        &[(200, "the number", OBJECT)], headers: &[TRANSACTION, ONCE], errors: &[422],
+        &[(200, "the number", &[(JSON, "Number")])], headers: &[TRANSACTION, ONCE], errors: &[422],
         query: &[Parameter { name: "by", schema: r#"{"type":"integer"}"#,
             meaning: "how much; 1 unless given" }]),
     route!("post" "/v1/databases/{database}/compact", "compact", Need::Database(ADMIN),
-        admin::compact, "rewrites what has dead rows", &[(200, "what was done", OBJECT)]),
+        admin::compact, "rewrites what has dead rows",
+        &[(200, "what was done", &[(JSON, "Compacted")])]),
     route!("post" "/v1/databases/{database}/check", "check", Need::Database(ADMIN), admin::check,
-        "reads every byte and verifies it", &[(200, "what was found", OBJECT)]),
+        "reads every byte and verifies it", &[(200, "what was found", &[(JSON, "Checked")])]),
     route!("post" "/v1/databases/{database}/backups", "backup", Need::Database(ADMIN),
         admin::backup, "makes a backup in the server's directory, beside writers",
-        &[(201, "where it is", OBJECT)], bodies: &[(JSON, "NewBackup")], errors: &[409]),
+        &[(201, "where it is", &[(JSON, "Backup")])], bodies: &[(JSON, "NewBackup")],
+        errors: &[409]),
     route!("get" "/v1/databases/{database}/backups", "listBackups", Need::Database(ADMIN),
-        admin::backups, "the backups of the database", &[(200, "their names", OBJECT)]),
+        admin::backups, "the backups of the database",
+        &[(200, "their names", &[(JSON, "BackupNames")])]),
     route!("post" "/v1/databases/{database}/restore", "restore", Need::Server(ADMIN),
         admin::restore, "makes a new database of a backup, of it or of another",
-        &[(201, "it is there", OBJECT)], bodies: &[(JSON, "Restore")], errors: &[404, 409]),
+        &[(201, "it is there", &[(JSON, "Restored")])], bodies: &[(JSON, "Restore")],
+        errors: &[404, 409]),
     route!("get" "/v1/databases/{database}/sessions", "sessions", Need::Database(ADMIN),
         admin::sessions, "who is connected, and what is under way",
-        &[(200, "queries, transactions and sessions of all protocols", OBJECT)]),
+        &[(200, "queries, transactions and sessions of all protocols", &[(JSON, "SessionList")])]),
     route!("delete" "/v1/databases/{database}/sessions/{session}", "endSession",
         Need::Database(ADMIN), admin::end_session,
         "ends a connection or transaction, and what runs for it", &[(204, "it is ended", &[])]),
     route!("get" "/v1/databases/{database}/slow-statements", "slowStatements",
         Need::Database(ADMIN), query::slow, "statements that were slow, with their plans",
-        &[(200, "the last ones", OBJECT)]),
+        &[(200, "the last ones", &[(JSON, "SlowStatements")])]),
 ];

@@ -14,6 +14,8 @@ use esker_server::token::NewToken;
 use esker_vfs::Environment;
 use serde_json::Value as Json;
 
+use super::form::misfit;
+
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
 /// What came back.
@@ -48,6 +50,7 @@ pub struct Harness {
     server: Option<HttpServer>,
     /// Which operations answered with which status.
     pub seen: Mutex<BTreeSet<(String, u16)>>,
+    document: Json,
 }
 
 impl Harness {
@@ -76,7 +79,8 @@ impl Harness {
         let address = SocketAddr::from(([127, 0, 0, 1], 0));
         let server = runtime.block_on(HttpServer::start(address, Arc::clone(&gate))).unwrap();
         let (address, server) = (server.address(), Some(server));
-        Self { gate, address, token, directory, runtime, server, seen: Mutex::default() }
+        let (seen, document) = (Mutex::default(), esker_server::http::document());
+        Self { gate, address, token, directory, runtime, server, seen, document }
     }
 
     /// Tells the server to stop; what is returned waits until it has.
@@ -133,17 +137,25 @@ impl Harness {
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
         let response = parse(&answer);
-        self.note(method, path, response.status);
+        self.note(method, path, &response);
         response
     }
 
-    fn note(&self, method: &str, path: &str, status: u16) {
+    /// Notes which operation answered; what it answered has the form that the document says.
+    fn note(&self, method: &str, path: &str, response: &Response) {
         let path = path.split('?').next().unwrap();
         let route = esker_server::http::ROUTES
             .iter()
             .find(|route| route.method.eq_ignore_ascii_case(method) && route.is_at(path));
-        if let Some(route) = route {
-            self.seen.lock().unwrap().insert((route.id.to_owned(), status));
+        let Some(route) = route else { return };
+        self.seen.lock().unwrap().insert((route.id.to_owned(), response.status));
+        let answers = &self.document["paths"][route.path][route.method]["responses"];
+        let media = response.header("content-type");
+        let schema = &answers[response.status.to_string()]["content"][media]["schema"];
+        if media.ends_with("json") && response.header("content-encoding").is_empty() {
+            let body = serde_json::from_slice(&response.body);
+            let misfit = body.ok().and_then(|body| misfit(&self.document, schema, &body, "body"));
+            assert_eq!(misfit, None, "{method} {path}: {}", response.status);
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use esker_server::http::{Need, PROBLEM_MEDIA, ROUTES, Route, document};
+use serde_json::Value as Json;
 
 use super::client::Harness;
 use super::memory::{half_a_put, until};
@@ -30,6 +31,58 @@ fn every_route_is_in_the_document() {
     let paths = document["paths"].as_object().unwrap();
     let count: usize = paths.values().map(|path| path.as_object().unwrap().len()).sum();
     assert_eq!(count, ROUTES.len());
+}
+
+/// Generators of clients leave out what has none, or asks for one that is not there.
+#[test]
+fn every_body_has_a_schema_and_every_schema_is_used() {
+    fn refer(value: &Json, found: &mut BTreeSet<String>) {
+        match value {
+            Json::Object(members) => members.iter().for_each(|(name, member)| {
+                if let ("$ref", Some(target)) = (name.as_str(), member.as_str()) {
+                    found.insert(target.rsplit('/').next().unwrap().to_owned());
+                }
+                if name == "content" {
+                    let bodies = member.as_object().into_iter().flatten();
+                    bodies.for_each(|(media, body)| {
+                        assert!(body["schema"].is_object() && media != "*/*", "{media}: {body}");
+                    });
+                }
+                refer(member, found);
+            }),
+            Json::Array(items) => items.iter().for_each(|item| refer(item, found)),
+            _ => {}
+        }
+    }
+    let (document, mut found) = (document(), BTreeSet::new());
+    refer(&document, &mut found);
+    let schemas = document["components"]["schemas"].as_object().unwrap();
+    assert_eq!(found, schemas.keys().cloned().collect());
+}
+
+#[test]
+fn what_the_document_lets_be_empty_is_not_refused() {
+    let server = Harness::new(&[]);
+    server.ask("PUT", "/v1/databases/default/buckets/b", "");
+    let schema = r#"{"schema": "id i64 not null, primary key (id)"}"#;
+    server.ask("PUT", "/v1/databases/default/tables/t", schema);
+    let mut count = 0;
+    for route in ROUTES {
+        let path = path_of(route, "default");
+        let may_be_empty = |schema: &str| {
+            let schema: Json = serde_json::from_str(schema).unwrap();
+            let bounds = ["minLength", "pattern", "enum"];
+            schema["type"] == "string" && bounds.iter().all(|bound| schema[*bound].is_null())
+        };
+        for parameter in route.query.iter().filter(|p| may_be_empty(p.schema)) {
+            let path = format!("{path}?{}=", parameter.name);
+            let answer = server.ask(&route.method.to_uppercase(), &path, body_of(route));
+            assert_ne!(answer.status, 400, "{path}: {}", answer.text());
+            count += 1;
+        }
+        assert!(!route.headers.iter().any(|header| may_be_empty(header.schema)), "{route:?}");
+    }
+    assert_eq!(count, 3, "`from`, `to` and `prefix`");
 }
 
 fn path_of(route: &Route, database: &str) -> String {

@@ -13,6 +13,7 @@ mod client;
 mod cors;
 mod documented;
 mod drain;
+mod form;
 mod http2;
 mod isolation;
 mod memory;

@@ -1,0 +1,267 @@
+//! What the OpenAPI document says of bodies: those of requests, and those of answers.
+
+use serde_json::{Map, Value as Json, json};
+
+use crate::Code;
+
+/// The pattern of names of databases and backups.
+pub(super) const NAME: &str = "^[a-z0-9_-]{1,63}$";
+/// The pattern of times with a unit.
+pub(super) const TIME: &str = "^[0-9]{1,12}(ms|s|m|h)$";
+
+/// Every schema, by its name.
+pub(super) fn schemas() -> Json {
+    let all = [common(), questions(), definitions(), administration(), told(), told_of_server()];
+    let schemas = all.into_iter().filter_map(|some| match some {
+        Json::Object(some) => Some(some),
+        _ => None,
+    });
+    Json::Object(schemas.flatten().collect())
+}
+
+/// The schema of a name.
+pub(super) fn reference(name: &str) -> Json {
+    json!({ "$ref": format!("#/components/schemas/{name}") })
+}
+
+fn some_text() -> Json {
+    json!({ "type": "string", "minLength": 1 })
+}
+
+/// A body of a request: members that it does not know are refused.
+fn strict(properties: Json, required: &[&str]) -> Json {
+    json!({
+        "type": "object",
+        "required": required,
+        "additionalProperties": false,
+        "properties": properties,
+    })
+}
+
+/// A body of an answer: each member is there, and later versions may have more.
+fn answer(properties: Json) -> Json {
+    let names = properties.as_object().into_iter().flat_map(Map::keys);
+    let required: Vec<String> = names.cloned().collect();
+    json!({ "type": "object", "required": required, "properties": properties })
+}
+
+fn list_of(items: Json) -> Json {
+    json!({ "type": "array", "items": items })
+}
+
+fn common() -> Json {
+    let text = json!({ "type": "string" });
+    let codes: Vec<_> = Code::ALL.iter().map(|code| code.as_str()).collect();
+    json!({
+        "Problem": answer(json!({
+            "type": text, "title": text, "detail": text,
+            "status": { "type": "integer" },
+            "code": { "type": "string", "enum": codes },
+            "retryable": { "type": "boolean" },
+        })),
+        "Object": { "type": "object", "additionalProperties": true },
+        "Row": { "type": "object", "additionalProperties": true, "description": "fields by name" },
+        "Rows": list_of(reference("Row")),
+    })
+}
+
+fn questions() -> Json {
+    let text = json!({ "type": "string" });
+    let cursor = json!({ "type": ["string", "null"] });
+    json!({
+        "Answer": {
+            "type": "object",
+            "properties": {
+                "columns": list_of(answer(json!({ "name": text, "type": text }))),
+                "rows": reference("Rows"),
+                "changed": { "type": "integer" },
+                "next": cursor,
+                "previous": cursor,
+                "total": { "type": ["integer", "null"] },
+                "text": text,
+            },
+        },
+        "Question": {
+            "description": "a query as JSON, or SQL with its parameters",
+            "oneOf": [reference("JsonQuery"), reference("SqlQuery")],
+        },
+        "JsonQuery": {
+            "type": "object",
+            "description": "docs/reference/query-json.md has the other members",
+            "required": ["table"],
+            "additionalProperties": true,
+            "properties": { "table": some_text() },
+        },
+        "SqlQuery": strict(
+            json!({
+                "sql": { "type": "string", "minLength": 1, "description": "one statement" },
+                "parameters": list_of(json!({
+                    "type": ["string", "number", "boolean", "null"],
+                })),
+            }),
+            &["sql"],
+        ),
+        "Plan": answer(json!({ "plan": text })),
+    })
+}
+
+/// What tables and buckets are made of, and changed by.
+fn definitions() -> Json {
+    let renamed = json!({ "type": "string", "minLength": 1, "description": "the new name" });
+    let changes = json!({
+        "type": "array",
+        "items": some_text(),
+        "minItems": 1,
+        "description": "each as it stands behind ALTER TABLE and a name; one commit",
+    });
+    json!({
+        "NewTable": strict(
+            json!({ "schema": {
+                "type": "string", "minLength": 1,
+                "description": "such as `id i64 not null, name text, primary key (id)`",
+            } }),
+            &["schema"],
+        ),
+        "TableChange": { "oneOf": [reference("TableAlteration"), reference("NewName")] },
+        "TableAlteration": strict(json!({ "changes": changes }), &["changes"]),
+        "NewName": strict(json!({ "rename": renamed }), &["rename"]),
+        "NewIndex": strict(
+            json!({ "index": {
+                "type": "string", "minLength": 1, "description": "such as `unique name`",
+            } }),
+            &["index"],
+        ),
+    })
+}
+
+fn administration() -> Json {
+    let name = json!({ "type": "string", "pattern": NAME });
+    let limit = json!({ "type": ["integer", "null"], "minimum": 0 });
+    json!({
+        "NewBackup": strict(json!({ "name": name }), &["name"]),
+        "Restore": strict(
+            json!({
+                "backup": name,
+                "of": {
+                    "type": ["string", "null"],
+                    "pattern": NAME,
+                    "description": "the database it was made of; that of the path unless given",
+                },
+            }),
+            &["backup"],
+        ),
+        "NewToken": strict(
+            json!({
+                "name": { "type": "string", "minLength": 1, "maxLength": 200 },
+                "scopes": {
+                    "type": "array", "minItems": 1, "items": {
+                        "type": "string",
+                        "pattern": "^(read|write|admin)(:[a-z0-9_-]{1,63}(/.+)?)?$",
+                    },
+                },
+                "expires": {
+                    "type": ["string", "null"], "pattern": TIME, "description": "such as 12h",
+                },
+            }),
+            &["name", "scopes"],
+        ),
+        "NewTransaction": strict(
+            json!({
+                "read_only": { "type": "boolean" },
+                "isolation": { "type": "string", "enum": ["snapshot", "serializable"] },
+            }),
+            &[],
+        ),
+        "Limits": strict(
+            json!({
+                "rows": limit, "bytes": limit, "requests_per_second": limit,
+                "concurrent_queries": limit, "result_bytes": limit, "memory_bytes": limit,
+            }),
+            &[],
+        ),
+    })
+}
+
+/// What is answered of a database.
+fn told() -> Json {
+    let (text, number) = (json!({ "type": "string" }), json!({ "type": "integer" }));
+    let (flag, texts) = (json!({ "type": "boolean" }), list_of(text.clone()));
+    let seconds = json!({ "type": ["integer", "null"], "description": "null: they do not end" });
+    let problems = list_of(answer(json!({ "place": text, "message": text })));
+    json!({
+        "TableNames": answer(json!({ "tables": texts })),
+        "Table": answer(json!({
+            "table": text, "schema": text, "key": texts, "rows": number,
+            "fields": list_of(answer(json!({ "name": text, "type": text, "nullable": flag }))),
+            "indexes": list_of(answer(json!({
+                "name": text, "fields": texts, "kind": text, "unique": flag,
+            }))),
+        })),
+        "Loaded": answer(json!({ "rows": number, "skipped": number })),
+        "Transaction": answer(json!({ "id": text })),
+        "BucketNames": answer(json!({ "buckets": texts })),
+        "Bucket": answer(json!({ "bucket": text, "entries": number, "ttl_s": seconds })),
+        "EntryPage": answer(json!({
+            "entries": list_of(answer(json!({ "key": text, "value": text }))),
+            "next": { "type": ["string", "null"], "description": "the first key that is left" },
+        })),
+        "Number": answer(json!({ "value": number })),
+        "Compacted": answer(json!({
+            "rewritten": number, "bytes_before": number, "bytes_after": number,
+        })),
+        "Checked": answer(json!({
+            "sound": flag, "problems": problems, "notes": problems, "tables": number,
+            "rows": number, "segments": number, "bytes": number, "index_entries": number,
+        })),
+    })
+}
+
+/// What is answered of a server and its databases.
+fn told_of_server() -> Json {
+    let (text, number) = (json!({ "type": "string" }), json!({ "type": "integer" }));
+    let (perhaps, texts) = (json!({ "type": ["integer", "null"] }), list_of(text.clone()));
+    let token = json!({
+        "id": text, "name": text, "scopes": texts, "created_us": number, "expires_us": perhaps,
+    });
+    let made = json!({
+        "id": text, "name": text, "scopes": texts, "expires_us": perhaps, "token": text,
+    });
+    let running = answer(json!({ "statement": text, "elapsed_ms": number }));
+    json!({
+        "Index": answer(json!({
+            "name": text, "version": text, "document": text, "health": text,
+            "readiness": text, "metrics": text, "databases": text,
+        })),
+        "Status": answer(json!({ "status": text })),
+        "TokenList": answer(json!({ "tokens": list_of(answer(token)) })),
+        "MadeToken": answer(made),
+        "DatabaseNames": answer(json!({ "databases": texts })),
+        "MadeDatabase": answer(json!({ "database": text })),
+        "Database": answer(json!({
+            "database": text, "tables": number, "rows": number, "segment_bytes": number,
+            "log_bytes": number, "memory_bytes": number, "commit": number,
+        })),
+        "Backup": answer(json!({
+            "place": text, "commit": number, "linked": number, "linked_bytes": number,
+            "copied": number, "copied_bytes": number,
+        })),
+        "BackupNames": answer(json!({ "backups": texts })),
+        "Restored": answer(json!({ "database": text, "commit": number })),
+        "SessionList": answer(json!({
+            "running_queries": number,
+            "transactions": list_of(answer(json!({
+                "token": text, "begun_us": number, "silent_ms": number,
+            }))),
+            "sessions": list_of(answer(json!({
+                "id": number, "protocol": text, "token": text, "began_us": number,
+                "age_ms": number, "transaction_ms": perhaps, "running": list_of(running),
+            }))),
+        })),
+        "SlowStatements": answer(json!({
+            "statements": list_of(answer(json!({
+                "ended_us": number, "elapsed_ms": number, "statement": text,
+                "plan": { "type": ["string", "null"] }, "completed": { "type": "boolean" },
+            }))),
+        })),
+    })
+}
