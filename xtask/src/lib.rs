@@ -12,6 +12,8 @@
 //! | [`loom`], [`model`] | containers, and the whole engine, under a model checker |
 //! | [`kill`], [`load`] | servers that are killed, or asked by many and by bad clients |
 //! | [`mod@schemathesis`] | generated HTTP requests |
+//! | [`clients`] | generated HTTP clients, and every operation called by them |
+//! | [`served`] | a server for the two |
 //! | [`quickstart`] | the example data, loaded, asked and served |
 //! | [`program`] | other programs, started from the root of the repository |
 #![forbid(unsafe_code)]
@@ -23,6 +25,7 @@
 
 pub mod bench;
 pub mod ci;
+pub mod clients;
 pub mod crash;
 pub mod differential;
 mod error;
@@ -36,6 +39,7 @@ pub mod plans;
 pub mod program;
 pub mod quickstart;
 pub mod schemathesis;
+pub mod served;
 pub mod tidy;
 pub mod tsan;
 

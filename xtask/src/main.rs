@@ -15,6 +15,7 @@ usage: cargo xtask COMMAND
   history [ARGUMENT...]           histories of transactions, their anomalies by name
   load [--small]                  many clients of a server at once, and bad ones
   schemathesis [--seed N]         generated HTTP requests, answered as the server's document says
+  clients                         generated HTTP clients: every operation is called by each
   kill [--cycles N] [--seed N]    a server killed under load, what it answered looked for
   bench NAME [ARGUMENT...]        a benchmark of esker-bench
   fuzz [--seconds N] [TARGET...]  every fuzz target, or those named, 60 s each
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
         "load" => xtask::load::run(&arguments),
         "kill" => xtask::kill::run(&arguments),
         "schemathesis" => xtask::schemathesis::run(&arguments),
+        "clients" => xtask::clients::run(&arguments),
         "bench" => xtask::bench::run(&arguments),
         "fuzz" => xtask::fuzz::run(&arguments),
         "tsan" => xtask::tsan::run(&arguments),

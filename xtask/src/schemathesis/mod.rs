@@ -6,12 +6,11 @@
 //! media type and the form of each. It has a `default` answer, which any status would be, so that
 //! the document is asked by without it.
 
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 
 use crate::program::{Program, root, target_directory};
-use crate::{Error, ErrorKind, Result};
+use crate::served::{Served, shown};
+use crate::{Error, Result};
 
 /// What is installed, into a virtual environment under `target`.
 const PACKAGE: &str = "schemathesis==4.32.5";
@@ -91,26 +90,19 @@ fn install(directory: &Path) -> Result<PathBuf> {
 
 /// One run beside a server of its own.
 fn ask(directory: &Path, python: &Path, is_named: bool, given: &[String]) -> Result<()> {
-    let database = directory.join("database");
-    if database.exists() {
-        std::fs::remove_dir_all(&database).map_err(|e| failed(&shown(&database), &e))?;
-    }
-    let (served, base) = Served::start(&database)?;
-    let made = Program::new(&esker())
-        .arguments(&["token", "create", &shown(&database), "--name=schemathesis", "--scope=admin"])
-        .output()?;
-    let made = String::from_utf8_lossy(&made).into_owned();
-    let token = made.split_whitespace().find(|word| word.starts_with("esk_")).unwrap_or_default();
+    let served = Served::start(&directory.join("database"))?;
+    let token = served.token("schemathesis")?;
+    let base = served.address();
     let (sources, document) = (root().join("xtask/src/schemathesis"), directory.join("api.json"));
     Program::new(&shown(python))
-        .arguments(&[&shown(&sources.join("prepare.py")), &base, token, &shown(&document)])
+        .arguments(&[&shown(&sources.join("prepare.py")), base, &token, &shown(&document)])
         .run()?;
     let mut program = Program::new(&shown(python)).arguments(&["-m", "schemathesis.cli"]);
     if is_named {
         program = program.arguments(&["--config-file", &shown(&sources.join("named.toml"))]);
     }
     program = program
-        .arguments(&["run", &shown(&document), "--url", &base, CHECKS])
+        .arguments(&["run", &shown(&document), "--url", base, CHECKS])
         .arguments(&["--header", &format!("Authorization: Bearer {token}")])
         .arguments(&["--request-timeout=20", "--generation-database=none", "--no-color"])
         .arguments(&["--continue-on-failure", "--warnings=off"])
@@ -123,64 +115,10 @@ fn ask(directory: &Path, python: &Path, is_named: bool, given: &[String]) -> Res
     served.stop()
 }
 
-/// A server; killed when it is not stopped.
-struct Served(Child);
-
-impl Served {
-    /// The server, and its address once it listens.
-    fn start(database: &Path) -> Result<(Self, String)> {
-        let mut command = Command::new(esker());
-        command.arg("serve").arg(database);
-        command.args(["--wire-listen=127.0.0.1:0", "--http-listen=127.0.0.1:0"]);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut served = Self(command.spawn().map_err(|e| failed("esker serve", &e))?);
-        let output = served.0.stdout.take();
-        let mut lines = output.map(BufReader::new).into_iter().flat_map(BufRead::lines);
-        let address = lines.find_map(|line| {
-            let line = line.ok()?;
-            line.strip_prefix("listening on ").filter(|at| at.contains("://")).map(str::to_owned)
-        });
-        let ended = || Error::new(ErrorKind::CheckFailed, "esker serve ended before it listened");
-        Ok((served, address.ok_or_else(ended)?))
-    }
-
-    /// Stops it as people do; it has to end well.
-    fn stop(mut self) -> Result<()> {
-        Program::new("kill").arguments(&["-TERM", &self.0.id().to_string()]).run()?;
-        let status = self.0.wait().map_err(|e| failed("esker serve", &e))?;
-        match status.success() {
-            true => Ok(()),
-            false => {
-                let message = format!("esker serve: expected a clean end, found {status}");
-                Err(Error::new(ErrorKind::CheckFailed, message))
-            }
-        }
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// The program that was built.
-fn esker() -> String {
-    shown(&target_directory("debug").join("esker"))
-}
-
-fn shown(path: &Path) -> String {
-    path.to_string_lossy().into_owned()
-}
-
-fn failed(what: &str, error: &std::io::Error) -> Error {
-    Error::new(ErrorKind::CheckFailed, format!("{what}: {error}"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ErrorKind;
 
     fn words(text: &str) -> Vec<String> {
         text.split_whitespace().map(str::to_owned).collect()
