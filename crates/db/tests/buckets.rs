@@ -329,6 +329,14 @@ mod expiry {
         fn monotonic_ns(&self) -> u64 {
             Environment::os().clock.monotonic_ns()
         }
+
+        fn boottime_us(&self) -> i64 {
+            self.wall_us()
+        }
+
+        fn boot_id(&self) -> Option<u128> {
+            Some(1)
+        }
     }
 
     fn open(options: Options, dir: Option<&std::path::Path>) -> Simulated {

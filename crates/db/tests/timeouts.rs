@@ -30,6 +30,14 @@ impl Clock for Slowed {
         let step_ns = self.step_ns.load(Ordering::Relaxed);
         self.inner.monotonic_ns() + self.added_ns.fetch_add(step_ns, Ordering::Relaxed)
     }
+
+    fn boottime_us(&self) -> i64 {
+        self.inner.boottime_us()
+    }
+
+    fn boot_id(&self) -> Option<u128> {
+        self.inner.boot_id()
+    }
 }
 
 fn database(options: Options) -> (Database, Arc<Slowed>) {

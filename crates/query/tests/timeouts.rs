@@ -25,6 +25,14 @@ impl Clock for Looks {
     fn monotonic_ns(&self) -> u64 {
         self.0.fetch_add(1_000, Ordering::Relaxed)
     }
+
+    fn boottime_us(&self) -> i64 {
+        0
+    }
+
+    fn boot_id(&self) -> Option<u128> {
+        None
+    }
 }
 
 fn source() -> MemorySource {

@@ -302,6 +302,9 @@ fn clocks_and_bits(environment: &Environment) {
         last = now;
     }
     assert!(clock.wall_us() > 1_577_836_800_000_000, "after 2020");
+    let (boottime, boot_id) = (clock.boottime_us(), clock.boot_id());
+    assert!(boottime > 0 && clock.boottime_us() >= boottime, "boot time");
+    assert!(boot_id.is_none_or(|id| id != 0) && clock.boot_id() == boot_id, "one boot");
     let mut draws: Vec<u64> = (0..10_000).map(|_| environment.random.next_u64()).collect();
     let ones: u32 = draws.iter().map(|d| d.count_ones()).sum();
     assert!((310_000..330_000).contains(&ones), "{ones} of 640,000 bits are set");

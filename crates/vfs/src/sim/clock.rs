@@ -16,14 +16,24 @@ const LOOK_NS: u64 = 25;
 /// The farthest step back, in microseconds.
 const STEP_BACK_US: u64 = 2 * 3_600 * 1_000_000;
 
-/// Both clocks of a simulated machine.
-#[derive(Debug, Default)]
+/// For how long a simulated machine has been up when it is made, and when it has booted again.
+const BOOTED_US: i64 = 30_000_000;
+
+/// The clocks of a simulated machine.
+#[derive(Debug)]
 pub(crate) struct Time {
     monotonic_ns: u64,
     wall_shift_us: i64,
+    boottime_shift_us: i64,
+    boot_id: Option<u128>,
 }
 
 impl Time {
+    pub(crate) fn new(seed: u64) -> Self {
+        let boot_id = Some(u128::from(seed) << 64 | 1);
+        Self { monotonic_ns: 0, wall_shift_us: 0, boottime_shift_us: BOOTED_US, boot_id }
+    }
+
     pub(crate) fn now(&self) -> u64 {
         self.monotonic_ns
     }
@@ -41,9 +51,30 @@ impl Time {
         self.wall_shift_us = self.wall_shift_us.saturating_add(us);
     }
 
+    pub(crate) fn shift_boottime(&mut self, us: i64) {
+        self.boottime_shift_us = self.boottime_shift_us.saturating_add(us);
+    }
+
+    pub(crate) fn set_boot_id(&mut self, boot_id: Option<u128>) {
+        self.boot_id = boot_id;
+    }
+
+    /// Another boot: boot time begins again.
+    pub(crate) fn reboot(&mut self) {
+        self.boottime_shift_us = BOOTED_US.saturating_sub(self.passed_us());
+        self.boot_id = self.boot_id.map(|id| id.wrapping_add(1));
+    }
+
+    fn passed_us(&self) -> i64 {
+        i64::try_from(self.monotonic_ns / 1_000).unwrap_or(i64::MAX)
+    }
+
     fn wall_us(&self) -> i64 {
-        let passed = i64::try_from(self.monotonic_ns / 1_000).unwrap_or(i64::MAX);
-        START_US.saturating_add(passed).saturating_add(self.wall_shift_us)
+        START_US.saturating_add(self.passed_us()).saturating_add(self.wall_shift_us)
+    }
+
+    fn boottime_us(&self) -> i64 {
+        self.passed_us().saturating_add(self.boottime_shift_us)
     }
 }
 
@@ -75,5 +106,17 @@ impl Clock for SimClock {
         let now = state.time.now();
         state.trace.record("monotonic clock", &[now]);
         now
+    }
+
+    fn boottime_us(&self) -> i64 {
+        let mut state = self.0.lock();
+        state.time.advance(LOOK_NS);
+        let boottime = state.time.boottime_us();
+        state.trace.record("boot time", &[boottime.cast_unsigned()]);
+        boottime
+    }
+
+    fn boot_id(&self) -> Option<u128> {
+        self.0.lock().time.boot_id
     }
 }

@@ -297,7 +297,7 @@ impl Simulation {
         self.world().lock().apply(Effect::DropCache);
     }
 
-    /// Moves both clocks forward.
+    /// Moves all clocks forward.
     pub fn advance_clock(&self, by: Duration) {
         self.world().lock().time.advance(clock::nanoseconds(by));
     }
@@ -305,6 +305,23 @@ impl Simulation {
     /// Moves the wall clock alone, back when negative.
     pub fn shift_wall_clock(&self, us: i64) {
         self.world().lock().time.shift_wall(us);
+    }
+
+    /// Moves boot time alone, back when negative: as another machine with the same boot id would
+    /// show it, or one that was restored from a picture of its memory.
+    pub fn shift_boottime(&self, us: i64) {
+        self.world().lock().time.shift_boottime(us);
+    }
+
+    /// Boots the machine again, as far as its clocks show that: boot time begins again, and there
+    /// is another boot id.
+    pub fn reboot_clock(&self) {
+        self.world().lock().time.reboot();
+    }
+
+    /// Sets which boot it is; `None` is a machine that does not know.
+    pub fn set_boot_id(&self, boot_id: Option<u128>) {
+        self.world().lock().time.set_boot_id(boot_id);
     }
 
     /// A hash over every call, scheduling decision, clock reading and random draw so far.

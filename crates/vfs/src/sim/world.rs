@@ -82,7 +82,7 @@ impl World {
             options.record.then(|| Recording { base: disk.clone(), entries: Vec::new() });
         let state = State {
             disk,
-            time: Time::default(),
+            time: Time::new(seed),
             random: Generator::new(seed, 1),
             faults: Faults::new(seed, options.faults),
             trace: Trace::new(seed, options.trace_lines),

@@ -192,8 +192,20 @@ fn latency_moves_the_clock_and_the_wall_clock_steps_back() {
     machine.set_faults(FaultPlan::none());
     machine.shift_wall_clock(3 * 3_600 * 1_000_000);
     assert!(clock.wall_us() > wall);
+    let boottime = clock.boottime_us();
+    machine.shift_wall_clock(-7 * 3_600 * 1_000_000);
+    assert!(clock.boottime_us() - boottime < 1_000, "no step of the wall clock touches boot time");
     machine.advance_clock(Duration::from_secs(5));
     assert!(clock.monotonic_ns() > monotonic + 5_000_000_000);
+    assert!(clock.boottime_us() >= boottime + 5_000_000);
+    machine.shift_boottime(-6_000_000);
+    assert!(clock.boottime_us() < boottime);
+    let boot_id = clock.boot_id();
+    machine.advance_clock(Duration::from_secs(60));
+    machine.reboot_clock();
+    assert!(clock.boottime_us() < 31_000_000 && clock.boot_id() != boot_id);
+    machine.set_boot_id(None);
+    assert_eq!(clock.boot_id(), None);
 }
 
 #[test]
