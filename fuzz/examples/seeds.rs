@@ -12,7 +12,7 @@ use esker_format::segment::{
     ColumnLayout, Encoding, Extent, Footer, RowIds, ValueFileUse, ZoneEntry,
 };
 use esker_format::value_file::ValueFileHeader;
-use esker_format::{DataType, Field, FieldId, Schema, Sequence, TableId, Value};
+use esker_format::{ClockRecord, DataType, Field, FieldId, Schema, Sequence, TableId, Value};
 use std::path::Path;
 
 const SQL: &str = "SELECT origin AS o, count(*), avg(delay) / 2 FROM flights WHERE carrier IN \
@@ -167,7 +167,7 @@ fn frame() -> Vec<u8> {
 }
 
 fn time() -> Vec<u8> {
-    let edit = Edit::Time { now_us: 1_767_225_600_000_000 };
+    let edit = Edit::Clock(ClockRecord::of_time(1_767_225_600_000_000));
     [edit.frame_kind().to_le_bytes().to_vec(), edit.encode()].concat()
 }
 
@@ -277,7 +277,7 @@ fn checkpoint() -> Vec<u8> {
         groups: vec![GroupState { newest_commit: 9, rows: vec![7; 20] }],
     };
     let state = Checkpoint {
-        time_us: 1_767_225_600_000_000,
+        clock: Some(ClockRecord::of_time(1_767_225_600_000_000)),
         database: 7,
         number: 5,
         commit: 9,

@@ -11,7 +11,7 @@ pub fn run(data: &[u8]) {
         assert_eq!(Checkpoint::decode(&state.encode(), number), Ok(state));
     }
     let mut state = Checkpoint { number, ..Checkpoint::default() };
-    if state.decode_body(data).is_ok() {
+    if state.decode_body(data, esker_format::checkpoint::VERSION).is_ok() {
         assert_eq!(Checkpoint::decode(&state.encode(), number), Ok(state));
     }
 }

@@ -187,7 +187,7 @@ impl Database {
         let edit = Edit::AlterTable { table, name, schema: (*schema).clone() };
         engine.note_new_expiry(&before, &schema)?;
         let ticket = engine.append_edit(&edit)?;
-        let at = (ticket.commit(), standing.now_us());
+        let at = (ticket.commit(), standing.now());
         entry(&mut catalogue, table)?.writer.alter(schema, &uniques, at);
         drop(standing);
         Ok(Some((self.engine().publish_edit(&catalogue, ticket), core)))
@@ -295,7 +295,7 @@ mod tests {
         let schema = schema.nullable("a", DataType::Timestamp).nullable("b", DataType::Timestamp);
         let schema = schema.primary_key(["n"]).expires_by("a").build().unwrap();
         let table = db.create_table("t", schema).unwrap();
-        let end = |seconds: i64| Value::Timestamp(db.engine().now_us() + seconds * 1_000_000);
+        let end = |seconds: i64| Value::Timestamp(db.engine().now().date_us + seconds * 1_000_000);
         // Before the change, while it is synced, and after that.
         for (n, seconds) in [(0, 5), (1, 20), (2, 100)] {
             table.insert(&[Value::Int(n), end(seconds), end(seconds)]).unwrap();

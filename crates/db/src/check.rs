@@ -81,6 +81,9 @@ impl Database {
             check_replaced(table, &mut report);
             crate::unique::check(engine, table, &mut report);
         }
+        if let Some(message) = self.clock().warning() {
+            report.notes.push(Problem { place: "clock".to_owned(), message });
+        }
         if !engine.dir.as_os_str().is_empty() {
             self.check_files(&tables, &mut report)?;
         }

@@ -312,6 +312,7 @@ impl Engine {
                 return Ok(());
             }
             self.return_values(&mut catalogue);
+            self.log_clock_at_close();
             catalogue.closed = true;
         }
         let result = match &self.journal {

@@ -14,22 +14,18 @@ const COUNTER_BITS: u32 = 12;
 
 impl Engine {
     /// The value of a field in a new row that has none.
-    pub fn default_of(&self, field: &Field) -> Result<Value> {
+    pub fn default_of(&self, schema: &Schema, field: &Field) -> Result<Value> {
         Ok(match &field.default {
             None => Value::Null,
             Some(DefaultValue::Literal(value)) => value.clone(),
-            Some(DefaultValue::Now) => {
-                let now_us = self.environment.clock.wall_us();
-                match field.data_type {
-                    DataType::Date => {
-                        Value::Date(i32::try_from(now_us.div_euclid(DAY_US)).unwrap_or(i32::MAX))
-                    }
-                    DataType::Time => Value::Time(now_us.rem_euclid(DAY_US)),
-                    _ => Value::Timestamp(now_us),
-                }
-            }
+            Some(DefaultValue::Now) => self.wall_as(field.data_type),
             Some(DefaultValue::After(after_us)) => {
-                Value::Timestamp(later(self.now_us(), *after_us))
+                // What decides when rows expire goes by what their expiry goes by.
+                let now_us = match schema.expiry_field() {
+                    Some(expiry) if expiry.id == field.id => self.now().of(schema),
+                    _ => self.environment.clock.wall_us(),
+                };
+                Value::Timestamp(later(now_us, *after_us))
             }
             Some(DefaultValue::Uuid) => Value::Uuid(self.new_uuid()),
             Some(DefaultValue::NextValue(sequence)) => {
@@ -37,6 +33,18 @@ impl Engine {
                 Value::Int(value.map_err(|e| e.at(format_args!("field {:?}", field.name)))?)
             }
         })
+    }
+
+    /// What the wall clock of the machine shows, as a date, a time or a timestamp.
+    pub fn wall_as(&self, data_type: DataType) -> Value {
+        let now_us = self.environment.clock.wall_us();
+        match data_type {
+            DataType::Date => {
+                Value::Date(i32::try_from(now_us.div_euclid(DAY_US)).unwrap_or(i32::MAX))
+            }
+            DataType::Time => Value::Time(now_us.rem_euclid(DAY_US)),
+            _ => Value::Timestamp(now_us),
+        }
     }
 
     /// A UUID, version 7 (RFC 9562): milliseconds, a counter in place of the 12 random bits after
@@ -69,7 +77,7 @@ impl Engine {
                     }
                 };
                 if field.initial.is_null() && is_one {
-                    field.initial = self.default_of(&field)?;
+                    field.initial = self.default_of(schema, &field)?;
                 }
                 Alteration::AddField(field)
             }
@@ -94,18 +102,18 @@ impl Engine {
             // What is wrong with a batch is found by whoever takes it.
             let fits = column.data_type == field.data_type && field.default.is_some();
             if fits && column.nulls.as_ref().is_some_and(marked) {
-                *column = self.filled(field, column)?;
+                *column = self.filled(schema, field, column)?;
             }
         }
         Ok(())
     }
 
-    fn filled(&self, field: &Field, column: &Column) -> Result<Column> {
+    fn filled(&self, schema: &Schema, field: &Field, column: &Column) -> Result<Column> {
         let mut filled = Column::empty(field.data_type);
         let marks = column.nulls.as_deref().unwrap_or_default();
         for (row, mark) in marks.iter().enumerate() {
             if *mark == Column::DEFAULT_MARK {
-                let value = fit_value(field, &self.default_of(field)?)?;
+                let value = fit_value(field, &self.default_of(schema, field)?)?;
                 filled.push(value.as_ref())?;
             } else {
                 filled.push(column.value(row))?;
@@ -127,7 +135,9 @@ impl Engine {
             }
         }
         let fields = schema.fields().iter().zip(given);
-        fields.map(|(field, value)| value.map_or_else(|| self.default_of(field), Ok)).collect()
+        fields
+            .map(|(field, value)| value.map_or_else(|| self.default_of(schema, field), Ok))
+            .collect()
     }
 }
 
@@ -198,7 +208,7 @@ impl Table {
     /// # Errors
     /// As for [`crate::Database::next_value`].
     pub fn default_of(&self, field: &Field) -> Result<Value> {
-        self.engine.default_of(field)
+        self.engine.default_of(&self.schema(), field)
     }
 }
 

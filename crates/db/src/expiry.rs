@@ -27,7 +27,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use esker_format::schema::Alteration;
-use esker_format::{Field, FieldId, Schema, Value, ValueRef};
+use esker_format::{Field, FieldId, Moment, Schema, Value, ValueRef};
 use esker_log::sabotage::planted;
 use esker_table::segment::Segment;
 use esker_table::table::Existing;
@@ -66,8 +66,13 @@ pub(crate) struct EndingExpired {
 impl EndingExpired {
     /// Deletes what has expired, but for a few rows that do so meanwhile.
     pub fn start(engine: &Arc<Engine>, core: &Arc<TableCore>) -> Result<Self> {
-        let mut ending = Self { core: Arc::clone(core), field: None, next_us: BTreeMap::new() };
-        let found = ending.find(engine.now_us())?;
+        Self::start_until(engine.now(), engine, core)
+    }
+
+    /// Deletes what had expired at a moment.
+    pub fn start_until(now: Moment, engine: &Arc<Engine>, core: &Arc<TableCore>) -> Result<Self> {
+        let mut ending = Self::of(core);
+        let found = ending.find(now)?;
         for rows in found.chunks(BATCH_ROWS) {
             engine.wait_for_memory()?;
             let mut catalogue = engine.lock_for_change()?;
@@ -78,10 +83,10 @@ impl EndingExpired {
 
     /// Deletes what has expired of one unit; says how many rows.
     pub fn of_unit(engine: &Arc<Engine>, core: &Arc<TableCore>, unit: &Unit) -> Result<usize> {
-        let ending = Self { core: Arc::clone(core), field: None, next_us: BTreeMap::new() };
+        let ending = Self::of(core);
         let (view, mut found) = (core.view(), Vec::new());
         let Some(field) = view.schema.expiry_field() else { return Ok(0) };
-        find_in(unit, field, engine.now_us(), &mut found)?;
+        find_in(unit, field, engine.destroying_us(&view.schema), &mut found)?;
         let mut ended = 0;
         for rows in found.chunks(UNIT_BATCH_ROWS) {
             let mut catalogue = engine.lock_for_change()?;
@@ -96,20 +101,48 @@ impl EndingExpired {
         Ok(ended)
     }
 
+    /// True when its table has not been dropped. Under the commit lock.
+    pub fn is_there(&self, catalogue: &Catalogue) -> bool {
+        catalogue.tables.contains_key(&self.core.id())
+    }
+
     /// True when it is about this table.
     pub fn is_of(&self, core: &Arc<TableCore>) -> bool {
         Arc::ptr_eq(&self.core, core)
     }
 
+    /// Of a table whose expired rows are still to be found.
+    pub fn of(core: &Arc<TableCore>) -> Self {
+        Self { core: Arc::clone(core), field: None, next_us: BTreeMap::new() }
+    }
+
     /// Deletes what has expired since. Under the commit lock.
     pub fn finish(mut self, engine: &Engine, catalogue: &mut Catalogue) -> Result<()> {
-        let found = self.find(engine.time_of_commit()?)?;
-        found.chunks(BATCH_ROWS).try_for_each(|rows| self.delete(engine, catalogue, rows))
+        let now = engine.time_of_commit()?;
+        self.end_until(now, engine, catalogue).map(drop)
+    }
+
+    /// Deletes what had expired at a moment; says how many rows. Under the commit lock.
+    pub fn end_until(
+        &mut self,
+        now: Moment,
+        engine: &Engine,
+        catalogue: &mut Catalogue,
+    ) -> Result<usize> {
+        let found = self.find(now)?;
+        found.chunks(BATCH_ROWS).try_for_each(|rows| self.delete(engine, catalogue, rows))?;
+        Ok(found.len())
+    }
+
+    /// How many rows had expired at a moment and are not deleted.
+    pub fn count(core: &Arc<TableCore>, now: Moment) -> Result<u64> {
+        Ok(Self::of(core).find(now)?.len() as u64)
     }
 
     /// The living rows that have expired.
-    fn find(&mut self, now_us: i64) -> Result<Vec<Location>> {
+    fn find(&mut self, now: Moment) -> Result<Vec<Location>> {
         let view = self.core.view();
+        let now_us = now.of(&view.schema);
         let mut found = Vec::new();
         let Some(field) = view.schema.expiry_field() else { return Ok(found) };
         if planted("expired_back_by_alteration") {

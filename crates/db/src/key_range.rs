@@ -3,7 +3,7 @@
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
-use esker_format::{Schema, Value, ValueRef};
+use esker_format::{Moment, Schema, Value, ValueRef};
 use esker_table::key_order::{Direction, KeyBounds, KeyCursor, KeyForm, KeyRow};
 
 use crate::engine::fit_reference;
@@ -127,6 +127,11 @@ fn as_slice(bound: &Bound<Vec<u8>>) -> Bound<&[u8]> {
 }
 
 impl KeyWalk {
+    /// The moment as of which it reads.
+    pub(crate) fn moment(&self) -> Moment {
+        self.rows.moment()
+    }
+
     pub fn new(
         rows: Arc<SnapshotTable>,
         form: Arc<KeyForm>,

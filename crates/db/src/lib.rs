@@ -36,7 +36,7 @@
 //! | have rows as JSON, or as what serde knows | [`Table::insert_object`], [`Row::to_object`] |
 //! | put in many rows | [`Appender`], [`Load`] |
 //! | ask questions | [`Database::query`] |
-//! | look after it | [`Database::check`], [`Database::info`] |
+//! | look after it | [`Database::check`], [`Database::info`], [`Database::clock`] |
 //! | keep one in memory, for longer than a process | [`Database::save`], [`Options::memory_from`] |
 #![forbid(unsafe_code)]
 
@@ -47,8 +47,10 @@ mod bucket;
 mod change;
 mod check;
 mod checks;
+mod clock;
 mod conditional;
 mod database;
+mod date_move;
 mod defaults;
 mod delete_many;
 mod engine;
@@ -92,6 +94,7 @@ pub use bucket::{
 pub use change::{ChangeOptions, Changed};
 pub use check::{CheckReport, Problem};
 pub use checks::check;
+pub use clock::ClockInfo;
 pub use conditional::Modified;
 pub use database::Database;
 pub use error::{Error, ErrorKind, Result};
@@ -102,7 +105,8 @@ pub use esker_format::schema::{
     NewIndex,
 };
 pub use esker_format::{
-    Batch, Column, DataType, Decimal, Field, FieldId, Labels, PrimaryKey, Schema, Value, ValueRef,
+    Batch, Column, DataType, Decimal, Field, FieldId, Labels, Moment, PrimaryKey, Schema, Value,
+    ValueRef,
 };
 pub use esker_query::{Explanation, IndexUse, Page, Query, QueryResult};
 /// The most values that a field may have in one segment for a bitmap index to hold them; with more,

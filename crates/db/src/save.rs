@@ -69,6 +69,8 @@ impl Database {
     /// Takes all that another database holds, as of one commit, into this one, which is empty.
     pub(crate) fn copy_from(&self, from: &Self) -> Result<()> {
         let snapshot = from.snapshot()?;
+        // Times to live are copied as they are.
+        self.engine().go_by_clock_of(from.engine());
         // Sequences have no versions: what they gave out since the snapshot stays given out.
         for (name, sequence) in from.engine().sequences.load().iter() {
             self.add_sequence(name, sequence.given())?;

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use esker_arena::{ReaderGuard, ReaderKind};
-use esker_format::{Batch, Schema, TableId, Value, ValueRef};
+use esker_format::{Batch, Moment, Schema, TableId, Value, ValueRef};
 use esker_query::json::JsonQuery;
 use esker_query::{
     Explanation, OneRow, Query, QueryResult, Resolved, ResultColumn, Source, Statistics, Tables,
@@ -38,6 +38,8 @@ struct Registered {
     guard: Option<ReaderGuard>,
     commit: u64,
     time: FixedTime,
+    /// The moment, where no row had an end when it was taken.
+    late: OnceLock<Moment>,
     /// The tables when it was taken: those dropped since can be read, those made since cannot.
     names: Arc<Names>,
 }
@@ -76,7 +78,8 @@ impl Snapshot {
         }
         let names = Arc::clone(engine.names.load().at(commit));
         let engine = Arc::clone(engine);
-        let inner = Registered { engine, guard: Some(guard), commit, time, names };
+        let inner =
+            Registered { engine, guard: Some(guard), commit, time, late: OnceLock::new(), names };
         Ok(Self { inner: Arc::new(inner), overlays: None, definitions: None })
     }
 
@@ -90,9 +93,17 @@ impl Snapshot {
         Self { inner: Arc::clone(&self.inner), overlays, definitions }
     }
 
-    /// The time by which rows have expired, in microseconds since 1970.
-    pub(crate) fn now_us(&self) -> i64 {
-        self.inner.time.now_us()
+    /// The moment at which rows have expired.
+    pub(crate) fn now(&self) -> Moment {
+        self.inner.time.now()
+    }
+
+    /// The same, also where no row had an end when the snapshot was taken.
+    pub(crate) fn moment(&self) -> Moment {
+        match self.now() {
+            Moment::FIRST => *self.inner.late.get_or_init(|| self.inner.engine.now()),
+            fixed => fixed,
+        }
     }
 
     /// The commit it reads at.
@@ -146,8 +157,8 @@ impl Snapshot {
     pub(crate) fn table_core(&self, core: &Arc<TableCore>) -> Result<SnapshotTable> {
         let overlay = self.overlays.as_ref().and_then(|overlays| overlays.get(&core.id()));
         let rows = match overlay {
-            Some(overlay) => core.snapshot_with(self.commit(), self.now_us(), overlay)?,
-            None => core.snapshot(self.commit(), self.now_us())?,
+            Some(overlay) => core.snapshot_with(self.commit(), self.now(), overlay)?,
+            None => core.snapshot(self.commit(), self.now())?,
         };
         let definition = self.definitions.as_ref().and_then(|new| new.get(core.id()));
         let rows = match definition {
@@ -352,6 +363,11 @@ pub struct SnapshotTable {
 }
 
 impl SnapshotTable {
+    /// The moment as of which it reads.
+    pub(crate) fn moment(&self) -> Moment {
+        self.snapshot.moment()
+    }
+
     /// The fields and the key.
     #[must_use]
     pub fn schema(&self) -> &Arc<Schema> {
@@ -418,8 +434,8 @@ impl SnapshotTable {
         if !self.rows.may_have_expired() {
             return Ok(self.rows.find(key, take)?);
         }
-        let now_us = self.snapshot.now_us();
-        let found = self.rows.find(key, |found| match found.has_expired(now_us)? {
+        let now = self.snapshot.now();
+        let found = self.rows.find(key, |found| match found.has_expired(now)? {
             true => Ok(None),
             false => take(found).map(Some),
         })?;

@@ -342,19 +342,26 @@ impl Table {
         self.refuse_dropped()?;
         let mut looks = 0;
         loop {
+            let moves_back = self.engine.date_moves_back();
             let mut at = self.engine.visible();
             let core = self.core_at(at);
             let mut has_changed = false;
+            let mut may_expire = false;
             let read_at = || {
                 at = self.engine.visible();
                 at
             };
             let found = core.find(key, read_at, |found| {
                 // The time is read after the row: it has not been dropped for it yet.
-                let gone = found.may_expire() && found.has_expired(self.engine.now_us())?;
+                may_expire = found.may_expire();
+                let gone = may_expire && found.has_expired(self.engine.now())?;
                 has_changed = gone && !std::ptr::eq(&**found.schema, &*core.schema());
                 if gone { Ok(None) } else { take(&found).map(Some) }
             })?;
+            // The date was taken back meanwhile, and what it had ended may have been there at `at`.
+            if may_expire && moves_back != self.engine.date_moves_back() {
+                continue;
+            }
             // It may have got a later end after `at`, and before the time was read; so may the
             // table, which is told by another field then.
             let is_over = has_changed || self.engine.visible() > at;

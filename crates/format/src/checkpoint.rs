@@ -10,12 +10,14 @@ use crate::checksum::{Place, checksum};
 use crate::codec::{Reader, Writer};
 use crate::edit::SegmentEntry;
 use crate::sequence::SEQUENCES_MAX;
-use crate::{Error, ErrorKind, Result, Schema, Sequence, TableId};
+use crate::{ClockRecord, Error, ErrorKind, Result, Schema, Sequence, TableId};
 
 /// The first bytes of every checkpoint file.
 pub const MAGIC: [u8; 8] = *b"ESKERCKP";
-/// The version of the layout.
-pub const VERSION: u32 = 7;
+/// The version of the layout that is written.
+pub const VERSION: u32 = 8;
+/// The oldest that is read.
+pub const VERSION_MIN: u32 = 7;
 /// Bytes of the header.
 pub const HEADER_BYTES: usize = 64;
 /// Bytes of the body under one checksum.
@@ -43,8 +45,8 @@ pub struct Checkpoint {
     pub tables: Vec<TableState>,
     /// The sequences, by name.
     pub sequences: Vec<(String, Sequence)>,
-    /// The latest time that somebody was told, in microseconds since 1970.
-    pub time_us: i64,
+    /// What is known of time, where that was ever needed.
+    pub clock: Option<ClockRecord>,
 }
 
 /// One table in a checkpoint.
@@ -102,7 +104,10 @@ impl Checkpoint {
             body.text(name);
             sequence.encode(&mut body);
         }
-        body.u64(self.time_us.cast_unsigned());
+        body.u8(self.clock.is_some().into());
+        if let Some(clock) = &self.clock {
+            clock.encode(&mut body);
+        }
         let body = body.into_bytes();
         let mut out = Writer::new();
         out.raw(&MAGIC);
@@ -148,8 +153,9 @@ impl Checkpoint {
         if input.u64()? != checksum(state.place(0), covered) || state.number != number {
             return Err(Error::corrupt("offset 0: the checkpoint header's checksum does not fit"));
         }
-        if version != VERSION {
-            let message = format!("checkpoint version {version}, this program knows {VERSION}");
+        if !(VERSION_MIN..=VERSION).contains(&version) {
+            let known = format!("{VERSION_MIN} to {VERSION}");
+            let message = format!("checkpoint version {version}, this program knows {known}");
             return Err(Error::new(ErrorKind::UnknownVersion, message));
         }
         let mut body = Vec::new();
@@ -164,7 +170,7 @@ impl Checkpoint {
             left -= piece.len();
         }
         input.finish()?;
-        state.decode_body(&body)?;
+        state.decode_body(&body, version)?;
         Ok(state)
     }
 
@@ -173,7 +179,7 @@ impl Checkpoint {
     /// # Errors
     /// `Corrupt` when the bytes are not the body of a checkpoint.
     #[doc(hidden)]
-    pub fn decode_body(&mut self, body: &[u8]) -> Result<()> {
+    pub fn decode_body(&mut self, body: &[u8], version: u32) -> Result<()> {
         let mut input = Reader::new(body);
         self.commit = input.u64()?;
         self.hash_key = [input.u64()?, input.u64()?];
@@ -187,7 +193,18 @@ impl Checkpoint {
             let name = input.text()?.to_owned();
             self.sequences.push((name, Sequence::decode(&mut input)?));
         }
-        self.time_us = input.u64()?.cast_signed();
+        self.clock = match version {
+            VERSION_MIN => match input.u64()?.cast_signed() {
+                // The time had not been needed.
+                i64::MIN..=0 => None,
+                now_us => Some(ClockRecord::of_time(now_us)),
+            },
+            _ => match input.u8()? {
+                0 => None,
+                1 => Some(ClockRecord::decode(&mut input)?),
+                other => return Err(Error::corrupt(format!("flag {other} of a clock"))),
+            },
+        };
         input.finish()
     }
 }
@@ -277,7 +294,7 @@ mod tests {
                 groups: vec![GroupState { newest_commit: 8, rows: vec![7; 100] }],
             }],
             sequences: vec![("orders".into(), Sequence { start: 1, increment: 2, given: 33 })],
-            time_us: -5,
+            clock: Some(crate::clock_record::tests::full()),
         };
         let mut bytes = state.encode();
         assert_eq!(Checkpoint::decode(&bytes, 5).unwrap(), state);
@@ -287,5 +304,26 @@ mod tests {
             assert!(Checkpoint::decode(&bytes, 5).is_err(), "bit {bit}");
             bytes[bit / 8] ^= 1 << (bit % 8);
         }
+    }
+
+    /// A checkpoint of version 7 ends with the latest time that a reader or a commit had, or with
+    /// 0.
+    #[test]
+    fn the_time_of_version_7_is_read() {
+        let state = Checkpoint { next_table: 1, next_segment: 1, ..Checkpoint::default() };
+        let bytes = state.encode();
+        let body = |time_us: i64| {
+            let mut body = bytes[HEADER_BYTES..bytes.len() - 8 - 1].to_vec();
+            body.extend_from_slice(&time_us.to_le_bytes());
+            body
+        };
+        let decode = |time_us: i64| {
+            let mut decoded = Checkpoint::default();
+            decoded.decode_body(&body(time_us), VERSION_MIN).unwrap();
+            decoded.clock
+        };
+        assert_eq!((decode(0), decode(i64::MIN)), (None, None));
+        assert_eq!(decode(70), Some(ClockRecord::of_time(70)));
+        assert!(Checkpoint::default().decode_body(&body(70), VERSION).is_err());
     }
 }

@@ -4,7 +4,7 @@
 //! segment and row, and never "increment".
 
 use crate::codec::{Reader, Writer};
-use crate::{Error, Result, Schema, Sequence, TableId};
+use crate::{ClockRecord, Error, Result, Schema, Sequence, TableId};
 
 /// The frame kind of row changes.
 pub const ROWS_FRAME: u16 = 0;
@@ -151,8 +151,9 @@ pub enum Edit {
     SetSequence { name: String, sequence: Sequence },
     /// A sequence is gone.
     DropSequence { name: String },
-    /// Somebody was told that it is this late, in microseconds since 1970: it is never earlier.
-    Time { now_us: i64 },
+    /// What is known of time: the times by which rows have expired are never earlier, but for a
+    /// date that a later one of these takes back.
+    Clock(ClockRecord),
     /// One commit of these edits, none of which is another `Together`, and of changes of rows in
     /// the form of a frame of [`ROWS_FRAME`].
     Together { edits: Vec<Edit>, rows: Vec<u8> },
@@ -168,8 +169,10 @@ const ALTER_TABLE: u16 = 22;
 const TRUNCATE_TABLE: u16 = 23;
 const SET_SEQUENCE: u16 = 24;
 const DROP_SEQUENCE: u16 = 25;
+/// Before version 9 of the log: the latest time that a reader or a commit had.
 const TIME: u16 = 26;
 const TOGETHER: u16 = 27;
+const CLOCK: u16 = 28;
 const SEGMENTS_MAX: usize = 1 << 20;
 const REPLACED_MAX: usize = 1 << 26;
 const EDITS_MAX: usize = 1 << 16;
@@ -189,7 +192,7 @@ impl Edit {
             Self::TruncateTable { .. } => TRUNCATE_TABLE,
             Self::SetSequence { .. } => SET_SEQUENCE,
             Self::DropSequence { .. } => DROP_SEQUENCE,
-            Self::Time { .. } => TIME,
+            Self::Clock(_) => CLOCK,
             Self::Together { .. } => TOGETHER,
         }
     }
@@ -197,7 +200,7 @@ impl Edit {
     /// True for the kinds of frames that carry an edit.
     #[must_use]
     pub fn is_edit(frame_kind: u16) -> bool {
-        (CREATE_TABLE..=TOGETHER).contains(&frame_kind)
+        (CREATE_TABLE..=CLOCK).contains(&frame_kind)
     }
 
     /// The stored form.
@@ -243,7 +246,7 @@ impl Edit {
                 sequence.encode(&mut out);
             }
             Self::DropSequence { name } => out.text(name),
-            Self::Time { now_us } => out.u64(now_us.cast_unsigned()),
+            Self::Clock(record) => record.encode(&mut out),
             Self::Together { edits, rows } => {
                 out.count(edits.len());
                 for edit in edits {
@@ -306,7 +309,8 @@ impl Edit {
                 sequence: Sequence::decode(&mut input)?,
             },
             DROP_SEQUENCE => Self::DropSequence { name: input.text()?.to_owned() },
-            TIME => Self::Time { now_us: input.u64()?.cast_signed() },
+            TIME => Self::Clock(ClockRecord::of_time(input.u64()?.cast_signed())),
+            CLOCK => Self::Clock(ClockRecord::decode(&mut input)?),
             TOGETHER => decode_together(&mut input)?,
             other => return Err(Error::corrupt(format!("unknown edit {other}"))),
         };

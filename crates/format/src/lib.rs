@@ -11,6 +11,8 @@
 //! | [`mod@column`] | borrowed encoded columns, for reading |
 //! | [`calendar`] | dates and timestamps as text |
 //! | [`case`] | letters without their case |
+//! | [`ClockRecord`], [`Moment`] | what a database knows of time; the two times by which rows
+//!   expire |
 //! | [`checksum`] | the checksum, bound to file and position |
 //! | [`codec`] | the little-endian reader and writer that everything else is built on |
 //! | [`Excerpt`], [`suggest`] | a place in a text underlined; names near to an unknown one |
@@ -27,6 +29,7 @@ pub mod calendar;
 pub mod case;
 pub mod checkpoint;
 pub mod checksum;
+mod clock_record;
 pub mod codec;
 pub mod column;
 pub mod data_type;
@@ -42,6 +45,7 @@ pub mod json;
 pub mod key;
 mod key_table;
 pub mod labels;
+mod moment;
 pub mod order_key;
 pub mod part_lines;
 pub mod postings;
@@ -56,6 +60,7 @@ pub mod value;
 pub mod value_file;
 
 pub use batch::{Batch, Column, Values, VariableValues};
+pub use clock_record::{ClockRecord, Hold, Suspicion};
 pub use column::{BytesReader, Codes, ColumnSlice, Data, Dictionary, Validity};
 pub use data_type::DataType;
 pub use decimal::Decimal;
@@ -63,6 +68,7 @@ pub use error::{Error, ErrorKind, Result};
 pub use excerpt::Excerpt;
 pub use key_table::{HashIndex, KeyList, KeyTable};
 pub use labels::Labels;
+pub use moment::{ExpiryClock, Moment};
 pub use part_lines::PartLines;
 pub use schema::{Field, FieldId, PrimaryKey, Schema, TableId};
 pub use sequence::Sequence;

@@ -15,7 +15,7 @@ use esker_format::frame::{self, EpochStart, FileHeader, FrameHeader, kind};
 use esker_format::index_file::{self, IndexHeader};
 use esker_format::segment::{self, Trailer};
 use esker_format::value_file::{self, ValueFileHeader};
-use esker_format::{DataType, Schema, Sequence, TableId, row, schema};
+use esker_format::{ClockRecord, DataType, Schema, Sequence, TableId, row, schema};
 
 const DOCUMENT: &str = include_str!("../../../docs/internals/format.md");
 
@@ -126,8 +126,8 @@ fn frame_kinds_are_those_of_the_code() {
         Edit::TruncateTable { table: table_id, replacement: TableId(2) },
         Edit::SetSequence { name: "s".into(), sequence: Sequence::new(1, 1).unwrap() },
         Edit::DropSequence { name: "s".into() },
-        Edit::Time { now_us: 1 },
         Edit::Together { edits: Vec::new(), rows: Vec::new() },
+        Edit::Clock(ClockRecord::of_time(1)),
     ];
     let names = [
         "create table",
@@ -140,8 +140,8 @@ fn frame_kinds_are_those_of_the_code() {
         "truncate table",
         "set sequence",
         "drop sequence",
-        "time",
         "together",
+        "clock",
     ];
     let mut code =
         vec![(kind::ROWS, "rows"), (kind::EPOCH_START, "epoch start"), (kind::CLOSE, "close")];

@@ -9,7 +9,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use esker_format::{ColumnSlice, Field, Schema, ValueRef};
+use esker_format::{ColumnSlice, Field, Moment, Schema, ValueRef};
 
 use crate::Result;
 use crate::death::Death;
@@ -34,7 +34,7 @@ struct PastSchema {
     until: u64,
     /// The time of it where rows expire by another field since, or no more: what the older field
     /// says of later times never came about.
-    told_until_us: i64,
+    told_until: Moment,
     schema: Arc<Schema>,
 }
 
@@ -261,13 +261,13 @@ impl View {
         Some(self.past.iter().find(|past| at < past.until).map_or(&self.schema, |p| &p.schema))
     }
 
-    /// From `commit`, which came at some time, on, the table has another schema.
-    pub fn alter(&mut self, schema: Arc<Schema>, commit: u64, now_us: i64) {
+    /// From `commit`, which came at some moment, on, the table has another schema.
+    pub fn alter(&mut self, schema: Arc<Schema>, commit: u64, now: Moment) {
         let schema = std::mem::replace(&mut self.schema, schema);
         let expiry = |schema: &Schema| schema.expiry_field().map(|field| field.id);
         let is_told_by_same = expiry(&schema) == expiry(&self.schema);
-        let told_until_us = if is_told_by_same { i64::MAX } else { now_us };
-        self.past.push(PastSchema { until: commit, told_until_us, schema });
+        let told_until = if is_told_by_same { Moment::LAST } else { now };
+        self.past.push(PastSchema { until: commit, told_until, schema });
     }
 
     /// Until when a reader at a commit is told by the field of its schema what has expired. A
@@ -275,14 +275,14 @@ impl View {
     /// then. What expired after it would be back as soon as it is.
     #[must_use]
     #[inline]
-    pub fn told_until_us(&self, at: u64) -> i64 {
-        if self.past.is_empty() { i64::MAX } else { self.told_by_past(at) }
+    pub fn told_until(&self, at: u64) -> Moment {
+        if self.past.is_empty() { Moment::LAST } else { self.told_by_past(at) }
     }
 
     #[cold]
-    fn told_by_past(&self, at: u64) -> i64 {
+    fn told_by_past(&self, at: u64) -> Moment {
         let later = self.past.iter().filter(|past| at < past.until);
-        later.map(|past| past.told_until_us).min().unwrap_or(i64::MAX)
+        later.map(|past| past.told_until).fold(Moment::LAST, Moment::least)
     }
 
     /// The fields that readers at `oldest` or later may ask for.
@@ -437,8 +437,8 @@ mod tests {
     #[test]
     fn a_forgotten_schema_is_not_taken_for_a_later_one() {
         let mut view = View::empty(schema("a"));
-        view.alter(schema("b"), 5, 0);
-        view.alter(schema("c"), 9, 0);
+        view.alter(schema("b"), 5, Moment::FIRST);
+        view.alter(schema("c"), 9, Moment::FIRST);
         let name = |view: &View, at| view.schema_at(at).map(|s| s.fields()[0].name.clone());
         let names = |view: &View| [4, 5, 8, 9].map(|at| name(view, at).unwrap_or_default());
         assert_eq!(names(&view), ["a", "b", "b", "c"]);

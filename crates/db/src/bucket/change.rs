@@ -2,7 +2,8 @@
 
 use std::ops::RangeBounds;
 
-use esker_format::{Schema, Value, ValueRef};
+use esker_format::schema::DefaultValue;
+use esker_format::{Moment, Schema, Value, ValueRef};
 use esker_table::TableWriter;
 use esker_table::table::{Existing, PreparedPut};
 
@@ -299,7 +300,8 @@ impl Bucket {
     /// When an entry ends that is put now.
     pub(super) fn expires_at(&self, current: &Current, ttl: Ttl) -> Result<Value> {
         let ttl = if ttl == Ttl::Default { self.options.ttl } else { ttl };
-        expiry_of(&self.table.engine, &current.schema, ttl)
+        let engine = &self.table.engine;
+        expiry_of(engine, &current.schema, (engine.now(), ttl))
     }
 }
 
@@ -312,15 +314,20 @@ pub(crate) fn add(value: Option<&[u8]>, by: i64) -> Result<(Vec<u8>, i64)> {
     Ok((codec::encode_i64(sum), sum))
 }
 
-/// When an entry ends that is put now.
-pub(crate) fn expiry_of(engine: &Engine, schema: &Schema, ttl: Ttl) -> Result<Value> {
-    Ok(match ttl {
-        Ttl::Never => Value::Null,
-        Ttl::At(at_us) => Value::Timestamp(at_us),
-        Ttl::After(ttl) => Value::Timestamp(later(engine.now_us(), microseconds(ttl)?)),
-        Ttl::Default => match schema.expiry_field() {
-            Some(field) => engine.default_of(field)?,
-            None => Value::Null,
+/// When an entry ends that is put at a moment.
+pub(crate) fn expiry_of(
+    engine: &Engine,
+    schema: &Schema,
+    (now, ttl): (Moment, Ttl),
+) -> Result<Value> {
+    let after = |after_us| Value::Timestamp(later(now.of(schema), after_us));
+    Ok(match (ttl, schema.expiry_field()) {
+        (Ttl::Never, _) | (Ttl::Default, None) => Value::Null,
+        (Ttl::At(date_us), _) => Value::Timestamp(now.elapsed_of_date(date_us)),
+        (Ttl::After(ttl), _) => after(microseconds(ttl)?),
+        (Ttl::Default, Some(field)) => match field.default {
+            Some(DefaultValue::After(after_us)) => after(after_us),
+            _ => engine.default_of(schema, field)?,
         },
     })
 }

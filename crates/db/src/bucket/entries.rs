@@ -2,7 +2,7 @@
 
 use std::ops::RangeBounds;
 
-use esker_format::{Value, ValueRef};
+use esker_format::{Moment, Value, ValueRef};
 use esker_log::sabotage::planted;
 use esker_table::key_order::{Direction, KeyRow};
 use esker_table::near::BytesPlace;
@@ -15,11 +15,14 @@ use crate::{Error, Result};
 /// taken from. An entry that cannot be read is an error, and the walk ends there: none is skipped.
 pub struct Entries {
     walk: KeyWalk,
+    /// The moment as of which they are.
+    now: Moment,
 }
 
 /// An entry of a bucket, where it lies.
 pub struct Entry {
     row: KeyRow,
+    now: Moment,
     /// Where the key lies, if it does on its own.
     key: Option<BytesPlace>,
     value: EntryValue,
@@ -102,12 +105,13 @@ impl Bucket {
 
 impl Entries {
     pub(super) fn new(walk: KeyWalk) -> Self {
-        Self { walk }
+        let now = walk.moment();
+        Self { walk, now }
     }
 
     /// The same entries once more, from the beginning.
     pub(super) fn anew(&self) -> Self {
-        Self { walk: self.walk.anew() }
+        Self { walk: self.walk.anew(), now: self.now }
     }
 
     /// Visits the keys, in their order.
@@ -138,7 +142,7 @@ impl Entries {
             Ok(Some(row)) => row,
             Err(e) => return Some(Err(e)),
         };
-        let entry = Entry::new(row);
+        let entry = Entry::new(row, self.now);
         if entry.is_err() {
             if planted("walk_skips_damage") {
                 return self.step(direction);
@@ -165,7 +169,7 @@ impl DoubleEndedIterator for Entries {
 
 impl Entry {
     /// The entry of a row; its bytes are verified here.
-    fn new(row: KeyRow) -> Result<Self> {
+    fn new(row: KeyRow, now: Moment) -> Result<Self> {
         let (unit, schema, number) = (row.part.unit(), row.part.schema(), row.row);
         let key = schema.fields().first();
         let key = key.ok_or_else(|| Error::corrupt(format!("no field {KEY:?}")))?;
@@ -181,7 +185,7 @@ impl Entry {
                 }
             }
         };
-        Ok(Self { row, key, value })
+        Ok(Self { row, now, key, value })
     }
 
     fn bytes(&self, position: usize) -> &[u8] {
@@ -222,14 +226,15 @@ impl Entry {
         }
     }
 
-    /// When the entry expires, in microseconds since 1970; `None`: never.
+    /// When the entry expires, in microseconds since 1970; `None`: never. It ends by elapsed time:
+    /// this is the date at which that is reached, as far as the date is known now.
     ///
     /// # Errors
     /// `Corrupt` when it cannot be read.
     pub fn expires_at_us(&self) -> Result<Option<i64>> {
         let Some(field) = self.row.part.schema().expiry_field() else { return Ok(None) };
         Ok(match self.row.part.unit().value(field, self.row.row)?.to_owned() {
-            Value::Timestamp(at_us) => Some(at_us),
+            Value::Timestamp(at_us) => Some(self.now.date_of_elapsed(at_us)),
             _ => None,
         })
     }

@@ -9,6 +9,10 @@
 //! | `key` | bytes, the primary key |
 //! | `value` | bytes |
 //! | `expires_at` | timestamp; NULL: never. Its default is the bucket's time to live |
+//!
+//! Times to live go by the elapsed time of the database, which no step of the wall clock touches:
+//! `expires_at` is the elapsed time at which an entry ends. What takes or shows a date
+//! ([`Ttl::At`], [`Entry::expires_at_us`]) goes by how elapsed time and date differ at the moment.
 
 mod batch;
 mod change;
@@ -26,8 +30,8 @@ mod typed_snapshot;
 
 use std::time::Duration;
 
-use esker_format::schema::{Alteration, DefaultValue};
-use esker_format::{DataType, Schema, Value};
+use esker_format::schema::{Alteration, BUCKET_FIELDS, DefaultValue};
+use esker_format::{DataType, ExpiryClock, Schema, Value};
 
 use crate::table::Current;
 use crate::{Database, Error, ErrorKind, Result, Table};
@@ -44,9 +48,9 @@ pub use typed::{TypedBucket, TypedEntries};
 pub use typed_snapshot::TypedBucketSnapshot;
 
 /// The names of the fields of a bucket.
-const KEY: &str = "key";
-const VALUE: &str = "value";
-const EXPIRES_AT: &str = "expires_at";
+const KEY: &str = BUCKET_FIELDS[0].0;
+const VALUE: &str = BUCKET_FIELDS[1].0;
+const EXPIRES_AT: &str = BUCKET_FIELDS[2].0;
 /// The position of the value.
 pub(crate) const VALUE_POSITION: usize = 1;
 
@@ -83,7 +87,7 @@ pub(crate) fn schema_of(options: &BucketOptions) -> Result<Schema> {
         Some(ttl) => schema.default_value(DefaultValue::After(microseconds(ttl)?)),
         None => schema,
     };
-    Ok(schema.primary_key([KEY]).ordered_by_key().expires_by(EXPIRES_AT).build()?)
+    Ok(schema.primary_key([KEY]).ordered_by_key().expires_by_elapsed(EXPIRES_AT).build()?)
 }
 
 /// A time to live as it is stored.
@@ -91,17 +95,9 @@ fn microseconds(ttl: Duration) -> Result<u64> {
     u64::try_from(ttl.as_micros()).map_err(|_| Error::invalid(format!("a time to live of {ttl:?}")))
 }
 
-/// True when a table has the shape of a bucket.
+/// True when a table is a bucket: it has the shape of one, and its rows have times to live.
 pub(crate) fn is_bucket(schema: &Schema) -> bool {
-    let fields = schema.fields().iter().map(|field| (field.name.as_str(), field.data_type));
-    schema.is_ordered_by_key()
-        && schema.key_positions() == [0]
-        && schema.expiry_position() == Some(2)
-        && fields.eq([
-            (KEY, DataType::Bytes),
-            (VALUE, DataType::Bytes),
-            (EXPIRES_AT, DataType::Timestamp),
-        ])
+    schema.has_bucket_shape() && schema.expiry_clock() == ExpiryClock::Elapsed
 }
 
 impl Database {

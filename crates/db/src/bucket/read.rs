@@ -81,7 +81,7 @@ impl Bucket {
     /// expires.
     #[allow(clippy::option_option, reason = "no entry, and an entry without an end, differ")]
     pub fn remaining(&self, key: impl AsRef<[u8]>) -> Result<Option<Option<Duration>>> {
-        let now_us = self.table.engine.now_us();
+        let now_us = self.table.engine.now().elapsed_us;
         let expires = self.table.find(&[ValueRef::Bytes(key.as_ref())], |found| {
             let field = found.schema.expiry_field();
             Ok(match field.map(|field| found.unit.value(field, found.row)).transpose()? {

@@ -47,7 +47,7 @@ pub(crate) fn fill_within(transaction: &Transaction, table: &str, fields: &[Stri
             else {
                 continue;
             };
-            *slot = fit_value(field, &engine.default_of(field)?)?;
+            *slot = fit_value(field, &engine.default_of(schema, field)?)?;
         }
         Ok(Some(row))
     };

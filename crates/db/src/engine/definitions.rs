@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use esker_format::edit::Edit;
-use esker_format::{Schema, TableId};
+use esker_format::{Moment, Schema, TableId};
 use esker_table::{Table as TableCore, TableWriter};
 use esker_vfs::sync::AtomicU64;
 
@@ -165,7 +165,7 @@ impl NewDefinitions {
             let entry = entry(catalogue, core.id())?;
             if before.schema != after.schema {
                 // By which field its rows expire is changed outside of transactions.
-                entry.writer.alter(Arc::clone(&after.schema), &[], (commit, i64::MAX));
+                entry.writer.alter(Arc::clone(&after.schema), &[], (commit, Moment::LAST));
             }
             if before.name != after.name {
                 after.name.clone_into(&mut entry.name);

@@ -16,6 +16,7 @@
 //! 2. `published` moves under the commit lock; `visible` only grows.
 //! 3. Only the maintenance task seals, merges and makes checkpoints, one after another.
 
+mod clock;
 mod commit;
 mod definitions;
 mod journal;
@@ -49,6 +50,7 @@ use crate::maintenance::Work;
 use crate::page::HeldSnapshots;
 use crate::sequence::Sequences;
 use crate::{Durability, Error, ErrorKind, Options, Result};
+pub(crate) use clock::{DatabaseClock, HOLD_US, KEPT_US};
 pub(crate) use commit::{
     Staged, entry, expect_snapshot, fit_key, fit_key_of, fit_reference, fit_row, fit_value,
     half_applied, key_bytes, refuse_long_unique, refuse_long_values, refuse_other_schema,

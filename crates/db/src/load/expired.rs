@@ -29,7 +29,7 @@ impl Expired {
     /// Notes a row if it has expired; false when it has not. Under the commit lock.
     pub fn note(&self, engine: &Engine, view: &View, (unit, row): (&Unit, usize)) -> Result<bool> {
         let Some(field) = view.schema.expiry_field() else { return Ok(false) };
-        if !unit.has_expired(row, field, engine.now_us())? {
+        if !unit.has_expired(row, field, engine.now().of(&view.schema))? {
             return Ok(false);
         }
         let location = Location::new(unit.id(), row);

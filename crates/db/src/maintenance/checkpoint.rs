@@ -126,7 +126,7 @@ impl Engine {
             next_segment: self.next_unit.load(Ordering::Relaxed),
             tables,
             sequences,
-            time_us: self.told_us(),
+            clock: Some(self.clock_record()),
         };
         Ok(PinnedState { checkpoint, views: pinned.into_iter().map(|p| p.view).collect() })
     }

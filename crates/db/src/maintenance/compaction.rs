@@ -183,9 +183,10 @@ impl Engine {
         units: Vec<Unit>,
         sizes: &Sizes<'_>,
     ) -> Result<Vec<Candidate>> {
-        let (readers, expired_us) = (self.read_commits(), self.oldest_time_us());
+        let readers = self.read_commits();
         let oldest = readers.oldest();
         let view = table.view();
+        let expired_us = self.oldest_moment().of(&view.schema);
         let fields = view.fields_since(oldest);
         let expiry = view.expiry_since(oldest);
         let mut candidates = Vec::with_capacity(units.len());

@@ -162,7 +162,7 @@ impl Engine {
             table: Arc::clone(table),
             inputs,
             readers: readers.clone(),
-            expired_us: self.oldest_time_us(),
+            expired: self.oldest_moment(),
             through,
             database: self.database,
             rows_max: self.options.merged_rows_max,

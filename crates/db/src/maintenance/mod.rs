@@ -70,7 +70,7 @@ pub(crate) struct State {
     settles_at: Option<u64>,
     /// Units judged as not worth rewriting yet.
     judged: std::collections::BTreeMap<u64, merge::Judged>,
-    /// When units of tables whose rows expire are to be looked at next, in microseconds since 1970.
+    /// The elapsed time at which units of tables whose rows expire are to be looked at next.
     expiring: std::collections::BTreeMap<u64, i64>,
     /// Tables of which a job failed the last times: how often, and until when it is left alone.
     back_off: std::collections::BTreeMap<(TableId, TableJob), (u32, u64)>,
@@ -173,7 +173,7 @@ impl Engine {
 
     /// What writers wait for, sooner or later.
     fn do_urgent_job(self: &Arc<Self>) -> Result<bool> {
-        if self.seal_frozen()? {
+        if self.move_date_if_due()? || self.seal_frozen()? {
             return Ok(true);
         }
         let log_bytes = self.journal.log().map_or(0, esker_log::Log::bytes);
@@ -277,7 +277,8 @@ impl Task for Maintenance {
         match engine.maintain(true) {
             Ok(true) => Step::Again,
             Ok(false) => {
-                let next = engine.until_next_try().into_iter().chain(engine.until_expiry()).min();
+                let next = engine.until_next_try().into_iter().chain(engine.until_expiry());
+                let next = next.chain(engine.until_look()).min();
                 next.map_or(Step::Idle, Step::After)
             }
             Err(e) => {

@@ -23,6 +23,8 @@ use crate::expiry::EndingExpired;
 const EXPIRED_SHARE: u64 = 20;
 /// A unit that is not due is not looked at again before this.
 const LOOK_AGAIN_US: i64 = 10_000_000;
+/// How often the wall clock is looked at while it is suspect.
+const LOOK_AT_CLOCK: Duration = Duration::from_secs(20);
 /// The shortest time until the next look: a table whose merges fail is left alone for a while, but
 /// its units stay due.
 const WAIT_MIN_US: i64 = 1_000_000;
@@ -46,26 +48,28 @@ impl Engine {
         let (view, oldest) = (table.view(), readers.oldest());
         let Some(field) = view.schema.expiry_field() else { return Ok(None) };
         let is_old_field = view.expiry_since(oldest).is_some();
-        let (now_us, oldest_us) = (self.now_us(), self.oldest_time_us());
+        let (now, oldest_us) = (self.now(), self.oldest_moment().of(&view.schema));
+        let destroying_us = self.destroying_us(&view.schema);
         for unit in units {
             let least_us = unit.least_expiry(field);
             if least_us == i64::MAX {
                 continue;
             }
             let id = unit.id();
-            let look_us = *self.maintenance_state().expiring.entry(id).or_insert(least_us);
-            if look_us > now_us {
+            let first_us = now.elapsed_of(&view.schema, least_us);
+            let look_us = *self.maintenance_state().expiring.entry(id).or_insert(first_us);
+            if look_us > now.elapsed_us {
                 continue;
             }
             // Before it can fail: who comes again at once would fail again.
-            let next_us = now_us.saturating_add(LOOK_AGAIN_US);
+            let next_us = now.elapsed_us.saturating_add(LOOK_AGAIN_US);
             self.maintenance_state().expiring.insert(id, next_us);
             let is_due = |expired: u64| expired * EXPIRED_SHARE > unit.row_count() as u64;
             if is_old_field && is_due(unit.count_expired(field, oldest_us, oldest)?) {
                 return Ok(Some(Expired::ForAll(unit.clone())));
             }
             let is_held = oldest < readers.since();
-            if is_held && is_due(unit.count_expired(field, now_us, readers.since())?) {
+            if is_held && is_due(unit.count_expired(field, destroying_us, readers.since())?) {
                 return Ok(Some(Expired::ForLater(unit.clone())));
             }
         }
@@ -96,12 +100,23 @@ impl Engine {
         self.wake_maintenance();
     }
 
+    /// Forgets when units are to be looked at: the date has moved.
+    pub(crate) fn look_for_all_expired_anew(&self) {
+        self.maintenance_state().expiring.clear();
+        self.wake_maintenance();
+    }
+
     /// How long until a unit is to be looked at.
     pub(super) fn until_expiry(&self) -> Option<Duration> {
-        let now_us = self.now_us();
-        let next_us = self.maintenance_state().expiring.values().min().copied()?;
-        let wait_us = next_us.saturating_sub(now_us).max(WAIT_MIN_US);
+        let next = self.maintenance_state().expiring.values().copied().min()?;
+        let wait_us = next.saturating_sub(self.now().elapsed_us).max(WAIT_MIN_US);
         Some(Duration::from_micros(wait_us.unsigned_abs()))
+    }
+
+    /// How long until the wall clock is to be looked at: while it is suspect.
+    pub(super) fn until_look(&self) -> Option<Duration> {
+        let is_suspect = self.has_expiring() && self.clock().suspicion().is_some();
+        is_suspect.then_some(LOOK_AT_CLOCK)
     }
 }
 

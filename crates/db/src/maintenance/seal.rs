@@ -42,7 +42,7 @@ impl Engine {
             table: Arc::clone(&table),
             inputs: groups,
             readers: self.read_commits(),
-            expired_us: self.oldest_time_us(),
+            expired: self.oldest_moment(),
             through: holds_through,
             database: self.database,
             rows_max: SEGMENT_ROWS_MAX,

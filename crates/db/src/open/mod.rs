@@ -122,7 +122,7 @@ impl Engine {
             let field = view.schema.expiry_field();
             field.is_some_and(|f| view.units.iter().any(|unit| unit.least_expiry(f) < i64::MAX))
         };
-        let times = Times::new(tables.any(expires), recovered.time_us);
+        let times = Times::new(tables.any(expires), recovered.clock, &*environment.clock);
         Ok(Arc::new(Self {
             environment,
             options,

@@ -16,7 +16,7 @@ use esker_format::checkpoint::{Checkpoint, TableState};
 use esker_format::codec::Reader;
 use esker_format::edit::{Edit, ROWS_FRAME, RowChange, SegmentEntry};
 use esker_format::row::{Cell, decode_cells};
-use esker_format::{Schema, Sequence, TableId, Value};
+use esker_format::{ClockRecord, Schema, Sequence, TableId, Value};
 use esker_log::Scan;
 use esker_log::sabotage::planted;
 use esker_table::segment::{Segment, SegmentFiles};
@@ -39,8 +39,8 @@ pub(crate) struct Recovered {
     pub names: Names,
     pub sequences: BTreeMap<String, Sequence>,
     pub next_unit: u64,
-    /// The latest time that somebody was told.
-    pub time_us: i64,
+    /// What is known of time.
+    pub clock: Option<ClockRecord>,
     pub segment_files: BTreeSet<u64>,
     pub files: Arc<SegmentFiles>,
 }
@@ -67,7 +67,7 @@ impl Recovered {
             names,
             sequences: BTreeMap::new(),
             next_unit: 1,
-            time_us: i64::MIN,
+            clock: None,
             segment_files,
             files,
         }
@@ -160,7 +160,7 @@ pub(super) fn replay(
 ) -> Result<Recovered> {
     let mut recovered = Recovered::empty(files, arena, checkpoint.hash_key);
     recovered.next_unit = checkpoint.next_segment.max(1);
-    recovered.time_us = checkpoint.time_us;
+    recovered.clock = checkpoint.clock;
     recovered.catalogue.next_table = checkpoint.next_table;
     recovered.catalogue.checkpoint_number = checkpoint.number;
     recovered.catalogue.checkpoint_commit = checkpoint.commit;
@@ -269,7 +269,7 @@ fn apply_edit(
         Edit::DropTable { table } => drop(tables.remove(&table)),
         Edit::SetSequence { name, sequence } => drop(recovered.sequences.insert(name, sequence)),
         Edit::DropSequence { name } => drop(recovered.sequences.remove(&name)),
-        Edit::Time { now_us } => recovered.time_us = recovered.time_us.max(now_us),
+        Edit::Clock(record) => recovered.clock = Some(record),
         Edit::Load { table, segments, next_row_id, .. } => {
             if let Some(table) = tables.get_mut(&table) {
                 let stamped = |s| SegmentEntry { holds_through: commit, ..s };

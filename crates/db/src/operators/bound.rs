@@ -1,7 +1,6 @@
 //! An update bound to a schema.
 
 use esker_format::json::from_value;
-use esker_format::schema::DefaultValue;
 use esker_format::{DataType, Field, Schema, Value, ValueRef};
 use esker_log::sabotage::planted;
 
@@ -127,18 +126,12 @@ fn is_number(value: ValueRef<'_>) -> bool {
 
 /// The time as the field takes it.
 fn current_time(field: &Field, engine: &Engine) -> Result<BoundOperand> {
-    let of = |data_type| {
-        let id = field.id;
-        let mut now = Field::new(id, field.name.clone(), data_type, false);
-        now.default = Some(DefaultValue::Now);
-        engine.default_of(&now)
-    };
     match field.data_type {
         DataType::Timestamp | DataType::Date | DataType::Time => {
-            Ok(BoundOperand::Value(of(field.data_type)?))
+            Ok(BoundOperand::Value(engine.wall_as(field.data_type)))
         }
         DataType::Json => {
-            let text = of(DataType::Timestamp)?.to_string();
+            let text = engine.wall_as(DataType::Timestamp).to_string();
             Ok(BoundOperand::Json(from_value(ValueRef::Text(&text))?))
         }
         _ => Ok(BoundOperand::None),

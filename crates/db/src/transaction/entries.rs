@@ -2,11 +2,11 @@
 
 use std::ops::RangeBounds;
 
-use esker_format::{Value, ValueRef};
+use esker_format::{Moment, Value, ValueRef};
 
 use super::rows::TransactionTable;
 use super::{State, Transaction};
-use crate::bucket::{VALUE_POSITION, add, expect_key, expect_value, expiry_of, is_bucket, row};
+use crate::bucket::{VALUE_POSITION, add, expect_key, expect_value, is_bucket, row};
 use crate::{BucketSnapshot, BucketValue, Entries, Error, PutOptions, Result};
 
 /// A bucket within a transaction: as of its snapshot, with its changes.
@@ -47,6 +47,12 @@ impl TransactionBucket<'_> {
     #[must_use]
     pub fn name(&self) -> String {
         self.table.name()
+    }
+
+    /// The moment at which entries have expired for the transaction.
+    #[must_use]
+    pub fn moment(&self) -> Moment {
+        self.transaction().moment()
     }
 
     fn transaction(&self) -> &Transaction {
@@ -100,19 +106,24 @@ impl TransactionBucket<'_> {
         let key = self.key(key.as_ref())?;
         let mut state = self.transaction().state();
         self.table.hold(&mut state, &key)?;
+        let now = self.transaction().moment();
+        let date = |elapsed_us| now.date_of_elapsed(elapsed_us);
         if let Some(change) = self.table.change_of(&state, &key)? {
             return Ok(match self.table.row_of(&change) {
-                Some([_, Value::Bytes(value), end]) => {
-                    let end = if let Value::Timestamp(at_us) = end { Some(*at_us) } else { None };
-                    Some((value.clone(), end))
+                Some([_, Value::Bytes(value), Value::Timestamp(at_us)]) => {
+                    Some((value.clone(), Some(date(*at_us))))
                 }
+                Some([_, Value::Bytes(value), _]) => Some((value.clone(), None)),
                 _ => None,
             });
         }
         let take = |found: &esker_table::Found<'_>| {
             let field = found.schema.expiry_field();
             let end = field.map(|field| found.unit.value(field, found.row)).transpose()?;
-            let end = if let Some(ValueRef::Timestamp(at_us)) = end { Some(at_us) } else { None };
+            let end = match end {
+                Some(ValueRef::Timestamp(at_us)) => Some(date(at_us)),
+                _ => None,
+            };
             Ok((BucketValue::new(found.unit, found.schema, found.row)?.into_vec(), end))
         };
         let found = self.transaction().find(&self.table.current, &key, take)?;
@@ -246,8 +257,7 @@ impl TransactionBucket<'_> {
     ) -> Result<()> {
         let (options, key) = (options.into(), key.as_ref());
         let found = self.key(key)?;
-        let engine = &self.transaction().engine;
-        let expires_at = expiry_of(engine, self.table.schema(), options.ttl)?;
+        let expires_at = self.end(options.ttl)?;
         let value = expect_value(|| self.name(), value.as_ref())?;
         let row = row(key, value, expires_at);
         let mut state = self.transaction().state();
@@ -335,10 +345,7 @@ impl TransactionBucket<'_> {
             let (bytes, sum) = add(value, by)?;
             let end = match end {
                 Some(end) => end,
-                None => {
-                    let engine = &self.transaction().engine;
-                    expiry_of(engine, self.table.schema(), crate::Ttl::Default)?
-                }
+                None => self.end(crate::Ttl::Default)?,
             };
             let row = row(key, &bytes, end);
             self.table.replace(state, &found, (row, seen.before, seen.new_row_id))?;

@@ -158,8 +158,9 @@ impl TransactionBucket<'_> {
     }
 
     /// When an entry ends that is put now.
-    fn end(&self, ttl: Ttl) -> Result<esker_format::Value> {
-        expiry_of(&self.table.transaction.engine, self.table.schema(), ttl)
+    pub(super) fn end(&self, ttl: Ttl) -> Result<esker_format::Value> {
+        let transaction = self.table.transaction;
+        expiry_of(&transaction.engine, self.table.schema(), (transaction.moment(), ttl))
     }
 
     /// Changes an entry by what it is.

@@ -43,7 +43,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, PoisonError};
 
 use esker_arena::{Category, Reservation};
-use esker_format::{Schema, TableId, ValueRef};
+use esker_format::{Moment, Schema, TableId, ValueRef};
 use esker_log::sabotage::planted;
 use esker_vfs::sync::{Mutex, MutexGuard};
 
@@ -92,8 +92,6 @@ pub struct Transaction {
     waits_at_end: bool,
     /// Which of all transactions it is.
     number: u64,
-    /// The time by which its own rows expire, where the snapshot has none.
-    now_us: OnceLock<i64>,
     /// What the cursors of its pages name.
     pages: OnceLock<u128>,
     state: Mutex<State>,
@@ -184,9 +182,9 @@ impl Transaction {
             unspilled_bytes: 0,
         };
         let (engine, state) = (Arc::clone(engine), Mutex::new(state));
-        let (number, now_us) = (engine.new_transaction(), OnceLock::new());
+        let number = engine.new_transaction();
         let pages = OnceLock::new();
-        Ok(Self { engine, snapshot, options, waits_at_end, number, now_us, pages, state })
+        Ok(Self { engine, snapshot, options, waits_at_end, number, pages, state })
     }
 
     pub(crate) fn engine(&self) -> &Arc<Engine> {
@@ -217,15 +215,16 @@ impl Transaction {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The time by which rows that it has put have expired, in microseconds since 1970.
-    fn now_us(&self, schema: &Schema) -> i64 {
-        // No row had an end when a snapshot was taken without a time.
-        match self.snapshot.now_us() {
-            i64::MIN if schema.expiry_field().is_some() => {
-                *self.now_us.get_or_init(|| self.engine.now_us())
-            }
-            fixed => fixed,
-        }
+    /// The moment at which rows have expired for it, which it fixes once: what it puts for so long
+    /// ends so much later.
+    #[must_use]
+    pub fn moment(&self) -> Moment {
+        self.snapshot.moment()
+    }
+
+    /// The same for a table, without a look at the clock where its rows do not expire.
+    fn moment_of(&self, schema: &Schema) -> Moment {
+        if schema.expiry_field().is_some() { self.moment() } else { Moment::FIRST }
     }
 
     /// Waits until what the transaction reads may be told.

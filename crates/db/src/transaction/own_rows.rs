@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use esker_format::Value;
+use esker_format::{Moment, Value};
 use esker_table::group::GroupWriter;
 use esker_table::table::Overlay;
 use esker_table::view::Unit;
@@ -145,14 +145,14 @@ impl OwnRows {
     }
 
     /// What a query sees, at a time.
-    pub fn overlay(&self, places: Option<&Arc<Places>>, now_us: i64) -> Overlay {
+    pub fn overlay(&self, places: Option<&Arc<Places>>, now: Moment) -> Overlay {
         Overlay {
             hidden: self.hidden.values().copied().collect(),
             places: places.cloned(),
             groups: self.groups.iter().map(|group| Arc::clone(group.group())).collect(),
             segments: Vec::new(),
             version: self.version,
-            now_us,
+            now,
         }
     }
 }

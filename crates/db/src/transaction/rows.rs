@@ -266,7 +266,10 @@ impl<'t> TransactionTable<'t> {
         let row = change.row()?;
         let end = schema.expiry_position().and_then(|position| row.get(position));
         let is_over = end.is_some_and(|end| {
-            esker_table::expiry::has_expired(end.as_ref(), self.transaction.now_us(schema))
+            esker_table::expiry::has_expired(
+                end.as_ref(),
+                self.transaction.moment_of(schema).of(schema),
+            )
         });
         (!is_over).then_some(row)
     }
@@ -386,12 +389,12 @@ impl Transaction {
         key: &[ValueRef<'_>],
         take: impl Fn(&Found<'_>) -> esker_table::Result<R>,
     ) -> Result<Option<(R, Before)>> {
-        let (at, now_us) = (self.snapshot.commit(), self.snapshot.now_us());
+        let (at, now) = (self.snapshot.commit(), self.snapshot.now());
         let found = current.core.find(
             key,
             || at,
             |found| {
-                if found.has_expired(now_us)? {
+                if found.has_expired(now)? {
                     return Ok(None);
                 }
                 let location = Location::new(found.unit.id(), found.row);

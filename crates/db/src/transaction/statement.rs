@@ -151,7 +151,7 @@ impl Transaction {
         let rows = own.get_or_insert_with(|| OwnRows::new(by_key.keys()));
         let looks = (&mut keep as _, next_row_id);
         let outcome = rows.bring_up_to_date(&self.engine, current, by_key, looks);
-        let mut overlay = rows.overlay(places.as_ref(), self.now_us(&current.schema));
+        let mut overlay = rows.overlay(places.as_ref(), self.moment_of(&current.schema));
         spilled.expect_whole()?;
         overlay.hidden.extend(spilled.hidden());
         overlay.segments.extend(spilled.parts());

@@ -8,8 +8,10 @@ use crate::{Error, ErrorKind, Result};
 /// The size of a stored [`FileHeader`].
 pub const FILE_HEADER_BYTES: usize = 80;
 
-/// The version of the log format that this code reads and writes.
-pub const FORMAT_VERSION: u32 = 8;
+/// The version of the log format that this code writes.
+pub const FORMAT_VERSION: u32 = 9;
+/// The oldest that it reads.
+pub const FORMAT_VERSION_MIN: u32 = 8;
 
 const MAGIC: &[u8; 8] = b"ESKERLOG";
 const CHECKSUM_AT: usize = FILE_HEADER_BYTES - 8;
@@ -97,12 +99,15 @@ impl FileHeader {
             return Err(Error::corrupt("checksum of the log file header does not match"));
         }
         match version {
-            FORMAT_VERSION if reserved == 0 => Ok(header),
-            FORMAT_VERSION => Err(Error::corrupt("reserved bytes of the header are not zero")),
-            _ => Err(Error::new(
-                ErrorKind::UnknownVersion,
-                format!("log format version is {version}, expected {FORMAT_VERSION}"),
-            )),
+            FORMAT_VERSION_MIN..=FORMAT_VERSION if reserved == 0 => Ok(header),
+            FORMAT_VERSION_MIN..=FORMAT_VERSION => {
+                Err(Error::corrupt("reserved bytes of the header are not zero"))
+            }
+            _ => {
+                let known = format!("{FORMAT_VERSION_MIN} to {FORMAT_VERSION}");
+                let message = format!("log format version is {version}, expected {known}");
+                Err(Error::new(ErrorKind::UnknownVersion, message))
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Building a schema.
 
 use super::{Check, DefaultValue, Field, FieldId, NewIndex, PrimaryKey, RowOrder, Schema};
-use crate::{DataType, Error, Labels, Result};
+use crate::{DataType, Error, ExpiryClock, Labels, Result};
 
 /// Builds a [`Schema`].
 #[derive(Clone, Debug, Default)]
@@ -12,6 +12,7 @@ pub struct SchemaBuilder {
     indexes: Vec<NewIndex>,
     row_order: RowOrder,
     expiry: Option<String>,
+    expiry_clock: ExpiryClock,
 }
 
 impl SchemaBuilder {
@@ -210,6 +211,14 @@ impl SchemaBuilder {
         self
     }
 
+    /// Rows expire when a time to live is over, whose end a timestamp field has on the elapsed time
+    /// of the database: no step of the wall clock touches that. Buckets are so.
+    #[must_use]
+    pub fn expires_by_elapsed(mut self, field: impl Into<String>) -> Self {
+        (self.expiry, self.expiry_clock) = (Some(field.into()), ExpiryClock::Elapsed);
+        self
+    }
+
     /// Checks and finishes the schema.
     ///
     /// # Errors
@@ -232,6 +241,7 @@ impl SchemaBuilder {
         let mut schema = Schema::new(fields, primary_key, checks, next_field);
         schema.row_order = self.row_order;
         schema.set_expiry(self.expiry.as_deref())?;
+        schema.expiry_clock = self.expiry_clock;
         self.indexes.iter().try_for_each(|index| schema.add_index(index))?;
         schema.validate()?;
         Ok(schema)

@@ -8,14 +8,14 @@ mod profile;
 
 use crate::codec::{Reader, Writer};
 use crate::suggest::near_or_all;
-use crate::{DataType, Error, Result};
+use crate::{DataType, Error, ExpiryClock, Result};
 pub use alteration::Alteration;
 pub use builder::SchemaBuilder;
 pub use field::{DefaultValue, Field};
 pub use index::{
     INDEX_FIELDS_MAX, INDEX_IDS_MAX, INDEXES_MAX, Index, IndexField, IndexId, IndexKind, NewIndex,
 };
-pub use profile::RowOrder;
+pub use profile::{BUCKET_FIELDS, RowOrder};
 
 /// The number of a table within its database; never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -76,6 +76,8 @@ pub struct Schema {
     pub(crate) row_order: RowOrder,
     /// The field that says when a row expires.
     pub(crate) expiry: Option<FieldId>,
+    /// By which time it does.
+    pub(crate) expiry_clock: ExpiryClock,
 }
 
 impl Schema {
@@ -125,6 +127,7 @@ impl Schema {
             rows_since: 1,
             row_order: RowOrder::Arrival,
             expiry: None,
+            expiry_clock: ExpiryClock::Date,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::{FieldId, PrimaryKey, Schema};
 use crate::codec::{Reader, Writer};
-use crate::{DataType, Error, Field, Result};
+use crate::{DataType, Error, ExpiryClock, Field, Result};
 
 /// The order of the rows of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -30,6 +30,15 @@ impl RowOrder {
         })
     }
 }
+
+/// The fields of a bucket: keys and values of bytes, and when a time to live is over.
+pub const BUCKET_FIELDS: [(&str, DataType); 3] =
+    [("key", DataType::Bytes), ("value", DataType::Bytes), ("expires_at", DataType::Timestamp)];
+
+/// The order of rows and, times two, by which time they expire: 0 where that is not said.
+const BY_KEY: u8 = 1;
+const BY_DATE: u8 = 1 << 1;
+const BY_ELAPSED: u8 = 2 << 1;
 
 impl Schema {
     /// In which order the rows of segments lie. It never changes.
@@ -70,23 +79,61 @@ impl Schema {
         self.fields.iter().position(|field| field.id == expiry)
     }
 
+    /// By which time rows expire.
+    #[must_use]
+    #[inline]
+    pub fn expiry_clock(&self) -> ExpiryClock {
+        self.expiry_clock
+    }
+
+    /// True for the fields, the key and the order of rows that buckets have.
+    #[must_use]
+    pub fn has_bucket_shape(&self) -> bool {
+        let fields = self.fields.iter().map(|field| (field.name.as_str(), field.data_type));
+        self.is_ordered_by_key()
+            && self.key_positions() == [0]
+            && self.expiry_position() == Some(2)
+            && fields.eq(BUCKET_FIELDS)
+    }
+
+    /// Rows expire by a field, which says a date; `None`: they do not expire.
     pub(super) fn set_expiry(&mut self, name: Option<&str>) -> Result<()> {
-        self.expiry = match name {
+        let expiry = match name {
             None => None,
             Some(name) => self.fields.get(self.resolve(name)?).map(|field| field.id),
         };
+        if expiry != self.expiry {
+            (self.expiry, self.expiry_clock) = (expiry, ExpiryClock::Date);
+        }
         Ok(())
     }
 
     pub(super) fn encode_profile(&self, out: &mut Writer) {
-        self.row_order.encode(out);
+        let order = if self.is_ordered_by_key() { BY_KEY } else { 0 };
+        let clock = match (self.expiry, self.expiry_clock) {
+            (None, _) => 0,
+            (Some(_), ExpiryClock::Date) => BY_DATE,
+            (Some(_), ExpiryClock::Elapsed) => BY_ELAPSED,
+        };
+        out.u8(order | clock);
         // No field has number 0.
         out.u16(self.expiry.map_or(0, |field| field.0));
     }
 
     pub(super) fn decode_profile(&mut self, input: &mut Reader<'_>) -> Result<()> {
-        self.row_order = RowOrder::decode(input)?;
+        let flags = input.u8()?;
+        self.row_order = if flags & BY_KEY == 0 { RowOrder::Arrival } else { RowOrder::Key };
         self.expiry = Some(FieldId(input.u16()?)).filter(|field| field.0 != 0);
+        self.expiry_clock = match flags & !BY_KEY {
+            // Before version 9 of the log nothing said so, and buckets were known by their shape.
+            0 if self.has_bucket_shape() => ExpiryClock::Elapsed,
+            0 | BY_DATE => ExpiryClock::Date,
+            BY_ELAPSED => ExpiryClock::Elapsed,
+            _ => return Err(Error::corrupt(format!("unknown order of rows {flags}"))),
+        };
+        if self.expiry.is_none() {
+            self.expiry_clock = ExpiryClock::Date;
+        }
         Ok(())
     }
 

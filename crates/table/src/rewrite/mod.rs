@@ -29,7 +29,7 @@ use std::sync::Arc;
 use esker_arena::{PartitionedHash, ReadCommits};
 use esker_format::edit::SegmentEntry;
 use esker_format::segment::SEGMENT_ROWS_MAX;
-use esker_format::{Field, Schema};
+use esker_format::{Field, Moment, Schema};
 use esker_log::sabotage::planted;
 
 use crate::forwarding::RowWords;
@@ -70,9 +70,8 @@ pub struct RewritePlan {
     pub inputs: Vec<Unit>,
     /// The commits that snapshots read at.
     pub readers: ReadCommits,
-    /// Rows that expired by this time, in microseconds since 1970, are dropped: no snapshot was
-    /// taken earlier.
-    pub expired_us: i64,
+    /// Rows that had expired at this moment are dropped: no snapshot was taken earlier.
+    pub expired: Moment,
     /// The outputs hold the effects of all commits up to this one.
     pub through: u64,
     /// The database's identity.
@@ -174,10 +173,11 @@ impl RewritePlan {
     /// Every version that some snapshot may see, in the order of the table, then by age.
     fn kept_rows(&self, view: &View) -> Result<Vec<Kept>> {
         let (schema, oldest) = (&view.schema, self.readers.oldest());
+        let expired_us = self.expired.of(schema);
         let mut kept = Vec::new();
         for (index, unit) in (0u32..).zip(&self.inputs) {
             let expiry = view.expiry_since(oldest);
-            let expiry = expiry.filter(|field| unit.least_expiry(field) <= self.expired_us);
+            let expiry = expiry.filter(|field| unit.least_expiry(field) <= expired_us);
             for row in 0..unit.row_count() {
                 if unit.is_droppable(row, &self.readers) {
                     continue;
@@ -185,7 +185,7 @@ impl RewritePlan {
                 // A version that a snapshot does not know leads it to the one before.
                 if let Some(field) = expiry
                     && (unit.created(row) <= oldest || planted("purge_cuts_chains"))
-                    && unit.has_expired(row, field, self.expired_us)?
+                    && unit.has_expired(row, field, expired_us)?
                 {
                     continue;
                 }

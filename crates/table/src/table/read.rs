@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use esker_arena::Arena;
-use esker_format::{Field, Schema, Value, ValueRef};
+use esker_format::{Field, Moment, Schema, Value, ValueRef};
 
 use super::Table;
 use crate::Result;
@@ -21,7 +21,7 @@ pub struct Found<'v> {
     /// Its number in the unit.
     pub row: usize,
     /// What expires later by the schema's field does not.
-    told_until_us: i64,
+    told_until: Moment,
     /// Where the most bytes are told that long values may take when they are copied.
     arena: &'v Arena,
 }
@@ -33,13 +33,13 @@ impl Found<'_> {
         self.schema.expiry_field().is_some_and(|field| self.unit.least_expiry(field) < i64::MAX)
     }
 
-    /// True when the row has expired at a time, in microseconds since 1970.
+    /// True when the row has expired at a moment.
     ///
     /// # Errors
     /// `Corrupt` when a block does not fit its checksum.
     #[inline]
-    pub fn has_expired(&self, now_us: i64) -> Result<bool> {
-        let now_us = now_us.min(self.told_until_us);
+    pub fn has_expired(&self, now: Moment) -> Result<bool> {
+        let now_us = now.least(self.told_until).of(self.schema);
         match self.schema.expiry_field() {
             Some(field) if self.unit.least_expiry(field) <= now_us => {
                 self.unit.has_expired(self.row, field, now_us)
@@ -122,7 +122,7 @@ impl Table {
             match outcome {
                 Walk::Found(unit, row) => {
                     let schema = schema.unwrap_or(&view.schema);
-                    let found = self.found(schema, (unit, row), view.told_until_us(at));
+                    let found = self.found(schema, (unit, row), view.told_until(at));
                     return take(found).map(Some);
                 }
                 Walk::Absent => return Ok(None),
@@ -150,7 +150,7 @@ impl Table {
     ) -> Result<ControlFlow<Option<R>>> {
         Ok(match self.find_in(view, key, at)? {
             Walk::Found(unit, row) => {
-                let found = self.found(schema, (unit, row), view.told_until_us(at));
+                let found = self.found(schema, (unit, row), view.told_until(at));
                 ControlFlow::Break(Some(take(found)?))
             }
             Walk::Absent => ControlFlow::Break(None),
@@ -163,9 +163,9 @@ impl Table {
         &'v self,
         schema: &'v Arc<Schema>,
         (unit, row): (&'v Unit, usize),
-        told_until_us: i64,
+        told_until: Moment,
     ) -> Found<'v> {
-        Found { schema, unit, row, told_until_us, arena: &self.arena }
+        Found { schema, unit, row, told_until, arena: &self.arena }
     }
 
     #[inline]
@@ -308,7 +308,9 @@ impl Table {
     pub fn row_at(&self, location: Location) -> Result<Vec<Value>> {
         let view = self.view();
         match view.resolve(location) {
-            Resolved::Row(unit, row) => self.found(&view.schema, (unit, row), i64::MAX).values(),
+            Resolved::Row(unit, row) => {
+                self.found(&view.schema, (unit, row), Moment::LAST).values()
+            }
             Resolved::Gone | Resolved::Unknown => {
                 Err(Error::corrupt(format!("{location:?} leads nowhere")))
             }

@@ -5,7 +5,7 @@ use std::ops::{ControlFlow, Range, RangeInclusive};
 use std::sync::Arc;
 
 use esker_format::segment::ZONE_ROWS;
-use esker_format::{ColumnSlice, Field, Schema, ValueRef};
+use esker_format::{ColumnSlice, Field, Moment, Schema, ValueRef};
 use esker_log::sabotage::planted;
 
 use super::{Found, Table};
@@ -63,18 +63,18 @@ pub struct Overlay {
     pub segments: Vec<(Arc<Segment>, Arc<[usize]>)>,
     /// Its number of changes: versions of the groups are created and killed by such numbers.
     pub version: u64,
-    /// The time by which its versions have expired, in microseconds since 1970.
-    pub now_us: i64,
+    /// The moment at which its versions have expired.
+    pub now: Moment,
 }
 
 impl Table {
-    /// The table as of commit `at`, which the caller has registered, and of a time in microseconds
-    /// since 1970, which the caller has registered where rows expire.
+    /// The table as of commit `at`, which the caller has registered, and of a moment, which the
+    /// caller has registered where rows expire.
     ///
     /// # Errors
     /// `Corrupt` when the times at which rows expire cannot be read.
-    pub fn snapshot(self: &Arc<Self>, at: u64, now_us: i64) -> Result<TableSnapshot> {
-        self.snapshot_with(at, now_us, &Overlay::default())
+    pub fn snapshot(self: &Arc<Self>, at: u64, now: Moment) -> Result<TableSnapshot> {
+        self.snapshot_with(at, now, &Overlay::default())
     }
 
     /// Likewise, as a transaction sees it that has changed rows.
@@ -84,7 +84,7 @@ impl Table {
     pub fn snapshot_with(
         self: &Arc<Self>,
         at: u64,
-        now_us: i64,
+        now: Moment,
         overlay: &Overlay,
     ) -> Result<TableSnapshot> {
         // The view goes with the places: it knows where all of them lead.
@@ -93,17 +93,17 @@ impl Table {
             located.as_ref().map_or_else(|| self.view(), |located| Arc::clone(located.view()));
         // The commit is registered, so its schema is known.
         let schema = Arc::clone(view.schema_at(at).unwrap_or(&view.schema));
-        let now_us = now_us.min(view.told_until_us(at));
+        let now = now.least(view.told_until(at));
         let mut hidden = hidden_rows(located.as_ref(), &overlay.hidden)?;
         drop(located);
         let part = |unit: &Unit| {
-            let part = SnapshotPart::new(unit, &schema, at, now_us);
+            let part = SnapshotPart::new(unit, &schema, at, now);
             let hidden = hidden.remove(&unit.id()).map(Arc::from);
             Arc::new(SnapshotPart { hidden, ..part })
         };
         let mut parts: Vec<Arc<SnapshotPart>> = view.units.iter().map(part).collect();
         let own = |unit: Unit, hidden: Option<Arc<[usize]>>| {
-            let part = SnapshotPart::new(&unit, &schema, overlay.version, overlay.now_us);
+            let part = SnapshotPart::new(&unit, &schema, overlay.version, overlay.now);
             SnapshotPart { hidden, ..part }
         };
         let groups = overlay.groups.iter().map(|group| own(Unit::Group(Arc::clone(group)), None));
@@ -255,7 +255,8 @@ impl TableSnapshot {
 }
 
 impl SnapshotPart {
-    fn new(unit: &Unit, schema: &Arc<Schema>, at: u64, now_us: i64) -> Self {
+    fn new(unit: &Unit, schema: &Arc<Schema>, at: u64, now: Moment) -> Self {
+        let now_us = now.of(schema);
         let (rows, all_created) = match unit {
             Unit::Group(group) => (group.rows_at(at), true),
             Unit::Segment(segment) if segment.is_loading() => (0, true),

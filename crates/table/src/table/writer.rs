@@ -6,7 +6,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use esker_format::{Batch, Schema, Value, ValueRef};
+use esker_format::{Batch, Moment, Schema, Value, ValueRef};
 
 use super::Table;
 use super::read::row_id_of;
@@ -98,26 +98,26 @@ pub struct TableWriter {
     /// At recovery: the schema that rows are of, when it is not the newest.
     group_schema: Option<Arc<Schema>>,
     next_row_id: u64,
-    /// The time by which rows expire, in microseconds since 1970.
-    now_us: i64,
+    /// The moment at which rows have expired.
+    now: Moment,
 }
 
 impl TableWriter {
     /// The writer of a table whose next row id is known.
     #[must_use]
     pub fn new(table: Arc<Table>, next_row_id: u64) -> Self {
-        Self { table, group: None, group_schema: None, next_row_id, now_us: i64::MIN }
+        Self { table, group: None, group_schema: None, next_row_id, now: Moment::FIRST }
     }
 
-    /// Sets the time by which rows expire, in microseconds since 1970.
-    pub fn set_time(&mut self, now_us: i64) {
-        self.now_us = now_us;
+    /// Sets the moment at which rows have expired.
+    pub fn set_time(&mut self, now: Moment) {
+        self.now = now;
     }
 
     /// The time by which rows have expired, as it was told last.
     #[must_use]
     pub fn now_us(&self) -> i64 {
-        self.now_us
+        self.now.of(&self.table.schema())
     }
 
     /// The table.
@@ -274,9 +274,10 @@ impl TableWriter {
             let message = "a load that has not committed holds the key; try again later";
             return Err(Error::new(ErrorKind::Conflict, message));
         }
+        let now_us = self.now.of(schema);
         let expired = match schema.expiry_field() {
-            Some(field) if unit.least_expiry(field) <= self.now_us => {
-                unit.has_expired(row, field, self.now_us)?
+            Some(field) if unit.least_expiry(field) <= now_us => {
+                unit.has_expired(row, field, now_us)?
             }
             _ => false,
         };
@@ -476,7 +477,7 @@ impl TableWriter {
         &mut self,
         schema: Arc<Schema>,
         new: &[Arc<UniqueKeys>],
-        (commit, now_us): (u64, i64),
+        (commit, now): (u64, Moment),
     ) {
         let mut view = (*self.table.view()).clone();
         let same_rows = view.schema.has_same_rows_as(&schema);
@@ -486,7 +487,7 @@ impl TableWriter {
         let is_wanted = |id| schema.indexes().iter().any(|index| index.id == id);
         view.segments().for_each(|segment| segment.retain_runs(is_wanted));
         self.table.set_uniques(&schema, new);
-        view.alter(schema, commit, now_us);
+        view.alter(schema, commit, now);
         self.table.set_view(view);
     }
 

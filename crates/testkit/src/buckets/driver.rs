@@ -44,8 +44,9 @@ pub(super) struct Driver<'a> {
     /// The newest commit that returned before it was durable.
     unsynced: u64,
     high_before_us: i64,
-    /// The latest that the wall clock showed before it was turned back.
-    wall_high_us: i64,
+    /// The least and the most that elapsed time can be ahead of boot time, since the database was
+    /// opened.
+    ahead_us: Option<(i64, i64)>,
     open_ios: u64,
 }
 
@@ -92,7 +93,7 @@ impl<'a> Driver<'a> {
             promised_before: before.map_or(0, |life| life.promised(u64::MAX)),
             unsynced: 0,
             high_before_us: before.map_or(i64::MIN, |life| life.high_us(u64::MAX)),
-            wall_high_us: i64::MIN,
+            ahead_us: None,
             open_ios: 0,
         }
     }
@@ -125,8 +126,8 @@ impl<'a> Driver<'a> {
         self.operations.push((self.machine.io_count(), what.into()));
     }
 
-    fn wall_us(&self) -> i64 {
-        self.machine.environment().clock.wall_us()
+    fn boottime_us(&self) -> i64 {
+        self.machine.environment().clock.boottime_us()
     }
 
     /// Opens the database, and finds out what is there.
@@ -136,6 +137,7 @@ impl<'a> Driver<'a> {
         let db = db.map_err(|e| format!("open: {}", said(&e)))?;
         let commit = oracle::recovered_commit(&db, false)?;
         self.db = Some(db.clone());
+        self.ahead_us = None;
         if commit < promised {
             return Err(format!("recovered to commit {commit}, promised {promised}"));
         }
@@ -210,13 +212,14 @@ impl<'a> Driver<'a> {
         self.read_time()
     }
 
-    /// Asks what time it is: it never runs backwards, nor ahead of the machine's clock.
+    /// Asks what time it is: it goes on as boot time does, whatever the wall clock shows.
     fn read_time(&mut self) -> Result<(), String> {
         let db = self.db()?;
-        let before = self.wall_us();
+        let before = self.boottime_us();
         let now_us = observe::time_of(&db)?.ok_or("the clock is gone")?;
-        let most = self.now_us.max(self.wall_us()).max(self.wall_high_us);
-        let least = self.now_us.max(before);
+        let after = self.boottime_us();
+        let (least, most) = *self.ahead_us.get_or_insert((now_us - after, now_us - before));
+        let (least, most) = (self.now_us.max(before + least), self.now_us.max(after + most));
         if now_us < least || now_us > most {
             return Err(format!("time {now_us}, expected {least} to {most}"));
         }
@@ -315,12 +318,6 @@ impl<'a> Driver<'a> {
             operations: std::mem::take(&mut self.operations),
         };
         (life, image)
-    }
-
-    /// The wall clock goes back by so many microseconds: for the database, time stands still.
-    pub fn turn_clock_back(&mut self, us: i64) {
-        self.wall_high_us = self.wall_high_us.max(self.wall_us());
-        self.machine.shift_wall_clock(-us);
     }
 
     /// It may have been so late, in microseconds since 1970.

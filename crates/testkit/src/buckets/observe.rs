@@ -48,7 +48,7 @@ pub fn time_of(db: &Database) -> Result<Option<i64>, String> {
     Ok(left_us.map(|left_us| PROBE_END_US - left_us))
 }
 
-/// Moves the clock of a machine on, unless it is later.
+/// Moves the clocks of a machine on until the wall clock is so late, unless it is later.
 pub fn move_clock_to(machine: &Simulation, time_us: i64) {
     let left_us = time_us.saturating_sub(machine.environment().clock.wall_us());
     if let Ok(left_us) = u64::try_from(left_us) {
@@ -66,8 +66,10 @@ pub fn clear_of_ends(db: &Database, machine: &Simulation, state: &State) -> Resu
         let now_us = time_of(db)?.ok_or("the clock is gone")?;
         let near = now_us..=now_us + MARGIN_US;
         match state.ends().filter(|end_us| near.contains(end_us)).max() {
-            // Where the machine's clock has been set back, time stands still until it is later.
-            Some(end_us) => move_clock_to(machine, end_us + 1),
+            Some(end_us) => {
+                let left_us = (end_us + 1).saturating_sub(now_us).max(0);
+                machine.advance_clock(Duration::from_micros(left_us.unsigned_abs()));
+            }
             None => return Ok(now_us),
         }
     }

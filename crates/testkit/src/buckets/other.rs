@@ -304,8 +304,8 @@ impl Driver<'_> {
 
     fn turn_back(&mut self) -> Result<(), String> {
         let us = self.generator.pick([1_000, 3_000_000, 4_000_000_000]);
-        self.turn_clock_back(us);
-        self.note(format!("the clock goes back by {us} us"));
+        self.machine.shift_wall_clock(-us);
+        self.note(format!("the wall clock goes back by {us} us"));
         Ok(())
     }
 

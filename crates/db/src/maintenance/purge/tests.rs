@@ -20,7 +20,7 @@ fn filled(machine: &Simulation, limit_bytes: u64) -> (Database, Table) {
 }
 
 fn put(db: &Database, table: &Table, n: i64) -> crate::Result<()> {
-    let ends = Value::Timestamp(db.engine().now_us() + 10 * SECOND_US);
+    let ends = Value::Timestamp(db.engine().now().date_us + 10 * SECOND_US);
     table.insert(&[n.into(), ends]).map(drop)
 }
 
