@@ -1,6 +1,7 @@
 //! Who comes in, to which database, under which limits: the same for all protocols.
 
 mod admission;
+mod clock_watch;
 mod pass;
 
 use std::net::IpAddr;
@@ -18,6 +19,7 @@ use crate::token::{Principal, TokenStore};
 use crate::{Code, Error, Result, Session};
 
 pub use admission::GateAdmission;
+pub use clock_watch::watch_clocks;
 use pass::Pass;
 
 /// What all protocols of a server share.
@@ -70,6 +72,7 @@ impl Gate {
             TenantOptions { directory: directory.clone(), database, limits: config.limits };
         let tenants = Tenants::open(environment, options)?;
         let tokens = Arc::new(TokenStore::open(environment, directory)?);
+        tokens.go_by(&tenants.get(&TenantName::main())?.database);
         let slow_ns = u64::try_from(config.slow_query.as_nanos()).unwrap_or(u64::MAX);
         let metrics = Arc::new(Metrics::new(environment, slow_ns));
         let budget = Budget::new(config.buffer_bytes_max);

@@ -102,6 +102,7 @@ fn write_databases(text: &mut String, tenants: &Tenants) {
         ("esker_snapshots", "Snapshots and transactions that are held.", Vec::new()),
         ("esker_oldest_snapshot_seconds", "For how long the oldest is held.", Vec::new()),
         ("esker_failed_maintenance", "1 when the last background job failed.", Vec::new()),
+        ("esker_clock_suspect", "1 when the machine's clock is not believed.", Vec::new()),
     ];
     let mut works = Vec::new();
     for tenant in tenants.all_open() {
@@ -122,6 +123,7 @@ fn write_databases(text: &mut String, tenants: &Tenants) {
             info.snapshots.len() as u64,
             info.snapshots.first().map_or(0, |oldest| oldest.age.as_secs()),
             u64::from(info.last_error.is_some()),
+            u64::from(tenant.database.clock().is_suspect),
         ];
         for ((_, _, rows), value) in gauges.iter_mut().zip(values) {
             rows.push((tenant.name.to_string(), value));

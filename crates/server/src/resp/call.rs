@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 use std::ops::Bound;
+use std::time::Duration;
 
-use esker::{Entries, ErrorKind, Transaction, TransactionBucket, Ttl};
-
+use esker::{Entries, ErrorKind, Moment, Transaction, TransactionBucket, Ttl};
 use tokio::time::Instant;
 
 use super::protocol::integer;
@@ -100,15 +100,29 @@ impl View<'_> {
         })
     }
 
-    /// When an entry expires, in microseconds since 1970; `Some(None)`: never.
+    /// The date at which an entry expires, in microseconds since 1970; `Some(None)`: never.
     #[allow(clippy::option_option, reason = "no entry, and an entry without an end, differ")]
-    pub fn expiry(&self, key: &[u8]) -> Outcome<Option<Option<i64>>> {
+    pub fn end_date_us(&self, key: &[u8]) -> Outcome<Option<Option<i64>>> {
         if let Self::Within(bucket) = self {
             return Ok(bucket.get_with_expiry(key)?.map(|(_, end)| end));
         }
         let only = (Bound::Included(key.to_vec()), Bound::Included(key.to_vec()));
         let entry = self.range(only)?.and_then(|mut entries| entries.next()).transpose()?;
         Ok(entry.map(|entry| entry.expires_at_us()).transpose()?)
+    }
+
+    /// For how many microseconds an entry is still there; `Some(None)`: for good.
+    #[allow(clippy::option_option, reason = "no entry, and an entry without an end, differ")]
+    pub fn remaining_us(&self, key: &[u8]) -> Outcome<Option<Option<i64>>> {
+        let us = |left: Duration| i64::try_from(left.as_micros()).unwrap_or(i64::MAX);
+        Ok(match self {
+            Self::Missing => None,
+            Self::Direct(bucket) => bucket.remaining(key)?.map(|left| left.map(us)),
+            Self::Within(bucket) => {
+                let left = |end: i64| end.saturating_sub(bucket.moment().date_us);
+                bucket.get_with_expiry(key)?.map(|(_, end)| end.map(left))
+            }
+        })
     }
 
     pub fn range(&self, bounds: (Bound<Vec<u8>>, Bound<Vec<u8>>)) -> Outcome<Option<Entries>> {
@@ -169,8 +183,12 @@ impl<'c> Call<'c> {
         self.state.session.as_ref().ok_or_else(|| super::state::NO_AUTHENTICATION.into())
     }
 
-    pub fn now_us(&self) -> i64 {
-        self.state.environment.clock.wall_us()
+    /// The moment at which entries have expired; that of an EXEC is fixed.
+    pub fn moment(&self) -> Outcome<Moment> {
+        Ok(match self.within {
+            Some(transaction) => transaction.moment(),
+            None => self.session()?.database().moment(),
+        })
     }
 
     /// Refuses what would be more than there may be, or too long.

@@ -1,9 +1,12 @@
 //! When keys end.
 
+#[cfg(test)]
+mod tests;
+
 use esker::Ttl;
 
 use super::call::{Call, Outcome};
-use super::set::time_us;
+use super::set::ending;
 
 /// Under which end that a key has it gets another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,18 +56,19 @@ impl Condition {
 pub(super) fn expire(call: &mut Call<'_>) -> Outcome {
     let name = call.name();
     let unit_us = if name.starts_with('p') { 1_000 } else { 1_000_000 };
-    let at_us = time_us(call, 2, (unit_us, name.ends_with("at")), false)?;
+    let ending = ending(call, 2, (unit_us, name.ends_with("at")), false)?;
     let condition = condition(call)?;
-    let (key, now_us) = (call.argument(1), call.now_us());
+    let key = call.argument(1);
     let done = call.change(false, |bucket| {
         let Some((value, before)) = bucket.get_with_expiry(key)? else { return Ok(false) };
-        if !condition.holds(before, at_us) {
+        let now = bucket.moment();
+        if !condition.holds(before, ending.date_us(now)) {
             return Ok(false);
         }
-        if at_us <= now_us {
+        if ending.is_over(now) {
             bucket.remove(key)?;
         } else {
-            bucket.put_with(key, &value, Ttl::At(at_us))?;
+            bucket.put_with(key, &value, ending.ttl())?;
         }
         Ok(true)
     })?;
@@ -85,16 +89,17 @@ pub(super) fn persist(call: &mut Call<'_>) -> Outcome {
 
 /// TTL, PTTL, EXPIRETIME, PEXPIRETIME.
 pub(super) fn time(call: &mut Call<'_>) -> Outcome {
-    let name = call.name();
-    let left = match call.view()?.expiry(call.argument(1))? {
+    let (name, key) = (call.name(), call.argument(1));
+    let (view, is_date) = (call.view()?, name.ends_with("time"));
+    let time_us = if is_date { view.end_date_us(key)? } else { view.remaining_us(key)? };
+    let time = match time_us {
         None => -2,
         Some(None) => -1,
-        Some(Some(at_us)) => {
-            let start_us = if name.ends_with("time") { 0 } else { call.now_us() };
-            let left_ms = at_us.saturating_sub(start_us).max(0).saturating_add(999) / 1_000;
-            if name.starts_with('p') { left_ms } else { left_ms.saturating_add(500) / 1_000 }
+        Some(Some(time_us)) => {
+            let time_ms = time_us.max(0).saturating_add(999) / 1_000;
+            if name.starts_with('p') { time_ms } else { time_ms.saturating_add(500) / 1_000 }
         }
     };
-    call.reply.integer(left);
+    call.reply.integer(time);
     Ok(())
 }

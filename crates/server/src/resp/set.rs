@@ -1,8 +1,42 @@
 //! Setting values, with what may be asked along with it.
 
-use esker::Ttl;
+use std::time::Duration;
+
+use esker::{Moment, Ttl};
 
 use super::call::{Call, Failure, Outcome, SYNTAX, kept};
+
+/// When an entry is to end, as a command says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// In so many microseconds, whatever happens to the date meanwhile.
+    In(i64),
+    /// At a date, in microseconds since 1970.
+    At(i64),
+}
+
+impl Ending {
+    /// The date.
+    pub fn date_us(self, now: Moment) -> i64 {
+        match self {
+            Self::In(us) => now.date_us.saturating_add(us),
+            Self::At(date_us) => date_us,
+        }
+    }
+
+    /// True when that is not later than now.
+    pub fn is_over(self, now: Moment) -> bool {
+        self.date_us(now) <= now.date_us
+    }
+
+    /// The time to live of an entry that is put.
+    pub fn ttl(self) -> Ttl {
+        match self {
+            Self::In(us) => Ttl::After(Duration::from_micros(us.max(0).unsigned_abs())),
+            Self::At(date_us) => Ttl::At(date_us),
+        }
+    }
+}
 
 /// When an entry ends that is set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -14,8 +48,8 @@ enum End {
     Keep,
     /// Never.
     Never,
-    /// At a time, in microseconds since 1970.
-    At(i64),
+    /// As the command says.
+    Said(Ending),
 }
 
 #[derive(Debug, Default)]
@@ -26,22 +60,25 @@ struct SetOptions {
     end: End,
 }
 
-/// A time of a command: of a unit of so many microseconds, from now unless it is since 1970.
-pub(super) fn time_us(
+/// The end that a command says: a number of units of so many microseconds, from now or since 1970.
+pub(super) fn ending(
     call: &Call<'_>,
     position: usize,
     (unit_us, is_absolute): (i64, bool),
     must_be_positive: bool,
-) -> Outcome<i64> {
+) -> Outcome<Ending> {
     let number = call.integer(position)?;
     let name = call.name();
     let invalid = || Failure::from(format!("ERR invalid expire time in '{name}' command"));
     if must_be_positive && number <= 0 {
         return Err(invalid());
     }
-    let time = number.checked_mul(unit_us).ok_or_else(invalid)?;
-    let start = if is_absolute { 0 } else { call.now_us() };
-    start.checked_add(time).ok_or_else(invalid)
+    let time_us = number.checked_mul(unit_us).ok_or_else(invalid)?;
+    if is_absolute {
+        return Ok(Ending::At(time_us));
+    }
+    call.moment()?.date_us.checked_add(time_us).ok_or_else(invalid)?;
+    Ok(Ending::In(time_us))
 }
 
 /// The unit of the words EX, PX, EXAT and PXAT.
@@ -68,7 +105,7 @@ fn options(call: &Call<'_>) -> Outcome<SetOptions> {
             ("KEEPTTL", _) if !has_end => options.end = End::Keep,
             (_, Some(unit)) if !has_end && position + 1 < call.arguments.len() => {
                 position += 1;
-                options.end = End::At(time_us(call, position, unit, true)?);
+                options.end = End::Said(ending(call, position, unit, true)?);
             }
             _ => return Err(SYNTAX.into()),
         }
@@ -79,18 +116,19 @@ fn options(call: &Call<'_>) -> Outcome<SetOptions> {
 
 /// Sets a value; tells whether it was set, and the value before.
 fn put(call: &Call<'_>, value: &[u8], options: &SetOptions) -> Outcome<(bool, Option<Vec<u8>>)> {
-    let (key, now_us) = (call.argument(1), call.now_us());
+    let key = call.argument(1);
     call.expect_room(1, key.len() + value.len())?;
     let needs_before =
         options.if_absent || options.if_present || options.tells || options.end == End::Keep;
-    let is_over = matches!(options.end, End::At(at_us) if at_us <= now_us);
+    // Whether a date is over is known where the moment is fixed.
+    let may_be_over = matches!(options.end, End::Said(Ending::At(_)));
     let ttl = |before: Option<Option<i64>>| match options.end {
         End::Default => Ttl::Default,
         End::Keep => before.map_or(Ttl::Default, kept),
         End::Never => Ttl::Never,
-        End::At(at_us) => Ttl::At(at_us),
+        End::Said(ending) => ending.ttl(),
     };
-    if call.within.is_none() && !needs_before && !is_over {
+    if call.within.is_none() && !needs_before && !may_be_over {
         call.bucket_to_put()?.put_with(key, value, ttl(None))?;
         return Ok((true, None));
     }
@@ -102,10 +140,9 @@ fn put(call: &Call<'_>, value: &[u8], options: &SetOptions) -> Outcome<(bool, Op
         if (options.if_absent && before.is_some()) || (options.if_present && before.is_none()) {
             return Ok((false, before.map(|(value, _)| value)));
         }
-        if is_over {
-            bucket.remove(key)?;
-        } else {
-            bucket.put_with(key, value, ttl(before.as_ref().map(|(_, end)| *end)))?;
+        match options.end {
+            End::Said(ending) if ending.is_over(bucket.moment()) => drop(bucket.remove(key)?),
+            _ => bucket.put_with(key, value, ttl(before.as_ref().map(|(_, end)| *end)))?,
         }
         Ok((true, before.map(|(value, _)| value)))
     })?;
@@ -132,8 +169,8 @@ pub(super) fn setnx(call: &mut Call<'_>) -> Outcome {
 
 pub(super) fn setex(call: &mut Call<'_>) -> Outcome {
     let unit_us = if call.name() == "setex" { 1_000_000 } else { 1_000 };
-    let at_us = time_us(call, 2, (unit_us, false), true)?;
-    put(call, call.argument(3), &SetOptions { end: End::At(at_us), ..SetOptions::default() })?;
+    let end = End::Said(ending(call, 2, (unit_us, false), true)?);
+    put(call, call.argument(3), &SetOptions { end, ..SetOptions::default() })?;
     call.reply.ok();
     Ok(())
 }
@@ -150,16 +187,16 @@ pub(super) fn getex(call: &mut Call<'_>) -> Outcome {
     let end = match (call.arguments.len(), unit_of(&word)) {
         (2, _) => End::Keep,
         (3, _) if word == "PERSIST" => End::Never,
-        (4, Some(unit)) => End::At(time_us(call, 3, unit, true)?),
+        (4, Some(unit)) => End::Said(ending(call, 3, unit, true)?),
         _ => return Err(SYNTAX.into()),
     };
-    let (key, now_us) = (call.argument(1), call.now_us());
+    let key = call.argument(1);
     let value = call.change(false, |bucket| {
         let Some((value, before)) = bucket.get_with_expiry(key)? else { return Ok(None) };
         call.expect_small(&value)?;
         match end {
-            End::At(at_us) if at_us <= now_us => drop(bucket.remove(key)?),
-            End::At(at_us) => bucket.put_with(key, &value, Ttl::At(at_us))?,
+            End::Said(ending) if ending.is_over(bucket.moment()) => drop(bucket.remove(key)?),
+            End::Said(ending) => bucket.put_with(key, &value, ending.ttl())?,
             End::Never if before.is_some() => bucket.put_with(key, &value, Ttl::Never)?,
             _ => {}
         }

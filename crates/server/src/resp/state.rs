@@ -6,7 +6,6 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use esker::{Database, Transaction};
-use esker_vfs::Environment;
 use tokio::time::Instant;
 
 use super::call::{ANSWER_BYTES_MAX, Call, Failure};
@@ -71,7 +70,6 @@ pub(super) struct State {
     pub session: Option<Session>,
     pub durability: Option<Arc<Durability>>,
     pub shared: Option<Arc<Shared>>,
-    pub environment: Environment,
     pub cursors: Arc<Cursors>,
     pub buckets: Vec<String>,
     pub database: usize,
@@ -108,7 +106,6 @@ impl State {
             session: None,
             durability: None,
             shared: None,
-            environment: Environment::os(),
             cursors,
             buckets,
             database: 0,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use esker::{BackupOptions, BackupReport, BucketOptions};
+use esker::{BackupOptions, BackupReport, BucketOptions, ClockInfo, Database};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
@@ -71,6 +71,59 @@ pub enum AdminTask {
         #[serde(default)]
         ttl_ms: Option<u64>,
     },
+    /// Shows or moves the date that the database goes by: its `clock`, an [`esker::ClockInfo`], and
+    /// how many rows were `ended`.
+    Clock {
+        /// What is done.
+        #[serde(default)]
+        action: ClockAction,
+        /// Whether it is only said how many rows would be ended.
+        #[serde(default)]
+        dry_run: bool,
+    },
+}
+
+/// What is done to the clock of a database.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClockAction {
+    /// Nothing: it is shown.
+    #[default]
+    Show,
+    /// The machine's clock is right: the date follows it now.
+    Confirm,
+    /// A date that is ahead of the machine's clock is taken back, and what had expired is ended.
+    Reset,
+    /// The last move of the date forward is taken back, with the rows that expired by it.
+    Restore,
+}
+
+/// A clock, and what became of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClockReport {
+    /// How it is now.
+    pub clock: ClockInfo,
+    /// Rows that were ended, or would be.
+    pub ended: u64,
+}
+
+impl ClockReport {
+    /// Does it.
+    ///
+    /// # Errors
+    /// As for [`Database::confirm_clock`], [`Database::reset_clock`] and
+    /// [`Database::restore_clock`].
+    pub fn of(database: &Database, action: ClockAction, dry_run: bool) -> Result<Self> {
+        let ended = match action {
+            ClockAction::Show => 0,
+            ClockAction::Restore if dry_run => 0,
+            _ if dry_run => database.rows_ended_by_clock()?,
+            ClockAction::Confirm => database.confirm_clock()?,
+            ClockAction::Reset => database.reset_clock()?,
+            ClockAction::Restore => database.restore_clock()?,
+        };
+        Ok(Self { clock: database.clock(), ended })
+    }
 }
 
 impl AdminTask {
@@ -92,19 +145,23 @@ impl AdminTask {
             Self::Recount { .. } => "recount",
             Self::Backup { .. } => "backup",
             Self::CreateBucket { .. } => "create_bucket",
+            Self::Clock { .. } => "clock",
         }
     }
 
     /// True for what changes nothing.
     #[must_use]
     pub fn only_reads(&self) -> bool {
+        let shows = ClockAction::Show;
         matches!(self, Self::Info { .. } | Self::Check {})
+            || matches!(self, Self::Clock { action, dry_run } if *dry_run || *action == shows)
     }
 
     /// What it needs, and of which table or bucket where it is of one alone.
     fn needs(&self) -> (Level, Option<&str>) {
         match self {
             Self::Info { table } => (Level::Read, table.as_deref()),
+            Self::Clock { action: ClockAction::Show, .. } => (Level::Read, None),
             Self::CreateBucket { bucket, .. } => (Level::Admin, Some(bucket)),
             _ => (Level::Admin, None),
         }
@@ -162,6 +219,9 @@ impl Session {
                 };
                 database.create_bucket(&bucket, &options)?;
                 json!({ "bucket": bucket })
+            }
+            AdminTask::Clock { action, dry_run } => {
+                json_of(&ClockReport::of(database, action, dry_run)?)?
             }
         };
         Ok(Answer::Report(report))

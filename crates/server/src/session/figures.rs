@@ -1,6 +1,6 @@
 //! Figures about a database and its tables, for people: what `esker info` shows.
 
-use esker::{Database, DefaultValue, FileInfo, MemoryInfo, SequenceInfo, TableInfo};
+use esker::{ClockInfo, Database, DefaultValue, FileInfo, MemoryInfo, SequenceInfo, TableInfo};
 use esker_format::Schema;
 use esker_import::schema_text;
 use esker_query::Constraint;
@@ -24,6 +24,9 @@ pub struct DatabaseFigures {
     pub checkpoint_commit: u64,
     /// Memory.
     pub memory: MemoryInfo,
+    /// What it knows of time.
+    #[serde(default)]
+    pub clock: ClockInfo,
     /// Why the last background job failed, if it did.
     pub last_error: Option<String>,
 }
@@ -42,6 +45,7 @@ impl DatabaseFigures {
             visible_commit: info.visible_commit,
             checkpoint_commit: info.checkpoint_commit,
             memory: info.memory,
+            clock: database.clock(),
             last_error: info.last_error,
         })
     }

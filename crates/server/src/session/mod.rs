@@ -31,7 +31,7 @@ use crate::Code;
 use crate::seat::Seat;
 use crate::tenant::{Loads, Room};
 pub use access::{Access, Everything, Level};
-pub use admin::{AdminTask, NewBackup};
+pub use admin::{AdminTask, ClockAction, ClockReport, NewBackup};
 pub(crate) use answer_room::AnswerRoom;
 pub use caught::caught;
 pub use entries::after_prefix;

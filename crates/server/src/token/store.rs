@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use esker_vfs::{Environment, LockMode};
@@ -111,6 +111,8 @@ pub struct TokenStore {
     read_ns: AtomicU64,
     /// How often the tokens have changed.
     generation: AtomicU64,
+    /// The database by whose date tokens end.
+    dates: OnceLock<esker::Database>,
 }
 
 impl TokenStore {
@@ -125,8 +127,22 @@ impl TokenStore {
         };
         let read_ns = AtomicU64::new(environment.clock.monotonic_ns());
         let (environment, state) = (environment.clone(), RwLock::new(state));
-        let (writing, generation) = (Mutex::default(), AtomicU64::new(1));
-        Ok(Self { environment, directory, state, writing, read_ns, generation })
+        let (writing, generation, dates) = (Mutex::default(), AtomicU64::new(1), OnceLock::new());
+        Ok(Self { environment, directory, state, writing, read_ns, generation, dates })
+    }
+
+    /// Tokens end by the date that a database goes by: a step of the wall clock brings none back,
+    /// and ends none. Without one, by the wall clock.
+    pub fn go_by(&self, database: &esker::Database) {
+        let _ = self.dates.set(database.clone());
+    }
+
+    /// The date, in microseconds since 1970.
+    fn now_us(&self) -> i64 {
+        match self.dates.get() {
+            Some(database) => database.moment().date_us,
+            None => self.environment.clock.wall_us(),
+        }
     }
 
     /// True when there is no token that could be used.
@@ -156,7 +172,7 @@ impl TokenStore {
             let message = "scopes: expected at least one, such as read or write:TENANT";
             return Err(Error::new(Code::InvalidRequest, message));
         }
-        let now_us = self.environment.clock.wall_us();
+        let now_us = self.now_us();
         let id = self.random_digits(1);
         let text = self.text_of(&id);
         let lifetime_us = |time: Duration| i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
@@ -187,7 +203,7 @@ impl TokenStore {
     /// # Errors
     /// `NotFound` when there is no token of that id.
     pub fn rotate(&self, id: &str, grace: Duration) -> Result<(TokenInfo, String)> {
-        let now_us = self.environment.clock.wall_us();
+        let now_us = self.now_us();
         let new_id = self.random_digits(1);
         let text = self.text_of(&new_id);
         let until_us = now_us.saturating_add(i64::try_from(grace.as_micros()).unwrap_or(i64::MAX));
@@ -237,7 +253,7 @@ impl TokenStore {
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
         let entry = state.entries.get(id.unwrap_or_default()).ok_or_else(refused)?;
         let is_right: bool = entry.hash.ct_eq(&hash).into();
-        let now_us = self.environment.clock.wall_us();
+        let now_us = self.now_us();
         let is_over = entry.expires_us.is_some_and(|end| end <= now_us);
         if !is_right || is_over {
             return Err(refused());
@@ -274,7 +290,7 @@ impl TokenStore {
             Some(directory) => read(&self.environment, &directory.join(FILE))?.tokens,
             None => self.state.read().unwrap_or_else(PoisonError::into_inner).tokens.clone(),
         };
-        let now_us = self.environment.clock.wall_us();
+        let now_us = self.now_us();
         tokens.retain(|_, token| token.expires_us.is_none_or(|end| end > now_us));
         let outcome = change(&mut tokens)?;
         let entries = entries(&tokens)?;
@@ -347,7 +363,7 @@ impl TokenStore {
         self.refresh_beside();
         let generation = self.generation.load(Ordering::Acquire);
         let end_us = standing.end_us(generation, |id| self.end_us(id));
-        if end_us < i64::MAX && end_us <= self.environment.clock.wall_us() {
+        if end_us < i64::MAX && end_us <= self.now_us() {
             return Err(refused());
         }
         Ok(())

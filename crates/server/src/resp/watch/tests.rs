@@ -27,12 +27,19 @@ impl Clock for HandClock {
     fn monotonic_ns(&self) -> u64 {
         Environment::os().clock.monotonic_ns()
     }
+
+    fn boottime_us(&self) -> i64 {
+        self.wall_us()
+    }
+
+    fn boot_id(&self) -> Option<u128> {
+        Some(1)
+    }
 }
 
 /// A database, and connections to it, that go by one clock.
 struct Timed {
     database: Database,
-    environment: Environment,
     clock: Arc<HandClock>,
 }
 
@@ -40,14 +47,12 @@ impl Timed {
     fn new() -> Self {
         let clock = Arc::new(HandClock(1_700_000_000_000_000.into()));
         let environment = Environment { clock: Arc::clone(&clock) as _, ..Environment::os() };
-        let database = Options::new().environment(environment.clone()).memory().unwrap();
-        Self { database, environment, clock }
+        let database = Options::new().environment(environment).memory().unwrap();
+        Self { database, clock }
     }
 
     fn connect(&self) -> State {
-        let mut state = State::alone(Session::new(&self.database));
-        state.environment = self.environment.clone();
-        state
+        State::alone(Session::new(&self.database))
     }
 }
 
