@@ -57,6 +57,7 @@ pub(crate) enum Command {
     Check(CheckArguments),
     Backup(BackupArguments),
     Restore(RestoreArguments),
+    Clock(ClockArguments),
     Compact(CompactArguments),
     Recount(RecountArguments),
     Serve(ServeArguments),
@@ -407,6 +408,49 @@ pub(crate) struct RestoreArguments {
     /// Only check the backup, and say what would be done
     #[arg(long)]
     pub(crate) dry_run: bool,
+}
+
+/// Look at the clock of a database, and say which one is right
+///
+/// A database goes by a date of its own, which follows the machine's clock. A clock that is
+/// suddenly elsewhere is suspect: the date follows once it has stayed there for ten minutes.
+#[derive(Debug, Args)]
+pub(crate) struct ClockArguments {
+    #[command(subcommand)]
+    pub(crate) command: ClockCommand,
+}
+
+/// What is done to a clock.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ClockCommand {
+    /// Show elapsed time, date and the machine's clock
+    Show {
+        /// The directory of the database, or the address of a server
+        db: PathBuf,
+    },
+    /// The machine's clock is right: go by it now
+    ///
+    /// Where it is behind the date, rows that had expired are ended: they do not come back.
+    Confirm {
+        /// The directory of the database, or the address of a server
+        db: PathBuf,
+        /// Only say how many rows would be ended
+        #[arg(long)]
+        dry_run: bool,
+    },
+    /// Take a date back that is ahead of the machine's clock, which is right
+    ///
+    /// Rows that had expired are ended: they do not come back.
+    Reset {
+        /// The directory of the database, or the address of a server
+        db: PathBuf,
+        /// Only say how many rows would be ended
+        #[arg(long)]
+        dry_run: bool,
+        /// Within an hour of the date's last move forward: bring back what expired by that alone
+        #[arg(long, conflicts_with = "dry_run")]
+        restore: bool,
+    },
 }
 
 /// Give the space of removed and replaced rows back

@@ -7,7 +7,7 @@ use esker_server::session::{AdminTask, DatabaseFigures, TableFigures};
 use crate::arguments::InfoArguments;
 use crate::failure::Result;
 use crate::output::{plain_table, printable};
-use crate::{Console, remote, sql, units};
+use crate::{Console, clock, remote, sql, units};
 
 pub(crate) fn run(arguments: &InfoArguments, console: &mut Console<'_>) -> Result<()> {
     let table = arguments.table.as_deref();
@@ -38,6 +38,7 @@ fn show_database(figures: &DatabaseFigures, console: &mut Console<'_>) -> Result
     for (name, value) in parts {
         writeln!(console.out, "{name:22}{value}")?;
     }
+    clock::write_warning(&figures.clock, console)?;
     if let Some(error) = &figures.last_error {
         writeln!(console.out, "background work failed: {error}")?;
     }

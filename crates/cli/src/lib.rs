@@ -23,6 +23,7 @@ mod arguments;
 mod backup;
 mod bucket;
 mod check;
+mod clock;
 mod compact;
 mod config;
 mod console;
@@ -103,6 +104,7 @@ fn run_command(command: &Command, console: &mut Console<'_>) -> failure::Result<
         Command::Check(arguments) => return check::run(arguments, console),
         Command::Backup(arguments) => backup::run(arguments, console)?,
         Command::Restore(arguments) => return backup::restore(arguments, console),
+        Command::Clock(arguments) => clock::run(&arguments.command, console)?,
         Command::Compact(arguments) => compact::run(arguments, console)?,
         Command::Recount(arguments) => compact::recount(arguments, console)?,
         Command::Completions(arguments) => manual::completions(arguments.shell, console)?,

@@ -85,6 +85,7 @@ pub(crate) fn place_address(arguments: Vec<OsString>) -> Result<Vec<OsString>> {
             let (command, next) = (placed.get(at + 1), placed.get(at + 2));
             let is = |word: Option<&OsString>, name| word.is_some_and(|word| word == name);
             let is_one_of_several = is(command, OsStr::new("bucket"))
+                || is(command, OsStr::new("clock"))
                 || is(command, OsStr::new("index")) && is(next, OsStr::new("drop"));
             let place = at + 2 + usize::from(is_one_of_several && next.is_some());
             placed.insert(place, address.into());

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use esker_server::config::{Config, Sources};
-use esker_server::gate::{Gate, GateAdmission};
+use esker_server::gate::{Gate, GateAdmission, watch_clocks};
 use esker_server::http::HttpServer;
 use esker_server::tenant::LOADS_MAX;
 use esker_server::{Server, ServerConfig, logging};
@@ -69,6 +69,7 @@ pub(crate) fn run(arguments: &ServeArguments, console: &mut Console<'_>) -> Resu
 
 async fn serve(gate: &Arc<Gate>, stopped: &AtomicBool, console: &mut Console<'_>) -> Result<()> {
     let config = &gate.config;
+    tokio::spawn(watch_clocks(Arc::clone(gate)));
     let server = Server::start(ServerConfig::of(gate)?, Arc::new(GateAdmission::new(gate))).await?;
     let http = match config.http_listen {
         Some(address) => Some(HttpServer::start(address, Arc::clone(gate)).await?),
