@@ -8,7 +8,8 @@ mod fixture;
 use std::time::Duration;
 
 use esker::{
-    BucketOptions, DataType, Database, DefaultValue, ErrorKind, Options, Schema, Table, Ttl, Value,
+    Alteration, BucketOptions, DataType, Database, DefaultValue, ErrorKind, Options, Schema, Table,
+    Ttl, Value,
 };
 use esker_vfs::sim::{CrashChoice, Options as SimOptions, Simulation};
 use fixture::Directory;
@@ -216,6 +217,24 @@ fn a_date_that_is_taken_back_brings_nothing_back() {
         assert_eq!(ids(&db.table("leases").unwrap()), [2]);
         assert!(!db.clock().is_suspect, "{:?}", db.clock());
     }
+}
+
+/// A snapshot has one moment, whatever happens to the date and to the field that tells.
+#[test]
+fn a_snapshot_keeps_its_date_when_rows_expire_by_another_field_after_a_move_back() {
+    let machine = machine();
+    let db = open(&machine);
+    let (table, date_us) = (leases(&db), db.moment().date_us);
+    add(&table, 1, date_us + 5 * SECOND);
+    add(&table, 2, date_us + HOUR);
+    machine.advance_clock(Duration::from_secs(10));
+    let held = db.snapshot().unwrap();
+    machine.shift_wall_clock(-YEAR);
+    db.reset_clock().unwrap();
+    let without = Alteration::SetExpiry(None);
+    db.alter_table("leases", &[without]).unwrap();
+    assert_eq!(held.table("leases").unwrap().count().unwrap(), 1);
+    assert_eq!(ids(&table), [2]);
 }
 
 #[test]

@@ -55,6 +55,13 @@ impl Moment {
         }
     }
 
+    /// The one that came first. Elapsed time tells: the date may have been taken back between them.
+    #[must_use]
+    #[inline]
+    pub fn first(self, other: Self) -> Self {
+        if other.elapsed_us < self.elapsed_us { other } else { self }
+    }
+
     /// The elapsed time at which a time is reached by which rows of a table expire, as far as can
     /// be said now.
     #[must_use]

@@ -282,7 +282,7 @@ impl View {
     #[cold]
     fn told_by_past(&self, at: u64) -> Moment {
         let later = self.past.iter().filter(|past| at < past.until);
-        later.map(|past| past.told_until).fold(Moment::LAST, Moment::least)
+        later.map(|past| past.told_until).fold(Moment::LAST, Moment::first)
     }
 
     /// The fields that readers at `oldest` or later may ask for.

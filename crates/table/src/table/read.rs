@@ -39,7 +39,7 @@ impl Found<'_> {
     /// `Corrupt` when a block does not fit its checksum.
     #[inline]
     pub fn has_expired(&self, now: Moment) -> Result<bool> {
-        let now_us = now.least(self.told_until).of(self.schema);
+        let now_us = now.first(self.told_until).of(self.schema);
         match self.schema.expiry_field() {
             Some(field) if self.unit.least_expiry(field) <= now_us => {
                 self.unit.has_expired(self.row, field, now_us)
