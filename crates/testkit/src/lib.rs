@@ -19,6 +19,7 @@
 pub mod answer;
 pub mod buckets;
 pub mod campaign;
+mod clock_step;
 pub mod history;
 mod index;
 pub mod isolation;

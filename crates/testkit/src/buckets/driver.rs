@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
-use esker::{BucketOptions, DataType, Database, ErrorKind, PutOptions, Schema, Snapshot, Ttl};
+use esker::{
+    BucketOptions, DataType, Database, ErrorKind, Moment as Now, PutOptions, Schema, Snapshot, Ttl,
+};
 use esker_vfs::sim::{CrashChoice, CrashImage, Generator, Simulation};
 
 use super::Life;
+use super::clocks::{self, Clocks};
 use super::lease::{self, LEASES};
 use super::model::{History, NAMES, State};
-use super::observe::{self, CLOCK, Found, MARGIN_US, Moment, PROBE, PROBE_END_US, TABLE, pairs};
+use super::observe::{self, CLOCK, Found, MARGIN_US, Moments, PROBE, PROBE_TTL, TABLE, pairs};
 use crate::oracle::{self, said};
 use crate::workload::{Config, DIRECTORY};
 
@@ -21,7 +24,7 @@ const LOOKS: u32 = 200_000;
 pub(super) struct Held {
     pub snapshot: Snapshot,
     pub state: Arc<State>,
-    pub now_us: i64,
+    pub now: Now,
 }
 
 /// Works on the buckets through one life.
@@ -31,22 +34,22 @@ pub(super) struct Driver<'a> {
     pub config: &'a Config,
     pub db: Option<Database>,
     pub state: Arc<State>,
-    /// What the database said last of the time, in microseconds since 1970.
-    pub now_us: i64,
+    /// What the database said last of the time.
+    pub now: Now,
     pub held: Vec<Held>,
     pub serial: u64,
     /// The database has no files: it is neither closed nor crashed.
     pub in_memory: bool,
     history: History,
-    times: Vec<(u64, i64)>,
+    times: Vec<(u64, Now)>,
     operations: Vec<(u64, String)>,
     promised_before: u64,
     /// The newest commit that returned before it was durable.
     unsynced: u64,
-    high_before_us: i64,
-    /// The least and the most that elapsed time can be ahead of boot time, since the database was
-    /// opened.
-    ahead_us: Option<(i64, i64)>,
+    /// The latest that it has been.
+    high: Now,
+    /// What is known of the clocks since the database was opened.
+    pub clocks: Clocks,
     open_ios: u64,
 }
 
@@ -83,7 +86,7 @@ impl<'a> Driver<'a> {
             config,
             db: None,
             state: Arc::default(),
-            now_us: i64::MIN,
+            now: Now::FIRST,
             held: Vec::new(),
             serial: seed << 16,
             in_memory: false,
@@ -92,16 +95,15 @@ impl<'a> Driver<'a> {
             operations: Vec::new(),
             promised_before: before.map_or(0, |life| life.promised(u64::MAX)),
             unsynced: 0,
-            high_before_us: before.map_or(i64::MIN, |life| life.high_us(u64::MAX)),
-            ahead_us: None,
+            high: before.map_or(Now::FIRST, |life| life.high(u64::MAX)),
+            clocks: Clocks::default(),
             open_ios: 0,
         }
     }
 
     pub fn live(&mut self, operations: u64) -> Result<(), String> {
-        if self.generator.chance(300_000) && self.high_before_us > 0 {
-            // The clock was right at the crash, and is again.
-            observe::move_clock_to(&self.machine, self.high_before_us);
+        if self.high != Now::FIRST {
+            clocks::wake(&self.machine, self.high, &mut self.generator);
         }
         let earlier = self.history.clone();
         self.open(self.promised_before, &earlier)?;
@@ -126,10 +128,6 @@ impl<'a> Driver<'a> {
         self.operations.push((self.machine.io_count(), what.into()));
     }
 
-    fn boottime_us(&self) -> i64 {
-        self.machine.environment().clock.boottime_us()
-    }
-
     /// Opens the database, and finds out what is there.
     pub fn open(&mut self, promised: u64, earlier: &History) -> Result<(), String> {
         let options = self.config.options(self.machine.environment());
@@ -137,14 +135,14 @@ impl<'a> Driver<'a> {
         let db = db.map_err(|e| format!("open: {}", said(&e)))?;
         let commit = oracle::recovered_commit(&db, false)?;
         self.db = Some(db.clone());
-        self.ahead_us = None;
+        self.clocks = Clocks::default();
         if commit < promised {
             return Err(format!("recovered to commit {commit}, promised {promised}"));
         }
         let told_us = earlier.told_us(commit);
-        let now_us = observe::time_of(&db)?;
-        self.note(format!("opened at commit {commit}, time {now_us:?}"));
-        let Some(now_us) = now_us else {
+        let now = observe::time_of(&db)?;
+        self.note(format!("opened at commit {commit}, {now:?}"));
+        let Some(now) = now else {
             if earlier.candidates(commit).iter().all(|state| state.is_ready) {
                 return Err(format!("commit {commit}: the clock is gone"));
             }
@@ -153,19 +151,17 @@ impl<'a> Driver<'a> {
                 History::opened(&Arc::new(earlier.clone()), commit, told_us, Arc::default());
             return Ok(());
         };
-        if now_us < told_us {
-            return Err(format!("commit {commit}: time {now_us}, and the log was told {told_us}"));
+        if now.elapsed_us < told_us {
+            return Err(format!("commit {commit}: {now:?}, and the log was told {told_us}"));
         }
-        self.now_us = now_us;
-        let moment = Moment { now_us, high_us: self.high_before_us.max(now_us) };
+        self.now = now;
         let mut outcome = Err(format!("commit {commit}: no state may hold"));
         // Of two that look the same, since what was put has expired, the later one says more.
         for state in earlier.candidates(commit).into_iter().rev() {
             self.clear_of_ends(&state)?;
-            let high_us = moment.high_us.max(self.now_us);
-            let moment = Moment { now_us: self.now_us, high_us };
-            outcome = observe::compare(&db, &state, moment, &mut self.generator)
-                .map(|found| without_dropped(&state, &found, moment));
+            let moments = Moments::until(self.now, self.high);
+            outcome = observe::compare(&db, &state, moments, &mut self.generator)
+                .map(|found| without_dropped(&state, &found, moments));
             if outcome.is_ok() {
                 break;
             }
@@ -200,7 +196,7 @@ impl<'a> Driver<'a> {
                 Err(e) if e.kind() != ErrorKind::AlreadyExists => return Err(e),
                 _ => {}
             }
-            let options = Synced::Yes.options(Ttl::At(PROBE_END_US));
+            let options = Synced::Yes.options(Ttl::After(PROBE_TTL));
             db.bucket(CLOCK)?.put_with(PROBE, "", options)
         };
         make().map_err(|e| format!("set up: {}", said(&e)))?;
@@ -212,29 +208,14 @@ impl<'a> Driver<'a> {
         self.read_time()
     }
 
-    /// Asks what time it is: it goes on as boot time does, whatever the wall clock shows.
-    fn read_time(&mut self) -> Result<(), String> {
-        let db = self.db()?;
-        let before = self.boottime_us();
-        let now_us = observe::time_of(&db)?.ok_or("the clock is gone")?;
-        let after = self.boottime_us();
-        let (least, most) = *self.ahead_us.get_or_insert((now_us - after, now_us - before));
-        let (least, most) = (self.now_us.max(before + least), self.now_us.max(after + most));
-        if now_us < least || now_us > most {
-            return Err(format!("time {now_us}, expected {least} to {most}"));
-        }
-        self.now_us = now_us;
-        self.times.push((self.machine.io_count(), now_us.max(self.high_before_us)));
-        Ok(())
-    }
-
     /// Moves the clock past ends that are near: what follows meets no end.
     pub fn settle(&mut self) -> Result<(), String> {
         let state = Arc::clone(&self.state);
-        self.clear_of_ends(&state)
+        self.clear_of_ends(&state)?;
+        self.let_date_follow()
     }
 
-    fn clear_of_ends(&mut self, state: &State) -> Result<(), String> {
+    pub(super) fn clear_of_ends(&mut self, state: &State) -> Result<(), String> {
         self.read_time()?;
         observe::clear_of_ends(&self.db()?, &self.machine, state)?;
         self.read_time()
@@ -250,14 +231,14 @@ impl<'a> Driver<'a> {
     ) -> Result<(), String> {
         let db = self.db()?;
         let from = db.info().published_commit;
-        let before_us = self.now_us;
+        let before = self.now;
         let outcome = run(self, &db, &mut state);
         let info = db.info();
         let (until, visible) = (info.published_commit, info.visible_commit);
         self.note(format!("{what}: {outcome:?}, commits {from} to {until}"));
         self.read_time()?;
-        if self.now_us > before_us + MARGIN_US {
-            let took = self.now_us - before_us;
+        let took = self.now.elapsed_us - before.elapsed_us;
+        if took > MARGIN_US {
             self.note(format!("it took {took} us"));
         }
         let changed = outcome.map_err(|why| format!("{what}: {why}"))?;
@@ -266,8 +247,8 @@ impl<'a> Driver<'a> {
         }
         // Nobody needs the time while no entry ends.
         let tells_time = tells_time
-            && (self.state.is_to_end_after(before_us) || self.state.leases.by != state.leases.by);
-        let told_us = if tells_time { before_us - LAG_US } else { i64::MIN };
+            && (self.state.is_to_end_after(before) || self.state.leases.by != state.leases.by);
+        let told_us = if tells_time { before.elapsed_us - LAG_US } else { i64::MIN };
         self.state = Arc::new(state);
         if until > from {
             self.history.push((from, until), told_us, Arc::clone(&self.state));
@@ -289,9 +270,8 @@ impl<'a> Driver<'a> {
     pub fn look(&mut self) -> Result<(), String> {
         self.settle()?;
         let db = self.db()?;
-        let moment = Moment { now_us: self.now_us, high_us: self.now_us };
         let state = Arc::clone(&self.state);
-        observe::compare(&db, &state, moment, &mut self.generator)
+        observe::compare(&db, &state, Moments::at(self.now), &mut self.generator)
             .map_err(|why| format!("while it ran: {why}"))?;
         let report = db.check().map_err(|e| format!("check: {}", said(&e)))?;
         if let Some(problem) = report.problems.first() {
@@ -320,9 +300,17 @@ impl<'a> Driver<'a> {
         (life, image)
     }
 
-    /// It may have been so late, in microseconds since 1970.
-    pub fn rise_high(&mut self, time_us: i64) {
-        self.high_before_us = self.high_before_us.max(time_us);
+    /// It may have been so late.
+    pub fn rise_high(&mut self, now: Now) {
+        self.high = observe::latest(self.high, now);
+        self.times.push((self.machine.io_count(), self.high));
+    }
+
+    /// The state holds after a commit between two.
+    pub fn push_history(&mut self, (from, until): (u64, u64)) {
+        if until > from {
+            self.history.push((from, until), i64::MIN, Arc::clone(&self.state));
+        }
     }
 
     /// What there was before a close, to be opened again.
@@ -343,7 +331,7 @@ impl Drop for Driver<'_> {
 impl Held {
     /// It shows what it showed, whatever has been merged or has expired since.
     pub fn compare(&self) -> Result<(), String> {
-        let moment = Moment { now_us: self.now_us, high_us: self.now_us };
+        let moments = Moments::at(self.now);
         let at = self.snapshot.commit();
         for number in 0..NAMES.len() {
             let Some(name) = self.state.name(number) else { continue };
@@ -351,14 +339,15 @@ impl Held {
             let bucket = self.snapshot.bucket(name).map_err(|e| said(&e))?;
             let found = pairs(bucket.iter())?;
             let of = |why: String| format!("snapshot of {at}, {name}: {why}");
-            observe::expect(&found, expected, moment).map_err(of)?;
+            observe::expect(&found, expected, moments.elapsed).map_err(of)?;
             let count = self.snapshot.table(name).and_then(|table| table.count());
             if count.map_err(|e| said(&e))? != found.len() as u64 {
                 return Err(of("its count is wrong".to_owned()));
             }
             for key in expected.entries.keys() {
                 let got = bucket.get(key).map_err(|e| said(&e))?;
-                let want = expected.get(key, self.now_us).map(|entry| entry.value.as_slice());
+                let want =
+                    expected.get(key, self.now.elapsed_us).map(|entry| entry.value.as_slice());
                 if got.as_deref() != want {
                     return Err(of(format!("{key:?}: got {got:?}, expected {want:?}")));
                 }
@@ -368,7 +357,7 @@ impl Held {
         let of = |why: String| format!("snapshot of {at}, {LEASES}: {why}");
         lease::expect_field(&leases, &self.state.leases).map_err(of)?;
         let found = lease::rows(&leases)?;
-        lease::expect(&found, &self.state.leases, moment).map_err(of)?;
+        lease::expect(&found, &self.state.leases, moments.date).map_err(of)?;
         match leases.count().map_err(|e| said(&e))? == found.len() as u64 {
             true => Ok(()),
             false => Err(of("its count is wrong".to_owned())),
@@ -377,15 +366,15 @@ impl Held {
 }
 
 /// A state without the entries that had expired before a crash and are gone for good.
-fn without_dropped(state: &State, found: &Found, moment: Moment) -> State {
+fn without_dropped(state: &State, found: &Found, moments: Moments) -> State {
     let mut state = state.clone();
     for (bucket, found) in state.buckets.iter_mut().zip(&found.buckets) {
         bucket.entries.retain(|key, entry| {
-            let is_gone = entry.is_there(moment.now_us)
+            let is_gone = entry.is_there(moments.elapsed.now_us)
                 && found.binary_search_by(|(there, _)| there.cmp(key)).is_err();
             !is_gone
         });
     }
-    lease::without_dropped(&mut state.leases, &found.leases, moment);
+    lease::without_dropped(&mut state.leases, &found.leases, moments.date);
     state
 }

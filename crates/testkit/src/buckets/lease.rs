@@ -96,6 +96,11 @@ impl Leases {
         self.by = by;
     }
 
+    /// What has expired by a date does not come back.
+    pub fn end(&mut self, date_us: i64) {
+        self.expire_by(self.by, date_us);
+    }
+
     /// When rows end, or would if the other field told.
     pub fn ends(&self) -> impl Iterator<Item = i64> + '_ {
         self.rows.values().flat_map(|lease| [lease.until_us, lease.later_us]).flatten()

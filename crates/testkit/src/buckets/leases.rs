@@ -170,7 +170,7 @@ impl Driver<'_> {
     fn draw_end(&mut self) -> Option<i64> {
         let seconds = [-5, 0, 2, 3, 10, 60, 3_600];
         let is_bound = self.generator.chance(700_000);
-        is_bound.then(|| self.now_us + 1_000_000 * self.generator.pick(seconds))
+        is_bound.then(|| self.now.date_us + 1_000_000 * self.generator.pick(seconds))
     }
 
     fn draw_lease(&mut self) -> Lease {
@@ -209,7 +209,7 @@ impl Driver<'_> {
         }
         let change = self.draw_change();
         let mut state = (*self.state).clone();
-        let expected = change.apply(&mut state.leases, self.now_us);
+        let expected = change.apply(&mut state.leases, self.now.date_us);
         let changes = matches!(expected, Ok(1..));
         let what = format!("lease {change:?}");
         let tells_time = state.leases.by != ExpiresBy::Nothing;
@@ -227,7 +227,7 @@ impl Driver<'_> {
         let all = [ExpiresBy::Until, ExpiresBy::Until, ExpiresBy::Later, ExpiresBy::Nothing];
         let by = self.generator.pick(all);
         let mut state = (*self.state).clone();
-        state.leases.expire_by(by, self.now_us);
+        state.leases.expire_by(by, self.now.date_us);
         let what = format!("leases expire by {by:?}");
         self.change(what, (state, Synced::Default), true, |_, db, _| {
             let alteration = Alteration::SetExpiry(by.field().map(str::to_owned));
@@ -240,7 +240,7 @@ impl Driver<'_> {
         let (mut state, mut rows) = ((*self.state).clone(), Vec::new());
         for _ in 0..self.generator.below(LOADED_MAX) {
             let (id, lease) = (self.draw_id(), self.draw_lease());
-            let there = state.leases.get(id, self.now_us).is_some();
+            let there = state.leases.get(id, self.now.date_us).is_some();
             if there || rows.iter().any(|(other, _)| *other == id) {
                 continue;
             }
@@ -268,7 +268,7 @@ impl Driver<'_> {
         state: &mut State,
     ) -> Result<(), String> {
         let change = self.draw_change();
-        let expected = change.apply(&mut state.leases, self.now_us);
+        let expected = change.apply(&mut state.leases, self.now.date_us);
         match (change.within(transaction), expected) {
             (Ok(rows), Ok(wanted)) if rows == wanted => Ok(()),
             (Err(e), Err(wanted)) if e.kind() == wanted => Ok(()),
@@ -286,7 +286,7 @@ impl Driver<'_> {
     ) -> Result<(), String> {
         let query = esker::Query::table(LEASES);
         let found = transaction.query(&query).map_err(|e| said(&e))?.to_rows();
-        let moment = Moment { now_us: self.now_us, high_us: self.now_us };
+        let moment = Moment::at(self.now.date_us);
         lease::expect(&found, &state.leases, moment).map_err(|why| format!("within: {why}"))
     }
 }

@@ -1,5 +1,5 @@
-//! Random workloads on buckets, and on a table whose rows expire, on simulated machines whose clock
-//! is set back at each crash.
+//! Random workloads on buckets, and on a table whose rows expire, on simulated machines whose
+//! clocks are stepped.
 //!
 //! One client does one operation after the other, while background work seals, merges and makes
 //! checkpoints whenever the scheduler lets it. The model knows when each entry ends; before an
@@ -11,11 +11,12 @@
 //!   image at c    c <= p: the state before; c >= until: the one after; between: either
 //! ```
 //!
-//! A machine begins with the clock of its first day, whatever the day of the crash was. An opened
-//! database goes on from the time that its log has been told, at most a second before the last
-//! commit: what had ended by then stays away. What ended later may be back, unless a merge has
-//! dropped it.
+//! Entries expire by elapsed time, rows by the date (`clocks.rs`). After a crash a machine may
+//! begin with the clock of its first day, whatever the day of the crash was. An opened database
+//! goes on from the time that its log has been told, at most a second before the last commit: what
+//! had ended by then stays away. What ended later may be back, unless a merge has dropped it.
 
+mod clocks;
 mod driver;
 mod lease;
 mod leases;
@@ -28,14 +29,16 @@ mod transaction;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use esker::Moment as Now;
 use esker_vfs::sim::{
     CrashChoice, CrashImage, FaultKind, FaultPlan, Generator, Journal, Options, Simulation,
 };
 
 use crate::workload::{Config, Failure};
+pub use clocks::wake;
 use driver::Driver;
 use model::History;
-pub use observe::{Found, Moment, clear_of_ends, compare, move_clock_to, time_of};
+pub use observe::{Found, Moments, clear_of_ends, compare, latest, move_clock_to, time_of};
 
 /// One life of a database.
 #[derive(Clone, Debug, Default)]
@@ -48,8 +51,8 @@ pub struct Life {
     pub open_ios: u64,
     /// What the buckets hold after each commit.
     pub history: Arc<History>,
-    /// What the database said of the time, in microseconds since 1970, after how many I/Os.
-    pub times: Vec<(u64, i64)>,
+    /// The latest that it has been by both clocks, after how many I/Os.
+    pub times: Vec<(u64, Now)>,
     /// The faults of the disk that were used, by kind.
     pub faults: BTreeMap<FaultKind, u64>,
     /// What was done, after how many I/Os, in words.
@@ -69,11 +72,11 @@ impl Life {
         if newest > 1 { newest } else { 0 }
     }
 
-    /// The latest time that it can have been after so many I/Os, in microseconds since 1970.
+    /// The latest that it can have been after so many I/Os.
     #[must_use]
-    pub fn high_us(&self, ios: u64) -> i64 {
+    pub fn high(&self, ios: u64) -> Now {
         let after = self.times.iter().find(|(io, _)| *io > ios).or(self.times.last());
-        after.map_or(i64::MAX, |(_, now_us)| *now_us)
+        after.map_or(Now::LAST, |(_, now)| *now)
     }
 
     /// The last operations that ended before so many I/Os, and the one that was under way.

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use esker::Moment as Now;
+
 pub use super::lease::{ExpiresBy, Lease, Leases};
 
 /// The buckets of a workload.
@@ -28,7 +30,7 @@ pub enum Place {
 pub struct ModelEntry {
     /// The value.
     pub value: Vec<u8>,
-    /// When it expires, in microseconds since 1970; `None`: never.
+    /// When it expires, in microseconds of elapsed time; `None`: never.
     pub end_us: Option<i64>,
 }
 
@@ -116,18 +118,15 @@ impl State {
         }
     }
 
-    /// The ends of all entries and rows, those too by which rows may expire later.
-    pub fn ends(&self) -> impl Iterator<Item = i64> + '_ {
-        self.ends_of_entries().chain(self.leases.ends())
-    }
-
-    /// Whether some entry or row ends after a time.
+    /// Whether some entry or row ends after a moment.
     #[must_use]
-    pub fn is_to_end_after(&self, now_us: i64) -> bool {
-        self.ends_of_entries().chain(self.leases.ends_that_tell()).any(|end_us| end_us > now_us)
+    pub fn is_to_end_after(&self, now: Now) -> bool {
+        self.ends_of_entries().any(|end_us| end_us > now.elapsed_us)
+            || self.leases.ends_that_tell().any(|end_us| end_us > now.date_us)
     }
 
-    fn ends_of_entries(&self) -> impl Iterator<Item = i64> + '_ {
+    /// The elapsed times at which entries end.
+    pub fn ends_of_entries(&self) -> impl Iterator<Item = i64> + '_ {
         let entries = self.buckets.iter().flat_map(|bucket| bucket.entries.values());
         entries.filter_map(|entry| entry.end_us)
     }

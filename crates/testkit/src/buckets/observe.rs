@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::time::Duration;
 
-use esker::{Bucket, Database, Entries, Query, Value};
+use esker::{Bucket, Database, Entries, Moment as Now, Query, Value};
 use esker_vfs::sim::{Generator, Simulation};
 
 use super::lease;
@@ -15,8 +15,8 @@ use crate::oracle::said;
 pub(super) const CLOCK: &str = "clock";
 /// That entry.
 pub(super) const PROBE: &[u8] = b"probe";
-/// When it ends, in microseconds since 1970: late.
-pub(super) const PROBE_END_US: i64 = 4_000_000_000_000_000;
+/// How long it lives: for longer than any workload.
+pub(super) const PROBE_TTL: Duration = Duration::from_secs(1 << 32);
 /// The table that batches change.
 pub(super) const TABLE: &str = "rows";
 
@@ -25,7 +25,7 @@ pub(super) const MARGIN_US: i64 = 1_000_000;
 
 type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// Times of a comparison, in microseconds since 1970.
+/// Times of a comparison, in microseconds: of one of the two clocks of a database.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
     /// What the database says.
@@ -34,18 +34,65 @@ pub struct Moment {
     pub high_us: i64,
 }
 
-/// The time by which entries of a database expire; `None` before its clock was set up.
+/// Times of a comparison.
+#[derive(Clone, Copy, Debug)]
+pub struct Moments {
+    /// By which entries expire.
+    pub elapsed: Moment,
+    /// By which rows expire.
+    pub date: Moment,
+}
+
+impl Moment {
+    /// Nothing that has not expired may be gone.
+    #[must_use]
+    pub fn at(now_us: i64) -> Self {
+        Self { now_us, high_us: now_us }
+    }
+}
+
+impl Moments {
+    /// Nothing that has not expired may be gone.
+    #[must_use]
+    pub fn at(now: Now) -> Self {
+        Self { elapsed: Moment::at(now.elapsed_us), date: Moment::at(now.date_us) }
+    }
+
+    /// What had expired by another moment may be gone.
+    #[must_use]
+    pub fn until(now: Now, high: Now) -> Self {
+        let high = latest(now, high);
+        Self {
+            elapsed: Moment { now_us: now.elapsed_us, high_us: high.elapsed_us },
+            date: Moment { now_us: now.date_us, high_us: high.date_us },
+        }
+    }
+}
+
+/// The later one of each time.
+#[must_use]
+pub fn latest(a: Now, b: Now) -> Now {
+    Now { elapsed_us: a.elapsed_us.max(b.elapsed_us), date_us: a.date_us.max(b.date_us) }
+}
+
+/// The moment by which entries and rows expire; `None` before the clock of the workload was made.
 ///
 /// # Errors
-/// What the engine says.
-pub fn time_of(db: &Database) -> Result<Option<i64>, String> {
+/// What the engine says; where a long time to live does not go on as that moment does.
+pub fn time_of(db: &Database) -> Result<Option<Now>, String> {
     if !db.tables().iter().any(|name| name == CLOCK) {
         return Ok(None);
     }
     let bucket = db.bucket(CLOCK).map_err(|e| said(&e))?;
-    let left = bucket.remaining(PROBE).map_err(|e| said(&e))?.flatten();
-    let left_us = left.map(|left| i64::try_from(left.as_micros()).unwrap_or(i64::MAX));
-    Ok(left_us.map(|left_us| PROBE_END_US - left_us))
+    let before = db.moment();
+    let Some(left) = bucket.remaining(PROBE).map_err(|e| said(&e))?.flatten() else {
+        return Ok(None);
+    };
+    let now = db.moment();
+    if left > PROBE_TTL || now.elapsed_us < before.elapsed_us {
+        return Err(format!("{left:?} left of {PROBE_TTL:?}, from {before:?} to {now:?}"));
+    }
+    Ok(Some(now))
 }
 
 /// Moves the clocks of a machine on until the wall clock is so late, unless it is later.
@@ -61,17 +108,33 @@ pub fn move_clock_to(machine: &Simulation, time_us: i64) {
 ///
 /// # Errors
 /// What the engine says.
-pub fn clear_of_ends(db: &Database, machine: &Simulation, state: &State) -> Result<i64, String> {
+pub fn clear_of_ends(db: &Database, machine: &Simulation, state: &State) -> Result<Now, String> {
     loop {
-        let now_us = time_of(db)?.ok_or("the clock is gone")?;
-        let near = now_us..=now_us + MARGIN_US;
-        match state.ends().filter(|end_us| near.contains(end_us)).max() {
-            Some(end_us) => {
-                let left_us = (end_us + 1).saturating_sub(now_us).max(0);
-                machine.advance_clock(Duration::from_micros(left_us.unsigned_abs()));
+        let now = time_of(db)?.ok_or("the clock is gone")?;
+        match near_end(state, now) {
+            Some(left_us) => {
+                machine.advance_clock(Duration::from_micros(left_us.unsigned_abs() + 1));
             }
-            None => return Ok(now_us),
+            None => return Ok(now),
         }
+    }
+}
+
+/// How long it is until the last one of the ends that are near.
+pub(super) fn near_end(state: &State, now: Now) -> Option<i64> {
+    let entries = state.ends_of_entries().map(|end_us| end_us.saturating_sub(now.elapsed_us));
+    let rows = state.leases.ends().map(|end_us| end_us.saturating_sub(now.date_us));
+    entries.chain(rows).filter(|left_us| (0..=MARGIN_US).contains(left_us)).max()
+}
+
+/// Where an entry is said to end on a date, at one of two moments.
+pub(super) fn says_end(said_us: Option<i64>, end_us: Option<i64>, (a, b): (Now, Now)) -> bool {
+    match (said_us, end_us) {
+        (Some(said_us), Some(end_us)) => {
+            let (a_us, b_us) = (a.date_of_elapsed(end_us), b.date_of_elapsed(end_us));
+            (a_us.min(b_us)..=a_us.max(b_us)).contains(&said_us)
+        }
+        (said_us, end_us) => said_us == end_us,
     }
 }
 
@@ -91,7 +154,7 @@ pub struct Found {
 pub fn compare(
     db: &Database,
     state: &State,
-    moment: Moment,
+    moments: Moments,
     generator: &mut Generator,
 ) -> Result<Found, String> {
     let mut all = Found::default();
@@ -111,14 +174,14 @@ pub fn compare(
             return Err(format!("{name} is not there"));
         }
         let expected = state.bucket(at);
-        let found = bucket(db, name, (expected, moment), generator);
+        let found = bucket(db, name, (expected, moments.elapsed), generator);
         let found = found.map_err(|e| format!("{name}: {e}"))?;
         expect_ends(db, name, expected).map_err(|e| format!("{name}: {e}"))?;
         all.buckets.push(found);
     }
     if state.is_ready {
         rows(db, state)?;
-        let leases = lease::compare(db, &state.leases, moment);
+        let leases = lease::compare(db, &state.leases, moments.date);
         all.leases = leases.map_err(|why| format!("{}: {why}", lease::LEASES))?;
     }
     Ok(all)
@@ -159,14 +222,16 @@ pub(super) fn expect(
 
 /// Entries that are there end when they should: else two states look the same until then.
 fn expect_ends(db: &Database, name: &str, expected: &ModelBucket) -> Result<(), String> {
+    let before = db.moment();
     let entries = db.bucket(name).and_then(|bucket| bucket.iter()).map_err(|e| said(&e))?;
+    let around = (before, db.moment());
     for entry in entries {
         let entry = entry.map_err(|e| said(&e))?;
         let end_us = entry.expires_at_us().map_err(|e| said(&e))?;
         let wanted = expected.entries.get(entry.key()).map(|entry| entry.end_us);
-        if wanted.is_some_and(|wanted| wanted != end_us) {
+        if wanted.is_some_and(|wanted| !says_end(end_us, wanted, around)) {
             let key = entry.key();
-            return Err(format!("{key:?} ends at {end_us:?}, expected {wanted:?}"));
+            return Err(format!("{key:?} ends at {end_us:?}, expected {wanted:?}, {around:?}"));
         }
     }
     Ok(())

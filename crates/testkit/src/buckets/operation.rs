@@ -26,14 +26,18 @@ pub(super) fn key_of(number: u64) -> Vec<u8> {
 }
 
 /// What an entry gets that is put now.
+#[derive(Clone, Copy, Debug)]
 pub(super) enum End {
+    /// In elapsed time.
     Known(Option<i64>),
     /// So many microseconds from now on.
     After(i64),
+    /// On a date, which is at this elapsed time as far as can be said before.
+    At { date_us: i64, end_us: i64 },
 }
 
 /// An entry that a change leaves, whose end is to be learnt.
-pub(super) type Learn = (usize, Vec<u8>, i64);
+pub(super) type Learn = (usize, Vec<u8>, End);
 
 /// What a change of one entry leaves: nothing changes, or there is this value and its end, or no
 /// entry any more.
@@ -88,8 +92,8 @@ impl Driver<'_> {
             0..4 => Ttl::Default,
             4 => Ttl::Never,
             5..8 => Ttl::After(Duration::from_secs(self.generator.pick(seconds))),
-            8 => Ttl::At(self.now_us + 1_000_000 * self.generator.pick([2, 5, 30])),
-            _ => Ttl::At(self.now_us - self.generator.pick([0, 1, 5_000_000])),
+            8 => Ttl::At(self.now.date_us + 1_000_000 * self.generator.pick([2, 5, 30])),
+            _ => Ttl::At(self.now.date_us - self.generator.pick([0, 1, 5_000_000])),
         }
     }
 
@@ -104,7 +108,7 @@ impl Driver<'_> {
     pub(super) fn end_of(&self, at: usize, ttl: Ttl) -> End {
         match ttl {
             Ttl::Never => End::Known(None),
-            Ttl::At(at_us) => End::Known(Some(at_us)),
+            Ttl::At(date_us) => End::At { date_us, end_us: self.now.elapsed_of_date(date_us) },
             Ttl::After(ttl) => End::After(i64::try_from(ttl.as_micros()).unwrap_or(i64::MAX)),
             Ttl::Default => self.state.bucket(at).ttl_us.map_or(End::Known(None), End::After),
         }
@@ -120,33 +124,64 @@ impl Driver<'_> {
         learn.retain(|(bucket, there, _)| (*bucket, there.as_slice()) != (at, key));
         let end_us = match end {
             End::Known(end_us) => end_us,
-            End::After(after_us) => {
-                learn.push((at, key.to_vec(), after_us));
+            End::After(_) => {
+                learn.push((at, key.to_vec(), end));
                 None
+            }
+            End::At { end_us, .. } => {
+                learn.push((at, key.to_vec(), end));
+                Some(end_us)
             }
         };
         state.bucket_mut(at).entries.insert(key.to_vec(), ModelEntry { value, end_us });
     }
 
-    /// Asks when entries end that were put with a time to live: so long after that.
+    /// Asks when entries end that were put with a time to live: so long after that, or on a date.
     pub(super) fn learn(&self, state: &mut State, learn: Vec<Learn>) -> Result<(), String> {
-        for (at, key, after_us) in learn {
-            let name = NAMES.get(at).copied().unwrap_or_default();
-            let bucket = self.db()?.bucket(name).map_err(|e| said(&e))?;
-            let only = (Bound::Included(key.as_slice()), Bound::Included(key.as_slice()));
-            let mut entries = bucket.range::<[u8], _>(only).map_err(|e| said(&e))?;
-            let entry = entries.next().ok_or_else(|| format!("{name} has no {key:?}"))?;
-            let end_us = entry.and_then(|entry| entry.expires_at_us()).map_err(|e| said(&e))?;
-            let least = self.now_us + after_us;
-            match end_us {
-                Some(end_us) if (least..least + MARGIN_US).contains(&end_us) => {}
-                end_us => return Err(format!("{key:?} ends at {end_us:?}, expected {least}")),
+        for (at, key, end) in learn {
+            let found_us = match end {
+                End::At { end_us, .. } if end_us <= self.now.elapsed_us => continue,
+                _ => self.end_of_entry(at, &key)?,
+            };
+            let now = self.db()?.moment();
+            let (least_us, most_us) = match end {
+                End::Known(_) => continue,
+                End::After(after_us) => {
+                    let least_us = self.now.elapsed_us + after_us;
+                    (least_us, least_us + MARGIN_US)
+                }
+                // The date may have been drawn towards the wall clock since.
+                End::At { date_us, end_us } => {
+                    let later_us = now.elapsed_of_date(date_us);
+                    (end_us.min(later_us), end_us.max(later_us))
+                }
+            };
+            if !(least_us..=most_us).contains(&found_us) {
+                return Err(format!("{key:?}, {end:?}, ends at {found_us}, expected {least_us}"));
             }
             if let Some(entry) = state.bucket_mut(at).entries.get_mut(&key) {
-                entry.end_us = end_us;
+                entry.end_us = Some(found_us);
             }
         }
         Ok(())
+    }
+
+    /// The elapsed time at which an entry ends.
+    fn end_of_entry(&self, at: usize, key: &[u8]) -> Result<i64, String> {
+        let (db, name) = (self.db()?, NAMES.get(at).copied().unwrap_or_default());
+        let bucket = db.bucket(name).map_err(|e| said(&e))?;
+        loop {
+            let before = db.moment();
+            let only = (Bound::Included(key), Bound::Included(key));
+            let mut entries = bucket.range::<[u8], _>(only).map_err(|e| said(&e))?;
+            let entry = entries.next().ok_or_else(|| format!("{name} has no {key:?}"))?;
+            let date_us = entry.and_then(|entry| entry.expires_at_us()).map_err(|e| said(&e))?;
+            let date_us = date_us.ok_or_else(|| format!("{name} {key:?} never ends"))?;
+            let end_us = before.elapsed_of_date(date_us);
+            if db.moment().elapsed_of_date(date_us) == end_us {
+                return Ok(end_us);
+            }
+        }
     }
 
     /// A change of one entry: `after` is the value that it leaves, and its end; `None`: no entry.
@@ -180,7 +215,7 @@ impl Driver<'_> {
     }
 
     fn found(&self, at: usize, key: &[u8]) -> Option<ModelEntry> {
-        self.state.bucket(at).get(key, self.now_us).cloned()
+        self.state.bucket(at).get(key, self.now.elapsed_us).cloned()
     }
 
     /// The end of an entry that keeps it, or of a new one.

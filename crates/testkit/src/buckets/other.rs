@@ -8,7 +8,7 @@ use esker::{BucketOptions, Database, Ttl, Value};
 
 use super::driver::{Driver, Held, Synced};
 use super::model::{AWAY, ModelBucket, NAMES, Place, State};
-use super::observe::{MARGIN_US, TABLE};
+use super::observe::TABLE;
 use super::operation::{End, KEYS, Learn, key_of};
 use crate::oracle::said;
 
@@ -36,8 +36,8 @@ impl Driver<'_> {
             25..30 => self.whole("wait until idle", Database::wait_idle),
             30..33 => self.whole("compact", |db| db.compact(false, &mut |_, _| {}).map(drop)),
             33..35 => self.sync(),
-            35..41 => self.pass_time(),
-            41 => self.turn_back(),
+            35..39 => self.pass_time(),
+            39..42 => self.change_clock(),
             42..45 => self.whole("checkpoint", Database::checkpoint),
             _ => self.reopen(),
         }
@@ -68,7 +68,7 @@ impl Driver<'_> {
         is_removed: impl Fn(&[u8]) -> bool,
         run: impl FnOnce() -> esker::Result<u64>,
     ) -> Result<(), String> {
-        let (mut state, now_us) = ((*self.state).clone(), self.now_us);
+        let (mut state, now_us) = ((*self.state).clone(), self.now.elapsed_us);
         let mut count = 0;
         state.bucket_mut(at).entries.retain(|key, entry| {
             let goes = entry.is_there(now_us) && is_removed(key);
@@ -129,7 +129,7 @@ impl Driver<'_> {
                     if self.generator.chance(300_000) {
                         batch.remove(&bucket, &key).map_err(|e| said(&e))?;
                         learn.retain(|(there, other, _)| (*there, other) != (at, &key));
-                        if state.bucket(at).get(&key, self.now_us).is_some() {
+                        if state.bucket(at).get(&key, self.now.elapsed_us).is_some() {
                             state.bucket_mut(at).entries.remove(&key);
                         }
                         continue;
@@ -167,7 +167,7 @@ impl Driver<'_> {
         let count = self.generator.index(LOADED_MAX);
         for _ in 0..count {
             let key = keys.swap_remove(self.generator.index(keys.len()));
-            let is_there = state.bucket(at).get(&key, self.now_us).is_some();
+            let is_there = state.bucket(at).get(&key, self.now.elapsed_us).is_some();
             if keys.is_empty() {
                 break;
             }
@@ -175,7 +175,7 @@ impl Driver<'_> {
                 continue;
             }
             let value = self.draw_value();
-            let soon = self.now_us + 1_000_000 * self.generator.pick([2, 20, 500]);
+            let soon = self.now.elapsed_us + 1_000_000 * self.generator.pick([2, 20, 500]);
             let end_us = (ends && self.generator.chance(300_000)).then_some(soon);
             let end = End::Known(end_us);
             Self::stage(&mut state, &mut Vec::new(), (at, &key, value.clone()), end);
@@ -266,8 +266,8 @@ impl Driver<'_> {
         if self.held.is_empty() || (draw < 4 && self.held.len() < SNAPSHOTS_MAX) {
             let snapshot = self.db()?.snapshot().map_err(|e| said(&e))?;
             self.note(format!("snapshot of {}", snapshot.commit()));
-            let (state, now_us) = (Arc::clone(&self.state), self.now_us);
-            self.held.push(Held { snapshot, state, now_us });
+            let (state, now) = (Arc::clone(&self.state), self.now);
+            self.held.push(Held { snapshot, state, now });
             return Ok(());
         }
         let chosen = self.generator.index(self.held.len());
@@ -302,13 +302,6 @@ impl Driver<'_> {
         Ok(())
     }
 
-    fn turn_back(&mut self) -> Result<(), String> {
-        let us = self.generator.pick([1_000, 3_000_000, 4_000_000_000]);
-        self.machine.shift_wall_clock(-us);
-        self.note(format!("the wall clock goes back by {us} us"));
-        Ok(())
-    }
-
     /// Looks at everything and closes; tells the newest commit.
     pub fn close(&mut self) -> Result<u64, String> {
         self.look()?;
@@ -318,16 +311,5 @@ impl Driver<'_> {
         db.close().map_err(|e| format!("close: {}", said(&e)))?;
         self.machine.mark(commit);
         Ok(commit)
-    }
-
-    /// Closes and opens, perhaps with another clock.
-    fn reopen(&mut self) -> Result<(), String> {
-        let commit = self.close()?;
-        if self.generator.chance(400_000) {
-            self.turn_back()?;
-        }
-        let history = self.history();
-        self.rise_high(self.now_us + MARGIN_US);
-        self.open(commit, &history)
     }
 }

@@ -107,7 +107,7 @@ impl Driver<'_> {
         let key = self.draw_key();
         match self.generator.below(8) {
             0..2 => {
-                let there = state.bucket(at).get(&key, self.now_us).is_some();
+                let there = state.bucket(at).get(&key, self.now.elapsed_us).is_some();
                 learn.retain(|(other, known, _)| (*other, known) != (at, &key));
                 if there {
                     state.bucket_mut(at).entries.remove(&key);
@@ -139,7 +139,7 @@ impl Driver<'_> {
     ) -> Result<(), String> {
         let mut prefix = self.draw_key();
         prefix.truncate(1 + self.generator.index(3));
-        let now_us = self.now_us;
+        let now_us = self.now.elapsed_us;
         let mut gone = Vec::new();
         state.bucket_mut(at).entries.retain(|key, entry| {
             let goes = entry.is_there(now_us) && key.starts_with(&prefix);
@@ -161,7 +161,7 @@ impl Driver<'_> {
         let name = NAMES.get(at).copied().unwrap_or_default();
         let bucket = transaction.bucket(name).map_err(|e| said(&e))?;
         let value = |state: &State| {
-            let entry = state.bucket(at).get(&key, self.now_us);
+            let entry = state.bucket(at).get(&key, self.now.elapsed_us);
             entry.map(|entry| entry.value.clone())
         };
         let found = bucket.get(&key).map_err(|e| said(&e))?.map(esker::BucketValue::into_vec);
@@ -178,7 +178,7 @@ impl Driver<'_> {
             return self.see_leases(transaction, state);
         }
         let there = state.bucket(at).entries.iter();
-        let there = there.filter(|(_, entry)| entry.is_there(self.now_us));
+        let there = there.filter(|(_, entry)| entry.is_there(self.now.elapsed_us));
         let expected: Vec<_> =
             there.map(|(key, entry)| (key.clone(), entry.value.clone())).collect();
         let entries = bucket.iter().map_err(|e| said(&e))?;

@@ -44,8 +44,8 @@ fn read_damaged(
 ) -> Result<bool, String> {
     let Some(db) = open_damaged(config, machine)? else { return Ok(true) };
     let commit = if wide { oracle::recovered_commit(&db, false)? } else { u64::MAX };
-    let high_us = life.high_us(u64::MAX);
-    let crash = Crash { life, ios: u64::MAX, high_us, found: None, lied: false };
+    let high = life.high(u64::MAX);
+    let crash = Crash { life, ios: u64::MAX, high, found: None, lied: false };
     let mut generator = Generator::new(commit, 96);
     match compare((&db, machine), &crash, commit, &mut generator) {
         Ok(_) => {}

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use esker::Database;
+use esker::{Database, Moment as Now};
 use esker_vfs::sim::{
     CrashChoice, CrashImage, FaultKind, FaultPlan, Generator, Options as SimOptions, Simulation,
 };
@@ -10,7 +10,7 @@ use esker_vfs::sim::{
 use super::images::{choose, says_damaged};
 use super::report::{DEPTH_MAX, Report};
 use super::{CRASH_AGAIN, quietly};
-use crate::buckets::{self, Life, Moment, model::State};
+use crate::buckets::{self, Life, Moments, model::State};
 use crate::oracle;
 use crate::workload::{self, Config, Failure};
 
@@ -23,8 +23,8 @@ pub(super) struct Crash<'a> {
     pub life: &'a Life,
     /// The I/Os that had been done.
     pub ios: u64,
-    /// The latest time that it can have been since, in microseconds since 1970.
-    pub high_us: i64,
+    /// The latest that it can have been since.
+    pub high: Now,
     /// What an open has found since, and the least commit that one has found: no later crash
     /// brings back more, whatever numbers maintenance has given again since.
     pub found: Option<(u64, Arc<State>)>,
@@ -47,11 +47,11 @@ impl Crash<'_> {
     }
 
     /// What is known once an open has found a state after a commit.
-    fn opened(&self, commit: u64, found: Arc<State>, now_us: i64) -> Self {
+    fn opened(&self, commit: u64, found: Arc<State>, now: Now) -> Self {
         let least = self.found.as_ref().map_or(commit, |(least, _)| commit.min(*least));
         // What recovery has answered is durable; a crash within it may come before that.
-        let high_us = self.high_us.max(now_us);
-        Self { found: Some((least, found)), high_us, ..self.clone() }
+        let high = buckets::latest(self.high, now);
+        Self { found: Some((least, found)), high, ..self.clone() }
     }
 }
 
@@ -122,7 +122,7 @@ fn crash_everywhere(
             let choice = choose(&mut generator);
             let image = cursor.crash_image(choice);
             let ios = cursor.position();
-            let crash = Crash { life, ios, high_us: life.high_us(ios), found: None, lied };
+            let crash = Crash { life, ios, high: life.high(ios), found: None, lied };
             let next = generator.next_u64();
             check(config, &image, &crash, (next, 0), report).map_err(|why| {
                 let why = format!("crash after {} ({choice:?}): {why}", cursor.describe());
@@ -147,9 +147,7 @@ fn check(
     let mut generator = Generator::new(seed, 94);
     let options = SimOptions { record: true, pause_probability: 100_000, ..SimOptions::default() };
     let machine = Simulation::from_image(image, seed, options);
-    if generator.chance(400_000) && crash.high_us < i64::MAX {
-        buckets::move_clock_to(&machine, crash.high_us);
-    }
+    buckets::wake(&machine, crash.high, &mut generator);
     let db = match workload::open(config, &machine, false) {
         Ok(db) => db,
         Err(_) if crash.lied => {
@@ -167,7 +165,7 @@ fn check(
     let outcome = compare((&db, &machine), crash, commit, &mut generator)
         .map_err(|why| format!("after commit {commit}: {why}"))
         .and_then(|found| sound(&db).map(|()| found));
-    let (found, now_us) = match outcome {
+    let (found, now) = match outcome {
         Ok(found) => found,
         Err(why) if crash.lied && says_damaged(&why) => {
             report.refused += 1;
@@ -183,7 +181,7 @@ fn check(
     if crash.lied || depth >= DEPTH_MAX || !generator.chance(CRASH_AGAIN) {
         return Ok(());
     }
-    let again = crash.opened(commit, found, now_us);
+    let again = crash.opened(commit, found, now);
     let next = (generator.next_u64(), depth + 1);
     check(config, &left, &again, next, report).map_err(|why| format!("opened again: {why}"))?;
     let Some(journal) = journal else { return Ok(()) };
@@ -210,24 +208,24 @@ pub(super) fn compare(
     crash: &Crash<'_>,
     commit: u64,
     generator: &mut Generator,
-) -> Result<(Arc<State>, i64), String> {
-    let now_us = match buckets::time_of(db)? {
-        Some(now_us) => now_us,
+) -> Result<(Arc<State>, Now), String> {
+    let now = match buckets::time_of(db)? {
+        Some(now) => now,
         None if crash.candidates(commit).iter().any(|state| !state.is_ready) => {
-            return Ok((Arc::default(), i64::MIN));
+            return Ok((Arc::default(), Now::FIRST));
         }
         None => return Err("the clock is gone".to_owned()),
     };
     let told_us = crash.told_us(commit);
-    if now_us < told_us {
-        return Err(format!("time {now_us}, and the log was told {told_us}"));
+    if now.elapsed_us < told_us {
+        return Err(format!("{now:?}, and the log was told {told_us}"));
     }
     let mut outcome = Err("no state may hold".to_owned());
     // Of two that look the same, since what was put has expired, the later one says more.
     for state in crash.candidates(commit).into_iter().rev() {
-        let now_us = buckets::clear_of_ends(db, machine, &state)?;
-        let moment = Moment { now_us, high_us: crash.high_us.max(now_us) };
-        outcome = buckets::compare(db, &state, moment, generator).map(|_| (state, now_us));
+        let now = buckets::clear_of_ends(db, machine, &state)?;
+        let moments = Moments::until(now, crash.high);
+        outcome = buckets::compare(db, &state, moments, generator).map(|_| (state, now));
         // Another state would differ before the damage is met.
         let is_damaged = |why: &String| crash.lied && says_damaged(why);
         if outcome.as_ref().map_or_else(is_damaged, |_| true) {
@@ -262,12 +260,13 @@ mod tests {
         history.push((3, 5), 20, state(false));
         history.push((5, 8), 70, state(true));
         let life = Life { history: Arc::new(history), ..Life::default() };
-        let crash = Crash { life: &life, ios: 0, high_us: 0, found: None, lied: false };
-        let once = crash.opened(5, state(false), 21);
-        let twice = once.opened(9, state(false), 22);
+        let crash = Crash { life: &life, ios: 0, high: Now::FIRST, found: None, lied: false };
+        let at = |us| Now { elapsed_us: us, date_us: us };
+        let once = crash.opened(5, state(false), at(21));
+        let twice = once.opened(9, state(false), at(22));
         assert_eq!((once.told_us(9), twice.told_us(9)), (20, 20));
-        assert_eq!((crash.told_us(9), crash.opened(9, state(true), 71).told_us(4)), (70, 10));
+        assert_eq!((crash.told_us(9), crash.opened(9, state(true), at(71)).told_us(4)), (70, 10));
         assert_eq!(twice.candidates(8), [state(false)]);
-        assert_eq!(twice.high_us, 22);
+        assert_eq!(twice.high, at(22));
     }
 }

@@ -3,12 +3,16 @@
 use esker_vfs::sim::{CrashChoice, CrashImage, Generator, Options as SimOptions, Simulation};
 
 use super::report::{DEPTH_MAX, Report};
+use crate::clock_step;
 use crate::history::History;
 use crate::oracle::{self, Depth};
 use crate::workload::{self, BackupMade, Config, Failure, Life, Plan};
 
 /// How often a backup is opened that was not just being made, in a million.
 const OTHER_BACKUPS: u32 = 60_000;
+
+/// How often the clocks are others after a crash, in a million.
+const STEPPED: u32 = 300_000;
 
 /// How to check images.
 #[derive(Clone, Debug)]
@@ -68,6 +72,9 @@ impl Checker {
         }
         let options = SimOptions { pause_probability: 100_000, ..SimOptions::default() };
         let machine = Simulation::from_image(image, seed, options);
+        if generator.chance(STEPPED) {
+            clock_step::step_all(&machine, &mut generator);
+        }
         let db = match workload::open(&self.config, &machine, false) {
             Ok(db) => db,
             Err(_) if self.lied => {

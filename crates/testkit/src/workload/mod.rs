@@ -28,6 +28,7 @@ use esker_vfs::sim::{
     Options as SimOptions, Repeat, Script, Simulation,
 };
 
+use crate::clock_step;
 use crate::history::History;
 use crate::model::TableKind;
 use crate::oracle::{self, Depth};
@@ -451,6 +452,10 @@ impl<'a> Driver<'a> {
             20..23 => self.back_up(),
             23..25 => self.whole("compact", |db| db.compact(false, &mut |_, _| {}).map(drop)),
             25 => self.recount(),
+            26 => {
+                clock_step::step_wall(&self.world.machine, &mut self.generator);
+                Ok(())
+            }
             _ => {
                 self.client.act();
                 Ok(())

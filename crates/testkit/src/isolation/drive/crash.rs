@@ -19,6 +19,7 @@ use esker_vfs::sim::{CrashChoice, CrashImage, Generator, Options as SimOptions, 
 
 use super::client::{Client, Shared};
 use super::{Drive, Driven, said, store};
+use crate::clock_step;
 use crate::isolation::{History, Key, Operation, Outcome, Transaction};
 
 /// How many transactions are open at a time.
@@ -39,6 +40,7 @@ pub(super) fn run(drive: &Drive) -> Result<Driven, String> {
     while !is_ready || shared.begun.load(Ordering::Relaxed) < drive.transactions {
         let sim = SimOptions { pause_probability: 100_000, ..SimOptions::default() };
         let machine = Simulation::from_image(&image, generator.next_u64(), sim);
+        clock_step::step_all(&machine, &mut generator);
         let ios = if is_ready { 1 + generator.below(IOS_MAX) } else { NEVER };
         machine.crash_after_io(Some(machine.io_count().saturating_add(ios)));
         let (history, in_doubt) = (&mut history, &mut in_doubt);
