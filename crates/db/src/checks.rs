@@ -6,7 +6,7 @@ use std::sync::Arc;
 use esker_format::schema::{Alteration, Check, ROW_ID_NAME};
 use esker_format::{Batch, Schema, TableId, Value};
 use esker_query::model::{Expr, Operator};
-use esker_query::{Constraint, Query};
+use esker_query::{Constraint, Limits, Query};
 use esker_table::table::describe_key;
 
 use crate::change::RowIdSource;
@@ -64,10 +64,10 @@ impl Checks {
     ///
     /// # Errors
     /// `InvalidInput` naming the check, and the row where there are several.
-    pub fn test(&self, batch: &Batch, first_row: u64) -> Result<()> {
+    pub fn test(&self, batch: &Batch, first_row: u64, limits: &Limits) -> Result<()> {
         for (name, condition, constraint) in &self.0 {
             let at = |e: Error| e.at(format_args!("check {name:?}"));
-            let failing = constraint.first_failing(batch).map_err(|e| at(e.into()))?;
+            let failing = constraint.first_failing(batch, limits).map_err(|e| at(e.into()))?;
             let Some(row) = failing else { continue };
             let e = at(Error::invalid(format!("{condition} is false")));
             let is_one = first_row == 0 && batch.len() == 1;
@@ -236,11 +236,24 @@ impl Engine {
         Ok(Some(checks))
     }
 
-    /// Tests rows that fit the schema.
+    /// Tests rows that fit the schema, outside of a statement.
     pub fn test_rows(&self, current: &Current, rows: &[impl AsRef<[Value]>]) -> Result<()> {
+        match current.schema.checks().is_empty() {
+            true => Ok(()),
+            false => self.test_rows_within(current, rows, &self.limits()),
+        }
+    }
+
+    /// Tests rows that fit the schema, within what a statement may take.
+    pub fn test_rows_within(
+        &self,
+        current: &Current,
+        rows: &[impl AsRef<[Value]>],
+        limits: &Limits,
+    ) -> Result<()> {
         let Some(checks) = self.checks(current)? else { return Ok(()) };
         let mut batch = Batch::empty(&current.schema);
         rows.iter().try_for_each(|row| batch.push_row(&current.schema, row.as_ref()))?;
-        checks.test(&batch, 0)
+        checks.test(&batch, 0, limits)
     }
 }

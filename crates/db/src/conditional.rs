@@ -129,7 +129,7 @@ impl Table {
     ) -> Result<Modified> {
         let schema = &current.schema;
         let key = fit_key(schema, key)?;
-        let inputs = Inputs::default();
+        let inputs = Inputs { limits: self.engine.limits(), ..Inputs::default() };
         let computed = condition
             .map(|condition| Computed::new(std::slice::from_ref(condition), schema, &inputs));
         let computed = computed.transpose()?;

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use esker_format::Value;
-use esker_query::TemporaryFiles;
+use esker_query::{Budget, Deadline, TemporaryFiles};
 
 use crate::engine::Engine;
 
@@ -61,14 +61,27 @@ impl Engine {
         self.statement_options(&QueryOptions::default())
     }
 
+    /// What is evaluated outside of a statement may take so much. Its time counts from here.
+    pub(crate) fn limits(&self) -> esker_query::Limits {
+        esker_query::Limits {
+            memory: Arc::new(Budget::new(self.options.query_memory_limit_bytes)),
+            cancel: Arc::clone(&self.options.cancel),
+            deadline: self
+                .options
+                .statement_timeout
+                .map(|timeout| Deadline::new(&self.environment.clock, timeout)),
+        }
+    }
+
     /// What a statement is run with. Its time counts from here.
     pub(crate) fn statement_options(&self, given: &QueryOptions) -> esker_query::Options {
         let Limits { timeout, memory_bytes, cancel } = &given.limits;
         let mut options = esker_query::Options::new(&self.environment);
         options.inputs.parameters = Arc::clone(&given.parameters);
-        options.cancel = Arc::clone(cancel.as_ref().unwrap_or(&self.options.cancel));
+        options.inputs.limits.cancel = Arc::clone(cancel.as_ref().unwrap_or(&self.options.cancel));
         options.indexes = self.options.index_use;
-        options.memory_budget_bytes = memory_bytes.unwrap_or(self.options.query_memory_limit_bytes);
+        options =
+            options.with_memory(memory_bytes.unwrap_or(self.options.query_memory_limit_bytes));
         if !self.dir.as_os_str().is_empty() {
             let files = TemporaryFiles::new(&self.environment, self.dir.clone());
             options.temporary = Some(files);

@@ -6,6 +6,7 @@ use esker_format::{Batch, Schema, Value};
 
 use crate::bind::{Bound, bind_row, literal_of};
 use crate::exec::{Materialised, Rows, Selection, evaluate, run};
+use crate::limits::Limits;
 use crate::model::{Expr, Query, SelectItem};
 use crate::options::{Inputs, Options};
 use crate::result::QueryResult;
@@ -16,6 +17,7 @@ use crate::{Error, Result};
 pub struct Computed {
     schema: Schema,
     bounds: Vec<Bound>,
+    limits: Limits,
 }
 
 impl Computed {
@@ -25,13 +27,15 @@ impl Computed {
     /// `InvalidQuery` when one names an unknown field or does not type.
     pub fn new(exprs: &[Expr], schema: &Schema, inputs: &Inputs) -> Result<Self> {
         let bounds = exprs.iter().map(|expr| bind_row(expr, schema, inputs));
-        Ok(Self { bounds: bounds.collect::<Result<_>>()?, schema: schema.clone() })
+        let bounds = bounds.collect::<Result<_>>()?;
+        Ok(Self { bounds, schema: schema.clone(), limits: inputs.limits.clone() })
     }
 
     /// The values of the expressions for one row.
     ///
     /// # Errors
-    /// `OutOfRange` when one cannot be computed.
+    /// `OutOfRange` when one cannot be computed; `OverBudget`, `Cancelled` and `TimedOut` as the
+    /// limits of the inputs have it.
     pub fn of(&self, row: &[Value]) -> Result<Vec<Value>> {
         let literals: Option<Vec<Value>> = self.bounds.iter().map(literal_of).collect();
         if let Some(literals) = literals {
@@ -39,7 +43,7 @@ impl Computed {
         }
         let rows = source(&self.schema, std::iter::once(row))?;
         let part = crate::Source::part(&rows, 0);
-        let rows = Rows::new(part, 0..1);
+        let rows = Rows::new(part, 0..1, &self.limits);
         let value = |bound| {
             let vector = evaluate(bound, &rows, Selection::All(1))?;
             Ok(vector.value(0).to_owned())

@@ -6,6 +6,7 @@ use esker_format::{Batch, ColumnSlice, Schema};
 
 use crate::bind::{Bound, bind_condition};
 use crate::exec::{Lanes, Rows, Selection, evaluate, slice};
+use crate::limits::Limits;
 use crate::model::{Expr, Function};
 use crate::source::{Part, Zone};
 use crate::{Error, Result};
@@ -14,7 +15,7 @@ use crate::{Error, Result};
 ///
 /// ```
 /// use esker_format::{Batch, DataType, Schema, Value};
-/// use esker_query::Constraint;
+/// use esker_query::{Constraint, Limits};
 /// use esker_query::model::{Expr, Operator};
 ///
 /// let schema = Schema::builder().nullable("n", DataType::I64).build()?;
@@ -24,7 +25,7 @@ use crate::{Error, Result};
 /// for n in [Value::Int(1), Value::Null, Value::Int(0)] {
 ///     batch.push_row(&schema, &[n])?;
 /// }
-/// assert_eq!(positive.first_failing(&batch)?, Some(2));
+/// assert_eq!(positive.first_failing(&batch, &Limits::default())?, Some(2));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -50,10 +51,11 @@ impl Constraint {
     /// not false.
     ///
     /// # Errors
-    /// `OutOfRange` when it cannot be computed for a row.
-    pub fn first_failing(&self, batch: &Batch) -> Result<Option<usize>> {
+    /// `OutOfRange` when it cannot be computed for a row; `OverBudget`, `Cancelled` and `TimedOut`
+    /// as the limits have it.
+    pub fn first_failing(&self, batch: &Batch, limits: &Limits) -> Result<Option<usize>> {
         let part = Whole(batch);
-        let rows = Rows::new(&part, 0..batch.len());
+        let rows = Rows::new(&part, 0..batch.len(), limits);
         let vector = evaluate(&self.condition, &rows, Selection::All(batch.len()))?;
         let Lanes::Bools(values) = &vector.lanes else { return Ok(None) };
         Ok((0..batch.len()).find(|row| values.get(*row) == Some(&false) && !vector.is_null(*row)))

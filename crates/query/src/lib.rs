@@ -39,6 +39,7 @@ mod error;
 mod exec;
 mod explain;
 pub mod json;
+mod limits;
 pub mod model;
 mod one_row;
 pub mod operator;
@@ -59,13 +60,14 @@ pub use computed::{Computed, select};
 pub use constraint::Constraint;
 pub use cursor::Cursor;
 pub use error::{Error, ErrorKind, Result};
-pub use exec::{TEMPORARY_PREFIX, TemporaryFiles};
+pub use exec::{Budget, TEMPORARY_PREFIX, TemporaryFiles};
 pub use explain::{
     ExplainedInput, ExplainedPart, ExplainedStep, ExplainedSubquery, Explanation, Met, Ran, Reading,
 };
+pub use limits::{Deadline, Limits};
 pub use model::Query;
 pub use one_row::OneRow;
-pub use options::{Deadline, IndexUse, Inputs, Options, Sequences};
+pub use options::{IndexUse, Inputs, Options, Sequences};
 pub use page::{Page, Paging, page};
 pub use relation::{Resolved, Tables};
 pub use result::{QueryResult, ResultColumn, Statistics};

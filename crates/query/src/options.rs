@@ -1,14 +1,14 @@
 //! What a query runs with.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use esker_format::Value;
 use esker_vfs::{Clock, Environment, Tasks};
 
-use crate::exec::TemporaryFiles;
-use crate::{Error, ErrorKind, Result};
+use crate::Result;
+use crate::exec::{Budget, TemporaryFiles};
+use crate::limits::{Deadline, Limits};
 
 /// The machine a query runs on, and how much of it.
 #[derive(Clone, Debug)]
@@ -17,29 +17,12 @@ pub struct Options {
     pub tasks: Arc<dyn Tasks>,
     /// Times the steps.
     pub clock: Arc<dyn Clock>,
-    /// The most bytes of groups, sort keys and results held at once. Groups, sort keys and sides
-    /// of joins that need more lie in temporary files; what cannot is refused with
-    /// [`crate::ErrorKind::OverBudget`].
-    pub memory_budget_bytes: usize,
     /// Where the temporary files are; `None` for none.
     pub temporary: Option<TemporaryFiles>,
     /// What the statement is given.
     pub inputs: Inputs,
     /// Whether sorted runs are used. The answer is the same.
     pub indexes: IndexUse,
-    /// Ends the query with [`crate::ErrorKind::Cancelled`] soon after it is set.
-    pub cancel: Arc<AtomicBool>,
-    /// Ends the query with [`crate::ErrorKind::TimedOut`] soon after it has passed.
-    pub deadline: Option<Deadline>,
-}
-
-/// When a statement has to have ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Deadline {
-    /// The time by the monotonic clock of [`Options::clock`], in nanoseconds.
-    pub at_ns: u64,
-    /// How long that was from the beginning, in milliseconds, for messages.
-    pub timeout_ms: u64,
 }
 
 /// When a query reads the sorted runs of indexes.
@@ -64,6 +47,8 @@ pub struct Inputs {
     /// Where `nextval` gets its values; `None` where an expression is computed once for many rows,
     /// or may be computed again.
     pub sequences: Option<Arc<dyn Sequences>>,
+    /// What it may take.
+    pub limits: Limits,
 }
 
 /// Gives out the values of named sequences.
@@ -75,36 +60,51 @@ pub trait Sequences: std::fmt::Debug + Send + Sync {
     fn next_value(&self, name: &str) -> Result<i64>;
 }
 
+impl Inputs {
+    /// The same within the memory that is left. What is kept of it is given back at the end.
+    pub(crate) fn with_memory_left(&self) -> Self {
+        let mut inputs = self.clone();
+        inputs.limits.memory = Arc::new(Budget::within(&self.limits.memory));
+        inputs
+    }
+}
+
 impl Options {
-    /// Fails once the statement is to end: it was cancelled, or its time is over. For whoever works
-    /// on a statement outside of this crate, every some thousand rows.
+    /// Fails once the statement is to end: see [`Limits::expect_time_left`]. For what works on a
+    /// statement outside of this crate, every some thousand rows.
     ///
     /// # Errors
     /// `Cancelled` or `TimedOut`.
     pub fn expect_time_left(&self) -> Result<()> {
-        if self.cancel.load(Ordering::Relaxed) {
-            return Err(Error::new(ErrorKind::Cancelled, "the statement was cancelled"));
-        }
-        match self.deadline {
-            Some(Deadline { at_ns, timeout_ms }) if self.clock.monotonic_ns() >= at_ns => {
-                let message = format!(
-                    "the statement took longer than its timeout of {timeout_ms} ms: try again \
-                     with more time"
-                );
-                Err(Error::new(ErrorKind::TimedOut, message))
-            }
-            _ => Ok(()),
-        }
+        self.inputs.limits.expect_time_left()
     }
 
     /// The same with a time to end, counted from now.
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
-        let timeout_ns = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
-        let at_ns = self.clock.monotonic_ns().saturating_add(timeout_ns);
-        let timeout_ms = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
-        self.deadline = Some(Deadline { at_ns, timeout_ms });
+        self.inputs.limits.deadline = Some(Deadline::new(&self.clock, timeout));
         self
+    }
+
+    /// The same with so much memory, of which nothing is held.
+    #[must_use]
+    pub fn with_memory(mut self, limit_bytes: usize) -> Self {
+        self.inputs.limits.memory = Arc::new(Budget::new(limit_bytes));
+        self
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.inputs.limits
+    }
+
+    /// The memory that the statement may hold.
+    pub(crate) fn memory(&self) -> &Budget {
+        &self.limits().memory
+    }
+
+    /// The same within the memory that is left. What is kept of it is given back at the end.
+    pub(crate) fn with_memory_left(&self) -> Self {
+        Self { inputs: self.inputs.with_memory_left(), ..self.clone() }
     }
 
     /// The budget of [`Options::new`]: 1 GiB.
@@ -116,12 +116,10 @@ impl Options {
         Self {
             tasks: Arc::clone(&environment.tasks),
             clock: Arc::clone(&environment.clock),
-            memory_budget_bytes: Self::MEMORY_BUDGET_BYTES,
             temporary: None,
             inputs: Inputs { now_us: environment.clock.wall_us(), ..Inputs::default() },
             indexes: IndexUse::default(),
-            cancel: Arc::default(),
-            deadline: None,
         }
+        .with_memory(Self::MEMORY_BUDGET_BYTES)
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use esker_format::{Batch, DataType, Value};
 
-use crate::bind::{Bound, Program, assign_literal, bind_constant, bind_query};
+use crate::bind::{Bound, Node, Program, assign_literal, bind_constant, bind_query};
 use crate::exec;
 use crate::explain::Explanation;
 use crate::model::{Expr, Query, SelectItem};
@@ -33,7 +33,7 @@ pub(crate) fn collected<T>(
 ) -> Result<(Vec<Batch>, T)> {
     let mut batches = Vec::new();
     let mut bytes = 0usize;
-    let limit = options.memory_budget_bytes;
+    let limit = options.memory().left();
     let done = run(&mut |batch| {
         bytes += size(&batch);
         if bytes > limit {
@@ -147,9 +147,9 @@ pub fn scan(
 /// # Errors
 /// `InvalidQuery` when it names a field or does not type, `OutOfRange` when it cannot be computed.
 pub fn constant(expr: &Expr, inputs: &Inputs) -> Result<Value> {
-    match bind_constant(expr, inputs)?.as_literal() {
-        Some(value) => Ok(value.clone()),
-        None => Err(Error::invalid(format!("{expr}: expected a constant"))),
+    match bind_constant(expr, inputs)?.node {
+        Node::Literal(value) => Ok(value),
+        _ => Err(Error::invalid(format!("{expr}: expected a constant"))),
     }
 }
 

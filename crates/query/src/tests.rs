@@ -210,7 +210,7 @@ fn arithmetic_is_checked_and_division_by_zero_is_null() {
 fn budgets_refuse_with_the_number() {
     let mut query = Query::table("flights");
     query.order_by = vec![OrderBy { expr: field("day"), descending: false, nulls_first: None }];
-    let options = Options { memory_budget_bytes: 64, ..options() };
+    let options = options().with_memory(64);
     let error = execute(&query, &flights(&Layout::default()), &options).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::OverBudget);
     assert!(error.to_string().contains("its budget is 64"), "{error}");

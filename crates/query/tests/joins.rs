@@ -214,7 +214,7 @@ fn an_answer_keeps_to_its_memory_and_a_join_can_be_cancelled() {
     let (second, _) = table(&mut dice, 3_000, DataType::I64, 30);
     let tables = Two(first, second);
     let equal = field("a.k").binary(Operator::Eq, field("b.k"));
-    let little = Options { memory_budget_bytes: 1 << 20, ..options() };
+    let little = options().with_memory(1 << 20);
     let error = Resolved::run(&query(JoinKind::Inner, equal), &tables, &little).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::OverBudget, "{error}");
     assert!(error.to_string().contains("its budget is 1048576"), "{error}");
@@ -222,7 +222,7 @@ fn an_answer_keeps_to_its_memory_and_a_join_can_be_cancelled() {
     let error = Resolved::run(&all, &tables, &little).unwrap().execute().err().unwrap();
     assert_eq!(error.kind(), ErrorKind::OverBudget, "{error}");
     let cancelled = options();
-    cancelled.cancel.store(true, std::sync::atomic::Ordering::Relaxed);
+    cancelled.inputs.limits.cancel.store(true, std::sync::atomic::Ordering::Relaxed);
     let error = Resolved::run(&all, &tables, &cancelled).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::Cancelled, "{error}");
 }
@@ -386,7 +386,7 @@ fn a_nested_loop_is_cancelled_while_it_runs() {
     let (found, mut rows) = (found.unwrap(), 0);
     let stream = found.stream(&mut |batch: Batch| {
         rows += batch.len();
-        options.cancel.store(true, std::sync::atomic::Ordering::Relaxed);
+        options.inputs.limits.cancel.store(true, std::sync::atomic::Ordering::Relaxed);
         Ok(ControlFlow::Continue(()))
     });
     assert_eq!(stream.unwrap_err().kind(), ErrorKind::Cancelled);
@@ -402,7 +402,7 @@ fn semi_and_anti_joins_keep_one_mark_a_row() {
         let (first, left) = table(&mut dice, left, DataType::I64, 30);
         let (second, right) = table(&mut dice, right, DataType::I64, 30);
         let tables = Two(first, second);
-        let little = Options { memory_budget_bytes: 1 << 19, ..options() };
+        let little = options().with_memory(1 << 19);
         for kind in [JoinKind::Semi, JoinKind::Anti] {
             let equal = field("a.k").binary(Operator::Eq, field("b.k")).and(less.clone());
             let found = Resolved::run(&query(kind, less.clone()), &tables, &little).unwrap();
@@ -419,7 +419,7 @@ fn semi_and_anti_joins_keep_one_mark_a_row() {
 fn within(bytes: usize) -> Options {
     let dir = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let temporary = Some(TemporaryFiles::new(&Environment::os(), dir));
-    Options { memory_budget_bytes: bytes, temporary, ..options() }
+    Options { temporary, ..options() }.with_memory(bytes)
 }
 
 /// What the two sides of a join take was all in memory, or the join was refused.

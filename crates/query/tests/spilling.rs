@@ -27,7 +27,7 @@ fn within(bytes: usize) -> Options {
 fn within_at(bytes: usize, dir: PathBuf) -> Options {
     let environment = Environment::os();
     let temporary = Some(TemporaryFiles::new(&environment, dir));
-    Options { memory_budget_bytes: bytes, temporary, ..Options::new(&environment) }
+    Options { temporary, ..Options::new(&environment) }.with_memory(bytes)
 }
 
 fn answer(

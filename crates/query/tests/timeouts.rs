@@ -1,8 +1,10 @@
 //! A statement's time is looked at in every long loop: a clock that moves with each look tells.
 #![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing)]
 
+mod looks;
+
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use esker_format::{Batch, DataType, Schema};
@@ -10,30 +12,9 @@ use esker_query::model::{Expr, Join, JoinKind, Operator, OrderBy, Relation, Sele
 use esker_query::testing::{Layout, MemorySource, RunLayout};
 use esker_query::{ErrorKind, IndexUse, Options, Query, Resolved, Source, Tables, execute};
 use esker_vfs::{Clock, Environment};
+use looks::Looks;
 
 const ROWS: i64 = 200_000;
-
-/// Moves on by a microsecond whenever somebody looks.
-#[derive(Debug, Default)]
-struct Looks(AtomicU64);
-
-impl Clock for Looks {
-    fn wall_us(&self) -> i64 {
-        0
-    }
-
-    fn monotonic_ns(&self) -> u64 {
-        self.0.fetch_add(1_000, Ordering::Relaxed)
-    }
-
-    fn boottime_us(&self) -> i64 {
-        0
-    }
-
-    fn boot_id(&self) -> Option<u128> {
-        None
-    }
-}
 
 fn source() -> MemorySource {
     let schema = Schema::builder().field("a", DataType::I64).field("b", DataType::Text);
@@ -82,17 +63,17 @@ fn every_kind_of_work_looks_at_the_time_and_ends() {
         options.indexes = indexes;
         let long = options.clone().with_timeout(Duration::from_secs(3_600));
         execute(&query, &source, &long).unwrap();
-        let looks = clock.0.load(Ordering::Relaxed) / 1_000;
+        let looks = clock.count();
         // At least once for each 8,192 rows.
         assert!(looks > ROWS.unsigned_abs() / 8_192, "{name}: {looks} looks");
         for share in [4, 2] {
             let short = options.clone().with_timeout(Duration::from_micros(looks / share));
-            let before = clock.0.load(Ordering::Relaxed) / 1_000;
+            let before = clock.count();
             let error = execute(&query, &source, &short).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::TimedOut, "{name}: {error}");
             assert!(error.to_string().ends_with("try again with more time"), "{error}");
-            let took = clock.0.load(Ordering::Relaxed) / 1_000 - before;
-            // Nobody goes on for long: each thread looks once more.
+            let took = clock.count() - before;
+            // Each thread looks once more at most.
             assert!(took <= looks / share + 64, "{name}: {took} of {looks} looks");
         }
     }
@@ -102,11 +83,19 @@ fn every_kind_of_work_looks_at_the_time_and_ends() {
 fn a_flag_ends_a_query() {
     let source = source();
     for (name, indexes, query) in queries() {
-        let mut options = Options::new(&Environment::os());
-        options.indexes = indexes;
-        options.cancel = Arc::new(AtomicBool::new(true));
-        let error = execute(&query, &source, &options).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Cancelled, "{name}: {error}");
+        // Set before the query begins, and while it runs.
+        for after in [0, ROWS.unsigned_abs() / 16_384] {
+            let cancel = Arc::new(AtomicBool::new(after == 0));
+            let clock = Arc::new(Looks::cancelling(after, &cancel));
+            let mut options = Options::new(&Environment::os());
+            options.clock = Arc::clone(&clock) as Arc<dyn Clock>;
+            options.indexes = indexes;
+            options.inputs.limits.cancel = cancel;
+            let options = options.with_timeout(Duration::from_secs(3_600));
+            let error = execute(&query, &source, &options).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Cancelled, "{name}: {error}");
+            assert!(clock.count() <= after + 64, "{name}: {} looks", clock.count());
+        }
     }
 }
 
@@ -135,13 +124,13 @@ fn a_nested_loop_looks_at_the_time_and_ends() {
         options.clock = Arc::clone(&clock) as Arc<dyn Clock>;
         let run = |options: &Options| Resolved::run(&query, &tables, options)?.execute();
         run(&options.clone().with_timeout(Duration::from_secs(3_600))).unwrap();
-        let looks = clock.0.load(Ordering::Relaxed) / 1_000;
+        let looks = clock.count();
         // A million pairs, at least one look for each 8,192 of them.
         assert!(looks > 1_000_000 / 8_192, "{kind:?}: {looks} looks");
-        let before = clock.0.load(Ordering::Relaxed) / 1_000;
+        let before = clock.count();
         let error = run(&options.with_timeout(Duration::from_micros(looks / 3))).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TimedOut, "{kind:?}: {error}");
-        let took = clock.0.load(Ordering::Relaxed) / 1_000 - before;
+        let took = clock.count() - before;
         assert!(took <= looks / 3 + 64, "{kind:?}: {took} of {looks} looks");
     }
 }

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use esker_format::{Schema, Value, ValueRef};
-use esker_query::Computed;
 use esker_query::model::{ConflictUpdate, Expr, Insert, InsertRows, OnConflict};
+use esker_query::{Computed, Limits};
 use esker_table::TableWriter;
 use esker_table::table::{Existing, PreparedPut, describe_key};
 
@@ -36,7 +36,8 @@ impl Run<'_> {
             table.change(current, |writer, staged| {
                 let mut shown = Shown::new(schema, returning);
                 let uniques = target.uniques(writer, matches!(conflicts, Conflicts::Skip));
-                let puts = Puts { table: &table, current, staged, uniques, shown: &mut shown };
+                let (table, limits, shown_to) = (&table, &self.options.inputs.limits, &mut shown);
+                let puts = Puts { table, current, staged, uniques, shown: shown_to, limits };
                 let go_on = |i| self.expect_time_left(i);
                 let rows = puts.put(writer, placed, (&conflicts, target), &go_on)?;
                 self.finish(schema, staged, (rows, shown), returning)
@@ -85,7 +86,7 @@ impl Run<'_> {
             row.map_err(|e| e.at(format_args!("row {i}")))
         });
         let placed: Vec<Vec<Value>> = placed.collect::<Result<_>>()?;
-        engine.test_rows(current, &placed)?;
+        engine.test_rows_within(current, &placed, &self.options.inputs.limits)?;
         Ok(placed)
     }
 }
@@ -119,11 +120,12 @@ impl Table {
             fit_row(&current.schema, row).map_err(|e| e.at(format_args!("row {i}")))
         });
         let rows: Vec<_> = fit.collect::<Result<_>>()?;
-        self.engine.test_rows(current, &rows)?;
+        let limits = &self.engine.limits();
+        self.engine.test_rows_within(current, &rows, limits)?;
         self.change(current, |writer, staged| {
             let uniques = Target::Any.uniques(writer, matches!(conflicts, Conflicts::Skip));
             let shown = &mut Shown::default();
-            let puts = Puts { table: self, current, staged, uniques, shown };
+            let puts = Puts { table: self, current, staged, uniques, shown, limits };
             puts.put(writer, rows, (&conflicts, Target::Any), go_on)
         })
     }
@@ -209,9 +211,16 @@ struct Puts<'a, 'r> {
     uniques: StagedUniques,
     /// Every row that is added or changed, where somebody asks.
     shown: &'a mut Shown,
+    /// What the checks may take.
+    limits: &'a Limits,
 }
 
 impl<'r> Puts<'_, 'r> {
+    /// Tests a row that is put in place of another one.
+    fn test(&self, row: &[Value]) -> Result<()> {
+        self.table.engine.test_rows_within(self.current, &[row], self.limits)
+    }
+
     /// Stages rows, one after another: each sees those before it. Returns how many were added or
     /// changed. `go_on` is asked before each of them.
     fn put(
@@ -278,7 +287,7 @@ impl<'r> Puts<'_, 'r> {
         let InTheWay::Stored(holder) = in_the_way else { return Ok(false) };
         let old = self.current.core.row_at(holder.location)?;
         let Some(row) = conflicts.resolve(schema, &old, row)? else { return Ok(false) };
-        self.table.engine.test_rows(self.current, std::slice::from_ref(&row))?;
+        self.test(&row)?;
         let id = [ValueRef::Uint(holder.row_id)];
         let key: Vec<ValueRef<'_>> = match schema.key_positions() {
             [] => id.to_vec(),
@@ -325,7 +334,7 @@ impl<'r> Puts<'_, 'r> {
             Some(existing) => {
                 let old = self.current.core.row_at(existing.location)?;
                 let Some(row) = conflicts.resolve(schema, &old, row)? else { return Ok(false) };
-                self.table.engine.test_rows(self.current, std::slice::from_ref(&row))?;
+                self.test(&row)?;
                 before = Some(old);
                 row
             }
@@ -349,7 +358,7 @@ impl<'r> Puts<'_, 'r> {
 
     /// Puts a row in the place of a staged one.
     fn change_staged(&mut self, at: usize, row: Cow<'r, [Value]>) -> Result<()> {
-        self.table.engine.test_rows(self.current, std::slice::from_ref(&row))?;
+        self.test(&row)?;
         let before = self.staged.row_at(at).map(<[Value]>::to_vec);
         self.shown.add(before.as_deref(), Some(&row));
         self.staged.replace(at, row);

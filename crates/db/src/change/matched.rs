@@ -233,7 +233,9 @@ impl Run<'_> {
                         shown.add(Some(&old), None);
                     }
                     Some(row) => {
-                        table.engine.test_rows(current, std::slice::from_ref(&row))?;
+                        let (one, limits) =
+                            (std::slice::from_ref(&row), &self.options.inputs.limits);
+                        table.engine.test_rows_within(current, one, limits)?;
                         shown.add(Some(&old), Some(&row));
                         staged.put(row, PreparedPut::update(hash, existing));
                     }

@@ -382,7 +382,7 @@ impl Engine {
     pub fn commit_batch(&self, current: &Current, batch: &Batch) -> Result<()> {
         let (id, schema) = (current.core.id(), &current.schema);
         if let Some(checks) = self.checks(current)? {
-            checks.test(batch, 0)?;
+            checks.test(batch, 0, &self.limits())?;
         }
         self.wait_for_memory()?;
         let long = self.store_long_columns(schema, batch)?;

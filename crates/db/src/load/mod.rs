@@ -313,7 +313,8 @@ impl Load {
             return Ok(());
         }
         if let Some(checks) = &self.shared.checks {
-            checks.test(&self.gathered.batch, self.tested)?;
+            let limits = self.shared.table.engine.limits();
+            checks.test(&self.gathered.batch, self.tested, &limits)?;
         }
         let first_row = self.tested;
         self.tested += self.gathered.batch.len() as u64;

@@ -354,7 +354,7 @@ impl<'t> TransactionTable<'t> {
         };
         let mut batch = Batch::empty(self.schema());
         batch.push_row(self.schema(), row)?;
-        definition.checks.test(&batch, 0)
+        definition.checks.test(&batch, 0, &self.transaction.engine.limits())
     }
 
     /// A row is removed.

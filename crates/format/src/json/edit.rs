@@ -9,7 +9,8 @@
 //! ```
 
 use super::{
-    ARRAY, DEPTH_MAX, Items, Json, Kind, Members, NUMBER, OBJECT, STRING, number_document, parser,
+    ARRAY, DEPTH_MAX, Items, Json, Kind, Members, NUMBER, OBJECT, STRING, Steps, number_document,
+    parser,
 };
 use crate::{Error, Result, ValueRef};
 
@@ -286,6 +287,18 @@ fn height(json: Json<'_>) -> usize {
     }
 }
 
+impl Items<'_> {
+    /// True when an element contains a value.
+    fn has(&self, part: Json<'_>, steps: Steps<'_>) -> Result<bool> {
+        for element in self.iter() {
+            if element.contains(part, steps)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
 impl Json<'_> {
     /// What it is, for error messages.
     #[must_use]
@@ -312,16 +325,32 @@ impl Json<'_> {
 
     /// True when all that another value has is here, too: every member of an object, every element
     /// of an array at any place, or the same value.
-    #[must_use]
-    pub fn contains(self, part: Json<'_>) -> bool {
+    ///
+    /// # Errors
+    /// What `steps` fails with.
+    pub fn contains(self, part: Json<'_>, steps: Steps<'_>) -> Result<bool> {
         match (self.kind(), part.kind()) {
-            (Kind::Object(whole), Kind::Object(part)) => part
-                .iter()
-                .all(|(name, part)| whole.get(name).is_some_and(|whole| whole.contains(part))),
-            (Kind::Array(whole), Kind::Array(part)) => {
-                part.iter().all(|part| whole.iter().any(|whole| whole.contains(part)))
+            (Kind::Object(whole), Kind::Object(part)) => {
+                for (name, part) in part.iter() {
+                    match whole.get(name) {
+                        Some(whole) if whole.contains(part, steps)? => {}
+                        _ => return Ok(false),
+                    }
+                }
+                Ok(true)
             }
-            _ => self.is_same(part),
+            (Kind::Array(whole), Kind::Array(part)) => {
+                for part in part.iter() {
+                    if !whole.has(part, steps)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }
+            _ => {
+                steps(part.bytes.len())?;
+                Ok(self.is_same(part))
+            }
         }
     }
 

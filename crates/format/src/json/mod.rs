@@ -31,11 +31,15 @@ use std::fmt;
 
 pub use edit::{Replacement, array, edit, expect_depth, from_value, merge, object, string};
 pub use number::{add_decimals, add_numbers, compare_numbers, multiply_decimals, multiply_numbers};
-pub use parser::{parse, parse_nested};
+pub use parser::{parse, parse_in_steps, parse_nested};
 pub use path::{Step, is_path, name_step, parse_path, path_of, steps_of};
 
 use crate::codec::Reader;
 use crate::{Error, Result};
+
+/// Called with how many bytes have been worked on, while a document of any size is. An error ends
+/// the work.
+pub type Steps<'s> = &'s mut dyn FnMut(usize) -> Result<()>;
 
 /// The most levels of arrays and objects.
 pub const DEPTH_MAX: usize = 128;

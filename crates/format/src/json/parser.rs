@@ -1,8 +1,8 @@
 //! JSON text, as RFC 8259 has it, to the binary form.
 
 use super::{
-    ARRAY, DEPTH_MAX, EXPONENT_MAX, FALSE, NULL, NUMBER, OBJECT, STRING, TRUE, number_document,
-    width_of,
+    ARRAY, DEPTH_MAX, EXPONENT_MAX, FALSE, NULL, NUMBER, OBJECT, STRING, Steps, TRUE,
+    number_document, width_of,
 };
 use crate::text::shown;
 use crate::{Error, Result};
@@ -31,7 +31,19 @@ pub fn parse(text: &str) -> Result<Vec<u8>> {
 /// # Errors
 /// As [`parse`].
 pub fn parse_nested(text: &str, depth_max: usize) -> Result<Vec<u8>> {
-    let mut parser = Parser { text, at: 0, depth_max };
+    parse_by(text, depth_max, &mut |_| Ok(()))
+}
+
+/// The same for a text of any length: see [`Steps`].
+///
+/// # Errors
+/// As [`parse`], and what `steps` fails with.
+pub fn parse_in_steps(text: &str, steps: Steps<'_>) -> Result<Vec<u8>> {
+    parse_by(text, DEPTH_MAX, steps)
+}
+
+fn parse_by(text: &str, depth_max: usize, steps: Steps<'_>) -> Result<Vec<u8>> {
+    let mut parser = Parser { text, at: 0, depth_max, steps };
     parser.space();
     let value = parser.value(0)?;
     parser.space();
@@ -83,13 +95,14 @@ fn number_len(text: &[u8]) -> Option<usize> {
     Some(at)
 }
 
-struct Parser<'a> {
+struct Parser<'a, 's> {
     text: &'a str,
     at: usize,
     depth_max: usize,
+    steps: Steps<'s>,
 }
 
-impl<'a> Parser<'a> {
+impl<'a> Parser<'a, '_> {
     fn rest(&self) -> &'a [u8] {
         self.text.as_bytes().get(self.at..).unwrap_or_default()
     }
@@ -130,6 +143,14 @@ impl<'a> Parser<'a> {
         if depth > self.depth_max {
             return Err(self.error(&format!("at most {} levels", self.depth_max)));
         }
+        let start = self.at;
+        let value = self.value_here(depth)?;
+        // What holds it copies it.
+        (self.steps)(self.at - start)?;
+        Ok(value)
+    }
+
+    fn value_here(&mut self, depth: usize) -> Result<Vec<u8>> {
         for (word, tag) in [("null", NULL), ("false", FALSE), ("true", TRUE)] {
             if self.rest().starts_with(word.as_bytes()) {
                 self.at += word.len();

@@ -43,7 +43,7 @@ pub(crate) enum Node {
     /// A value with what its row is ordered by, as bytes.
     Ranked(Vec<OrderKey>, Box<Bound>),
     /// Text or bytes, one after another.
-    Concat(Box<Bound>, Box<Bound>),
+    Concat(Vec<Bound>),
     Call(Function, Vec<Bound>),
     Case(Vec<(Bound, Bound)>, Box<Bound>),
     /// The operand as this node's type.
@@ -158,11 +158,13 @@ impl Bound {
     pub(crate) fn operands<'a>(&'a self, visit: &mut dyn FnMut(&'a Self)) {
         match &self.node {
             Node::Field(_) | Node::Literal(_) | Node::Unanswered => {}
-            Node::Arithmetic(_, a, b) | Node::Compare(_, a, b) | Node::Concat(a, b) => {
+            Node::Arithmetic(_, a, b) | Node::Compare(_, a, b) => {
                 visit(a);
                 visit(b);
             }
-            Node::And(all) | Node::Or(all) | Node::Call(_, all) => all.iter().for_each(visit),
+            Node::And(all) | Node::Or(all) | Node::Concat(all) | Node::Call(_, all) => {
+                all.iter().for_each(visit);
+            }
             Node::Not(a)
             | Node::Negate(a)
             | Node::In(a, _)
@@ -188,11 +190,11 @@ impl Bound {
         match &mut self.node {
             Node::Field(position) => *position = to(*position),
             Node::Literal(_) | Node::Unanswered => {}
-            Node::Arithmetic(_, a, b) | Node::Compare(_, a, b) | Node::Concat(a, b) => {
+            Node::Arithmetic(_, a, b) | Node::Compare(_, a, b) => {
                 a.map_fields(to);
                 b.map_fields(to);
             }
-            Node::And(all) | Node::Or(all) | Node::Call(_, all) => {
+            Node::And(all) | Node::Or(all) | Node::Concat(all) | Node::Call(_, all) => {
                 all.iter_mut().for_each(|operand| operand.map_fields(to));
             }
             Node::Not(a)

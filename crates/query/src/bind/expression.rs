@@ -13,7 +13,8 @@ use super::scope::Scope;
 use super::typing::{
     common_type, comparable_values, convert, is_written_as_text, make_comparable, typed,
 };
-use crate::exec::fold;
+use crate::exec::constant;
+use crate::limits::Limits;
 use crate::model::{Answer, Expr, Function, Operator, Typing};
 use crate::predicate::Pattern;
 use crate::{Error, ErrorKind, Result};
@@ -70,17 +71,30 @@ fn bind_as(expr: &Expr, scope: &mut dyn Scope, is_optional: bool) -> Result<Boun
             bound.map_err(|e| e.at(expr))?
         }
     };
-    let kept = is_optional.then(|| bound.clone());
     // What is computed of typed constants is one.
     let mut is_typed = bound.is_typed;
     bound.operands(&mut |operand| is_typed |= operand.is_typed);
-    match (fold(bound), kept) {
-        (Err(e), Some(kept)) if e.kind() == ErrorKind::OutOfRange => Ok(kept),
-        (folded, _) => {
-            let folded = folded.map_err(|e| e.at(expr))?;
+    match folded(bound, &scope.inputs().limits) {
+        Err((bound, e)) if is_optional && is_of_the_value(&e) => Ok(bound),
+        folded => {
+            let folded = folded.map_err(|(_, e)| e.at(expr))?;
             let is_typed = is_typed && folded.as_literal().is_some();
             Ok(Bound { is_typed, ..folded })
         }
+    }
+}
+
+/// True where what cannot be computed may be another matter for another row, or none.
+fn is_of_the_value(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::OutOfRange | ErrorKind::OverBudget)
+}
+
+/// An expression, computed if it is constant; as it is, and why, where it cannot be computed.
+fn folded(bound: Bound, limits: &Limits) -> std::result::Result<Bound, (Bound, Error)> {
+    match constant(&bound, limits) {
+        Ok(Some(value)) => Ok(Bound::new(Node::Literal(value), bound.data_type())),
+        Ok(None) => Ok(bound),
+        Err(error) => Err((bound, error)),
     }
 }
 
@@ -107,8 +121,33 @@ fn bind_operator(
         return Err(Error::invalid(format!("{symbol} takes {want} operands, found {found}")));
     }
     let is_first_enough = entry.typing == Typing::Case;
-    let operands = bind_all(operands, scope, (is_optional, is_first_enough))?;
-    Ok(apply(operator, operands))
+    let operands = match operator {
+        Operator::Concat => {
+            let chain = chain(operands, scope)?;
+            chain.into_iter().map(|operand| bind_as(operand, scope, is_optional)).collect()
+        }
+        _ => bind_all(operands, scope, (is_optional, is_first_enough)),
+    };
+    Ok(apply(operator, operands?, &scope.inputs().limits))
+}
+
+/// The operands of `a || b || …`, which nests as `(a || b) || …`. What has a meaning of its own as
+/// a whole, as a key of GROUP BY does, is one of them.
+fn chain<'e>(operands: &'e [Expr], scope: &mut dyn Scope) -> Result<Vec<&'e Expr>> {
+    let mut chain = Vec::new();
+    let mut rest = operands;
+    while let [left, right] = rest {
+        chain.push(right);
+        match left {
+            Expr::Apply(Operator::Concat, inner) if scope.resolve(left)?.is_none() => rest = inner,
+            _ => {
+                chain.push(left);
+                break;
+            }
+        }
+    }
+    chain.reverse();
+    Ok(chain)
 }
 
 /// Binds operands: whether all of them may never be evaluated, or all but the first.
@@ -121,7 +160,7 @@ fn bind_all(
     operands.map(|(i, o)| bind_as(o, scope, is_optional || (is_first_enough && i > 0))).collect()
 }
 
-fn apply(operator: Operator, operands: Vec<Bound>) -> Result<Bound> {
+fn apply(operator: Operator, operands: Vec<Bound>, limits: &Limits) -> Result<Bound> {
     match operator.entry().typing {
         Typing::Arithmetic => arithmetic(operator, pair(operands)?),
         Typing::Number => negate(operands),
@@ -134,7 +173,7 @@ fn apply(operator: Operator, operands: Vec<Bound>) -> Result<Bound> {
             let is_null = Bound::new(Node::IsNull(Box::new(operand)), DataType::Bool);
             Ok(if operator == Operator::IsNotNull { not(is_null) } else { is_null })
         }
-        Typing::Text => concat(pair(operands)?),
+        Typing::Text => concat(operands, limits),
         Typing::Case => case(operands),
     }
 }
@@ -236,27 +275,47 @@ fn negate(operands: Vec<Bound>) -> Result<Bound> {
 /// A label as the text it is; anything else as it is.
 pub(super) fn label_as_text(operand: Bound) -> Result<Bound> {
     match operand.data_type {
-        Some(DataType::Enum) => as_text(operand, DataType::Text),
+        Some(DataType::Enum) => convert(operand, DataType::Text),
         _ => Ok(operand),
     }
 }
 
 /// Anything as the text that it is written as; bytes where `data_type` says so.
-pub(super) fn as_text(operand: Bound, data_type: DataType) -> Result<Bound> {
+pub(super) fn as_text(operand: Bound, data_type: DataType, limits: &Limits) -> Result<Bound> {
     match operand.data_type {
         None => Ok(typed(operand, data_type)),
         Some(found) if found == data_type => Ok(operand),
-        Some(_) => fold(Bound::new(Node::Cast(Box::new(operand)), data_type)),
+        Some(_) => {
+            let cast = Bound::new(Node::Cast(Box::new(operand)), data_type);
+            folded(cast, limits).map_err(|(_, e)| e)
+        }
     }
 }
 
-/// Bytes and bytes, or the text of anything else.
-fn concat((left, right): (Bound, Bound)) -> Result<Bound> {
-    let both_bytes = left.data_type.or(right.data_type) == Some(DataType::Bytes)
-        && right.data_type.is_none_or(|t| t == DataType::Bytes);
-    let data_type = if both_bytes { DataType::Bytes } else { DataType::Text };
-    let (left, right) = (as_text(left, data_type)?, as_text(right, data_type)?);
-    Ok(Bound::new(Node::Concat(Box::new(left), Box::new(right)), data_type))
+/// Bytes and bytes, or the text of anything else: `a || b || …` as `(a || b) || …`.
+fn concat(operands: Vec<Bound>, limits: &Limits) -> Result<Bound> {
+    let mut operands = operands.into_iter();
+    let mut whole = operands.next().ok_or_else(|| Error::invalid("|| takes 2 operands"))?;
+    for (i, right) in operands.enumerate() {
+        let both_bytes = whole.data_type.or(right.data_type) == Some(DataType::Bytes)
+            && right.data_type.is_none_or(|t| t == DataType::Bytes);
+        let data_type = if both_bytes { DataType::Bytes } else { DataType::Text };
+        let right = as_text(right, data_type, limits)?;
+        whole = match whole {
+            // One that was written here goes on, however many there are.
+            Bound { node: Node::Concat(mut before), data_type: Some(found), .. }
+                if i > 0 && found == data_type =>
+            {
+                before.push(right);
+                Bound::new(Node::Concat(before), data_type)
+            }
+            left => {
+                let left = as_text(left, data_type, limits)?;
+                Bound::new(Node::Concat(vec![left, right]), data_type)
+            }
+        };
+    }
+    Ok(whole)
 }
 
 fn comparison(operator: Operator, mut operands: Vec<Bound>) -> Result<Bound> {

@@ -12,6 +12,7 @@ use super::decimal;
 use super::expression::{arithmetic, as_text, compare, expect, label_as_text, to_common_type};
 use super::typing::{convert, typed};
 use crate::exec::Unit;
+use crate::limits::Limits;
 use crate::model::{Function, FunctionEntry, OperandKind, Operator, Outcome};
 use crate::options::Inputs;
 use crate::predicate::{Pattern, Place};
@@ -63,7 +64,7 @@ pub(super) fn call(function: Function, operands: Vec<Bound>, inputs: &Inputs) ->
             let (operands, data_type) = to_common_type(operands)?;
             Ok(Bound::new(Node::Call(function, operands), data_type))
         }
-        _ => match by_table(entry, operands)? {
+        _ => match by_table(entry, operands, &inputs.limits)? {
             Bound { node: Node::Call(_, operands), data_type, labels, is_typed } => {
                 let node = match_of(function, operands)?;
                 Ok(Bound { node, data_type, labels, is_typed })
@@ -146,12 +147,12 @@ fn nullif(operands: Vec<Bound>) -> Result<Bound> {
     Ok(Bound::new(Node::Case(vec![(same, null)], Box::new(typed(first, data_type))), data_type))
 }
 
-fn by_table(entry: &FunctionEntry, operands: Vec<Bound>) -> Result<Bound> {
+fn by_table(entry: &FunctionEntry, operands: Vec<Bound>, limits: &Limits) -> Result<Bound> {
     let operands = with_steps(entry, operands)?;
     let count = operands.len();
     let mut typed = Vec::with_capacity(count);
     for (i, operand) in operands.into_iter().enumerate() {
-        typed.push(fit(entry.kind(i, count), operand)?);
+        typed.push(fit(entry.kind(i, count), operand, limits)?);
     }
     let is_unit = entry.parameters.first() == Some(&OperandKind::Unit);
     let first = typed.get(usize::from(is_unit)).map_or(DataType::Text, Bound::data_type);
@@ -207,12 +208,12 @@ fn with_steps(entry: &FunctionEntry, operands: Vec<Bound>) -> Result<Vec<Bound>>
 }
 
 /// An operand as a function takes it.
-fn fit(kind: OperandKind, operand: Bound) -> Result<Bound> {
+fn fit(kind: OperandKind, operand: Bound, limits: &Limits) -> Result<Bound> {
     use DataType::{Bytes, Date, F64, I64, Text, Time, Timestamp};
     let is_text = |t| matches!(t, Text | Bytes);
     let is_moment = |t| matches!(t, Date | Timestamp);
     match kind {
-        OperandKind::Any | OperandKind::Common => as_text(operand, Text),
+        OperandKind::Any | OperandKind::Common => as_text(operand, Text, limits),
         OperandKind::Value => Ok(typed(label_as_text(operand)?, Text)),
         OperandKind::Number => {
             expect(&operand, "a number", DataType::is_numeric)?;

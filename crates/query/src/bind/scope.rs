@@ -8,6 +8,7 @@ use super::OrderKey;
 use super::bound::{Bound, BoundAggregate, Node};
 use super::expression::bind;
 use super::typing::typed;
+use crate::exec::hold;
 use crate::model::{Aggregate, Expr, Function, OrderBy, SelectItem};
 use crate::options::Inputs;
 use crate::{Error, Result};
@@ -132,8 +133,13 @@ impl Scope for GroupScope<'_> {
             return Ok(None);
         }
         // Whether or not the expression as a whole is a key, its parts must have a meaning.
-        match bind(expr, &mut self.row) {
-            Ok(bound) if matches!(bound.node, Node::Literal(_)) => Ok(Some(bound)),
+        // What is not kept of it is not held.
+        let inputs = self.row.inputs.with_memory_left();
+        match bind(expr, &mut RowScope { inputs: &inputs, ..self.row }) {
+            Ok(bound) if bound.as_literal().is_some() => {
+                bound.as_literal().map_or(Ok(()), |value| hold(value, &self.row.inputs.limits))?;
+                Ok(Some(bound))
+            }
             Ok(bound) => Ok(self.key(&bound)),
             Err(error) if matches!(expr, Expr::Field(_)) => Err(error),
             Err(_) => Ok(None),

@@ -14,6 +14,7 @@ use super::rows::Rows;
 use super::scan::Scan;
 use super::walk::ties;
 use crate::bind::{Bound, BoundAggregate, Node, Stage};
+use crate::limits::Limits;
 use crate::model::Aggregate;
 use crate::options::{IndexUse, Options};
 use crate::predicate::Predicate;
@@ -69,7 +70,7 @@ pub(super) fn known<'s>(
     let mut groups = Groups::new(stage);
     let each = groups.accumulators().zip(&stage.aggregates).zip(answers);
     for ((accumulator, aggregate), answer) in each {
-        apply(accumulator, aggregate, &answer, part)?;
+        apply(accumulator, aggregate, &answer, part, options.limits())?;
     }
     Ok(Some(groups))
 }
@@ -91,11 +92,12 @@ fn apply(
     aggregate: &BoundAggregate,
     answer: &Answer,
     part: &dyn Part,
+    limits: &Limits,
 ) -> Result<()> {
     match answer {
         Answer::Count(count) => accumulator.add_rows(*count as u64),
-        Answer::Row(row) => return add_rows(accumulator, aggregate, row.as_slice(), part),
-        Answer::Rows(rows) => return add_rows(accumulator, aggregate, rows, part),
+        Answer::Row(row) => return add_rows(accumulator, aggregate, row.as_slice(), part, limits),
+        Answer::Rows(rows) => return add_rows(accumulator, aggregate, rows, part, limits),
     }
     Ok(())
 }
@@ -105,9 +107,10 @@ fn add_rows<'a>(
     aggregate: &'a BoundAggregate,
     rows: &[usize],
     part: &'a dyn Part,
+    limits: &'a Limits,
 ) -> Result<()> {
     for row in rows {
-        let rows = Rows::new(part, *row..*row + 1);
+        let rows = Rows::new(part, *row..*row + 1, limits);
         accumulator.update_all(aggregate.operand.as_ref(), &rows, &Mask::all(1))?;
     }
     Ok(())

@@ -11,8 +11,9 @@ use esker_vfs::parallel_map;
 
 use super::budget::Budget;
 use super::copy::collect;
+use super::meter::Room;
 use super::output::Output;
-use super::project::{Sink, show, types};
+use super::project::{Sink, append, types};
 use super::rows::Rows;
 use super::scan::{MORSEL_ROWS, Morsel, Scan, WAVE_MAX, in_waves};
 use super::scattered_rows::{self, FEW_ROWS};
@@ -56,7 +57,7 @@ pub(super) fn in_chunks<'a>(
                 fetched => fetched?,
             };
             rest = later;
-            let fit = options.memory_budget_bytes / 4 / (bytes / now.len()).max(1);
+            let fit = options.memory().left() / 4 / (bytes / now.len()).max(1);
             most = fit.clamp(CHUNK_ROWS.0, most.saturating_mul(8).min(CHUNK_ROWS.1));
             for batch in batches {
                 options.expect_time_left()?;
@@ -94,16 +95,17 @@ fn fetch<'a>(
     let mut batches: Vec<Batch> = Vec::new();
     let mut bytes = by_location.len() * 24;
     let mut at: Vec<(u32, u32)> = vec![(0, 0); locations.len()];
-    let mut next = 0u32;
+    let (mut next, mut computed) = (0u32, Vec::new());
     let morsels: Vec<_> = runs.iter().map(|run| Morsel { part: 0, rows: run.clone() }).collect();
     let job = |run: &Morsel| {
         let wanted = by_location.get(run.rows.clone()).unwrap_or_default();
         let mut output = Output::new(types(projection));
-        read(scan, projection, wanted, &mut output)?;
-        Ok((output, run.rows.clone()))
+        let rooms = read(scan, projection, wanted, &mut output)?;
+        Ok((output, run.rows.clone(), rooms))
     };
-    in_waves(options, &morsels, WAVE_MAX, job, |(output, run)| {
+    in_waves(options, &morsels, WAVE_MAX, job, |(output, run, rooms)| {
         bytes += output.bytes();
+        computed.extend(rooms);
         if !is_least {
             charge.set(bytes)?;
         }
@@ -168,8 +170,8 @@ fn read<'a>(
     projection: &'a Projection,
     wanted: &[(Location, u32)],
     output: &mut Output,
-) -> Result<()> {
-    let mut rest = wanted;
+) -> Result<Vec<Room<'a>>> {
+    let (mut rest, mut rooms) = (wanted, Vec::new());
     while let Some((first, _)) = rest.first() {
         let part = scan.source.part(first.part as usize);
         let row = first.row as usize;
@@ -185,10 +187,10 @@ fn read<'a>(
         let (now, later) = rest.split_at_checked(here.max(1)).unwrap_or((rest, &[]));
         let offset = u32::try_from(start).unwrap_or(u32::MAX);
         let picked: Vec<u32> = now.iter().map(|(l, _)| l.row - offset).collect();
-        let rows = Rows::new(part, start..end);
+        let rows = Rows::new(part, start..end, scan.options.limits());
         let selection = Selection::Rows(&picked);
-        output.append_shown(&show(projection, &rows, selection)?, selection)?;
+        rooms.push(append(output, projection, &rows, selection)?);
         rest = later;
     }
-    Ok(())
+    Ok(rooms)
 }

@@ -2,7 +2,7 @@
 
 use esker_format::Validity;
 
-use crate::ZONE_ROWS;
+use crate::{Result, ZONE_ROWS};
 
 const WORDS: usize = ZONE_ROWS / 64;
 
@@ -144,6 +144,26 @@ impl Mask {
                 left ^= bit;
             }
         }
+    }
+
+    /// Leaves only the rows that pass a test, up to the first failure.
+    ///
+    /// # Errors
+    /// The failure.
+    pub(crate) fn try_retain_rows(
+        &mut self,
+        mut test: impl FnMut(usize) -> Result<bool>,
+    ) -> Result<()> {
+        let mut failed = Ok(());
+        self.retain_rows(|row| match (&failed, test(row)) {
+            (Ok(()), Ok(passes)) => passes,
+            (Ok(()), Err(error)) => {
+                failed = Err(error);
+                false
+            }
+            (Err(_), _) => false,
+        });
+        failed
     }
 
     /// Puts a row in.

@@ -22,9 +22,11 @@ mod group;
 pub(crate) mod join;
 mod mask;
 mod materialised;
+mod meter;
 mod ordered_parts;
 mod output;
 mod packed_keys;
+pub(crate) mod pieces;
 mod profile;
 mod project;
 mod row_order;
@@ -45,9 +47,10 @@ use esker_vfs::Clock;
 pub(crate) use after::After;
 pub(crate) use copy::collect;
 pub(crate) use description::describe;
-pub(crate) use evaluate::{Unit, evaluate, fold};
+pub(crate) use evaluate::{Unit, constant, evaluate, hold};
 pub(crate) use filter::passing;
 pub(crate) use materialised::{Materialised, slice};
+pub(crate) use meter::{Meter, PIECE_BYTES};
 pub(crate) use profile::{Profile, Step, projection_name, stage_name};
 pub(crate) use project::Sink;
 pub(crate) use rows::Rows;
@@ -60,7 +63,8 @@ use crate::options::Options;
 use crate::plan::{Goal, ScanPlan};
 use crate::predicate::Predicate;
 use crate::source::Source;
-pub(crate) use budget::{Budget, Charge};
+pub use budget::Budget;
+pub(crate) use budget::Charge;
 use filter::CodeTables;
 use scan::{Scan, ScanCounts};
 use spill::SpilledGroups;
@@ -72,7 +76,7 @@ pub(crate) fn run(
     options: &Options,
     sink: Sink<'_>,
 ) -> Result<Profile> {
-    let budget = Budget::new(options.memory_budget_bytes);
+    let budget = options.memory();
     let clock: &dyn Clock = &*options.clock;
     let mut profile = Profile::start(clock);
     if program.projection.limit == Some(0) {
@@ -89,7 +93,7 @@ pub(crate) fn run(
         let started = clock.monotonic_ns();
         let narrowed = few_groups::narrowed(program, source, options)?;
         let stage = narrowed.as_ref().unwrap_or(stage);
-        let (groups, counts) = stage::run_any(input, stage, &tables, options, &budget)?;
+        let (groups, counts) = stage::run_any(input, stage, &tables, options, budget)?;
         let rows_out = groups.row_count();
         let elapsed_ns = clock.monotonic_ns() - started;
         profile.push(Step { counts, rows_out, elapsed_ns });
@@ -106,13 +110,13 @@ pub(crate) fn run(
     };
     let counts = match input {
         Input::Source(source) => {
-            project_from(source, projection, &tables, options, &budget, &mut sink)
+            project_from(source, projection, &tables, options, budget, &mut sink)
         }
         Input::Memory(groups, _charge) if projection.shows_fields_only() => {
             groups.show_fields(projection, options, &mut sink)
         }
         Input::Memory(groups, _charge) => {
-            project_from(&groups, projection, &tables, options, &budget, &mut sink)
+            project_from(&groups, projection, &tables, options, budget, &mut sink)
         }
         Input::Spilled(groups, files) => {
             spill::project(groups, projection, options, files, &mut sink)

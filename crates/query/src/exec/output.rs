@@ -10,7 +10,7 @@ use super::vector::{Lanes, Selection, Vector};
 use crate::{Error, Result, ZONE_ROWS};
 
 /// What is shown of some rows.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) enum Shown<'a> {
     /// A field, of all rows of the batch.
     Field(ColumnSlice<'a>),

@@ -13,6 +13,7 @@ use super::budget::{Budget, Charge};
 use super::evaluate::evaluate;
 use super::fetch;
 use super::mask::Mask;
+use super::meter::Room;
 use super::ordered_parts::OrderedParts;
 use super::output::{Output, Shown};
 use super::rows::Rows;
@@ -54,7 +55,7 @@ pub(super) fn types(projection: &Projection) -> Vec<DataType> {
 }
 
 /// The output columns for some rows of a batch: fields as they are stored.
-pub(super) fn show<'a>(
+fn show<'a>(
     projection: &'a Projection,
     rows: &Rows<'a>,
     selection: Selection<'_>,
@@ -64,6 +65,25 @@ pub(super) fn show<'a>(
         _ => evaluate(output, rows, selection).map(Shown::Values),
     };
     projection.outputs.iter().map(shown).collect()
+}
+
+/// Appends the output columns for some rows of a batch. The room is what computed ones take of it.
+pub(super) fn append<'a>(
+    output: &mut Output,
+    projection: &'a Projection,
+    rows: &Rows<'a>,
+    selection: Selection<'_>,
+) -> Result<Room<'a>> {
+    let shown = show(projection, rows, selection)?;
+    let mut room = rows.meter().room("an expression");
+    for shown in &shown {
+        room.take(match shown {
+            Shown::Field(_) => 0,
+            Shown::Values(vector) => vector.made_bytes(),
+        })?;
+    }
+    output.append_shown(&shown, selection)?;
+    Ok(room)
 }
 
 fn in_scan_order<'a>(
@@ -179,7 +199,7 @@ pub(super) fn shown_of<'a, 'b>(
         if !mask.is_empty() {
             let picked = Picked::of(&mask);
             let selection = picked.selection();
-            output.append_shown(&show(projection, rows, selection)?, selection)?;
+            append(&mut output, projection, rows, selection)?;
         }
         // Only now: rows of a batch that fails are met again.
         skip -= dropped;
@@ -330,6 +350,7 @@ pub(super) fn add_keys<'a>(
     let selection = Selection::Rows(picked);
     let vectors = projection.order.iter().map(|key| evaluate(&key.bound, rows, selection));
     let vectors = vectors.collect::<Result<Vec<_>>>()?;
+    let _copies = rows.meter().room_for_copies(&vectors)?;
     let mut bytes = Vec::new();
     let mut added = 0;
     for (i, row) in picked.iter().enumerate() {

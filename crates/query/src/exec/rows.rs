@@ -6,6 +6,8 @@ use std::ops::{Range, RangeInclusive};
 
 use esker_format::ColumnSlice;
 
+use super::meter::Meter;
+use crate::limits::Limits;
 use crate::source::Part;
 use crate::{Error, Result};
 
@@ -14,22 +16,31 @@ pub(crate) struct Rows<'a> {
     part: Option<&'a dyn Part>,
     range: Range<usize>,
     columns: RefCell<BTreeMap<usize, ColumnSlice<'a>>>,
+    meter: Meter<'a>,
 }
 
 impl<'a> Rows<'a> {
-    pub(crate) fn new(part: &'a dyn Part, range: Range<usize>) -> Self {
-        Self { part: Some(part), range, columns: RefCell::default() }
+    pub(crate) fn new(part: &'a dyn Part, range: Range<usize>, limits: &'a Limits) -> Self {
+        let meter = Meter::new(limits);
+        Self { part: Some(part), range, columns: RefCell::default(), meter }
     }
 
     /// One row without fields, for constants.
-    pub(crate) fn constant() -> Self {
-        Self { part: None, range: 0..1, columns: RefCell::default() }
+    pub(crate) fn constant(limits: &'a Limits) -> Self {
+        let meter = Meter::new(limits);
+        Self { part: None, range: 0..1, columns: RefCell::default(), meter }
     }
 
     /// Rows that have one column, which is at hand.
-    pub(crate) fn of_column(position: usize, column: ColumnSlice<'a>) -> Self {
-        let range = 0..column.len;
-        Self { part: None, range, columns: RefCell::new(BTreeMap::from([(position, column)])) }
+    pub(crate) fn of_column(position: usize, column: ColumnSlice<'a>, limits: &'a Limits) -> Self {
+        let (range, meter) = (0..column.len, Meter::new(limits));
+        let columns = RefCell::new(BTreeMap::from([(position, column)]));
+        Self { part: None, range, columns, meter }
+    }
+
+    /// Counts what evaluating expressions over these rows takes.
+    pub(crate) fn meter(&self) -> &Meter<'a> {
+        &self.meter
     }
 
     pub(crate) fn len(&self) -> usize {

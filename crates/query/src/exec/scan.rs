@@ -262,7 +262,7 @@ impl<'a> Scan<'a> {
             let end = part.batch_end(start, rows_max).clamp(start + 1, zone.end);
             let batch = start..end;
             start = end;
-            let rows = Rows::new(part, batch.clone());
+            let rows = Rows::new(part, batch.clone(), self.options.limits());
             let visible = part.visible(batch.clone());
             if progress.counts_only
                 && visible.is_none()

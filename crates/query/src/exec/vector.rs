@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use esker_format::{DataType, Value, ValueRef};
 
 use super::mask::Mask;
+use super::meter::Room;
 
 /// Which rows of a batch an expression is computed for.
 #[derive(Clone, Copy, Debug)]
@@ -53,12 +54,14 @@ impl Picked {
 
 /// One value per selected row. Rows that are NULL hold zero or nothing when they were read, and
 /// anything when they were computed.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Vector<'a> {
     pub(crate) data_type: DataType,
     pub(crate) lanes: Lanes<'a>,
     /// True where NULL; `None` when no row is.
     pub(crate) nulls: Option<Vec<bool>>,
+    /// The memory that the values take, where they were computed.
+    room: Option<Room<'a>>,
 }
 
 /// The values, by how they are computed with.
@@ -98,6 +101,25 @@ impl<'a> Lanes<'a> {
         }
     }
 
+    /// The bytes of what is stored as a byte string, in a row; none past the end.
+    pub(crate) fn bytes(&self, row: usize) -> &[u8] {
+        match self {
+            Self::Bytes(values) => values.get(row).map(AsRef::as_ref).unwrap_or_default(),
+            _ => &[],
+        }
+    }
+
+    /// About how many bytes the lanes of so many rows take, without what byte strings point to.
+    pub(crate) fn size(data_type: DataType, len: usize) -> usize {
+        let each = match data_type {
+            DataType::Bool => size_of::<bool>(),
+            other if other.is_wide() => size_of::<i128>(),
+            other if other.is_variable() => size_of::<Cow<'_, [u8]>>(),
+            _ => size_of::<u64>(),
+        };
+        len.saturating_mul(each)
+    }
+
     fn len(&self) -> usize {
         match self {
             Self::Ints(v) => v.len(),
@@ -112,7 +134,7 @@ impl<'a> Lanes<'a> {
 
 impl<'a> Vector<'a> {
     pub(crate) fn new(data_type: DataType, lanes: Lanes<'a>, nulls: Option<Vec<bool>>) -> Self {
-        Self { data_type, lanes, nulls }
+        Self { data_type, lanes, nulls, room: None }
     }
 
     pub(crate) fn bools(values: Vec<bool>, nulls: Option<Vec<bool>>) -> Self {
@@ -139,6 +161,27 @@ impl<'a> Vector<'a> {
             _ => Lanes::Ints(vec![0; len].into()),
         };
         Self::new(data_type, lanes, Some(vec![true; len]))
+    }
+
+    /// The same, with the room that was asked for before it was made.
+    pub(crate) fn within(mut self, room: Room<'a>) -> Self {
+        match &mut self.room {
+            Some(own) => own.merge(room),
+            None => self.room = Some(room),
+        }
+        self
+    }
+
+    /// The room that the values take, to be held by what they become.
+    pub(crate) fn take_room(&mut self) -> Option<Room<'a>> {
+        self.room.take()
+    }
+
+    /// The bytes of the byte strings that were made, not borrowed.
+    pub(crate) fn made_bytes(&self) -> usize {
+        let Lanes::Bytes(values) = &self.lanes else { return 0 };
+        let made = values.iter().filter(|value| matches!(value, Cow::Owned(_)));
+        made.map(|value| value.len()).sum()
     }
 
     pub(crate) fn len(&self) -> usize {

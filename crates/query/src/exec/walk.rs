@@ -462,7 +462,7 @@ impl<'a> Walk<'a> {
                 let location = Location { part, row };
                 add_key(&mut walked.sorter, projection, (self.part, location), &mut key)?
             } else {
-                let batch = Rows::new(self.part, at..at + 1);
+                let batch = Rows::new(self.part, at..at + 1, scan.options.limits());
                 add_keys(&mut walked.sorter, projection, &batch, &[0], part)?
             };
         }
@@ -475,7 +475,8 @@ impl<'a> Walk<'a> {
             return Ok(passes);
         }
         let mut mask = Mask::all(1);
-        keep(scan.predicate, &Rows::new(self.part, row..row + 1), &mut mask, scan.tables)?;
+        let rows = Rows::new(self.part, row..row + 1, scan.options.limits());
+        keep(scan.predicate, &rows, &mut mask, scan.tables)?;
         Ok(!mask.is_empty())
     }
 }

@@ -27,6 +27,7 @@ use super::rows::Rows;
 use super::scan::{Morsel, Scan, ScanCounts, WAVE_MAX, in_growing_waves};
 use super::sorter::{Bar, Sorter, encode_value};
 use crate::bind::{Node, OrderKey, Projection};
+use crate::limits::Limits;
 use crate::options::IndexUse;
 use crate::plan::Access;
 use crate::predicate::Predicate;
@@ -128,6 +129,7 @@ pub(super) struct LastWanted {
     pub(super) bar: Bar,
     condition: Predicate,
     tables: CodeTables,
+    limits: Limits,
 }
 
 impl LastWanted {
@@ -142,7 +144,8 @@ impl LastWanted {
             _ => None,
         };
         let condition = Predicate::compile(condition.as_ref());
-        Ok(Self { bar: bar.clone(), condition, tables: CodeTables::default() })
+        let (tables, limits) = (CodeTables::default(), scan.options.limits().clone());
+        Ok(Self { bar: bar.clone(), condition, tables, limits })
     }
 
     /// Leaves those rows of a batch that may come before it.
@@ -150,7 +153,7 @@ impl LastWanted {
     /// # Errors
     /// When a column cannot be read.
     pub(super) fn keep(&self, part: &dyn Part, rows: Range<usize>, mask: &mut Mask) -> Result<()> {
-        keep(&self.condition, &Rows::new(part, rows), mask, &self.tables)
+        keep(&self.condition, &Rows::new(part, rows, &self.limits), mask, &self.tables)
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::Result;
 use crate::exec::passing;
+use crate::limits::Limits;
 use crate::predicate::Predicate;
 use crate::source::BitmapRun;
 
@@ -34,6 +35,7 @@ impl<'a> BitmapLookup<'a> {
         run: &'a dyn BitmapRun,
         predicate: &Predicate,
         rows: usize,
+        limits: &Limits,
     ) -> Result<Option<Self>> {
         let mut fields = BTreeSet::new();
         predicate.collect_fields(&mut fields);
@@ -41,7 +43,7 @@ impl<'a> BitmapLookup<'a> {
             return Ok(None);
         }
         let column = run.values()?;
-        let mask = passing(predicate, run.field(), column)?;
+        let mask = passing(predicate, run.field(), column, limits)?;
         // Fewer rows are in fewer bytes.
         let (mut with, mut without) = (Vec::new(), Vec::new());
         let (mut count, mut entries) = (0, [0, 0]);

@@ -6,6 +6,7 @@ use super::grams::GramLookup;
 use super::lookup::{Answered, Lookup};
 use super::tested::members_of;
 use crate::Result;
+use crate::limits::Limits;
 use crate::predicate::Predicate;
 use crate::source::Part;
 
@@ -123,11 +124,15 @@ impl Candidates<'_> {
 
 /// The candidates for a filter, the cheapest that the runs of a part give; `None` when they give
 /// none.
-pub(super) fn find<'a>(predicate: &Predicate, part: &'a dyn Part) -> Result<Option<Found<'a>>> {
+pub(super) fn find<'a>(
+    predicate: &Predicate,
+    part: &'a dyn Part,
+    limits: &Limits,
+) -> Result<Option<Found<'a>>> {
     match predicate {
         Predicate::Constant(_) => Ok(None),
-        Predicate::All(members) => find_all(members, part),
-        other => find_all(std::slice::from_ref(other), part),
+        Predicate::All(members) => find_all(members, part, limits),
+        other => find_all(std::slice::from_ref(other), part, limits),
     }
 }
 
@@ -138,8 +143,12 @@ struct Way<'a> {
     exactly: Vec<usize>,
 }
 
-fn find_all<'a>(members: &[Predicate], part: &'a dyn Part) -> Result<Option<Found<'a>>> {
-    let mut ways = ways(members, part)?;
+fn find_all<'a>(
+    members: &[Predicate],
+    part: &'a dyn Part,
+    limits: &Limits,
+) -> Result<Option<Found<'a>>> {
+    let mut ways = ways(members, part, limits)?;
     ways.sort_by_key(|way| (way.candidates.count_max(), way.candidates.entry_count()));
     let rows = part.row_count();
     let mut taken: Vec<Candidates<'a>> = Vec::new();
@@ -175,7 +184,7 @@ fn find_all<'a>(members: &[Predicate], part: &'a dyn Part) -> Result<Option<Foun
 
 /// What each run, of any kind, and each disjunction, says of a conjunction. What may fail says
 /// nothing: others that may fail are tested on rows that do not pass it.
-fn ways<'a>(members: &[Predicate], part: &'a dyn Part) -> Result<Vec<Way<'a>>> {
+fn ways<'a>(members: &[Predicate], part: &'a dyn Part, limits: &Limits) -> Result<Vec<Way<'a>>> {
     let tested = members_of(members);
     let mut ways = Vec::new();
     for index in 0..part.run_count() {
@@ -195,7 +204,7 @@ fn ways<'a>(members: &[Predicate], part: &'a dyn Part) -> Result<Vec<Way<'a>>> {
     }
     for run in (0..part.bitmap_run_count()).filter_map(|index| part.bitmap_run(index)) {
         for (i, member) in members.iter().enumerate() {
-            if let Some(bitmaps) = BitmapLookup::find(run, member, part.row_count())? {
+            if let Some(bitmaps) = BitmapLookup::find(run, member, part.row_count(), limits)? {
                 ways.push(Way { candidates: Candidates::Bitmaps(bitmaps), exactly: vec![i] });
             }
         }
@@ -205,7 +214,7 @@ fn ways<'a>(members: &[Predicate], part: &'a dyn Part) -> Result<Vec<Way<'a>>> {
         if member.may_fail() {
             continue;
         }
-        if let Some(found) = find_any(member, any, part)? {
+        if let Some(found) = find_any(member, any, part, limits)? {
             let is_exact = found.residual == Predicate::Constant(true);
             let exactly = if is_exact { vec![i] } else { Vec::new() };
             ways.push(Way { candidates: found.candidates, exactly });
@@ -219,11 +228,12 @@ fn find_any<'a>(
     whole: &Predicate,
     members: &[Predicate],
     part: &'a dyn Part,
+    limits: &Limits,
 ) -> Result<Option<Found<'a>>> {
     let mut all: Vec<Candidates<'a>> = Vec::with_capacity(members.len());
     let mut is_exact = true;
     for member in members {
-        let Some(found) = find(member, part)? else { return Ok(None) };
+        let Some(found) = find(member, part, limits)? else { return Ok(None) };
         is_exact &= found.residual == Predicate::Constant(true);
         add_to_any(&mut all, found.candidates);
     }

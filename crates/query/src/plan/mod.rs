@@ -127,7 +127,7 @@ fn find<'a>(
     if runs == 0 || options.indexes == IndexUse::Never {
         return Ok(None);
     }
-    candidates::find(predicate, part)
+    candidates::find(predicate, part, options.limits())
 }
 
 /// The cheapest way to answer a filter in a part.

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use esker_format::{DataType, Value, ValueRef};
 
 use super::{Pattern, Verdict};
+use crate::Result;
 use crate::bind::Comparison;
+use crate::exec::Meter;
 use crate::source::Zone;
 use esker_format::order_key::{Key, around, bounds, key};
 
@@ -207,6 +209,23 @@ impl Condition {
             }
             Self::Null { negated } => *negated,
             _ => false,
+        }
+    }
+
+    /// The same for a text of any length.
+    ///
+    /// # Errors
+    /// When the statement is to end.
+    pub(crate) fn matches_within(&self, text: &[u8], meter: &Meter<'_>) -> Result<bool> {
+        match self {
+            Self::Match { pattern, negated } => {
+                Ok(pattern.matches_within(text, meter)? != *negated)
+            }
+            Self::Length { in_characters: true, .. } => {
+                meter.work(text.len())?;
+                Ok(self.matches_text(text))
+            }
+            _ => Ok(self.matches_text(text)),
         }
     }
 

@@ -242,7 +242,7 @@ impl<'a, 'o> Context<'a, 'o> {
     ) -> Result<SideState<'a, 'o>> {
         let clock = &self.options.clock;
         let started = clock.monotonic_ns();
-        let (rows, counts) = join::run(plan, side, pairs, &self.options_left(), self.budget)?;
+        let (rows, counts) = join::run(plan, side, pairs, self.options, self.budget)?;
         joined.input.ran(&counts, side == Side::Left, clock.monotonic_ns() - started);
         joined.rows_estimated = None;
         match rows {

@@ -116,10 +116,8 @@ impl<'a> Scope<'a> {
         let Some((tables, options)) = self.tables else {
             return Err(Error::invalid("a query within another has no place here"));
         };
-        let budget = Budget::new(options.memory_budget_bytes);
-        let depth = Cell::new(0);
-        Context { tables, options, budget: &budget, runs: false, told: None, depth }
-            .look_names(query)
+        let (budget, depth) = (options.memory(), Cell::new(0));
+        Context { tables, options, budget, runs: false, told: None, depth }.look_names(query)
     }
 }
 
@@ -221,12 +219,13 @@ impl<'a> Resolved<'a> {
             // What cannot be answered is refused before any of it runs.
             Self::new(query, tables, first, options, Purpose::Look)?.columns()?;
         }
-        let budget = Budget::new(options.memory_budget_bytes);
+        let options = options.with_memory_left();
         let told = (purpose != Purpose::Run).then(RefCell::default);
-        let context = Context { tables, options, budget: &budget, runs, told, depth: Cell::new(0) };
+        let (options, budget, depth) = (&options, options.memory(), Cell::new(0));
+        let context = Context { tables, options, budget, runs, told, depth };
         let (query, source, input) = context.resolve(query, first)?;
         let subqueries = context.told.map(RefCell::into_inner).unwrap_or_default();
-        let options = Options { memory_budget_bytes: budget.left(), ..options.clone() };
+        let options = options.clone();
         let ready_ns = options.clock.monotonic_ns() - started_ns;
         Ok(Self { query, source, options, ready_ns, input, subqueries })
     }
@@ -355,12 +354,12 @@ impl<'a, 'o> Context<'a, 'o> {
         let before = self.told.as_ref().map(RefCell::take);
         let started_ns = self.options.clock.monotonic_ns();
         let (rest, source, input) = self.resolve(query, None)?;
-        let (options, is_told) = (self.options_left(), self.told.is_some());
+        let (options, is_told) = (self.options, self.told.is_some());
         let inputs =
             if self.runs { options.inputs.clone() } else { without_values(&options.inputs) };
         let program = bind_query(&rest, source.get().schema(), &inputs)?;
         let schema = schema_of(&program);
-        let parts = is_told.then(|| crate::exec::describe(&program, source.get(), &options));
+        let parts = is_told.then(|| crate::exec::describe(&program, source.get(), options));
         let (mut batches, mut profile) = (Vec::new(), None);
         if self.runs {
             let mut charge = self.budget.charge();
@@ -371,7 +370,7 @@ impl<'a, 'o> Context<'a, 'o> {
                 batches.push(batch);
                 Ok(ControlFlow::Continue(()))
             };
-            profile = Some(crate::exec::run(&program, source.get(), &options, sink)?);
+            profile = Some(crate::exec::run(&program, source.get(), options, sink)?);
             charge.keep();
         }
         let rows = Materialised::of(schema, member::even(batches)?);
@@ -393,11 +392,6 @@ impl<'a, 'o> Context<'a, 'o> {
         if let (Some(told), Some(plan)) = (&self.told, plan) {
             told.borrow_mut().push(ExplainedSubquery { query: query.to_string(), plan });
         }
-    }
-
-    /// The options, with the memory that is left.
-    fn options_left(&self) -> Options {
-        Options { memory_budget_bytes: self.budget.left(), ..self.options.clone() }
     }
 }
 

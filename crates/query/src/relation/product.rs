@@ -95,9 +95,9 @@ impl<'a, 'o> Context<'a, 'o> {
         must: bool,
         input: &mut ExplainedInput,
     ) -> Result<Option<(Product<'a>, Vec<Charge<'o>>)>> {
-        let (clock, options) = (&self.options.clock, self.options_left());
+        let (clock, options) = (&self.options.clock, self.options);
         let started = clock.monotonic_ns();
-        let rights = match Rights::new(plan, &options, self.budget) {
+        let rights = match Rights::new(plan, options, self.budget) {
             Err(e) if e.kind() == ErrorKind::OverBudget && !must => return Ok(None),
             rights => rights?,
         };
@@ -106,11 +106,11 @@ impl<'a, 'o> Context<'a, 'o> {
         }
         let schema = Schema::of_fields(pairs.fields.clone());
         let (mut product, charges, counts) =
-            Product::new(plan, &left.source, rights, schema, &options, self.budget)?;
+            Product::new(plan, &left.source, rights, schema, options, self.budget)?;
         let mut charges = Vec::from(charges);
         if pairs.unmatched.is_some() {
             let on = on.as_ref();
-            let found = product.with_unmatched(on, pairs.schema(), &options, self.budget)?;
+            let found = product.with_unmatched(on, pairs.schema(), options, self.budget)?;
             product = found.0;
             charges.push(found.1);
         }

@@ -3,16 +3,27 @@
 use std::borrow::Cow;
 
 use esker_format::calendar::DAY_US;
+use esker_format::json::parse_in_steps;
 use esker_format::text::parse_value;
 use esker_format::{DataType, Decimal, Value, ValueRef};
 
+use super::written::written;
+use crate::exec::meter::Meter;
 use crate::exec::vector::{Lanes, Vector};
 use crate::{Error, Result};
+
+/// Errors do not show a longer value.
+const SHOWN_BYTES_MAX: usize = 200;
 
 /// The values as values of another type. Floats and decimals lose their fraction on the way to an
 /// integer and are rounded to the digits of a decimal, halves away from zero;
 /// timestamps lose the time of day on the way to a date.
-pub(super) fn cast<'a>(vector: Vector<'a>, to: DataType) -> Result<Vector<'a>> {
+pub(super) fn cast<'a>(
+    mut vector: Vector<'a>,
+    to: DataType,
+    meter: &Meter<'a>,
+) -> Result<Vector<'a>> {
+    let room = vector.take_room();
     let lanes = match (&vector.lanes, to) {
         (Lanes::Ints(v), DataType::F64) if vector.data_type.is_integer() => {
             Lanes::Floats(v.iter().map(|v| *v as f64).collect())
@@ -21,25 +32,63 @@ pub(super) fn cast<'a>(vector: Vector<'a>, to: DataType) -> Result<Vector<'a>> {
         (Lanes::Ints(_), DataType::I64) if vector.data_type.is_integer() => vector.lanes,
         (Lanes::Floats(_), DataType::F64) => vector.lanes,
         (Lanes::Bytes(_), DataType::Bytes) => vector.lanes,
-        _ => return one_by_one(&vector, to),
+        _ => return one_by_one(&vector, to, meter),
     };
-    Ok(Vector::new(to, lanes, vector.nulls))
+    let cast = Vector::new(to, lanes, vector.nulls);
+    // The values are those that were there before.
+    Ok(match room {
+        Some(room) => cast.within(room),
+        None => cast,
+    })
 }
 
-fn one_by_one<'a>(vector: &Vector<'_>, to: DataType) -> Result<Vector<'a>> {
+fn one_by_one<'a>(vector: &Vector<'_>, to: DataType, meter: &Meter<'a>) -> Result<Vector<'a>> {
+    let mut room = meter.room("a cast");
     let mut cast = Vector::nulls(to, vector.len());
     cast.nulls.clone_from(&vector.nulls);
     for i in 0..vector.len() {
         let value = vector.value(i);
         if !value.is_null() {
-            let converted = convert(value, to).ok_or_else(|| {
-                let kind = value.kind_name();
-                Error::out_of_range(format!("cannot cast {kind} '{value}' to {to}"))
-            })?;
+            meter.work(vector.lanes.bytes(i).len())?;
+            if to == DataType::Text {
+                let text = written(&value, &mut room, meter)?;
+                put(&mut cast.lanes, i, Value::Text(text));
+                continue;
+            }
+            let most = made_max(vector.lanes.bytes(i).len(), to);
+            room.take(most)?;
+            let converted = match value {
+                ValueRef::Text(text) if to == DataType::Json => {
+                    let document = meter.in_steps(|steps| parse_in_steps(text.trim(), steps))?;
+                    document.ok().map(Value::Json)
+                }
+                value => convert(value, to),
+            };
+            let converted = converted.ok_or_else(|| cannot(value, to))?;
             put(&mut cast.lanes, i, converted);
+            room.give_back(most.saturating_sub(cast.lanes.bytes(i).len()));
         }
     }
-    Ok(cast)
+    Ok(cast.within(room))
+}
+
+fn cannot(value: ValueRef<'_>, to: DataType) -> Error {
+    let (kind, bytes) = (value.kind_name(), value.as_bytes().unwrap_or_default());
+    match bytes.len() > SHOWN_BYTES_MAX {
+        true => Error::out_of_range(format!("cannot cast {kind} of {} bytes to {to}", bytes.len())),
+        false => Error::out_of_range(format!("cannot cast {kind} '{value}' to {to}")),
+    }
+}
+
+/// The most bytes that making a value of a type takes, from so many bytes.
+fn made_max(bytes: usize, to: DataType) -> usize {
+    // While an object is read, each of its members is a name and a value of its own.
+    const JSON_TIMES: usize = 12;
+    match to {
+        DataType::Json => bytes.saturating_mul(JSON_TIMES).saturating_add(512),
+        to if to.is_variable() => bytes.saturating_add(64),
+        _ => 0,
+    }
 }
 
 fn put(lanes: &mut Lanes<'_>, i: usize, value: Value) {
@@ -71,7 +120,6 @@ fn put(lanes: &mut Lanes<'_>, i: usize, value: Value) {
 fn convert(value: ValueRef<'_>, to: DataType) -> Option<Value> {
     let as_target = |value: ValueRef<'_>| value.coerce(to).ok().map(ValueRef::to_owned);
     match (value, to) {
-        (value, DataType::Text) => Some(Value::Text(value.to_string())),
         (ValueRef::Text(text), _) => parse_value(text.trim(), to).ok(),
         (ValueRef::Bool(v), t) if t.is_integer() => as_target(ValueRef::Int(v.into())),
         (ValueRef::Date(days), DataType::Timestamp) => {

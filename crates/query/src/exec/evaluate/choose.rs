@@ -5,12 +5,14 @@ use std::borrow::Cow;
 
 use esker_format::DataType;
 
-use super::evaluate;
+use super::compute;
 use super::logic::truth;
 use crate::Result;
 use crate::bind::{Bound, Comparison};
+use crate::exec::meter::{Meter, Room};
 use crate::exec::rows::Rows;
 use crate::exec::vector::{Lanes, Selection, Vector};
+use crate::model::Function;
 
 /// The value of the first branch whose condition is true, else `otherwise`.
 pub(super) fn case<'a>(
@@ -22,16 +24,16 @@ pub(super) fn case<'a>(
 ) -> Result<Vector<'a>> {
     let mut chosen = Chosen::new(selection);
     for (when, then) in branches {
-        let condition = evaluate(when, rows, Selection::Rows(&chosen.open_rows))?;
+        let condition = compute(when, rows, Selection::Rows(&chosen.open_rows))?;
         let takes = |i: usize| truth(&condition, i) && !condition.is_null(i);
         let taken = chosen.take(takes);
-        let values = evaluate(then, rows, Selection::Rows(&taken))?;
+        let values = compute(then, rows, Selection::Rows(&taken))?;
         chosen.parts.push(values);
     }
     let rest = std::mem::take(&mut chosen.open_rows);
     chosen.close();
-    chosen.parts.push(evaluate(otherwise, rows, Selection::Rows(&rest))?);
-    Ok(chosen.assemble(data_type))
+    chosen.parts.push(compute(otherwise, rows, Selection::Rows(&rest))?);
+    chosen.assemble("CASE", data_type, rows.meter())
 }
 
 /// The first operand that is not NULL.
@@ -43,12 +45,13 @@ pub(super) fn coalesce<'a>(
 ) -> Result<Vector<'a>> {
     let mut chosen = Chosen::new(selection);
     for operand in operands {
-        let values = evaluate(operand, rows, Selection::Rows(&chosen.open_rows))?;
+        let values = compute(operand, rows, Selection::Rows(&chosen.open_rows))?;
         let kept: Vec<_> = (0..values.len()).filter(|i| !values.is_null(*i)).collect();
         chosen.take(|i| !values.is_null(i));
-        chosen.parts.push(pick(&[values], kept.into_iter().map(|i| Some((0, i))), data_type));
+        let kept = kept.into_iter().map(|i| Some((0, i)));
+        chosen.parts.push(pick("coalesce", &[values], kept, data_type, rows.meter())?);
     }
-    Ok(chosen.assemble(data_type))
+    chosen.assemble("coalesce", data_type, rows.meter())
 }
 
 /// The value that compares so with all others; those that are NULL are left out.
@@ -56,7 +59,8 @@ pub(super) fn extreme<'a>(
     parts: &[Vector<'a>],
     comparison: Comparison,
     data_type: DataType,
-) -> Vector<'a> {
+    meter: &Meter<'a>,
+) -> Result<Vector<'a>> {
     let len = parts.first().map_or(0, Vector::len);
     let best = |row: usize| {
         let mut best: Option<(usize, &Vector<'a>)> = None;
@@ -70,7 +74,11 @@ pub(super) fn extreme<'a>(
         }
         best.map(|(part, _)| (part, row))
     };
-    pick(parts, (0..len).map(best), data_type)
+    let maker = match comparison {
+        Comparison::Gt => Function::Greatest,
+        _ => Function::Least,
+    };
+    pick(maker.entry().name, parts, (0..len).map(best), data_type, meter)
 }
 
 /// Which part each row takes its value from.
@@ -120,35 +128,50 @@ impl<'a> Chosen<'a> {
         }
     }
 
-    fn assemble(self, data_type: DataType) -> Vector<'a> {
-        pick(&self.parts, self.sources.into_iter(), data_type)
+    fn assemble(
+        self,
+        maker: &'static str,
+        data_type: DataType,
+        meter: &Meter<'a>,
+    ) -> Result<Vector<'a>> {
+        pick(maker, &self.parts, self.sources.into_iter(), data_type, meter)
     }
 }
 
 /// One value per source; NULL where there is none.
 fn pick<'a>(
+    maker: &'static str,
     parts: &[Vector<'a>],
     sources: impl ExactSizeIterator<Item = Option<(usize, usize)>>,
     data_type: DataType,
-) -> Vector<'a> {
-    let len = sources.len();
+    meter: &Meter<'a>,
+) -> Result<Vector<'a>> {
+    let (len, mut room) = (sources.len(), meter.room(maker));
+    room.take(Lanes::size(data_type, len))?;
     let mut vector = Vector::nulls(data_type, len);
     let mut nulls = vec![true; len];
     for (to, source) in sources.enumerate() {
         let Some((part, from)) = source else { continue };
         let Some(part) = parts.get(part) else { continue };
         if !part.is_null(from) {
-            copy(&mut vector.lanes, to, &part.lanes, from);
+            meter.work(part.lanes.bytes(from).len())?;
+            copy(&mut vector.lanes, to, &part.lanes, from, &mut room)?;
             if let Some(null) = nulls.get_mut(to) {
                 *null = false;
             }
         }
     }
     vector.nulls = nulls.contains(&true).then_some(nulls);
-    vector
+    Ok(vector.within(room))
 }
 
-fn copy<'a>(into: &mut Lanes<'a>, to: usize, lanes: &Lanes<'a>, from: usize) {
+fn copy<'a>(
+    into: &mut Lanes<'a>,
+    to: usize,
+    lanes: &Lanes<'a>,
+    from: usize,
+    room: &mut Room<'a>,
+) -> Result<()> {
     fn one<T: Clone>(into: Option<&mut T>, value: Option<&T>) {
         if let (Some(into), Some(value)) = (into, value) {
             *into = value.clone();
@@ -160,7 +183,13 @@ fn copy<'a>(into: &mut Lanes<'a>, to: usize, lanes: &Lanes<'a>, from: usize) {
         (Lanes::Uints(a), Lanes::Uints(b)) => one(a.to_mut().get_mut(to), b.get(from)),
         (Lanes::Floats(a), Lanes::Floats(b)) => one(a.to_mut().get_mut(to), b.get(from)),
         (Lanes::Bools(a), Lanes::Bools(b)) => one(a.get_mut(to), b.get(from)),
-        (Lanes::Bytes(a), Lanes::Bytes(b)) => one::<Cow<'a, [u8]>>(a.get_mut(to), b.get(from)),
+        (Lanes::Bytes(a), Lanes::Bytes(b)) => {
+            if let Some(Cow::Owned(bytes)) = b.get(from) {
+                room.take(bytes.len())?;
+            }
+            one::<Cow<'a, [u8]>>(a.get_mut(to), b.get(from));
+        }
         _ => {}
     }
+    Ok(())
 }

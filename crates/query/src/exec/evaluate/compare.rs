@@ -6,7 +6,9 @@ use std::cmp::Ordering;
 use esker_format::value::compare_floats;
 use esker_format::{DataType, Value};
 
+use crate::Result;
 use crate::bind::Comparison;
+use crate::exec::meter::Meter;
 use crate::exec::vector::{Lanes, Vector, either_null};
 use crate::predicate::Pattern;
 
@@ -14,7 +16,12 @@ pub(super) fn compare<'a>(
     comparison: Comparison,
     left: &Vector<'a>,
     right: &Vector<'a>,
-) -> Vector<'a> {
+    meter: &Meter<'_>,
+) -> Result<Vector<'a>> {
+    // Long texts are compared as far as they are equal.
+    if let (Lanes::Bytes(a), Lanes::Bytes(_)) = (&left.lanes, &right.lanes) {
+        a.iter().try_for_each(|a| meter.work(a.len()))?;
+    }
     let nulls = either_null(left.nulls.as_ref(), right.nulls.as_ref());
     // Mantissas of one scale compare as the numbers do.
     let scale = |v: &Vector<'_>| match v.data_type {
@@ -39,7 +46,7 @@ pub(super) fn compare<'a>(
                 .unwrap_or_else(all)
         }
     };
-    Vector::bools(values, nulls)
+    Ok(Vector::bools(values, nulls))
 }
 
 /// One loop for each comparison, so that the compiler makes vector code of those of numbers.
@@ -120,19 +127,29 @@ fn roughly<T: Copy>(
 }
 
 /// `values` are sorted.
-pub(super) fn in_list<'a>(operand: Vector<'a>, values: &[Value]) -> Vector<'a> {
+pub(super) fn in_list<'a>(
+    operand: Vector<'a>,
+    values: &[Value],
+    meter: &Meter<'_>,
+) -> Result<Vector<'a>> {
+    (0..operand.len()).try_for_each(|i| meter.work(operand.lanes.bytes(i).len()))?;
     let found = |i: usize| {
         let value = operand.value(i);
         values.binary_search_by(|v| v.as_ref().compare(value)).is_ok()
     };
     let found = (0..operand.len()).map(found).collect();
-    Vector::bools(found, operand.nulls)
+    Ok(Vector::bools(found, operand.nulls))
 }
 
-pub(super) fn matches<'a>(operand: Vector<'a>, pattern: &Pattern) -> Vector<'a> {
-    let values = match &operand.lanes {
-        Lanes::Bytes(texts) => texts.iter().map(|text| pattern.matches(text)).collect(),
-        _ => vec![false; operand.len()],
+pub(super) fn matches<'a>(
+    operand: Vector<'a>,
+    pattern: &Pattern,
+    meter: &Meter<'a>,
+) -> Result<Vector<'a>> {
+    let one = |row| {
+        let is_null = operand.is_null(row);
+        Ok(!is_null && pattern.matches_within(operand.lanes.bytes(row), meter)?)
     };
-    Vector::bools(values, operand.nulls)
+    let values = (0..operand.len()).map(one).collect::<Result<_>>()?;
+    Ok(Vector::bools(values, operand.nulls))
 }

@@ -4,9 +4,10 @@ use std::borrow::Cow;
 
 use esker_format::{ColumnSlice, Data, Validity};
 
-use super::evaluate;
+use super::compute;
 use crate::Result;
 use crate::bind::{Bound, Node};
+use crate::exec::meter::Room;
 use crate::exec::rows::Rows;
 use crate::exec::vector::{Lanes, Selection, Vector};
 
@@ -32,8 +33,8 @@ pub(super) fn evaluate_distinct<'a>(
         validity: Validity::AllValid,
         data: Data::Variable { offsets: dictionary.offsets, start: 0, heap: dictionary.heap },
     };
-    let values = Rows::of_column(position, distinct);
-    let values = evaluate(bound, &values, Selection::All(dictionary.len()))?;
+    let values = Rows::of_column(position, distinct, rows.meter().limits());
+    let values = compute(bound, &values, Selection::All(dictionary.len()))?;
     let mut nulls = vec![false; selection.len()];
     let places: Vec<usize> = (0..selection.len())
         .zip(&mut nulls)
@@ -45,23 +46,32 @@ pub(super) fn evaluate_distinct<'a>(
         })
         .collect();
     let nulls = nulls.contains(&true).then_some(nulls);
-    Ok(Some(Vector::new(values.data_type, take(&values.lanes, &places), nulls)))
+    let mut room = rows.meter().room("an expression");
+    room.take(Lanes::size(values.data_type, places.len()))?;
+    let lanes = take(&values.lanes, &places, &mut room)?;
+    Ok(Some(Vector::new(values.data_type, lanes, nulls).within(room)))
 }
 
 /// The values at some places; nothing or zero past the end.
-fn take<'a>(lanes: &Lanes<'a>, places: &[usize]) -> Lanes<'a> {
+fn take<'a>(lanes: &Lanes<'a>, places: &[usize], room: &mut Room<'a>) -> Result<Lanes<'a>> {
     fn pick<T: Copy + Default>(values: &[T], places: &[usize]) -> Vec<T> {
         places.iter().map(|at| values.get(*at).copied().unwrap_or_default()).collect()
     }
-    match lanes {
+    Ok(match lanes {
         Lanes::Ints(v) => Lanes::Ints(pick(v, places).into()),
         Lanes::Wides(v) => Lanes::Wides(pick(v, places).into()),
         Lanes::Uints(v) => Lanes::Uints(pick(v, places).into()),
         Lanes::Floats(v) => Lanes::Floats(pick(v, places).into()),
         Lanes::Bools(v) => Lanes::Bools(pick(v, places)),
         Lanes::Bytes(v) => {
-            let one = |at: &usize| v.get(*at).cloned().unwrap_or(Cow::Borrowed(&[]));
-            Lanes::Bytes(places.iter().map(one).collect())
+            let one = |at: &usize| match v.get(*at) {
+                Some(Cow::Owned(bytes)) => {
+                    room.take(bytes.len())?;
+                    Ok(Cow::Owned(bytes.clone()))
+                }
+                borrowed => Ok(borrowed.cloned().unwrap_or(Cow::Borrowed(&[]))),
+            };
+            Lanes::Bytes(places.iter().map(one).collect::<Result<_>>()?)
         }
-    }
+    })
 }

@@ -11,27 +11,43 @@ use std::borrow::Cow;
 
 use esker_format::{DataType, ValueRef};
 
+use crate::Result;
 use crate::bind::OrderKey;
 use crate::exec::group::{decode, encode};
+use crate::exec::meter::Meter;
 use crate::exec::vector::{Lanes, Vector};
 use crate::predicate::{Key, float_key};
 
 const LENGTH_BYTES: usize = 4;
 
+/// What a key, or the value, takes beside its bytes: how long it is, and a number.
+const KEY_BYTES_MORE: usize = 32;
+
 /// The values of some rows with their keys.
-pub(super) fn rank<'a>(keys: &[(&OrderKey, Vector<'_>)], values: &Vector<'_>) -> Vector<'a> {
-    let row = |i: usize| {
-        let mut bytes = vec![0; LENGTH_BYTES];
+pub(super) fn rank<'a>(
+    keys: &[(&OrderKey, Vector<'_>)],
+    values: &Vector<'_>,
+    meter: &Meter<'a>,
+) -> Result<Vector<'a>> {
+    let (mut ranked, mut room) =
+        (Vec::with_capacity(values.len()), meter.room("ORDER BY in an aggregate"));
+    for i in 0..values.len() {
+        let of_keys = keys.iter().map(|(_, key)| key.lanes.bytes(i).len());
+        let len = of_keys.map(|len| 2 * len + KEY_BYTES_MORE).sum::<usize>();
+        let len = len + values.lanes.bytes(i).len() + KEY_BYTES_MORE;
+        meter.work(len)?;
+        room.take(len)?;
+        let mut bytes = Vec::with_capacity(len);
+        bytes.extend([0; LENGTH_BYTES]);
         for (key, vector) in keys {
             add_key(&mut bytes, key, vector, i);
         }
         let len = u32::try_from(bytes.len() - LENGTH_BYTES).unwrap_or(u32::MAX);
         bytes.iter_mut().zip(len.to_le_bytes()).for_each(|(to, from)| *to = from);
         encode(&mut bytes, values, i);
-        Cow::Owned(bytes)
-    };
-    let lanes = Lanes::Bytes((0..values.len()).map(row).collect());
-    Vector::new(DataType::Bytes, lanes, None)
+        ranked.push(Cow::Owned(bytes));
+    }
+    Ok(Vector::new(DataType::Bytes, Lanes::Bytes(ranked), None).within(room))
 }
 
 /// The keys of a ranked value.

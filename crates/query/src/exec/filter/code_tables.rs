@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use esker_format::Dictionary;
 
+use crate::Result;
 use crate::predicate::Test;
 
 /// Tables of outcomes, by the addresses of the test and the dictionary: both stay where they are
@@ -21,12 +22,15 @@ impl CodeTables {
     }
 
     /// The outcome of `test` for every code.
+    ///
+    /// # Errors
+    /// What `passes` fails with.
     pub(super) fn get(
         &self,
         test: &Test,
         dictionary: Dictionary<'_>,
-        passes: impl Fn(&[u8]) -> bool,
-    ) -> Arc<Vec<bool>> {
+        passes: impl Fn(&[u8]) -> Result<bool>,
+    ) -> Result<Arc<Vec<bool>>> {
         let key = [
             std::ptr::from_ref(test).addr(),
             dictionary.offsets.as_ptr().addr(),
@@ -34,10 +38,12 @@ impl CodeTables {
             dictionary.heap.as_ptr().addr(),
         ];
         let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
-        let make = || {
-            let outcomes = (0..dictionary.len()).map(|code| passes(dictionary.get(code)));
-            Arc::new(outcomes.collect())
-        };
-        Arc::clone(tables.entry(key).or_insert_with(make))
+        if let Some(table) = tables.get(&key) {
+            return Ok(Arc::clone(table));
+        }
+        let outcomes = (0..dictionary.len()).map(|code| passes(dictionary.get(code)));
+        let table = Arc::new(outcomes.collect::<Result<_>>()?);
+        tables.insert(key, Arc::clone(&table));
+        Ok(table)
     }
 }

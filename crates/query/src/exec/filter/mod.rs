@@ -20,6 +20,7 @@ use super::mask::Mask;
 use super::rows::Rows;
 use super::vector::{Lanes, Picked};
 use crate::Result;
+use crate::limits::Limits;
 use crate::predicate::{Condition, Key, Predicate, Test};
 use crate::source::Part;
 
@@ -38,7 +39,7 @@ pub(crate) fn keep<'a>(
         Predicate::Constant(false) => mask.clear(),
         Predicate::Test(test) => {
             if !mask.is_empty() {
-                keep_test(test, rows, &rows.column(test.field)?, mask, tables);
+                keep_test(test, rows, &rows.column(test.field)?, mask, tables)?;
             }
         }
         Predicate::Value(bound, wanted) => {
@@ -97,11 +98,12 @@ pub(crate) fn passing(
     predicate: &Predicate,
     field: usize,
     values: ColumnSlice<'_>,
+    limits: &Limits,
 ) -> Result<Mask> {
     // Tables are kept by address, and these values go at the end.
     let tables = CodeTables::default();
     let mut mask = Mask::all(values.len);
-    keep(predicate, &Rows::of_column(field, values), &mut mask, &tables)?;
+    keep(predicate, &Rows::of_column(field, values, limits), &mut mask, &tables)?;
     Ok(mask)
 }
 
@@ -163,7 +165,7 @@ pub(crate) fn count(
             range::count(data, (*least, *greatest), *negated)
         }
         (_, Data::Dictionary { codes, dictionary }) => {
-            text::count_codes(test, (codes, dictionary), column.len, tables)
+            text::count_codes(test, (codes, dictionary), column.len, (tables, rows.meter()))?
         }
         _ => None,
     })
@@ -176,20 +178,26 @@ fn keep_test(
     column: &ColumnSlice<'_>,
     mask: &mut Mask,
     tables: &CodeTables,
-) {
-    let condition = &test.condition;
+) -> Result<()> {
+    let (condition, meter) = (&test.condition, rows.meter());
     if let Data::Constant(value) = column.data
         && matches!(column.validity, Validity::AllValid)
     {
         if !condition.matches(value) {
             mask.clear();
         }
-        return;
+        return Ok(());
     }
     let valid = Mask::valid(&column.validity, mask.len());
     match condition {
-        Condition::Null { negated: true } => return mask.and(&valid),
-        Condition::Null { negated: false } => return mask.and_not(&valid),
+        Condition::Null { negated: true } => {
+            mask.and(&valid);
+            return Ok(());
+        }
+        Condition::Null { negated: false } => {
+            mask.and_not(&valid);
+            return Ok(());
+        }
         _ => mask.and(&valid),
     }
     match (condition, column.data) {
@@ -206,7 +214,7 @@ fn keep_test(
         }
         (Condition::Set { keys, negated }, data) => set::keep(data, keys, *negated, mask),
         (_, Data::Dictionary { codes, dictionary }) => {
-            text::keep_codes(test, codes, dictionary, mask, tables);
+            text::keep_codes(test, (codes, dictionary), mask, tables, meter)?;
         }
         (Condition::Length { least, greatest, negated, in_characters }, _) => {
             let bounds = (*least, *greatest);
@@ -218,13 +226,14 @@ fn keep_test(
             }
         }
         (Condition::Match { pattern, negated }, _) => {
-            search::keep(column, pattern, *negated, mask);
+            search::keep(column, pattern, *negated, mask, meter)?;
         }
         _ => {
             let mut reader = BytesReader::new(column);
-            mask.retain_rows(|row| condition.matches_text(reader.bytes(row)));
+            mask.try_retain_rows(|row| condition.matches_within(reader.bytes(row), meter))?;
         }
     }
+    Ok(())
 }
 
 /// Tests codes instead of values: the condition moves by the base, once.

@@ -15,22 +15,38 @@ use esker_format::{BytesReader, ColumnSlice, Data};
 use memchr::memmem::Finder;
 
 use super::suffix;
+use crate::Result;
 use crate::exec::mask::Mask;
+use crate::exec::meter::Meter;
 use crate::predicate::{Pattern, Shape};
+
+/// Texts of more bytes are not searched all at once.
+const TOGETHER_BYTES_MAX: usize = 8 << 20;
 
 /// Rows folded at a time.
 const FOLDED_ROWS: usize = 512;
 
 /// Removes the rows that do not match, or with `negated` those that do.
-pub(super) fn keep(column: &ColumnSlice<'_>, pattern: &Pattern, negated: bool, mask: &mut Mask) {
+///
+/// # Errors
+/// When the statement is to end.
+pub(super) fn keep(
+    column: &ColumnSlice<'_>,
+    pattern: &Pattern,
+    negated: bool,
+    mask: &mut Mask,
+    meter: &Meter<'_>,
+) -> Result<()> {
     if let (Shape::Suffix(wanted), Data::Variable { offsets, start, heap }, false) =
         (pattern.shape(), column.data, pattern.is_any_case())
     {
-        return suffix::keep((offsets, start, heap), wanted, negated, mask);
+        suffix::keep((offsets, start, heap), wanted, negated, mask);
+        return Ok(());
     }
     let mut reader = BytesReader::new(column);
-    let mut one_by_one =
-        |mask: &mut Mask| mask.retain_rows(|row| pattern.matches(reader.bytes(row)) != negated);
+    let mut one_by_one = |mask: &mut Mask| {
+        mask.try_retain_rows(|row| Ok(pattern.matches_within(reader.bytes(row), meter)? != negated))
+    };
     let (Shape::Contains(finder), Data::Variable { offsets, start, heap }) =
         (pattern.shape(), column.data)
     else {
@@ -41,6 +57,10 @@ pub(super) fn keep(column: &ColumnSlice<'_>, pattern: &Pattern, negated: bool, m
         return one_by_one(mask);
     }
     let texts = Texts { offsets, start, heap };
+    // Between long ones it is seen whether the statement is to end.
+    if texts.bytes().len() > TOGETHER_BYTES_MAX {
+        return one_by_one(mask);
+    }
     let mut found = Mask::none(mask.len());
     if pattern.is_any_case() {
         let mut buffer = Vec::new();
@@ -68,6 +88,7 @@ pub(super) fn keep(column: &ColumnSlice<'_>, pattern: &Pattern, negated: bool, m
     } else {
         mask.and(&found);
     }
+    Ok(())
 }
 
 /// Texts one after another: text `i` is `heap[offsets[i] - start..offsets[i + 1] - start]`.

@@ -7,7 +7,9 @@ use std::ops::Bound as End;
 use esker_format::{Codes, Dictionary};
 
 use super::{CodeTables, as_data, range, runs, set};
+use crate::Result;
 use crate::exec::mask::Mask;
+use crate::exec::meter::Meter;
 use crate::predicate::{Condition, Key, Test};
 
 /// With more distinct values than so many for each row, trying them all would not pay.
@@ -18,11 +20,11 @@ const COUNTED_CODES_MAX: usize = 1 << 12;
 /// Removes the rows whose code stands for a text that fails.
 pub(super) fn keep_codes(
     test: &Test,
-    codes: Codes<'_>,
-    dictionary: Dictionary<'_>,
+    (codes, dictionary): (Codes<'_>, Dictionary<'_>),
     mask: &mut Mask,
     tables: &CodeTables,
-) {
+    meter: &Meter<'_>,
+) -> Result<()> {
     match &test.condition {
         Condition::TextRange { least, greatest, negated } => {
             let (from, to) = code_range(dictionary, least, greatest);
@@ -39,14 +41,16 @@ pub(super) fn keep_codes(
             set::keep(as_data(codes), &keys, *negated, mask);
         }
         condition if dictionary.len() / DICTIONARY_PER_ROW > mask.count() => {
-            mask.retain_rows(|row| condition.matches_text(dictionary.get(codes.get(row) as usize)));
+            let text = |row| dictionary.get(codes.get(row) as usize);
+            mask.try_retain_rows(|row| condition.matches_within(text(row), meter))?;
         }
         condition => {
-            let table = tables.get(test, dictionary, |text| condition.matches_text(text));
+            let passes = |text: &[u8]| condition.matches_within(text, meter);
+            let table = tables.get(test, dictionary, passes)?;
             let table = table.as_slice();
             let (runs, negated) = runs_of(table);
             if runs::keep(as_data(codes), &runs, negated, mask) {
-                return;
+                return Ok(());
             }
             let passes = |code: usize| table.get(code).copied().unwrap_or_default();
             match codes {
@@ -56,6 +60,7 @@ pub(super) fn keep_codes(
             }
         }
     }
+    Ok(())
 }
 
 /// The runs of neighbours among codes that pass, or among those that do not where these are fewer.
@@ -79,21 +84,22 @@ pub(super) fn count_codes(
     test: &Test,
     (codes, dictionary): (Codes<'_>, Dictionary<'_>),
     rows: usize,
-    tables: &CodeTables,
-) -> Option<usize> {
+    (tables, meter): (&CodeTables, &Meter<'_>),
+) -> Result<Option<usize>> {
     let (runs, negated) = match &test.condition {
         Condition::TextRange { least, greatest, negated } => {
             let (from, to) = code_range(dictionary, least, greatest);
             (if from < to { vec![(from, to - 1)] } else { Vec::new() }, *negated)
         }
         Condition::Match { .. } if dictionary.len() <= COUNTED_CODES_MAX => {
-            let table = tables.get(test, dictionary, |text| test.condition.matches_text(text));
+            let passes = |text: &[u8]| test.condition.matches_within(text, meter);
+            let table = tables.get(test, dictionary, passes)?;
             runs_of(&table)
         }
-        _ => return None,
+        _ => return Ok(None),
     };
-    let inside = runs::count(as_data(codes), &runs)?;
-    Some(if negated { rows - inside } else { inside })
+    let inside = runs::count(as_data(codes), &runs);
+    Ok(inside.map(|inside| if negated { rows - inside } else { inside }))
 }
 
 /// The codes of the texts between two ends: from the first up to, not including, the second.

@@ -119,6 +119,7 @@ impl<'s> Groups<'s> {
             accumulator.resize(groups);
             let operand = aggregate.operand.as_ref();
             let vector = operand.map(|o| evaluate(o, rows, selection)).transpose()?;
+            let _copies = rows.meter().room_for_copies(vector.as_slice())?;
             accumulator.update(&ids, vector.as_ref());
         }
         Ok(())
@@ -155,6 +156,7 @@ impl<'s> Groups<'s> {
         let keys: &'a [Bound] = &self.stage.keys;
         let vectors = keys.iter().map(|key| evaluate(key, rows, selection));
         let vectors = vectors.collect::<Result<Vec<_>>>()?;
+        let _copies = rows.meter().room_for_copies(&vectors)?;
         if let [vector] = vectors.as_slice()
             && let Some(numbers) = self.ints.numbers(vector, &mut self.table)
         {

@@ -44,17 +44,19 @@ impl<'b> Built<'b> {
         let (mut locations, mut keys) = (Vec::new(), Keys::new(&input.keys, floats));
         let job = |morsel: &Morsel| {
             let (mut found, mut keys) = (Vec::new(), Keys::new(&input.keys, floats));
+            let mut rooms = Vec::new();
             scan.run(morsel, |rows, mask| {
                 let picked = Picked::of(&mask);
                 let vectors = vectors(&input.keys, floats, rows, picked.selection())?;
                 push_locations(&mut found, morsel.part, rows, picked.selection());
+                rooms.push(rows.meter().room_for_copies(&vectors)?);
                 keys.push(&vectors, picked.selection().len());
                 Ok(ControlFlow::Continue(()))
             })?;
-            Ok((found, keys))
+            Ok((found, keys, rooms))
         };
         let few = options.tasks.parallelism().max(1) * 4;
-        in_waves(options, &scan.morsels(|_| true), few, job, |(found, more)| {
+        in_waves(options, &scan.morsels(|_| true), few, job, |(found, more, _rooms)| {
             locations.extend(found);
             keys.append(more);
             charge.set(locations.capacity() * size_of::<Location>() + keys.bytes())?;

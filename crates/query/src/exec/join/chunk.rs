@@ -11,6 +11,7 @@ use crate::exec::materialised::Materialised;
 use crate::exec::output::Output;
 use crate::exec::rows::Rows;
 use crate::exec::vector::Selection;
+use crate::limits::Limits;
 use crate::predicate::Predicate;
 use crate::source::Source;
 use crate::{Result, ZONE_ROWS};
@@ -64,17 +65,23 @@ impl<'p> PairFilter<'p> {
             false => (probed, built),
         };
         first.columns.extend(second.columns);
-        test(self.predicate, first, pairs)
+        test(self.predicate, first, pairs, rows.meter().limits())
     }
 }
 
 /// Drops the pairs that do not pass; the columns of each stand in a row of `batch`.
-pub(super) fn test(predicate: &Predicate, batch: Batch, pairs: &mut Vec<(u32, u32)>) -> Result<()> {
+pub(super) fn test(
+    predicate: &Predicate,
+    batch: Batch,
+    pairs: &mut Vec<(u32, u32)>,
+    limits: &Limits,
+) -> Result<()> {
     let types: Vec<_> = batch.columns.iter().map(|column| column.data_type).collect();
     let source = Materialised::of(Schema::of_types(&types), vec![batch]);
     let mut mask = Mask::all(pairs.len());
     let tables = CodeTables::default();
-    keep(predicate, &Rows::new(source.part(0), 0..pairs.len()), &mut mask, &tables)?;
+    let rows = Rows::new(source.part(0), 0..pairs.len(), limits);
+    keep(predicate, &rows, &mut mask, &tables)?;
     let mut kept = Vec::with_capacity(mask.count());
     mask.for_each(|i| kept.extend(pairs.get(i)));
     *pairs = kept;

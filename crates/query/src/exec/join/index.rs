@@ -336,7 +336,7 @@ mod tests {
     #[test]
     fn building_ends_with_the_query() {
         let options = Options::new(&Environment::os());
-        options.cancel.store(true, Ordering::Relaxed);
+        options.inputs.limits.cancel.store(true, Ordering::Relaxed);
         let ints = Keys::Ints { values: (0..100).collect(), nulls: Vec::new() };
         let bytes = Keys::Bytes { heap: vec![7; 100], ends: (1..=100).collect() };
         for keys in [ints, bytes] {

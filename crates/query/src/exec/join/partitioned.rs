@@ -158,7 +158,7 @@ impl<'p> Join<'p> {
             Side::Left => (left, right),
             Side::Right => (right, left),
         };
-        let limit = (self.options.memory_budget_bytes as u64 / 8).max(BYTES_MIN);
+        let limit = (self.options.memory().left() as u64 / 8).max(BYTES_MIN);
         let built = match build.len() > limit {
             true => None,
             false => match self.build(&mut build, side) {
@@ -171,7 +171,7 @@ impl<'p> Join<'p> {
             return Ok(None);
         }
         if level >= LEVELS_MAX {
-            let (bytes, budget) = (build.len(), self.options.memory_budget_bytes);
+            let (bytes, budget) = (build.len(), self.options.memory().left());
             let message = format!(
                 "the rows of one key of a join need more than {bytes} bytes of memory on either \
                  side, and the query may have {budget}: leave out rows by WHERE, or give it more"
@@ -302,7 +302,7 @@ impl<'p> Join<'p> {
                 Side::Right => (here, there),
             };
             all.columns.extend(right.columns);
-            chunk::test(self.pair, all, candidates)
+            chunk::test(self.pair, all, candidates, self.options.limits())
         };
         for (i, first) in (0u32..).zip(&rows.first) {
             let mut row = *first;

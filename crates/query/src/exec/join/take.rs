@@ -10,7 +10,6 @@ use crate::exec::budget::{Budget, Charge};
 use crate::exec::gather::gather;
 use crate::exec::materialised::Materialised;
 use crate::exec::output::Output;
-use crate::exec::rows::Rows;
 use crate::exec::scan::{Morsel, in_waves};
 use crate::exec::sorter::Location;
 use crate::exec::vector::Selection;
@@ -239,9 +238,9 @@ fn read(
         let (now, later) = rest.split_at_checked(here.max(1)).unwrap_or((rest, &[]));
         let offset = u32::try_from(start).unwrap_or(u32::MAX);
         let picked: Vec<u32> = now.iter().map(|l| l.row.saturating_sub(offset)).collect();
-        let rows = Rows::new(part, start..end);
-        let vector =
-            |position: &usize| Ok(gather(&rows.column(*position)?, Selection::Rows(&picked)));
+        let vector = |position: &usize| {
+            Ok(gather(&part.column(*position, start..end)?, Selection::Rows(&picked)))
+        };
         let vectors = positions.iter().map(vector).collect::<Result<Vec<_>>>()?;
         output.append(&vectors, picked.len())?;
         rest = later;

@@ -26,6 +26,7 @@ use crate::exec::evaluate::evaluate;
 use crate::exec::group::{self, Groups};
 use crate::exec::mask::Mask;
 use crate::exec::materialised::Materialised;
+use crate::exec::meter::Room;
 use crate::exec::rows::Rows;
 use crate::exec::scan::{Morsel, Scan, ScanCounts, in_waves};
 use crate::exec::vector::Picked;
@@ -129,18 +130,18 @@ impl<'a> Grouping<'a> {
         let morsels = scan.fixed_morsels(|_| true);
         let layout = &self.layout;
         let job = |morsel: &Morsel| {
-            let mut shares = vec![Vec::new(); FILES];
+            let (mut shares, mut rooms) = (vec![Vec::new(); FILES], Vec::new());
             let first = first_place + ((morsel.part as u64) << PART_SHIFT);
             let counts = scan.run(morsel, |rows, mask| {
                 let place = Place { first, morsel: morsel.rows.start as u64 };
-                write_rows(&mut shares, layout, stage, rows, &mask, place)?;
+                rooms.push(write_rows(&mut shares, layout, stage, rows, &mask, place)?);
                 Ok(ControlFlow::Continue(()))
             })?;
-            Ok((shares, counts))
+            Ok((shares, counts, rooms))
         };
         let cores = self.options.tasks.parallelism().max(1);
         let partitions = &mut self.partitions;
-        in_waves(self.options, &morsels, cores, job, |(shares, more)| {
+        in_waves(self.options, &morsels, cores, job, |(shares, more, _rooms)| {
             counts += more;
             partitions.push_shares(&shares)?;
             Ok(ControlFlow::Continue(()))
@@ -188,7 +189,7 @@ struct Place {
 }
 
 /// Appends a record for each row of a mask, those of each file together. Their key is the hash of
-/// their keys.
+/// their keys. The room is what computed ones take of it.
 fn write_rows<'a>(
     shares: &mut [Vec<u8>],
     layout: &Layout,
@@ -196,13 +197,14 @@ fn write_rows<'a>(
     rows: &Rows<'a>,
     mask: &Mask,
     Place { first, morsel }: Place,
-) -> Result<()> {
+) -> Result<Room<'a>> {
     let picked = Picked::of(mask);
     let selection = picked.selection();
     let operands = stage.aggregates.iter().filter_map(|a| a.operand.as_ref());
     let values = stage.keys.iter().chain(operands);
     let vectors = values.map(|bound| evaluate(bound, rows, selection));
     let vectors = vectors.collect::<Result<Vec<_>>>()?;
+    let room = rows.meter().room_for_copies(&vectors)?;
     let mut keys = Vec::new();
     for i in 0..selection.len() {
         keys.clear();
@@ -223,7 +225,7 @@ fn write_rows<'a>(
         out.set_u32(start, len);
         *share = out.into_bytes();
     }
-    Ok(())
+    Ok(room)
 }
 
 /// What has become of the rows of a file.
@@ -246,19 +248,19 @@ fn group_file(
     let (mut groups, mut here) = (Groups::new(&layout.stage), Groups::new(&layout.stage));
     let mut reader = MorselReader { schema: &layout.schema, next: None };
     // The other half of the budget is for the groups as rows.
-    let limit = (options.memory_budget_bytes / 2 / at_once).max(BYTES_MIN);
+    let limit = (options.memory().left() / 2 / at_once).max(BYTES_MIN);
     loop {
         options.expect_time_left()?;
         let (batch, next) = reader.read(&mut file)?;
         let len = batch.len();
         let source = Materialised::of(layout.schema.clone(), vec![batch]);
-        here.update(&Rows::new(source.part(0), 0..len), &Mask::all(len))?;
+        here.update(&Rows::new(source.part(0), 0..len, options.limits()), &Mask::all(len))?;
         let bytes = groups.bytes() + here.bytes();
         if bytes > limit {
             if groups.len().max(here.len()) > 1 && level < LEVELS_MAX {
                 return split(whole.again(), level, options, files).map(Grouped::Parts);
             }
-            if bytes > options.memory_budget_bytes.max(BYTES_MIN) {
+            if bytes > options.memory().left().max(BYTES_MIN) {
                 return Err(over(bytes, options));
             }
         }
@@ -278,7 +280,7 @@ fn group_file(
 }
 
 fn over(bytes: usize, options: &Options) -> Error {
-    let limit = options.memory_budget_bytes;
+    let limit = options.memory().limit_bytes();
     let message = format!(
         "a group needs more than {bytes} bytes of memory; the budget of the query is {limit}"
     );

@@ -126,7 +126,7 @@ mod tests {
             file.push(&record_of(|key| key.extend(i.to_le_bytes()))).unwrap();
         }
         let file = file.finish().unwrap();
-        options.cancel.store(true, Ordering::Relaxed);
+        options.inputs.limits.cancel.store(true, Ordering::Relaxed);
         let error = split(file, 1, &options, &files).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Cancelled, "{error}");
     }

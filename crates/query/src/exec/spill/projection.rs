@@ -17,7 +17,7 @@ use crate::exec::filter::CodeTables;
 use crate::exec::mask::Mask;
 use crate::exec::materialised::Materialised;
 use crate::exec::output::Output;
-use crate::exec::project::{Sink, show, shown_of, types};
+use crate::exec::project::{Sink, append, shown_of, types};
 use crate::exec::rows::Rows;
 use crate::exec::scan::{Morsel, Scan, ScanCounts, in_waves};
 use crate::exec::sorter::{Location, Sorter, encode};
@@ -107,7 +107,7 @@ fn in_order(
         })?;
     }
     drop(groups);
-    show_sorted(sorter.finish()?, &schema, projection, sink)?;
+    show_sorted(sorter.finish()?, &schema, projection, options, sink)?;
     Ok(counts)
 }
 
@@ -124,6 +124,7 @@ fn add_groups<'a>(
     let selection = picked.selection();
     let keys = projection.order.iter().map(|key| evaluate(&key.bound, rows, selection));
     let keys = keys.collect::<Result<Vec<_>>>()?;
+    let _copies = rows.meter().room_for_copies(&keys)?;
     let fields = (0..schema.fields().len()).map(|field| rows.column(field));
     let fields = fields.collect::<Result<Vec<_>>>()?;
     for i in 0..selection.len() {
@@ -151,6 +152,7 @@ fn show_sorted(
     mut sorted: Merge<'_>,
     schema: &Schema,
     projection: &Projection,
+    options: &Options,
     sink: Sink<'_>,
 ) -> Result<()> {
     let mut left = projection.rows_wanted() as u64;
@@ -172,10 +174,10 @@ fn show_sorted(
             return Ok(());
         }
         let source = Materialised::of(schema.clone(), vec![groups]);
-        let rows = Rows::new(source.part(0), 0..len);
+        let rows = Rows::new(source.part(0), 0..len, options.limits());
         let mut output = Output::new(types(projection));
         let selection = Selection::All(len);
-        output.append_shown(&show(projection, &rows, selection)?, selection)?;
+        let _room = append(&mut output, projection, &rows, selection)?;
         for batch in output.into_batches() {
             if sink(batch)?.is_break() {
                 return Ok(());

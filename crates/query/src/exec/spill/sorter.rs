@@ -50,7 +50,7 @@ pub(in crate::exec) struct ExternalSorter<'a> {
 
 impl<'a> ExternalSorter<'a> {
     pub(in crate::exec) fn new(options: &'a Options, files: &'a TemporaryFiles) -> Self {
-        let run_bytes = (options.memory_budget_bytes / 4).max(RUN_BYTES_MIN);
+        let run_bytes = (options.memory().left() / 4).max(RUN_BYTES_MIN);
         let (records, runs) = (Vec::new(), Vec::new());
         Self { options, files, records, bytes: 0, run_bytes, runs, len: 0 }
     }
@@ -243,7 +243,7 @@ mod tests {
     fn many_runs_are_few_files() {
         let environment = Environment::os();
         let files = TemporaryFiles::new(&environment, std::env::temp_dir());
-        let options = Options { memory_budget_bytes: 1, ..Options::new(&environment) };
+        let options = Options::new(&environment).with_memory(1);
         let mut sorter = ExternalSorter::new(&options, &files);
         let (count, mut most) = (120_000u64, 0);
         for i in 0..count {

@@ -125,6 +125,25 @@ pub enum Outcome {
     Json,
 }
 
+/// The most bytes that a function makes of the operands of a row, while it does so included. The
+/// evaluator asks for room for them before it calls the function: there is no function without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Makes {
+    /// A number, a truth value, a time: nothing beside what every row has.
+    Fixed,
+    /// At most so many times the bytes of all operands, and so many more for each operand.
+    Operands {
+        /// How many times.
+        times: usize,
+        /// How many more.
+        more: usize,
+    },
+    /// The first operand, as often as the second one says.
+    Repeated,
+    /// The first operand, with the third in place of each of the second.
+    Replaced,
+}
+
 /// What a function is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Family {
@@ -182,6 +201,8 @@ pub struct FunctionEntry {
     pub operands_max: usize,
     /// What comes out.
     pub outcome: Outcome,
+    /// How large what comes out may be.
+    pub makes: Makes,
     /// Whether it is NULL when an operand is.
     pub is_strict: bool,
     /// Whether it may fail for some values.

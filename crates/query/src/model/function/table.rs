@@ -1,10 +1,28 @@
 //! The lines of the table.
 
-use super::{Family, Function, FunctionEntry, OperandKind, Outcome};
+use super::{Family, Function, FunctionEntry, Makes, OperandKind, Outcome};
 use Function as F;
 use OperandKind as P;
 
 const MANY: usize = 65_536;
+
+const FIXED: Makes = Makes::Fixed;
+
+/// The operands, one after another or a part of them.
+const UP_TO_ALL: Makes = up_to(1);
+
+/// The name of a type or a kind.
+const A_NAME: Makes = Makes::Operands { times: 0, more: 64 };
+
+/// So many times the operands.
+const fn up_to(times: usize) -> Makes {
+    Makes::Operands { times, more: 0 }
+}
+
+/// The same with tables of ends, and numbers as they are written.
+const fn document(times: usize) -> Makes {
+    Makes::Operands { times, more: 512 }
+}
 
 /// A line with what most functions have: all operands needed, NULL when one is, never failing.
 const fn line(
@@ -14,6 +32,7 @@ const fn line(
     operands: &'static str,
     parameters: &'static [OperandKind],
     outcome: Outcome,
+    makes: Makes,
 ) -> FunctionEntry {
     FunctionEntry {
         function,
@@ -25,6 +44,7 @@ const fn line(
         operands_min: parameters.len(),
         operands_max: parameters.len(),
         outcome,
+        makes,
         is_strict: true,
         may_fail: false,
         meaning: "",
@@ -38,8 +58,9 @@ const fn text(
     operands: &'static str,
     parameters: &'static [OperandKind],
     outcome: Outcome,
+    makes: Makes,
 ) -> FunctionEntry {
-    line(function, name, Family::Text, operands, parameters, outcome)
+    line(function, name, Family::Text, operands, parameters, outcome, makes)
 }
 
 const fn number(
@@ -49,7 +70,7 @@ const fn number(
     parameters: &'static [OperandKind],
     outcome: Outcome,
 ) -> FunctionEntry {
-    line(function, name, Family::Number, operands, parameters, outcome)
+    line(function, name, Family::Number, operands, parameters, outcome, FIXED)
 }
 
 const fn time(
@@ -59,7 +80,7 @@ const fn time(
     parameters: &'static [OperandKind],
     outcome: Outcome,
 ) -> FunctionEntry {
-    line(function, name, Family::Time, operands, parameters, outcome)
+    line(function, name, Family::Time, operands, parameters, outcome, FIXED)
 }
 
 const fn json(
@@ -68,8 +89,9 @@ const fn json(
     operands: &'static str,
     parameters: &'static [OperandKind],
     outcome: Outcome,
+    makes: Makes,
 ) -> FunctionEntry {
-    line(function, name, Family::Json, operands, parameters, outcome)
+    line(function, name, Family::Json, operands, parameters, outcome, makes)
 }
 
 impl FunctionEntry {
@@ -111,45 +133,55 @@ impl FunctionEntry {
 }
 
 pub(super) const FALLBACK: FunctionEntry =
-    line(F::Coalesce, "unknown", Family::Choice, "", &[], Outcome::First);
+    line(F::Coalesce, "unknown", Family::Choice, "", &[], Outcome::First, FIXED);
 
 /// Every function.
 pub const FUNCTIONS: &[FunctionEntry] = &[
-    line(F::Coalesce, "coalesce", Family::Choice, "a, …", &[P::Common], Outcome::Common)
+    line(F::Coalesce, "coalesce", Family::Choice, "a, …", &[P::Common], Outcome::Common, UP_TO_ALL)
         .or_more()
         .seeing_nulls()
         .also(&["ifnull"])
         .says("The first operand that is not NULL.", "coalesce(NULL, 2, 3)", "2"),
-    line(F::Nullif, "nullif", Family::Choice, "a, b", &[P::Any, P::Any], Outcome::First)
+    line(F::Nullif, "nullif", Family::Choice, "a, b", &[P::Any, P::Any], Outcome::First, UP_TO_ALL)
         .seeing_nulls()
         .says("NULL where `a = b`, else `a`.", "nullif('x', 'x')", "null"),
-    line(F::Greatest, "greatest", Family::Choice, "a, …", &[P::Common], Outcome::Common)
+    line(F::Greatest, "greatest", Family::Choice, "a, …", &[P::Common], Outcome::Common, UP_TO_ALL)
         .or_more()
         .seeing_nulls()
         .says("The greatest operand; NULLs are left out.", "greatest(2, NULL, 7)", "7"),
-    line(F::Least, "least", Family::Choice, "a, …", &[P::Common], Outcome::Common)
+    line(F::Least, "least", Family::Choice, "a, …", &[P::Common], Outcome::Common, UP_TO_ALL)
         .or_more()
         .seeing_nulls()
         .says("The least operand; NULLs are left out.", "least(2, NULL, 7)", "2"),
-    line(F::Typeof, "typeof", Family::Choice, "a", &[P::Any], Outcome::Text).seeing_nulls().says(
+    line(
+        F::Typeof,
+        "typeof",
+        Family::Choice,
+        "a",
+        &[P::Any],
+        Outcome::Text,
+        A_NAME,
+    )
+    .seeing_nulls()
+    .says(
         "The name of the operand's type, whatever its value.",
         "typeof(1.5)",
         "decimal(2,1)",
     ),
-    text(F::Lower, "lower", "text", &[P::Text], Outcome::Text).says(
+    text(F::Lower, "lower", "text", &[P::Text], Outcome::Text, up_to(2)).says(
         "The text in lower case, by Unicode.",
         "lower('ÄB')",
         "äb",
     ),
-    text(F::Upper, "upper", "text", &[P::Text], Outcome::Text).says(
+    text(F::Upper, "upper", "text", &[P::Text], Outcome::Text, up_to(3)).says(
         "The text in upper case, by Unicode.",
         "upper('äb')",
         "ÄB",
     ),
-    text(F::Length, "length", "text", &[P::TextOrBytes], Outcome::Integer)
+    text(F::Length, "length", "text", &[P::TextOrBytes], Outcome::Integer, FIXED)
         .also(&["char_length", "character_length"])
         .says("Characters of a text, bytes of a byte string.", "length('äb')", "2"),
-    text(F::OctetLength, "octet_length", "text", &[P::TextOrBytes], Outcome::Integer).says(
+    text(F::OctetLength, "octet_length", "text", &[P::TextOrBytes], Outcome::Integer, FIXED).says(
         "Bytes of a text in UTF-8, or of a byte string.",
         "octet_length('äb')",
         "3",
@@ -159,7 +191,7 @@ pub const FUNCTIONS: &[FunctionEntry] = &[
         "substr",
         "text, start [, count]",
         &[P::TextOrBytes, P::Integer, P::Integer],
-        Outcome::First,
+        Outcome::First, UP_TO_ALL,
     )
     .at_least(2)
     .failing()
@@ -170,20 +202,27 @@ pub const FUNCTIONS: &[FunctionEntry] = &[
         "substr('esker', 2, 3)",
         "ske",
     ),
-    text(F::Left, "left", "text, count", &[P::Text, P::Integer], Outcome::Text).says(
+    text(F::Left, "left", "text, count", &[P::Text, P::Integer], Outcome::Text, UP_TO_ALL).says(
         "The first characters; of a negative count, all but the last so many.",
         "left('esker', -2)",
         "esk",
     ),
-    text(F::Right, "right", "text, count", &[P::Text, P::Integer], Outcome::Text).says(
+    text(F::Right, "right", "text, count", &[P::Text, P::Integer], Outcome::Text, UP_TO_ALL).says(
         "The last characters; of a negative count, all but the first so many.",
         "right('esker', 2)",
         "er",
     ),
-    text(F::Replace, "replace", "text, part, by", &[P::Text, P::Text, P::Text], Outcome::Text)
+    text(
+        F::Replace,
+        "replace",
+        "text, part, by",
+        &[P::Text, P::Text, P::Text],
+        Outcome::Text,
+        Makes::Replaced,
+    )
         .failing()
         .says("The text with every `part` replaced.", "replace('a-b-c', '-', '+')", "a+b+c"),
-    text(F::Trim, "trim", "text [, characters]", &[P::Text, P::Text], Outcome::Text)
+    text(F::Trim, "trim", "text [, characters]", &[P::Text, P::Text], Outcome::Text, UP_TO_ALL)
         .at_least(1)
         .also(&["btrim"])
         .says(
@@ -191,53 +230,88 @@ pub const FUNCTIONS: &[FunctionEntry] = &[
             "trim('  a b ')",
             "a b",
         ),
-    text(F::Ltrim, "ltrim", "text [, characters]", &[P::Text, P::Text], Outcome::Text)
+    text(F::Ltrim, "ltrim", "text [, characters]", &[P::Text, P::Text], Outcome::Text, UP_TO_ALL)
         .at_least(1)
         .says("Without any of the characters (spaces) in front.", "ltrim('xxa', 'x')", "a"),
-    text(F::Rtrim, "rtrim", "text [, characters]", &[P::Text, P::Text], Outcome::Text)
+    text(F::Rtrim, "rtrim", "text [, characters]", &[P::Text, P::Text], Outcome::Text, UP_TO_ALL)
         .at_least(1)
         .says("Without any of the characters (spaces) at the end.", "rtrim('abcb', 'bc')", "a"),
-    text(F::Concat, "concat", "a, …", &[P::Any], Outcome::Text).or_more().seeing_nulls().says(
+    text(
+        F::Concat,
+        "concat",
+        "a, …",
+        &[P::Any],
+        Outcome::Text,
+        UP_TO_ALL,
+    )
+    .or_more()
+    .seeing_nulls()
+    .says(
         "The operands as text, one after another; NULLs are left out (`a || b` is NULL instead).",
         "concat('a', NULL, 1)",
         "a1",
     ),
-    text(F::Repeat, "repeat", "text, count", &[P::Text, P::Integer], Outcome::Text).failing().says(
+    text(
+        F::Repeat,
+        "repeat",
+        "text, count",
+        &[P::Text, P::Integer],
+        Outcome::Text,
+        Makes::Repeated,
+    )
+    .failing()
+    .says(
         "The text so many times; at most 8 MiB.",
         "repeat('ab', 3)",
         "ababab",
     ),
-    text(F::Reverse, "reverse", "text", &[P::Text], Outcome::Text).says(
+    text(F::Reverse, "reverse", "text", &[P::Text], Outcome::Text, UP_TO_ALL).says(
         "The characters in the opposite order.",
         "reverse('äbc')",
         "cbä",
     ),
-    text(F::StartsWith, "starts_with", "text, part", &[P::Text, P::Text], Outcome::Bool).says(
+    text(
+        F::StartsWith,
+        "starts_with",
+        "text, part",
+        &[P::Text, P::Text],
+        Outcome::Bool,
+        FIXED,
+    )
+    .says(
         "Whether the text begins with the part.",
         "starts_with('esker', 'es')",
         "true",
     ),
-    text(F::EndsWith, "ends_with", "text, part", &[P::Text, P::Text], Outcome::Bool).says(
+    text(F::EndsWith, "ends_with", "text, part", &[P::Text, P::Text], Outcome::Bool, FIXED).says(
         "Whether the text ends with the part.",
         "ends_with('esker', 'es')",
         "false",
     ),
-    text(F::Contains, "contains", "text, part", &[P::Text, P::Text], Outcome::Bool).says(
+    text(F::Contains, "contains", "text, part", &[P::Text, P::Text], Outcome::Bool, FIXED).says(
         "Whether the part occurs in the text.",
         "contains('esker', 'ske')",
         "true",
     ),
-    text(F::IstartsWith, "istarts_with", "text, part", &[P::Text, P::Text], Outcome::Bool).says(
+    text(
+        F::IstartsWith,
+        "istarts_with",
+        "text, part",
+        &[P::Text, P::Text],
+        Outcome::Bool,
+        FIXED,
+    )
+    .says(
         "Whether the text begins with the part, whatever the case of letters.",
         "istarts_with('esker', 'ES')",
         "true",
     ),
-    text(F::IendsWith, "iends_with", "text, part", &[P::Text, P::Text], Outcome::Bool).says(
+    text(F::IendsWith, "iends_with", "text, part", &[P::Text, P::Text], Outcome::Bool, FIXED).says(
         "Whether the text ends with the part, whatever the case of letters.",
         "iends_with('esker', 'KER')",
         "true",
     ),
-    text(F::Icontains, "icontains", "text, part", &[P::Text, P::Text], Outcome::Bool).says(
+    text(F::Icontains, "icontains", "text, part", &[P::Text, P::Text], Outcome::Bool, FIXED).says(
         "Whether the part occurs in the text, whatever the case of letters.",
         "icontains('Äßc', 'äSS')",
         "false",
@@ -247,7 +321,7 @@ pub const FUNCTIONS: &[FunctionEntry] = &[
         "regexp_like",
         "text, expression [, flags]",
         &[P::Text, P::Expression, P::Expression],
-        Outcome::Bool,
+        Outcome::Bool, FIXED,
     )
     .at_least(2)
     .says(
@@ -257,7 +331,7 @@ pub const FUNCTIONS: &[FunctionEntry] = &[
         "regexp_like('esker', '^e.*[kr]$')",
         "true",
     ),
-    text(F::Strpos, "strpos", "text, part", &[P::Text, P::Text], Outcome::Integer)
+    text(F::Strpos, "strpos", "text, part", &[P::Text, P::Text], Outcome::Integer, FIXED)
         .also(&["instr"])
         .says(
             "The place of the part's first character, 1 for the first, 0 where it does not occur; \
@@ -349,7 +423,15 @@ pub const FUNCTIONS: &[FunctionEntry] = &[
         "date_add(DATE '2024-01-31', 1, 0)",
         "2024-02-29 00:00:00",
     ),
-    line(F::JsonGet, "json_get", Family::Json, "json, step, …", &[P::Json, P::Step], Outcome::Json)
+    line(
+        F::JsonGet,
+        "json_get",
+        Family::Json,
+        "json, step, …",
+        &[P::Json, P::Step],
+        Outcome::Json,
+        document(2),
+    )
         .or_more()
         .also(&["json_extract"])
         .says(
@@ -365,7 +447,7 @@ pub const FUNCTIONS: &[FunctionEntry] = &[
         Family::Json,
         "json, step, …",
         &[P::Json, P::Step],
-        Outcome::Text,
+        Outcome::Text, document(1),
     )
     .or_more()
     .also(&["json_extract_text"])
@@ -381,7 +463,7 @@ pub const FUNCTIONS: &[FunctionEntry] = &[
         Family::Json,
         "json, step, …",
         &[P::Json, P::Step],
-        Outcome::Float,
+        Outcome::Float, FIXED,
     )
     .or_more()
     .says(
@@ -390,7 +472,7 @@ pub const FUNCTIONS: &[FunctionEntry] = &[
         "json_get_number('{\"a\": [1, 2.5]}', 'a', 1)",
         "2.5",
     ),
-    json(F::JsonType, "json_type", "json, step, …", &[P::Json, P::Step], Outcome::Text)
+    json(F::JsonType, "json_type", "json, step, …", &[P::Json, P::Step], Outcome::Text, A_NAME)
         .at_least(1)
         .or_more()
         .also(&["json_typeof"])
@@ -400,7 +482,14 @@ pub const FUNCTIONS: &[FunctionEntry] = &[
             "json_type('{\"a\": [1]}', 'a', 0)",
             "number",
         ),
-    json(F::JsonLength, "json_length", "json, step, …", &[P::Json, P::Step], Outcome::Integer)
+    json(
+        F::JsonLength,
+        "json_length",
+        "json, step, …",
+        &[P::Json, P::Step],
+        Outcome::Integer,
+        FIXED,
+    )
         .at_least(1)
         .or_more()
         .also(&["json_array_length"])
@@ -410,7 +499,7 @@ pub const FUNCTIONS: &[FunctionEntry] = &[
             "json_length('{\"a\": [1, 2]}', 'a')",
             "2",
         ),
-    json(F::JsonKeys, "json_keys", "json, step, …", &[P::Json, P::Step], Outcome::Json)
+    json(F::JsonKeys, "json_keys", "json, step, …", &[P::Json, P::Step], Outcome::Json, document(8))
         .at_least(1)
         .or_more()
         .says(
@@ -419,13 +508,28 @@ pub const FUNCTIONS: &[FunctionEntry] = &[
             "json_keys('{\"b\": 1, \"a\": 2}')",
             "[\"a\",\"b\"]",
         ),
-    json(F::JsonContains, "json_contains", "json, part", &[P::Json, P::Json], Outcome::Bool).says(
+    json(
+        F::JsonContains,
+        "json_contains",
+        "json, part",
+        &[P::Json, P::Json],
+        Outcome::Bool,
+        FIXED,
+    )
+    .says(
         "Whether a document has all that another one has: an object every member, an array every \
          element at any place, anything else the same value.",
         "json_contains('{\"a\": [1, 2, 3], \"b\": 0}', '{\"a\": [3, 1.0]}')",
         "true",
     ),
-    json(F::JsonObject, "json_object", "name, value, …", &[P::Text, P::Value], Outcome::Json)
+    json(
+        F::JsonObject,
+        "json_object",
+        "name, value, …",
+        &[P::Text, P::Value],
+        Outcome::Json,
+        document(4),
+    )
         .at_least(0)
         .or_more()
         .seeing_nulls()
@@ -437,7 +541,7 @@ pub const FUNCTIONS: &[FunctionEntry] = &[
             "json_object('a', 1, 'b', '[1]'::json)",
             "{\"a\":1,\"b\":[1]}",
         ),
-    json(F::JsonArray, "json_array", "value, …", &[P::Value], Outcome::Json)
+    json(F::JsonArray, "json_array", "value, …", &[P::Value], Outcome::Json, document(4))
         .at_least(0)
         .or_more()
         .seeing_nulls()
@@ -449,7 +553,7 @@ pub const FUNCTIONS: &[FunctionEntry] = &[
         "json_set",
         "json, step, …, value",
         &[P::Json, P::Step, P::Value],
-        Outcome::Json,
+        Outcome::Json, document(4),
     )
     .or_more()
     .seeing_nulls()
@@ -465,7 +569,7 @@ pub const FUNCTIONS: &[FunctionEntry] = &[
         "json_push",
         "json, step, …, value",
         &[P::Json, P::Step, P::Value],
-        Outcome::Json,
+        Outcome::Json, document(4),
     )
     .at_least(2)
     .or_more()
@@ -477,7 +581,14 @@ pub const FUNCTIONS: &[FunctionEntry] = &[
         "json_push('{\"a\": [1]}', 'a', 2)",
         "{\"a\":[1,2]}",
     ),
-    json(F::JsonRemove, "json_remove", "json, step, …", &[P::Json, P::Step], Outcome::Json)
+    json(
+        F::JsonRemove,
+        "json_remove",
+        "json, step, …",
+        &[P::Json, P::Step],
+        Outcome::Json,
+        document(3),
+    )
         .or_more()
         .failing()
         .says(
@@ -485,7 +596,7 @@ pub const FUNCTIONS: &[FunctionEntry] = &[
             "json_remove('{\"a\": 1, \"b\": 2}', 'a')",
             "{\"b\":2}",
         ),
-    json(F::JsonMerge, "json_merge", "json, patch", &[P::Json, P::Json], Outcome::Json)
+    json(F::JsonMerge, "json_merge", "json, patch", &[P::Json, P::Json], Outcome::Json, document(8))
         .failing()
         .also(&["json_patch", "json_merge_patch"])
         .says(
@@ -495,7 +606,7 @@ pub const FUNCTIONS: &[FunctionEntry] = &[
              '{\"a\": null, \"b\": {\"d\": 3}}')",
             "{\"b\":{\"c\":2,\"d\":3}}",
         ),
-    line(F::Nextval, "nextval", Family::Sequence, "sequence", &[P::Text], Outcome::Integer)
+    line(F::Nextval, "nextval", Family::Sequence, "sequence", &[P::Text], Outcome::Integer, FIXED)
         .failing()
         .says(
             "The next value of a named sequence, given out once: in `VALUES`, in a `SELECT` \

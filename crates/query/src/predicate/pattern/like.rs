@@ -5,6 +5,9 @@
 //! occurrence, which never loses a match. So matching is linear in the common cases: no
 //! backtracking beyond one piece.
 
+use std::convert::Infallible;
+
+use crate::exec::Meter;
 use crate::{Error, Result};
 
 /// What lies between two `%`: characters, `None` for `_`.
@@ -56,22 +59,44 @@ fn cut(all: &[Option<char>], breaks: &[usize]) -> Vec<Piece> {
 
 /// Whether a whole text is the pieces with any runs between.
 pub(super) fn matches(pieces: &[Piece], text: &str) -> bool {
-    let (Some((first, rest)), mut text) = (pieces.split_first(), text) else { return false };
-    let Some(after) = strip(first, text) else { return false };
+    // What never fails has no error.
+    follow(pieces, text, &mut |_| Ok::<_, Infallible>(())).unwrap_or_else(|never| match never {})
+}
+
+/// The same for a text of any length.
+///
+/// # Errors
+/// When the statement is to end.
+pub(super) fn matches_within(pieces: &[Piece], text: &[u8], meter: &Meter<'_>) -> Result<bool> {
+    let text = std::str::from_utf8(text).unwrap_or_default();
+    follow(pieces, text, &mut |steps| meter.work(steps))
+}
+
+/// The same; `work` is told of steps before they are taken.
+fn follow<E>(
+    pieces: &[Piece],
+    text: &str,
+    work: &mut impl FnMut(usize) -> std::result::Result<(), E>,
+) -> std::result::Result<bool, E> {
+    let (Some((first, rest)), mut text) = (pieces.split_first(), text) else { return Ok(false) };
+    let Some(after) = strip(first, text) else { return Ok(false) };
     text = after;
-    let Some((last, middle)) = rest.split_last() else { return text.is_empty() };
+    let Some((last, middle)) = rest.split_last() else { return Ok(text.is_empty()) };
     for piece in middle {
-        match find(piece, text) {
+        match find(piece, text, work)? {
             Some(after) => text = after,
-            None => return false,
+            None => return Ok(false),
         }
     }
     // The last piece has a fixed number of characters: it can only start that far from the end.
-    let count = text.chars().count();
-    let Some(skip) = count.checked_sub(last.len()) else { return false };
     let mut characters = text.chars();
-    characters.by_ref().take(skip).for_each(drop);
-    strip(last, characters.as_str()).is_some_and(str::is_empty)
+    let mut start = text.len();
+    for _ in last {
+        let Some(c) = characters.next_back() else { return Ok(false) };
+        start -= c.len_utf8();
+    }
+    let end = text.get(start..).unwrap_or_default();
+    Ok(strip(last, end).is_some_and(str::is_empty))
 }
 
 /// The texts between the `_` of a piece.
@@ -93,12 +118,19 @@ fn strip<'t>(piece: &[Option<char>], text: &'t str) -> Option<&'t str> {
 }
 
 /// What follows the first occurrence of a piece.
-fn find<'t>(piece: &[Option<char>], text: &'t str) -> Option<&'t str> {
+fn find<'t, E>(
+    piece: &[Option<char>],
+    text: &'t str,
+    work: &mut impl FnMut(usize) -> std::result::Result<(), E>,
+) -> std::result::Result<Option<&'t str>, E> {
     let mut characters = text.chars();
     loop {
+        work(piece.len())?;
         if let Some(after) = strip(piece, characters.as_str()) {
-            return Some(after);
+            return Ok(Some(after));
         }
-        characters.next()?;
+        if characters.next().is_none() {
+            return Ok(None);
+        }
     }
 }

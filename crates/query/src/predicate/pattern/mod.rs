@@ -4,11 +4,15 @@
 mod like;
 mod parts;
 mod regular;
+mod stepped;
+
+use std::borrow::Cow;
 
 use esker_format::case::{fold, folded};
 use memchr::memmem;
 
 use crate::Result;
+use crate::exec::{Meter, PIECE_BYTES, pieces};
 use regular::Regular;
 
 /// A compiled pattern.
@@ -119,6 +123,33 @@ impl Pattern {
             }
             Shape::Regular(regular) => regular.matches(text),
         }
+    }
+
+    /// Whether a text of any length matches.
+    ///
+    /// # Errors
+    /// When the statement is to end, or memory does not hold the text with its letters folded.
+    pub(crate) fn matches_within(&self, text: &[u8], meter: &Meter<'_>) -> Result<bool> {
+        if let Shape::Regular(regular) = &self.shape {
+            return regular.matches_within(text, meter);
+        }
+        if text.len() <= PIECE_BYTES {
+            meter.work(text.len())?;
+            return Ok(self.matches(text));
+        }
+        let mut room = meter.room("a pattern");
+        let folded = match self.any_case {
+            true => pieces::folded(text, &mut room, meter)?,
+            false => Cow::Borrowed(text),
+        };
+        Ok(match &self.shape {
+            Shape::Exact(wanted) => *folded == **wanted,
+            Shape::Prefix(wanted) => folded.starts_with(wanted),
+            Shape::Suffix(wanted) => folded.ends_with(wanted),
+            Shape::Contains(finder) => pieces::find(&folded, finder, meter)?.is_some(),
+            Shape::Pieces(pieces) => like::matches_within(pieces, &folded, meter)?,
+            Shape::Regular(regular) => regular.matches_within(text, meter)?,
+        })
     }
 
     fn matches_folded(&self, text: &str) -> bool {

@@ -1,17 +1,33 @@
-//! Regular expressions: matched in time linear in the text, whatever the expression.
+//! Regular expressions: matched in time linear in the text, whatever the expression. That time is
+//! at most as many steps as the text has bytes, times the states of the expression: where this is
+//! much, they are taken one by one.
+
+use std::sync::{Arc, OnceLock};
 
 use regex::bytes;
 
 use super::parts::parts_of;
+use super::stepped::Stepped;
+use crate::exec::Meter;
 use crate::{Error, Result};
 
 /// The most bytes of a compiled expression.
 const SIZE_BYTES_MAX: usize = 1 << 20;
 
+/// Of texts that are no longer, an expression of any size takes little time.
+const SHORT_BYTES_MAX: usize = 512;
+
+/// So many states at most are looked at without a look at the time: less than 100 ms of work.
+const STATES_MAX: usize = 1 << 23;
+
 /// A compiled regular expression.
 #[derive(Clone, Debug)]
 pub(crate) struct Regular {
     program: bytes::Regex,
+    expression: String,
+    any_case: bool,
+    /// For texts that `program` may take long for.
+    stepped: Arc<OnceLock<std::result::Result<Stepped, String>>>,
     /// What every text has in which it is found.
     parts: Vec<String>,
 }
@@ -27,7 +43,13 @@ impl Regular {
             .size_limit(SIZE_BYTES_MAX)
             .build();
         match program {
-            Ok(program) => Ok(Self { program, parts: parts_of(expression, any_case) }),
+            Ok(program) => Ok(Self {
+                program,
+                expression: expression.to_owned(),
+                any_case,
+                stepped: Arc::default(),
+                parts: parts_of(expression, any_case),
+            }),
             Err(error) => Err(Error::invalid(match reason(expression, any_case) {
                 Some(reason) => format!("regular expression '{expression}': {reason}"),
                 None => {
@@ -44,9 +66,31 @@ impl Regular {
         &self.parts
     }
 
-    /// Whether it is found in a text.
-    pub(crate) fn matches(&self, text: &[u8]) -> bool {
+    /// Whether it is found in a text, however long that takes.
+    pub(super) fn matches(&self, text: &[u8]) -> bool {
         self.program.is_match(text)
+    }
+
+    /// Whether it is found in a text.
+    ///
+    /// # Errors
+    /// When the statement is to end.
+    pub(super) fn matches_within(&self, text: &[u8], meter: &Meter<'_>) -> Result<bool> {
+        meter.work(text.len())?;
+        if text.len() <= SHORT_BYTES_MAX {
+            return Ok(self.matches(text));
+        }
+        let stepped = self.stepped.get_or_init(|| Stepped::new(&self.expression, self.any_case));
+        match stepped {
+            Ok(stepped) if text.len().saturating_mul(stepped.state_count()) > STATES_MAX => {
+                stepped.matches(text, meter)
+            }
+            Ok(_) => Ok(self.matches(text)),
+            Err(reason) => {
+                let expression = &self.expression;
+                Err(Error::invalid(format!("regular expression '{expression}': {reason}")))
+            }
+        }
     }
 }
 

@@ -4,12 +4,14 @@ use std::borrow::Cow;
 
 use esker_format::json::{Json, Kind, Step, array, is_path, parse_path, string};
 
+use super::super::written::written;
 use super::Call;
 use crate::Result;
+use crate::exec::meter::{Meter, Room};
 use crate::exec::vector::{Lanes, Vector};
 use crate::model::Function as F;
 
-pub(super) fn call<'a>(call: &Call<'a>) -> Result<Vector<'a>> {
+pub(super) fn call<'a>(call: &Call<'_, 'a>) -> Result<Vector<'a>> {
     let documents = call.texts(0)?;
     let steps = call.vectors.get(1..).unwrap_or_default();
     let part = |row: usize| {
@@ -53,20 +55,33 @@ pub(super) fn call<'a>(call: &Call<'a>) -> Result<Vector<'a>> {
         };
         return call.map(documents.len(), |v: Vec<i64>| Lanes::Ints(v.into()), length);
     }
-    let one = |row: usize| {
-        Ok(part(row)?.and_then(|part| match call.function {
-            F::JsonText => part.to_text().map(String::into_bytes),
+    call.map_bytes(documents.len(), |row, room| {
+        let Some(part) = part(row)? else { return Ok(None) };
+        Ok(match call.function {
+            F::JsonText => text(part, room, call.meter)?.map(String::into_bytes),
             F::JsonType => Some(type_name(part).as_bytes().to_vec()),
             F::JsonKeys => keys(part),
             _ => Some(part.to_document()),
-        }))
-    };
-    let lanes = |values: Vec<Vec<u8>>| Lanes::Bytes(values.into_iter().map(Cow::Owned).collect());
-    call.map(documents.len(), lanes, one)
+        }
+        .map(Cow::Owned))
+    })
+}
+
+/// The value as text: a string as it is, anything else as JSON; `None` for null.
+fn text<'a>(part: Json<'_>, room: &mut Room<'a>, meter: &Meter<'a>) -> Result<Option<String>> {
+    Ok(match part.kind() {
+        Kind::Null => None,
+        Kind::String(text) => Some(text.to_owned()),
+        _ => Some(written(&part, room, meter)?),
+    })
 }
 
 /// What is at the end of a path as text.
-fn at_path<'d>(call: &Call<'_>, from: Option<Json<'d>>, path: &str) -> Result<Option<Json<'d>>> {
+fn at_path<'d>(
+    call: &Call<'_, '_>,
+    from: Option<Json<'d>>,
+    path: &str,
+) -> Result<Option<Json<'d>>> {
     let steps = parse_path(path).map_err(|e| call.error(e))?;
     Ok(steps.into_iter().fold(from, |part, step| match step {
         Step::Name(name) => part.and_then(|part| part.get(&name)),

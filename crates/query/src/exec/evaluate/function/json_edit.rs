@@ -13,32 +13,32 @@ use crate::Result;
 use crate::exec::vector::{Lanes, Vector};
 use crate::model::Function as F;
 
-pub(super) fn call<'a>(call: &Call<'a>, len: usize) -> Result<Vector<'a>> {
+pub(super) fn call<'a>(call: &Call<'_, 'a>, len: usize) -> Result<Vector<'a>> {
     let failed = |e: esker_format::Error| call.error(e);
-    let lanes = |values: Vec<Vec<u8>>| Lanes::Bytes(values.into_iter().map(Cow::Owned).collect());
+    let owned = |document: Option<Vec<u8>>| Ok(document.map(Cow::Owned));
     match call.function {
         F::JsonContains => call.map(len, Lanes::Bools, |row| {
             let (Some(whole), Some(part)) = (call.document(0, row)?, call.document(1, row)?) else {
                 return Ok(None);
             };
-            Ok(Some(whole.contains(part)))
+            call.meter.in_steps(|steps| whole.contains(part, steps))?.map(Some).map_err(failed)
         }),
-        F::JsonMerge => call.map(len, lanes, |row| {
+        F::JsonMerge => call.map_bytes(len, |row, _| {
             let (document, patch) = (call.document(0, row)?, call.document(1, row)?);
-            patch.map(|patch| merge(document, patch).map_err(failed)).transpose()
+            owned(patch.map(|patch| merge(document, patch).map_err(failed)).transpose()?)
         }),
-        F::JsonRemove => call.map(len, lanes, |row| {
+        F::JsonRemove => call.map_bytes(len, |row, _| {
             let document = call.document(0, row)?;
             let path = call.path(1..call.vectors.len(), row)?;
             if document.and_then(|document| document.at(&path)).is_none() {
-                return Ok(document.map(Json::to_document));
+                return owned(document.map(Json::to_document));
             }
             let removed = edit(document, &path, &mut |found| {
                 Ok(if found.is_some() { Replacement::Remove } else { Replacement::Keep })
             });
-            Ok(replaced(document, removed.map_err(failed)?))
+            owned(replaced(document, removed.map_err(failed)?))
         }),
-        F::JsonSet | F::JsonPush => call.map_all(len, lanes, |row| {
+        F::JsonSet | F::JsonPush => call.map_bytes(len, |row, _| {
             let last = call.vectors.len().saturating_sub(1);
             let document = call.document(0, row)?;
             let path = call.path(1..last, row)?;
@@ -47,15 +47,15 @@ pub(super) fn call<'a>(call: &Call<'a>, len: usize) -> Result<Vector<'a>> {
                 F::JsonSet => Ok(Replacement::Put(value.clone())),
                 _ => pushed(found, &value),
             });
-            Ok(replaced(document, edited.map_err(failed)?))
+            owned(replaced(document, edited.map_err(failed)?))
         }),
-        F::JsonArray => call.map_all(len, lanes, |row| {
+        F::JsonArray => call.map_bytes(len, |row, _| {
             let values = call.values(row, 0, 1)?;
             let array = array(values.iter().map(|value| Json::document(value)));
             expect_depth(&array).map_err(failed)?;
-            Ok(Some(array))
+            owned(Some(array))
         }),
-        _ => call.map_all(len, lanes, |row| {
+        _ => call.map_bytes(len, |row, _| {
             let values = call.values(row, 1, 2)?;
             let name = |i: usize| match call.value(i * 2, row)? {
                 ValueRef::Text(name) => Ok(name.to_owned()),
@@ -64,7 +64,7 @@ pub(super) fn call<'a>(call: &Call<'a>, len: usize) -> Result<Vector<'a>> {
             let names = (0..values.len()).map(name).collect::<Result<Vec<_>>>()?;
             let values = values.iter().map(|value| Json::document(value));
             let members = names.iter().map(String::as_str).zip(values);
-            object(members).map(Some).map_err(failed)
+            owned(object(members).map(Some).map_err(failed)?)
         }),
     }
 }
@@ -91,7 +91,7 @@ fn replaced(document: Option<Json<'_>>, replacement: Replacement) -> Option<Vec<
     }
 }
 
-impl Call<'_> {
+impl Call<'_, '_> {
     /// The document of a row; `None` for NULL.
     fn document(&self, i: usize, row: usize) -> Result<Option<Json<'_>>> {
         if self.operand(i)?.is_null(row) {
@@ -128,19 +128,5 @@ impl Call<'_> {
             }
         }
         Ok(steps)
-    }
-
-    /// One value for each row, whatever its operands are.
-    fn map_all<'v, T: Default>(
-        &self,
-        len: usize,
-        lanes: impl FnOnce(Vec<T>) -> Lanes<'v>,
-        one: impl FnMut(usize) -> Result<Option<T>>,
-    ) -> Result<Vector<'v>> {
-        let found = (0..len).map(one).collect::<Result<Vec<_>>>()?;
-        let nulls: Vec<bool> = found.iter().map(Option::is_none).collect();
-        let values = found.into_iter().map(Option::unwrap_or_default).collect();
-        let nulls = nulls.contains(&true).then_some(nulls);
-        Ok(Vector::new(self.data_type, lanes(values), nulls))
     }
 }

@@ -7,16 +7,18 @@ mod number;
 mod rounding;
 mod text;
 
+use std::borrow::Cow;
+
 use esker_format::{DataType, Value};
 
 pub(crate) use moment::Unit;
-pub(super) use text::concat_pair;
 
-use super::{choose, evaluate};
+use super::{choose, compute};
 use crate::bind::{Bound, Comparison};
+use crate::exec::meter::{Meter, Room};
 use crate::exec::rows::Rows;
 use crate::exec::vector::{Lanes, Selection, Vector};
-use crate::model::Function;
+use crate::model::{Function, Makes};
 use crate::{Error, Result};
 
 /// Computes a call.
@@ -35,11 +37,12 @@ pub(super) fn call<'a>(
         Some(Value::Text(unit)) => Unit::from_name(unit),
         _ => None,
     };
-    let vectors = operands.iter().map(|operand| evaluate(operand, rows, selection));
-    let call = Call { function, vectors: vectors.collect::<Result<Vec<_>>>()?, data_type };
+    let vectors = operands.iter().map(|operand| compute(operand, rows, selection));
+    let (vectors, meter) = (vectors.collect::<Result<Vec<_>>>()?, rows.meter());
+    let call = Call { function, vectors, data_type, meter };
     match function {
-        F::Greatest => Ok(choose::extreme(&call.vectors, Comparison::Gt, data_type)),
-        F::Least => Ok(choose::extreme(&call.vectors, Comparison::Lt, data_type)),
+        F::Greatest => choose::extreme(&call.vectors, Comparison::Gt, data_type, meter),
+        F::Least => choose::extreme(&call.vectors, Comparison::Lt, data_type, meter),
         F::Abs | F::Sign | F::Round | F::Floor | F::Ceil | F::Power | F::Sqrt => {
             number::call(&call)
         }
@@ -64,13 +67,14 @@ pub(super) fn call<'a>(
 }
 
 /// A function and the values of its operands.
-struct Call<'a> {
+struct Call<'c, 'a> {
     function: Function,
     vectors: Vec<Vector<'a>>,
     data_type: DataType,
+    meter: &'c Meter<'a>,
 }
 
-impl<'a> Call<'a> {
+impl<'a> Call<'_, 'a> {
     fn undefined(&self) -> Error {
         let name = self.function.entry().name;
         let types: Vec<_> = self.vectors.iter().map(|v| v.data_type.to_string()).collect();
@@ -99,7 +103,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    fn texts(&self, i: usize) -> Result<&[std::borrow::Cow<'a, [u8]>]> {
+    fn texts(&self, i: usize) -> Result<&[Cow<'a, [u8]>]> {
         match &self.operand(i)?.lanes {
             Lanes::Bytes(values) => Ok(values),
             _ => Err(self.undefined()),
@@ -118,9 +122,32 @@ impl<'a> Call<'a> {
         Error::out_of_range(format!("{}: {message}", self.function.entry().name))
     }
 
-    /// One value for each row that has all operands; the others, and those that `one` gives none,
-    /// are NULL.
-    fn map<T: Default>(
+    /// How many bytes the operands of a row have.
+    fn operand_bytes(&self, row: usize) -> usize {
+        self.vectors.iter().map(|v| v.lanes.bytes(row).len()).fold(0, usize::saturating_add)
+    }
+
+    /// True when a row has all operands that the function needs.
+    fn is_known(&self, row: usize) -> bool {
+        !self.function.entry().is_strict || !self.vectors.iter().any(|v| v.is_null(row))
+    }
+
+    /// The most bytes that the function makes of the operands of a row, as its table has it.
+    fn made_max(&self, row: usize) -> Result<usize> {
+        Ok(match self.function.entry().makes {
+            Makes::Fixed => 0,
+            Makes::Operands { times, more } => {
+                let more = more.saturating_mul(self.vectors.len());
+                self.operand_bytes(row).saturating_mul(times).saturating_add(more)
+            }
+            Makes::Repeated => text::repeated_len(self, row)?,
+            Makes::Replaced => text::replaced_len(self, row)?,
+        })
+    }
+
+    /// One value of a fixed size for each row that has the operands it needs; the others, and those
+    /// that `one` gives none, are NULL.
+    fn map<T: Copy + Default>(
         &self,
         len: usize,
         lanes: impl FnOnce(Vec<T>) -> Lanes<'a>,
@@ -129,12 +156,47 @@ impl<'a> Call<'a> {
         let mut nulls = vec![false; len];
         let mut values = Vec::with_capacity(len);
         for (row, null) in nulls.iter_mut().enumerate() {
-            let known = !self.vectors.iter().any(|v| v.is_null(row));
-            let value = if known { one(row)? } else { None };
+            let value = match self.is_known(row) {
+                true => {
+                    self.meter.work(self.operand_bytes(row))?;
+                    one(row)?
+                }
+                false => None,
+            };
             *null = value.is_none();
             values.push(value.unwrap_or_default());
         }
         let nulls = nulls.contains(&true).then_some(nulls);
         Ok(Vector::new(self.data_type, lanes(values), nulls))
+    }
+
+    /// As [`Call::map`] for bytes, of which there may be any number: `one` is called when there is
+    /// room for the most that the table says the function makes of the row.
+    fn map_bytes(
+        &self,
+        len: usize,
+        mut one: impl FnMut(usize, &mut Room<'a>) -> Result<Option<Cow<'a, [u8]>>>,
+    ) -> Result<Vector<'a>> {
+        let mut nulls = vec![false; len];
+        let (mut values, mut room) =
+            (Vec::with_capacity(len), self.meter.room(self.function.entry().name));
+        for (row, null) in nulls.iter_mut().enumerate() {
+            let mut value = None;
+            if self.is_known(row) {
+                let most = self.made_max(row)?;
+                self.meter.work(self.operand_bytes(row))?;
+                room.take(most)?;
+                value = one(row, &mut room)?;
+                let made = match &value {
+                    Some(Cow::Owned(bytes)) => bytes.capacity(),
+                    _ => 0,
+                };
+                room.give_back(most.saturating_sub(made));
+            }
+            *null = value.is_none();
+            values.push(value.unwrap_or(Cow::Borrowed(&[])));
+        }
+        let nulls = nulls.contains(&true).then_some(nulls);
+        Ok(Vector::new(self.data_type, Lanes::Bytes(values), nulls).within(room))
     }
 }

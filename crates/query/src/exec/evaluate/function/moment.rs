@@ -90,7 +90,7 @@ fn split(data_type: DataType, word: i64) -> (i64, i64) {
 }
 
 /// `date_part`.
-pub(super) fn part<'a>(call: &Call<'a>, unit: Unit) -> Result<Vector<'a>> {
+pub(super) fn part<'a>(call: &Call<'_, 'a>, unit: Unit) -> Result<Vector<'a>> {
     let operand = call.operand(1)?;
     let words = call.ints(1)?;
     let one = |i: usize| {
@@ -135,7 +135,7 @@ fn thursday_of(days: i64) -> i64 {
 }
 
 /// `date_trunc`.
-pub(super) fn truncate<'a>(call: &Call<'a>, unit: Unit) -> Result<Vector<'a>> {
+pub(super) fn truncate<'a>(call: &Call<'_, 'a>, unit: Unit) -> Result<Vector<'a>> {
     let operand = call.operand(1)?;
     let words = call.ints(1)?;
     let is_date = operand.data_type == DataType::Date;
@@ -171,7 +171,7 @@ fn moment(days: i64, us: i128) -> Option<i64> {
 }
 
 /// `date_add`.
-pub(super) fn add<'a>(call: &Call<'a>) -> Result<Vector<'a>> {
+pub(super) fn add<'a>(call: &Call<'_, 'a>) -> Result<Vector<'a>> {
     let words = call.ints(0)?;
     let one = |i: usize| {
         let (days, us) = split(DataType::Timestamp, words.get(i).copied().unwrap_or_default());

@@ -7,7 +7,7 @@ use crate::Result;
 use crate::exec::vector::{Lanes, Vector};
 use crate::model::Function as F;
 
-pub(super) fn call<'a>(call: &Call<'a>) -> Result<Vector<'a>> {
+pub(super) fn call<'a>(call: &Call<'_, 'a>) -> Result<Vector<'a>> {
     let operand = call.operand(0)?;
     if operand.data_type.is_decimal() {
         return decimal(call, operand);
@@ -30,7 +30,7 @@ pub(super) fn call<'a>(call: &Call<'a>) -> Result<Vector<'a>> {
     }
 }
 
-fn decimal<'a>(call: &Call<'a>, operand: &Vector<'a>) -> Result<Vector<'a>> {
+fn decimal<'a>(call: &Call<'_, 'a>, operand: &Vector<'a>) -> Result<Vector<'a>> {
     let value = |row: usize| {
         let ValueRef::Decimal(v) = operand.value(row) else { return Ok(None) };
         if call.vectors.iter().any(|v| v.is_null(row)) {
@@ -52,7 +52,7 @@ fn decimal<'a>(call: &Call<'a>, operand: &Vector<'a>) -> Result<Vector<'a>> {
     super::super::decimal::map(call.data_type, (0..operand.len()).map(value))
 }
 
-fn integer(call: &Call<'_>, value: i64, row: usize) -> Result<i64> {
+fn integer(call: &Call<'_, '_>, value: i64, row: usize) -> Result<i64> {
     match call.function {
         F::Abs => value.checked_abs().ok_or_else(|| call.error(format!("{value} has none in i64"))),
         F::Sign => Ok(value.signum()),
@@ -65,7 +65,7 @@ fn integer(call: &Call<'_>, value: i64, row: usize) -> Result<i64> {
     }
 }
 
-fn unsigned(call: &Call<'_>, value: u64, row: usize) -> Result<u64> {
+fn unsigned(call: &Call<'_, '_>, value: u64, row: usize) -> Result<u64> {
     match call.function {
         F::Sign => Ok(u64::from(value > 0)),
         F::Round => {
@@ -76,7 +76,7 @@ fn unsigned(call: &Call<'_>, value: u64, row: usize) -> Result<u64> {
     }
 }
 
-fn float(call: &Call<'_>, value: f64, row: usize) -> Result<Option<f64>> {
+fn float(call: &Call<'_, '_>, value: f64, row: usize) -> Result<Option<f64>> {
     Ok(Some(match call.function {
         F::Abs => value.abs(),
         F::Sign if value == 0.0 || value.is_nan() => value,
