@@ -102,7 +102,9 @@ impl Settings {
     ) -> Result<()> {
         match statement {
             Statement::Explain(query) => self.explain(session, query, console),
-            Statement::Plan(query) => shown(&session.plan(query)?, console),
+            Statement::Plan(query) => {
+                shown(&session.plan_with(query, &self.query_options())?, console)
+            }
             Statement::Query(query) => self.ask(session, query, console),
             _ if self.explain => Err(Failure::usage("--explain is for SELECT")),
             change => self.change(session, change, console),

@@ -230,6 +230,14 @@ impl Database {
         self.snapshot()?.plan(query)
     }
 
+    /// As [`Database::plan`], with parameters or limits.
+    ///
+    /// # Errors
+    /// As for [`Database::query_with`].
+    pub fn plan_with(&self, query: &Query, options: &QueryOptions) -> Result<Explanation> {
+        self.snapshot()?.plan_with(query, options)
+    }
+
     /// As [`Database::explain`], with parameters or limits.
     ///
     /// # Errors

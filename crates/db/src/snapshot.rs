@@ -295,14 +295,6 @@ impl Snapshot {
 
     /// Reads the rows that a query is about: of a table, or one without fields, which alone may
     /// take values of sequences.
-    fn read<R>(
-        &self,
-        query: &Query,
-        read: impl FnOnce(&dyn Source, esker_query::Options) -> esker_query::Result<R>,
-    ) -> Result<R> {
-        self.read_by(query, self.inner.engine.query_options(), read)
-    }
-
     fn read_by<R>(
         &self,
         query: &Query,
@@ -340,13 +332,21 @@ impl Snapshot {
     /// # Errors
     /// As for [`crate::Database::query`].
     pub fn plan(&self, query: &Query) -> Result<Explanation> {
+        self.plan_with(query, &QueryOptions::default())
+    }
+
+    /// As [`Snapshot::plan`], with parameters or limits.
+    ///
+    /// # Errors
+    /// As for [`crate::Database::query_with`].
+    pub fn plan_with(&self, query: &Query, options: &QueryOptions) -> Result<Explanation> {
+        let options = self.inner.engine.statement_options(options);
         if !query.is_plain() {
-            let options = self.inner.engine.query_options();
             return self.read_tables(query, options, |tables, options| {
                 Resolved::look(query, tables, &options)?.plan()
             });
         }
-        self.read(query, |source, options| esker_query::plan(query, source, &options))
+        self.read_by(query, options, |source, options| esker_query::plan(query, source, &options))
     }
 }
 

@@ -110,7 +110,9 @@ pub fn run(db: &Database, statement: &Statement, options: &ChangeOptions) -> Res
             let explanation = db.explain_with(query, &options.for_query())?;
             Ok(Outcome::Plan(explanation.to_string()))
         }
-        Statement::Plan(query) => Ok(Outcome::Plan(db.plan(query)?.to_string())),
+        Statement::Plan(query) => {
+            Ok(Outcome::Plan(db.plan_with(query, &options.for_query())?.to_string()))
+        }
         Statement::Change(change) => Ok(changed(change, db.change_with(change, options)?)),
         Statement::Transaction(_) => Err(Error::new(
             ErrorKind::InvalidInput,

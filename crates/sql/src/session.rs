@@ -117,7 +117,9 @@ impl Session {
             (Statement::Explain(query), Some(_)) => {
                 Ok(Outcome::Plan(self.explain_with(query, &options.for_query())?.to_string()))
             }
-            (Statement::Plan(query), Some(_)) => Ok(Outcome::Plan(self.plan(query)?.to_string())),
+            (Statement::Plan(query), Some(_)) => {
+                Ok(Outcome::Plan(self.plan_with(query, &options.for_query())?.to_string()))
+            }
             (Statement::Change(change), Some(open)) => {
                 Ok(changed(change, open.transaction.change_with(change, options)?))
             }
@@ -213,11 +215,11 @@ impl Session {
     /// How a query would be answered. It is not run.
     ///
     /// # Errors
-    /// As for [`Database::plan`].
-    pub fn plan(&self, query: &Query) -> Result<Explanation> {
+    /// As for [`Database::plan_with`].
+    pub fn plan_with(&self, query: &Query, options: &QueryOptions) -> Result<Explanation> {
         match &self.open {
-            Some(open) => open.transaction.plan(query),
-            None => self.database.plan(query),
+            Some(open) => open.transaction.plan_with(query, options),
+            None => self.database.plan_with(query, options),
         }
     }
 

@@ -76,7 +76,15 @@ impl Transaction {
     /// # Errors
     /// As for [`crate::Database::query`].
     pub fn plan(&self, query: &Query) -> Result<Explanation> {
-        self.snapshot_for(query)?.plan(query)
+        self.plan_with(query, &QueryOptions::default())
+    }
+
+    /// As [`Transaction::plan`], with parameters or limits.
+    ///
+    /// # Errors
+    /// As for [`crate::Database::query_with`].
+    pub fn plan_with(&self, query: &Query, options: &QueryOptions) -> Result<Explanation> {
+        self.snapshot_for(query)?.plan_with(query, options)
     }
 
     /// Runs a statement that changes rows, all of it or nothing; returns how many rows it added,

@@ -4,15 +4,19 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use esker::Value;
+use esker::{Limits, QueryOptions, Value};
+use esker_sql::{Statement, parse_statement};
 
-use super::{Answer, Request, Session, value_bytes};
+use super::{Request, Session, value_bytes};
 use crate::metrics::Metrics;
 use crate::seat::{Seat, Seats};
 use crate::tenant::TenantName;
 
 /// The most bytes of a statement, and of its parameters, that are kept to explain it.
 const KEPT_BYTES_MAX: usize = 64 << 10;
+
+/// The plan of what was slow may take so long: its answer waits for it.
+const PLAN_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// Notes the requests of sessions on one database.
 #[derive(Debug)]
@@ -197,19 +201,26 @@ impl Session {
         }
     }
 
-    /// How a statement is answered; none for what changes rows. It is not run.
-    fn plan_of(&mut self, words: &Words) -> Option<String> {
+    /// How a statement is answered; none for what changes rows, and where constants take long. It
+    /// is not run.
+    fn plan_of(&self, words: &Words) -> Option<String> {
+        let limits = Limits { timeout: Some(PLAN_TIMEOUT), ..self.limits() };
         match words {
             Words::Sql { text, parameters: Some(parameters) } => {
-                match self.sql(&format!("EXPLAIN {text}"), parameters.clone()) {
-                    Ok(Answer::Text(plan)) => Some(plan),
+                let parameters = parameters.as_slice().into();
+                match parse_statement(&format!("EXPLAIN {text}")).ok()? {
+                    Statement::Plan(query) => {
+                        let options = QueryOptions { parameters, limits };
+                        Some(self.sql.plan_with(&query, &options).ok()?.to_string())
+                    }
                     _ => None,
                 }
             }
             Words::Query(json) => {
                 let query = self.parse_query(json).ok()?;
                 let bound = self.database().snapshot().ok()?.bind_json(&query).ok()?;
-                Some(self.sql.plan(&bound).ok()?.to_string())
+                let options = QueryOptions { limits, ..QueryOptions::default() };
+                Some(self.sql.plan_with(&bound, &options).ok()?.to_string())
             }
             _ => None,
         }
