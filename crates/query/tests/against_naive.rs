@@ -216,6 +216,13 @@ fn conditions_that_may_fail_fail_by_every_plan() {
     check_small_table(11_829_341_012_285_554_741).unwrap();
 }
 
+/// Only rows of the groups that are shown were tested, so that a condition did not meet the rows on
+/// which it fails.
+#[test]
+fn conditions_that_may_fail_fail_where_few_groups_are_shown() {
+    check_small_table(3_812_163_375_914_571_052).unwrap();
+}
+
 /// Two conditions failed, each in its own way, and the plan decided which was told.
 #[test]
 fn one_of_several_failures_is_told() {

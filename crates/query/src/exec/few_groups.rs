@@ -3,16 +3,18 @@
 //! Groups come in the order in which they are met. So a look at the first rows tells which are
 //! shown, and then only rows of these are added up: `email IN (…)` is one more condition, which an
 //! index may answer. Where a group's order or size matters, and where the first rows have too few
-//! groups, all of them are made.
+//! groups, all of them are made; so they are where a row that is left out may make the query fail.
 
 use std::ops::ControlFlow;
 
-use esker_format::{DataType, Value};
+use esker_format::decimal::{DIGITS_MAX, limit};
+use esker_format::{DataType, Value, ValueRef};
 
 use super::filter::CodeTables;
 use super::group::Groups;
 use super::scan::{Progress, Scan};
-use crate::bind::{Bound, Node, Program, Projection, Stage};
+use crate::bind::{Bound, BoundAggregate, Node, Program, Projection, Stage};
+use crate::model::Aggregate;
 use crate::options::Options;
 use crate::plan::{Goal, ScanPlan};
 use crate::predicate::Predicate;
@@ -42,6 +44,9 @@ pub(super) fn narrowed(
         return Ok(None);
     }
     let predicate = Predicate::compile(stage.filter.as_ref());
+    if predicate.may_fail() || stage.aggregates.iter().any(|a| may_fail(a, source)) {
+        return Ok(None);
+    }
     let plan = ScanPlan::new(&predicate, source, Goal::ALL, options)?;
     // Tables are kept by the address of the predicate, which goes at the end.
     let tables = CodeTables::default();
@@ -94,4 +99,46 @@ fn wanted(projection: &Projection) -> Option<u64> {
 /// Types of which values are in the same group exactly when they are equal.
 fn is_told_by_equality(data_type: DataType) -> bool {
     !data_type.is_float() && !matches!(data_type, DataType::Enum | DataType::Json)
+}
+
+/// True when rows may make an aggregate fail, one alone or all of a group together.
+fn may_fail(aggregate: &BoundAggregate, source: &dyn Source) -> bool {
+    let Some(operand) = &aggregate.operand else { return false };
+    let is_wide = |t: DataType| matches!(t, DataType::I64 | DataType::U64) || t.is_decimal();
+    operand.may_fail()
+        || aggregate.function == Aggregate::Sum
+            && is_wide(operand.data_type())
+            && match operand.node {
+                Node::Field(position) => may_overflow(position, aggregate.data_type, source),
+                _ => true,
+            }
+}
+
+/// True when the values of a field, whatever their signs, may add up to more than a type holds, by
+/// what is known of their bounds.
+fn may_overflow(field: usize, data_type: DataType, source: &dyn Source) -> bool {
+    let most = match data_type {
+        DataType::U64 => u128::from(u64::MAX),
+        DataType::I64 => u128::from(i64::MAX.unsigned_abs()),
+        _ => limit(DIGITS_MAX).unsigned_abs() - 1,
+    };
+    let size = |value: ValueRef<'_>| match value {
+        ValueRef::Null => Some(0),
+        ValueRef::Int(v) => Some(u128::from(v.unsigned_abs())),
+        ValueRef::Uint(v) => Some(u128::from(v)),
+        ValueRef::Decimal(v) => Some(v.mantissa().unsigned_abs()),
+        _ => None,
+    };
+    let mut total = 0u128;
+    for part in (0..source.part_count()).map(|index| source.part(index)) {
+        for zone in 0..part.row_count().div_ceil(ZONE_ROWS) {
+            let Some(known) = part.zone(field, zone) else { return true };
+            let (Some(least), Some(greatest)) = (size(known.least), known.greatest.and_then(size))
+            else {
+                return true;
+            };
+            total = total.saturating_add(least.max(greatest).saturating_mul(ZONE_ROWS as u128));
+        }
+    }
+    total > most
 }
