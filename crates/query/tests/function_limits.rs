@@ -134,6 +134,7 @@ fn long_work() -> Vec<(&'static str, Expr)> {
     let like = |pattern: &str| t().binary(Operator::Like, Expr::literal(pattern));
     let ilike = |pattern: &str| t().binary(Operator::Ilike, Expr::literal(pattern));
     let no = || Expr::literal("no such part");
+    let (bs, sigma) = (|| Expr::literal("b"), || Expr::literal("Σ"));
     let regular = |e: &str| call(F::RegexpLike, vec![t(), Expr::literal(e)]);
     vec![
         ("lower", call(F::Lower, vec![t()])),
@@ -144,7 +145,9 @@ fn long_work() -> Vec<(&'static str, Expr)> {
         ("contains", call(F::Contains, vec![t(), no()])),
         ("icontains", call(F::Icontains, vec![t(), no()])),
         ("replace", call(F::Replace, vec![t(), Expr::literal("b"), Expr::literal("c")])),
+        ("lower of sigmas", call(F::Lower, vec![call(F::Replace, vec![t(), bs(), sigma()])])),
         ("trim", call(F::Trim, vec![t(), Expr::literal("ä b")])),
+        ("trim of many", call(F::Trim, vec![t(), t()])),
         ("left", call(F::Left, vec![t(), Expr::literal(-1i64)])),
         ("substr", call(F::Substr, vec![t(), Expr::literal(1_000_000i64)])),
         ("regexp_like", regular("(a|b|ä| ){200}no$")),

@@ -8,7 +8,50 @@ use super::meter::{Meter, PIECE_BYTES, Room};
 use crate::{Result, predicate};
 
 /// The capital whose small form depends on what stands around it.
-const SIGMA: &str = "Σ";
+const SIGMA: char = 'Σ';
+
+/// Sets of no more bytes are looked through.
+const FEW_BYTES: usize = 32;
+
+/// Whether a character is passed over is found out as fast as so many bytes are worked on.
+const PASSED_OVER_WORK: usize = 128;
+
+/// A set of characters, given as a text.
+pub(crate) enum Characters<'s> {
+    Few(&'s str),
+    /// A bit for each character: looking one up takes as long for any number of them.
+    Many(Vec<u64>),
+}
+
+impl<'s> Characters<'s> {
+    /// Those of a text.
+    pub(crate) fn of(text: &'s [u8], meter: &Meter<'_>) -> Result<Self> {
+        if text.len() <= FEW_BYTES {
+            return Ok(Self::Few(std::str::from_utf8(text).unwrap_or_default()));
+        }
+        let mut bits = vec![0u64; char::MAX as usize / 64 + 1];
+        let mut start = 0;
+        while start < text.len() {
+            let end = end_of_piece(text, start);
+            for c in piece(text, start, end, meter)?.chars() {
+                if let Some(word) = bits.get_mut(c as usize / 64) {
+                    *word |= 1 << (c as usize % 64);
+                }
+            }
+            start = end;
+        }
+        Ok(Self::Many(bits))
+    }
+
+    fn has(&self, c: char) -> bool {
+        match self {
+            Self::Few(all) => all.contains(c),
+            Self::Many(bits) => {
+                bits.get(c as usize / 64).is_some_and(|word| word >> (c as usize % 64) & 1 == 1)
+            }
+        }
+    }
+}
 
 /// The characters of a text.
 pub(crate) fn characters(text: &[u8], meter: &Meter<'_>) -> Result<usize> {
@@ -36,18 +79,22 @@ pub(crate) fn find(text: &[u8], part: &Finder<'_>, meter: &Meter<'_>) -> Result<
     Ok(None)
 }
 
-/// Every place where a part occurs, from left to right, none overlapping another.
+/// Every place where a part occurs, from left to right, none overlapping another; none of an empty
+/// part.
 pub(crate) fn find_all(
     text: &[u8],
     part: &Finder<'_>,
     meter: &Meter<'_>,
     mut visit: impl FnMut(usize) -> Result<()>,
 ) -> Result<()> {
-    let mut from = 0;
+    let (mut from, len) = (0, part.needle().len());
+    if len == 0 {
+        return Ok(());
+    }
     while let Some(at) = find(text.get(from..).unwrap_or_default(), part, meter)? {
         visit(from + at)?;
-        from += at + part.needle().len().max(1);
-        meter.work(part.needle().len().max(1))?;
+        from += at + len;
+        meter.work(len)?;
     }
     Ok(())
 }
@@ -69,12 +116,12 @@ pub(crate) fn place(text: &[u8], index: usize, meter: &Meter<'_>) -> Result<usiz
 }
 
 /// How many bytes at the start of a text are characters of a set.
-pub(crate) fn leading(text: &[u8], set: &str, meter: &Meter<'_>) -> Result<usize> {
+pub(crate) fn leading(text: &[u8], set: &Characters<'_>, meter: &Meter<'_>) -> Result<usize> {
     let mut start = 0;
     while start < text.len() {
         let end = end_of_piece(text, start);
         let piece = piece(text, start, end, meter)?;
-        let rest = piece.trim_start_matches(|c| set.contains(c));
+        let rest = piece.trim_start_matches(|c| set.has(c));
         if !rest.is_empty() {
             return Ok(start + piece.len() - rest.len());
         }
@@ -84,12 +131,12 @@ pub(crate) fn leading(text: &[u8], set: &str, meter: &Meter<'_>) -> Result<usize
 }
 
 /// How many bytes at the end of a text are characters of a set.
-pub(crate) fn trailing(text: &[u8], set: &str, meter: &Meter<'_>) -> Result<usize> {
+pub(crate) fn trailing(text: &[u8], set: &Characters<'_>, meter: &Meter<'_>) -> Result<usize> {
     let mut end = text.len();
     while end > 0 {
         let start = start_of_piece(text, end);
         let piece = piece(text, start, end, meter)?;
-        let rest = piece.trim_end_matches(|c| set.contains(c));
+        let rest = piece.trim_end_matches(|c| set.has(c));
         if !rest.is_empty() {
             return Ok(text.len() - start - rest.len());
         }
@@ -152,17 +199,75 @@ pub(crate) fn lower(text: &[u8], meter: &Meter<'_>) -> Result<Vec<u8>> {
     if text.len() <= PIECE_BYTES {
         return Ok(piece(text, 0, text.len(), meter)?.to_lowercase().into_bytes());
     }
-    let has_sigma = find(text, &Finder::new(SIGMA), meter)?.is_some();
+    if find(text, &Finder::new(SIGMA.encode_utf8(&mut [0; 4])), meter)?.is_none() {
+        return mapped(text, text.len(), meter, |piece, out| {
+            out.extend_from_slice(piece.to_lowercase().as_bytes());
+        });
+    }
     let (mut out, mut start) = (Vec::with_capacity(text.len()), 0);
+    let (mut before, mut after) = (None, Stop { at: 0, character: None });
     while start < text.len() {
-        let end = match has_sigma {
-            true => end_of_context(text, start),
-            false => end_of_piece(text, start),
-        };
-        out.extend_from_slice(piece(text, start, end, meter)?.to_lowercase().as_bytes());
+        let end = end_of_piece(text, start);
+        let piece = piece(text, start, end, meter)?;
+        if !piece.contains(SIGMA) {
+            out.extend_from_slice(piece.to_lowercase().as_bytes());
+        } else {
+            if after.at < end {
+                after = Stop::from(text, end, meter)?;
+            }
+            // What stands beside the piece is one character on either side, however far away.
+            let (left, right) = (lowered_len(before), lowered_len(after.character));
+            let whole: String =
+                before.into_iter().chain(piece.chars()).chain(after.character).collect();
+            let whole = whole.to_lowercase();
+            let here = whole.len().checked_sub(right).and_then(|to| whole.get(left..to));
+            out.extend_from_slice(here.unwrap_or_default().as_bytes());
+        }
+        before = piece.chars().rev().find(|c| !is_passed_over(*c)).or(before);
         start = end;
     }
     Ok(out)
+}
+
+/// The first character at a place or behind that the case of a sigma before it may depend on.
+struct Stop {
+    at: usize,
+    /// None where there is none up to the end of the text.
+    character: Option<char>,
+}
+
+impl Stop {
+    fn from(text: &[u8], mut at: usize, meter: &Meter<'_>) -> Result<Self> {
+        while at < text.len() {
+            let end = end_of_piece(text, at);
+            for (i, character) in piece(text, at, end, meter)?.char_indices() {
+                meter.work(PASSED_OVER_WORK)?;
+                if !is_passed_over(character) {
+                    return Ok(Self { at: at + i, character: Some(character) });
+                }
+            }
+            at = end;
+        }
+        Ok(Self { at, character: None })
+    }
+}
+
+/// Whether the case of a sigma does not depend on this character but on the next.
+fn is_passed_over(c: char) -> bool {
+    if c.is_ascii_alphanumeric() {
+        return false;
+    }
+    // A sigma is final where a letter stands before it and none behind: if `c` is passed over, it
+    // is neither a letter itself nor does it keep the sigma from the letter behind it.
+    let is_final = |text: [char; 4]| {
+        let text = text.iter().collect::<String>().to_lowercase();
+        text.chars().nth(1) == Some('ς')
+    };
+    is_final(['a', SIGMA, c, ' ']) && !is_final(['a', SIGMA, c, 'a'])
+}
+
+fn lowered_len(c: Option<char>) -> usize {
+    c.map_or(0, |c| c.to_lowercase().map(char::len_utf8).sum())
 }
 
 /// Whether a byte is the first one of a character.
@@ -188,15 +293,5 @@ fn start_of_piece(text: &[u8], end: usize) -> usize {
     (wanted..end).find(is_start).unwrap_or(0)
 }
 
-/// The end of a piece that starts here, between two letters or digits of ASCII: what stands on one
-/// side of them does not matter to the case of a sigma on the other side.
-fn end_of_context(text: &[u8], start: usize) -> usize {
-    let splits = |pair: &[u8]| matches!(pair, [a, b] if is_plain(*a) && is_plain(*b));
-    let from = start.saturating_add(PIECE_BYTES);
-    let rest = text.get(from..).unwrap_or_default();
-    rest.windows(2).position(splits).map_or(text.len(), |at| from + at + 1)
-}
-
-fn is_plain(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b' ' || byte == b'\n'
-}
+#[cfg(test)]
+mod tests;

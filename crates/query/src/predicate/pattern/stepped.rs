@@ -168,3 +168,6 @@ impl States {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

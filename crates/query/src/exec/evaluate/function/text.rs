@@ -85,7 +85,8 @@ fn derived<'a>(call: &Call<'_, 'a>, whole: Source<'_, 'a>, row: usize) -> Result
         }
         F::Repeat => Ok(Cow::Owned(text.repeat(repeated_count(call, row)?))),
         F::Trim | F::Ltrim | F::Rtrim => {
-            let set = if call.has(1) { as_text(other(1)?) } else { " " };
+            let set = if call.has(1) { other(1)? } else { b" " };
+            let set = &pieces::Characters::of(set, meter)?;
             let from = match call.function {
                 F::Rtrim => 0,
                 _ => pieces::leading(text, set, meter)?,
@@ -182,10 +183,6 @@ fn concat<'a>(call: &Call<'_, 'a>, len: usize) -> Result<Vector<'a>> {
         }
         Ok(Some(Cow::Owned(text)))
     })
-}
-
-fn as_text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).unwrap_or_default()
 }
 
 fn count(size: usize) -> i64 {
