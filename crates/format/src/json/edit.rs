@@ -164,23 +164,14 @@ fn container<'a>(members: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> Vec<u8>
     parser::container(OBJECT, ends.len(), &[&name_ends, &ends], &[&names, &values])
 }
 
-fn nested_array<'a>(items: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
+/// An array of values as a document.
+pub fn array<'a>(items: impl Iterator<Item = Json<'a>>) -> Vec<u8> {
     let (mut ends, mut values) = (Vec::new(), Vec::new());
     for item in items {
-        values.extend_from_slice(item);
+        values.extend_from_slice(&nested(item));
         ends.push(values.len());
     }
     parser::container(ARRAY, ends.len(), &[&ends], &[&values])
-}
-
-/// An array of values as a document.
-pub fn array<'a>(items: impl Iterator<Item = Json<'a>>) -> Vec<u8> {
-    let mut numbers = Vec::new();
-    let items: Vec<Json<'a>> = items.collect();
-    for item in &items {
-        numbers.push(nested(*item));
-    }
-    nested_array(numbers.iter().map(AsRef::as_ref))
 }
 
 /// An object of members as a document.

@@ -41,12 +41,17 @@ pub(super) fn call<'a>(call: &Call<'_, 'a>, len: usize) -> Result<Vector<'a>> {
         F::JsonSet | F::JsonPush => call.map_bytes(len, |row, _| {
             let last = call.vectors.len().saturating_sub(1);
             let document = call.document(0, row)?;
-            let path = call.path(1..last, row)?;
-            let value = from_value(call.value(last, row)?).map_err(failed)?;
-            let edited = edit(document, &path, &mut |found| match call.function {
-                F::JsonSet => Ok(Replacement::Put(value.clone())),
-                _ => pushed(found, &value),
-            });
+            let mut path = call.path(1..last, row)?;
+            let mut value = from_value(call.value(last, row)?).map_err(failed)?;
+            if call.function == F::JsonPush {
+                let found = document.and_then(|document| document.at(&path));
+                match end_of(found).map_err(failed)? {
+                    Some(end) => path.push(end.to_string()),
+                    None => value = array([Json::document(&value)].into_iter()),
+                }
+            }
+            let put = &mut |_: Option<Json<'_>>| Ok(Replacement::Put(value.clone()));
+            let edited = edit(document, &path, put);
             owned(replaced(document, edited.map_err(failed)?))
         }),
         F::JsonArray => call.map_bytes(len, |row, _| {
@@ -69,18 +74,16 @@ pub(super) fn call<'a>(call: &Call<'_, 'a>, len: usize) -> Result<Vector<'a>> {
     }
 }
 
-/// What becomes of an array with one more element.
-fn pushed(found: Option<Json<'_>>, value: &[u8]) -> esker_format::Result<Replacement> {
-    let value = Json::document(value);
-    Ok(Replacement::Put(match found.map(|found| (found, found.kind())) {
-        None => array([value].into_iter()),
-        Some((_, Kind::Array(items))) => array(items.iter().chain([value])),
-        Some((found, _)) => {
+/// The place behind the elements of an array; none where nothing is found.
+fn end_of(found: Option<Json<'_>>) -> esker_format::Result<Option<usize>> {
+    let Some(found) = found else { return Ok(None) };
+    match found.kind() {
+        Kind::Array(items) => Ok(Some(items.len())),
+        _ => {
             let found = found.kind_name();
-            let message = format!("expected an array, found {found}");
-            return Err(esker_format::Error::invalid(message));
+            Err(esker_format::Error::invalid(format!("expected an array, found {found}")))
         }
-    }))
+    }
 }
 
 fn replaced(document: Option<Json<'_>>, replacement: Replacement) -> Option<Vec<u8>> {

@@ -18,7 +18,7 @@ use crate::bind::{Bound, Comparison};
 use crate::exec::meter::{Meter, Room};
 use crate::exec::rows::Rows;
 use crate::exec::vector::{Lanes, Selection, Vector};
-use crate::model::{Function, Makes};
+use crate::model::{Function, FunctionEntry, Makes};
 use crate::{Error, Result};
 
 /// Computes a call.
@@ -39,7 +39,7 @@ pub(super) fn call<'a>(
     };
     let vectors = operands.iter().map(|operand| compute(operand, rows, selection));
     let (vectors, meter) = (vectors.collect::<Result<Vec<_>>>()?, rows.meter());
-    let call = Call { function, vectors, data_type, meter };
+    let call = Call { function, entry: function.entry(), vectors, data_type, meter };
     match function {
         F::Greatest => choose::extreme(&call.vectors, Comparison::Gt, data_type, meter),
         F::Least => choose::extreme(&call.vectors, Comparison::Lt, data_type, meter),
@@ -69,6 +69,7 @@ pub(super) fn call<'a>(
 /// A function and the values of its operands.
 struct Call<'c, 'a> {
     function: Function,
+    entry: &'static FunctionEntry,
     vectors: Vec<Vector<'a>>,
     data_type: DataType,
     meter: &'c Meter<'a>,
@@ -76,7 +77,7 @@ struct Call<'c, 'a> {
 
 impl<'a> Call<'_, 'a> {
     fn undefined(&self) -> Error {
-        let name = self.function.entry().name;
+        let name = self.entry.name;
         let types: Vec<_> = self.vectors.iter().map(|v| v.data_type.to_string()).collect();
         Error::invalid(format!("{name} is not defined for {}", types.join(", ")))
     }
@@ -119,7 +120,7 @@ impl<'a> Call<'_, 'a> {
     }
 
     fn error(&self, message: impl std::fmt::Display) -> Error {
-        Error::out_of_range(format!("{}: {message}", self.function.entry().name))
+        Error::out_of_range(format!("{}: {message}", self.entry.name))
     }
 
     /// How many bytes the operands of a row have.
@@ -129,12 +130,12 @@ impl<'a> Call<'_, 'a> {
 
     /// True when a row has all operands that the function needs.
     fn is_known(&self, row: usize) -> bool {
-        !self.function.entry().is_strict || !self.vectors.iter().any(|v| v.is_null(row))
+        !self.entry.is_strict || !self.vectors.iter().any(|v| v.is_null(row))
     }
 
     /// The most bytes that the function makes of the operands of a row, as its table has it.
     fn made_max(&self, row: usize) -> Result<usize> {
-        Ok(match self.function.entry().makes {
+        Ok(match self.entry.makes {
             Makes::Fixed => 0,
             Makes::Operands { times, more } => {
                 let more = more.saturating_mul(self.vectors.len());
@@ -178,8 +179,7 @@ impl<'a> Call<'_, 'a> {
         mut one: impl FnMut(usize, &mut Room<'a>) -> Result<Option<Cow<'a, [u8]>>>,
     ) -> Result<Vector<'a>> {
         let mut nulls = vec![false; len];
-        let (mut values, mut room) =
-            (Vec::with_capacity(len), self.meter.room(self.function.entry().name));
+        let (mut values, mut room) = (Vec::with_capacity(len), self.meter.room(self.entry.name));
         for (row, null) in nulls.iter_mut().enumerate() {
             let mut value = None;
             if self.is_known(row) {

@@ -41,7 +41,7 @@ pub(super) fn call<'a>(call: &Call<'_, 'a>, len: usize) -> Result<Vector<'a>> {
         F::EndsWith => call.map(len, Lanes::Bools, |i| Ok(Some(at(i).ends_with(second(i)?)))),
         F::Contains => call.map(len, Lanes::Bools, |i| Ok(Some(found(i)?.is_some()))),
         F::IstartsWith | F::IendsWith | F::Icontains => call.map(len, Lanes::Bools, |i| {
-            let mut room = call.meter.room(call.function.entry().name);
+            let mut room = call.meter.room(call.entry.name);
             let text = pieces::folded(at(i), &mut room, call.meter)?;
             let part = pieces::folded(second(i)?, &mut room, call.meter)?;
             Ok(Some(match call.function {
