@@ -18,14 +18,9 @@ impl Engine {
         Ok(match &field.default {
             None => Value::Null,
             Some(DefaultValue::Literal(value)) => value.clone(),
-            Some(DefaultValue::Now) => self.wall_as(field.data_type),
+            Some(DefaultValue::Now) => time_as(self.now_of(schema, field), field.data_type),
             Some(DefaultValue::After(after_us)) => {
-                // What decides when rows expire goes by what their expiry goes by.
-                let now_us = match schema.expiry_field() {
-                    Some(expiry) if expiry.id == field.id => self.now().of(schema),
-                    _ => self.environment.clock.wall_us(),
-                };
-                Value::Timestamp(later(now_us, *after_us))
+                Value::Timestamp(later(self.now_of(schema, field), *after_us))
             }
             Some(DefaultValue::Uuid) => Value::Uuid(self.new_uuid()),
             Some(DefaultValue::NextValue(sequence)) => {
@@ -37,13 +32,15 @@ impl Engine {
 
     /// What the wall clock of the machine shows, as a date, a time or a timestamp.
     pub fn wall_as(&self, data_type: DataType) -> Value {
-        let now_us = self.environment.clock.wall_us();
-        match data_type {
-            DataType::Date => {
-                Value::Date(i32::try_from(now_us.div_euclid(DAY_US)).unwrap_or(i32::MAX))
-            }
-            DataType::Time => Value::Time(now_us.rem_euclid(DAY_US)),
-            _ => Value::Timestamp(now_us),
+        time_as(self.environment.clock.wall_us(), data_type)
+    }
+
+    /// The time that a default of a field takes: what decides when rows expire goes by what their
+    /// expiry goes by, all else by the wall clock of the machine.
+    fn now_of(&self, schema: &Schema, field: &Field) -> i64 {
+        match schema.expiry_field() {
+            Some(expiry) if expiry.id == field.id => self.now().of(schema),
+            _ => self.environment.clock.wall_us(),
         }
     }
 
@@ -209,6 +206,15 @@ impl Table {
     /// As for [`crate::Database::next_value`].
     pub fn default_of(&self, field: &Field) -> Result<Value> {
         self.engine.default_of(&self.schema(), field)
+    }
+}
+
+/// A time in microseconds as a date, a time or a timestamp.
+fn time_as(now_us: i64, data_type: DataType) -> Value {
+    match data_type {
+        DataType::Date => Value::Date(i32::try_from(now_us.div_euclid(DAY_US)).unwrap_or(i32::MAX)),
+        DataType::Time => Value::Time(now_us.rem_euclid(DAY_US)),
+        _ => Value::Timestamp(now_us),
     }
 }
 

@@ -312,8 +312,15 @@ fn a_default_of_the_field_by_which_rows_expire_goes_by_the_date() {
         .expires_by("until");
     let table = db.create_table("t", schema.build().unwrap()).unwrap();
     let bucket = db.create_bucket("b", &BucketOptions::new().ttl(Duration::from_secs(60))).unwrap();
+    let now =
+        Schema::builder().field("until", DataType::Timestamp).default_value(DefaultValue::Now);
+    let ended = db.create_table("ended", now.expires_by("until").build().unwrap()).unwrap();
+    machine.shift_wall_clock(YEAR);
+    ended.insert_fields(&[]).unwrap();
+    machine.advance_clock(Duration::from_secs(1));
+    assert_eq!(ended.count().unwrap(), 0, "it ended when it was written");
     let date_us = db.moment().date_us;
-    machine.shift_wall_clock(-YEAR);
+    machine.shift_wall_clock(-2 * YEAR);
     table.insert_fields(&[("id", 1i64.into())]).unwrap();
     bucket.put("k", "v").unwrap();
     let row = table.get(&[1i64.into()]).unwrap().expect("it has an hour to go");
