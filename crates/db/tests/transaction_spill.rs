@@ -415,7 +415,7 @@ fn rows_in_files_expire() {
 fn bucket_schema() -> Schema {
     let schema = Schema::builder().field("key", DataType::Bytes).field("value", DataType::Bytes);
     let schema = schema.nullable("expires_at", DataType::Timestamp).primary_key(["key"]);
-    schema.ordered_by_key().expires_by("expires_at").build().unwrap()
+    schema.ordered_by_key().expires_by_elapsed("expires_at").build().unwrap()
 }
 
 #[test]
@@ -497,27 +497,33 @@ fn what_is_hidden_after_an_alteration_is_hidden_when_that_is_taken_back() {
     let dir = Directory::new("spill");
     let db = small().transaction_limit(4_000).open(&dir.0).unwrap();
     let key = |n: u64| n.to_le_bytes();
-    db.bucket("b").unwrap().put_many((0..20).map(|n| (key(n), b"old"))).unwrap();
+    let row = |n: u64, value: &[u8]| vec![key(n).to_vec().into(), value.to_vec().into()];
+    let schema = Schema::builder().field("key", DataType::Bytes).field("value", DataType::Bytes);
+    let schema = schema.primary_key(["key"]).ordered_by_key();
+    let table = db.create_table("t", schema.build().unwrap()).unwrap();
+    table.insert_many(&(0..20).map(|n| row(n, b"old")).collect::<Vec<_>>()).unwrap();
     let transaction = db.begin().unwrap();
-    let within = transaction.bucket("b").unwrap();
-    within.put(key(3), b"one").unwrap();
+    let within = transaction.table("t").unwrap();
+    within.upsert(&row(3, b"one")).unwrap();
     let savepoint = transaction.savepoint();
-    within.put(key(3), b"two").unwrap();
+    within.upsert(&row(3, b"two")).unwrap();
     let more = Field::new(FieldId(0), "more".into(), DataType::I64, false);
     let more = Field { initial: Value::Int(5), ..more };
-    transaction.alter_table("b", &[Alteration::AddField(more)]).unwrap();
-    let altered = transaction.table("b").unwrap();
+    transaction.alter_table("t", &[Alteration::AddField(more)]).unwrap();
+    let altered = transaction.table("t").unwrap();
     for n in 1_000..1_100 {
-        let (key, value) = (key(n).to_vec().into(), vec![1u8; 100].into());
-        altered.upsert(&[key, value, Value::Null, 1i64.into()]).unwrap();
+        altered.upsert(&[row(n, &[1; 100]), vec![1i64.into()]].concat()).unwrap();
     }
     assert!(files_of_segments(&dir) > 0, "{:?}", dir.files());
     transaction.rollback_to(savepoint).unwrap();
-    let within = transaction.bucket("b").unwrap();
-    assert_eq!(within.get(key(3)).unwrap().as_deref(), Some(&b"one"[..]));
-    assert_eq!(within.iter().unwrap().count(), 20);
+    let within = transaction.table("t").unwrap();
+    let third = [Value::from(key(3).to_vec())];
+    let one = Value::from(b"one".to_vec());
+    assert_eq!(within.get(&third).unwrap().unwrap().get("value"), Some(&one));
+    assert_eq!(within.count().unwrap(), 20);
     transaction.commit().unwrap();
-    assert_eq!(db.bucket("b").unwrap().get(key(3)).unwrap().as_deref(), Some(&b"one"[..]));
+    let table = db.table("t").unwrap();
+    assert_eq!(table.get(&third).unwrap().unwrap().get("value"), Some(&one));
     is_sound(&db);
 }
 
