@@ -67,7 +67,7 @@ pub trait FileSystem: Send + Sync + Debug {
     fn exists(&self, path: &Path) -> Result<bool>;
 
     /// Takes a lock on the file at `path`, creating the file for an exclusive lock, and (for an
-    /// exclusive lock) writes `holder` into it.
+    /// exclusive lock) writes `holder` into it, unless the disk is full.
     ///
     /// # Errors
     /// `ErrorKind::Locked` when somebody else holds it; the message repeats what they wrote.

@@ -1,7 +1,8 @@
 //! Advisory locks on a lock file.
 //!
 //! The lock belongs to the open file, so it ends with the process that holds it, however that
-//! dies. The file stays behind; an exclusive holder empties it when it lets go.
+//! dies. The file stays behind; an exclusive holder empties it when it lets go. The name of the
+//! holder in it is for error messages only, so a full disk does not refuse the lock.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Write};
@@ -38,12 +39,26 @@ impl OsLock {
             Err(TryLockError::Error(e)) => return Err(Error::from_io(e, "lock", path)),
         }
         if exclusive {
-            file.set_len(0)
-                .and_then(|()| file.write_all(holder.as_bytes()))
-                .map_err(|e| Error::from_io(e, "write the holder into", path))?;
+            name_holder(&mut file, holder)
+                .map_err(|e| Error::from_io(e, "write the holder into", path))
+                .or_else(allow_no_space)?;
         }
         Ok(Self { file, mode })
     }
+}
+
+fn name_holder(file: &mut File, holder: &str) -> std::io::Result<()> {
+    file.set_len(0)?;
+    file.write_all(holder.as_bytes()).inspect_err(|_| {
+        // Half a name is worse than none.
+        let _ = file.set_len(0);
+    })
+}
+
+/// On a full disk the lock is held without the name of its holder: a database must be opened to
+/// free space.
+fn allow_no_space(error: Error) -> Result<()> {
+    if error.kind() == ErrorKind::NoSpace { Ok(()) } else { Err(error) }
 }
 
 /// The error for a lock that somebody else holds, with what they wrote.

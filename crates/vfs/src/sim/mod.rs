@@ -268,6 +268,23 @@ impl Simulation {
         self.world().lock().faults.set_plan(plan);
     }
 
+    /// Changes what the disk holds before it is full: what it holds already may be more.
+    pub fn set_capacity_bytes(&self, bytes: u64) {
+        self.world().lock().capacity = bytes;
+    }
+
+    /// What the files on the disk take, in bytes.
+    #[must_use]
+    pub fn used_bytes(&self) -> u64 {
+        self.world().lock().disk.used_bytes()
+    }
+
+    /// Another program fills the disk after this many calls in all, as [`Simulation::call_count`]
+    /// counts them: what is freed later can be used again.
+    pub fn fill_disk_after(&self, calls: u64) {
+        self.world().lock().fill_after = Some(calls);
+    }
+
     /// Adds one thing that goes wrong.
     pub fn add_script(&self, script: Script) {
         self.world().lock().faults.add_script(script);

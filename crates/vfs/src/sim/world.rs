@@ -40,6 +40,8 @@ pub(crate) struct State {
     pub(crate) capacity: u64,
     pub(crate) calls: u64,
     pub(crate) ios: u64,
+    /// The disk is filled once there have been this many calls.
+    pub(crate) fill_after: Option<u64>,
     crash_after: Option<u64>,
     pub(crate) crashed: bool,
     latency: Generator,
@@ -93,6 +95,7 @@ impl World {
             capacity: options.capacity_bytes,
             calls: 0,
             ios: 0,
+            fill_after: None,
             crash_after: options.crash_after_io,
             crashed: false,
             latency: Generator::new(seed, 3),
@@ -125,6 +128,9 @@ impl State {
             self.faults.fired.count(FaultKind::Crash);
             let message = format!("{call:?} {}: the simulated machine has crashed", path.display());
             return Err(Error::new(ErrorKind::Io, message));
+        }
+        if self.fill_after.take_if(|calls| self.calls >= *calls).is_some() {
+            self.capacity = self.disk.used_bytes();
         }
         self.calls += 1;
         if call.is_io() {
