@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use esker_format::{Value, ValueRef};
+use esker_log::RESERVE_FILE;
 use esker_table::run::run_of_file;
 use esker_table::segment::{Segment, is_unnamed_run, run_file_number, segment_file_id};
 use esker_table::table::describe_key;
@@ -129,6 +130,7 @@ impl Database {
         let is_value_file = |id| engine.segment_files.values().contains(id);
         let is_named = |name: &str| {
             name == LOCK_FILE
+                || name == RESERVE_FILE
                 || parse_number(name, "log-").is_some()
                 || parse_number(name, "checkpoint-") == Some(checkpoint)
                 || parse_number(name, "index-").is_some_and(|number| index_files.contains(&number))

@@ -40,6 +40,7 @@ pub struct Options {
     pub(crate) durability: Durability,
     pub(crate) memory_limit_bytes: u64,
     pub(crate) log_limit_bytes: u64,
+    pub(crate) log_reserve_bytes: u64,
     pub(crate) group_rows_max: usize,
     pub(crate) group_bytes_max: u64,
     pub(crate) small_group_bytes: u64,
@@ -74,6 +75,7 @@ impl Default for Options {
             durability: Durability::Sync,
             memory_limit_bytes: 4 << 30,
             log_limit_bytes: 256 << 20,
+            log_reserve_bytes: 1 << 20,
             group_rows_max: 1 << 20,
             group_bytes_max: 64 << 20,
             small_group_bytes: 1 << 20,
@@ -121,6 +123,20 @@ impl Options {
     #[must_use]
     pub fn memory_limit(mut self, bytes: u64) -> Self {
         self.memory_limit_bytes = bytes;
+        self
+    }
+
+    /// The most that the log's reserve may take, in bytes; 1 MiB by default, 0 for none.
+    ///
+    /// The reserve is disk space that is kept for the time when the disk is full: for opening the
+    /// database, and for commits that free space (`DROP`, `DELETE`, `TRUNCATE` and the like).
+    /// Commits that only add data leave it alone, and are refused with
+    /// [`NoSpace`](crate::ErrorKind::NoSpace). It is a 64th of what the database takes, but at
+    /// least 16 KiB. Half as much is kept at the end of the log besides, for those commits. It is
+    /// filled again as soon as there is space.
+    #[must_use]
+    pub fn log_reserve(mut self, bytes: u64) -> Self {
+        self.log_reserve_bytes = bytes;
         self
     }
 

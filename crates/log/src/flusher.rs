@@ -38,14 +38,15 @@
 //! repeated: the log is poisoned, and everybody whose frame is not durable is told that its
 //! outcome is unknown.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 
 use esker_format::frame::{FILE_HEADER_BYTES, FileHeader, seal_frame};
-use esker_vfs::{File, OpenMode};
+use esker_vfs::File;
 
 use crate::log::{Log, LogFile, State, Ticket, reserve_space};
 use crate::log_file;
+use crate::reserve::NewFile;
 use crate::sabotage::planted;
 use crate::{Error, ErrorKind, Result};
 
@@ -288,6 +289,7 @@ impl Log {
         let first_commit = self.durable() + 1;
         let Some(newest) = state.files.last().copied() else { return Ok(()) };
         let mut queued = state.queue.len() as u64;
+        let tail = state.tail_bytes();
         drop(state);
         if newest.first_commit >= first_commit {
             return Ok(());
@@ -302,18 +304,11 @@ impl Log {
             epoch_start: self.epoch_start,
             previous: flusher.checksum,
         };
-        let path = log_file::path(&self.dir, header.number);
-        let file = self.environment.files.open(&path, OpenMode::CreateNew)?;
-        let abandon = |error: Error| {
-            let _ = self.environment.files.remove(&path);
-            RotationError { error, fatal: false }
-        };
         let start = FILE_HEADER_BYTES as u64;
-        let mut reserved = reserve_space(file.as_ref(), start, start + queued).map_err(abandon)?;
-        file.write_all_at(&header.encode(), 0).map_err(|e| abandon(e.into()))?;
-        let fatal = |error: Error| RotationError { error, fatal: true };
-        log_file::sync(file.as_ref()).map_err(fatal)?;
-        log_file::sync_dir(&self.environment, &self.dir).map_err(fatal)?;
+        let mut new = self.new_file(&header, start + queued, tail)?;
+        let mut reserve = self.reserve.lock().unwrap_or_else(PoisonError::into_inner);
+        new.publish(&mut reserve).map_err(|error| RotationError { error, fatal: true })?;
+        let NewFile { file, mut reserved, .. } = new;
         loop {
             let mut state = self.state();
             queued = state.queue.len() as u64;
@@ -322,10 +317,31 @@ impl Log {
                 break;
             }
             drop(state);
-            reserved = reserve_space(file.as_ref(), reserved, start + queued).map_err(abandon)?;
+            let space = reserve_space(file.as_ref(), reserved, start + queued, tail);
+            let full = match space {
+                Ok(space) if start + queued <= space.reserved => {
+                    reserved = space.reserved;
+                    continue;
+                }
+                Ok(space) => space.full,
+                Err(e) => Some(e),
+            };
+            if let Some(error) = full {
+                let _ = reserve.retire(header.number, 2 * tail);
+                return Err(RotationError { error, fatal: false });
+            }
         }
         (flusher.file, flusher.number, flusher.offset) = (file, header.number, start);
         Ok(())
+    }
+
+    /// A file with its header, and space up to `end` and for the tail.
+    fn new_file(&self, header: &FileHeader, end: u64, tail: u64) -> Result<NewFile> {
+        let needed = end + tail - FILE_HEADER_BYTES as u64;
+        let mut new = NewFile::create(&self.environment, &self.dir, header.number, Some(needed))?;
+        let reserved = new.reserve_behind(FILE_HEADER_BYTES as u64);
+        let written = reserved.and_then(|()| new.write_header(header));
+        written.inspect_err(|_| new.abandon()).map(|()| new)
     }
 }
 
@@ -336,9 +352,9 @@ struct RotationError {
     fatal: bool,
 }
 
-impl From<esker_vfs::Error> for RotationError {
-    fn from(error: esker_vfs::Error) -> Self {
-        Self { error: error.into(), fatal: false }
+impl From<Error> for RotationError {
+    fn from(error: Error) -> Self {
+        Self { error, fatal: false }
     }
 }
 

@@ -7,7 +7,8 @@
 //! | `recovery` | [`Scan::start`]: a new epoch, in a new file; [`create_after`] |
 //! | [`Log`], [`Ticket`] | numbering, group commit, rotation |
 //! | `flusher` | who writes and syncs which batch, and who wakes whom |
-//! | `log_file` | names of log files, creating one |
+//! | `log_file` | names of log files, and what is done with one as a whole |
+//! | `reserve` | disk space kept for opening and for commits that free space |
 //! | `file_run` | the valid frames of one file |
 //! | [`sabotage`] | planted bugs, to test the tests |
 #![forbid(unsafe_code)]
@@ -20,6 +21,7 @@ mod log;
 mod log_file;
 mod log_files;
 mod recovery;
+mod reserve;
 mod scan;
 #[cfg(test)]
 mod tests;
@@ -31,4 +33,5 @@ pub use log::{Log, OnDurable, Options, Ticket};
 pub use log_file::unused;
 pub use log_files::LogFiles;
 pub use recovery::create_after;
+pub use reserve::{Purpose, RESERVE_FILE};
 pub use scan::{Scan, TornTail, scan};

@@ -12,10 +12,10 @@ use std::sync::{Arc, PoisonError};
 
 use esker_format::frame::{FileHeader, FrameHeader, append_frame, frame_bytes, kind};
 use esker_vfs::sync::{AtomicU64, Mutex, MutexGuard};
-use esker_vfs::{DurationCounts, Durations, Environment, ErrorKind as VfsErrorKind, Event, File};
+use esker_vfs::{DurationCounts, Durations, Environment, Event, File};
 
 use crate::flusher::Flusher;
-use crate::log_file;
+use crate::reserve::{Purpose, ReserveFile, write_zeros};
 use crate::{Error, ErrorKind, Result};
 
 /// What is called when commits up to a number have become durable, before anybody who waits for
@@ -27,11 +27,16 @@ pub type OnDurable = Arc<dyn Fn(u64) + Send + Sync>;
 pub struct Options {
     /// Told about progress, if set.
     pub on_durable: Option<OnDurable>,
+    /// The size of the reserve in bytes, see `reserve`; none by default.
+    pub reserve_bytes: u64,
 }
 
 impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Options").field("on_durable", &self.on_durable.is_some()).finish()
+        f.debug_struct("Options")
+            .field("on_durable", &self.on_durable.is_some())
+            .field("reserve_bytes", &self.reserve_bytes)
+            .finish()
     }
 }
 
@@ -63,8 +68,11 @@ pub(crate) struct Start {
     /// Where the next frame goes.
     pub end: u64,
     pub last_checksum: u64,
+    /// Up to where the current file has space on the disk.
+    pub reserved: u64,
     pub older: Vec<LogFile>,
-    pub on_durable: Option<OnDurable>,
+    pub reserve: ReserveFile,
+    pub options: Options,
 }
 
 /// A log that is open for appending. Shared by all threads.
@@ -85,6 +93,8 @@ pub struct Log {
     pub(crate) rotation_event: Event,
     /// Where those wait who found another thread reserving space.
     space_event: Event,
+    /// Taken before `state` where both are.
+    pub(crate) reserve: Mutex<ReserveFile>,
     state: Mutex<State>,
 }
 
@@ -104,6 +114,8 @@ pub(crate) struct State {
     pub reserved: u64,
     /// True while a thread reserves more.
     pub reserving: bool,
+    /// The size that the reserve should have.
+    pub reserve_bytes: u64,
     /// Every file of the log, oldest first; the last is the current one.
     pub files: Vec<LogFile>,
     pub rotation: Rotation,
@@ -136,7 +148,8 @@ impl fmt::Debug for Log {
 
 impl Log {
     pub(crate) fn new(start: Start) -> Self {
-        let Start { environment, dir, header, file, end, last_checksum, older, on_durable } = start;
+        let Start { environment, dir, header, file, end, last_checksum, .. } = start;
+        let Start { reserved, older, reserve, options, .. } = start;
         let mut files = older;
         let first_commit = header.first_commit;
         files.push(LogFile { number: header.number, first_commit, bytes: end });
@@ -147,12 +160,13 @@ impl Log {
             database: header.database,
             epoch: header.epoch,
             epoch_start: header.epoch_start,
-            on_durable,
+            on_durable: options.on_durable,
             durable: AtomicU64::new(header.epoch_start),
             syncs: Durations::default(),
             batch_events: [Event::new(), Event::new()],
             rotation_event: Event::new(),
             space_event: Event::new(),
+            reserve: Mutex::new(reserve),
             state: Mutex::new(State {
                 next_commit: header.epoch_start + 1,
                 queue: Vec::new(),
@@ -161,8 +175,9 @@ impl Log {
                 file,
                 number: header.number,
                 end,
-                reserved: end,
+                reserved: reserved.max(end),
                 reserving: false,
+                reserve_bytes: options.reserve_bytes,
                 files,
                 rotation: Rotation::default(),
                 poison: None,
@@ -181,15 +196,27 @@ impl Log {
     /// `kind` is one of [`esker_format::frame::kind`] that belongs to the caller.
     ///
     /// # Errors
-    /// Nothing has a number then: `NoSpace` when the disk has no room for the frame,
-    /// `InvalidInput` when the payload is too long, `Poisoned` after a failed write or sync.
+    /// Nothing has a number then: `NoSpace` when the disk has no room for the frame and the
+    /// reserve, `InvalidInput` when the payload is too long, `Poisoned` after a failed write or
+    /// sync.
     pub fn append(&self, kind: u16, payload: &[u8]) -> Result<Ticket> {
+        self.append_for(Purpose::Adds, kind, payload)
+    }
+
+    /// As [`Log::append`]; a frame that frees space may use the reserve on a full disk.
+    ///
+    /// # Errors
+    /// As for [`Log::append`]; `NoSpace` when the frame is larger than what is left of the reserve.
+    pub fn append_for(&self, purpose: Purpose, kind: u16, payload: &[u8]) -> Result<Ticket> {
         let bytes = frame_bytes(payload.len()) as u64;
+        let mut full = None;
         loop {
             let mut state = self.state();
             state.check_poison()?;
             let end = state.end + bytes;
-            if end <= state.reserved {
+            let wanted = end + state.tail_bytes();
+            let needed = if purpose.may_use_reserve() { end } else { wanted };
+            if state.reserved >= if full.is_some() { needed } else { wanted } {
                 let commit = state.next_commit;
                 let header = FrameHeader { epoch: self.epoch, commit, kind, ..Default::default() };
                 append_frame(&mut state.queue, &header, payload)?;
@@ -197,28 +224,68 @@ impl Log {
                 state.end = end;
                 return Ok(Ticket { commit, batch: state.open_batch });
             }
-            if state.reserving {
-                // Seldom: two threads append at once and both need space.
-                let seen = self.space_event.generation();
-                drop(state);
-                self.environment.tasks.wait(&self.space_event, seen);
-                continue;
+            if let Some(full) = full {
+                return Err(state.refusal(purpose, bytes, &full));
             }
-            state.reserving = true;
-            let (file, number, reserved) = (Arc::clone(&state.file), state.number, state.reserved);
-            drop(state);
-            let result = reserve_space(file.as_ref(), reserved, end);
-            let mut state = self.state();
-            state.reserving = false;
-            if let Ok(reserved) = result
-                && state.number == number
-            {
-                state.reserved = reserved;
-            }
-            drop(state);
-            self.environment.tasks.signal(&self.space_event, usize::MAX);
-            result?;
+            full = self.reserve_ahead(state, end)?;
         }
+    }
+
+    /// Reserves space in the current file up to `end`, for the tail and some more. Returns why
+    /// there is less when the disk is full.
+    fn reserve_ahead(&self, mut state: MutexGuard<'_, State>, end: u64) -> Result<Option<Error>> {
+        if state.reserving {
+            // Seldom: two threads append at once and both need space.
+            let seen = self.space_event.generation();
+            drop(state);
+            self.environment.tasks.wait(&self.space_event, seen);
+            return Ok(None);
+        }
+        state.reserving = true;
+        let (file, number, reserved) = (Arc::clone(&state.file), state.number, state.reserved);
+        let tail = state.tail_bytes();
+        drop(state);
+        let result = reserve_space(file.as_ref(), reserved, end, tail);
+        let mut state = self.state();
+        state.reserving = false;
+        if let Ok(space) = &result
+            && state.number == number
+        {
+            state.reserved = space.reserved;
+        }
+        drop(state);
+        self.environment.tasks.signal(&self.space_event, usize::MAX);
+        Ok(result?.full)
+    }
+
+    /// Gives the reserve a size, and fills it as far as the disk has space. True when it is whole.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn fill_reserve(&self, bytes: u64) -> Result<bool> {
+        let mut state = self.state();
+        state.reserve_bytes = bytes;
+        let end = state.end;
+        if !state.has_tail() {
+            self.reserve_ahead(state, end)?;
+        } else {
+            drop(state);
+        }
+        let mut reserve = self.reserve.lock().unwrap_or_else(PoisonError::into_inner);
+        match reserve.fill(bytes) {
+            Err(e) if e.kind() != ErrorKind::NoSpace => return Err(e),
+            _ => {}
+        }
+        Ok(reserve.bytes() >= bytes && self.state().has_tail())
+    }
+
+    /// Gives the space of the reserve file back, for what frees more than it takes;
+    /// [`Log::fill_reserve`] fills it again. False when there is none.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn release_reserve(&self) -> Result<bool> {
+        self.reserve.lock().unwrap_or_else(PoisonError::into_inner).release()
     }
 
     /// The commit number that the next frame will get.
@@ -273,8 +340,12 @@ impl Log {
     /// crash.
     pub fn close(&self) -> Result<()> {
         self.flush()?;
-        let ticket = self.append(kind::CLOSE, &[])?;
-        self.wait_durable(ticket)
+        match self.append_for(Purpose::Frees, kind::CLOSE, &[]) {
+            Ok(ticket) => self.wait_durable(ticket),
+            // Everything is durable; the next open only has to copy more.
+            Err(e) if e.kind() == ErrorKind::NoSpace => Ok(()),
+            Err(e) => Err(e),
+        }
     }
 
     /// Goes on in a new file: the next batch is its first. Does nothing when the current file has
@@ -302,11 +373,11 @@ impl Log {
             let state = self.state();
             state.check_poison()?;
             let Some(number) = state.oldest_through(commit) else { return Ok(()) };
+            let reserve_bytes = state.reserve_bytes;
             drop(state);
-            match self.environment.files.remove(&log_file::path(&self.dir, number)) {
-                Err(e) if e.kind() != VfsErrorKind::NotFound => return Err(e.into()),
-                _ => self.state().files.retain(|file| file.number != number),
-            }
+            let mut reserve = self.reserve.lock().unwrap_or_else(PoisonError::into_inner);
+            reserve.retire(number, reserve_bytes)?;
+            self.state().files.retain(|file| file.number != number);
         }
     }
 
@@ -348,6 +419,29 @@ impl State {
         }
     }
 
+    /// What frames that add data leave free at the end of the current file.
+    pub fn tail_bytes(&self) -> u64 {
+        self.reserve_bytes / 2
+    }
+
+    fn has_tail(&self) -> bool {
+        self.end + self.tail_bytes() <= self.reserved
+    }
+
+    /// Why a frame gets no space.
+    fn refusal(&self, purpose: Purpose, bytes: u64, full: &Error) -> Error {
+        let mut message = full.to_string();
+        if purpose == Purpose::Frees {
+            let left = self.reserved.saturating_sub(self.end);
+            message.push_str(&format!(
+                "; a commit of {bytes} bytes that frees space needs no more than the {left} bytes \
+                 that are left of the log's reserve: delete fewer rows at once, or truncate or \
+                 drop the table"
+            ));
+        }
+        Error::new(full.kind(), message)
+    }
+
     /// The oldest file, when it is not the current one and holds no commit above this one.
     fn oldest_through(&self, commit: u64) -> Option<u64> {
         let [oldest, next, ..] = self.files.as_slice() else { return None };
@@ -357,24 +451,30 @@ impl State {
 
 const RESERVED_BYTES_MIN: u64 = 16 << 10;
 const RESERVED_BYTES_MAX: u64 = 256 << 10;
-static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 
-/// Writes zeros to a file from `reserved` on, at least up to `end` and some more. Returns up to
-/// where.
+/// What a file has after space was reserved in it.
+pub(crate) struct Space {
+    /// Up to where.
+    pub reserved: u64,
+    /// Why it is less than was wanted.
+    pub full: Option<Error>,
+}
+
+/// Writes zeros to a file from `reserved` on, at least up to `end` and `tail` bytes behind it, and
+/// some more. On a full disk as much as there is.
 ///
 /// That a disk is full then shows before a frame has a number; and syncing a write to blocks that
 /// the file has already takes two thirds of the time of one that makes the file grow.
 ///
 /// Nobody else writes there meanwhile: frames below `reserved` are all that leaders write.
-pub(crate) fn reserve_space(file: &dyn File, reserved: u64, end: u64) -> Result<u64> {
+pub(crate) fn reserve_space(file: &dyn File, reserved: u64, end: u64, tail: u64) -> Result<Space> {
     let ahead = end.clamp(RESERVED_BYTES_MIN, RESERVED_BYTES_MAX);
-    let target = end.saturating_add(ahead).next_multiple_of(RESERVED_BYTES_MIN);
-    let mut at = reserved;
-    while at < target {
-        let len = usize::try_from(target - at).unwrap_or(usize::MAX).min(ZEROS.len());
-        let (zeros, _) = ZEROS.split_at(len);
-        file.write_all_at(zeros, at)?;
-        at += zeros.len() as u64;
+    let target = end.saturating_add(tail + ahead).next_multiple_of(RESERVED_BYTES_MIN);
+    let (mut reached, full) = write_zeros(file, reserved, target)?;
+    let enough = end.saturating_add(tail).next_multiple_of(RESERVED_BYTES_MIN).max(reserved);
+    // The last of the disk is not for what may come one day.
+    if full.is_some() && enough < reached && file.set_len(enough).is_ok() {
+        reached = enough;
     }
-    Ok(target)
+    Ok(Space { reserved: reached, full })
 }

@@ -1,10 +1,9 @@
 //! The names of log files, and what is done with one as a whole.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use esker_format::checksum::Place;
-use esker_format::frame::{FILE_HEADER_BYTES, FRAME_HEADER_BYTES, FileHeader, frame_bytes};
+use esker_format::frame::{FILE_HEADER_BYTES, FRAME_HEADER_BYTES, frame_bytes};
 use esker_vfs::{Environment, File, FileSystem, OpenMode};
 
 use crate::sabotage::planted;
@@ -48,18 +47,6 @@ pub(crate) fn read(files: &dyn FileSystem, path: &Path) -> Result<Vec<u8>> {
     file.read_exact_at(&mut bytes, 0)
         .map_err(|e| Error::new(ErrorKind::Io, format!("read {}: {e}", path.display())))?;
     Ok(bytes)
-}
-
-/// Creates the file that `header` describes and writes the header. Neither is durable yet.
-pub(crate) fn create(
-    environment: &Environment,
-    dir: &Path,
-    header: &FileHeader,
-) -> Result<Arc<dyn File>> {
-    let path = path(dir, header.number);
-    let file = environment.files.open(&path, OpenMode::CreateNew)?;
-    file.write_all_at(&header.encode(), 0)?;
-    Ok(file)
 }
 
 /// Makes what was written to a file durable.

@@ -11,6 +11,7 @@ mod clients;
 mod crashes;
 mod damage;
 mod faults;
+mod full_disk;
 mod history;
 pub(crate) mod interleavings;
 mod passes;

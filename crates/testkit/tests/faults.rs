@@ -9,9 +9,9 @@ use esker_testkit::campaign::{
 };
 use esker_vfs::sim::FaultKind;
 
-/// Kinds that no campaign of whole databases has: the engine renames nothing, sets no lengths,
-/// reads nothing that it has not synced, and asks for no wall clock; it dies by images, not in
-/// mid-call.
+/// Kinds that no campaign of whole databases has: the engine renames files and sets lengths on a
+/// full disk alone, reads nothing that it has not synced, and asks for no wall clock; it dies by
+/// images, not in mid-call.
 const NOWHERE: [FaultKind; 5] = [
     FaultKind::LostRename,
     FaultKind::NoSpaceOnSetLen,

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use esker_format::codec::Writer;
-use esker_format::edit::{Edit, ROWS_FRAME, RowChange};
+use esker_format::edit::{ROWS_FRAME, RowChange};
 use esker_format::frame::PAYLOAD_BYTES_MAX;
 use esker_format::row::{Cell, KEY_BYTES_MAX, encode_cells, encode_row};
 use esker_format::schema::Index;
 use esker_format::value_file::REFERENCE_BYTES;
 use esker_format::{Batch, Schema, TableId, Value, ValueRef};
+use esker_log::Purpose;
 use esker_log::sabotage::planted;
 use esker_table::table::{Existing, PreparedPut};
 use esker_table::value_file::StoredValue;
@@ -297,7 +298,16 @@ impl Engine {
             && current.schema.expiry_field().is_some()
             && let Some(entry) = catalogue.tables.get_mut(&current.core.id())
         {
-            entry.writer.set_time(self.time_of_commit()?);
+            let now = match self.time_of_commit() {
+                // On a full disk a commit that adds data is refused by itself. One that frees space
+                // logs the time before.
+                Err(e) if e.kind() == ErrorKind::NoSpace => {
+                    self.time_is_owed.store(true, Ordering::Relaxed);
+                    self.now()
+                }
+                logged => logged?,
+            };
+            entry.writer.set_time(now);
         }
         Ok(())
     }
@@ -316,7 +326,7 @@ impl Engine {
         }
         self.refuse_large_frame(scratch.len())?;
         let before = self.freeze_if_full(entry, staged.puts.len());
-        let ticket = self.journal.append(ROWS_FRAME, scratch.as_bytes())?;
+        let ticket = self.append(staged.purpose(), ROWS_FRAME, scratch.as_bytes())?;
         scratch.clear();
         let commit = ticket.commit();
         self.tell_commit(ticket);
@@ -399,7 +409,7 @@ impl Engine {
             }
             self.refuse_large_frame(scratch.len())?;
             let before = self.freeze_if_full(entry, batch.len());
-            let ticket = self.journal.append(ROWS_FRAME, scratch.as_bytes())?;
+            let ticket = self.append(Purpose::Adds, ROWS_FRAME, scratch.as_bytes())?;
             scratch.clear();
             self.tell_commit(ticket);
             let new_unit = &mut || self.new_unit();
@@ -447,11 +457,6 @@ impl Engine {
     pub(super) fn log_is_long(&self, commit: u64) -> bool {
         commit.is_multiple_of(LOG_LENGTH_EVERY)
             && self.journal.log().is_some_and(|log| log.bytes() > self.options.log_limit_bytes)
-    }
-
-    /// Appends a catalogue edit. Under the commit lock; the caller applies and publishes it.
-    pub fn append_edit(&self, edit: &Edit) -> Result<Ticket> {
-        self.journal.append(edit.frame_kind(), &edit.encode())
     }
 }
 

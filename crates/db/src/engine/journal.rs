@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use esker_log::Log;
+use esker_log::{Log, Purpose};
 use esker_vfs::sync::AtomicU64;
 
 use super::Watermarks;
@@ -39,9 +39,9 @@ impl Ticket {
 
 impl Journal {
     /// Gives a frame the next number. Under the commit lock.
-    pub fn append(&self, kind: u16, payload: &[u8]) -> Result<Ticket> {
+    pub fn append(&self, purpose: Purpose, kind: u16, payload: &[u8]) -> Result<Ticket> {
         match self {
-            Self::Log(log) => Ok(Ticket::Log(log.append(kind, payload)?)),
+            Self::Log(log) => Ok(Ticket::Log(log.append_for(purpose, kind, payload)?)),
             Self::Memory(marks, next) => {
                 let commit = next.fetch_add(1, Ordering::Relaxed);
                 marks.make_durable(commit);

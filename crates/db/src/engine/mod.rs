@@ -25,6 +25,7 @@ mod memory;
 mod names;
 mod parts;
 mod private_rows;
+mod space;
 mod spill;
 mod staged_keys;
 mod times;
@@ -60,6 +61,7 @@ pub(crate) use journal::{Journal, Ticket};
 pub(crate) use names::{NameHistory, Names};
 pub(crate) use parts::{Part, Terms};
 pub(crate) use private_rows::{PrivateRows, key_of, linked_bytes, row_of};
+pub(crate) use space::{purpose_of_change, reserve_bytes};
 pub(crate) use times::{FixedTime, Times};
 pub(crate) use watermarks::Watermarks;
 
@@ -138,6 +140,8 @@ pub(crate) struct Engine {
     pub held_snapshots: std::sync::OnceLock<Weak<HeldSnapshots>>,
     /// When rows expire.
     pub times: Times,
+    /// The disk was too full to log the time.
+    pub time_is_owed: AtomicBool,
     pub seals: Work,
     pub merges: Work,
     /// Held until the database is closed.

@@ -9,10 +9,12 @@ use esker_arena::ReaderGuard;
 use esker_format::Schema;
 use esker_format::codec::Writer;
 use esker_format::edit::{Edit, ROWS_FRAME};
+use esker_log::Purpose;
 use esker_log::sabotage::planted;
 use esker_table::TableWriter;
 
 use super::commit::{Staged, entry, half_applied, refuse_other_schema};
+use super::space::purpose_of_all;
 use super::{Catalogue, Engine, NewDefinitions, PrivateRows, Ticket, spill, unique};
 use crate::table::Current;
 use crate::{Error, ErrorKind, Result};
@@ -294,7 +296,7 @@ impl Engine {
         };
         self.refuse_large_frame(frame.len())?;
         let has_frozen = self.make_room_for(catalogue, parts)?;
-        let ticket = self.journal.append(kind, &frame)?;
+        let ticket = self.append(purpose_of_parts(parts, terms), kind, &frame)?;
         self.tell_commit(ticket);
         if planted("parts_published_before_applied") {
             self.watermarks.publish(ticket.commit());
@@ -361,6 +363,16 @@ impl Engine {
         }
         Ok(is_full)
     }
+}
+
+/// What the changes of some tables are for.
+pub(super) fn purpose_of_parts(parts: &[Part<'_>], terms: Terms<'_>) -> Purpose {
+    let definitions = terms.definitions.map(NewDefinitions::purpose);
+    let rows = parts.iter().map(|part| match part.private {
+        Some(_) => Purpose::Adds,
+        None => part.staged.purpose(),
+    });
+    purpose_of_all(rows.chain(definitions))
 }
 
 /// Refuses what was staged when somebody was quicker.

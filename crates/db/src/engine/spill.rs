@@ -20,6 +20,7 @@ use std::sync::Arc;
 use esker_arena::{Category, ReaderGuard, Reservation};
 use esker_format::edit::Edit;
 use esker_format::{Batch, Schema, Value, ValueRef};
+use esker_log::Purpose;
 use esker_log::sabotage::planted;
 use esker_table::segment::{Created, Segment};
 use esker_table::table::{Existing, UniqueEntry};
@@ -28,7 +29,7 @@ use esker_table::view::{Resolved, Unit};
 use esker_table::{Location, Places, Table as TableCore, TableWriter, UNIT_ROWS_MAX};
 
 use super::commit::{Put, Staged, entry, half_applied, key_bytes, refuse_other_schema};
-use super::parts::expect_as_staged;
+use super::parts::{expect_as_staged, purpose_of_parts};
 use super::private_rows::SegmentRows;
 use super::{Catalogue, Engine, NewDefinitions, Part, PrivateRows, Terms, Ticket, unique};
 use crate::maintenance::FileSink;
@@ -203,7 +204,12 @@ impl Engine {
             };
             self.refuse_large_frame(edit.encode().len())?;
             self.make_room_for(catalogue, &small)?;
-            let ticket = self.append_edit(&edit)?;
+            let only_deletes = spilled.iter().all(|s| s.written.is_empty() && s.private.is_none());
+            let purpose = match only_deletes {
+                true => purpose_of_parts(&small, terms),
+                false => Purpose::Adds,
+            };
+            let ticket = self.append_edit_for(purpose, &edit)?;
             self.tell_commit(ticket);
             sink.keep();
             spilled.iter().filter_map(|s| s.private.as_ref()).for_each(PrivateRows::keep);

@@ -22,7 +22,7 @@ use esker_table::view::{Unit, View};
 use esker_vfs::OpenMode;
 
 use crate::engine::Engine;
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 
 /// Small groups are sealed after all when together they pass this.
 const SMALL_BYTES_MAX: u64 = 64 << 20;
@@ -62,6 +62,21 @@ struct Pinned {
 }
 
 impl Engine {
+    /// Makes a checkpoint that a caller asks for. On a full disk it may take the space of the log's
+    /// reserve file, since log files go after it.
+    pub(crate) fn make_requested_checkpoint(self: &Arc<Self>) -> Result<()> {
+        let made = self.make_checkpoint();
+        let is_full = made.as_ref().is_err_and(|e| e.kind() == ErrorKind::NoSpace);
+        let Some(log) = self.journal.log().filter(|_| is_full) else { return made };
+        if !log.release_reserve()? {
+            return made;
+        }
+        let made = self.make_checkpoint();
+        // What is missing is filled by maintenance.
+        self.fill_log_reserve()?;
+        made
+    }
+
     /// Makes a checkpoint of everything committed so far.
     pub(crate) fn make_checkpoint(self: &Arc<Self>) -> Result<()> {
         let Some(log) = self.journal.log() else { return Ok(()) };

@@ -62,7 +62,7 @@ impl Database {
             let thrift = Thrift::Compact { before: engine.new_unit() };
             while engine.exclusively(|engine| engine.empty_value_file(thrift))? {}
             // The log still has what was sealed.
-            engine.exclusively(|engine| engine.make_checkpoint())?;
+            engine.exclusively(Engine::make_requested_checkpoint)?;
             engine.exclusively(|engine| engine.remove_unused_values())?;
         }
         report.bytes_after = engine.segment_bytes();
@@ -130,7 +130,8 @@ impl Bucket {
 }
 
 impl Engine {
-    fn segment_bytes(&self) -> u64 {
+    /// Bytes of segments and value files.
+    pub(crate) fn segment_bytes(&self) -> u64 {
         let catalogue = self.lock();
         let tables = catalogue.tables.values();
         let segments: u64 = tables.map(|entry| bytes_of(entry.writer.table())).sum();

@@ -11,6 +11,8 @@
 //! 6. remove value files that nobody holds, and rewrite what refers to those that are mostly
 //!    garbage.
 //!
+//! Before each job the log's reserve is filled, where the disk was full before.
+//!
 //! A job that fails is tried again a second later; what it wrote is named by no catalogue. A merge
 //! that fails is tried again later each time, and does not hold back those of other tables. So is
 //! a run that cannot be built, which does not hold back what comes after it either.
@@ -39,7 +41,7 @@ use esker_vfs::sync::MutexGuard;
 use esker_vfs::{Step, Task};
 
 use crate::engine::Engine;
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 pub(crate) use checkpoint::{PinnedState, checkpoint_path, index_path, parse_number};
 pub use compact::CompactReport;
 pub(crate) use flusher::flusher_of;
@@ -53,6 +55,9 @@ pub(crate) use work::Work;
 /// A checkpoint is made for the sake of the index past this many times the rows that are worth an
 /// index file.
 const UNCOVERED_FACTOR: usize = 8;
+
+/// The log's reserve is filled again after this time, when the disk was full.
+const RESERVE_RETRY: Duration = Duration::from_secs(1);
 
 /// A job that is about one table and, when it fails, does not hold back those of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -80,6 +85,8 @@ pub(crate) struct State {
     sweeps: std::collections::BTreeMap<TableId, key_levels::Sweep>,
     /// Index files that are not needed once the next checkpoint is durable.
     old_index_files: Vec<u64>,
+    /// The disk had too little space for the log's reserve.
+    is_reserve_short: bool,
     /// Why the last job failed.
     pub last_error: Option<String>,
     /// How many jobs have failed, and what the last of them met: writers that wait for memory are
@@ -146,8 +153,9 @@ impl Engine {
     fn do_one_job(self: &Arc<Self>, patient: bool) -> Result<bool> {
         if self.journal.log().is_some_and(esker_log::Log::is_poisoned) {
             let message = "a write or a sync of the log failed; open the database again";
-            return Err(Error::new(crate::ErrorKind::Poisoned, message));
+            return Err(Error::new(ErrorKind::Poisoned, message));
         }
+        self.look_after_reserve();
         self.finish_moving()?;
         self.expire_held_snapshots();
         let settled = self.settle();
@@ -171,9 +179,24 @@ impl Engine {
         }
     }
 
+    /// Fills the log's reserve. A failure keeps nothing else from being done.
+    fn look_after_reserve(&self) {
+        let filled = self.fill_log_reserve();
+        self.maintenance_state().is_reserve_short = !matches!(filled, Ok(true));
+        filled.err().iter().for_each(|e| self.note_error(e));
+    }
+
     /// What writers wait for, sooner or later.
     fn do_urgent_job(self: &Arc<Self>) -> Result<bool> {
-        if self.move_date_if_due()? || self.seal_frozen()? {
+        let is_moved = match self.move_date_if_due() {
+            // The date moves once there is space again; until then, files may go.
+            Err(e) if e.kind() == ErrorKind::NoSpace => {
+                self.note_error(&e);
+                false
+            }
+            moved => moved?,
+        };
+        if is_moved || self.seal_frozen()? {
             return Ok(true);
         }
         let log_bytes = self.journal.log().map_or(0, esker_log::Log::bytes);
@@ -277,8 +300,10 @@ impl Task for Maintenance {
         match engine.maintain(true) {
             Ok(true) => Step::Again,
             Ok(false) => {
+                let is_short = engine.maintenance_state().is_reserve_short;
+                let refill = is_short.then_some(RESERVE_RETRY);
                 let next = engine.until_next_try().into_iter().chain(engine.until_expiry());
-                let next = next.chain(engine.until_look()).min();
+                let next = next.chain(engine.until_look()).chain(refill).min();
                 next.map_or(Step::Idle, Step::After)
             }
             Err(e) => {

@@ -33,7 +33,9 @@ pub(super) fn create(
     let database = u128::from(random()) << 64 | u128::from(random());
     let hash_key = [random(), random()];
     let watermarks = Arc::new(Watermarks::new(0));
-    let log = Log::create(&environment, dir, database, log_options(&watermarks))?;
+    let log_options = log_options(&watermarks, 0, &options);
+    let reserve_bytes = log_options.reserve_bytes;
+    let log = Log::create(&environment, dir, database, log_options)?;
     let checkpoint = Checkpoint {
         database,
         number: 1,
@@ -46,6 +48,10 @@ pub(super) fn create(
     file.write_all_at(&checkpoint.encode(), 0)?;
     file.sync_data()?;
     environment.files.sync_dir(dir)?;
+    if reserve_bytes > 0 {
+        // What fails here is tried again.
+        let _ = log.fill_reserve(reserve_bytes);
+    }
     let last = log.next_commit() - 1;
     watermarks.make_durable(last);
     watermarks.publish(last);

@@ -21,14 +21,14 @@ use esker_format::Sequence;
 use esker_format::checkpoint::Checkpoint;
 use esker_format::edit::Edit;
 use esker_log::sabotage::planted;
-use esker_log::{Log, LogFiles, Scan};
+use esker_log::{LogFiles, Scan};
 use esker_table::segment::{is_unnamed_run, run_file_number};
 use esker_table::value_file::value_file_id;
 use esker_vfs::sync::{ArcSwap, AtomicBool, AtomicU64, Mutex};
 use esker_vfs::{Environment, Event, FileLock, LockMode, OpenMode};
 
 use crate::backup::{UNFINISHED_FILE, unfinished};
-use crate::engine::{Engine, Journal, NameHistory, TableEntry, Times, Watermarks};
+use crate::engine::{Engine, Journal, NameHistory, TableEntry, Times, Watermarks, reserve_bytes};
 use crate::maintenance::{Work, checkpoint_path, frozen_groups, parse_number};
 use crate::sequence::{Sequences, SharedSequence};
 use crate::{Error, ErrorKind, Options, Result};
@@ -151,6 +151,7 @@ impl Engine {
             transactions: AtomicU64::new(0),
             held_snapshots: OnceLock::new(),
             times,
+            time_is_owed: AtomicBool::new(false),
             seals: Work::default(),
             merges: Work::default(),
             lock_file: Mutex::new(lock),
@@ -321,7 +322,12 @@ fn recover(
     let journal = if options.read_only {
         Journal::Memory(Arc::clone(&watermarks), AtomicU64::new(last + 1))
     } else {
-        let log = start_log(scan, &watermarks)?;
+        let segments = recovered.catalogue.tables.values().map(segment_bytes);
+        let bytes = segments.sum::<u64>() + scan.bytes();
+        let log = scan.start(log_options(&watermarks, bytes, &options))?;
+        let last = log.next_commit() - 1;
+        watermarks.make_durable(last);
+        watermarks.publish(last);
         remove_leftovers(&environment, dir, number, &recovered)?;
         Journal::Log(Box::new(log))
     };
@@ -329,17 +335,21 @@ fn recover(
     Ok(Parts { environment, options, dir, lock: Some(lock), recovered, journal, watermarks })
 }
 
-fn start_log(scan: Scan, watermarks: &Arc<Watermarks>) -> Result<Log> {
-    let log = scan.start(log_options(watermarks))?;
-    let last = log.next_commit() - 1;
-    watermarks.make_durable(last);
-    watermarks.publish(last);
-    Ok(log)
+/// How the log of a database runs that takes so many bytes on the disk.
+fn log_options(
+    watermarks: &Arc<Watermarks>,
+    database_bytes: u64,
+    options: &Options,
+) -> esker_log::Options {
+    let marks = Arc::clone(watermarks);
+    esker_log::Options {
+        on_durable: Some(Arc::new(move |commit| marks.make_durable(commit))),
+        reserve_bytes: reserve_bytes(database_bytes, options.log_reserve_bytes),
+    }
 }
 
-fn log_options(watermarks: &Arc<Watermarks>) -> esker_log::Options {
-    let marks = Arc::clone(watermarks);
-    esker_log::Options { on_durable: Some(Arc::new(move |commit| marks.make_durable(commit))) }
+fn segment_bytes(entry: &TableEntry) -> u64 {
+    entry.writer.table().view().segments().map(|segment| segment.file_bytes()).sum()
 }
 
 /// Removes files of ours that no catalogue names.

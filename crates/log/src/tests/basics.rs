@@ -120,7 +120,7 @@ fn queued_frames_are_one_batch() {
         let seen = Arc::clone(&seen);
         Arc::new(move |commit| seen.lock().unwrap().push(commit))
     };
-    let options = Options { on_durable: Some(on_durable) };
+    let options = Options { on_durable: Some(on_durable), ..Options::default() };
     let log = Log::create(&directory.environment, &directory.path, DATABASE, options).unwrap();
     let tickets: Vec<_> =
         (2..=9_u64).map(|commit| log.append(kind::ROWS, &commit.to_le_bytes()).unwrap()).collect();
@@ -183,7 +183,7 @@ fn threads_share_batches() {
             assert!(highest.swap(commit, Ordering::SeqCst) < commit, "calls come in order");
         })
     };
-    let options = Options { on_durable: Some(on_durable) };
+    let options = Options { on_durable: Some(on_durable), ..Options::default() };
     let log = Log::create(&directory.environment, &directory.path, DATABASE, options).unwrap();
     let numbering = Mutex::new(());
     directory.environment.tasks.parallel(8, &|thread| {

@@ -137,7 +137,7 @@ fn threads_never_wait_for_ever() {
             assert!(told.swap(commit, Ordering::SeqCst) < commit, "calls come in order");
         })
     };
-    let options = Options { on_durable: Some(on_durable) };
+    let options = Options { on_durable: Some(on_durable), ..Options::default() };
     let log = Log::create(&directory.environment, &directory.path, DATABASE, options).unwrap();
     let numbering = Mutex::new(());
     std::thread::scope(|scope| {

@@ -193,13 +193,13 @@ fn files_of_others_are_left_alone() {
     assert!(error.to_string().contains(&name), "{error}");
 
     let mut newer = bytes.clone();
-    newer[8] = 9;
+    newer[8] = 99;
     let sum = esker_format::checksum::checksum(place(DATABASE, 1, 0), &newer[..72]);
     newer[72..80].copy_from_slice(&sum.to_le_bytes());
     directory.write(&name, &newer);
     let error = directory.scan(0).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::UnknownVersion);
-    assert!(error.to_string().contains("version is 9"), "{error}");
+    assert!(error.to_string().contains("version is 99"), "{error}");
 
     directory.write(&name, &bytes);
     for other in ["log-", "log-1", "log-00000000000000001", "log-000000000000000G", "LOG-1", "data"]

@@ -209,6 +209,7 @@ fn a_full_disk_refuses_before_it_numbers() {
     let options = SimOptions { capacity_bytes, ..SimOptions::default() };
     let machine = Simulation::new(5, options);
     let mut driver = Driver::new(machine.clone(), 5, Model::default());
+    driver.reserve_bytes = 0;
     driver.create().unwrap();
     let files = driver.environment.files.clone();
     let ballast = files.open(Path::new("ballast"), OpenMode::CreateNew).unwrap();
@@ -225,10 +226,12 @@ fn a_full_disk_refuses_before_it_numbers() {
     driver.wait().unwrap();
     refused(&mut driver);
     driver.wait().unwrap();
+    machine.set_capacity_bytes(machine.used_bytes());
     let error = driver.log().rotate().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NoSpace, "{error}");
     refused(&mut driver);
     // What a refused rotation left is gone, and the log goes on once there is room.
+    machine.set_capacity_bytes(capacity_bytes);
     ballast.set_len(0).unwrap();
     driver.append().unwrap();
     driver.wait().unwrap();

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use esker_vfs::sim::{Generator, Simulation};
 
 use super::*;
-use crate::Ticket;
+use crate::{Purpose, Ticket};
 
 /// One thing that happened to a log, and how many I/Os there had been.
 #[derive(Clone, Debug)]
@@ -105,6 +105,8 @@ pub(crate) struct Driver {
     pub log: Option<Arc<Log>>,
     pub history: Arc<Mutex<History>>,
     pub last: Option<Ticket>,
+    /// The size of the log's reserve: every second seed has one.
+    pub reserve_bytes: u64,
 }
 
 impl Driver {
@@ -113,7 +115,8 @@ impl Driver {
         let environment = machine.environment();
         let generator = Generator::new(seed, 77);
         let history = Arc::new(Mutex::new(History { events: Vec::new(), model }));
-        Self { machine, environment, generator, log: None, history, last: None }
+        let reserve_bytes = if seed.is_multiple_of(2) { 0 } else { 16 << 10 };
+        Self { machine, environment, generator, log: None, history, last: None, reserve_bytes }
     }
 
     pub fn log(&self) -> &Log {
@@ -134,7 +137,7 @@ impl Driver {
         let on_durable = move |commit| {
             history.lock().unwrap().happened(machine.io_count(), What::Promised(commit));
         };
-        Options { on_durable: Some(Arc::new(on_durable)) }
+        Options { on_durable: Some(Arc::new(on_durable)), reserve_bytes: self.reserve_bytes }
     }
 
     fn epoch_start(&self, previous_epoch: u64) -> What {
@@ -149,6 +152,7 @@ impl Driver {
             self.happened(self.epoch_start(0));
         }
         let log = Log::create(&self.environment, Path::new("db"), DATABASE, self.options())?;
+        let _ = log.fill_reserve(self.reserve_bytes);
         self.log = Some(Arc::new(log));
         self.happened(What::Promised(1));
         Ok(())
@@ -183,8 +187,13 @@ impl Driver {
 
     pub fn append(&mut self) -> crate::Result<()> {
         let frame = self.frame();
+        self.append_frame(Purpose::Adds, frame)
+    }
+
+    pub fn append_frame(&mut self, purpose: Purpose, frame: Frame) -> crate::Result<()> {
         let next = self.log().next_commit();
-        let ticket = self.log().append(frame.kind, &frame.payload).inspect_err(|_| {
+        let appended = self.log().append_for(purpose, frame.kind, &frame.payload);
+        let ticket = appended.inspect_err(|_| {
             assert_eq!(self.log().next_commit(), next, "a refusal takes no number");
         })?;
         self.happened(What::Append(frame));

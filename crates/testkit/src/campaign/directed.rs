@@ -6,8 +6,8 @@ use esker_vfs::sim::{
 };
 
 use super::{
-    Report, bucket_scenarios, held_snapshots, quietly, table_changes, transaction_tables,
-    unique_values,
+    Report, bucket_scenarios, full_disk, held_snapshots, quietly, table_changes,
+    transaction_tables, unique_values,
 };
 
 pub(super) type Outcome = Result<(), String>;
@@ -28,6 +28,7 @@ pub fn directed(seed: u64) -> Report {
     let all = SCENARIOS.into_iter().chain(table_changes::SCENARIOS);
     let all = all.chain(unique_values::SCENARIOS).chain(bucket_scenarios::SCENARIOS);
     let all = all.chain(transaction_tables::SCENARIOS).chain(held_snapshots::SCENARIOS);
+    let all = all.chain(full_disk::SCENARIOS);
     for (name, scenario) in all {
         report.images += 1;
         if let Err(why) = quietly(scenario) {

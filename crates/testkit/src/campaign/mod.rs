@@ -7,6 +7,7 @@ pub mod command;
 mod damage;
 mod directed;
 mod exhaustive;
+mod full_disk;
 mod held_snapshots;
 mod images;
 mod report;

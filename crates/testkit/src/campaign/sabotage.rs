@@ -25,6 +25,8 @@ pub const BUGS: &[(&str, &str)] = &[
     ("midlog_rot_as_torn_tail", "a hole below proven commits is taken for a torn tail"),
     ("void_frame_resurrected", "frames of an ended epoch come back"),
     ("stale_epoch_accepted", "an epoch that was never finished counts"),
+    ("reserve_used_by_inserts", "commits that only add data use the log's reserve"),
+    ("reserve_not_refilled", "the log's reserve is not filled again"),
     ("append_after_short_write", "a batch is repeated behind its torn first attempt"),
     ("checksum_not_bound_to_position", "a block of a segment is valid anywhere"),
     ("recovery_trusts_page_cache", "recovery does not rewrite what may be in memory only"),
