@@ -71,6 +71,11 @@ fn what_does_not_fit_changes_nothing() {
     sandbox.ok(&["load", "db", "t", "t.csv", "--key", "id"]);
     let (code, error) = sandbox.fails(&["bucket", "put", "db", "t", "k", "v"]);
     assert!(code == 2 && error.contains("expected a bucket"), "{error}");
+    for change in ["ADD COLUMN x i64", "DROP COLUMN value", "RESET (expires)"] {
+        let statement = format!("ALTER TABLE users {change}");
+        let (code, error) = sandbox.fails(&["sql", "db", &statement]);
+        assert!(code == 2 && error.contains("\"users\" is a bucket: "), "{error}");
+    }
     assert_eq!(sandbox.ok(&["bucket", "list", "db"]), "users\n");
 }
 

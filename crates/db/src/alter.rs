@@ -11,8 +11,9 @@ use esker_format::schema::{Alteration, validate_name};
 use esker_log::sabotage::planted;
 use esker_table::Table as TableCore;
 
+use crate::bucket;
 use crate::checks;
-use crate::engine::{Engine, Ticket, entry};
+use crate::engine::{Engine, Ticket, entry, purpose_of_change};
 use crate::expiry::{self, EndingExpired};
 use crate::maintenance::{Building, index_path};
 use crate::new_fields::NewFields;
@@ -73,6 +74,7 @@ impl Database {
                 true => {
                     // Not with the lock held.
                     let core = Arc::clone(&engine.lock_table(name)?.1);
+                    bucket::refuse_alterations(name, &core.schema(), alterations)?;
                     Some(EndingExpired::start(engine, &core)?)
                 }
                 false => None,
@@ -126,7 +128,7 @@ impl Database {
             let (_catalogue, core) = self.engine().lock_table(name)?;
             core
         };
-        let schema = checks::alter(engine, &core.schema(), alterations)?;
+        let schema = checks::alter(engine, name, &core.schema(), alterations)?;
         let building = BuildingUniques::start(engine, &core, &schema)?;
         self.alter_unless_changed(name, alterations, tested, (Some(building), ending))
     }
@@ -135,7 +137,7 @@ impl Database {
     /// what it tested.
     fn test_checks(&self, name: &str, alterations: &[Alteration]) -> Result<SnapshotTable> {
         let (engine, snapshot) = (self.engine(), self.table(name)?.snapshot()?);
-        let schema = checks::alter(engine, snapshot.schema(), alterations)?;
+        let schema = checks::alter(engine, name, snapshot.schema(), alterations)?;
         checks::test_not_null(engine, &snapshot, &schema)?;
         checks::test_rows(engine, &snapshot, &schema, alterations)?;
         Ok(snapshot)
@@ -168,7 +170,7 @@ impl Database {
             return Ok(None);
         }
         let before = core.schema();
-        let schema = checks::alter(engine, &before, alterations)?;
+        let schema = checks::alter(engine, name, &before, alterations)?;
         engine.expect_sequences(&schema)?;
         let standing = engine.let_time_stand();
         match ending {
@@ -186,7 +188,7 @@ impl Database {
         let (table, name) = (core.id(), name.to_owned());
         let edit = Edit::AlterTable { table, name, schema: (*schema).clone() };
         engine.note_new_expiry(&before, &schema)?;
-        let ticket = engine.append_edit(&edit)?;
+        let ticket = engine.append_edit_for(purpose_of_change(&before, &schema), &edit)?;
         let at = (ticket.commit(), standing.now());
         entry(&mut catalogue, table)?.writer.alter(schema, &uniques, at);
         drop(standing);

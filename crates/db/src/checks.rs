@@ -9,6 +9,7 @@ use esker_query::model::{Expr, Operator};
 use esker_query::{Constraint, Limits, Query};
 use esker_table::table::describe_key;
 
+use crate::bucket;
 use crate::change::RowIdSource;
 use crate::engine::Engine;
 use crate::index;
@@ -81,12 +82,15 @@ impl Checks {
     }
 }
 
-/// The schema after some changes, with the checks changed along: they read fields by name.
+/// The schema of the table with this name after some changes. Checks read fields by name, so they
+/// are changed along.
 pub(crate) fn alter(
     engine: &Engine,
+    name: &str,
     schema: &Schema,
     alterations: &[Alteration],
 ) -> Result<Arc<Schema>> {
+    bucket::refuse_alterations(name, schema, alterations)?;
     let mut altered = schema.clone();
     for alteration in alterations {
         index::refuse_names(&altered, alteration)?;

@@ -261,7 +261,7 @@ impl Database {
     pub fn checkpoint(&self) -> Result<()> {
         let engine = self.engine();
         drop(engine.lock_for_change()?);
-        engine.exclusively(|engine| engine.make_checkpoint())
+        engine.exclusively(Engine::make_requested_checkpoint)
     }
 
     /// Waits until sealing and merging have nothing left to do.

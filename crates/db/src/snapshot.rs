@@ -495,3 +495,6 @@ impl SnapshotTable {
         Ok(rows)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -271,7 +271,7 @@ mod tests {
         let t = db.create_table("t", schema).unwrap();
         let (engine, core) = (db.engine(), t.core());
         let index = Alteration::AddIndex(NewIndex::new("by_n", ["n"]).unique());
-        let schema = crate::checks::alter(engine, &core.schema(), &[index]).unwrap();
+        let schema = crate::checks::alter(engine, "t", &core.schema(), &[index]).unwrap();
         let mut building = BuildingUniques::start(engine, core, &schema).unwrap();
         assert!(!building.is_behind());
         let mut load = t.load().unwrap();

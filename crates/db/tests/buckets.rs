@@ -547,19 +547,6 @@ fn scattered_keys_lie_in_few_places() {
 }
 
 #[test]
-fn a_bucket_that_was_altered_is_none_any_more() {
-    let db = memory();
-    let bucket = db.bucket("b").unwrap();
-    bucket.put("k", "v").unwrap();
-    let field = esker::Field::new(esker::FieldId(0), "n".into(), esker::DataType::I64, true);
-    db.alter_table("b", &[esker::Alteration::AddField(field)]).unwrap();
-    assert_eq!(bucket.put("k", "w").unwrap_err().kind(), ErrorKind::InvalidInput);
-    assert_eq!(bucket.increment("n", 1).unwrap_err().kind(), ErrorKind::InvalidInput);
-    assert_eq!(db.bucket("b").err().unwrap().kind(), ErrorKind::InvalidInput);
-    assert_eq!(bucket.get("k").unwrap().unwrap(), b"v"[..]);
-}
-
-#[test]
 fn a_put_beside_a_load_over_an_expired_entry_is_in_conflict() {
     let dir = Directory::new("bucket-load-expired");
     let db = Options::new().segment_limit(1_000).open(&dir.0).unwrap();
@@ -611,25 +598,6 @@ fn a_handle_of_a_dropped_bucket_clears_no_other() {
     db.rename_bucket("b", "c").unwrap();
     new.clear().unwrap();
     assert!(db.bucket("c").unwrap().is_empty().unwrap());
-}
-
-#[test]
-fn checks_of_a_bucket_hold_for_every_write() {
-    use esker_query::model::{Expr, Operator};
-
-    let db = memory();
-    let bucket = db.bucket("b").unwrap();
-    let bad = Expr::literal(esker::Value::Bytes(b"bad".to_vec()));
-    let check = esker::check("good", &Expr::field("value").binary(Operator::Neq, bad)).unwrap();
-    db.alter_table("b", &[esker::Alteration::AddCheck(check)]).unwrap();
-    bucket.put("k", "good").unwrap();
-    let refused = |result: Result<()>| result.unwrap_err().kind() == ErrorKind::InvalidInput;
-    assert!(refused(bucket.put("k", "bad")));
-    assert!(refused(bucket.put_many([("k", "bad")])));
-    assert!(refused(bucket.put_if_absent("l", "bad", Ttl::Default).map(drop)));
-    assert!(refused(bucket.update("k", |_| Some(b"bad".to_vec())).map(drop)));
-    assert!(refused(bucket.compare_and_swap("k", Some(b"good"), Some(b"bad")).map(drop)));
-    assert_eq!(bucket.get("k").unwrap().unwrap(), b"good"[..]);
 }
 
 #[test]

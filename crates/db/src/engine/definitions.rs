@@ -15,9 +15,11 @@ use std::sync::atomic::Ordering;
 
 use esker_format::edit::Edit;
 use esker_format::{Moment, Schema, TableId};
+use esker_log::Purpose;
 use esker_table::{Table as TableCore, TableWriter};
 use esker_vfs::sync::AtomicU64;
 
+use super::space::{purpose_of_all, purpose_of_change};
 use super::{Catalogue, Engine, Names, TableEntry, entry};
 use crate::{Error, ErrorKind, Result};
 
@@ -70,6 +72,16 @@ impl NewDefinitions {
     /// True when the tables stay as they are.
     pub fn is_empty(&self) -> bool {
         self.created.is_empty() && self.altered.is_empty() && self.dropped.is_empty()
+    }
+
+    /// What the commit is for, but for its rows.
+    pub fn purpose(&self) -> Purpose {
+        let created = self.created.iter().map(|_| Purpose::Adds);
+        let altered = self
+            .altered
+            .iter()
+            .map(|table| purpose_of_change(&table.before.schema, &table.after.schema));
+        purpose_of_all(created.chain(altered))
     }
 
     /// The schema that a table has until the commit, where it gets another.

@@ -136,7 +136,7 @@ impl Transaction {
         self.settle()?;
         self.define(&mut self.state(), |state, definitions| {
             let current = self.current(state, name)?;
-            let schema = checks::alter(&self.engine, &current.schema, alterations)?;
+            let schema = checks::alter(&self.engine, name, &current.schema, alterations)?;
             self.engine.expect_sequences(&schema)?;
             let is_new = definitions.get(current.core.id()).is_some_and(|table| table.is_new());
             let adds_unique = |a: &Alteration| matches!(a, Alteration::AddIndex(new) if new.unique);

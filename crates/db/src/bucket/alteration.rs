@@ -1,0 +1,40 @@
+//! Which changes of its table a bucket takes.
+
+use esker_format::Schema;
+use esker_format::schema::{Alteration, DefaultValue};
+
+use super::{EXPIRES_AT, is_bucket};
+use crate::{Error, Result};
+
+/// Refuses changes after which a bucket would be none, or would refuse what buckets take.
+///
+/// # Errors
+/// `InvalidInput`, with what can be done instead.
+pub(crate) fn refuse_alterations(
+    name: &str,
+    schema: &Schema,
+    alterations: &[Alteration],
+) -> Result<()> {
+    if !is_bucket(schema) || alterations.iter().all(keeps_bucket) {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "{name:?} is a bucket: its fields, checks, unique indexes and expiry are fixed; change its \
+         time to live, give it an index that is not unique, rename it or drop it, or copy its \
+         entries into a table of your own: INSERT INTO … SELECT key, value FROM {name}"
+    )))
+}
+
+/// True for what leaves a bucket a bucket: a time to live, indexes that refuse nothing, and less of
+/// what buckets do not need.
+fn keeps_bucket(alteration: &Alteration) -> bool {
+    match alteration {
+        Alteration::SetDefault { field, default } => {
+            let is_ttl = matches!(default, None | Some(DefaultValue::After(_)));
+            field.eq_ignore_ascii_case(EXPIRES_AT) && is_ttl
+        }
+        Alteration::AddIndex(index) => !index.unique,
+        Alteration::DropIndex(_) | Alteration::DropCheck(_) => true,
+        _ => false,
+    }
+}
