@@ -187,6 +187,12 @@ impl Column {
         self.len() == 0
     }
 
+    /// True when row `i` says nothing about the field: [`Column::DEFAULT_MARK`].
+    #[must_use]
+    pub fn is_missing(&self, i: usize) -> bool {
+        self.nulls.as_ref().is_some_and(|n| n.get(i) == Some(&Self::DEFAULT_MARK))
+    }
+
     /// True when row `i` is NULL.
     #[must_use]
     pub fn is_null(&self, i: usize) -> bool {
@@ -202,6 +208,14 @@ impl Column {
         with_values!(&mut self.values, v => v.push(Default::default()), v => {
             v.push(&[]);
         });
+    }
+
+    /// Appends a row that says nothing about the field: [`Column::DEFAULT_MARK`].
+    pub fn push_missing(&mut self) {
+        self.push_null();
+        if let Some(mark) = self.nulls.as_mut().and_then(|nulls| nulls.last_mut()) {
+            *mark = Self::DEFAULT_MARK;
+        }
     }
 
     /// Appends a value that [`ValueRef::coerce`] has fitted to the type.

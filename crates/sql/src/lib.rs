@@ -47,6 +47,7 @@ mod transaction;
 mod type_name;
 
 pub use esker_query::{Error, ErrorKind, Result};
+pub use parameter::named_parameters;
 pub use place::place;
 pub use prepared::Prepared;
 pub use run::{Outcome, Sql, run};

@@ -1,8 +1,10 @@
 //! Parameters: `?` (numbered in the order of the text), `?1`, `$1`, or `:name`.
 
+use esker::Value;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::expression::Parameters;
+use crate::statement::tokens;
 use crate::{Error, Result};
 
 /// The most parameters of a statement.
@@ -39,6 +41,46 @@ pub(crate) fn name_all(tokens: &mut [TokenWithSpan]) -> Result<Parameters> {
         }
     }
     Ok(names.into())
+}
+
+/// The values of a statement's named parameters, in their order. Only the text's parameters are
+/// read: a statement that is wrong elsewhere is found so when it runs.
+///
+/// ```
+/// let text = "SELECT * FROM people WHERE name = :name AND age > :age";
+/// let values = [(":age", 30i64.into()), (":name", "Ada".into())];
+/// let found = esker_sql::named_parameters(text, &values)?;
+/// assert_eq!(found, ["Ada".into(), 30i64.into()]);
+/// # Ok::<(), esker_sql::Error>(())
+/// ```
+///
+/// # Errors
+/// `InvalidInput` for a name that is unknown, missing or given twice.
+pub fn named_parameters<N: AsRef<str>>(text: &str, values: &[(N, Value)]) -> Result<Vec<Value>> {
+    in_order(&name_all(&mut tokens(text)?)?, values)
+}
+
+/// Values by name in the order of parameters.
+pub(crate) fn in_order<N: AsRef<str>>(
+    parameters: &[String],
+    values: &[(N, Value)],
+) -> Result<Vec<Value>> {
+    let mut found: Vec<Option<Value>> = vec![None; parameters.len()];
+    for (name, value) in values {
+        let name = name.as_ref();
+        let place = parameters.iter().position(|known| known == name);
+        match place.and_then(|place| found.get_mut(place)) {
+            None => return Err(Error::invalid(format!("unknown parameter {name}"))),
+            Some(Some(_)) => {
+                return Err(Error::invalid(format!("parameter {name} is given twice")));
+            }
+            Some(slot) => *slot = Some(value.clone()),
+        }
+    }
+    let value = |(name, value): (&String, Option<Value>)| {
+        value.ok_or_else(|| Error::invalid(format!("parameter {name} has no value")))
+    };
+    parameters.iter().zip(found).map(value).collect()
 }
 
 fn place(names: &mut Vec<String>, name: &str) -> Result<()> {

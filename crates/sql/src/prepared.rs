@@ -14,6 +14,7 @@ use esker_query::model::{Change, Expr, InsertRows, OnConflict, Operator, Query, 
 use esker_query::{ResultColumn, Statistics};
 
 use crate::expression::Parameters;
+use crate::parameter::in_order;
 use crate::run::{Outcome, run, with_parameters};
 use crate::statement::{Statement, parse_with_parameters};
 
@@ -103,22 +104,7 @@ impl Prepared {
     /// # Errors
     /// `InvalidInput` for a name that is unknown, missing or given twice.
     pub fn named(&self, values: &[(&str, Value)]) -> Result<Vec<Value>> {
-        let mut found: Vec<Option<Value>> = vec![None; self.parameters.len()];
-        for (name, value) in values {
-            let place = self.parameters.iter().position(|known| known == name);
-            match place.and_then(|place| found.get_mut(place)) {
-                None => return Err(self.unfit(&format!("unknown parameter {name}"))),
-                Some(Some(_)) => {
-                    return Err(self.unfit(&format!("parameter {name} is given twice")));
-                }
-                Some(slot) => *slot = Some(value.clone()),
-            }
-        }
-        let named = self.parameters.iter().zip(found);
-        let value = |(name, value): (&String, Option<Value>)| {
-            value.ok_or_else(|| self.unfit(&format!("parameter {name} has no value")))
-        };
-        named.map(value).collect()
+        Ok(in_order(&self.parameters, values)?)
     }
 
     /// Runs it.

@@ -224,7 +224,7 @@ fn convert(statement: ast::Statement, parameters: &Parameters) -> Result<Stateme
     }
 }
 
-fn tokens(text: &str) -> Result<Vec<TokenWithSpan>> {
+pub(crate) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>> {
     if text.len() > TEXT_BYTES_MAX {
         let len = text.len();
         return Err(Error::invalid(format!(

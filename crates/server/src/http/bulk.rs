@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use axum::body::HttpBody;
 use axum::http::StatusCode;
-use esker::{Table, Value};
+use esker::{Batch, Table};
 use esker_import::{Format, ImportOptions, ImportReader};
 use esker_vfs::Environment;
 use serde_json::json;
@@ -183,13 +183,12 @@ async fn insert(
         let within = session.database().table(&table)?;
         let (body, options) = (Cursor::new(body.clone()), options(&within, format));
         let reader = ImportReader::from_reader(&environment, "body", body, None, options)?;
-        let mut rows: Vec<Vec<Value>> = Vec::new();
+        let mut batches: Vec<Batch> = Vec::new();
         reader.read(|batch, _| {
-            let row = |i| batch.columns.iter().map(|c| c.value(i).to_owned()).collect();
-            rows.extend((0..batch.len()).map(row));
+            batches.push(batch);
             Ok::<_, Error>(())
         })?;
-        let rows = Rows::Values(rows);
+        let rows = Rows::of_batches(&batches, &within.schema());
         match session.run(Request::Insert { table: table.clone(), rows, conflict })? {
             Answer::Stored { rows, .. } => {
                 Ok(Written::json(200, json!({ "rows": rows, "skipped": 0 }).to_string()))

@@ -27,8 +27,11 @@ impl Session {
     /// A bucket that is made when there is none.
     pub(crate) fn bucket_to_put(&self, name: &str) -> Result<esker::Bucket> {
         match self.bucket(Level::Write, name) {
-            Err(e) if e.code() == Code::NotFound && !self.is_in_transaction() => {
+            Err(e) if e.code() == Code::NotFound => {
                 self.access.expect(Level::Admin, Some(name))?;
+                if self.is_in_transaction() {
+                    return Err(e);
+                }
                 match self.database().create_bucket(name, &BucketOptions::default()) {
                     // Somebody was quicker.
                     Err(e) if e.kind() == ErrorKind::AlreadyExists => {

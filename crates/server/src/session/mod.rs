@@ -285,7 +285,8 @@ impl Session {
         self.sql.transaction()
     }
 
-    fn limits(&self) -> Limits {
+    /// What a statement may take.
+    pub(crate) fn limits(&self) -> Limits {
         Limits {
             timeout: self.limits.timeout,
             memory_bytes: self.limits.memory_bytes,

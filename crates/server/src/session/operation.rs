@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use esker::{Isolation, QueryResult, Row, Value};
+use esker::{Batch, Isolation, QueryResult, Row, Schema, Value};
 
 use super::AdminTask;
 
@@ -24,15 +24,35 @@ pub enum Rows {
     Values(Vec<Vec<Value>>),
     /// JSON objects, one text each. Fields without a value get their defaults.
     Objects(Vec<String>),
+    /// Values by the names of fields. Fields without a value get their defaults.
+    Named(Vec<Vec<(String, Value)>>),
 }
 
 impl Rows {
+    /// The rows of batches, of which some may say nothing about a field: it gets its default.
+    pub(crate) fn of_batches(batches: &[Batch], schema: &Schema) -> Self {
+        let places = || batches.iter().flat_map(|batch| (0..batch.len()).map(move |i| (batch, i)));
+        if places().all(|(batch, i)| batch.columns.iter().all(|column| !column.is_missing(i))) {
+            let value = |(batch, i): (&Batch, usize)| {
+                batch.columns.iter().map(|column| column.value(i).to_owned()).collect()
+            };
+            return Self::Values(places().map(value).collect());
+        }
+        let named = |(batch, i): (&Batch, usize)| {
+            let columns = schema.fields().iter().zip(&batch.columns);
+            let given = columns.filter(|(_, column)| !column.is_missing(i));
+            given.map(|(field, column)| (field.name.clone(), column.value(i).to_owned())).collect()
+        };
+        Self::Named(places().map(named).collect())
+    }
+
     /// How many there are.
     #[must_use]
     pub fn len(&self) -> usize {
         match self {
             Self::Values(rows) => rows.len(),
             Self::Objects(rows) => rows.len(),
+            Self::Named(rows) => rows.len(),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Rows by their keys.
 
 use esker::{Database, ErrorKind, Row, RowUpdate, Schema, Table, Transaction, Value, ValueRef};
+use esker_format::batch::fit_value;
 use esker_import::{parse_json_row, schema_text};
 use esker_query::model::{Change, Expr, Insert, OnConflict};
 
@@ -80,15 +81,23 @@ impl Session {
 
     pub(super) fn insert(&self, table: &str, rows: Rows, conflict: Conflict) -> Result<Answer> {
         let table = self.table(Level::Write, table)?;
-        let rows = match rows {
+        let inserts = match rows {
             Rows::Values(rows) => {
                 self.expect_room(rows.len(), 0)?;
                 return self.insert_values(&table, &rows, conflict);
             }
-            Rows::Objects(rows) => rows,
+            Rows::Objects(rows) => {
+                self.expect_room(rows.len(), rows.iter().map(String::len).sum())?;
+                let schema = table.schema();
+                let read = |row: String| Ok(parse_json_row(&row, &schema)?);
+                inserts_of(&table, rows.into_iter().map(read), conflict)?
+            }
+            Rows::Named(rows) => {
+                self.expect_room(rows.len(), 0)?;
+                let schema = table.schema();
+                inserts_of(&table, rows.into_iter().map(|row| fitted(row, &schema)), conflict)?
+            }
         };
-        self.expect_room(rows.len(), rows.iter().map(String::len).sum())?;
-        let inserts = inserts_of(&table, &rows, conflict)?;
         let stored = match (self.transaction(), inserts.as_slice()) {
             (Some(transaction), inserts) => {
                 all_or_none(transaction, || self.insert_all(transaction, inserts))?
@@ -334,18 +343,32 @@ fn values_of(keys: Vec<Key>, table: &Table) -> Result<Vec<Vec<Value>>> {
     keys.into_iter().map(|key| key.into_values(&schema)).collect()
 }
 
-/// Inserts of rows that are JSON objects: one for each run of rows with the same fields.
-fn inserts_of(table: &Table, rows: &[String], conflict: Conflict) -> Result<Vec<Change>> {
-    let schema = table.schema();
+/// A row by the names of its fields, each value as its field keeps it.
+fn fitted(row: Vec<(String, Value)>, schema: &Schema) -> Result<Vec<(String, Value)>> {
+    let fit = |(name, value): (String, Value)| {
+        let position = schema.resolve(&name)?;
+        match schema.fields().get(position) {
+            Some(field) => Ok((name, fit_value(field, value.as_ref())?.to_owned())),
+            None => Err(Error::invalid(format!("unknown field {name:?}"))),
+        }
+    };
+    row.into_iter().map(fit).collect()
+}
+
+/// Inserts of rows whose values have names: one for each run of rows with the same fields.
+fn inserts_of(
+    table: &Table,
+    rows: impl Iterator<Item = Result<Vec<(String, Value)>>>,
+    conflict: Conflict,
+) -> Result<Vec<Change>> {
     let on_conflict = match conflict {
         Conflict::Fail => OnConflict::Fail,
         Conflict::Replace => OnConflict::Replace,
     };
     let name = table.name();
     let mut runs: Vec<(Vec<String>, Vec<Vec<Expr>>)> = Vec::new();
-    for (i, row) in rows.iter().enumerate() {
-        let row = parse_json_row(row, &schema);
-        let row = row.map_err(|e| Error::from(e).at(format_args!("row {i}")))?;
+    for (i, row) in rows.enumerate() {
+        let row = row.map_err(|e| e.at(format_args!("row {i}")))?;
         let (names, values): (Vec<_>, _) =
             row.into_iter().map(|(name, value)| (name, Expr::Literal(value))).unzip();
         match runs.last_mut() {

@@ -1,3 +1,5 @@
+mod definitions;
+
 use std::sync::Arc;
 use std::time::Duration;
 

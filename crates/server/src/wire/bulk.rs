@@ -5,15 +5,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use esker::{Batch, Database, Load, Schema};
+use esker::{Batch, Database, Load, Schema, Value};
 use esker_format::batch::fit_value;
 use esker_import::{Format, ImportOptions, ImportReader};
 use esker_vfs::Environment;
 use esker_wire::{Reader, pack, value};
 use tokio::sync::mpsc;
 
-use super::encode;
 use super::job::{Finished, Place};
+use super::{decode, encode};
 use crate::budget::Share;
 use crate::session::{
     Answer, BodyHash, Conflict, Level, Once, Request, Rows, Session, caught, numbered,
@@ -241,7 +241,7 @@ fn load_once(
         let hash = Arc::new(Mutex::new(begin.hash()));
         let chunks = Chunks::new(chunks, Some(Arc::clone(&hash)));
         let given_up = Arc::clone(&chunks.given_up);
-        let mut inserting = Inserting { session, begin, rows: 0 };
+        let mut inserting = Inserting { session, begin, schema: &schema, rows: 0 };
         let pushed = match is_kept {
             true => chunks.skip_all(),
             false => push_all(&mut inserting, begin.form, &schema, chunks),
@@ -272,13 +272,13 @@ trait RowTarget {
 struct Inserting<'a> {
     session: &'a mut Session,
     begin: &'a Begin,
+    schema: &'a Schema,
     rows: u64,
 }
 
 impl RowTarget for Inserting<'_> {
     fn push(&mut self, batch: Batch) -> Result<()> {
-        let row = |i| batch.columns.iter().map(|column| column.value(i).to_owned()).collect();
-        let rows = Rows::Values((0..batch.len()).map(row).collect());
+        let rows = Rows::of_batches(std::slice::from_ref(&batch), self.schema);
         let conflict = match self.begin.duplicates {
             Duplicates::Replace => Conflict::Replace,
             Duplicates::Error | Duplicates::Skip => Conflict::Fail,
@@ -366,13 +366,36 @@ fn push_packed(loading: &mut impl RowTarget, schema: &Schema, chunks: &mut Chunk
     Ok(())
 }
 
+/// Appends a row: an array with a value for every field, or a map of fields.
 #[inline]
 fn push_row(reader: &mut Reader<'_>, schema: &Schema, batch: &mut Batch) -> Result<()> {
+    if decode::is_map(reader)? {
+        return push_named(decode::named(reader)?, schema, batch);
+    }
     reader.array_of(schema.fields().len())?;
     for (field, column) in schema.fields().iter().zip(&mut batch.columns) {
         let mut held = Vec::new();
         let value = value::read(reader, &mut held)?;
         column.push(fit_value(field, value)?)?;
+    }
+    Ok(())
+}
+
+/// The same by names. A field that is left out gets its default.
+fn push_named(row: Vec<(&str, Value)>, schema: &Schema, batch: &mut Batch) -> Result<()> {
+    let fields = schema.fields();
+    let mut values: Vec<Option<Value>> = vec![None; fields.len()];
+    for (name, value) in row {
+        let position = schema.resolve(name)?;
+        if values.get_mut(position).and_then(|slot| slot.replace(value)).is_some() {
+            return Err(Error::invalid(format!("the row has field {name:?} twice")));
+        }
+    }
+    for ((field, column), value) in fields.iter().zip(&mut batch.columns).zip(values) {
+        match value {
+            None if field.default.is_some() => column.push_missing(),
+            value => column.push(fit_value(field, value.unwrap_or_default().as_ref())?)?,
+        }
     }
     Ok(())
 }

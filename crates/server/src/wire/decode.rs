@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use esker::{Isolation, RowUpdate};
+use esker::{Isolation, RowUpdate, Value};
 use esker_wire::pack::Token;
 use esker_wire::value::{read_key, read_owned, read_values};
 use esker_wire::{Kind, Reader};
@@ -59,9 +59,7 @@ fn read(kind: Kind, reader: &mut Reader<'_>) -> Result<Request> {
             reader.array_of(3)?;
             let table = reader.text()?.to_owned();
             let conflict = if reader.bool()? { Conflict::Replace } else { Conflict::Fail };
-            let rows = (0..reader.array()?).map(|_| read_values(reader));
-            let rows = Rows::Values(rows.collect::<esker_wire::Result<_>>()?);
-            Request::Insert { table, rows, conflict }
+            Request::Insert { table, rows: rows(reader)?, conflict }
         }
         Kind::Update => {
             reader.array_of(3)?;
@@ -80,7 +78,9 @@ fn read(kind: Kind, reader: &mut Reader<'_>) -> Result<Request> {
         }
         Kind::Sql => {
             reader.array_of(2)?;
-            Request::Sql { text: reader.text()?.to_owned(), parameters: read_values(reader)? }
+            let text = reader.text()?.to_owned();
+            let parameters = parameters(&text, reader)?;
+            Request::Sql { text, parameters }
         }
         Kind::Begin => {
             reader.array_of(2)?;
@@ -92,13 +92,45 @@ fn read(kind: Kind, reader: &mut Reader<'_>) -> Result<Request> {
     })
 }
 
+/// True when a map comes next.
+pub(super) fn is_map(reader: &Reader<'_>) -> Result<bool> {
+    let mut ahead = *reader;
+    Ok(matches!(ahead.token()?, Token::Map(_)))
+}
+
+/// Rows, all of them arrays with a value for every field, or all maps of fields.
+fn rows(reader: &mut Reader<'_>) -> Result<Rows> {
+    let count = reader.array()?;
+    if count == 0 || !is_map(reader)? {
+        let rows = (0..count).map(|_| read_values(reader));
+        return Ok(Rows::Values(rows.collect::<esker_wire::Result<_>>()?));
+    }
+    let owned = |(name, value): (&str, Value)| (name.to_owned(), value);
+    let row = |_| Ok(named(reader)?.into_iter().map(owned).collect());
+    Ok(Rows::Named((0..count).map(row).collect::<Result<_>>()?))
+}
+
+/// The parameters of a statement by position: an array, or a map of the names that the text has.
+fn parameters(text: &str, reader: &mut Reader<'_>) -> Result<Vec<Value>> {
+    if !is_map(reader)? {
+        return Ok(read_values(reader)?);
+    }
+    let colon = |(name, value): (&str, Value)| (format!(":{name}"), value);
+    let named: Vec<(String, Value)> = named(reader)?.into_iter().map(colon).collect();
+    Ok(esker_sql::named_parameters(text, &named)?)
+}
+
+/// A map of names and values.
+pub(super) fn named<'b>(reader: &mut Reader<'b>) -> Result<Vec<(&'b str, Value)>> {
+    let count = reader.map()?;
+    let member = |_| Ok((reader.text()?, read_owned(reader)?));
+    Ok((0..count).map(member).collect::<esker_wire::Result<_>>()?)
+}
+
 /// A key and a map of fields.
 fn update<'b>(reader: &mut Reader<'b>) -> Result<RowUpdate<&'b str>> {
     let key = read_key(reader)?;
-    let count = reader.map()?;
-    let field = |_| Ok((reader.text()?, read_owned(reader)?));
-    let fields = (0..count).map(field).collect::<esker_wire::Result<_>>()?;
-    Ok((key, fields))
+    Ok((key, named(reader)?))
 }
 
 fn owned((key, fields): RowUpdate<&str>) -> (Key, Fields) {

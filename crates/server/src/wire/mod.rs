@@ -18,6 +18,8 @@ mod buffers;
 mod bulk;
 mod connection;
 mod decode;
+#[cfg(test)]
+mod definitions;
 mod encode;
 mod encrypted;
 #[cfg(test)]
@@ -29,6 +31,8 @@ mod golden_frames;
 mod isolation;
 mod job;
 mod lines;
+#[cfg(test)]
+mod named;
 mod operations;
 #[cfg(test)]
 mod pipelines;

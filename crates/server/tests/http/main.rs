@@ -11,6 +11,7 @@
 mod bulk;
 mod client;
 mod cors;
+mod definitions;
 mod documented;
 mod drain;
 mod form;

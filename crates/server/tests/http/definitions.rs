@@ -1,0 +1,74 @@
+//! Tables that a transaction over HTTP has made, and buckets that are altered. The tests named
+//! `fault_…` pin wrong answers.
+
+use super::client::Harness;
+
+const D: &str = "/v1/databases/default";
+
+fn within(server: &Harness) -> String {
+    let begun = server.ask("POST", &format!("{D}/transactions"), "{}");
+    begun.json()["id"].as_str().unwrap().to_owned()
+}
+
+fn sql(server: &Harness, transaction: &str, text: &str) -> u16 {
+    let body = format!(r#"{{"sql": "{text}"}}"#);
+    let headers = [("esker-transaction", transaction)];
+    server.send("POST", &format!("{D}/query"), &headers, body.as_bytes()).status
+}
+
+/// Right: every request of a transaction sees the tables that it has created, as SQL does.
+#[test]
+fn fault_a_a_table_created_in_a_transaction_is_found_by_sql_alone() {
+    let server = Harness::new(&[]);
+    let id = within(&server);
+    assert_eq!(sql(&server, &id, "CREATE TABLE b (id i64 PRIMARY KEY)"), 200);
+    assert_eq!(sql(&server, &id, "INSERT INTO b VALUES (1)"), 200);
+    let headers = [("esker-transaction", id.as_str())];
+    let query = br#"{"table": "b"}"#;
+    for (method, path, body) in [
+        ("GET", "tables/b/rows/1", &b""[..]),
+        ("POST", "tables/b/rows", &br#"[{"id": 2}]"#[..]),
+        ("PATCH", "tables/b/rows/1", &br#"{"id": 1}"#[..]),
+        ("DELETE", "tables/b/rows/1", &b""[..]),
+        ("POST", "query", &query[..]),
+    ] {
+        let answer = server.send(method, &format!("{D}/{path}"), &headers, body);
+        assert_eq!(answer.status, 404, "{method} {path}: {}", answer.text());
+    }
+    assert_eq!(sql(&server, &id, "SELECT count(*) FROM b"), 200);
+    assert_eq!(server.ask("POST", &format!("{D}/transactions/{id}/commit"), "").status, 204);
+    assert_eq!(server.ask("GET", &format!("{D}/tables/b/rows/1"), "").status, 200);
+}
+
+/// Right: the put makes the bucket within the transaction.
+#[test]
+fn fault_c_a_put_in_a_transaction_makes_no_bucket() {
+    let server = Harness::new(&[]);
+    let id = within(&server);
+    let headers = [("esker-transaction", id.as_str())];
+    let path = format!("{D}/buckets/b/entries/k");
+    let answer = server.send("PUT", &path, &headers, b"v");
+    assert_eq!(answer.status, 404, "{}", answer.text());
+}
+
+#[test]
+fn a_change_of_a_bucket_is_refused_at_once() {
+    let server = Harness::new(&[]);
+    let entry = format!("{D}/buckets/b/entries/k");
+    assert!(server.ask("PUT", &format!("{D}/buckets/b"), "{}").status < 300);
+    assert!(server.ask("PUT", &entry, "v").status < 300);
+    for change in ["ADD COLUMN x i64", "DROP COLUMN expires_at", "RENAME COLUMN value TO v"] {
+        let body = format!(r#"{{"changes": ["{change}"]}}"#);
+        let refused = server.ask("PATCH", &format!("{D}/tables/b"), &body);
+        assert_eq!(refused.status, 400, "{change}: {}", refused.text());
+        assert!(refused.text().contains(r#"\"b\" is a bucket: "#), "{}", refused.text());
+        let id = within(&server);
+        assert_eq!(sql(&server, &id, &format!("ALTER TABLE b {change}")), 400);
+        server.ask("POST", &format!("{D}/transactions/{id}/rollback"), "");
+    }
+    let found = server.ask("GET", &entry, "");
+    assert_eq!((found.status, found.text().as_str()), (200, "v"));
+    assert!(server.ask("PUT", &entry, "w").status < 300);
+    let renamed = server.ask("PATCH", &format!("{D}/tables/b"), r#"{"rename": "c"}"#);
+    assert_eq!(renamed.status, 200, "{}", renamed.text());
+}
