@@ -5,6 +5,7 @@ use std::ops::Bound;
 use std::time::Duration;
 
 use esker::{Entries, ErrorKind, Moment, Transaction, TransactionBucket, Ttl};
+use esker_log::sabotage::planted;
 use tokio::time::Instant;
 
 use super::protocol::integer;
@@ -243,6 +244,11 @@ impl<'c> Call<'c> {
             self.session()?.expect(Level::Write, Some(name))?;
             return match transaction.bucket(name) {
                 Err(e) if e.kind() == ErrorKind::NotFound && !makes_bucket => Ok(None),
+                // It would have been made before, but for a right.
+                Err(e) if e.kind() == ErrorKind::NotFound => {
+                    self.session()?.expect(Level::Admin, Some(name))?;
+                    Err(e.into())
+                }
                 found => change(&found?).map(Some),
             };
         }
@@ -278,6 +284,7 @@ impl<'c> Call<'c> {
         let edited = self.change(true, |bucket| {
             let found = bucket.get_with_expiry(key)?;
             let new = edit(found.as_ref().map(|(value, _)| value.as_slice()))?;
+            let found = found.filter(|_| !planted("edit_forgets_end"));
             let ttl = found.map_or(Ttl::Default, |(_, end)| kept(end));
             bucket.put_with(key, &new, ttl)?;
             Ok(new)

@@ -69,9 +69,23 @@ pub(crate) async fn serve(mut stream: Stream, shared: &Arc<Shared>) -> io::Resul
             }
             _ = stopping.changed() => {}
             () = Seat::ended(seat.as_ref()) => return Ok(()),
-            () = tokio::time::sleep(patience) => return Ok(()),
+            () = tokio::time::sleep(patience) => {
+                if holds {
+                    return end(&mut stream, &forgotten(patience), stall).await;
+                }
+                return Ok(());
+            }
         }
     }
+}
+
+/// Why a connection ends that watches keys or has queued commands.
+fn forgotten(patience: Duration) -> crate::Error {
+    let message = format!(
+        "nothing was sent for {} ms within WATCH or MULTI: what was queued is not done",
+        patience.as_millis()
+    );
+    crate::Error::new(crate::Code::Timeout, message)
 }
 
 /// Tells an error, behind which the connection ends.

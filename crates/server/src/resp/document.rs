@@ -2,13 +2,21 @@
 
 use std::fmt::Write;
 
-use super::table::{COMMANDS, find};
+use super::table::{COMMANDS, Command, find, named};
+
+/// The names of a command as they are sent.
+pub(super) fn words(command: &Command) -> String {
+    command.name.replace('|', " ").to_uppercase()
+}
 
 fn rows() -> String {
     let mut text = String::from("| command | meaning |\n|---|---|\n");
-    for command in COMMANDS {
-        let name = command.name.to_uppercase();
-        let syntax = format!("{name} {}", command.syntax).replace('|', "\\|");
+    for command in COMMANDS.iter().flat_map(Command::with_subcommands) {
+        let does_nothing = !command.subcommands.is_empty() && command.arity < -1;
+        if does_nothing {
+            continue;
+        }
+        let syntax = format!("{} {}", words(command), command.syntax).replace('|', "\\|");
         writeln!(text, "| `{}` | {} |", syntax.trim_end(), command.meaning).unwrap();
     }
     text
@@ -37,4 +45,14 @@ fn commands_are_found_by_name() {
         assert_eq!(found, Some(position), "{name}: sorted by name");
     }
     assert!(find(b"nothing").is_none() && find(&[b'a'; 99]).is_none());
+    for command in COMMANDS.iter().flat_map(Command::with_subcommands) {
+        let found = named(command.name.to_uppercase().as_bytes()).map(|found| found.name);
+        assert_eq!(found, Some(command.name));
+    }
+    assert!(named(b"client").is_some_and(|client| !client.subcommands.is_empty()));
+    assert!(
+        ["client|", "client|nothing", "get|x"]
+            .iter()
+            .all(|name| { named(name.as_bytes()).is_none() })
+    );
 }

@@ -6,7 +6,7 @@ mod tests;
 use esker::Ttl;
 
 use super::call::{Call, Outcome};
-use super::set::ending;
+use super::set::TimeForm;
 
 /// Under which end that a key has it gets another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,7 +29,10 @@ fn condition(call: &Call<'_>) -> Outcome<Condition> {
             "XX" => condition.some = true,
             "GT" => condition.later = true,
             "LT" => condition.earlier = true,
-            word => return Err(format!("ERR Unsupported option {word}").into()),
+            _ => {
+                let option = String::from_utf8_lossy(call.argument(position));
+                return Err(format!("ERR Unsupported option {option}").into());
+            }
         }
     }
     let Condition { none, some, later, earlier } = condition;
@@ -55,9 +58,10 @@ impl Condition {
 /// EXPIRE, PEXPIRE, EXPIREAT, PEXPIREAT.
 pub(super) fn expire(call: &mut Call<'_>) -> Outcome {
     let name = call.name();
-    let unit_us = if name.starts_with('p') { 1_000 } else { 1_000_000 };
-    let ending = ending(call, 2, (unit_us, name.ends_with("at")), false)?;
+    let form =
+        TimeForm { is_in_seconds: !name.starts_with('p'), is_absolute: name.ends_with("at") };
     let condition = condition(call)?;
+    let ending = form.ending(call, call.integer(2)?)?;
     let key = call.argument(1);
     let done = call.change(false, |bucket| {
         let Some((value, before)) = bucket.get_with_expiry(key)? else { return Ok(false) };

@@ -145,9 +145,22 @@ pub(super) fn keys(call: &mut Call<'_>) -> Outcome {
     Ok(())
 }
 
+/// A cursor as Redis reads it: nothing is 0, a sign may be in front, and a negative one is counted
+/// from the greatest down.
+fn cursor(text: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(text).ok()?;
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+    let number = match digits {
+        "" if text.is_empty() => 0,
+        _ if is_number => digits.parse::<u64>().ok()?,
+        _ => return None,
+    };
+    Some(if text.starts_with('-') { number.wrapping_neg() } else { number })
+}
+
 pub(super) fn scan(call: &mut Call<'_>) -> Outcome {
-    let cursor = std::str::from_utf8(call.argument(1)).ok().and_then(|text| text.parse().ok());
-    let cursor: u64 = cursor.ok_or("ERR invalid cursor")?;
+    let cursor = cursor(call.argument(1)).ok_or("ERR invalid cursor")?;
     let (mut pattern, mut count, mut is_other) = (&b"*"[..], 10, false);
     for (position, option) in call.rest(2).chunks(2).enumerate() {
         let [_, value] = option else { return Err(SYNTAX.into()) };

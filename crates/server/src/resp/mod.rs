@@ -19,18 +19,27 @@
 //! | `reads` | `GET`s that have come together |
 //! | `call` | one command: its arguments, its bucket |
 //! | `table` | all commands |
-//! | `strings`, `numbers`, `set`, `expiry`, `keys`, `manage` | doing them |
+//! | `strings`, `numbers`, `set`, `expiry`, `keys` | doing those about keys |
+//! | `manage`, `client`, `config`, `info`, `describe` | doing the others |
 //! | `transactions`, `watch` | `MULTI` to `EXEC`, and the keys that are watched |
 //! | `glob`, `cursors` | patterns, and where scans go on |
 //! | `document` | the reference |
 
+#[cfg(test)]
+mod answers;
 mod call;
+mod client;
+mod config;
 mod connection;
 mod cursors;
+#[cfg(test)]
+mod definitions;
+mod describe;
 #[cfg(test)]
 mod document;
 mod expiry;
 mod glob;
+mod info;
 #[cfg(test)]
 mod isolation;
 mod keys;

@@ -101,7 +101,7 @@ impl State {
             let Ok(Some((arguments, length))) = parser.next(rest, self.request_bytes_max) else {
                 break;
             };
-            let found = table::find(arguments.first().map_or(&[], |name| name));
+            let found = table::asked(&arguments);
             let Some((position, command)) = found else { break };
             let shares =
                 if gathered.is_empty() { command.is_write() } else { command.is_of_keys() };

@@ -48,6 +48,17 @@ impl Reply {
         self.out.extend_from_slice(b"\r\n");
     }
 
+    /// A text that people read.
+    pub fn verbatim(&mut self, text: &str) {
+        if !self.is_third {
+            return self.bulk(text.as_bytes());
+        }
+        self.count(b'=', text.len() + 4);
+        self.out.extend_from_slice(b"txt:");
+        self.out.extend_from_slice(text.as_bytes());
+        self.out.extend_from_slice(b"\r\n");
+    }
+
     pub fn null(&mut self) {
         self.out.extend_from_slice(if self.is_third { b"_\r\n" } else { b"$-1\r\n" });
     }

@@ -51,13 +51,13 @@ fn a_connection_sees_what_it_has_written_before_it_is_on_the_disk() {
         ("SETRANGE a 1 9", ":3|"),
         ("GETEX a", "$3|395|"),
         ("MGET a b", "*2|$3|395|$-1|"),
+        ("INFO keyspace", "$44|# Keyspace|db0:keys=1,expires=0,avg_ttl=0||"),
         ("EXPIRE a 100", ":1|"),
         ("TTL a", ":100|"),
         ("EXISTS a", ":1|"),
         ("DBSIZE", ":1|"),
         ("KEYS *", "*1|$1|a|"),
         ("SCAN 0", "*2|$1|0|*1|$1|a|"),
-        ("INFO keyspace", "$44|# Keyspace|db0:keys=1,expires=0,avg_ttl=0||"),
         ("MULTI", "+OK|"),
         ("INCR a", "+QUEUED|"),
         ("GET a", "+QUEUED|"),
@@ -168,6 +168,13 @@ fn a_token_lets_in_as_far_as_it_reaches_and_as_long_as_it_is_there() {
     assert_eq!(ask(&mut reads, "MULTI"), "+OK|");
     assert_eq!(ask(&mut reads, "SET k w"), "+QUEUED|");
     assert!(ask(&mut reads, "EXEC").starts_with("*1|-NOPERM"));
+    let mut writes = server.connect();
+    let (_, writer) = token(&gate, "write");
+    for line in [&format!("AUTH {writer}"), "SELECT 4", "MULTI", "SET k w"] {
+        assert!(ask(&mut writes, line).starts_with('+'), "{line}");
+    }
+    let told = ask(&mut writes, "EXEC");
+    assert!(told.starts_with("*1|-NOPERM"), "it may make no bucket: {told}");
     assert_eq!(ask(&mut client, "MULTI"), "+OK|");
     assert_eq!(ask(&mut client, "SET k w"), "+QUEUED|");
     gate.tokens.remove(&admin_id).unwrap();

@@ -60,57 +60,129 @@ struct SetOptions {
     end: End,
 }
 
-/// The end that a command says: a number of units of so many microseconds, from now or since 1970.
-pub(super) fn ending(
-    call: &Call<'_>,
-    position: usize,
-    (unit_us, is_absolute): (i64, bool),
-    must_be_positive: bool,
-) -> Outcome<Ending> {
+/// How a command gives a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TimeForm {
+    /// In seconds, or else in milliseconds.
+    pub is_in_seconds: bool,
+    /// Since 1970, or else from now.
+    pub is_absolute: bool,
+}
+
+impl TimeForm {
+    /// The form of the words EX, PX, EXAT and PXAT.
+    fn of_word(word: &str) -> Option<Self> {
+        let (is_in_seconds, is_absolute) = match word {
+            "EX" => (true, false),
+            "PX" => (false, false),
+            "EXAT" => (true, true),
+            "PXAT" => (false, true),
+            _ => return None,
+        };
+        Some(Self { is_in_seconds, is_absolute })
+    }
+
+    /// The end that an argument says, the last that there is where it would be later. An error
+    /// where it has more milliseconds since 1970 than 64 bits count, as in Redis.
+    pub fn ending(self, call: &Call<'_>, number: i64) -> Outcome<Ending> {
+        let date_us = if self.is_absolute { 0 } else { call.moment()?.date_us };
+        let ms = if self.is_in_seconds { number.checked_mul(1_000) } else { Some(number) };
+        let ms = ms.filter(|ms| ms.checked_add(date_us / 1_000).is_some());
+        let us = ms.ok_or_else(|| invalid_time(call))?.saturating_mul(1_000);
+        Ok(if self.is_absolute { Ending::At(us) } else { Ending::In(us) })
+    }
+}
+
+fn invalid_time(call: &Call<'_>) -> Failure {
+    format!("ERR invalid expire time in '{}' command", call.name()).into()
+}
+
+/// The end that an argument says, which has to be a positive number.
+fn positive_ending(call: &Call<'_>, position: usize, form: TimeForm) -> Outcome<Ending> {
     let number = call.integer(position)?;
-    let name = call.name();
-    let invalid = || Failure::from(format!("ERR invalid expire time in '{name}' command"));
-    if must_be_positive && number <= 0 {
-        return Err(invalid());
+    if number <= 0 {
+        return Err(invalid_time(call));
     }
-    let time_us = number.checked_mul(unit_us).ok_or_else(invalid)?;
-    if is_absolute {
-        return Ok(Ending::At(time_us));
-    }
-    call.moment()?.date_us.checked_add(time_us).ok_or_else(invalid)?;
-    Ok(Ending::In(time_us))
+    form.ending(call, number)
 }
 
-/// The unit of the words EX, PX, EXAT and PXAT.
-fn unit_of(word: &str) -> Option<(i64, bool)> {
-    Some(match word {
-        "EX" => (1_000_000, false),
-        "PX" => (1_000, false),
-        "EXAT" => (1_000_000, true),
-        "PXAT" => (1_000, true),
-        _ => return None,
-    })
+/// The end that the words of a command ask for, before its time is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AskedEnd {
+    Keep,
+    Never,
+    /// The time at a position.
+    At(TimeForm, usize),
 }
 
+impl AskedEnd {
+    /// The word that asks for it, where that is one alone.
+    fn word(self) -> Option<&'static str> {
+        match self {
+            Self::Keep => Some("KEEPTTL"),
+            Self::Never => Some("PERSIST"),
+            Self::At(..) => None,
+        }
+    }
+
+    fn end(self, call: &Call<'_>) -> Outcome<End> {
+        Ok(match self {
+            Self::Keep => End::Keep,
+            Self::Never => End::Never,
+            Self::At(form, position) => End::Said(positive_ending(call, position, form)?),
+        })
+    }
+
+    /// True when a word may stand beside another one, which it replaces.
+    fn may_replace(self, other: Option<Self>) -> bool {
+        match (self, other) {
+            (_, None) => true,
+            (Self::At(form, _), Some(Self::At(other, _))) => form == other,
+            (this, Some(other)) => this == other,
+        }
+    }
+}
+
+/// Reads the word at a position that says when a key ends, and moves behind it and its time.
+/// Beside times, the command takes the word of one other end.
+fn ask_end(
+    call: &Call<'_>,
+    position: &mut usize,
+    asked: Option<AskedEnd>,
+    other: AskedEnd,
+) -> Outcome<Option<AskedEnd>> {
+    let word = call.word(*position);
+    let new = match TimeForm::of_word(&word) {
+        Some(form) if *position + 1 < call.arguments.len() => {
+            *position += 1;
+            AskedEnd::At(form, *position)
+        }
+        None if Some(word.as_str()) == other.word() => other,
+        _ => return Err(SYNTAX.into()),
+    };
+    *position += 1;
+    if !new.may_replace(asked) {
+        return Err(SYNTAX.into());
+    }
+    Ok(Some(new))
+}
+
+/// The words are read before the time, as in Redis.
 fn options(call: &Call<'_>) -> Outcome<SetOptions> {
-    let mut options = SetOptions::default();
-    let mut position = 3;
+    let (mut options, mut asked, mut position) = (SetOptions::default(), None, 3);
     while position < call.arguments.len() {
-        let word = call.word(position);
-        let has_end = options.end != End::Default;
-        match (word.as_str(), unit_of(&word)) {
-            ("NX", _) if !options.if_present => options.if_absent = true,
-            ("XX", _) if !options.if_absent => options.if_present = true,
-            ("GET", _) => options.tells = true,
-            ("KEEPTTL", _) if !has_end => options.end = End::Keep,
-            (_, Some(unit)) if !has_end && position + 1 < call.arguments.len() => {
-                position += 1;
-                options.end = End::Said(ending(call, position, unit, true)?);
+        match call.word(position).as_str() {
+            "NX" if !options.if_present => options.if_absent = true,
+            "XX" if !options.if_absent => options.if_present = true,
+            "GET" => options.tells = true,
+            _ => {
+                asked = ask_end(call, &mut position, asked, AskedEnd::Keep)?;
+                continue;
             }
-            _ => return Err(SYNTAX.into()),
         }
         position += 1;
     }
+    options.end = asked.map_or(Ok(End::Default), |asked| asked.end(call))?;
     Ok(options)
 }
 
@@ -168,8 +240,8 @@ pub(super) fn setnx(call: &mut Call<'_>) -> Outcome {
 }
 
 pub(super) fn setex(call: &mut Call<'_>) -> Outcome {
-    let unit_us = if call.name() == "setex" { 1_000_000 } else { 1_000 };
-    let end = End::Said(ending(call, 2, (unit_us, false), true)?);
+    let form = TimeForm { is_in_seconds: call.name() == "setex", is_absolute: false };
+    let end = End::Said(positive_ending(call, 2, form)?);
     put(call, call.argument(3), &SetOptions { end, ..SetOptions::default() })?;
     call.reply.ok();
     Ok(())
@@ -183,16 +255,15 @@ pub(super) fn getset(call: &mut Call<'_>) -> Outcome {
 }
 
 pub(super) fn getex(call: &mut Call<'_>) -> Outcome {
-    let word = call.word(2);
-    let end = match (call.arguments.len(), unit_of(&word)) {
-        (2, _) => End::Keep,
-        (3, _) if word == "PERSIST" => End::Never,
-        (4, Some(unit)) => End::Said(ending(call, 3, unit, true)?),
-        _ => return Err(SYNTAX.into()),
-    };
+    let (mut asked, mut position) = (None, 2);
+    while position < call.arguments.len() {
+        asked = ask_end(call, &mut position, asked, AskedEnd::Never)?;
+    }
     let key = call.argument(1);
     let value = call.change(false, |bucket| {
         let Some((value, before)) = bucket.get_with_expiry(key)? else { return Ok(None) };
+        // The time of a key that is not there is not looked at.
+        let end = asked.map_or(Ok(End::Keep), |asked| asked.end(call))?;
         call.expect_small(&value)?;
         match end {
             End::Said(ending) if ending.is_over(bucket.moment()) => drop(bucket.remove(key)?),

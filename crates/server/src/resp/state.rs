@@ -240,7 +240,7 @@ impl State {
             match parser.next(input.get(read_to..).unwrap_or_default(), most) {
                 Ok(None) => break Turn::Incomplete,
                 Ok(Some((arguments, length))) => {
-                    let found = table::find(arguments.first().map_or(&[], |name| name));
+                    let found = table::asked(&arguments);
                     let command = found.map(|(_, command)| command);
                     if is_long(command, &arguments) && (!may_wait || self.held.is_some()) {
                         parser.restart();
@@ -292,7 +292,7 @@ impl State {
     pub fn answer(&mut self, arguments: &Arguments<'_>) {
         let since = Instant::now();
         let start = self.reply.out.len();
-        let found = table::find(arguments.first().map_or(&[], |name| name));
+        let found = table::asked(arguments);
         let outcome = match found {
             Some((_, command)) => self.admit(command, arguments),
             None => Err(self.unknown(arguments).into()),
@@ -321,7 +321,7 @@ impl State {
             ("multi", Some(_)) if arguments == 1 => {}
             ("watch", Some(_)) if arguments > 1 => {}
             // Nothing is left to be done by another.
-            ("exec", Some(_)) if arguments > 1 => self.forget(),
+            ("exec", _) if arguments > 1 => self.forget(),
             (_, Some(queue)) => queue.is_refused = true,
             (_, None) => {}
         }
@@ -349,7 +349,11 @@ impl State {
     fn admit(&mut self, command: &Command, arguments: &Arguments<'_>) -> Result<(), Failure> {
         if !command.takes(arguments.len()) {
             let name = command.name;
-            return Err(format!("ERR wrong number of arguments for '{name}' command").into());
+            let text = format!("wrong number of arguments for '{name}' command");
+            return Err(match name {
+                "exec" => format!("EXECABORT Transaction discarded because of: {text}").into(),
+                _ => format!("ERR {text}").into(),
+            });
         }
         if !command.is_open() {
             let session = self.session.as_ref().ok_or(NO_AUTHENTICATION)?;
@@ -522,12 +526,19 @@ pub(super) fn is_long(command: Option<&Command>, arguments: &Arguments<'_>) -> b
     arguments.len() > ARGUMENTS_AT_ONCE || command.is_some_and(Command::is_long)
 }
 
+/// As Redis says it: with as many arguments as make up a line.
 fn unknown(arguments: &Arguments<'_>) -> String {
+    const BYTES_MAX: usize = 128;
     let name = arguments.first().map(|name| shown(name)).unwrap_or_default();
-    let beginning = arguments.iter().skip(1).take(4).map(|argument| {
-        let text = shown(argument);
-        format!("'{text}' ")
-    });
-    let beginning: String = beginning.collect();
+    if let (Some(_), Some(word)) = (table::find(name.as_bytes()), arguments.get(1)) {
+        let (word, name) = (shown(word), name.to_uppercase());
+        return format!("ERR unknown subcommand '{word}'. Try {name} HELP.");
+    }
+    let mut beginning = String::new();
+    for argument in arguments.iter().skip(1) {
+        let Some(left) = BYTES_MAX.checked_sub(beginning.len() + 1) else { break };
+        let text: String = shown(argument).chars().take(left + 1).collect();
+        beginning += &format!("'{text}' ");
+    }
     format!("ERR unknown command '{name}', with args beginning with: {beginning}")
 }

@@ -14,11 +14,11 @@ use crate::admission::{Admission, Open};
 use crate::session::{Everything, SessionLimits};
 use crate::{Server, ServerConfig, Session};
 
-fn state(database: &Database) -> State {
+pub(super) fn state(database: &Database) -> State {
     State::alone(Session::new(database))
 }
 
-fn database() -> Database {
+pub(super) fn database() -> Database {
     Options::new().memory().unwrap()
 }
 
@@ -164,7 +164,7 @@ fn keys_are_scanned_and_databases_are_buckets() {
     assert_eq!(ask(&mut state, "dbsize"), ":0|");
     assert_eq!(ask(&mut state, "randomkey"), "$-1|");
     assert_eq!(ask(&mut state, "select 2"), "-ERR DB index is out of range|");
-    assert_eq!(ask(&mut state, "select x"), "-ERR invalid DB index|");
+    assert_eq!(ask(&mut state, "select x"), "-ERR value is not an integer or out of range|");
     assert_eq!(database.buckets(), ["db0"], "reading makes no bucket");
     ask(&mut state, "select 0");
     assert_eq!(ask(&mut state, "flushdb"), "+OK|");
@@ -191,7 +191,11 @@ fn what_is_queued_is_done_at_once_or_not_at_all() {
         ("exec", "-EXECABORT Transaction discarded because of previous errors.|"),
         ("exec", "-ERR EXEC without MULTI|"),
         ("multi", "+OK|"),
-        ("exec x", "-ERR wrong number of arguments for 'exec' command|"),
+        (
+            "exec x",
+            "-EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' \
+             command|",
+        ),
         ("discard", "-ERR DISCARD without MULTI|"),
         ("multi", "+OK|"),
         // Neither spoils what is queued.
@@ -246,7 +250,10 @@ fn the_third_form_has_its_own_nulls_and_maps() {
         ("client id", ":1|"),
         ("client setinfo lib-name x", "+OK|"),
         ("command count", ":57|"),
-        ("command info get", "*1|*10|$3|get|:2|~2|+readonly|+fast|:1|:1|:1|*0|*0|*0|*0|"),
+        (
+            "command info get",
+            "*1|*10|$3|get|:2|~2|+readonly|+fast|:1|:1|:1|~3|+@read|+@string|+@fast|~0|~0|*0|",
+        ),
         ("reset", "+RESET|"),
         ("get k", "$-1|"),
         ("ping", "+PONG|"),
@@ -485,7 +492,24 @@ fn who_sends_no_more_or_too_much_is_ended() {
     assert_eq!(exchange(&mut stream, b"PING\r\n", 7), b"+PONG\r\n");
 }
 
-fn is_found(program: &str) -> bool {
+#[test]
+fn who_leaves_a_transaction_open_is_told_that_it_is_forgotten() {
+    let transaction_timeout = Duration::from_millis(100);
+    let server = Running::start(
+        &database(),
+        ServerConfig { transaction_timeout, ..ServerConfig::default() },
+    );
+    for sent in [&b"WATCH k\r\n"[..], b"MULTI\r\nSET k v\r\n"] {
+        let mut stream = server.connect();
+        stream.write_all(sent).unwrap();
+        let mut told = String::new();
+        stream.read_to_string(&mut told).unwrap();
+        let last = told.lines().last().unwrap();
+        assert!(last.starts_with("-ERR") && last.contains("within WATCH or MULTI"), "{told}");
+    }
+}
+
+pub(super) fn is_found(program: &str) -> bool {
     let run = Command::new(program).arg("--version").stdout(Stdio::null()).status();
     let is_found = run.is_ok_and(|status| status.success());
     if !is_found {
@@ -520,62 +544,6 @@ fn programs_of_redis_run_unchanged() {
         assert!(told.status.success() && text.contains("GET: "), "{text}");
         assert!(!String::from_utf8_lossy(&told.stderr).contains("ERR"), "{told:?}");
     }
-}
-
-/// Redis adds numbers with a fraction in 80 bits.
-fn is_beyond_64_bits(state: &mut State, command: &str) -> bool {
-    const DIGITS_EXACT: usize = 15;
-    let Some(rest) = command.strip_prefix("incrbyfloat ") else { return false };
-    let key = rest.split(' ').next().unwrap_or_default();
-    let value = ask(state, &format!("get {key}"));
-    value.split('|').nth(1).is_some_and(|value| value.len() > DIGITS_EXACT)
-}
-
-/// Random commands, to a server of Redis and here: every answer is the same.
-#[test]
-#[allow(clippy::disallowed_methods, reason = "sockets take real time")]
-fn redis_answers_the_same() {
-    if !is_found("redis-server") {
-        return;
-    }
-    let directory = Directory::new("redis");
-    let socket = directory.0.join("socket");
-    let mut run = Command::new("redis-server");
-    run.args(["--port", "0", "--save", "", "--unixsocket"]).arg(&socket);
-    let mut child = run.stdout(Stdio::null()).spawn().unwrap();
-    let start = Instant::now();
-    let mut stream = loop {
-        match std::os::unix::net::UnixStream::connect(&socket) {
-            Ok(stream) => break stream,
-            Err(e) => assert!(start.elapsed() < Duration::from_secs(10), "{e}"),
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    };
-    let mut state = state(&database());
-    let (mut seed, mut failed) = (11, None);
-    for _ in 0..5_000 {
-        let command = random_command(&mut seed);
-        if is_beyond_64_bits(&mut state, &command) {
-            continue;
-        }
-        stream.write_all(format!("{command}\r\necho end.\r\n").as_bytes()).unwrap();
-        let mut told = Vec::new();
-        while !told.ends_with(b"$4\r\nend.\r\n") {
-            let mut some = [0; 4096];
-            let n = stream.read(&mut some).unwrap();
-            told.extend_from_slice(&some[..n]);
-        }
-        told.truncate(told.len() - 10);
-        let told = String::from_utf8_lossy(&told).replace("\r\n", "|");
-        let found = ask(&mut state, &command);
-        if told != found {
-            failed = Some((command, told, found));
-            break;
-        }
-    }
-    child.kill().unwrap();
-    child.wait().unwrap();
-    assert_eq!(failed, None, "the command, what Redis says, what is said here");
 }
 
 #[test]

@@ -130,12 +130,12 @@ impl<'q> Attempt<'q> {
 fn make_buckets(call: &Call<'_>, commands: &[Arguments<'static>]) -> Outcome {
     let (mut at, mut wanted) = (call.state.database, BTreeSet::new());
     for arguments in commands {
-        let Some((_, command)) = arguments.first().and_then(|name| table::find(name)) else {
-            continue;
-        };
+        let Some((_, command)) = table::asked(arguments) else { continue };
         if command.name == "select" {
             let to = arguments.get(1).and_then(|to| integer(to));
-            at = to.and_then(|to| usize::try_from(to).ok()).unwrap_or(at);
+            let to = to.and_then(|to| usize::try_from(to).ok());
+            // One that is refused selects nothing.
+            at = to.filter(|to| *to < call.state.buckets.len()).unwrap_or(at);
         } else if command.is_put() {
             wanted.insert(at);
         }
@@ -172,9 +172,7 @@ fn run_one(
     transaction: &Transaction,
 ) -> Result<(), Error> {
     let start = state.reply.out.len();
-    let Some((_, command)) = arguments.first().and_then(|name| table::find(name)) else {
-        return Ok(());
-    };
+    let Some((_, command)) = table::asked(arguments) else { return Ok(()) };
     match state.perform(command, arguments, Some(transaction)) {
         Ok(()) => {}
         // What was cancelled or took too long may have been done in part.

@@ -205,7 +205,9 @@ fn answers_of_exec_have_the_form_that_is_chosen() {
     ask(&mut a, "HELLO 3");
     let told = ask(&mut a, "MULTI\r\nGET k\r\nCONFIG GET save\r\nCOMMAND INFO get none\r\nEXEC");
     let told = told.strip_prefix("+OK|+QUEUED|+QUEUED|+QUEUED|*3|_|%1|$4|save|$0||*2|*10|");
-    assert!(told.is_some_and(|rest| rest.contains("|~2|+readonly|+fast|") && rest.ends_with("_|")));
+    assert!(
+        told.is_some_and(|rest| rest.contains("|~2|+readonly|+fast|") && rest.ends_with("*0|_|"))
+    );
     // It is chosen where HELLO is among the commands.
     let told = ask(&mut a, "MULTI\r\nGET k\r\nHELLO 2\r\nGET k\r\nEXEC\r\nGET k");
     assert!(told.starts_with("+OK|+QUEUED|+QUEUED|+QUEUED|*3|_|*14|$6|server|"), "{told}");
@@ -229,6 +231,38 @@ fn answers_of_exec_have_the_form_that_is_chosen() {
     assert_eq!(ask(&mut a, "GET none"), "$-1|", "the second form again");
     assert_eq!(ask(&mut a, "MULTI\r\nSET k 3\r\nQUIT\r\nPING"), "+OK|+QUEUED|+OK|");
     assert_eq!(ask(&mut b, "GET k"), "$1|2|");
+}
+
+#[test]
+fn info_counts_keys_that_end_and_how_long_they_are_there() {
+    let timed = Timed::new();
+    let mut client = timed.connect();
+    let info = |client: &mut State, expected: &str| {
+        let told = ask(client, "INFO keyspace");
+        assert_eq!(told.split('|').nth(2).unwrap(), expected);
+    };
+    ask(&mut client, "MSET a 1 b 2\r\nSET c 3 PX 1000\r\nSET d 4 PX 3000");
+    info(&mut client, "db0:keys=4,expires=2,avg_ttl=2000");
+    timed.clock.forward(600);
+    info(&mut client, "db0:keys=4,expires=2,avg_ttl=1400");
+    timed.clock.forward(600);
+    info(&mut client, "db0:keys=3,expires=1,avg_ttl=1800");
+    ask(&mut client, "PERSIST d\r\nSELECT 1\r\nSET e 5 PXAT 9223372036854775807");
+    let told = ask(&mut client, "INFO keyspace");
+    let of_both = "|db0:keys=3,expires=0,avg_ttl=0|db1:keys=1,expires=1,avg_ttl=922167";
+    assert!(told.contains(of_both), "{told}");
+    let told = ask(&mut client, "MULTI\r\nSELECT 0\r\nEXPIRE a 10\r\nINFO keyspace\r\nEXEC");
+    assert!(told.contains("|db0:keys=3,expires=1,avg_ttl=10000|"), "{told}");
+}
+
+/// A `SELECT` that is refused changes nothing of which bucket the others put into.
+#[test]
+fn a_refused_select_within_exec_lets_others_make_their_bucket() {
+    let timed = Timed::new();
+    let mut client = timed.connect();
+    let told = ask(&mut client, "MULTI\r\nSELECT 99\r\nSET k v\r\nSELECT x\r\nGET k\r\nEXEC");
+    let refused = ["-ERR DB index is out of range", "-ERR value is not an integer or out of range"];
+    assert!(told.ends_with(&format!("*4|{}|+OK|{}|$1|v|", refused[0], refused[1])), "{told}");
 }
 
 fn line(reader: &mut impl BufRead) -> String {
