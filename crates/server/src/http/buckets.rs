@@ -13,7 +13,7 @@ use super::entity::{self, decoded_bytes, last_segment};
 use super::range::{self, Part};
 use super::route::{Outcome, Work};
 use super::tables::expect_name;
-use super::write::{Written, write};
+use super::write::{Written, expect_tag, write};
 use super::{Problem, query::json_text};
 use crate::session::{Answer, EntryRange, Expiry, Request, Session};
 use crate::{Code, Error, Result};
@@ -123,6 +123,7 @@ pub(super) fn get(call: Call) -> Work {
         });
         let (value, left, share) = found.await?;
         let tag = entity::tag(&[&value]);
+        expect_tag(&call, &tag)?;
         let is_known = call.tags("if-none-match")?.is_some_and(|tags| tags.has_weakly(&tag));
         let mut response = if is_known {
             entity::with_body(StatusCode::NOT_MODIFIED, BYTES, "")

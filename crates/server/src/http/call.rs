@@ -80,9 +80,13 @@ impl Call {
         self.parameter(name).map(read).transpose()
     }
 
-    /// A header, as text.
+    /// A header that is there at most once, as text.
     pub fn header(&self, name: &str) -> Result<Option<&str>> {
-        let Some(value) = self.parts.headers.get(name) else { return Ok(None) };
+        let mut values = self.parts.headers.get_all(name).iter();
+        let Some(value) = values.next() else { return Ok(None) };
+        if values.next().is_some() {
+            return Err(Error::invalid(format!("header {name}: expected once, found several")));
+        }
         let text = value.to_str();
         text.map(Some).map_err(|_| Error::invalid(format!("header {name}: expected plain text")))
     }
@@ -122,6 +126,16 @@ impl Call {
         let media = self.header(header::CONTENT_TYPE.as_str())?;
         let essence = |text: &str| text.split(';').next().unwrap_or("").trim().to_lowercase();
         Ok(media.map(essence))
+    }
+
+    /// The charset that the media type of the body names, if it does.
+    pub fn charset(&self) -> Result<Option<&str>> {
+        let Some(media) = self.header(header::CONTENT_TYPE.as_str())? else { return Ok(None) };
+        let parameters = media.split(';').skip(1).filter_map(|text| text.split_once('='));
+        let mut charsets = parameters
+            .filter(|(name, _)| name.trim().eq_ignore_ascii_case("charset"))
+            .map(|(_, value)| value.trim().trim_matches('"'));
+        Ok(charsets.next())
     }
 
     /// The body, the first time.

@@ -128,11 +128,12 @@ pub(super) async fn share(
 ) -> Response<Body> {
     let headers = request.headers();
     let sent = headers.get(header::ORIGIN).cloned();
+    let is_one = headers.get_all(header::ORIGIN).iter().count() == 1;
     let asks_first = request.method() == Method::OPTIONS
         && sent.is_some()
         && headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
     let is_allowed = |origin: &HeaderValue| origin.to_str().is_ok_and(|o| cors.origins.allows(o));
-    let origin = sent.filter(is_allowed);
+    let origin = sent.filter(|origin| is_one && is_allowed(origin));
     let mut response = match asks_first {
         true => cors.preflight(origin.as_ref(), &request),
         false => next.run(request).await,

@@ -129,8 +129,37 @@ fn principal(app: &App, route: &Route, parts: &Parts) -> Result<Principal> {
             Err(Error::new(Code::Unauthenticated, message))
         }
         Some(Some((_, token))) => app.gate.principal(Some(token.trim()), peer),
-        None => app.gate.principal(None, peer),
+        None => {
+            expect_no_other_page(app, parts)?;
+            app.gate.principal(None, peer)
+        }
     }
+}
+
+/// Refuses a change without a token that a page of another origin asks for: a browser sends some of
+/// them without asking first, and whoever opened the page did not mean it.
+fn expect_no_other_page(app: &App, parts: &Parts) -> Result<()> {
+    if parts.method.is_safe() {
+        return Ok(());
+    }
+    let host = parts.headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    let is_own = |origin: &str| {
+        let host_of = |scheme| origin.strip_prefix(scheme);
+        let of = host_of("http://").or_else(|| host_of("https://"));
+        of.is_some() && of == host
+    };
+    let origins = app.gate.config.cors_origins.as_ref();
+    let is_allowed = |origin: &str| origins.is_some_and(|known| known.allows(origin));
+    for origin in parts.headers.get_all(header::ORIGIN) {
+        if !origin.to_str().is_ok_and(|origin| is_own(origin) || is_allowed(origin)) {
+            let message = format!(
+                "header origin: a change without a token is not for the page {origin:?}: \
+                 http.cors_origins lists those that may ask"
+            );
+            return Err(Error::new(Code::Forbidden, message));
+        }
+    }
+    Ok(())
 }
 
 /// The parameters of the path; a key stays as it was sent, as it may be no text.
@@ -216,10 +245,32 @@ fn check_body(route: &Route, call: &Call) -> std::result::Result<(), Problem> {
     {
         let known: Vec<_> = route.bodies.iter().map(|(known, _)| *known).collect();
         let message = format!("content-type: expected {}, found {media:?}", known.join(" or "));
-        let error = Error::invalid(message);
-        return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, error));
+        return Err(unsupported(message));
+    }
+    check_coding(route, call)
+}
+
+/// Refuses a body that is not what its media type says: compressed, or in another charset.
+fn check_coding(route: &Route, call: &Call) -> std::result::Result<(), Problem> {
+    let encoding = call.header(header::CONTENT_ENCODING.as_str())?;
+    // A load undoes some of them, and refuses others itself.
+    if let Some(encoding) = encoding.filter(|text| !route.streams && *text != "identity") {
+        let message = format!("content-encoding: expected none here, found {encoding:?}");
+        return Err(unsupported(message));
+    }
+    let is_text = route.bodies.iter().all(|(media, _)| *media != "*/*");
+    let is_utf_8 = |name: &&str| {
+        ["utf-8", "utf8", "us-ascii"].iter().any(|known| name.eq_ignore_ascii_case(known))
+    };
+    if let Some(charset) = call.charset()?.filter(|name| is_text && !is_utf_8(name)) {
+        let message = format!("content-type: expected charset utf-8, found {charset:?}");
+        return Err(unsupported(message));
     }
     Ok(())
+}
+
+fn unsupported(message: String) -> Problem {
+    Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, Error::invalid(message))
 }
 
 /// What a handler that needs no waiting comes to.

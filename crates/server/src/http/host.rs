@@ -33,11 +33,23 @@ fn check(parts: &Parts) -> Result<()> {
     };
     let is_host = |text: &str| {
         let authority = text.parse::<Authority>();
-        text.is_empty() || !text.contains('@') && authority.is_ok()
+        text.is_empty() || !text.contains('@') && authority.is_ok_and(|host| has_port(&host))
     };
     match host.to_str() {
         Ok(text) if is_host(text) => Ok(()),
         _ => Err(Error::invalid(format!("header host: expected a host, found {host:?}"))),
+    }
+}
+
+/// Whether what follows the host, if anything does, is a port.
+fn has_port(authority: &Authority) -> bool {
+    let port = authority.as_str().strip_prefix(authority.host());
+    match port.and_then(|port| port.strip_prefix(':')) {
+        Some(digits) => {
+            let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
+            is_number && (digits.is_empty() || digits.parse::<u16>().is_ok())
+        }
+        None => port == Some(""),
     }
 }
 
@@ -55,10 +67,20 @@ mod tests {
 
     #[test]
     fn http_1_1_needs_exactly_one_host() {
-        for host in ["localhost", "127.0.0.1:80", "[::1]:7", ""] {
+        for host in ["localhost", "127.0.0.1:80", "[::1]:7", "a:", "a:65535", ""] {
             assert!(outcome(Version::HTTP_11, &[host]).is_ok(), "{host:?}");
         }
-        for hosts in [&[][..], &["a", "b"], &["a", "a"], &["a b"], &["u@a"], &["a/b"]] {
+        for hosts in [
+            &[][..],
+            &["a", "b"],
+            &["a", "a"],
+            &["a b"],
+            &["u@a"],
+            &["a/b"],
+            &["a:65536"],
+            &["a:b"],
+            &["a:+1"],
+        ] {
             let error = outcome(Version::HTTP_11, hosts).unwrap_err().to_string();
             assert!(error.contains("header host: expected"), "{hosts:?}: {error}");
         }

@@ -15,7 +15,9 @@ pub(super) enum Part {
 pub(super) fn parse(text: &str, length: usize) -> Part {
     let Some(range) = text.strip_prefix("bytes=") else { return Part::Whole };
     let Some((first, last)) = range.split_once('-') else { return Part::Whole };
-    let number = |text: &str| text.parse::<usize>().ok();
+    // Digits alone: the standard has no sign here.
+    let is_number = |text: &&str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let number = |text: &str| Some(text).filter(is_number)?.parse::<usize>().ok();
     let (start, end) = match (number(first), number(last)) {
         (Some(first), Some(last)) if first <= last => (first, last.saturating_add(1).min(length)),
         (Some(first), None) if last.is_empty() => (first, length),
@@ -43,6 +45,9 @@ mod tests {
             ("bytes=0-1,4-5", Part::Whole),
             ("lines=0-1", Part::Whole),
             ("bytes=x", Part::Whole),
+            ("bytes=+1-2", Part::Whole),
+            ("bytes=1-+2", Part::Whole),
+            ("bytes=--2", Part::Whole),
         ];
         for (text, part) in cases {
             assert_eq!(parse(text, 10), part, "{text}");

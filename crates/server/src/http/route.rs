@@ -118,7 +118,7 @@ impl Route {
         if !self.bodies.is_empty() {
             statuses.push(408);
         }
-        if self.bodies.iter().any(|(media, _)| *media != "*/*") {
+        if !self.bodies.is_empty() {
             statuses.push(415);
         }
         if !self.bodies.is_empty() && !self.streams {

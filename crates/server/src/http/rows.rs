@@ -9,7 +9,7 @@ use super::call::Call;
 use super::entity::{self, decoded, last_segment};
 use super::query::json_text;
 use super::route::Work;
-use super::write::{Written, write};
+use super::write::{Written, expect_tag, write};
 use crate::session::{Answer, Conflict, Fields, Key, Request, Rows, Session};
 use crate::{Code, Error, Result};
 
@@ -69,6 +69,7 @@ pub(super) fn get(call: Call) -> Work {
         let (text, share) = found.await?;
         let text = text.ok_or_else(|| no_row(&table, &key))?;
         let tag = tag_of(&text);
+        expect_tag(&call, &tag)?;
         let is_known = call.tags("if-none-match")?.is_some_and(|tags| tags.has_weakly(&tag));
         let mut response = if is_known {
             entity::with_body(StatusCode::NOT_MODIFIED, "application/json", "")

@@ -85,6 +85,14 @@ impl Condition {
     }
 }
 
+/// Refuses to read what has another tag than `If-Match` asks for.
+///
+/// # Errors
+/// `PreconditionFailed`; `InvalidRequest` for a header that lists no tags.
+pub(super) fn expect_tag(call: &Call, tag: &str) -> Result<()> {
+    Condition { matches: call.tags("if-match")?, differs: None }.check(Some(tag))
+}
+
 /// The key of a request, where it has one: of its token, method and path.
 fn once_of(call: &Call, body: &[u8]) -> Result<Option<Once>> {
     let Some(text) = call.header("idempotency-key")? else { return Ok(None) };

@@ -311,11 +311,18 @@ impl TokenStore {
 
     /// True for the first who looks when the file was not read lately.
     fn is_due(&self) -> bool {
+        self.due_age_ns().is_some()
+    }
+
+    /// How long ago the file was read, for the first who looks when that is not lately.
+    fn due_age_ns(&self) -> Option<u64> {
         let (now_ns, read_ns) =
             (self.environment.clock.monotonic_ns(), self.read_ns.load(Ordering::Relaxed));
-        let is_old = self.directory.is_some() && now_ns.saturating_sub(read_ns) >= REFRESH_NS;
+        let age_ns = now_ns.saturating_sub(read_ns);
+        let is_old = self.directory.is_some() && age_ns >= REFRESH_NS;
         let (set, get) = (Ordering::Relaxed, Ordering::Relaxed);
-        is_old && self.read_ns.compare_exchange(read_ns, now_ns, set, get).is_ok()
+        let is_first = is_old && self.read_ns.compare_exchange(read_ns, now_ns, set, get).is_ok();
+        is_first.then_some(age_ns)
     }
 
     fn reload(&self) -> Result<()> {
@@ -331,9 +338,14 @@ impl TokenStore {
         Ok(())
     }
 
-    /// The same where waiting for the disk would harm others, at the time of the next look.
+    /// The same where waiting for the disk would harm others: beside the work at hand, unless
+    /// nobody has looked for so long that what is known may be wrong for this very request.
     fn refresh_beside(self: &Arc<Self>) {
-        if !self.is_due() {
+        let Some(age_ns) = self.due_age_ns() else { return };
+        if age_ns >= 2 * REFRESH_NS {
+            if let Err(e) = self.reload() {
+                not_read(&e);
+            }
             return;
         }
         let this = Arc::clone(self);

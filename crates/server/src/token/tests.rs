@@ -1,4 +1,5 @@
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use esker_vfs::Environment;
@@ -108,6 +109,20 @@ fn bad_input_says_what_was_expected_and_damage_is_an_error() -> Result<()> {
     assert!(image.truncate("server/tokens.json", 20));
     let again = Simulation::from_image(&image, 7, SimOptions::default());
     assert_eq!(store(&again.environment()).unwrap_err().code(), Code::Damaged);
+    Ok(())
+}
+
+/// A connection that was idle while another program removed its token did one more request.
+#[test]
+fn a_token_that_was_removed_long_ago_opens_nothing_once_more() -> Result<()> {
+    let simulation = Simulation::new(9, SimOptions::default());
+    let tokens = Arc::new(store(&simulation.environment())?);
+    let (info, _) = tokens.create(&new_token(&["read"]))?;
+    let standing = Standing::new(&info.id);
+    tokens.expect_valid(&standing)?;
+    store(&simulation.environment())?.remove(&info.id)?;
+    simulation.advance_clock(Duration::from_secs(2));
+    assert_eq!(tokens.expect_valid(&standing).unwrap_err().code(), Code::Unauthenticated);
     Ok(())
 }
 

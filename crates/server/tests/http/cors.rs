@@ -109,6 +109,29 @@ fn answers_tell_the_browser_who_may_see_them() {
     assert_eq!((plain.status, allowed(&plain)), (405, (PAGE, "")));
 }
 
+/// A form or a script of any page could compact a database, or do what a statement says, where no
+/// token is needed: a browser sends such requests without a preflight.
+#[test]
+fn a_page_of_another_origin_changes_nothing_without_a_token() {
+    let server = Harness::new(&[("http.cors_origins", ORIGINS), ("trust_local", "true")]);
+    let (query, compact) = (format!("{D}/query"), format!("{D}/compact"));
+    let statement = br#"{"sql": "CREATE TABLE t (id i64)"}"#;
+    let evil = "https://evil.example.com";
+    let both = [("origin", PAGE), ("origin", evil)];
+    for headers in [&[("origin", evil)][..], &[("origin", "null")], &both] {
+        for (path, body) in [(&query, &statement[..]), (&compact, b"")] {
+            let refused = server.raw("POST", path, headers, body);
+            assert_eq!(refused.status, 403, "{headers:?}: {}", refused.text());
+        }
+    }
+    let tables = server.ask("GET", &format!("{D}/tables"), "").json();
+    assert_eq!(tables["tables"], serde_json::json!([]));
+    for origin in [PAGE, "http://x"] {
+        let done = server.raw("POST", &compact, &[("origin", origin)], b"");
+        assert_eq!(done.status, 200, "{origin}: {}", done.text());
+    }
+}
+
 #[test]
 fn all_pages_may_ask_or_some_with_credentials() {
     let server = Harness::new(&[("http.cors_origins", "*")]);

@@ -75,6 +75,13 @@ fn tags_are_compared_weakly_for_reading_and_strongly_for_writing() {
         let put = |name, value: &str| server.send("PUT", &path, &[(name, value)], br#"{"n": 2}"#);
         assert_eq!(put("if-match", &weak).status, 412, "{path}: never equal");
         assert_eq!(put("if-none-match", &weak).status, 412, "{path}");
+        for (value, status) in [(&*tag, 200), ("*", 200), (&weak, 412), ("\"x\"", 412), ("x", 400)]
+        {
+            for method in ["GET", "HEAD"] {
+                let read = server.send(method, &path, &[("if-match", value)], b"");
+                assert_eq!(read.status, status, "{method} {path}: {value}");
+            }
+        }
         let done = put("if-match", &tag).status;
         assert!([200, 204].contains(&done), "{path}: {done}");
     }
@@ -89,6 +96,30 @@ fn a_range_is_for_get_alone() {
     let head = server.send("HEAD", &path, &[("range", "bytes=2-3")], b"");
     assert_eq!((head.status, head.header("content-length")), (200, "10"));
     assert_eq!(server.send("GET", &path, &[("range", "bytes=2-3")], b"").status, 206);
+    assert_eq!(server.send("GET", &path, &[("range", "bytes=+2-3")], b"").status, 200);
+    let two = [("range", "bytes=2-3"), ("range", "bytes=4-5")];
+    assert_eq!(server.send("GET", &path, &two, b"").status, 400);
+}
+
+/// The bytes of a compressed body were taken for the value, and for a query.
+#[test]
+fn a_body_in_an_encoding_or_a_charset_that_is_not_undone_is_refused() {
+    let server = with_table("id i64 not null, n text, primary key (id)");
+    server.ask("PUT", &format!("{D}/buckets/b"), "");
+    let row = format!("{D}/tables/t/rows/1");
+    for (method, path) in [
+        ("PUT", row.clone()),
+        ("PUT", format!("{D}/buckets/b/entries/k")),
+        ("POST", format!("{D}/query")),
+    ] {
+        let sent = server.send(method, &path, &[("content-encoding", "gzip")], b"{}");
+        assert_eq!(sent.status, 415, "{path}: {}", sent.text());
+        assert!(sent.text().contains("content-encoding: expected none"), "{}", sent.text());
+    }
+    let put = |media: &str| server.send("PUT", &row, &[("content-type", media)], b"{}").status;
+    assert_eq!(put("application/json; charset=iso-8859-1"), 415);
+    assert_eq!(put("application/json; charset=\"UTF-8\""), 201);
+    assert_eq!(server.send("PUT", &row, &[("content-encoding", "identity")], b"{}").status, 200);
 }
 
 #[test]
