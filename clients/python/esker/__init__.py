@@ -6,18 +6,23 @@
 2
 """
 
-from ._async_client import AsyncBucket, AsyncClient
-from ._client import Bucket, Client, Pending, Pipeline, Stream
+from ._async_client import AsyncClient, AsyncTransaction
+from ._async_pool import AsyncPool
+from ._client import Client, Stream, Transaction
 from ._errors import EskerError
 from ._messagepack import Days, Json, Microseconds
+from ._pipeline import Pipeline
 from ._pool import Pool
-from ._request import Column, Result
+from ._result import Column, Result
+from ._surface import AsyncBucket, Bucket, Pending, PipelineBucket
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AsyncBucket",
     "AsyncClient",
+    "AsyncPool",
+    "AsyncTransaction",
     "Bucket",
     "Client",
     "Column",
@@ -27,7 +32,9 @@ __all__ = [
     "Microseconds",
     "Pending",
     "Pipeline",
+    "PipelineBucket",
     "Pool",
     "Result",
     "Stream",
+    "Transaction",
 ]

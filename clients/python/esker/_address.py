@@ -10,7 +10,7 @@ _PORT = 7437
 
 
 class Address(NamedTuple):
-    """A host and a port, with a file of certificates where TLS is spoken; or the path of a socket."""
+    """A host and a port, with a file of certificates where TLS is spoken; or a socket's path."""
 
     host: str
     port: int

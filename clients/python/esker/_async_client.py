@@ -3,226 +3,62 @@
 from __future__ import annotations
 
 import asyncio
-import random
-import uuid
 from contextlib import asynccontextmanager
-from typing import (
-    Any,
-    AsyncGenerator,
-    AsyncIterable,
-    AsyncIterator,
-    Awaitable,
-    Callable,
-    Dict,
-    Iterable,
-    List,
-    Mapping,
-    Optional,
-    Sequence,
-    Tuple,
-    TypeVar,
-    Union,
-)
+from typing import AsyncGenerator, AsyncIterator, Awaitable, Callable, Optional, TypeVar
 
+from . import _check as check
+from . import _options as rules
 from . import _request as requests
 from ._address import parse
+from ._async_connection import Connection, finished
 from ._errors import EskerError
-from ._request import Answer, Frame, FrameReader, Key, Request, Result, Row
+from ._frame import Request
+from ._options import Options
+from ._request import Load, Parts, Rows, Values
+from ._result import Row
 from ._socket import tls
+from ._surface import AsyncSurface
 
 T = TypeVar("T")
-Text = Union[bytes, str]
-
-_READ_BYTES = 256 << 10
-# Frames of a stream that nobody has read yet; then the connection is read no further.
-_FRAMES_MAX = 16
 
 
-class _Connection:
-    """A socket, and who waits for which answer."""
+class AsyncClient(AsyncSurface):
+    """A connection to a server: ``client = await AsyncClient.connect(url)``, or ``async with
+    AsyncClient(url) as client``. The arguments are those of :class:`esker.Client`.
 
-    def __init__(
-        self,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-        timeout: Optional[float],
-    ) -> None:
-        self._reader = reader
-        self._writer = writer
-        self._timeout = timeout
-        self._next_id = 1
-        self._waiting: Dict[int, "asyncio.Queue[Union[Frame, EskerError]]"] = {}
-        self.error: Optional[EskerError] = None
-        writer.write(requests.GREETING)
-        self._task = asyncio.ensure_future(self._read())
+    Any number of tasks ask at the same time, and answers come as they are done. A connection that
+    the server has closed is noticed before anything is sent, and made anew. What only reads is
+    asked once more when the connection broke meanwhile, and what writes with ``retry_writes``, as
+    :class:`esker.Client` says.
 
-    async def close(self) -> None:
-        self._fail(EskerError("connection", "the connection was closed"))
-        self._task.cancel()
-        try:
-            await self._task
-        except asyncio.CancelledError:
-            pass
-        self._writer.close()
-        try:
-            await self._writer.wait_closed()
-        except OSError:
-            pass
-
-    async def _read(self) -> None:
-        """Gives every frame to whoever waits for it."""
-        frames = FrameReader()
-        try:
-            while True:
-                data = await self._reader.read(_READ_BYTES)
-                if not data:
-                    raise EskerError("connection", "the server hung up")
-                frames.feed(data)
-                received = frames.next()
-                while received is not None:
-                    if received.id == 0:
-                        said = Answer()
-                        said.take(received)
-                        raise said.error or EskerError("connection", "the server sent nonsense")
-                    queue = self._waiting.get(received.id)
-                    if queue is not None:
-                        await queue.put(received)
-                    received = frames.next()
-        except EskerError as e:
-            self._fail(e)
-        except OSError as e:
-            self._fail(EskerError("connection", f"the connection broke: {e}"))
-
-    def _fail(self, error: EskerError) -> None:
-        if self.error is None:
-            self.error = error
-        waiting, self._waiting = self._waiting, {}
-        for queue in waiting.values():
-            while queue.full():
-                queue.get_nowait()
-            queue.put_nowait(error)
-
-    def _send(self, kind: int, payload: bytes, request_id: int) -> None:
-        if self.error is not None:
-            raise self.error
-        self._writer.write(requests.frame(request_id, kind, payload))
-
-    def _id(self) -> int:
-        found = self._next_id
-        self._next_id = found % 0xFFFF_FFFF + 1
-        return found
-
-    def _expect(self, request_id: int) -> "asyncio.Queue[Union[Frame, EskerError]]":
-        if self.error is not None:
-            raise self.error
-        queue: "asyncio.Queue[Union[Frame, EskerError]]" = asyncio.Queue(_FRAMES_MAX)
-        self._waiting[request_id] = queue
-        return queue
-
-    async def _next(self, queue: "asyncio.Queue[Union[Frame, EskerError]]") -> Frame:
-        try:
-            received = await asyncio.wait_for(queue.get(), self._timeout)
-        except asyncio.TimeoutError as e:
-            raise EskerError("connection", f"no answer within {self._timeout} s") from e
-        if isinstance(received, EskerError):
-            raise received
-        return received
-
-    async def run(self, request: Request[T]) -> T:
-        request_id = self._id()
-        queue = self._expect(request_id)
-        answer = Answer()
-        is_done = False
-        try:
-            self._send(request.kind, request.payload, request_id)
-            await self._writer.drain()
-            while not is_done:
-                is_done = answer.take(await self._next(queue))
-        except OSError as e:
-            # Whoever comes next is not to find it.
-            self._fail(EskerError("connection", f"the connection broke: {e}"))
-            raise EskerError("connection", f"the connection broke: {e}") from e
-        finally:
-            self._waiting.pop(request_id, None)
-            if not is_done:
-                self._cancel(request_id)
-        return request.result(answer)
-
-    async def load(self, request: Request[int], chunks: AsyncIterator[bytes]) -> int:
-        request_id = self._id()
-        queue = self._expect(request_id)
-        answer = Answer()
-        is_done = False
-        try:
-            self._send(request.kind, request.payload, request_id)
-            async for chunk in chunks:
-                self._send(requests.BULK_CHUNK, chunk, request_id)
-                await self._writer.drain()
-                if not queue.empty():
-                    break
-            self._send(requests.BULK_END, b"", request_id)
-            while not is_done:
-                is_done = answer.take(await self._next(queue))
-        except OSError as e:
-            # Whoever comes next is not to find it.
-            self._fail(EskerError("connection", f"the connection broke: {e}"))
-            raise EskerError("connection", f"the connection broke: {e}") from e
-        finally:
-            self._waiting.pop(request_id, None)
-            if not is_done:
-                self._cancel(request_id)
-        return request.result(answer)
-
-    async def stream(self, request: Request[Result]) -> AsyncGenerator[Row, None]:
-        request_id = self._id()
-        queue = self._expect(request_id)
-        is_done = False
-        try:
-            self._send(request.kind, request.payload, request_id)
-            while not is_done:
-                answer = Answer()
-                is_done = answer.take(await self._next(queue))
-                if answer.error is not None:
-                    raise answer.error
-                for row in answer.rows:
-                    yield row
-        finally:
-            self._waiting.pop(request_id, None)
-            if not is_done:
-                while not queue.empty():
-                    queue.get_nowait()
-                self._cancel(request_id)
-
-    def _cancel(self, request_id: int) -> None:
-        """Tells the server that nobody waits any more."""
-        if self.error is None:
-            self._send(requests.CANCEL, requests.cancelled(request_id), self._id())
-
-
-class AsyncClient:
-    """A connection to a server: ``client = await AsyncClient.connect(url)``.
-
-    Any number of tasks ask at the same time, and answers come as they are done. A transaction is
-    one of the connection: while it lasts, only the task that began it should ask. When the
-    connection broke, the next request connects again; what only reads is asked once more then, and
-    what writes with ``retry_writes``, as :class:`esker.Client` says.
+    While a transaction is open on the client, everything else is refused: only the transaction
+    object asks within it. Tasks that have transactions take connections of an
+    :class:`esker.AsyncPool`.
     """
 
     def __init__(
         self,
-        url: str,
-        hello: Optional[Tuple[Optional[str], Optional[str]]],
-        timeout: Optional[float],
-        retry_writes: bool,
+        url: str = "127.0.0.1:7437",
+        *,
+        token: Optional[str] = None,
+        database: Optional[str] = None,
+        timeout: Optional[float] = 60.0,
+        retry_writes: bool = False,
     ) -> None:
-        self._url = url
-        self._hello = hello
-        self._timeout = timeout
-        self._retry_writes = retry_writes
-        self._connection: Optional[_Connection] = None
-        self._connecting = asyncio.Lock()
-        self._in_transaction = False
+        self._prepare(rules.options(url, token, database, timeout, retry_writes))
+
+    def _prepare(self, options: Options) -> None:
+        self._options = options
+        self._connection: Optional[Connection] = None
+        self._connecting: Optional[asyncio.Lock] = None
+        self._transaction: Optional[AsyncTransaction] = None
         self._is_closed = False
+
+    @classmethod
+    def _of(cls, options: Options) -> "AsyncClient":
+        client = cls.__new__(cls)
+        client._prepare(options)
+        return client
 
     @classmethod
     async def connect(
@@ -234,13 +70,13 @@ class AsyncClient:
         timeout: Optional[float] = 60.0,
         retry_writes: bool = False,
     ) -> "AsyncClient":
-        """Connects: the arguments are those of :class:`esker.Client`."""
-        hello = None if token is None and database is None else (token, database)
-        client = cls(url, hello, timeout, retry_writes)
+        """A client that has connected."""
+        client = cls._of(rules.options(url, token, database, timeout, retry_writes))
         await client._connected()
         return client
 
     async def __aenter__(self) -> "AsyncClient":
+        await self._connected()
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -249,149 +85,110 @@ class AsyncClient:
     async def close(self) -> None:
         """Ends the connection; the server rolls a transaction back."""
         self._is_closed = True
+        self._end_transaction(rules.ENDED_TRANSACTION)
         if self._connection is not None:
             await self._connection.close()
 
+    def _abort(self) -> None:
+        """Ends the connection for good, at once."""
+        self._is_closed = True
+        self._drop()
+
+    def _drop(self) -> None:
+        """Ends the connection at once; the next request connects again."""
+        self._end_transaction(rules.BROKEN_TRANSACTION)
+        if self._connection is not None:
+            self._connection.abort()
+
+    def _end_transaction(self, why: str) -> None:
+        if self._transaction is not None:
+            self._transaction._end(why)
+
     @property
     def in_transaction(self) -> bool:
-        """True between ``begin`` and its end."""
-        return self._in_transaction
+        """True while a transaction is open."""
+        return self._transaction is not None
 
-    async def _connected(self) -> _Connection:
-        """The connection, made anew where the last one broke."""
+    @property
+    def _is_idle(self) -> bool:
+        return self._connection is None or self._connection.is_idle
+
+    async def _connected(self) -> Connection:
+        """The connection, made anew where it broke meanwhile: nothing is sent into a dead one."""
+        if self._connecting is None:
+            self._connecting = asyncio.Lock()
         async with self._connecting:
             last = self._connection
-            if last is not None and (last.error is None or self._is_closed):
+            if last is not None:
+                await last.settle()
+            if self._is_closed:
+                raise EskerError("connection", rules.CLOSED)
+            if last is not None and last.error is None:
                 return last
-            if self._in_transaction:
-                raise EskerError("connection", "the connection broke, and with it the transaction")
             if last is not None:
                 await last.close()
             self._connection = await self._open()
             return self._connection
 
-    async def _open(self) -> _Connection:
-        address = parse(self._url)
+    async def _open(self) -> Connection:
+        url, timeout = self._options.url, self._options.timeout
+        address = parse(url)
         context = None if address.authorities is None else tls(address.authorities)
         if address.unix_path is not None:
             opening = asyncio.open_unix_connection(address.unix_path)
         else:
             opening = asyncio.open_connection(address.host, address.port, ssl=context)
         try:
-            reader, writer = await asyncio.wait_for(opening, self._timeout)
+            reader, writer = await finished(opening, timeout)
         except (OSError, asyncio.TimeoutError) as e:
-            raise EskerError("connection", f"{self._url}: {e or 'nobody answers'}") from e
-        connection = _Connection(reader, writer, self._timeout)
+            raise EskerError("connection", f"{url}: {e or 'no answer'}") from e
+        connection = Connection(reader, writer, timeout)
+        token, database = self._options.token, self._options.database
         try:
-            if self._hello is not None:
-                await connection.run(requests.hello(*self._hello))
+            if token is not None or database is not None:
+                await connection.run(requests.hello(token, database))
             else:
                 await connection.run(requests.ping())
         except BaseException:
-            await connection.close()
+            connection.abort()
             raise
+        if self._is_closed:
+            connection.abort()
+            raise EskerError("connection", rules.CLOSED)
+        return connection
+
+    def _expect_free(self) -> None:
+        if self._transaction is not None:
+            raise EskerError("invalid_request", rules.OPEN_TRANSACTION)
+
+    async def _free(self) -> Connection:
+        """The connection, outside of transactions. What is sent before the next ``await`` is done
+        outside, too."""
+        self._expect_free()
+        connection = await self._connected()
+        self._expect_free()
         return connection
 
     async def _run(self, request: Request[T]) -> T:
-        if self._retry_writes and not self._in_transaction and request.kind in requests.WRITES:
-            request = request.once(uuid.uuid4().hex)
+        request = rules.with_key(request, self._options.retry_writes)
         try:
-            return await (await self._connected()).run(request)
+            return await (await self._free()).run(request)
         except EskerError as e:
             if not self._may_ask_again(e) or not request.is_safe:
                 raise
-        return await (await self._connected()).run(request)
+        return await (await self._free()).run(request)
 
     def _may_ask_again(self, error: EskerError) -> bool:
-        return error.code == "connection" and not (self._in_transaction or self._is_closed)
+        return error.code == "connection" and not self._is_closed
 
-    # Tables.
-
-    async def ping(self) -> None:
-        """Whether anybody is there."""
-        return await self._run(requests.ping())
-
-    async def tables(self) -> List[str]:
-        """The names of tables."""
-        return await self._run(requests.tables())
-
-    async def schema(self, table: str) -> str:
-        """The fields, key and indexes of a table."""
-        return await self._run(requests.schema(table))
-
-    async def get(self, table: str, key: Key) -> Optional[Row]:
-        """The row with a key."""
-        return await self._run(requests.get(table, key))
-
-    async def get_many(self, table: str, keys: Iterable[Key]) -> List[Optional[Row]]:
-        """The rows with some keys, in their order, all as of one commit."""
-        return await self._run(requests.get_many(table, keys))
-
-    async def exists(self, table: str, key: Key) -> bool:
-        """Whether there is a row with a key."""
-        return await self._run(requests.exists(table, key))
-
-    async def exists_many(self, table: str, keys: Iterable[Key]) -> List[bool]:
-        """The same of some keys."""
-        return await self._run(requests.exists_many(table, keys))
-
-    async def insert(
-        self, table: str, row: Sequence[Any], *, replace: bool = False
-    ) -> Optional[int]:
-        """Adds a row; its number, the key of one without."""
-        return await self._run(requests.insert(table, row, replace))
-
-    async def insert_many(
-        self, table: str, rows: Iterable[Sequence[Any]], *, replace: bool = False
-    ) -> int:
-        """Adds rows, all or none; how many."""
-        return await self._run(requests.insert_many(table, rows, replace))
-
-    async def update(
-        self, table: str, key: Key, fields: Optional[Mapping[str, Any]] = None, **more: Any
-    ) -> bool:
-        """Changes fields of a row; false when there is none."""
-        return await self._run(requests.update(table, key, {**(fields or {}), **more}))
-
-    async def update_many(
-        self, table: str, updates: Iterable[Tuple[Key, Mapping[str, Any]]]
-    ) -> int:
-        """Changes fields of rows, each by its key, in one commit; how many updates found a row."""
-        return await self._run(requests.update_many(table, updates))
-
-    async def delete(self, table: str, key: Key) -> bool:
-        """Removes a row; false when there is none."""
-        return await self._run(requests.delete(table, key))
-
-    async def delete_many(self, table: str, keys: Iterable[Key]) -> int:
-        """Removes rows, in one commit; how many there were."""
-        return await self._run(requests.delete_many(table, keys))
-
-    # Statements and queries.
-
-    async def sql(self, text: str, parameters: Sequence[Any] = ()) -> Result:
-        """Runs a statement; ``?`` or ``$1`` in it are the parameters."""
-        return await self._run(requests.sql(text, parameters))
-
-    async def query(self, query: Union[str, Mapping[str, Any]]) -> Result:
-        """Asks a query as JSON."""
-        return await self._run(requests.query(query))
-
-    async def explain(self, query: Union[str, Mapping[str, Any]]) -> str:
-        """How a query is answered."""
-        return await self._run(requests.explain(query))
-
-    async def admin(self, task: Union[str, Mapping[str, Any]]) -> Dict[str, Any]:
-        """Does what looks after the database: ``await client.admin({"task": "check"})``."""
-        return await self._run(requests.admin(task))
-
-    async def stream(self, text: str, parameters: Sequence[Any] = ()) -> AsyncIterator[Row]:
-        """The rows of a statement as they come, however many: ``async for row in client.stream(…)``.
+    async def stream(self, text: str, parameters: Values = ()) -> AsyncGenerator[Row, None]:
+        """The rows of a statement as they come, however many:
+        ``async for row in client.stream(…)``.
 
         Other answers of this connection wait while rows are not read.
         """
-        connection = await self._connected()
-        rows = connection.stream(requests.sql(text, parameters))
+        request = requests.sql(text, parameters)
+        rows = (await self._free()).stream(request)
         try:
             async for row in rows:
                 yield row
@@ -400,164 +197,204 @@ class AsyncClient:
 
     # Transactions.
 
-    async def begin(self, *, serializable: bool = False, read_only: bool = False) -> None:
-        """Begins a transaction."""
-        await self._run(requests.begin(serializable, read_only))
-        self._in_transaction = True
-
-    async def commit(self) -> None:
-        """Ends a transaction; ``conflict`` when somebody else has changed the same."""
-        await self._end_transaction(requests.commit())
-
-    async def rollback(self) -> None:
-        """Ends a transaction, and nothing of it is done."""
-        await self._end_transaction(requests.rollback())
-
-    async def _end_transaction(self, request: Request[None]) -> None:
+    async def begin(
+        self, *, serializable: bool = False, read_only: bool = False
+    ) -> "AsyncTransaction":
+        """Begins a transaction, which goes on until its ``commit`` or ``rollback``."""
+        request = requests.begin(serializable, read_only)
+        connection = await self._free()
+        # From here on other tasks are kept out.
+        transaction = self._transaction = AsyncTransaction(self, connection)
         try:
-            await (await self._connected()).run(request)
-        finally:
-            self._in_transaction = False
+            await connection.run(request)
+        except BaseException as e:
+            if not isinstance(e, EskerError) or e.code == "connection":
+                # It may have begun.
+                connection.abort()
+            transaction._end(rules.ENDED_TRANSACTION)
+            raise
+        return transaction
 
     @asynccontextmanager
     async def transaction(
         self, *, serializable: bool = False, read_only: bool = False
-    ) -> AsyncIterator["AsyncClient"]:
+    ) -> AsyncIterator["AsyncTransaction"]:
         """A transaction that is committed at the end of ``async with``, and rolled back by an
-        error."""
-        await self.begin(serializable=serializable, read_only=read_only)
+        error: ``async with client.transaction() as tx``. What is asked of ``tx`` is done within
+        it."""
+        transaction = await self.begin(serializable=serializable, read_only=read_only)
         try:
-            yield self
+            yield transaction
         except BaseException:
-            if self._connection is not None and self._connection.error is None:
-                try:
-                    await self.rollback()
-                except EskerError:
-                    # Whether the transaction has ended is not known.
-                    await self._connection.close()
-            self._in_transaction = False
+            await transaction._give_up()
             raise
-        await self.commit()
+        if not transaction._is_finished:
+            await transaction.commit()
 
     async def transact(
         self,
-        body: Callable[["AsyncClient"], Awaitable[T]],
+        body: Callable[["AsyncTransaction"], Awaitable[T]],
         *,
         serializable: bool = False,
         attempts: int = 10,
     ) -> T:
         """Runs a transaction, again while it conflicts with others, at most so often."""
-        for attempt in range(1, attempts + 1):
+        check.integer("attempts", attempts, 1, 1 << 31)
+        attempt = 1
+        while True:
             try:
-                async with self.transaction(serializable=serializable):
-                    return await body(self)
+                async with self.transaction(serializable=serializable) as transaction:
+                    return await body(transaction)
             except EskerError as e:
-                if e.code != "conflict" or attempt == attempts:
-                    raise
-            await asyncio.sleep(random.uniform(0, min(0.001 * 2**attempt, 0.1)))
-        raise EskerError("invalid_request", f"attempts: expected at least 1, found {attempts}")
+                pause = rules.conflict_pause(e, attempt, attempts)
+            await asyncio.sleep(pause)
+            attempt += 1
 
     # Loads.
 
     async def load(
         self,
         table: str,
-        rows: Union[Iterable[Sequence[Any]], AsyncIterable[Sequence[Any]]],
+        rows: Rows,
         *,
         on_duplicate: str = "error",
         key: Optional[str] = None,
     ) -> int:
         """Adds any number of rows: all at once when it returns, or none; how many.
 
-        The arguments are those of :meth:`esker.Client.load`. Rows that can be gone through again
-        are sent again when the connection broke, where there is a key.
+        The arguments are those of :meth:`esker.Client.load`; the rows may come one by one by
+        ``async for``, too.
         """
-        again = not (hasattr(rows, "__next__") or hasattr(rows, "__anext__"))
-        if key is None and self._retry_writes and again and on_duplicate != "skip":
-            key = uuid.uuid4().hex
-        request = requests.bulk_begin(table, "messagepack", on_duplicate, key)
-        try:
-            return await (await self._connected()).load(request, _chunks(rows))
-        except EskerError as e:
-            if not self._may_ask_again(e) or key is None or not again:
-                raise
-        return await (await self._connected()).load(request, _chunks(rows))
+        if key is None and self._options.retry_writes:
+            key = requests.load_key(rows, on_duplicate)
+        return await self._load(requests.load(table, rows, on_duplicate=on_duplicate, key=key))
 
-    # Buckets.
-
-    async def buckets(self) -> List[str]:
-        """The names of buckets."""
-        return await self._run(requests.buckets())
-
-    def bucket(self, name: str) -> "AsyncBucket":
-        """Keys and values, as bytes. The first put makes it."""
-        return AsyncBucket(self, name)
-
-
-async def _chunks(
-    rows: Union[Iterable[Sequence[Any]], AsyncIterable[Sequence[Any]]],
-) -> AsyncIterator[bytes]:
-    if isinstance(rows, AsyncIterable):
-        out = bytearray()
-        async for row in rows:
-            for chunk in requests.chunks_of_rows([row]):
-                out += chunk
-            if len(out) >= requests.CHUNK_BYTES:
-                yield bytes(out)
-                out.clear()
-        if out:
-            yield bytes(out)
-        return
-    for chunk in requests.chunks_of_rows(rows):
-        yield chunk
-
-
-class AsyncBucket:
-    """Keys and values, as bytes; texts are sent as UTF-8."""
-
-    def __init__(self, client: AsyncClient, name: str) -> None:
-        self._client = client
-        self.name = name
-
-    async def get(self, key: Text) -> Optional[bytes]:
-        """The value of a key."""
-        return (await self.get_many([key]))[0]
-
-    async def get_many(self, keys: Iterable[Text]) -> List[Optional[bytes]]:
-        """The values of keys, in their order."""
-        return await self._client._run(requests.bucket_get(self.name, keys))
-
-    async def put(self, key: Text, value: Text, *, ttl: Union[None, bool, float] = None) -> None:
-        """Puts a value; ``ttl`` is seconds from now, ``False`` never, ``None`` as the bucket says."""
-        await self.put_many({key: value}, ttl=ttl)
-
-    async def put_many(
-        self, entries: Mapping[Text, Text], *, ttl: Union[None, bool, float] = None
-    ) -> int:
-        """Puts values, all or none; how many."""
-        return await self._client._run(requests.bucket_put(self.name, entries, ttl))
-
-    async def remove(self, key: Text) -> bool:
-        """Removes a key; false when there is none."""
-        return await self.remove_many([key]) == 1
-
-    async def remove_many(self, keys: Iterable[Text]) -> int:
-        """Removes keys; how many there were."""
-        return await self._client._run(requests.bucket_remove(self.name, keys))
-
-    async def increment(self, key: Text, by: int = 1) -> int:
-        """Adds to a number; what it is then."""
-        return await self._client._run(requests.bucket_increment(self.name, key, by))
-
-    async def range(
+    async def load_text(
         self,
-        start: Optional[Text] = None,
-        end: Optional[Text] = None,
+        table: str,
+        form: str,
+        parts: Parts,
         *,
-        prefix: Optional[Text] = None,
-        limit: Optional[int] = None,
-        reverse: bool = False,
-    ) -> List[Tuple[bytes, bytes]]:
-        """Keys from ``start`` up to ``end``, which is not among them, with their values."""
-        asked = requests.bucket_range(self.name, start, end, prefix, limit, reverse)
-        return await self._client._run(asked)
+        on_duplicate: str = "error",
+        key: Optional[str] = None,
+    ) -> int:
+        """The same of ``csv`` or ``ndjson``, as :meth:`esker.Client.load_text`."""
+        if key is None and self._options.retry_writes:
+            key = requests.load_key(parts, on_duplicate)
+        return await self._load(
+            requests.load_text(table, form, parts, on_duplicate=on_duplicate, key=key)
+        )
+
+    async def _load(self, load: Load) -> int:
+        try:
+            return await (await self._free()).load(load.request, load.async_chunks())
+        except EskerError as e:
+            if not self._may_ask_again(e) or not load.is_repeatable:
+                raise
+        return await (await self._free()).load(load.request, load.async_chunks())
+
+
+class AsyncTransaction(AsyncSurface):
+    """A transaction: what is asked of it, is done within it, in the order in which it was asked, by
+    any task.
+
+    It ends by ``commit`` or ``rollback``; :meth:`AsyncClient.transaction` does so by itself. After
+    a request of it was cancelled it can only be rolled back: whether that was done is not known.
+    """
+
+    def __init__(self, client: AsyncClient, connection: Connection) -> None:
+        self._client = client
+        self._connection = connection
+        self._ended_by: Optional[str] = None
+        self._is_finished = False
+        self._is_given_up = False
+
+    def _end(self, why: str) -> None:
+        """What is asked from now on, is refused."""
+        if self._ended_by is None:
+            self._ended_by = why
+        if self._client._transaction is self:
+            self._client._transaction = None
+
+    def _break(self) -> None:
+        """Ends it with its connection; so does the server."""
+        self._end(rules.BROKEN_TRANSACTION)
+        self._connection.abort()
+
+    def _open(self) -> Connection:
+        """The connection while it is open."""
+        if self._ended_by is None and self._connection.error is not None:
+            self._break()
+        if self._ended_by is not None:
+            code = "connection" if self._ended_by == rules.BROKEN_TRANSACTION else "invalid_request"
+            raise EskerError(code, self._ended_by)
+        return self._connection
+
+    def _look_at(self, error: BaseException) -> None:
+        """What an error of a request means for the transaction."""
+        if not isinstance(error, EskerError):
+            self._is_given_up = True
+        elif rules.ends_transaction(error):
+            self._break()
+
+    async def _run(self, request: Request[T]) -> T:
+        connection = self._expect_known()
+        try:
+            return await connection.run(request)
+        except BaseException as e:
+            self._look_at(e)
+            raise
+
+    def _expect_known(self) -> Connection:
+        connection = self._open()
+        if self._is_given_up:
+            raise EskerError("invalid_request", "a request of the transaction was cancelled")
+        return connection
+
+    async def stream(self, text: str, parameters: Values = ()) -> AsyncGenerator[Row, None]:
+        """As :meth:`AsyncClient.stream`, within it."""
+        rows = self._expect_known().stream(requests.sql(text, parameters))
+        try:
+            async for row in rows:
+                yield row
+        except EskerError as e:
+            self._look_at(e)
+            raise
+        finally:
+            await rows.aclose()
+
+    async def commit(self) -> None:
+        """Ends it; ``conflict`` when another transaction has changed the same."""
+        if self._is_given_up:
+            await self.rollback()
+            message = "a request of the transaction was cancelled: it was rolled back"
+            raise EskerError("cancelled", message)
+        await self._finish(requests.commit())
+
+    async def rollback(self) -> None:
+        """Ends it, and nothing of it is done."""
+        await self._finish(requests.rollback())
+
+    async def _finish(self, request: Request[None]) -> None:
+        connection = self._open()
+        self._is_finished = True
+        # Nothing else is asked within it, and until the answer nothing is outside of it.
+        self._ended_by = rules.ENDED_TRANSACTION
+        try:
+            await connection.run(request)
+        except BaseException as e:
+            if not isinstance(e, EskerError) or e.code != "conflict":
+                # The server may not have ended it.
+                connection.abort()
+            raise
+        finally:
+            self._end(rules.ENDED_TRANSACTION)
+
+    async def _give_up(self) -> None:
+        """Rolls it back, or closes the connection, by which the server does."""
+        if self._ended_by is not None:
+            return
+        try:
+            await self.rollback()
+        except EskerError:
+            self._break()

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import random
+import threading
 import time
-import uuid
 from contextlib import contextmanager
 from types import TracebackType
 from typing import (
     Any,
     Callable,
     Dict,
-    Generic,
-    Iterable,
     Iterator,
     List,
-    Mapping,
     Optional,
     Sequence,
     Tuple,
@@ -24,25 +20,55 @@ from typing import (
     Union,
 )
 
+from . import _check as check
+from . import _frame as frames
+from . import _options as rules
 from . import _request as requests
 from ._errors import EskerError
-from ._request import Answer, Column, Frame, FrameReader, Key, Request, Result, Row
+from ._frame import Answer, Frame, FrameReader, Request
+from ._options import Options
+from ._pipeline import Pipeline
+from ._request import Load, Parts, Rows, Values
+from ._result import Column, Row
 from ._socket import Socket
+from ._surface import Surface
 
 T = TypeVar("T")
-Text = Union[bytes, str]
 
 # So many bytes of a load wait to be sent at most.
 _UNSENT_BYTES_MAX = 1 << 20
 
 
-class Client:
-    """A connection to a server. One thread uses it at a time; see :class:`esker.Pool` for more.
+class _Turn:
+    """One thread after another; and within its own turn none begins another."""
 
-    ``url`` is ``HOST:PORT``, ``esker://HOST:PORT``, ``eskers://HOST:PORT?ca=FILE`` or ``unix:PATH``.
-    ``timeout`` is how many seconds an answer may take; then the connection is closed, and the next
-    request connects again. What only reads is asked once more when the connection broke, outside of
-    transactions; what writes is with ``retry_writes``, under a key by which the server does it once.
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._owner: Optional[int] = None
+
+    def __enter__(self) -> None:
+        if self._owner == threading.get_ident():
+            raise EskerError("invalid_request", "the client is in the midst of another request")
+        self._lock.acquire()
+        self._owner = threading.get_ident()
+
+    def __exit__(self, *_: object) -> None:
+        self._owner = None
+        self._lock.release()
+
+
+class Client(Surface):
+    """A connection to a server. Threads that share it take turns; see :class:`esker.Pool` for more.
+
+    ``url`` is ``HOST:PORT``, ``esker://HOST:PORT``, ``eskers://HOST:PORT?ca=FILE`` or
+    ``unix:PATH``. ``timeout`` is how many seconds an answer may take; then the connection is
+    closed, and the next request connects again. A connection that the server has closed is noticed before anything is
+    sent, and made anew. What only reads is asked once more when the connection broke meanwhile,
+    outside of transactions; what writes is with ``retry_writes``, under a key by which the server
+    does it once.
+
+    While a transaction is open on the client, everything else is refused: only the transaction
+    object asks within it.
     """
 
     def __init__(
@@ -54,16 +80,26 @@ class Client:
         timeout: Optional[float] = 60.0,
         retry_writes: bool = False,
     ) -> None:
-        self._url = url
-        self._greeting = None if token is None and database is None else (token, database)
-        self._timeout = timeout
-        self._retry_writes = retry_writes
+        self._prepare(rules.options(url, token, database, timeout, retry_writes))
+        with self._turn:
+            self._connect()
+
+    def _prepare(self, options: Options) -> None:
+        self._options = options
+        self._turn = _Turn()
         self._socket: Optional[Socket] = None
         self._reader = FrameReader()
         self._next_id = 1
-        self._in_transaction = False
+        self._transaction: Optional[Transaction] = None
         self._is_streaming = False
-        self._connect()
+        self._is_aborted = False
+
+    @classmethod
+    def _of(cls, options: Options) -> "Client":
+        """A client that connects when it is asked."""
+        client = cls.__new__(cls)
+        client._prepare(options)
+        return client
 
     def __enter__(self) -> "Client":
         return self
@@ -78,34 +114,74 @@ class Client:
 
     def close(self) -> None:
         """Ends the connection; the server rolls a transaction back."""
+        self._shut(rules.ENDED_TRANSACTION)
+
+    def _shut(self, why: str) -> None:
         if self._socket is not None:
             self._socket.close()
         self._socket = None
-        self._in_transaction = False
         self._is_streaming = False
+        if self._transaction is not None:
+            self._transaction._end(why)
+
+    def _break(self) -> None:
+        """Ends a connection of which it is not known what is on its way."""
+        self._shut(rules.BROKEN_TRANSACTION)
+
+    def _abort(self) -> None:
+        """Ends the connection for good, though another thread may be using it."""
+        self._is_aborted = True
+        if self._socket is not None:
+            self._socket.abort()
 
     @property
     def in_transaction(self) -> bool:
-        """True between ``begin`` and its end."""
-        return self._in_transaction
+        """True while a transaction is open."""
+        return self._transaction is not None
 
     # Asking.
 
     def _connect(self) -> Socket:
-        if self._socket is not None:
+        """The connection, made anew where it broke meanwhile: nothing is sent into a dead one."""
+        if self._is_aborted:
+            raise EskerError("connection", rules.CLOSED)
+        if self._socket is not None and (self._is_streaming or self._is_alive(self._socket)):
             return self._socket
-        if self._in_transaction:
-            raise EskerError("connection", "the connection broke, and with it the transaction")
-        self._socket = Socket(self._url, self._timeout)
+        self.close()
+        self._socket = Socket(self._options.url, self._options.timeout)
         self._reader = FrameReader()
-        self._socket.send(requests.GREETING)
-        if self._greeting is not None:
+        self._socket.send(frames.GREETING)
+        if self._options.token is not None or self._options.database is not None:
             try:
-                self._ask(requests.hello(*self._greeting))
+                hello = requests.hello(self._options.token, self._options.database)
+                self._ask_on(self._socket, hello)
             except EskerError:
                 self.close()
                 raise
         return self._socket
+
+    def _is_alive(self, socket: Socket) -> bool:
+        came = socket.poll()
+        if came is None:
+            return False
+        self._reader.feed(came)
+        try:
+            received = self._reader.next() if came else None
+            while received is not None and received.id != 0:
+                received = self._reader.next()
+        except EskerError:
+            return False
+        # What has no id is the last that the server says.
+        return received is None
+
+    def _expect_free(self) -> None:
+        if self._transaction is not None:
+            raise EskerError("invalid_request", rules.OPEN_TRANSACTION)
+        self._expect_read()
+
+    def _expect_read(self) -> None:
+        if self._is_streaming:
+            raise EskerError("invalid_request", "the rows of a stream are still being read")
 
     def _id(self) -> int:
         # 0 is the server's.
@@ -124,11 +200,8 @@ class Client:
                 return received
             self._reader.feed(socket.receive())
 
-    def _ask(self, request: Request[T]) -> T:
+    def _ask_on(self, socket: Socket, request: Request[T]) -> T:
         """Asks once. When the connection breaks, it is closed."""
-        socket = self._connect()
-        if self._is_streaming:
-            raise EskerError("invalid_request", "the rows of a stream are still being read")
         request_id = self._id()
         sent = request.frame(request_id)
         answer = Answer()
@@ -144,246 +217,142 @@ class Client:
             raise
         return request.result(answer)
 
-    def _break(self) -> None:
-        was_in_transaction = self._in_transaction
-        self.close()
-        self._in_transaction = was_in_transaction
+    def _ask(self, request: Request[T]) -> T:
+        self._expect_free()
+        return self._ask_on(self._connect(), request)
 
     def _run(self, request: Request[T]) -> T:
-        if self._retry_writes and not self._in_transaction and request.kind in requests.WRITES:
-            request = request.once(uuid.uuid4().hex)
-        try:
+        with self._turn:
+            request = rules.with_key(request, self._options.retry_writes)
+            try:
+                return self._ask(request)
+            except EskerError as e:
+                if e.code != "connection" or not request.is_safe:
+                    raise
             return self._ask(request)
-        except EskerError as e:
-            if e.code != "connection" or not request.is_safe or self._in_transaction:
-                raise
-        return self._ask(request)
-
-    # Tables.
-
-    def ping(self) -> None:
-        """Whether anybody is there."""
-        return self._run(requests.ping())
-
-    def tables(self) -> List[str]:
-        """The names of tables."""
-        return self._run(requests.tables())
-
-    def schema(self, table: str) -> str:
-        """The fields, key and indexes of a table."""
-        return self._run(requests.schema(table))
-
-    def get(self, table: str, key: Key) -> Optional[Row]:
-        """The row with a key, which is a value, or a tuple of those of several fields."""
-        return self._run(requests.get(table, key))
-
-    def get_many(self, table: str, keys: Iterable[Key]) -> List[Optional[Row]]:
-        """The rows with some keys, in their order, all as of one commit."""
-        return self._run(requests.get_many(table, keys))
-
-    def exists(self, table: str, key: Key) -> bool:
-        """Whether there is a row with a key."""
-        return self._run(requests.exists(table, key))
-
-    def exists_many(self, table: str, keys: Iterable[Key]) -> List[bool]:
-        """The same of some keys."""
-        return self._run(requests.exists_many(table, keys))
-
-    def insert(self, table: str, row: Sequence[Any], *, replace: bool = False) -> Optional[int]:
-        """Adds a row, which has a value for every field; its number, the key of one without."""
-        return self._run(requests.insert(table, row, replace))
-
-    def insert_many(
-        self, table: str, rows: Iterable[Sequence[Any]], *, replace: bool = False
-    ) -> int:
-        """Adds rows, all or none; how many. For very many, see :meth:`load`."""
-        return self._run(requests.insert_many(table, rows, replace))
-
-    def update(
-        self, table: str, key: Key, fields: Optional[Mapping[str, Any]] = None, **more: Any
-    ) -> bool:
-        """Changes fields of a row; false when there is none."""
-        return self._run(requests.update(table, key, {**(fields or {}), **more}))
-
-    def update_many(self, table: str, updates: Iterable[Tuple[Key, Mapping[str, Any]]]) -> int:
-        """Changes fields of rows, each by its key, in one commit; how many updates found a row."""
-        return self._run(requests.update_many(table, updates))
-
-    def delete(self, table: str, key: Key) -> bool:
-        """Removes a row; false when there is none."""
-        return self._run(requests.delete(table, key))
-
-    def delete_many(self, table: str, keys: Iterable[Key]) -> int:
-        """Removes rows, in one commit; how many there were."""
-        return self._run(requests.delete_many(table, keys))
-
-    # Statements and queries.
-
-    def sql(self, text: str, parameters: Sequence[Any] = ()) -> Result:
-        """Runs a statement; ``?`` or ``$1`` in it are the parameters."""
-        return self._run(requests.sql(text, parameters))
-
-    def query(self, query: Union[str, Mapping[str, Any]]) -> Result:
-        """Asks a query as JSON: see docs/reference/query-json.md."""
-        return self._run(requests.query(query))
-
-    def explain(self, query: Union[str, Mapping[str, Any]]) -> str:
-        """How a query is answered."""
-        return self._run(requests.explain(query))
-
-    def admin(self, task: Union[str, Mapping[str, Any]]) -> Dict[str, Any]:
-        """Does what looks after the database: ``client.admin({"task": "check"})``."""
-        return self._run(requests.admin(task))
 
     @contextmanager
-    def stream(self, text: str, parameters: Sequence[Any] = ()) -> Iterator["Stream"]:
+    def stream(self, text: str, parameters: Values = ()) -> Iterator["Stream"]:
         """The rows of a statement as they come, however many: ``with client.stream(…) as rows``.
 
-        Whoever leaves early cancels the rest. Nothing else can be asked meanwhile.
+        At the end of ``with`` the rest is cancelled. Nothing else can be asked meanwhile.
         """
         request = requests.sql(text, parameters)
-        socket = self._connect()
-        if self._is_streaming:
-            raise EskerError("invalid_request", "the rows of another stream are still being read")
-        request_id = self._id()
-        socket.send(request.frame(request_id))
-        stream = Stream(self, socket, request_id)
-        self._is_streaming = True
-        try:
-            stream._begin()
+        with self._turn:
+            self._expect_free()
+            stream = Stream(self, self._connect(), request)
+        with stream:
             yield stream
-        finally:
-            if self._socket is socket:
-                stream._end()
-            self._is_streaming = False
 
     # Transactions.
 
-    def begin(self, *, serializable: bool = False, read_only: bool = False) -> None:
-        """Begins a transaction: everything until ``commit`` or ``rollback`` is part of it."""
-        self._run(requests.begin(serializable, read_only))
-        self._in_transaction = True
-
-    def commit(self) -> None:
-        """Ends a transaction; ``conflict`` when somebody else has changed the same."""
-        self._end_transaction(requests.commit())
-
-    def rollback(self) -> None:
-        """Ends a transaction, and nothing of it is done."""
-        self._end_transaction(requests.rollback())
-
-    def _end_transaction(self, request: Request[None]) -> None:
-        try:
+    def begin(self, *, serializable: bool = False, read_only: bool = False) -> "Transaction":
+        """Begins a transaction, which goes on until its ``commit`` or ``rollback``."""
+        request = requests.begin(serializable, read_only)
+        with self._turn:
             self._ask(request)
-        finally:
-            self._in_transaction = False
+            self._transaction = Transaction(self)
+            return self._transaction
 
     @contextmanager
     def transaction(
         self, *, serializable: bool = False, read_only: bool = False
-    ) -> Iterator["Client"]:
-        """A transaction that is committed at the end of ``with``, and rolled back by an error."""
-        self.begin(serializable=serializable, read_only=read_only)
+    ) -> Iterator["Transaction"]:
+        """A transaction that is committed at the end of ``with``, and rolled back by an error:
+        ``with client.transaction() as tx``. What is asked of ``tx`` is done within it."""
+        transaction = self.begin(serializable=serializable, read_only=read_only)
         try:
-            yield self
+            yield transaction
         except BaseException:
-            if self._socket is not None:
-                try:
-                    self.rollback()
-                except EskerError:
-                    self.close()
-            self._in_transaction = False
+            transaction._give_up()
             raise
-        self.commit()
+        if not transaction._is_finished:
+            transaction.commit()
 
     def transact(
         self,
-        body: Callable[["Client"], T],
+        body: Callable[["Transaction"], T],
         *,
         serializable: bool = False,
         attempts: int = 10,
     ) -> T:
         """Runs a transaction, again while it conflicts with others, at most so often."""
-        for attempt in range(1, attempts + 1):
+        check.integer("attempts", attempts, 1, 1 << 31)
+        attempt = 1
+        while True:
             try:
-                with self.transaction(serializable=serializable):
-                    return body(self)
+                with self.transaction(serializable=serializable) as transaction:
+                    return body(transaction)
             except EskerError as e:
-                if e.code != "conflict" or attempt == attempts:
-                    raise
-            time.sleep(random.uniform(0, min(0.001 * 2**attempt, 0.1)))
-        raise EskerError("invalid_request", f"attempts: expected at least 1, found {attempts}")
+                pause = rules.conflict_pause(e, attempt, attempts)
+            time.sleep(pause)
+            attempt += 1
 
     # Loads.
 
     def load(
         self,
         table: str,
-        rows: Iterable[Sequence[Any]],
+        rows: Rows,
         *,
         on_duplicate: str = "error",
         key: Optional[str] = None,
     ) -> int:
-        """Adds any number of rows: all at once when it returns, or none; how many.
+        """Adds any number of rows, as tuples or dicts: all at once when it returns, or none; how
+        many.
 
         ``on_duplicate`` is ``error``, ``skip`` or ``replace``. By a ``key`` the server loads the
         rows once, however often they are sent with it; ``skip`` goes without. With ``retry_writes``
         rows that can be gone through again, as those of a list, have one of their own, and are sent
         again when the connection broke.
         """
-        return self._load_once(
-            (table, "messagepack", on_duplicate, key), rows, requests.chunks_of_rows
-        )
+        if key is None and self._options.retry_writes:
+            key = requests.load_key(rows, on_duplicate)
+        return self._load(requests.load(table, rows, on_duplicate=on_duplicate, key=key))
 
     def load_text(
         self,
         table: str,
         form: str,
-        parts: Iterable[Text],
+        parts: Parts,
         *,
         on_duplicate: str = "error",
         key: Optional[str] = None,
     ) -> int:
         """The same of ``csv`` (the first line names the columns) or ``ndjson``, cut anywhere:
         an open file will do."""
-        return self._load_once((table, form, on_duplicate, key), parts, requests.chunks_of_text)
+        if key is None and self._options.retry_writes:
+            key = requests.load_key(parts, on_duplicate)
+        return self._load(
+            requests.load_text(table, form, parts, on_duplicate=on_duplicate, key=key)
+        )
 
-    def _load_once(
-        self,
-        asked: Tuple[str, str, str, Optional[str]],
-        rows: Iterable[T],
-        chunks: Callable[[Iterable[T]], Iterator[bytes]],
-    ) -> int:
-        table, form, on_duplicate, key = asked
-        again = not hasattr(rows, "__next__") and not self._in_transaction
-        if key is None and self._retry_writes and again and on_duplicate != "skip":
-            key = uuid.uuid4().hex
-        request = requests.bulk_begin(table, form, on_duplicate, key)
-        try:
-            return self._load(request, chunks(rows))
-        except EskerError as e:
-            if e.code != "connection" or key is None or not again:
-                raise
-        return self._load(request, chunks(rows))
+    def _load(self, load: Load) -> int:
+        with self._turn:
+            try:
+                return self._load_once(load)
+            except EskerError as e:
+                if e.code != "connection" or not load.is_repeatable:
+                    raise
+            return self._load_once(load)
 
-    def _load(self, request: Request[int], chunks: Iterator[bytes]) -> int:
+    def _load_once(self, load: Load) -> int:
+        self._expect_free()
         socket = self._connect()
-        if self._is_streaming:
-            raise EskerError("invalid_request", "the rows of a stream are still being read")
         request_id = self._id()
         answer = Answer()
         is_answered = False
         try:
-            socket.send(request.frame(request_id))
-            for chunk in chunks:
-                socket.send(requests.frame(request_id, requests.BULK_CHUNK, chunk))
+            socket.send(load.request.frame(request_id))
+            for chunk in load.chunks():
+                socket.send(frames.frame(request_id, frames.BULK_CHUNK, chunk))
                 self._reader.feed(socket.flush(_UNSENT_BYTES_MAX))
                 received = self._reader.next()
                 if received is not None:
                     # It has failed: the rest need not be sent.
                     is_answered = received.id in (request_id, 0) and answer.take(received)
                     break
-            socket.send(requests.frame(request_id, requests.BULK_END))
+            socket.send(frames.frame(request_id, frames.BULK_END))
             while not is_answered:
                 received = self._receive(socket)
                 is_answered = received.id == request_id and answer.take(received)
@@ -391,37 +360,31 @@ class Client:
             # The server loads nothing of what does not come to its end.
             self._break()
             raise
-        return request.result(answer)
-
-    # Buckets.
-
-    def buckets(self) -> List[str]:
-        """The names of buckets."""
-        return self._run(requests.buckets())
-
-    def bucket(self, name: str) -> "Bucket":
-        """Keys and values, as bytes. The first put makes it."""
-        return Bucket(self._run, name)
+        return load.request.result(answer)
 
     # Several at once.
 
-    def pipeline(self) -> "Pipeline":
+    def pipeline(self) -> Pipeline:
         """Requests that are sent together: see :class:`Pipeline`."""
-        return Pipeline(self)
+        return Pipeline(self._run_all)
 
     def _run_all(self, asked: Sequence[Request[Any]]) -> List[Union[Any, EskerError]]:
-        socket = self._connect()
-        if self._is_streaming:
-            raise EskerError("invalid_request", "the rows of a stream are still being read")
+        with self._turn:
+            self._expect_free()
+            return self._ask_all(self._connect(), asked)
+
+    def _ask_all(
+        self, socket: Socket, asked: Sequence[Request[Any]]
+    ) -> List[Union[Any, EskerError]]:
         waiting: Dict[int, Tuple[int, Request[Any], Answer]] = {}
-        frames = bytearray()
+        sent = bytearray()
         for place, request in enumerate(asked):
             request_id = self._id()
-            frames += request.frame(request_id)
+            sent += request.frame(request_id)
             waiting[request_id] = (place, request, Answer())
         results: List[Union[Any, EskerError]] = [None] * len(asked)
         try:
-            socket.send(bytes(frames))
+            socket.send(bytes(sent))
             while waiting:
                 received = self._receive(socket)
                 if received.id not in waiting:
@@ -440,17 +403,128 @@ class Client:
         return results
 
 
+class Transaction(Surface):
+    """A transaction: what is asked of it, is done within it, by any thread.
+
+    It ends by ``commit`` or ``rollback``; :meth:`Client.transaction` does so by itself.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._ended_by: Optional[str] = None
+        self._is_finished = False
+
+    def _end(self, why: str) -> None:
+        """What is asked from now on, is refused."""
+        if self._ended_by is None:
+            self._ended_by = why
+        if self._client._transaction is self:
+            self._client._transaction = None
+
+    def _socket(self) -> Socket:
+        """The connection while it is open."""
+        socket = self._client._socket
+        if self._ended_by is not None or socket is None:
+            code = "connection" if self._ended_by == rules.BROKEN_TRANSACTION else "invalid_request"
+            raise EskerError(code, self._ended_by or rules.BROKEN_TRANSACTION)
+        self._client._expect_read()
+        return socket
+
+    def _look_at(self, error: object) -> None:
+        """Closes the connection, where the server may have ended the transaction by an error."""
+        if isinstance(error, EskerError) and rules.ends_transaction(error):
+            self._client._break()
+
+    def _run(self, request: Request[T]) -> T:
+        with self._client._turn:
+            socket = self._socket()
+            try:
+                return self._client._ask_on(socket, request)
+            except EskerError as e:
+                self._look_at(e)
+                raise
+
+    def pipeline(self) -> Pipeline:
+        """Requests that are sent together: see :class:`Pipeline`."""
+        return Pipeline(self._run_all)
+
+    def _run_all(self, asked: Sequence[Request[Any]]) -> List[Union[Any, EskerError]]:
+        with self._client._turn:
+            results = self._client._ask_all(self._socket(), asked)
+            for result in results:
+                self._look_at(result)
+            return results
+
+    @contextmanager
+    def stream(self, text: str, parameters: Values = ()) -> Iterator["Stream"]:
+        """As :meth:`Client.stream`, within it."""
+        request = requests.sql(text, parameters)
+        with self._client._turn:
+            stream = Stream(self._client, self._socket(), request)
+        with stream:
+            yield stream
+
+    def commit(self) -> None:
+        """Ends it; ``conflict`` when another transaction has changed the same."""
+        self._finish(requests.commit())
+
+    def rollback(self) -> None:
+        """Ends it, and nothing of it is done."""
+        self._finish(requests.rollback())
+
+    def _finish(self, request: Request[None]) -> None:
+        client = self._client
+        with client._turn:
+            socket = self._socket()
+            self._is_finished = True
+            try:
+                client._ask_on(socket, request)
+            except EskerError as e:
+                if e.code != "conflict":
+                    # The server may not have ended it.
+                    client._break()
+                raise
+            finally:
+                self._end(rules.ENDED_TRANSACTION)
+
+    def _give_up(self) -> None:
+        """Rolls it back, or closes the connection, by which the server does."""
+        if self._ended_by is not None:
+            return
+        try:
+            self.rollback()
+        except EskerError:
+            self._client._break()
+
+
 class Stream:
     """Rows as they come."""
 
-    def __init__(self, client: Client, socket: Socket, request_id: int) -> None:
+    def __init__(self, client: Client, socket: Socket, request: Request[Any]) -> None:
         self._client = client
         self._socket = socket
-        self._id = request_id
+        self._id = client._id()
         self._waiting: List[Row] = []
         self._is_done = False
         self.columns: List[Column] = []
         """The columns."""
+        socket.send(request.frame(self._id))
+        client._is_streaming = True
+
+    def __enter__(self) -> "Stream":
+        try:
+            self._take()
+        except BaseException:
+            self._client._is_streaming = False
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            if self._client._socket is self._socket:
+                self._end()
+        finally:
+            self._client._is_streaming = False
 
     def _take(self) -> None:
         """Reads a frame."""
@@ -467,16 +541,15 @@ class Stream:
         self.columns = answer.columns or self.columns
         self._waiting.extend(answer.rows)
         if answer.error is not None:
+            if self._client._transaction is not None:
+                self._client._transaction._look_at(answer.error)
             raise answer.error
-
-    def _begin(self) -> None:
-        self._take()
 
     def _end(self) -> None:
         if self._is_done:
             return
         payload = requests.cancelled(self._id)
-        self._socket.send(requests.frame(self._client._id(), requests.CANCEL, payload))
+        self._socket.send(frames.frame(self._client._id(), frames.CANCEL, payload))
         while not self._is_done:
             self._waiting.clear()
             try:
@@ -494,153 +567,3 @@ class Stream:
             if self._is_done:
                 return
             self._take()
-
-
-class Bucket:
-    """Keys and values, as bytes; texts are sent as UTF-8."""
-
-    def __init__(self, run: Callable[[Request[Any]], Any], name: str) -> None:
-        self._run = run
-        self.name = name
-
-    def get(self, key: Text) -> Optional[bytes]:
-        """The value of a key."""
-        found: List[Optional[bytes]] = self._run(requests.bucket_get(self.name, [key]))
-        return found[0]
-
-    def get_many(self, keys: Iterable[Text]) -> List[Optional[bytes]]:
-        """The values of keys, in their order."""
-        found: List[Optional[bytes]] = self._run(requests.bucket_get(self.name, keys))
-        return found
-
-    def put(self, key: Text, value: Text, *, ttl: Union[None, bool, float] = None) -> None:
-        """Puts a value; ``ttl`` is seconds from now, ``False`` never, ``None`` as the bucket says."""
-        self._run(requests.bucket_put(self.name, {key: value}, ttl))
-
-    def put_many(
-        self, entries: Mapping[Text, Text], *, ttl: Union[None, bool, float] = None
-    ) -> int:
-        """Puts values, all or none; how many."""
-        count: int = self._run(requests.bucket_put(self.name, entries, ttl))
-        return count
-
-    def remove(self, key: Text) -> bool:
-        """Removes a key; false when there is none."""
-        return self.remove_many([key]) == 1
-
-    def remove_many(self, keys: Iterable[Text]) -> int:
-        """Removes keys; how many there were."""
-        count: int = self._run(requests.bucket_remove(self.name, keys))
-        return count
-
-    def increment(self, key: Text, by: int = 1) -> int:
-        """Adds to a number; what it is then."""
-        number: int = self._run(requests.bucket_increment(self.name, key, by))
-        return number
-
-    def range(
-        self,
-        start: Optional[Text] = None,
-        end: Optional[Text] = None,
-        *,
-        prefix: Optional[Text] = None,
-        limit: Optional[int] = None,
-        reverse: bool = False,
-    ) -> List[Tuple[bytes, bytes]]:
-        """Keys from ``start`` up to ``end``, which is not among them, with their values."""
-        asked = requests.bucket_range(self.name, start, end, prefix, limit, reverse)
-        found: List[Tuple[bytes, bytes]] = self._run(asked)
-        return found
-
-
-class Pending(Generic[T]):
-    """What a request of a pipeline will answer."""
-
-    def __init__(self) -> None:
-        self._outcome: Optional[Tuple[T]] = None
-        self._error: Optional[EskerError] = None
-
-    def result(self) -> T:
-        """The answer, or its error, once the pipeline was run."""
-        if self._error is not None:
-            raise self._error
-        if self._outcome is None:
-            raise EskerError("invalid_request", "the pipeline has not been run yet")
-        return self._outcome[0]
-
-
-class Pipeline:
-    """Requests that are sent together and answered together.
-
-    At the end of ``with`` they are run; each tells its own result or error then. They are done in
-    their order, as far as they ask for keys.
-    """
-
-    def __init__(self, client: Client) -> None:
-        self._client = client
-        self._asked: List[Tuple[Request[Any], Pending[Any]]] = []
-
-    def __enter__(self) -> "Pipeline":
-        return self
-
-    def __exit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        error: Optional[BaseException],
-        trace: Optional[TracebackType],
-    ) -> None:
-        if kind is None:
-            self.run()
-
-    def run(self) -> None:
-        """Sends what was asked since, and reads all answers."""
-        asked, self._asked = self._asked, []
-        outcomes = self._client._run_all([request for request, _ in asked])
-        for (_, pending), outcome in zip(asked, outcomes):
-            if isinstance(outcome, EskerError):
-                pending._error = outcome
-            else:
-                pending._outcome = (outcome,)
-
-    def _push(self, request: Request[T]) -> Pending[T]:
-        pending: Pending[T] = Pending()
-        self._asked.append((request, pending))
-        return pending
-
-    def get(self, table: str, key: Key) -> Pending[Optional[Row]]:
-        """As :meth:`Client.get`."""
-        return self._push(requests.get(table, key))
-
-    def exists(self, table: str, key: Key) -> Pending[bool]:
-        """As :meth:`Client.exists`."""
-        return self._push(requests.exists(table, key))
-
-    def insert(
-        self, table: str, row: Sequence[Any], *, replace: bool = False
-    ) -> Pending[Optional[int]]:
-        """As :meth:`Client.insert`."""
-        return self._push(requests.insert(table, row, replace))
-
-    def update(
-        self, table: str, key: Key, fields: Optional[Mapping[str, Any]] = None, **more: Any
-    ) -> Pending[bool]:
-        """As :meth:`Client.update`."""
-        return self._push(requests.update(table, key, {**(fields or {}), **more}))
-
-    def delete(self, table: str, key: Key) -> Pending[bool]:
-        """As :meth:`Client.delete`."""
-        return self._push(requests.delete(table, key))
-
-    def sql(self, text: str, parameters: Sequence[Any] = ()) -> Pending[Result]:
-        """As :meth:`Client.sql`."""
-        return self._push(requests.sql(text, parameters))
-
-    def bucket_get(self, bucket: str, key: Text) -> Pending[List[Optional[bytes]]]:
-        """As :meth:`Bucket.get_many` of one key."""
-        return self._push(requests.bucket_get(bucket, [key]))
-
-    def bucket_put(
-        self, bucket: str, key: Text, value: Text, *, ttl: Union[None, bool, float] = None
-    ) -> Pending[int]:
-        """As :meth:`Bucket.put`."""
-        return self._push(requests.bucket_put(bucket, {key: value}, ttl))

@@ -8,7 +8,7 @@ _AGAIN = frozenset(["conflict", "unavailable"])
 class EskerError(Exception):
     """What the server said, or that the connection failed.
 
-    ``code`` is one of those of docs/reference/wire.md, or ``connection`` when nobody can be reached,
+    ``code`` is one of those of docs/reference/wire.md, or ``connection`` where no server answers,
     the connection broke, or an answer did not come in time. Then it is not known whether a write
     was done, and the connection is closed.
     """

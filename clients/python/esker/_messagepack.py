@@ -18,6 +18,12 @@ from ._errors import EskerError
 _EPOCH_DAY = datetime.date(1970, 1, 1).toordinal()
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 _MICROSECOND = datetime.timedelta(microseconds=1)
+# Of a decimal.
+_DIGITS_MAX = 38
+
+
+def _invalid(message: str) -> EskerError:
+    return EskerError("invalid_request", message)
 
 
 class Json:
@@ -65,9 +71,8 @@ def pack(out: bytearray, value: Any) -> None:
                 packer = candidate
                 break
         else:
-            raise EskerError(
-                "invalid_request",
-                f"expected a value that a field can have, found {type(value).__name__}",
+            raise TypeError(
+                f"expected a value that a field can have, found {type(value).__name__}"
             )
     packer(out, value)
 
@@ -95,7 +100,7 @@ def _pack_int(out: bytearray, value: int) -> None:
         elif value < 1 << 64:
             out += struct.pack(">BQ", 0xCF, value)
         else:
-            _pack_extension(out, 7, str(value).encode())
+            _pack_long(out, value)
     elif value >= -(1 << 7):
         out += struct.pack(">Bb", 0xD0, value)
     elif value >= -(1 << 15):
@@ -105,7 +110,17 @@ def _pack_int(out: bytearray, value: int) -> None:
     elif value >= -(1 << 63):
         out += struct.pack(">Bq", 0xD3, value)
     else:
-        _pack_extension(out, 7, str(value).encode())
+        _pack_long(out, value)
+
+
+def _pack_long(out: bytearray, value: int) -> None:
+    """An integer that only a decimal can hold."""
+    if abs(value) >= 10**_DIGITS_MAX:
+        raise _invalid(
+            f"expected a number of at most {_DIGITS_MAX} digits, "
+            f"found an integer of {value.bit_length()} bits"
+        )
+    _pack_extension(out, 7, str(value).encode())
 
 
 def _pack_float(out: bytearray, value: float) -> None:
@@ -113,7 +128,10 @@ def _pack_float(out: bytearray, value: float) -> None:
 
 
 def _pack_str(out: bytearray, value: str) -> None:
-    data = value.encode()
+    try:
+        data = value.encode()
+    except UnicodeEncodeError as e:
+        raise _invalid(f"expected a text that UTF-8 has: {e}") from e
     size = len(data)
     if size < 32:
         out.append(0xA0 | size)
@@ -189,30 +207,43 @@ def _pack_date(out: bytearray, value: datetime.date) -> None:
     _pack_extension(out, 1, struct.pack(">i", value.toordinal() - _EPOCH_DAY))
 
 
+def _pack_number(out: bytearray, kind: int, form: str, value: int) -> None:
+    try:
+        _pack_extension(out, kind, struct.pack(form, value))
+    except struct.error as e:
+        size = 8 * struct.calcsize(form)
+        found = value.bit_length()
+        raise _invalid(f"expected a number of {size} bits, found one of {found}") from e
+
+
 def _pack_days(out: bytearray, value: Days) -> None:
-    _pack_extension(out, 1, struct.pack(">i", int(value)))
+    _pack_number(out, 1, ">i", int(value))
 
 
 def _pack_datetime(out: bytearray, value: datetime.datetime) -> None:
-    if value.tzinfo is None:
-        value = value.replace(tzinfo=datetime.timezone.utc)
+    if value.utcoffset() is None:
+        raise _invalid(f"expected a datetime with a zone, such as timezone.utc, found {value}")
     _pack_extension(out, 2, struct.pack(">q", (value - _EPOCH) // _MICROSECOND))
 
 
 def _pack_microseconds(out: bytearray, value: Microseconds) -> None:
-    _pack_extension(out, 2, struct.pack(">q", int(value)))
+    _pack_number(out, 2, ">q", int(value))
 
 
 def _pack_time(out: bytearray, value: datetime.time) -> None:
     if value.tzinfo is not None:
-        raise EskerError("invalid_request", f"expected a time without a zone, found {value}")
+        raise _invalid(f"expected a time without a zone, found {value}")
     seconds = (value.hour * 60 + value.minute) * 60 + value.second
     _pack_extension(out, 3, struct.pack(">q", seconds * 1_000_000 + value.microsecond))
 
 
 def _pack_decimal(out: bytearray, value: decimal.Decimal) -> None:
     if not value.is_finite():
-        raise EskerError("invalid_request", f"expected a decimal, found {value}")
+        raise _invalid(f"expected a decimal, found {value}")
+    # What is too long is not written out to find that.
+    exponent = value.as_tuple().exponent
+    if value.adjusted() >= _DIGITS_MAX or not -2 * _DIGITS_MAX <= int(exponent) <= _DIGITS_MAX:
+        raise _invalid(f"expected a decimal of at most {_DIGITS_MAX} digits, found {value}")
     _pack_extension(out, 7, format(value, "f").encode())
 
 
@@ -221,15 +252,28 @@ def _pack_json(out: bytearray, value: Any) -> None:
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False, default=_json_default)
         data = text.encode()
-    except (TypeError, ValueError) as e:
-        raise EskerError("invalid_request", f"expected a value that JSON has: {e}") from e
+    except (ValueError, RecursionError) as e:
+        raise _invalid(f"expected a value that JSON has: {e}") from e
+    _expect_names(value)
     _pack_extension(out, 8, data)
 
 
 def _json_default(value: Any) -> Any:
     if isinstance(value, (datetime.date, datetime.time, uuid.UUID)):
         return str(value)
-    raise TypeError(f"found {type(value).__name__}")
+    raise TypeError(f"expected a value that JSON has, found {type(value).__name__}")
+
+
+def _expect_names(value: Any) -> None:
+    """JSON would make texts of other names."""
+    if isinstance(value, dict):
+        for name, member in value.items():
+            if not isinstance(name, str):
+                raise TypeError(f"expected names of JSON that are str, found {type(name).__name__}")
+            _expect_names(member)
+    elif isinstance(value, (list, tuple)):
+        for member in value:
+            _expect_names(member)
 
 
 def _pack_uuid(out: bytearray, value: uuid.UUID) -> None:

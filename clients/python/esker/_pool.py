@@ -3,29 +3,48 @@
 from __future__ import annotations
 
 import threading
+import time
 from contextlib import contextmanager
-from typing import Any, Iterator, List
+from typing import Callable, Iterator, Optional, TypeVar
 
-from ._client import Client
-from ._errors import EskerError
+from . import _options as rules
+from ._client import Client, Transaction
+from ._frame import Request
+from ._slots import Slots
+from ._surface import Surface
+
+T = TypeVar("T")
 
 
-class Pool:
-    """At most ``size`` connections, given out one at a time: ``with pool.client() as client``.
+class _Turn:
+    """A thread in the queue for a place."""
 
-    The other arguments are those of :class:`esker.Client`. A connection within a transaction, or
-    one that broke, is closed when it comes back.
+    def __init__(self) -> None:
+        self.has_place = False
+
+
+class Pool(Surface):
+    """At most ``size`` connections, each given to one thread at a time, in the order of asking:
+    ``with pool.connection() as client``. What is asked of the pool itself takes one for that.
+
+    ``wait_timeout`` is how many seconds a thread waits for a connection; the other arguments are
+    those of :class:`esker.Client`. A connection that comes back within a transaction is closed.
     """
 
-    def __init__(self, url: str = "127.0.0.1:7437", *, size: int = 8, **options: Any) -> None:
-        if size < 1:
-            raise EskerError("invalid_request", f"size: expected at least 1, found {size}")
-        self._url = url
-        self._options = options
-        self._room = threading.Semaphore(size)
-        self._lock = threading.Lock()
-        self._free: List[Client] = []
-        self._is_closed = False
+    def __init__(
+        self,
+        url: str = "127.0.0.1:7437",
+        *,
+        size: int = 8,
+        wait_timeout: Optional[float] = 30.0,
+        token: Optional[str] = None,
+        database: Optional[str] = None,
+        timeout: Optional[float] = 60.0,
+        retry_writes: bool = False,
+    ) -> None:
+        self._options = rules.options(url, token, database, timeout, retry_writes)
+        self._slots: Slots[Client, _Turn] = Slots(size, wait_timeout)
+        self._changed = threading.Condition()
 
     def __enter__(self) -> "Pool":
         return self
@@ -33,30 +52,97 @@ class Pool:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _take(self) -> None:
+        """Waits for a place."""
+        slots, turn = self._slots, _Turn()
+        with self._changed:
+            if slots.take():
+                return
+            slots.waiting.append(turn)
+            try:
+                self._changed.wait_for(
+                    lambda: turn.has_place or slots.is_closed, slots.wait_timeout
+                )
+                if not turn.has_place:
+                    slots.expect_open()
+                    raise slots.late()
+            except BaseException:
+                if turn.has_place:
+                    self._leave()
+                else:
+                    slots.waiting.remove(turn)
+                raise
+
+    def _leave(self) -> None:
+        with self._changed:
+            turn = self._slots.leave()
+            if turn is not None:
+                turn.has_place = True
+            self._changed.notify_all()
+
     @contextmanager
-    def client(self) -> Iterator[Client]:
+    def connection(self) -> Iterator[Client]:
         """A connection, until the end of ``with``; waits while all are in use."""
-        with self._room:
-            with self._lock:
-                if self._is_closed:
-                    raise EskerError("invalid_request", "the pool is closed")
-                client = self._free.pop() if self._free else None
-            client = client or Client(self._url, **self._options)
+        self._take()
+        try:
+            with self._changed:
+                self._slots.expect_open()
+                client = self._slots.free.pop() if self._slots.free else Client._of(self._options)
+                self._slots.out.add(client)
             try:
                 yield client
             finally:
-                if client.in_transaction:
-                    client.close()
-                with self._lock:
-                    if self._is_closed:
-                        client.close()
-                    else:
-                        self._free.append(client)
+                self._give_back(client)
+        finally:
+            self._leave()
 
-    def close(self) -> None:
-        """Closes what is free, and the rest as it comes back."""
-        with self._lock:
-            self._is_closed = True
-            free, self._free = self._free, []
+    def _give_back(self, client: Client) -> None:
+        with self._changed:
+            self._slots.out.discard(client)
+            is_wanted = not self._slots.is_closed
+            if is_wanted:
+                self._slots.free.append(client)
+            if client.in_transaction or not is_wanted:
+                client.close()
+
+    def _run(self, request: Request[T]) -> T:
+        with self.connection() as client:
+            return client._run(request)
+
+    @contextmanager
+    def transaction(
+        self, *, serializable: bool = False, read_only: bool = False
+    ) -> Iterator[Transaction]:
+        """A transaction on a connection of its own, as :meth:`Client.transaction`."""
+        with self.connection() as client:
+            with client.transaction(
+                serializable=serializable, read_only=read_only
+            ) as transaction:
+                yield transaction
+
+    def transact(
+        self,
+        body: Callable[[Transaction], T],
+        *,
+        serializable: bool = False,
+        attempts: int = 10,
+    ) -> T:
+        """As :meth:`Client.transact`, on a connection of its own."""
+        with self.connection() as client:
+            return client.transact(body, serializable=serializable, attempts=attempts)
+
+    def close(self, *, timeout: float = 10.0) -> None:
+        """Gives out no more connections, waits at most so many seconds for those that are out,
+        and ends what is asked of the rest by an error."""
+        deadline = time.monotonic() + timeout
+        with self._changed:
+            self._slots.is_closed = True
+            free, self._slots.free = self._slots.free, []
+            self._changed.notify_all()
+            while not self._slots.is_empty:
+                if not self._changed.wait(max(0.0, deadline - time.monotonic())):
+                    break
+            for client in self._slots.out:
+                client._abort()
         for client in free:
             client.close()

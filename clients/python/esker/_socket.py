@@ -16,6 +16,13 @@ _READ_BYTES = 256 << 10
 _SELECTOR = getattr(selectors, "PollSelector", selectors.SelectSelector)
 
 
+def is_readable(descriptor: int) -> bool:
+    """Whether there is something to read, or the other side has hung up."""
+    with _SELECTOR() as selector:
+        selector.register(descriptor, selectors.EVENT_READ)
+        return bool(selector.select(0))
+
+
 def tls(authorities: str) -> ssl.SSLContext:
     """TLS 1.3 to whom a file of certificates vouches for."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -43,6 +50,25 @@ class Socket:
     def close(self) -> None:
         """Ends the connection."""
         self._socket.close()
+
+    def abort(self) -> None:
+        """Ends the connection, though another thread waits for it: that is told."""
+        try:
+            self._socket.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+
+    def poll(self) -> Optional[bytes]:
+        """What has come meanwhile, without waiting; ``None`` when the server has hung up."""
+        came = b""
+        try:
+            while True:
+                more = self._receive_some()
+                if not more:
+                    return came
+                came += more
+        except (EskerError, OSError):
+            return None
 
     def send(self, data: bytes) -> None:
         """Takes bytes that are to be sent: `receive` and `flush` do that."""

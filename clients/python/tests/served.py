@@ -19,28 +19,44 @@ class Served:
             raise unittest.SkipTest("ESKER names no program to serve with")
         self.directory = tempfile.TemporaryDirectory()
         self.unix_path = os.path.join(self.directory.name, "esker.sock")
-        command = [program, "serve", os.path.join(self.directory.name, "db")]
-        command += [] if is_stored else ["--memory"]
-        command += ["--listen", "127.0.0.1:0", "--unix", self.unix_path, *arguments]
-        command += ["--http-listen", "127.0.0.1:0"]
+        self._command = [program, "serve", os.path.join(self.directory.name, "db")]
+        self._command += [] if is_stored else ["--memory"]
+        self._command += ["--unix", self.unix_path, "--http-listen", "127.0.0.1:0", *arguments]
+        self.url = "127.0.0.1:0"
+        self.start()
+
+    def start(self) -> None:
+        """Starts the server; again, at the same address."""
         self.process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+            [*self._command, "--listen", self.url],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
         )
         assert self.process.stdout is not None
-        self.url = ""
         for line in self.process.stdout:
             found = re.match(r"listening on (127\.0\.0\.1:\d+)", line)
             if found:
                 self.url = found.group(1)
-                break
-        if not self.url:
-            raise RuntimeError("the server did not start")
+                return
+        self.end()
+        raise RuntimeError("the server did not start")
 
-    def stop(self) -> None:
-        self.process.terminate()
+    def end(self, is_killed: bool = False) -> None:
+        """Stops the server, or kills it."""
+        if is_killed:
+            self.process.kill()
+        else:
+            self.process.terminate()
         self.process.wait()
         if self.process.stdout is not None:
             self.process.stdout.close()
+        if os.path.exists(self.unix_path):
+            # A killed server leaves its socket.
+            os.remove(self.unix_path)
+
+    def stop(self) -> None:
+        self.end()
         self.directory.cleanup()
 
 

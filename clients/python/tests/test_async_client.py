@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any, AsyncIterator, Awaitable, Callable, Tuple
 
-from esker import AsyncClient, Client, EskerError
+from esker import AsyncClient, AsyncTransaction, Client, EskerError
 
 from .served import ServedCase
 from .test_client import Faulty
@@ -62,7 +62,7 @@ class Asked(ServedCase):
             stream = client.stream("SELECT id, n FROM t")
             async for _ in stream:
                 break
-            await stream.aclose()  # type: ignore[attr-defined]
+            await stream.aclose()
             self.assertEqual((await client.sql("SELECT count(*) FROM t")).scalar(), 100_001)
             found = await client.query({"table": "t", "limit": 1, "order": ["id"]})
             self.assertEqual(found.rows, [(-1, 1)])
@@ -71,10 +71,10 @@ class Asked(ServedCase):
         self.run_with(body)
 
     def test_transactions(self) -> None:
-        async def add(client: AsyncClient) -> None:
-            row = await client.get("t", 1)
+        async def add(tx: AsyncTransaction) -> None:
+            row = await tx.get("t", 1)
             assert row is not None
-            await client.update("t", 1, n=row[1] + 1)
+            await tx.update("t", 1, n=row[1] + 1)
 
         async def worker() -> None:
             async with await AsyncClient.connect(self.url) as client:
@@ -86,8 +86,8 @@ class Asked(ServedCase):
             await asyncio.gather(*(worker() for _ in range(4)))
             self.assertEqual(await client.get("t", 1), (1, 40))
             with self.assertRaises(KeyError):
-                async with client.transaction():
-                    await add(client)
+                async with client.transaction() as tx:
+                    await add(tx)
                     raise KeyError("no")
             self.assertEqual(await client.get("t", 1), (1, 40))
 
@@ -150,13 +150,13 @@ class Asked(ServedCase):
                 faulty.faults = 1
                 with self.assertRaises(EskerError):
                     await client.load("t", ((n, n) for n in range(2_000, 2_010)))
-                async with client.transaction():
-                    await client.update("t", 1, n=7)
+                async with client.transaction() as tx:
+                    await tx.update("t", 1, n=7)
                 # A transaction is lost with its connection, and nothing of it is sent again.
                 with self.assertRaises(EskerError):
-                    async with client.transaction():
+                    async with client.transaction() as tx:
                         faulty.faults = 1
-                        await client.update("t", 1, n=8)
+                        await tx.update("t", 1, n=8)
                 self.assertFalse(client.in_transaction)
                 self.assertEqual(await client.get("t", 1), (1, 7))
 

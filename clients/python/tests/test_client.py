@@ -11,7 +11,7 @@ import unittest
 import uuid
 from typing import Any, List, Tuple
 
-from esker import Client, EskerError, Json, Pool
+from esker import Client, EskerError, Json, Pool, Transaction
 
 from .served import ServedCase
 
@@ -198,20 +198,20 @@ class Tables(ServedCase):
         client = self.client
         client.sql("CREATE TABLE c (id i64 PRIMARY KEY, n i64)")
         client.insert("c", (1, 0))
-        with client.transaction():
-            client.update("c", 1, n=1)
-            self.assertEqual(client.get("c", 1), (1, 1))
+        with client.transaction() as tx:
+            tx.update("c", 1, n=1)
+            self.assertEqual(tx.get("c", 1), (1, 1))
         with self.assertRaises(KeyError):
-            with client.transaction():
-                client.update("c", 1, n=2)
+            with client.transaction() as tx:
+                tx.update("c", 1, n=2)
                 raise KeyError("no")
         self.assertEqual(client.get("c", 1), (1, 1))
         with Client(self.url) as other:
-            client.begin()
-            client.get("c", 1)
-            client.update("c", 1, n=5)
+            tx = client.begin()
+            tx.get("c", 1)
+            tx.update("c", 1, n=5)
             other.update("c", 1, n=6)
-            self.assertEqual(self.code(client.commit), "conflict")
+            self.assertEqual(self.code(tx.commit), "conflict")
             self.assertFalse(client.in_transaction)
 
     def test_transactions_are_not_begun_behind_the_back_of_the_client(self) -> None:
@@ -233,29 +233,28 @@ class Tables(ServedCase):
                     pass
             self.assertIn("use begin()", str(caught.exception))
         client.sql("CREATE TABLE beginning (endless i64 PRIMARY KEY)")
-        with client.transaction():
-            client.sql("SAVEPOINT s")
-            client.sql("INSERT INTO beginning VALUES (1)")
-            client.sql("ROLLBACK TO s")
-            client.sql("INSERT INTO beginning VALUES (2)")
+        with client.transaction() as tx:
+            tx.sql("SAVEPOINT s")
+            tx.sql("INSERT INTO beginning VALUES (1)")
+            tx.sql("ROLLBACK TO s")
+            tx.sql("INSERT INTO beginning VALUES (2)")
         self.assertEqual(client.sql("SELECT * FROM beginning").rows, [(2,)])
 
     def test_transact(self) -> None:
         self.client.sql("CREATE TABLE c (id i64 PRIMARY KEY, n i64)")
         self.client.insert("c", (1, 0))
 
-        def add(client: Client) -> int:
-            row = client.get("c", 1)
+        def add(tx: Transaction) -> int:
+            row = tx.get("c", 1)
             assert row is not None
-            client.update("c", 1, n=row[1] + 1)
+            tx.update("c", 1, n=row[1] + 1)
             return int(row[1])
 
         with Pool(self.url, size=3) as pool:
 
             def work() -> None:
                 for _ in range(20):
-                    with pool.client() as client:
-                        client.transact(add, attempts=1_000)
+                    pool.transact(add, attempts=1_000)
 
             threads = [threading.Thread(target=work) for _ in range(5)]
             for thread in threads:
@@ -307,7 +306,7 @@ class Tables(ServedCase):
             self.assertEqual(self.code(client.sql, count_up), "connection")
         self.assertEqual(self.client.get("c", 1), (1, 1))
         with Faulty(self.url) as faulty, Pool(faulty.url, size=1, retry_writes=True) as pool:
-            with pool.client() as client:
+            with pool.connection() as client:
                 client.ping()
                 for n in range(2, 6):
                     faulty.faults = 1
@@ -319,8 +318,8 @@ class Tables(ServedCase):
                 self.assertTrue(client.delete("c", 2))
                 faulty.faults = 1
                 self.assertEqual(client.bucket("once").increment("n"), 1)
-                with client.transaction():
-                    client.update("c", 1, n=7)
+                with client.transaction() as tx:
+                    tx.update("c", 1, n=7)
                 self.assertEqual(client.get("c", 1), (1, 7))
         self.assertEqual(self.client.bucket("once").increment("n"), 2)
         self.client.sql("DROP TABLE c")

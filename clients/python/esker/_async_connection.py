@@ -1,0 +1,276 @@
+"""A connection of the client for asyncio: requests of many tasks share it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Deque,
+    Dict,
+    Optional,
+    TypeVar,
+    Union,
+)
+
+from . import _frame as frames
+from . import _request as requests
+from ._errors import EskerError
+from ._frame import Answer, Frame, FrameReader, Request
+from ._result import Result, Row
+from ._socket import is_readable
+
+T = TypeVar("T")
+
+_READ_BYTES = 256 << 10
+# Frames of a stream that have not been read yet; then the connection is read no further.
+_FRAMES_MAX = 16
+# Turns of the event loop in which it reads what has come.
+_SETTLE_TURNS = 100
+# How long the other side has to say goodbye.
+_GOODBYE_S = 1.0
+
+
+class _Inbox:
+    """Frames of one answer on their way to the task that waits for it.
+
+    ``asyncio.wait_for`` would do, but before Python 3.12 it loses a cancellation that comes
+    together with a frame.
+    """
+
+    def __init__(self) -> None:
+        self._frames: Deque[Union[Frame, EskerError]] = deque()
+        self._arrival: Optional["asyncio.Future[None]"] = None
+        self._room: Optional["asyncio.Future[None]"] = None
+
+    def __bool__(self) -> bool:
+        return bool(self._frames)
+
+    async def put(self, received: Frame) -> None:
+        """Takes a frame, once there is room for it."""
+        while len(self._frames) >= _FRAMES_MAX:
+            self._room = asyncio.get_running_loop().create_future()
+            await self._room
+        self._frames.append(received)
+        _wake(self._arrival)
+
+    def fail(self, error: EskerError) -> None:
+        """Takes what ends the answer."""
+        self._frames.append(error)
+        _wake(self._arrival)
+
+    def clear(self) -> None:
+        """Drops what has come, and takes whatever comes."""
+        self._frames.clear()
+        _wake(self._room)
+
+    async def get(self, timeout: Optional[float]) -> Frame:
+        """The next frame, or its error."""
+        while not self._frames:
+            loop = asyncio.get_running_loop()
+            self._arrival = loop.create_future()
+            late = EskerError("connection", f"no answer within {timeout} s")
+            alarm = None if timeout is None else loop.call_later(timeout, self.fail, late)
+            try:
+                await self._arrival
+            finally:
+                if alarm is not None:
+                    alarm.cancel()
+        received = self._frames.popleft()
+        _wake(self._room)
+        if isinstance(received, EskerError):
+            raise received
+        return received
+
+
+def _wake(waiting: Optional["asyncio.Future[None]"]) -> None:
+    if waiting is not None and not waiting.done():
+        waiting.set_result(None)
+
+
+async def finished(work: Awaitable[T], timeout: Optional[float]) -> T:
+    """What some work comes to, in so many seconds; then, or when it is cancelled, it is stopped."""
+    task = asyncio.ensure_future(work)
+    try:
+        await asyncio.wait([task], timeout=timeout)
+        if not task.done():
+            raise asyncio.TimeoutError
+        return task.result()
+    finally:
+        task.cancel()
+
+
+class Connection:
+    """A socket, and which task waits for which answer."""
+
+    def __init__(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        timeout: Optional[float],
+    ) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._timeout = timeout
+        self._next_id = 1
+        self._waiting: Dict[int, _Inbox] = {}
+        self.error: Optional[EskerError] = None
+        writer.write(frames.GREETING)
+        self._task = asyncio.ensure_future(self._read())
+
+    @property
+    def is_idle(self) -> bool:
+        """True when no answer is waited for."""
+        return not self._waiting
+
+    def abort(self) -> None:
+        """Ends the connection at once; the server rolls a transaction back."""
+        self._fail(EskerError("connection", "the connection was closed"))
+        self._task.cancel()
+        self._writer.transport.abort()
+
+    async def close(self) -> None:
+        """Ends the connection."""
+        self._fail(EskerError("connection", "the connection was closed"))
+        self._task.cancel()
+        self._writer.close()
+        try:
+            await finished(self._writer.wait_closed(), _GOODBYE_S)
+        except (OSError, asyncio.TimeoutError):
+            pass
+        finally:
+            self._writer.transport.abort()
+
+    async def settle(self) -> None:
+        """Reads what has come by now, so that a server that hung up is noticed before anything is
+        sent to it."""
+        for _ in range(_SETTLE_TURNS):
+            if self.error is not None or self._waiting or not self._has_come():
+                return
+            await asyncio.sleep(0)
+
+    def _has_come(self) -> bool:
+        descriptor = self._writer.get_extra_info("socket").fileno()
+        return descriptor < 0 or is_readable(descriptor)
+
+    async def _read(self) -> None:
+        """Gives every frame to the task that waits for it."""
+        frames = FrameReader()
+        try:
+            while True:
+                data = await self._reader.read(_READ_BYTES)
+                if not data:
+                    raise EskerError("connection", "the server hung up")
+                frames.feed(data)
+                received = frames.next()
+                while received is not None:
+                    if received.id == 0:
+                        said = Answer()
+                        said.take(received)
+                        raise said.error or EskerError("connection", "the server sent nonsense")
+                    inbox = self._waiting.get(received.id)
+                    if inbox is not None:
+                        await inbox.put(received)
+                    received = frames.next()
+        except EskerError as e:
+            self._fail(e)
+        except Exception as e:
+            self._fail(EskerError("connection", f"the connection broke: {e}"))
+
+    def _fail(self, error: EskerError) -> None:
+        if self.error is None:
+            self.error = error
+        waiting, self._waiting = self._waiting, {}
+        for inbox in waiting.values():
+            inbox.fail(error)
+
+    def _send(self, kind: int, payload: bytes, request_id: int) -> None:
+        if self.error is None and self._writer.transport.is_closing():
+            self._fail(EskerError("connection", "the connection broke"))
+        if self.error is not None:
+            raise self.error
+        self._writer.write(frames.frame(request_id, kind, payload))
+
+    async def _drain(self) -> None:
+        """Waits while much is still to be sent."""
+        try:
+            await self._writer.drain()
+        except OSError as e:
+            error = EskerError("connection", f"the connection broke: {e}")
+            # The next request connects again.
+            self._fail(error)
+            raise error from e
+
+    def _id(self) -> int:
+        found = self._next_id
+        self._next_id = found % 0xFFFF_FFFF + 1
+        return found
+
+    def _expect(self, request_id: int) -> _Inbox:
+        if self.error is not None:
+            raise self.error
+        inbox = self._waiting[request_id] = _Inbox()
+        return inbox
+
+    async def run(self, request: Request[T]) -> T:
+        request_id = self._id()
+        inbox = self._expect(request_id)
+        answer = Answer()
+        is_done = False
+        try:
+            self._send(request.kind, request.payload, request_id)
+            await self._drain()
+            while not is_done:
+                is_done = answer.take(await inbox.get(self._timeout))
+        finally:
+            self._waiting.pop(request_id, None)
+            if not is_done:
+                self._cancel(request_id)
+        return request.result(answer)
+
+    async def load(self, request: Request[int], chunks: AsyncIterator[bytes]) -> int:
+        request_id = self._id()
+        inbox = self._expect(request_id)
+        answer = Answer()
+        is_done = False
+        try:
+            self._send(request.kind, request.payload, request_id)
+            async for chunk in chunks:
+                self._send(frames.BULK_CHUNK, chunk, request_id)
+                await self._drain()
+                if inbox:
+                    break
+            self._send(frames.BULK_END, b"", request_id)
+            while not is_done:
+                is_done = answer.take(await inbox.get(self._timeout))
+        finally:
+            self._waiting.pop(request_id, None)
+            if not is_done:
+                self._cancel(request_id)
+        return request.result(answer)
+
+    async def stream(self, request: Request[Result]) -> AsyncGenerator[Row, None]:
+        request_id = self._id()
+        inbox = self._expect(request_id)
+        is_done = False
+        try:
+            self._send(request.kind, request.payload, request_id)
+            while not is_done:
+                answer = Answer()
+                is_done = answer.take(await inbox.get(self._timeout))
+                if answer.error is not None:
+                    raise answer.error
+                for row in answer.rows:
+                    yield row
+        finally:
+            self._waiting.pop(request_id, None)
+            if not is_done:
+                inbox.clear()
+                self._cancel(request_id)
+
+    def _cancel(self, request_id: int) -> None:
+        """Says to the server that its answer is not waited for any more."""
+        if self.error is None and not self._writer.transport.is_closing():
+            self._send(frames.CANCEL, requests.cancelled(request_id), self._id())

@@ -1,0 +1,150 @@
+"""Frames, and what those of an answer are gathered to. Nothing here reads or writes a socket."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any, Callable, Generic, List, NamedTuple, Optional, TypeVar
+
+from ._errors import EskerError
+from ._messagepack import pack, pack_array_head, unpack
+from ._result import Column, Row
+
+T = TypeVar("T")
+
+GREETING = b"ESKR\x01\x00"
+HEADER = struct.Struct("<IIBB")
+FRAME_BYTES_MAX = (64 << 20) + 6
+MORE = 1
+
+PING, HELLO, CANCEL, ONCE = 0x01, 0x02, 0x03, 0x04
+GET, EXISTS, INSERT, UPDATE, DELETE, TABLES, SCHEMA, UPDATE_MANY = range(0x10, 0x18)
+SQL, QUERY, EXPLAIN, BEGIN, COMMIT, ROLLBACK, ADMIN = range(0x20, 0x27)
+BUCKET_GET, BUCKET_PUT, BUCKET_REMOVE, BUCKET_INCREMENT, BUCKET_RANGE, BUCKETS = range(0x30, 0x36)
+BULK_BEGIN, BULK_CHUNK, BULK_END = 0x40, 0x41, 0x42
+DONE, COLUMNS, ROWS, FAILED = 0x80, 0x81, 0x82, 0xFF
+
+# What may change something by itself.
+WRITES = (INSERT, UPDATE, UPDATE_MANY, DELETE, SQL, BUCKET_PUT, BUCKET_REMOVE, BUCKET_INCREMENT)
+
+CHUNK_BYTES = 256 << 10
+
+
+class Frame(NamedTuple):
+    """What is sent and received."""
+
+    id: int
+    kind: int
+    flags: int
+    payload: bytes
+
+
+def frame(request_id: int, kind: int, payload: bytes = b"") -> bytes:
+    """A frame as it is sent."""
+    size = len(payload) + 6
+    if size > FRAME_BYTES_MAX:
+        raise EskerError(
+            "invalid_request", f"a request has at most {FRAME_BYTES_MAX} bytes, found {size}"
+        )
+    return HEADER.pack(size, request_id, kind, 0) + payload
+
+
+class FrameReader:
+    """Takes bytes apart as they come."""
+
+    def __init__(self) -> None:
+        self._bytes = bytearray()
+        self._is_greeted = False
+
+    def feed(self, data: bytes) -> None:
+        """Takes what has come."""
+        self._bytes += data
+
+    def next(self) -> Optional[Frame]:
+        """The next frame, if it has come whole."""
+        if not self._is_greeted:
+            if len(self._bytes) < len(GREETING):
+                return None
+            if self._bytes[:5] != GREETING[:5]:
+                found = bytes(self._bytes[:64])
+                raise EskerError("connection", f"expected a server of version 1, found {found!r}")
+            del self._bytes[: len(GREETING)]
+            self._is_greeted = True
+        if len(self._bytes) < HEADER.size:
+            return None
+        size, request_id, kind, flags = HEADER.unpack_from(self._bytes)
+        if not 6 <= size <= FRAME_BYTES_MAX:
+            raise EskerError("connection", f"the server sent a frame of {size} bytes")
+        end = size + 4
+        if len(self._bytes) < end:
+            return None
+        payload = bytes(self._bytes[HEADER.size : end])
+        del self._bytes[:end]
+        return Frame(request_id, kind, flags, payload)
+
+
+class Answer:
+    """Gathers the frames of one answer."""
+
+    def __init__(self) -> None:
+        self.columns: List[Column] = []
+        self.rows: List[Row] = []
+        self.value: Any = None
+        self.error: Optional[EskerError] = None
+
+    def take(self, received: Frame) -> bool:
+        """Takes a frame; true for the last."""
+        value: Any = unpack(received.payload) if received.payload else None
+        if received.kind == FAILED:
+            code, message = value or ("internal", "the server said nothing")
+            self.error = EskerError(code, message)
+        elif received.kind == COLUMNS:
+            self.columns = [Column(name, kind) for name, kind in value or ()]
+        elif received.kind == ROWS:
+            self.rows.extend(tuple(row) for row in value or ())
+        elif received.kind == DONE:
+            self.value = value
+        else:
+            raise EskerError("connection", f"the server sent a frame of kind {received.kind:#x}")
+        return received.kind in (DONE, FAILED)
+
+
+class Request(Generic[T]):
+    """What is asked, and what an answer means."""
+
+    def __init__(
+        self, kind: int, payload: bytes, read: Callable[[Answer], T], is_safe: bool = False
+    ) -> None:
+        self.kind = kind
+        self.payload = payload
+        self.read = read
+        self.is_safe = is_safe
+        """True when it may be asked twice."""
+
+    @property
+    def is_write(self) -> bool:
+        """True when it may change something by itself."""
+        return self.kind in WRITES
+
+    def once(self, key: str) -> "Request[T]":
+        """The same, done once however often it is sent with a key."""
+        head = _array_of_three(key, self.kind)
+        return Request(ONCE, head + self.payload, self.read, is_safe=True)
+
+    def frame(self, request_id: int) -> bytes:
+        """As it is sent."""
+        return frame(request_id, self.kind, self.payload)
+
+    def result(self, answer: Answer) -> T:
+        """What the answer means, or the error that it is."""
+        if answer.error is not None:
+            raise answer.error
+        return self.read(answer)
+
+
+def _array_of_three(key: str, kind: int) -> bytes:
+    """An array of three, without the last of them."""
+    out = bytearray()
+    pack_array_head(out, 3)
+    pack(out, key)
+    pack(out, kind)
+    return bytes(out)

@@ -1,0 +1,220 @@
+"""What is asked: rows and parameters by name, and what is refused before anything is sent."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import decimal
+from typing import Any, Dict, List, Tuple
+
+from esker import AsyncClient, Client, EskerError, Result
+
+from .served import ServedCase
+
+TABLE = (
+    "CREATE TABLE t (id i64 PRIMARY KEY, name text NOT NULL DEFAULT 'none', n i64 DEFAULT 7, "
+    "note text)"
+)
+
+
+class Arguments(ServedCase):
+    def setUp(self) -> None:
+        self.client = Client(self.url)
+        self.addCleanup(self.client.close)
+        for table in self.client.tables():
+            self.client.sql(f"DROP TABLE {table}")
+        self.client.sql(TABLE)
+
+    def rows(self) -> List[Tuple[Any, ...]]:
+        return self.client.sql("SELECT id, name, n, note FROM t ORDER BY id").rows
+
+    def error(self, body: Any, *arguments: Any, **more: Any) -> EskerError:
+        with self.assertRaises(EskerError) as caught:
+            body(*arguments, **more)
+        return caught.exception
+
+    def test_rows_by_name_get_defaults(self) -> None:
+        client = self.client
+        client.insert("t", {"id": 1})
+        client.insert("t", {"note": "x", "id": 2, "n": None})
+        client.insert("t", {"id": 2, "name": "b"}, replace=True)
+        self.assertEqual(client.insert_many("t", [{"id": 3, "n": 1}, {"name": "d", "id": 4}]), 2)
+        with client.pipeline() as pipeline:
+            pending = pipeline.insert("t", {"id": 5, "note": "p"})
+        pending.result()
+        with client.transaction() as tx:
+            tx.insert("t", {"id": 6})
+        with Client(self.url, retry_writes=True) as retrying:
+            retrying.insert("t", {"id": 7})
+        self.assertEqual(
+            self.rows(),
+            [
+                (1, "none", 7, None),
+                (2, "b", 7, None),
+                (3, "none", 1, None),
+                (4, "d", 7, None),
+                (5, "none", 7, "p"),
+                (6, "none", 7, None),
+                (7, "none", 7, None),
+            ],
+        )
+
+    def test_rows_by_name_that_do_not_fit_are_refused_whole(self) -> None:
+        client = self.client
+        unknown = self.error(client.insert_many, "t", [{"id": 1}, {"id": 2, "nmae": "x"}])
+        self.assertEqual(unknown.code, "invalid_request")
+        self.assertIn('row 1: unknown field "nmae"; did you mean "name"?', unknown.message)
+        wrong = self.error(client.insert, "t", {"id": 1, "n": "x"})
+        self.assertIn('field "n"', wrong.message)
+        null = self.error(client.insert, "t", {"id": 1, "name": None})
+        self.assertIn("must not be null", null.message)
+        twice = self.error(client.insert, "t", {"id": 1, "ID": 2})
+        self.assertEqual(twice.code, "invalid_request")
+        self.assertEqual(self.rows(), [])
+        with self.assertRaises(TypeError):
+            client.insert_many("t", [{"id": 1}, (2, "b", 1, None)])
+
+    def test_loads_by_name_get_defaults(self) -> None:
+        client = self.client
+        self.assertEqual(client.load("t", [{"id": 1}, (2, "b", 1, None), {"n": 3, "id": 3}]), 3)
+        self.assertEqual(client.load("t", [{"id": 4}, {"id": 5, "n": None}], key="once"), 2)
+        self.assertEqual(client.load_text("t", "ndjson", '{"id": 6}\n', key="text"), 1)
+        self.assertEqual(
+            self.rows(),
+            [
+                (1, "none", 7, None),
+                (2, "b", 1, None),
+                (3, "none", 3, None),
+                (4, "none", 7, None),
+                (5, "none", None, None),
+                (6, "none", 7, None),
+            ],
+        )
+        unknown = self.error(client.load, "t", [{"id": 8}, {"id": 9, "nmae": "x"}])
+        self.assertIn('row 1: unknown field "nmae"', unknown.message)
+        self.assertEqual(len(self.rows()), 6)
+
+    def test_parameters_by_name(self) -> None:
+        client = self.client
+        client.insert_many("t", [{"id": i, "name": f"r{i}"} for i in range(5)])
+        text = "SELECT id, ':no' FROM t WHERE id >= :least AND id < :most AND :least > 0 -- :no"
+        found = client.sql(text, {"most": 4, "least": 2})
+        self.assertEqual(found.rows, [(2, ":no"), (3, ":no")])
+        with client.stream("SELECT id FROM t WHERE name = :name", {"name": "r3"}) as rows:
+            self.assertEqual(list(rows), [(3,)])
+        client.sql("UPDATE t SET note = :note WHERE id = :id", {"id": 1, "note": "x'y"})
+        self.assertEqual(client.get("t", 1), (1, "r1", 7, "x'y"))
+        for parameters, message in [
+            ({"least": 1}, "parameter :most has no value"),
+            ({"least": 1, "most": 2, "mots": 3}, "unknown parameter :mots"),
+        ]:
+            self.assertIn(message, self.error(client.sql, text, parameters).message)
+        by_place: Dict[str, Any] = {"x": 1}
+        self.assertEqual(self.error(client.sql, "SELECT ?", by_place).code, "invalid_request")
+
+    def test_wrong_types_are_refused_before_anything_is_sent(self) -> None:
+        client: Any = self.client
+        client.insert("t", {"id": 1})
+        bucket = client.bucket("b")
+        cases: List[Tuple[Any, ...]] = [
+            *[(client.insert, "t", row) for row in _NO_ROWS],
+            *[(client.insert_many, "t", [row]) for row in _NO_ROWS],
+            *[(client.insert_many, "t", rows) for rows in ("ab", b"ab", {"id": 1}, {(1, 2)}, 5)],
+            *[(client.load, "t", rows) for rows in ("ab", b"ab", {"id": 1}, {(1, 2)}, 5)],
+            *[(client.sql, "SELECT ?", values) for values in (*_NO_ROWS, None)],
+            *[(client.get, "t", key) for key in ({1}, {"id": 1}, iter([1]), frozenset([1]))],
+            *[(client.get_many, "t", keys) for keys in ("ab", b"ab", {1, 2}, {"id": 1}, 1)],
+            *[(client.delete_many, "t", keys) for keys in ("ab", {1, 2}, {"id": 1}, 1)],
+            *[(client.exists_many, "t", [key]) for key in ({1}, {"id": 1})],
+            *[(client.update, "t", 1, fields) for fields in ("ab", [("n", 1)], {1: 2})],
+            *[(client.update_many, "t", updates) for updates in _NO_UPDATES],
+            (client.insert, "t", {1: 2}),
+            (client.insert, "t", (1, "a", 1, {1, 2})),
+            (client.insert, "t", (1, "a", 1, (i for i in [1]))),
+            (client.get, 5, 1),
+            (client.sql, b"SELECT 1"),
+            (client.sql, "SELECT ?", [{1: 2}]),
+            (client.query, ["t"]),
+            (client.query, {"table": "t", "where": {"value": {1, 2}}}),
+            (bucket.put, "k", 5),
+            (bucket.put, 5, "v"),
+            (bucket.put_many, [("k", "v")]),
+            (bucket.get_many, "ab"),
+            (bucket.increment, "k", True),
+            (bucket.increment, "k", 1.0),
+        ]
+        for body, *arguments in cases:
+            with self.assertRaises(TypeError, msg=f"{body} {arguments}"):
+                body(*arguments)
+        named: List[Tuple[Any, Dict[str, Any]]] = [
+            (client.insert, {"table": "t", "row": (1,), "replace": 1}),
+            (bucket.put, {"key": "k", "value": "v", "ttl": True}),
+            (bucket.put, {"key": "k", "value": "v", "ttl": "1"}),
+            (bucket.range, {"limit": True}),
+            (Client, {"url": self.url, "timeout": True}),
+            (Client, {"url": self.url, "retry_writes": 1}),
+        ]
+        for body, more in named:
+            with self.assertRaises(TypeError, msg=f"{body} {more}"):
+                body(**more)
+        self.assertEqual(len(self.rows()), 1)
+        self.assertEqual(client.buckets(), [])
+
+    def test_wrong_values_are_refused_before_anything_is_sent(self) -> None:
+        client: Any = self.client
+        bucket = client.bucket("b")
+        cases: List[Tuple[Any, ...]] = [
+            (client.insert, "t", (1, "a", 10**38, None)),
+            (client.insert, "t", (1, "a", decimal.Decimal("Infinity"), None)),
+            (client.insert, "t", (1, "\udc80", 1, None)),
+            (client.sql, "SELECT ?", [datetime.datetime(2024, 2, 29)]),
+            (client.query, {"table": "t", "limit": float("nan")}),
+            (bucket.increment, "k", 1 << 63),
+            (lambda: bucket.put("k", "v", ttl=float("nan")),),
+            (lambda: bucket.put("k", "v", ttl=-1),),
+            (lambda: bucket.put("k", "v", ttl=10**30),),
+            (lambda: bucket.range(limit=-1),),
+            (lambda: client.transact(print, attempts=0),),
+        ]
+        for body, *arguments in cases:
+            self.assertEqual(self.error(body, *arguments).code, "invalid_request")
+        self.assertEqual((self.rows(), client.buckets()), ([], []))
+
+    def test_the_client_for_asyncio_asks_the_same(self) -> None:
+        async def run() -> None:
+            async with AsyncClient(self.url) as client:
+                await client.insert("t", {"id": 1})
+                await client.insert_many("t", [{"id": 2, "n": 1}])
+                await client.load("t", [{"id": 3}])
+                found = await client.sql("SELECT n FROM t WHERE id = :id", {"id": 2})
+                self.assertEqual(found[0], (1,))
+                loose: Any = client
+                for row in _NO_ROWS:
+                    with self.assertRaises(TypeError):
+                        await loose.insert("t", row)
+
+        asyncio.run(asyncio.wait_for(run(), 60))
+        self.assertEqual(self.rows()[2], (3, "none", 7, None))
+
+    def test_answers(self) -> None:
+        client = self.client
+        client.insert_many("t", [{"id": i, "name": f"r{i}"} for i in range(3)])
+        found = client.sql("SELECT id, name FROM t ORDER BY id")
+        self.assertEqual((found[0], found[-1], found.first()), ((0, "r0"), (2, "r2"), (0, "r0")))
+        self.assertEqual(found[1:], [(1, "r1"), (2, "r2")])
+        self.assertEqual(found.column("name"), ["r0", "r1", "r2"])
+        self.assertEqual([row.name for row in found.named()], ["r0", "r1", "r2"])
+        self.assertEqual(found.dicts()[1], {"id": 1, "name": "r1"})
+        with self.assertRaises(KeyError):
+            found.column("nmae")
+        none = client.sql("SELECT id FROM t WHERE id > 5")
+        self.assertEqual((none.first(), none.scalar(), list(none)), (None, None, []))
+        with self.assertRaises(IndexError):
+            none[0]
+        alike = client.sql("SELECT a.id, b.id FROM t a JOIN t b ON a.id = b.id")
+        for body in (Result.dicts, Result.named, lambda result: result.column("id")):
+            self.assertIn("rename one with AS", self.error(body, alike).message)
+
+
+_NO_ROWS: Tuple[Any, ...] = ("ab", b"ab", bytearray(b"ab"), {1, 2}, frozenset([1]), iter([1]), 5)
+_NO_UPDATES: Tuple[Any, ...] = ({1: {}}, ["ab"], [(1, "ab")])
