@@ -16,7 +16,7 @@ usage: cargo xtask COMMAND
   load [--small]                  many clients of a server at once, and bad ones
   schemathesis [--seed N]         generated HTTP requests, answered as the server's document says
   clients                         generated HTTP clients: every operation is called by each
-  kill [--cycles N] [--seed N]    a server killed under load, what it answered looked for
+  kill [--cycles N] [--planted]   a server killed under load, what it answered looked for
   bench NAME [ARGUMENT...]        a benchmark of esker-bench
   fuzz [--seconds N] [TARGET...]  every fuzz target, or those named, 60 s each
   tsan [PACKAGE...]               concurrent tests under the thread sanitizer

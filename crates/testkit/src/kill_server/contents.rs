@@ -4,10 +4,12 @@ use esker::Value;
 use esker_client::{Call, Client};
 
 use super::Error;
+use super::ending_keys::{self, Keys};
 use super::http::Http;
 use super::judge::Contents;
 use super::line::{ACCOUNTS, BALANCE, Kind, Line, Part, load_rows, text, transfer, value};
 use super::redis::{Redis, Reply};
+use super::redis_clients::{WATCHED, number};
 use super::served::Place;
 
 /// Keys of a bucket that are asked for at a time.
@@ -175,8 +177,13 @@ fn read_redis(
                     total += 1;
                 }
             }
+            Kind::WatchedCounts => total += read_marks(&mut redis, line, contents)?,
             _ => {}
         }
+    }
+    if let Reply::Bytes(Some(found)) = redis.ask(&["GET", WATCHED])? {
+        contents.watched = number(&found)?;
+        total += 1;
     }
     for (name, part, line) in counters {
         let reply = redis.ask(&["GET", &format!("{name}:{}", line.client)])?;
@@ -187,7 +194,27 @@ fn read_redis(
         }
     }
     match redis.ask(&["DBSIZE"])? {
-        Reply::Number(count) if count == total => Ok(()),
-        other => Err(format!("{total} keys of Redis's were sent: {other:?}").into()),
+        Reply::Number(count) if count == total => {}
+        other => return Err(format!("{total} keys of Redis's were sent: {other:?}").into()),
     }
+    // Those that end are in another database.
+    contents.keys = Keys::read(&mut redis, lines)?;
+    for line in lines.iter().filter(|line| line.kind == Kind::EndingKeys) {
+        let count = ending_keys::done(&mut redis, line.client)?;
+        contents.parts.extend((0..count).map(|n| ((Part::Ending, line.client, n), 1)));
+    }
+    Ok(())
+}
+
+/// Reads what a client has raised a number to; how many keys there are.
+fn read_marks(redis: &mut Redis, line: &Line, contents: &mut Contents) -> Result<i64, Error> {
+    let mut total = 0;
+    for n in 0..line.sent {
+        let key = format!("mark:{}:{n}", line.client);
+        let Reply::Bytes(Some(found)) = redis.ask(&["GET", &key])? else { continue };
+        *contents.marks.entry(number(&found)?).or_default() += 1;
+        contents.parts.insert((Part::Mark, line.client, n), 1);
+        total += 1;
+    }
+    Ok(total)
 }

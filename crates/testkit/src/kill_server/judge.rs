@@ -5,6 +5,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+use super::ending_keys::Keys;
 use super::line::{ACCOUNTS, BALANCE, Kind, Line, Part, transfer};
 
 /// What a database holds.
@@ -14,6 +15,12 @@ pub(super) struct Contents {
     pub parts: BTreeMap<(Part, i64, i64), u64>,
     /// What the accounts have.
     pub balances: BTreeMap<i64, i64>,
+    /// The number that is raised by WATCH and EXEC.
+    pub watched: i64,
+    /// How often it was raised to a number.
+    pub marks: BTreeMap<i64, u64>,
+    /// Keys that end, by client and operation.
+    pub keys: Keys,
 }
 
 /// Holds contents against what was sent and answered. Clients go on behind what is there; an
@@ -33,12 +40,22 @@ pub(super) fn judge(lines: &mut [Line], contents: &Contents, seed: u64) -> Resul
                 *expected.entry(moved.to).or_default() += moved.amount;
             }
         }
+        if line.kind == Kind::EndingKeys {
+            line.keys.retain(|n, _| *n < done);
+            contents.keys.judge(line)?;
+        }
         if !line.kind.is_once() {
             (line.sent, line.answered) = (done, done);
         }
     }
     if let Some(((part, client, n), count)) = left.first_key_value() {
         return Err(format!("{part:?} {n} of client {client}: {count} times, and was not sent"));
+    }
+    let (watched, marks) = (contents.watched, &contents.marks);
+    if !marks.keys().copied().eq(1..=watched) || marks.values().any(|count| *count != 1) {
+        let (count, twice) = (marks.values().sum::<u64>(), marks.iter().find(|(_, n)| **n != 1));
+        let twice = twice.map_or(String::new(), |(of, n)| format!(", {n} of them of {of}"));
+        return Err(format!("WATCH and EXEC raised a number to {watched}: {count} marks{twice}"));
     }
     let sum: i64 = contents.balances.values().sum();
     if sum != ACCOUNTS * BALANCE {
@@ -63,16 +80,16 @@ fn applied(line: &Line, left: &mut BTreeMap<(Part, i64, i64), u64>) -> Result<i6
             whole &= count == wanted;
             none &= count == 0;
             if count > wanted {
-                return Err(format!("{line:?}: {part:?} {n} is there {count} times, not {wanted}"));
+                return Err(format!("{line}: {part:?} {n} is there {count} times, not {wanted}"));
             }
             found.push((part, count, wanted));
         }
         match (whole, none) {
             (true, _) if done == n => done += 1,
-            (true, _) => return Err(format!("{line:?}: {n} is there, and {done} is not")),
-            (_, true) if n < line.answered => return Err(format!("{line:?}: {n} is lost")),
+            (true, _) => return Err(format!("{line}: {n} is there, and {done} is not")),
+            (_, true) if n < line.answered => return Err(format!("{line}: {n} is lost")),
             (_, true) => {}
-            _ => return Err(format!("{line:?}: {n} is half there: {found:?}")),
+            _ => return Err(format!("{line}: {n} is half there: {found:?}")),
         }
     }
     Ok(done)

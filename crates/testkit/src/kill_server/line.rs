@@ -1,8 +1,11 @@
 //! What clients do: numbered operations, whose content follows from seed, client and number.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use esker_vfs::sim::Generator;
+
+use super::ending_keys::Expected;
 
 /// Accounts that money goes between.
 pub(super) const ACCOUNTS: i64 = 16;
@@ -34,6 +37,10 @@ pub(super) enum Kind {
     Increments,
     /// Two times INCR and a SET between MULTI and EXEC.
     RedisTransactions,
+    /// A number that two clients raise by WATCH, GET and EXEC, each with a mark of its own.
+    WatchedCounts,
+    /// Keys that end, that no longer end, and that have ended when an EXEC changes them.
+    EndingKeys,
     /// An update with an idempotency key by HTTP.
     OnceUpdates,
     /// A body of NDJSON with one, to a table that takes equal rows.
@@ -43,7 +50,8 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    pub const ALL: [Self; 13] = [
+    /// What clients do, each of them one. Those that wait for the end of keys do so side by side.
+    pub const ALL: [Self; 21] = [
         Self::Rows,
         Self::PipelinedRows,
         Self::WireLoads,
@@ -54,6 +62,14 @@ impl Kind {
         Self::HttpEntries,
         Self::Increments,
         Self::RedisTransactions,
+        Self::WatchedCounts,
+        Self::WatchedCounts,
+        Self::EndingKeys,
+        Self::EndingKeys,
+        Self::EndingKeys,
+        Self::EndingKeys,
+        Self::EndingKeys,
+        Self::EndingKeys,
         Self::OnceUpdates,
         Self::OnceLoads,
         Self::WireOnceUpdates,
@@ -68,6 +84,8 @@ impl Kind {
             Self::WireEntries | Self::HttpEntries => "entries",
             Self::Increments => "increments",
             Self::RedisTransactions => "redis transactions",
+            Self::WatchedCounts => "watched transactions",
+            Self::EndingKeys => "keys that end",
             Self::OnceUpdates | Self::OnceLoads | Self::WireOnceUpdates => "writes with a key",
         }
     }
@@ -81,6 +99,8 @@ impl Kind {
             Self::WireEntries | Self::HttpEntries => vec![(Part::Entry, 1)],
             Self::Increments => vec![(Part::Increment, 1)],
             Self::RedisTransactions => vec![(Part::Left, 1), (Part::Right, 1), (Part::Text, 1)],
+            Self::WatchedCounts => vec![(Part::Mark, 1)],
+            Self::EndingKeys => vec![(Part::Ending, 1)],
             Self::OnceUpdates | Self::WireOnceUpdates => vec![(Part::Update, 1)],
             Self::OnceLoads => vec![(Part::Event, EVENT_ROWS)],
         }
@@ -104,6 +124,8 @@ pub(super) enum Part {
     Left,
     Right,
     Text,
+    Mark,
+    Ending,
     Update,
     Event,
 }
@@ -117,6 +139,8 @@ pub(super) struct Line {
     pub sent: i64,
     /// Operations below this one were answered.
     pub answered: i64,
+    /// What has to become of the keys of its operations.
+    pub keys: BTreeMap<i64, Expected>,
     pub counts: Counts,
 }
 
@@ -128,15 +152,27 @@ pub(super) struct Counts {
     pub retried: u64,
     /// Keys that were refused with another body.
     pub refused: u64,
-    /// Transactions that somebody else was quicker than.
+    /// Transactions that another client was quicker than.
     pub conflicts: u64,
+    /// EXECs that answered null.
+    pub nulls: u64,
+    /// Keys that had to be there, and were, after a kill.
+    pub there: u64,
+    /// Keys that had to be gone, and were, after a kill.
+    pub gone: u64,
 }
 
 impl Line {
-    /// One of each kind.
+    /// One for each in [`Kind::ALL`].
     pub fn all() -> Vec<Self> {
-        let line =
-            |(client, kind)| Self { kind, client, sent: 0, answered: 0, counts: Counts::default() };
+        let line = |(client, kind)| Self {
+            kind,
+            client,
+            sent: 0,
+            answered: 0,
+            keys: BTreeMap::new(),
+            counts: Counts::default(),
+        };
         (0..).zip(Kind::ALL).map(line).collect()
     }
 
@@ -151,6 +187,13 @@ impl Line {
     pub fn answer(&mut self) {
         self.answered += 1;
         self.counts.answered += 1;
+    }
+}
+
+impl std::fmt::Display for Line {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { client, kind, sent, answered, .. } = self;
+        write!(f, "client {client} ({kind:?}), {answered} of {sent} answered")
     }
 }
 

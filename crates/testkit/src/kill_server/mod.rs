@@ -18,31 +18,39 @@
 //! |---|---|
 //! | `line` | what each client does, from the seed |
 //! | `wire_clients`, `http_clients`, `redis_clients` | doing it |
+//! | `ending_keys` | keys that end, and what they have to be when |
 //! | `http`, `redis` | connections of protocols that no client library here speaks |
 //! | `served` | the server |
 //! | `contents`, `judge` | what is there, and whether it may be |
+//! | `tally` | what was seen |
+//! | `command`, `planted` | the program, and planted bugs that it has to find |
 
+mod command;
 mod contents;
+mod ending_keys;
 mod http;
 mod http_clients;
 mod judge;
 mod line;
+mod planted;
 mod redis;
 mod redis_clients;
 mod served;
+mod tally;
 mod wire_clients;
 
-use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::path::Path;
-use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use esker_vfs::sim::Generator;
 
-use line::{Counts, Kind, Line};
+use line::{Kind, Line};
 use served::{Place, Served};
+
+pub use command::run;
+pub use tally::Tally;
 
 /// Cycles on one directory, before the next begins with an empty one.
 const CYCLES_EACH: u64 = 15;
@@ -92,47 +100,6 @@ impl std::fmt::Display for Ended {
 
 impl std::error::Error for Ended {}
 
-/// What was answered, by its name, and what became of writes with idempotency keys.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// Operations that were answered.
-    pub answered: BTreeMap<&'static str, u64>,
-    /// Servers that were killed under load.
-    pub kills: u64,
-    /// Servers that were killed while they opened the database.
-    pub early: u64,
-    /// Writes that were sent again with the same key.
-    pub retried: u64,
-    /// Keys that were refused with another body.
-    pub refused: u64,
-    /// Transactions that somebody else was quicker than.
-    pub conflicts: u64,
-}
-
-impl Tally {
-    fn take(&mut self, line: &mut Line) {
-        let counts = std::mem::take(&mut line.counts);
-        let Counts { answered, retried, refused, conflicts } = counts;
-        *self.answered.entry(line.kind.name()).or_default() += answered;
-        self.retried += retried;
-        self.refused += refused;
-        self.conflicts += conflicts;
-    }
-}
-
-impl std::fmt::Display for Tally {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { kills, early, retried, refused, conflicts, .. } = self;
-        writeln!(f, "{kills} kills under load, {early} while opening; answered:")?;
-        for (name, count) in &self.answered {
-            writeln!(f, "  {count:>9} {name}")?;
-        }
-        writeln!(f, "{retried} writes sent again with their key, each done once;")?;
-        writeln!(f, "{refused} keys with another body, each refused;")?;
-        write!(f, "{conflicts} conflicts; lost 0, half 0, twice 0")
-    }
-}
-
 /// Lets a client work until the server has gone.
 fn work(line: &mut Line, place: &Place, seed: u64) -> Ended {
     let (wire, redis, http) = (&place.wire, &place.redis, &place.http);
@@ -147,6 +114,8 @@ fn work(line: &mut Line, place: &Place, seed: u64) -> Ended {
         Kind::HttpEntries => http_clients::put_entries(line, http, seed),
         Kind::Increments => redis_clients::increment(line, redis),
         Kind::RedisTransactions => redis_clients::transact(line, redis, seed),
+        Kind::WatchedCounts => redis_clients::count_by_watch(line, redis),
+        Kind::EndingKeys => ending_keys::work(line, redis, seed),
         Kind::OnceUpdates | Kind::OnceLoads => http_clients::write_once(line, http),
         Kind::WireOnceUpdates => wire_clients::write_once(line, wire),
     };
@@ -200,12 +169,13 @@ pub fn kill_server(cycles: u64, seed: u64) -> Result<Tally, String> {
     let mut generator = Generator::new(seed, 81);
     let name = format!("esker-kill-server-{}-{seed}", std::process::id());
     let directory = std::env::temp_dir().join(name);
-    let (mut lines, mut tally) = (Vec::new(), Tally::default());
+    let (mut lines, mut tally, mut seed) = (Vec::new(), Tally::default(), seed);
     for number in 0..cycles {
         let at = |e: Error| format!("kill {number}: {e} ({directory:?})");
         if number % CYCLES_EACH == 0 {
             let _ = std::fs::remove_dir_all(&directory);
             lines = Line::all();
+            seed = generator.next_u64();
         }
         if generator.below(EARLY_OF) == 0 {
             let delay = Duration::from_millis(generator.below(OPENING_MS));
@@ -218,36 +188,9 @@ pub fn kill_server(cycles: u64, seed: u64) -> Result<Tally, String> {
         tally.kills += 1;
         if (number + 1) % CYCLES_EACH == 0 || number + 1 == cycles {
             cycle(&directory, None, &mut lines, seed).map_err(at)?;
+            lines.iter_mut().for_each(|line| tally.take(line));
         }
     }
     let _ = std::fs::remove_dir_all(&directory);
     Ok(tally)
-}
-
-/// Runs the `kill_server` program.
-#[must_use]
-pub fn run(arguments: &[String]) -> ExitCode {
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let number = |text: &str| text.parse().map_err(|e| format!("{text:?}: {e}"));
-    let outcome = match words.as_slice() {
-        ["--child", directory] => {
-            let served = served::serve(Path::new(directory));
-            served.map(|()| Tally::default()).map_err(|e| e.to_string())
-        }
-        [] => kill_server(300, 1),
-        ["--cycles", cycles] => number(cycles).and_then(|cycles| kill_server(cycles, 1)),
-        ["--cycles", cycles, "--seed", seed] => number(cycles)
-            .and_then(|cycles| number(seed).and_then(|seed| kill_server(cycles, seed))),
-        _ => Err("usage: kill_server [--cycles N [--seed N]]".to_owned()),
-    };
-    match outcome {
-        Ok(tally) => {
-            println!("{tally}");
-            ExitCode::SUCCESS
-        }
-        Err(why) => {
-            eprintln!("{why}");
-            ExitCode::FAILURE
-        }
-    }
 }

@@ -17,6 +17,8 @@ pub(super) enum Reply {
     Number(i64),
     Bytes(Option<Vec<u8>>),
     List(Vec<Self>),
+    /// No list: of an EXEC that did nothing.
+    Null,
 }
 
 impl Redis {
@@ -59,6 +61,7 @@ impl Redis {
                 }
                 Err(_) => Ok(Reply::Bytes(None)),
             },
+            ("*", "-1") => Ok(Reply::Null),
             ("*", text) => {
                 (0..number(text)?).map(|_| self.reply()).collect::<Result<_, _>>().map(Reply::List)
             }

@@ -79,7 +79,7 @@ pub(super) fn serve(directory: &Path) -> Result<(), Error> {
         wire_listen: local,
         resp_listen: local,
         http_listen: local,
-        resp_buckets: vec!["db0".to_owned()],
+        resp_buckets: vec!["db0".to_owned(), "db1".to_owned()],
         ..Config::default()
     };
     let options =

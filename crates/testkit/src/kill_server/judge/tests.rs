@@ -17,6 +17,10 @@ fn honest(lines: &[Line]) -> Contents {
 }
 
 fn apply(contents: &mut Contents, line: &Line, n: i64) {
+    if line.kind == Kind::WatchedCounts {
+        contents.watched += 1;
+        contents.marks.insert(contents.watched, 1);
+    }
     for (part, count) in line.kind.effects(n) {
         *contents.parts.entry((part, line.client, n)).or_default() += count;
     }
@@ -114,4 +118,26 @@ fn a_hole_and_money_from_nowhere_are_noticed() {
     *contents.balances.get_mut(&0).unwrap() += 1;
     *contents.balances.get_mut(&1).unwrap() -= 1;
     judge(&mut lines(), &contents, SEED).unwrap_err();
+}
+
+#[test]
+fn a_number_that_watch_did_not_keep_is_noticed() {
+    let broken: [fn(&mut Contents); 3] = [
+        // Two clients have raised it from the same number.
+        |contents| {
+            let last = contents.watched;
+            contents.marks.remove(&last);
+            contents.marks.insert(last - 1, 2);
+        },
+        // An EXEC that answered null did something.
+        |contents| contents.watched += 1,
+        // One that was answered was lost.
+        |contents| contents.watched -= 1,
+    ];
+    for broken in broken {
+        let mut contents = honest(&lines());
+        broken(&mut contents);
+        let error = judge(&mut lines(), &contents, SEED).unwrap_err();
+        assert!(error.starts_with("WATCH and EXEC raised a number to"), "{error}");
+    }
 }
