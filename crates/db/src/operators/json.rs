@@ -143,7 +143,7 @@ fn items(found: Json<'_>) -> Result<Items<'_>> {
 
 fn add(operator: Operator, found: Option<Json<'_>>, value: Json<'_>) -> Result<Replacement> {
     let Some(found) = found else {
-        return Ok(Replacement::Put(array([value].into_iter())));
+        return list([value].into_iter());
     };
     let items = items(found)?;
     if operator == Operator::AddToSet && items.iter().any(|item| item.is_same(value)) {
@@ -153,7 +153,7 @@ fn add(operator: Operator, found: Option<Json<'_>>, value: Json<'_>) -> Result<R
         Operator::PushFront => (Some(value), None),
         _ => (None, Some(value)),
     };
-    Ok(Replacement::Put(array(before.into_iter().chain(items.iter()).chain(after))))
+    list(before.into_iter().chain(items.iter()).chain(after))
 }
 
 fn remove(operator: Operator, found: Option<Json<'_>>, value: Json<'_>) -> Result<Replacement> {
@@ -162,10 +162,14 @@ fn remove(operator: Operator, found: Option<Json<'_>>, value: Json<'_>) -> Resul
     if items.is_empty() {
         return Ok(Replacement::Keep);
     }
-    let rest = match operator {
-        Operator::Pop => array(items.iter().take(items.len() - 1)),
-        Operator::PopFront => array(items.iter().skip(1)),
-        _ => array(items.iter().filter(|item| !item.is_same(value))),
-    };
-    Ok(Replacement::Put(rest))
+    match operator {
+        Operator::Pop => list(items.iter().take(items.len() - 1)),
+        Operator::PopFront => list(items.iter().skip(1)),
+        _ => list(items.iter().filter(|item| !item.is_same(value))),
+    }
+}
+
+/// These elements take the place of what is there.
+fn list<'a>(items: impl Iterator<Item = Json<'a>>) -> Result<Replacement> {
+    Ok(Replacement::Put(array(items, &mut |_| Ok(()))?))
 }

@@ -54,71 +54,100 @@ pub fn edit(
     path: &[String],
     change: &mut dyn FnMut(Option<Json<'_>>) -> Result<Replacement>,
 ) -> Result<Replacement> {
+    edit_in_steps(document, path, change, &mut |_| Ok(()))
+}
+
+/// The same for a document of any size: see [`Steps`].
+///
+/// # Errors
+/// As [`edit`], and what `steps` fails with.
+pub fn edit_in_steps(
+    document: Option<Json<'_>>,
+    path: &[String],
+    change: &mut dyn FnMut(Option<Json<'_>>) -> Result<Replacement>,
+    steps: Steps<'_>,
+) -> Result<Replacement> {
     if path.len() > DEPTH_MAX {
         let levels = path.len();
         return Err(Error::invalid(format!("expected at most {DEPTH_MAX} levels, found {levels}")));
     }
-    Ok(match edit_at(document, path, 0, change)? {
+    let mut way = Way { path, change, steps };
+    Ok(match way.edit_at(document, 0)? {
         Replacement::Put(nested) => Replacement::Put(document_of(nested)),
         other => other,
     })
 }
 
-/// The same with values in their form within a document.
-fn edit_at(
-    found: Option<Json<'_>>,
-    path: &[String],
-    depth: usize,
-    change: &mut dyn FnMut(Option<Json<'_>>) -> Result<Replacement>,
-) -> Result<Replacement> {
-    let Some(step) = path.get(depth) else {
-        return match change(found)? {
+/// The way to the place that changes, and what is done there.
+struct Way<'w> {
+    path: &'w [String],
+    change: &'w mut dyn FnMut(Option<Json<'_>>) -> Result<Replacement>,
+    steps: Steps<'w>,
+}
+
+impl Way<'_> {
+    /// Changes what lies below, with values in their form within a document.
+    fn edit_at(&mut self, found: Option<Json<'_>>, depth: usize) -> Result<Replacement> {
+        let path = self.path;
+        let Some(step) = path.get(depth) else { return self.change(found, depth) };
+        match found.map(Json::kind) {
+            Some(Kind::Object(members)) => {
+                let at = members.find(step);
+                let below = at.ok().and_then(|at| members.items.get(at));
+                Ok(match (self.edit_at(below, depth + 1)?, at) {
+                    (Replacement::Keep, _) | (Replacement::Remove, Err(_)) => Replacement::Keep,
+                    (Replacement::Remove, Ok(_)) => {
+                        Replacement::Put(members.with(at, step, None, self.steps)?)
+                    }
+                    (Replacement::Put(value), _) => {
+                        Replacement::Put(members.with(at, step, Some(&value), self.steps)?)
+                    }
+                })
+            }
+            Some(Kind::Array(items)) => {
+                let at = place_of(items, step)?;
+                Ok(match self.edit_at(items.get(at), depth + 1)? {
+                    Replacement::Keep => Replacement::Keep,
+                    Replacement::Remove if at >= items.len() => Replacement::Keep,
+                    Replacement::Remove => Replacement::Put(items.with(at, None, self.steps)?),
+                    Replacement::Put(_) if at > items.len() => {
+                        let count = items.len();
+                        return Err(Error::invalid(format!(
+                            "expected a place of an array of {count}, found {step}"
+                        )));
+                    }
+                    Replacement::Put(value) => {
+                        Replacement::Put(items.with(at, Some(&value), self.steps)?)
+                    }
+                })
+            }
+            None => Ok(match self.edit_at(None, depth + 1)? {
+                Replacement::Put(value) => {
+                    let one = [(step.as_bytes(), value.as_slice())];
+                    Replacement::Put(container(one.into_iter(), self.steps)?)
+                }
+                _ => Replacement::Keep,
+            }),
+            Some(_) => {
+                let kind = found.map_or("null", Json::kind_name);
+                Err(Error::invalid(format!(
+                    "expected an object or an array before {step:?}, found {kind}"
+                )))
+            }
+        }
+    }
+
+    /// Changes what lies at the end of the way.
+    fn change(&mut self, found: Option<Json<'_>>, depth: usize) -> Result<Replacement> {
+        match (self.change)(found)? {
             Replacement::Put(document) => {
                 let json = Json::document(&document);
-                if depth + height(json) > DEPTH_MAX {
+                if depth + height(json, self.steps)? > DEPTH_MAX {
                     return Err(Error::invalid(format!("expected at most {DEPTH_MAX} levels")));
                 }
                 Ok(Replacement::Put(nested(json).to_vec()))
             }
             other => Ok(other),
-        };
-    };
-    match found.map(Json::kind) {
-        Some(Kind::Object(members)) => {
-            let at = members.find(step);
-            let below = at.ok().and_then(|at| members.items.get(at));
-            Ok(match edit_at(below, path, depth + 1, change)? {
-                Replacement::Keep => Replacement::Keep,
-                Replacement::Remove => at.map_or(Replacement::Keep, |at| {
-                    Replacement::Put(members.with(Ok(at), step, None))
-                }),
-                Replacement::Put(value) => Replacement::Put(members.with(at, step, Some(&value))),
-            })
-        }
-        Some(Kind::Array(items)) => {
-            let at = place_of(items, step)?;
-            Ok(match edit_at(items.get(at), path, depth + 1, change)? {
-                Replacement::Keep => Replacement::Keep,
-                Replacement::Remove if at >= items.len() => Replacement::Keep,
-                Replacement::Remove => Replacement::Put(items.with(at, None)),
-                Replacement::Put(_) if at > items.len() => {
-                    let count = items.len();
-                    let message = format!("expected a place of an array of {count}, found {step}");
-                    return Err(Error::invalid(message));
-                }
-                Replacement::Put(value) => Replacement::Put(items.with(at, Some(&value))),
-            })
-        }
-        None => Ok(match edit_at(None, path, depth + 1, change)? {
-            Replacement::Put(value) => {
-                Replacement::Put(container([(step.as_bytes(), value.as_slice())].into_iter()))
-            }
-            _ => Replacement::Keep,
-        }),
-        Some(_) => {
-            let kind = found.map_or("null", Json::kind_name);
-            let message = format!("expected an object or an array before {step:?}, found {kind}");
-            Err(Error::invalid(message))
         }
     }
 }
@@ -152,50 +181,63 @@ impl Members<'_> {
 }
 
 /// An object of members in the order of their names.
-fn container<'a>(members: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> Vec<u8> {
+fn container<'a>(
+    members: impl Iterator<Item = (&'a [u8], &'a [u8])>,
+    steps: Steps<'_>,
+) -> Result<Vec<u8>> {
     let (mut name_ends, mut ends, mut names, mut values) =
         (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (name, value) in members {
+        steps(name.len() + value.len() + 1)?;
         names.extend_from_slice(name);
         name_ends.push(names.len());
         values.extend_from_slice(value);
         ends.push(values.len());
     }
-    parser::container(OBJECT, ends.len(), &[&name_ends, &ends], &[&names, &values])
+    Ok(parser::container(OBJECT, ends.len(), &[&name_ends, &ends], &[&names, &values]))
 }
 
 /// An array of values as a document.
-pub fn array<'a>(items: impl Iterator<Item = Json<'a>>) -> Vec<u8> {
+///
+/// # Errors
+/// What `steps` fails with.
+pub fn array<'a>(items: impl Iterator<Item = Json<'a>>, steps: Steps<'_>) -> Result<Vec<u8>> {
     let (mut ends, mut values) = (Vec::new(), Vec::new());
     for item in items {
-        values.extend_from_slice(&nested(item));
+        let item = nested(item);
+        steps(item.len() + 1)?;
+        values.extend_from_slice(&item);
         ends.push(values.len());
     }
-    parser::container(ARRAY, ends.len(), &[&ends], &[&values])
+    Ok(parser::container(ARRAY, ends.len(), &[&ends], &[&values]))
 }
 
 /// An object of members as a document.
 ///
 /// # Errors
-/// `InvalidInput` when a name comes twice, and for more than 128 levels.
-pub fn object<'a>(members: impl Iterator<Item = (&'a str, Json<'a>)>) -> Result<Vec<u8>> {
+/// `InvalidInput` when a name comes twice, and for more than 128 levels; what `steps` fails with.
+pub fn object<'a>(
+    members: impl Iterator<Item = (&'a str, Json<'a>)>,
+    steps: Steps<'_>,
+) -> Result<Vec<u8>> {
     let mut members: Vec<_> = members.map(|(name, value)| (name, nested(value))).collect();
     members.sort_by_key(|(name, _)| *name);
     let twice = members.windows(2).find(|pair| matches!(pair, [(a, _), (b, _)] if a == b));
     if let Some([(name, _), ..]) = twice {
         return Err(Error::invalid(format!("name {name:?} comes twice")));
     }
-    let object = container(members.iter().map(|(name, value)| (name.as_bytes(), value.as_ref())));
-    expect_depth(&object)?;
+    let members = members.iter().map(|(name, value)| (name.as_bytes(), value.as_ref()));
+    let object = container(members, steps)?;
+    expect_depth(&object, steps)?;
     Ok(object)
 }
 
 /// Refuses a document of too many levels.
 ///
 /// # Errors
-/// `InvalidInput` for more than 128 levels.
-pub fn expect_depth(document: &[u8]) -> Result<()> {
-    if height(Json::document(document)) > DEPTH_MAX {
+/// `InvalidInput` for more than 128 levels; what `steps` fails with.
+pub fn expect_depth(document: &[u8], steps: Steps<'_>) -> Result<()> {
+    if height(Json::document(document), steps)? > DEPTH_MAX {
         return Err(Error::invalid(format!("expected at most {DEPTH_MAX} levels")));
     }
     Ok(())
@@ -210,39 +252,47 @@ pub fn expect_depth(document: &[u8]) -> Result<()> {
 ///
 /// let document = parse(r#"{"a": 1, "b": {"c": 2}}"#)?;
 /// let patch = parse(r#"{"a": null, "b": {"d": 3}}"#)?;
-/// let merged = merge(Some(Json::document(&document)), Json::document(&patch))?;
+/// let document = Some(Json::document(&document));
+/// let merged = merge(document, Json::document(&patch), &mut |_| Ok(()))?;
 /// assert_eq!(Json::document(&merged).to_string(), r#"{"b":{"c":2,"d":3}}"#);
 /// # Ok::<(), esker_format::Error>(())
 /// ```
 ///
 /// # Errors
-/// `InvalidInput` for more than 128 levels.
-pub fn merge(document: Option<Json<'_>>, patch: Json<'_>) -> Result<Vec<u8>> {
-    if height(patch) > DEPTH_MAX {
+/// `InvalidInput` for more than 128 levels; what `steps` fails with.
+pub fn merge(document: Option<Json<'_>>, patch: Json<'_>, steps: Steps<'_>) -> Result<Vec<u8>> {
+    if height(patch, steps)? > DEPTH_MAX {
         return Err(Error::invalid(format!("expected at most {DEPTH_MAX} levels")));
     }
-    Ok(document_of(merge_nested(document, patch)))
+    Ok(document_of(merge_nested(document, patch, steps)?))
 }
 
 /// The same, in its form within a document.
-fn merge_nested(document: Option<Json<'_>>, patch: Json<'_>) -> Vec<u8> {
-    let Kind::Object(changes) = patch.kind() else { return nested(patch).into_owned() };
+fn merge_nested(document: Option<Json<'_>>, patch: Json<'_>, steps: Steps<'_>) -> Result<Vec<u8>> {
+    let Kind::Object(changes) = patch.kind() else {
+        steps(patch.bytes.len())?;
+        return Ok(nested(patch).into_owned());
+    };
     let old = match document.map(Json::kind) {
         Some(Kind::Object(members)) => Some(members),
         _ => None,
     };
-    let kept = old.into_iter().flat_map(Members::iter);
-    let kept = kept.filter(|(name, _)| changes.get(name).is_none());
-    let mut members: Vec<_> =
-        kept.map(|(name, value)| (name, nested(value).into_owned())).collect();
+    let mut members = Vec::new();
+    for (name, value) in old.into_iter().flat_map(Members::iter) {
+        steps(name.len() + value.bytes.len() + 1)?;
+        if changes.get(name).is_none() {
+            members.push((name, nested(value).into_owned()));
+        }
+    }
     for (name, change) in changes.iter() {
+        steps(name.len() + 1)?;
         if !matches!(change.kind(), Kind::Null) {
             let before = old.and_then(|members| members.get(name));
-            members.push((name, merge_nested(before, change)));
+            members.push((name, merge_nested(before, change, steps)?));
         }
     }
     members.sort_by_key(|(name, _)| *name);
-    container(members.iter().map(|(name, value)| (name.as_bytes(), value.as_slice())))
+    container(members.iter().map(|(name, value)| (name.as_bytes(), value.as_slice())), steps)
 }
 
 /// A value in its form within a document.
@@ -270,12 +320,24 @@ fn document_of(nested: Vec<u8>) -> Vec<u8> {
 }
 
 /// The levels of arrays and objects of a value.
-fn height(json: Json<'_>) -> usize {
+fn height(json: Json<'_>, steps: Steps<'_>) -> Result<usize> {
+    let mut below = 0;
     match json.kind() {
-        Kind::Array(items) => items.iter().map(height).max().unwrap_or(0) + 1,
-        Kind::Object(members) => members.iter().map(|(_, v)| height(v)).max().unwrap_or(0) + 1,
-        _ => 0,
+        Kind::Array(items) => {
+            for item in items.iter() {
+                steps(1)?;
+                below = below.max(height(item, steps)?);
+            }
+        }
+        Kind::Object(members) => {
+            for (_, value) in members.iter() {
+                steps(1)?;
+                below = below.max(height(value, steps)?);
+            }
+        }
+        _ => return Ok(0),
     }
+    Ok(below + 1)
 }
 
 impl Items<'_> {

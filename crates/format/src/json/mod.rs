@@ -29,7 +29,9 @@ mod tests;
 
 use std::fmt;
 
-pub use edit::{Replacement, array, edit, expect_depth, from_value, merge, object, string};
+pub use edit::{
+    Replacement, array, edit, edit_in_steps, expect_depth, from_value, merge, object, string,
+};
 pub use number::{add_decimals, add_numbers, compare_numbers, multiply_decimals, multiply_numbers};
 pub use parser::{parse, parse_in_steps, parse_nested};
 pub use path::{Step, is_path, name_step, parse_path, path_of, steps_of};

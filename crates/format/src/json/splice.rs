@@ -8,7 +8,8 @@
 use std::ops::Range;
 
 use super::parser::{header, push_number};
-use super::{ARRAY, Ends, Items, Members, OBJECT, width_of};
+use super::{ARRAY, Ends, Items, Members, OBJECT, Steps, width_of};
+use crate::Result;
 
 /// Parts side by side, of which some give way to another.
 struct Spliced<'a> {
@@ -23,25 +24,31 @@ impl<'a> Members<'a> {
     /// The object with another value of a name at a place, or without it.
     pub(super) fn with(
         self,
-        at: Result<usize, usize>,
+        at: std::result::Result<usize, usize>,
         name: &'a str,
         value: Option<&'a [u8]>,
-    ) -> Vec<u8> {
+        steps: Steps<'_>,
+    ) -> Result<Vec<u8>> {
         let gone = match at {
             Ok(place) => place..place + 1,
             Err(place) => place..place,
         };
         let new = value.map(|_| name.as_bytes());
         let names = Spliced { ends: self.name_ends, bytes: self.names, gone: gone.clone(), new };
-        container(OBJECT, &[names, self.items.spliced(gone, value)])
+        container(OBJECT, &[names, self.items.spliced(gone, value)], steps)
     }
 }
 
 impl<'a> Items<'a> {
     /// The array with another value at a place, or without that.
-    pub(super) fn with(self, place: usize, value: Option<&'a [u8]>) -> Vec<u8> {
+    pub(super) fn with(
+        self,
+        place: usize,
+        value: Option<&'a [u8]>,
+        steps: Steps<'_>,
+    ) -> Result<Vec<u8>> {
         let place = place.min(self.len());
-        container(ARRAY, &[self.spliced(place..(place + 1).min(self.len()), value)])
+        container(ARRAY, &[self.spliced(place..(place + 1).min(self.len()), value)], steps)
     }
 
     fn spliced(self, gone: Range<usize>, new: Option<&'a [u8]>) -> Spliced<'a> {
@@ -49,15 +56,18 @@ impl<'a> Items<'a> {
     }
 }
 
-fn container(tag: u8, parts: &[Spliced<'_>]) -> Vec<u8> {
+fn container(tag: u8, parts: &[Spliced<'_>], steps: Steps<'_>) -> Result<Vec<u8>> {
     let count = parts.first().map_or(0, Spliced::count);
     let longest = parts.iter().map(Spliced::len).max().unwrap_or(0);
     let width = width_of(longest.max(count));
     let len = parts.iter().map(Spliced::len).sum();
     let mut out = header(tag, width, count, (parts.len(), len));
-    parts.iter().for_each(|part| part.write_ends(&mut out, width));
-    parts.iter().for_each(|part| part.write_bytes(&mut out));
-    out
+    parts.iter().try_for_each(|part| part.write_ends(&mut out, width, steps))?;
+    for part in parts {
+        steps(part.len())?;
+        part.write_bytes(&mut out);
+    }
+    Ok(out)
 }
 
 impl Spliced<'_> {
@@ -81,21 +91,26 @@ impl Spliced<'_> {
         self.bytes.len().saturating_sub(self.gone_bytes().len()) + self.new_len()
     }
 
-    fn write_ends(&self, out: &mut Vec<u8>, width: usize) {
+    fn write_ends(&self, out: &mut Vec<u8>, width: usize, steps: Steps<'_>) -> Result<()> {
         let gone = self.gone_bytes();
         if width == self.ends.width {
             let before = self.ends.bytes.get(..self.gone.start * width);
             out.extend_from_slice(before.unwrap_or_default());
         } else {
-            (0..self.gone.start).for_each(|i| push_number(out, self.ends.end(i), width));
+            for i in 0..self.gone.start {
+                steps(width)?;
+                push_number(out, self.ends.end(i), width);
+            }
         }
         let new_end = gone.start + self.new_len();
         if self.new.is_some() {
             push_number(out, new_end, width);
         }
         for i in self.gone.end..self.ends.len() {
+            steps(width)?;
             push_number(out, self.ends.end(i).saturating_sub(gone.end) + new_end, width);
         }
+        Ok(())
     }
 
     fn write_bytes(&self, out: &mut Vec<u8>) {

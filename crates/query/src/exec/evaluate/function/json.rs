@@ -60,7 +60,7 @@ pub(super) fn call<'a>(call: &Call<'_, 'a>) -> Result<Vector<'a>> {
         Ok(match call.function {
             F::JsonText => text(part, room, call.meter)?.map(String::into_bytes),
             F::JsonType => Some(type_name(part).as_bytes().to_vec()),
-            F::JsonKeys => keys(part),
+            F::JsonKeys => keys(part, call.meter)?,
             _ => Some(part.to_document()),
         }
         .map(Cow::Owned))
@@ -101,8 +101,13 @@ fn type_name(part: Json<'_>) -> &'static str {
 }
 
 /// The names of an object's members as an array.
-fn keys(part: Json<'_>) -> Option<Vec<u8>> {
-    let Kind::Object(members) = part.kind() else { return None };
-    let names: Vec<Vec<u8>> = members.iter().map(|(name, _)| string(name)).collect();
-    Some(array(names.iter().map(|name| Json::document(name))))
+fn keys(part: Json<'_>, meter: &Meter<'_>) -> Result<Option<Vec<u8>>> {
+    let Kind::Object(members) = part.kind() else { return Ok(None) };
+    let mut names = Vec::with_capacity(members.len());
+    for (name, _) in members.iter() {
+        meter.work(name.len() + 1)?;
+        names.push(string(name));
+    }
+    let names = names.iter().map(|name| Json::document(name));
+    Ok(meter.in_steps(|steps| array(names, steps))?.map(Some)?)
 }

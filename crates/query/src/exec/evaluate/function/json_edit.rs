@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use esker_format::ValueRef;
 use esker_format::json::{
-    Json, Kind, Replacement, Step, array, edit, expect_depth, from_value, is_path, merge, object,
-    parse_path,
+    Json, Kind, Replacement, Step, Steps, array, edit_in_steps, expect_depth, from_value, is_path,
+    merge, object, parse_path,
 };
 
 use super::Call;
@@ -25,7 +25,9 @@ pub(super) fn call<'a>(call: &Call<'_, 'a>, len: usize) -> Result<Vector<'a>> {
         }),
         F::JsonMerge => call.map_bytes(len, |row, _| {
             let (document, patch) = (call.document(0, row)?, call.document(1, row)?);
-            owned(patch.map(|patch| merge(document, patch).map_err(failed)).transpose()?)
+            let Some(patch) = patch else { return Ok(None) };
+            let merged = call.meter.in_steps(|steps| merge(document, patch, steps))?;
+            owned(Some(merged.map_err(failed)?))
         }),
         F::JsonRemove => call.map_bytes(len, |row, _| {
             let document = call.document(0, row)?;
@@ -33,9 +35,11 @@ pub(super) fn call<'a>(call: &Call<'_, 'a>, len: usize) -> Result<Vector<'a>> {
             if document.and_then(|document| document.at(&path)).is_none() {
                 return owned(document.map(Json::to_document));
             }
-            let removed = edit(document, &path, &mut |found| {
+            let remove = &mut |found: Option<Json<'_>>| {
                 Ok(if found.is_some() { Replacement::Remove } else { Replacement::Keep })
-            });
+            };
+            let steps = |steps: Steps<'_>| edit_in_steps(document, &path, remove, steps);
+            let removed = call.meter.in_steps(steps)?;
             owned(replaced(document, removed.map_err(failed)?))
         }),
         F::JsonSet | F::JsonPush => call.map_bytes(len, |row, _| {
@@ -47,18 +51,26 @@ pub(super) fn call<'a>(call: &Call<'_, 'a>, len: usize) -> Result<Vector<'a>> {
                 let found = document.and_then(|document| document.at(&path));
                 match end_of(found).map_err(failed)? {
                     Some(end) => path.push(end.to_string()),
-                    None => value = array([Json::document(&value)].into_iter()),
+                    None => {
+                        let items = [Json::document(&value)].into_iter();
+                        value =
+                            call.meter.in_steps(|steps| array(items, steps))?.map_err(failed)?;
+                    }
                 }
             }
             let put = &mut |_: Option<Json<'_>>| Ok(Replacement::Put(value.clone()));
-            let edited = edit(document, &path, put);
+            let steps = |steps: Steps<'_>| edit_in_steps(document, &path, put, steps);
+            let edited = call.meter.in_steps(steps)?;
             owned(replaced(document, edited.map_err(failed)?))
         }),
         F::JsonArray => call.map_bytes(len, |row, _| {
             let values = call.values(row, 0, 1)?;
-            let array = array(values.iter().map(|value| Json::document(value)));
-            expect_depth(&array).map_err(failed)?;
-            owned(Some(array))
+            let array = call.meter.in_steps(|steps| {
+                let array = array(values.iter().map(|value| Json::document(value)), steps)?;
+                expect_depth(&array, steps)?;
+                Ok(array)
+            });
+            owned(Some(array?.map_err(failed)?))
         }),
         _ => call.map_bytes(len, |row, _| {
             let values = call.values(row, 1, 2)?;
@@ -69,7 +81,8 @@ pub(super) fn call<'a>(call: &Call<'_, 'a>, len: usize) -> Result<Vector<'a>> {
             let names = (0..values.len()).map(name).collect::<Result<Vec<_>>>()?;
             let values = values.iter().map(|value| Json::document(value));
             let members = names.iter().map(String::as_str).zip(values);
-            owned(object(members).map(Some).map_err(failed)?)
+            let object = call.meter.in_steps(|steps| object(members, steps))?;
+            owned(Some(object.map_err(failed)?))
         }),
     }
 }
@@ -110,7 +123,12 @@ impl Call<'_, '_> {
     /// Every `step`th operand from `first` on, as documents.
     fn values(&self, row: usize, first: usize, step: usize) -> Result<Vec<Vec<u8>>> {
         let at = (first..self.vectors.len()).step_by(step);
-        at.map(|i| from_value(self.value(i, row)?).map_err(|e| self.error(e))).collect()
+        let document = |i| {
+            let value = self.value(i, row)?;
+            self.meter.work(value.as_bytes().map_or(0, <[u8]>::len))?;
+            from_value(value).map_err(|e| self.error(e))
+        };
+        at.map(document).collect()
     }
 
     /// Names of members and places of elements.
