@@ -1,11 +1,13 @@
 //! A field as `CREATE TABLE` and `ALTER TABLE … ADD` declare it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use esker_format::schema::{Check, DefaultValue, FieldId, NewIndex};
 use esker_format::{DataType, Field, Value};
 use esker_query::model::{Expr, Function};
-use esker_query::{Constraint, Inputs};
+use esker_query::{Budget, Constraint, Deadline, Inputs, Limits};
+use esker_vfs::Environment;
 use sqlparser::ast;
 
 use crate::expression::{Names, Parameters};
@@ -14,6 +16,10 @@ use crate::{Error, Result, type_name};
 
 /// Names under which others know a new UUID.
 const UUID_FUNCTIONS: [&str; 5] = ["uuid", "uuidv7", "uuid7", "gen_random_uuid", "generate_uuid"];
+
+/// What computing a constant of a definition may take.
+const CONSTANT_BYTES_MAX: usize = 16 << 20;
+const CONSTANT_TIME_MAX: Duration = Duration::from_millis(100);
 
 /// A declared field.
 pub(crate) struct Column {
@@ -91,11 +97,23 @@ pub(crate) fn default_of_any(expr: &ast::Expr) -> Result<Option<DefaultValue>> {
             _ => Err(Error::invalid("nextval takes the name of a sequence, like 'orders'")),
         };
     }
-    let value = esker_query::constant(&expr, &Inputs::default())?;
+    let value = constant(&expr)?;
     if value.is_null() {
         return Ok(None);
     }
     Ok(Some(DefaultValue::Literal(value)))
+}
+
+/// The value of an expression in a definition. It is computed while the text is read, within limits
+/// of its own, as no statement runs yet.
+pub(crate) fn constant(expr: &Expr) -> Result<Value> {
+    let clock = Environment::os().clock;
+    let limits = Limits {
+        memory: Arc::new(Budget::new(CONSTANT_BYTES_MAX)),
+        deadline: Some(Deadline::new(&clock, CONSTANT_TIME_MAX)),
+        ..Limits::default()
+    };
+    Ok(esker_query::constant(expr, &Inputs { limits, ..Inputs::default() })?)
 }
 
 /// A check constraint.

@@ -1,12 +1,12 @@
 //! `CREATE SEQUENCE`.
 
-use esker_query::Inputs;
 use sqlparser::ast;
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::change::plain_name;
+use crate::column;
 use crate::dialect::EskerDialect;
 use crate::expression::{Names, Parameters};
 use crate::statement::{Statement, syntax};
@@ -47,7 +47,7 @@ pub(crate) fn create(tokens: &[TokenWithSpan]) -> Result<Option<Statement>> {
 fn number(parser: &mut Parser<'_>, what: &str) -> Result<i64> {
     let expr: ast::Expr = parser.parse_expr().map_err(syntax)?;
     let converted = Names::new(Vec::new(), &Parameters::default()).convert(&expr)?;
-    match esker_query::constant(&converted, &Inputs::default())? {
+    match column::constant(&converted)? {
         esker_format::Value::Int(number) => Ok(number),
         _ => Err(Error::invalid(format!("{what}: expected a whole number, found `{expr}`"))),
     }

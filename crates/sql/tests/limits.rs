@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use esker::{ChangeOptions, Database, ErrorKind, Limits, Options, Value};
-use esker_sql::{Outcome, Sql, parse_statement, run};
+use esker_sql::{ErrorKind as SqlErrorKind, Outcome, Sql, parse_statement, run};
 
 fn database(statement: &str) -> Database {
     let db = Options::new().memory().unwrap();
@@ -57,4 +57,20 @@ fn checks_have_the_limits_of_the_statement() {
     refuse("INSERT INTO t VALUES (1, 'b') ON CONFLICT (k) DO UPDATE SET a = excluded.a");
     let rows = db.sql("SELECT a FROM t").unwrap().into_rows().unwrap().to_rows();
     assert_eq!(rows, [["a".into()]]);
+}
+
+/// A default was computed without any limit, while the statement was read.
+#[test]
+fn constants_of_definitions_have_limits_of_their_own() {
+    let refuse = |text: &str, kind| {
+        let error = parse_statement(text).unwrap_err();
+        assert_eq!(error.kind(), kind, "{text}: {error}");
+    };
+    let long = "repeat('a', 8000000) || repeat('a', 8000000) || repeat('a', 8000000)";
+    refuse(&format!("CREATE TABLE t (a text DEFAULT {long})"), SqlErrorKind::OverBudget);
+    refuse(&format!("ALTER TABLE t ALTER a SET DEFAULT {long}"), SqlErrorKind::OverBudget);
+    refuse(&format!("CREATE SEQUENCE s START length({long})"), SqlErrorKind::OverBudget);
+    let list = |item: u8| format!("CAST('[' || repeat('{item},', 200000) || '2]' AS json)");
+    let slow = format!("json_contains({}, {})", list(1), list(2));
+    refuse(&format!("CREATE TABLE t (a bool DEFAULT {slow})"), SqlErrorKind::TimedOut);
 }
