@@ -30,17 +30,8 @@ pub(super) fn call<'a>(call: &Call<'_, 'a>, len: usize) -> Result<Vector<'a>> {
             owned(Some(merged.map_err(failed)?))
         }),
         F::JsonRemove => call.map_bytes(len, |row, _| {
-            let document = call.document(0, row)?;
-            let path = call.path(1..call.vectors.len(), row)?;
-            if document.and_then(|document| document.at(&path)).is_none() {
-                return owned(document.map(Json::to_document));
-            }
-            let remove = &mut |found: Option<Json<'_>>| {
-                Ok(if found.is_some() { Replacement::Remove } else { Replacement::Keep })
-            };
-            let steps = |steps: Steps<'_>| edit_in_steps(document, &path, remove, steps);
-            let removed = call.meter.in_steps(steps)?;
-            owned(replaced(document, removed.map_err(failed)?))
+            let removed = removed(call, row)?;
+            Ok(removed.map(Cow::Owned))
         }),
         F::JsonSet | F::JsonPush => call.map_bytes(len, |row, _| {
             let last = call.vectors.len().saturating_sub(1);
@@ -85,6 +76,21 @@ pub(super) fn call<'a>(call: &Call<'_, 'a>, len: usize) -> Result<Vector<'a>> {
             owned(Some(object.map_err(failed)?))
         }),
     }
+}
+
+/// The document of a row without what is at the end of its path.
+fn removed(call: &Call<'_, '_>, row: usize) -> Result<Option<Vec<u8>>> {
+    let document = call.document(0, row)?;
+    let path = call.path(1..call.vectors.len(), row)?;
+    if document.and_then(|document| document.at(&path)).is_none() {
+        return Ok(document.map(Json::to_document));
+    }
+    let remove = &mut |found: Option<Json<'_>>| {
+        Ok(if found.is_some() { Replacement::Remove } else { Replacement::Keep })
+    };
+    let edit = |steps: Steps<'_>| edit_in_steps(document, &path, remove, steps);
+    let removed = call.meter.in_steps(edit)?.map_err(|e| call.error(e))?;
+    Ok(replaced(document, removed))
 }
 
 /// The place behind the elements of an array; none where nothing is found.
