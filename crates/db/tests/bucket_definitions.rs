@@ -91,3 +91,25 @@ fn checks_of_a_bucket_hold_for_every_write() {
     assert!(refused(bucket.compare_and_swap("k", Some(b"good"), Some(b"bad")).map(drop)));
     assert_eq!(bucket.get("k").unwrap().unwrap(), b"good"[..]);
 }
+
+/// It was called a table, and the tables were listed.
+#[test]
+fn a_bucket_that_is_missing_is_named_a_bucket() {
+    let db = Options::new().memory().unwrap();
+    let schema = esker::Schema::builder().field("n", esker::DataType::I64);
+    db.create_table("counts", schema.build().unwrap()).unwrap();
+    db.bucket("count").unwrap();
+    let refused = |error: esker::Error| {
+        assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
+        assert_eq!(error.to_string(), "no bucket \"counter\"; did you mean \"count\"?");
+    };
+    refused(db.existing_bucket("counter").map(drop).unwrap_err());
+    refused(db.drop_bucket("counter").unwrap_err());
+    refused(db.rename_bucket("counter", "b").unwrap_err());
+    refused(db.set_bucket_ttl("counter", None).unwrap_err());
+    refused(db.snapshot().unwrap().bucket("counter").unwrap_err());
+    refused(db.begin().unwrap().bucket("counter").map(drop).unwrap_err());
+    let error = db.existing_bucket("counts").map(drop).unwrap_err();
+    assert_eq!(error.to_string(), "\"counts\" is a table, expected a bucket");
+    assert_eq!(db.buckets(), ["count"], "none was made");
+}

@@ -8,7 +8,7 @@ mod remote;
 use std::ops::Bound;
 use std::path::Path;
 
-use esker::{Bucket, BucketOptions, Database, Entry, Options, PutOptions, Ttl};
+use esker::{BucketOptions, Entry, Options, PutOptions, Ttl};
 use esker_format::text::parse_hex;
 
 use crate::arguments::{BucketCommand, GetEntryArguments, PutEntryArguments, ScanArguments};
@@ -44,7 +44,7 @@ pub(crate) fn run(command: &BucketCommand, console: &mut Console<'_>) -> Result<
         BucketCommand::Delete { db, bucket, key, prefix } => {
             let database = open_to_write(db)?;
             let removed = {
-                let bucket = existing(&database, bucket)?;
+                let bucket = database.existing_bucket(bucket)?;
                 match (key, prefix) {
                     (Some(key), _) => u64::from(bucket.remove(parse(key)?)?),
                     (None, Some(prefix)) => bucket.remove_prefix(parse(prefix)?)?,
@@ -60,7 +60,7 @@ pub(crate) fn run(command: &BucketCommand, console: &mut Console<'_>) -> Result<
 
 fn get(arguments: &GetEntryArguments, console: &mut Console<'_>) -> Result<()> {
     let database = sql::open_to_read(&arguments.db)?;
-    let value = existing(&database, &arguments.bucket)?.get(parse(&arguments.key)?)?;
+    let value = database.existing_bucket(&arguments.bucket)?.get(parse(&arguments.key)?)?;
     let value = value.ok_or_else(|| missing(&arguments.bucket, &arguments.key))?;
     write_value(&value, arguments.raw, console)
 }
@@ -84,7 +84,7 @@ fn put(arguments: &PutEntryArguments, console: &mut Console<'_>) -> Result<()> {
 
 fn scan(arguments: &ScanArguments, console: &mut Console<'_>) -> Result<()> {
     let database = sql::open_to_read(&arguments.db)?;
-    let bucket = existing(&database, &arguments.bucket)?;
+    let bucket = database.existing_bucket(&arguments.bucket)?;
     let prefix = parse(arguments.prefix.as_deref().unwrap_or_default())?;
     let from = arguments.from.as_deref().map(parse).transpose()?;
     let found = match (&from, arguments.reverse) {
@@ -106,18 +106,6 @@ fn scan(arguments: &ScanArguments, console: &mut Console<'_>) -> Result<()> {
         write_entry(entry.key(), entry.value(), arguments.keys, console)?;
     }
     Ok(())
-}
-
-fn existing(database: &Database, name: &str) -> Result<Bucket> {
-    // One that is only read, or emptied, is not made.
-    if !database.tables().iter().any(|table| table == name) {
-        return Err(no_bucket(name));
-    }
-    Ok(database.bucket(name)?)
-}
-
-fn no_bucket(name: &str) -> Failure {
-    Failure::new(Status::NotFound, format!("there is no bucket {name:?}"))
 }
 
 fn is_there(bucket: &str, key: &str) -> Failure {

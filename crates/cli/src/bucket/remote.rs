@@ -6,7 +6,7 @@ use esker::Value;
 use esker_client::{Call, Client, Code, KeyRange};
 use esker_server::session::AdminTask;
 
-use super::{missing, no_bucket, parse, write_entry, write_value};
+use super::{missing, parse, write_entry, write_value};
 use crate::arguments::{BucketCommand, GetEntryArguments, PutEntryArguments, ScanArguments};
 use crate::failure::Result;
 use crate::output::printable;
@@ -44,14 +44,6 @@ pub(super) fn run(address: &str, command: &BucketCommand, console: &mut Console<
     }
 }
 
-/// What was asked of a bucket that has to be there.
-fn existing<T>(bucket: &str, answer: esker_client::Result<T>) -> Result<T> {
-    answer.map_err(|e| match e.code() {
-        Some(Code::NotFound) => no_bucket(bucket),
-        _ => e.into(),
-    })
-}
-
 fn create(client: &mut Client, bucket: &str, ttl: Option<Duration>) -> Result<()> {
     let ttl_ms = ttl.map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX));
     let task = AdminTask::CreateBucket { bucket: bucket.to_owned(), ttl_ms };
@@ -59,8 +51,7 @@ fn create(client: &mut Client, bucket: &str, ttl: Option<Duration>) -> Result<()
 }
 
 fn get(client: &mut Client, asked: &GetEntryArguments, console: &mut Console<'_>) -> Result<()> {
-    let value = client.bucket_get(&asked.bucket, parse(&asked.key)?);
-    let value = existing(&asked.bucket, value)?;
+    let value = client.bucket_get(&asked.bucket, parse(&asked.key)?)?;
     let value = value.ok_or_else(|| missing(&asked.bucket, &asked.key))?;
     write_value(&value, asked.raw, console)
 }
@@ -112,21 +103,21 @@ fn put_if_absent(
 }
 
 fn remove(client: &mut Client, bucket: &str, key: &str) -> Result<bool> {
-    existing(bucket, client.bucket_remove(bucket, parse(key)?))
+    Ok(client.bucket_remove(bucket, parse(key)?)?)
 }
 
 /// Removes all entries whose keys begin so, in one commit.
 fn remove_prefix(client: &mut Client, bucket: &str, prefix: &[u8]) -> Result<u64> {
     // That it is a bucket, and no table that has a key.
     let first = KeyRange { limit: Some(1), ..KeyRange::default() };
-    existing(bucket, client.call(&Call::bucket_range(bucket, &first)))?;
+    client.call(&Call::bucket_range(bucket, &first))?;
     let (mut text, mut bounds) = (String::from("\"key\" >= ?"), vec![Value::from(prefix)]);
     if let Some(after) = esker_server::session::after_prefix(prefix) {
         text += " AND \"key\" < ?";
         bounds.push(Value::from(after.as_slice()));
     }
     let text = format!("DELETE FROM {} WHERE {text}", remote::quoted(bucket));
-    Ok(existing(bucket, client.sql(&text, &bounds))?.changed())
+    Ok(client.sql(&text, &bounds)?.changed())
 }
 
 /// Entries of one moment, some at a time.
@@ -149,7 +140,7 @@ fn scan(client: &mut Client, asked: &ScanArguments, console: &mut Console<'_>) -
             reverse: asked.reverse,
         };
         let reply = client.call(&Call::bucket_range(&asked.bucket, &range));
-        let entries = existing(&asked.bucket, reply)?.entries()?;
+        let entries = reply?.entries()?;
         for (key, value) in &entries {
             write_entry(key, value, asked.keys, console)?;
         }

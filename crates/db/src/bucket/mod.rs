@@ -32,6 +32,7 @@ mod typed_snapshot;
 use std::time::Duration;
 
 use esker_format::schema::{Alteration, BUCKET_FIELDS, DefaultValue};
+use esker_format::suggest::near_or_all;
 use esker_format::{DataType, ExpiryClock, Schema, Value};
 
 use crate::table::Current;
@@ -130,6 +131,15 @@ impl Database {
         }
     }
 
+    /// A bucket that is there; none is made.
+    ///
+    /// # Errors
+    /// `NotFound` when there is none, `InvalidInput` when a table that is no bucket has the name.
+    pub fn existing_bucket(&self, name: &str) -> Result<Bucket> {
+        let table = self.table(name).map_err(|e| no_bucket(name, e, || self.buckets()))?;
+        Bucket::of(table)
+    }
+
     /// Makes a bucket.
     ///
     /// # Errors
@@ -151,7 +161,7 @@ impl Database {
     /// # Errors
     /// `NotFound` when there is none, `AlreadyExists` when the new name is taken.
     pub fn rename_bucket(&self, from: &str, to: &str) -> Result<()> {
-        self.expect_bucket(from)?;
+        self.existing_bucket(from)?;
         self.rename_table(from, to)
     }
 
@@ -160,7 +170,7 @@ impl Database {
     /// # Errors
     /// `NotFound` when there is none.
     pub fn drop_bucket(&self, name: &str) -> Result<()> {
-        self.expect_bucket(name)?;
+        self.existing_bucket(name)?;
         self.drop_table(name)
     }
 
@@ -170,25 +180,36 @@ impl Database {
     /// # Errors
     /// `NotFound` when there is none.
     pub fn set_bucket_ttl(&self, name: &str, ttl: Option<Duration>) -> Result<()> {
-        self.expect_bucket(name)?;
+        self.existing_bucket(name)?;
         let default = match ttl {
             Some(ttl) => Some(DefaultValue::After(microseconds(ttl)?)),
             None => None,
         };
         self.alter_table(name, &[Alteration::SetDefault { field: EXPIRES_AT.to_owned(), default }])
     }
+}
 
-    fn expect_bucket(&self, name: &str) -> Result<Bucket> {
-        Bucket::of(self.table(name)?)
+/// Says of what was looked for as a table that it is a bucket, and which there are.
+pub(crate) fn no_bucket(name: &str, e: Error, buckets: impl FnOnce() -> Vec<String>) -> Error {
+    if e.kind() != ErrorKind::NotFound {
+        return e;
     }
+    let buckets = buckets();
+    let known = near_or_all(name, "buckets", buckets.iter().map(String::as_str));
+    Error::new(ErrorKind::NotFound, format!("no bucket {name:?}{known}"))
+}
+
+/// Refuses a table that is no bucket.
+pub(crate) fn expect_bucket(name: &str, schema: &Schema) -> Result<()> {
+    if is_bucket(schema) {
+        return Ok(());
+    }
+    Err(Error::invalid(format!("{name:?} is a table, expected a bucket")))
 }
 
 impl Bucket {
     fn of(table: Table) -> Result<Self> {
-        if !is_bucket(&table.schema()) {
-            let name = table.name();
-            return Err(Error::invalid(format!("{name:?} is a table, expected a bucket")));
-        }
+        expect_bucket(&table.name(), &table.schema())?;
         Ok(Self { table, options: PutOptions::new() })
     }
 

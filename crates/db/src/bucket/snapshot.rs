@@ -6,9 +6,9 @@ use std::sync::Arc;
 use esker_format::ValueRef;
 use esker_table::key_order::KeyForm;
 
-use super::{Bucket, BucketValue, Entries, Entry, guard, is_bucket};
+use super::{Bucket, BucketValue, Entries, Entry, expect_bucket, guard, is_bucket, no_bucket};
 use crate::key_range::{KeyWalk, prefix_end};
-use crate::{Error, Result, Snapshot, SnapshotTable};
+use crate::{Result, Snapshot, SnapshotTable};
 
 /// Keys that are looked for together: what they need fits the nearest cache.
 const KEYS_AT_ONCE: usize = 32;
@@ -48,10 +48,11 @@ impl Snapshot {
     /// # Errors
     /// `NotFound` when there was no such bucket then, `InvalidInput` for a table that is none.
     pub fn bucket(&self, name: &str) -> Result<BucketSnapshot> {
-        let rows = self.table(name)?;
-        if !is_bucket(rows.schema()) {
-            return Err(Error::invalid(format!("{name:?} is a table, expected a bucket")));
-        }
+        let is_there =
+            |name: &String| self.table(name).is_ok_and(|table| is_bucket(table.schema()));
+        let known = || self.table_names().into_iter().filter(is_there).collect();
+        let rows = self.table(name).map_err(|e| no_bucket(name, e, known))?;
+        expect_bucket(name, rows.schema())?;
         Ok(BucketSnapshot::new(rows))
     }
 }

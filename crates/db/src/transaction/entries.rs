@@ -6,8 +6,10 @@ use esker_format::{Moment, Value, ValueRef};
 
 use super::rows::TransactionTable;
 use super::{State, Transaction};
-use crate::bucket::{VALUE_POSITION, add, expect_key, expect_value, is_bucket, row};
-use crate::{BucketSnapshot, BucketValue, Entries, Error, PutOptions, Result};
+use crate::bucket::{
+    VALUE_POSITION, add, expect_bucket, expect_key, expect_value, is_bucket, no_bucket, row,
+};
+use crate::{BucketSnapshot, BucketValue, Entries, PutOptions, Result};
 
 /// A bucket within a transaction: as of its snapshot, with its changes.
 ///
@@ -34,10 +36,12 @@ impl Transaction {
     /// # Errors
     /// `NotFound` when there was no such bucket when it began, `InvalidInput` when it is a table.
     pub fn bucket(&self, name: &str) -> Result<TransactionBucket<'_>> {
-        let table = self.table(name)?;
-        if !is_bucket(table.schema()) {
-            return Err(Error::invalid(format!("{name:?} is a table, expected a bucket")));
-        }
+        let is_there =
+            |name: &String| self.table(name).is_ok_and(|table| is_bucket(table.schema()));
+        // default: the error lists none then.
+        let known = || self.tables().unwrap_or_default().into_iter().filter(is_there).collect();
+        let table = self.table(name).map_err(|e| no_bucket(name, e, known))?;
+        expect_bucket(name, table.schema())?;
         Ok(TransactionBucket { table })
     }
 }

@@ -25,8 +25,7 @@ fn key_of(call: &Call) -> Result<Vec<u8>> {
 }
 
 fn is_bucket(session: &Session, name: &str) -> Result<esker::Bucket> {
-    session.database().table(name)?;
-    Ok(session.database().bucket(name)?)
+    Ok(session.database().existing_bucket(name)?)
 }
 
 pub(super) fn list(call: Call) -> Work {
@@ -83,7 +82,7 @@ pub(super) fn rename(mut call: Call) -> Work {
         let (tenant, name) = (call.tenant()?, call.path("bucket").to_owned());
         let described = blocking(move || {
             tenant.database.rename_bucket(&name, &to)?;
-            description(&tenant.database.bucket(&to)?)
+            description(&tenant.database.existing_bucket(&to)?)
         });
         entity::json(StatusCode::OK, &described.await??)
     })

@@ -20,8 +20,7 @@ impl Session {
     pub(crate) fn bucket(&self, level: Level, name: &str) -> Result<esker::Bucket> {
         self.access.expect(level, Some(name))?;
         // A bucket is not made by reading.
-        self.database().table(name)?;
-        Ok(self.database().bucket(name)?)
+        Ok(self.database().existing_bucket(name)?)
     }
 
     /// A bucket that is made when there is none.
@@ -35,7 +34,7 @@ impl Session {
                 match self.database().create_bucket(name, &BucketOptions::default()) {
                     // Somebody was quicker.
                     Err(e) if e.kind() == ErrorKind::AlreadyExists => {
-                        Ok(self.database().bucket(name)?)
+                        Ok(self.database().existing_bucket(name)?)
                     }
                     made => Ok(made?),
                 }

@@ -242,8 +242,7 @@ fn values(
     out: &mut Vec<u8>,
 ) -> Result<()> {
     // A bucket is not made by reading.
-    asker.session.database().table(name)?;
-    let bucket = asker.session.database().bucket(name)?;
+    let bucket = asker.session.database().existing_bucket(name)?;
     let mut output = Output::new(asker, out);
     if count == 1 {
         let found = bucket.read(reader.bytes()?, |value| output.bytes(value))?;

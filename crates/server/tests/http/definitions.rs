@@ -72,3 +72,24 @@ fn a_change_of_a_bucket_is_refused_at_once() {
     let renamed = server.ask("PATCH", &format!("{D}/tables/b"), r#"{"rename": "c"}"#);
     assert_eq!(renamed.status, 200, "{}", renamed.text());
 }
+
+/// It was called a table.
+#[test]
+fn a_bucket_that_is_missing_is_named_a_bucket() {
+    let server = Harness::new(&[]);
+    for (method, path, body) in [
+        ("GET", "", ""),
+        ("PATCH", "", r#"{"rename": "c"}"#),
+        ("DELETE", "", ""),
+        ("GET", "/entries", ""),
+        ("GET", "/entries/k", ""),
+        ("PUT", "/entries/k", "v"),
+        ("DELETE", "/entries/k", ""),
+        ("POST", "/entries/k/increment", ""),
+    ] {
+        let answer = server.ask(method, &format!("{D}/buckets/b{path}"), body);
+        let detail = answer.json()["detail"].as_str().unwrap().to_owned();
+        assert_eq!(answer.status, 404, "{method} {path}: {detail}");
+        assert!(detail.starts_with("no bucket \"b\""), "{method} {path}: {detail}");
+    }
+}
