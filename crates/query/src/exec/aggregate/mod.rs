@@ -4,6 +4,7 @@ mod extremes;
 mod float_sum;
 mod grouped;
 mod kernels;
+mod mean;
 mod spread;
 mod taken;
 mod update;
@@ -17,6 +18,7 @@ use crate::model::Aggregate;
 use crate::{Error, Result};
 use extremes::Extremes;
 use float_sum::{FloatLanes, FloatSum};
+use mean::mean;
 use spread::Moments;
 use taken::Taken;
 
@@ -26,7 +28,7 @@ pub(crate) struct Accumulator {
     function: Aggregate,
     data_type: DataType,
     /// How many of what is summed make 1: more than one where that is mantissas.
-    unit: f64,
+    unit: u128,
     state: State,
 }
 
@@ -89,8 +91,8 @@ impl Accumulator {
             (_, Some(_)) => State::Moments(Vec::new()),
         };
         let unit = match operand {
-            Some(DataType::Decimal { scale, .. }) => limit(scale) as f64,
-            _ => 1.0,
+            Some(DataType::Decimal { scale, .. }) => limit(scale).unsigned_abs(),
+            _ => 1,
         };
         Self { function: aggregate.function, data_type: aggregate.data_type, unit, state }
     }
@@ -238,7 +240,7 @@ impl Accumulator {
             return Ok(Value::Null);
         }
         if self.function == Aggregate::Avg {
-            return Ok(Value::Float(mean(sum, count) / self.unit));
+            return Ok(Value::Float(mean(sum, count, self.unit)));
         }
         let value = match self.data_type {
             DataType::U64 => u64::try_from(sum).ok().map(Value::Uint),
@@ -259,7 +261,7 @@ impl Accumulator {
             Some(sum) => self.finish_integers(sum, count),
             None if self.function == Aggregate::Avg => {
                 let sum = high as f64 * 2f64.powi(64) + rest as f64;
-                Ok(Value::Float(sum / count as f64 / self.unit))
+                Ok(Value::Float(sum / count as f64 / self.unit as f64))
             }
             None => Err(too_many_digits()),
         }
@@ -326,13 +328,6 @@ fn add_distinct(into: &mut KeyTable, from: &KeyTable, pairs: &[(u32, u32)]) {
             into.number(&moved);
         }
     }
-}
-
-/// The mean of integers: the whole part exact, then the fraction.
-fn mean(sum: i128, count: u64) -> f64 {
-    let count = i128::from(count);
-    let (whole, rest) = (sum / count, sum % count);
-    whole as f64 + rest as f64 / count as f64
 }
 
 #[cfg(test)]

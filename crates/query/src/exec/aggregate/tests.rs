@@ -4,7 +4,7 @@ use esker_format::{Column, ColumnSlice, DataType, Value, ValueRef};
 use proptest::prelude::*;
 
 use super::float_sum::{FloatLanes, FloatSum};
-use super::{kernels, mean};
+use super::kernels;
 use crate::exec::mask::Mask;
 use crate::exec::vector::Selection;
 
@@ -19,12 +19,6 @@ fn small_terms_survive_large_ones() {
     assert_eq!(sum.value().to_bits(), f64::INFINITY.to_bits());
     sum.add(f64::NEG_INFINITY);
     assert!(sum.value().is_nan());
-}
-
-#[test]
-fn means_of_large_integers_keep_the_fraction() {
-    assert_eq!(mean(7, 2).to_bits(), 3.5f64.to_bits());
-    assert_eq!(mean(i128::from(i64::MAX) * 4, 4).to_bits(), (i64::MAX as f64).to_bits());
 }
 
 fn column(values: &[i64]) -> Column {

@@ -21,6 +21,7 @@ impl Accumulator {
 
     /// Adds rows, row `i` of the selection to its group. There is room for the groups.
     pub(crate) fn update(&mut self, groups: &GroupIds<'_>, vector: Option<&Vector<'_>>) {
+        let unit = self.unit as f64;
         match (&mut self.state, vector) {
             (State::Rows(counts), _) => grouped::count(counts, groups, None),
             (_, None) => {}
@@ -64,7 +65,7 @@ impl Accumulator {
             (State::Moments(all), Some(vector)) => {
                 for (i, group) in groups.numbers().iter().enumerate() {
                     if let (Some(moments), Some(value)) =
-                        (all.get_mut(*group as usize), spread::number(vector, self.unit, i))
+                        (all.get_mut(*group as usize), spread::number(vector, unit, i))
                     {
                         moments.add(value);
                     }
@@ -73,7 +74,7 @@ impl Accumulator {
             (State::Numbers(all), Some(vector)) => {
                 for (i, group) in groups.numbers().iter().enumerate() {
                     if let (Some(values), Some(value)) =
-                        (all.get_mut(*group as usize), spread::number(vector, self.unit, i))
+                        (all.get_mut(*group as usize), spread::number(vector, unit, i))
                     {
                         values.push(value);
                     }
