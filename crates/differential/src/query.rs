@@ -179,7 +179,8 @@ impl Aggregate {
             4 => same("avg({})", column(dice, &[Kind::Int])),
             5 => Self {
                 esker: "avg({})",
-                sqlite: "(avg({}) / 100.0)",
+                // Rounded once, as here.
+                sqlite: "(CAST(sum({}) AS REAL) / (count({}) * 100.0))",
                 operand: column(dice, &[Kind::Decimal]),
             },
             6 | 7 => same("min({})", column(dice, &ORDERED)),

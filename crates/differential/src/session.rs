@@ -218,7 +218,9 @@ fn answered(
         counts.note(Design::NotANumber);
         return Ok(());
     }
-    if statement.esker.contains("avg(") && nearly_same(&outcome.rows, &theirs.rows) {
+    if statement.esker.contains("avg(")
+        && nearly_same(&in_order(outcome, statement.rows), &in_order(&theirs, statement.rows))
+    {
         counts.note(Design::Average);
         return Ok(());
     }
@@ -233,13 +235,17 @@ fn same(a: &Outcome, b: &Outcome, rows: Rows) -> bool {
         Rows::None => true,
         Rows::Ordered => a.rows == b.rows,
         Rows::Counted => a.rows.len() == b.rows.len(),
-        Rows::Any => {
-            let (mut a, mut b) = (a.rows.clone(), b.rows.clone());
-            a.sort();
-            b.sort();
-            a == b
-        }
+        Rows::Any => in_order(a, rows) == in_order(b, rows),
     }
+}
+
+/// The rows in an order that two answers have in common.
+fn in_order(outcome: &Outcome, rows: Rows) -> Vec<Vec<Value>> {
+    let mut found = outcome.rows.clone();
+    if rows == Rows::Any {
+        found.sort();
+    }
+    found
 }
 
 fn shown(outcome: &Outcome) -> String {
