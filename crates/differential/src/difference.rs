@@ -9,11 +9,12 @@ pub(crate) enum Design {
     NotANumber,
     Average,
     Constant,
+    Join,
     Sum,
 }
 
 /// Every difference that is meant, and why.
-pub(crate) const DESIGNS: [(Design, &str, &str); 5] = [
+pub(crate) const DESIGNS: [(Design, &str, &str); 6] = [
     (
         Design::Overflow,
         "a number that does not fit its type",
@@ -34,6 +35,12 @@ pub(crate) const DESIGNS: [(Design, &str, &str); 5] = [
         Design::Constant,
         "a constant that cannot be computed and that no row needs",
         "an error here, told by the same statement on empty tables; SQLite computes it for a row",
+    ),
+    (
+        Design::Join,
+        "a condition of a join that cannot be computed for a row, where another side has no rows",
+        "an error here, where the sides are read in another order; told by a join without rows in \
+         SQLite",
     ),
     (
         Design::Sum,

@@ -174,8 +174,14 @@ fn refused(
         return Ok(());
     }
     let is_number = error.kind() == ErrorKind::InvalidInput;
-    if is_number && sqlite.attempt(&statement.strict).is_err() {
+    let strict = sqlite.attempt(&statement.strict);
+    if is_number && strict.is_err() {
         counts.note(Design::Overflow);
+        return Ok(());
+    }
+    let is_join = statement.esker.contains(" JOIN ") && statement.esker.starts_with("SELECT");
+    if is_number && is_join && strict.is_ok_and(|theirs| theirs.rows(&[]).is_empty()) {
+        counts.note(Design::Join);
         return Ok(());
     }
     // The rows of an INSERT are always computed; what else it has, perhaps never.
