@@ -9,7 +9,7 @@ pub(crate) enum Design {
     NotANumber,
     Average,
     Constant,
-    Join,
+    Nothing,
     Sum,
 }
 
@@ -37,10 +37,10 @@ pub(crate) const DESIGNS: [(Design, &str, &str); 6] = [
         "an error here, told by the same statement on empty tables; SQLite computes it for a row",
     ),
     (
-        Design::Join,
-        "a condition of a join that cannot be computed for a row, where another side has no rows",
-        "an error here, where the sides are read in another order; told by a join without rows in \
-         SQLite",
+        Design::Nothing,
+        "an expression that cannot be computed for a row, where a side of a join is empty, or the \
+         limit is 0",
+        "an error here, where it is computed first; told by an answer without rows in SQLite",
     ),
     (
         Design::Sum,

@@ -179,9 +179,10 @@ fn refused(
         counts.note(Design::Overflow);
         return Ok(());
     }
-    let is_join = statement.esker.contains(" JOIN ") && statement.esker.starts_with("SELECT");
-    if is_number && is_join && strict.is_ok_and(|theirs| theirs.rows(&[]).is_empty()) {
-        counts.note(Design::Join);
+    let may_end_early = [" JOIN ", " LIMIT 0"].iter().any(|part| statement.esker.contains(part));
+    let is_query = statement.esker.starts_with("SELECT") && may_end_early;
+    if is_number && is_query && strict.is_ok_and(|theirs| theirs.rows(&[]).is_empty()) {
+        counts.note(Design::Nothing);
         return Ok(());
     }
     // The rows of an INSERT are always computed; what else it has, perhaps never.
