@@ -186,7 +186,7 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
              ON CONFLICT (name) DO UPDATE SET age = age + 9223372036854775807",
             "row 1: 36 + 9223372036854775807 does not fit i64",
         ),
-        ("UPDATE people SET age = DEFAULT", "unknown field \"DEFAULT\""),
+        ("UPDATE people SET age = DEFAULT", "SET: DEFAULT stands only as a whole value in VALUES"),
         ("INSERT INTO people (name) VALUES (?)", "parameter ?1 has no value"),
         ("TRUNCATE TABLE nobody", "no table \"nobody\""),
         ("TRUNCATE TABLE people CASCADE", "not all of"),

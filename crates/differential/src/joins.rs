@@ -1,7 +1,7 @@
 //! Random statements that read several tables.
 
 use crate::dice::Dice;
-use crate::expression::{Expression, Writer, random};
+use crate::expression::{Expression, Spelling, Writer, random};
 use crate::query::Aggregate;
 use crate::statement::{Rows, Statement, condition, statement};
 use crate::table::Table;
@@ -173,6 +173,11 @@ fn subquery(dice: &mut Dice, scope: &Table, tables: &[Table]) -> Text {
     Box::new(move |w| {
         let item_text = |w: &mut Writer| w.expression(&item);
         let head = match form {
+            // SQLite ends at the first row, unless it has to count them.
+            0 if w.spelling == Spelling::Strict => {
+                let found = u8::from(not.is_empty());
+                format!("{found} = (SELECT count(*) > 0")
+            }
             0 => format!("{not}EXISTS (SELECT 1"),
             1 => {
                 let operand = w.expression(&operand);

@@ -64,7 +64,7 @@ pub fn select<'r>(
 ) -> Result<QueryResult> {
     let query = Query { select: items.to_vec(), ..Query::default() };
     if query.is_grouped() {
-        return Err(Error::invalid("RETURNING: an aggregate has no place here"));
+        return Err(Error::invalid("an aggregate has no place here"));
     }
     let source = source(schema, rows)?;
     let program = crate::bind::bind_query(&query, schema, &options.inputs)?;

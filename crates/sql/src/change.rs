@@ -52,7 +52,7 @@ pub(crate) fn insert(insert: ast::Insert, parameters: &Parameters) -> Result<Cha
     Ok(Change::Insert(Insert { table, fields, rows, on_conflict, conflict_key, returning }))
 }
 
-/// A value of a row, or DEFAULT.
+/// A value of a field, or DEFAULT.
 fn value(names: &Names, expr: &ast::Expr) -> Result<Expr> {
     match expr {
         ast::Expr::Identifier(word)
@@ -108,7 +108,7 @@ fn conflict(
 fn assignments(assignments: &[ast::Assignment], names: &Names) -> Result<Vec<(String, Expr)>> {
     let one = |assignment: &ast::Assignment| match &assignment.target {
         ast::AssignmentTarget::ColumnName(name) => {
-            Ok((path(name)?, names.convert(&assignment.value)?))
+            Ok((path(name)?, value(names, &assignment.value)?))
         }
         ast::AssignmentTarget::Tuple(_) => Err(unsupported("setting a tuple", assignment)),
     };

@@ -60,13 +60,22 @@ fn convert_options(name: &str, column: &ast::ColumnDef) -> Result<Column> {
             }
             ast::ColumnOption::Check(constraint) => {
                 let named = option.name.as_ref().or(constraint.name.as_ref());
-                let name = named.map_or_else(|| format!("check_{name}"), |n| n.value.clone());
+                let unnamed = || free_name(&format!("check_{name}"), &checks);
+                let name = named.map_or_else(unnamed, |n| n.value.clone());
                 checks.push(check(name, constraint)?);
             }
             _ => return Err(unsupported("this property of a field", column)),
         }
     }
     Ok(Column { field, is_key, unique, checks })
+}
+
+/// A name that no other check of a list has: the name itself, or with a number from 2 on.
+pub(crate) fn free_name(name: &str, checks: &[Check]) -> String {
+    let is_free = |name: &String| checks.iter().all(|check| check.name != *name);
+    let numbered = (2..checks.len() + 2).map(|number| format!("{name}_{number}"));
+    let mut names = std::iter::once(name.to_owned()).chain(numbered);
+    names.find(is_free).unwrap_or_else(|| name.to_owned())
 }
 
 /// A default of a field of a type.

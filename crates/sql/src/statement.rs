@@ -182,6 +182,11 @@ fn parse_one(tokens: Vec<TokenWithSpan>) -> Result<ast::Statement> {
     let parser = Parser::new(&EskerDialect).with_recursion_limit(NESTING_MAX);
     let mut parser = parser.with_tokens_with_locations(tokens);
     let mut statements = parser.parse_statements().map_err(syntax)?;
+    // The grammar stops at the word END, as before the end of a block, and leaves the rest unread.
+    if parser.peek_token_ref().token != Token::EOF {
+        let found = parser.peek_token_ref();
+        return parser.expected_ref("end of statement", found).map_err(syntax);
+    }
     match (statements.pop(), statements.len()) {
         (None, _) => Err(Error::invalid("expected a statement, found nothing")),
         (Some(statement), 0) => Ok(statement),
@@ -207,7 +212,7 @@ fn convert(statement: ast::Statement, parameters: &Parameters) -> Result<Stateme
         } => match *statement {
             ast::Statement::Query(select) if analyze => Ok(Statement::Explain(query(select)?)),
             ast::Statement::Query(select) => Ok(Statement::Plan(query(select)?)),
-            other => Err(not_a_query(&other)),
+            other => Err(not_explained(&other)),
         },
         ast::Statement::Insert(insert) => change::insert(insert, parameters).map(Statement::Change),
         ast::Statement::Update(update) => change::update(update, parameters).map(Statement::Change),
@@ -292,9 +297,19 @@ fn with_hint(message: String) -> String {
     message.replacen(LIST, &format!("{LIST}{hint}"), 1)
 }
 
+fn not_explained(statement: &ast::Statement) -> Error {
+    let text = statement.to_string();
+    let first = first_word(&text);
+    Error::invalid(format!("EXPLAIN: expected SELECT, found {first}: `{}`", shorten(&text)))
+}
+
+fn first_word(text: &str) -> &str {
+    text.split_whitespace().next().unwrap_or_default()
+}
+
 fn not_a_query(statement: &ast::Statement) -> Error {
     let text = statement.to_string();
-    let first = text.split_whitespace().next().unwrap_or_default();
+    let first = first_word(&text);
     let expected = "SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, DROP or TRUNCATE";
     Error::invalid(format!("expected {expected}, found {first}: `{}`", shorten(&text)))
 }

@@ -39,7 +39,8 @@ pub(crate) fn create(create: ast::CreateTable) -> Result<Statement> {
             ast::TableConstraint::Check(constraint) => {
                 let number = checks.len() + 1;
                 let name = constraint.name.as_ref();
-                let name = name.map_or_else(|| format!("check_{number}"), |n| n.value.clone());
+                let unnamed = || column::free_name(&format!("check_{number}"), &checks);
+                let name = name.map_or_else(unnamed, |n| n.value.clone());
                 checks.push(column::check(name, constraint)?);
                 continue;
             }

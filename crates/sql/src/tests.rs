@@ -197,6 +197,29 @@ fn what_is_not_supported_is_named() {
 }
 
 #[test]
+fn nothing_follows_a_statement_unread() {
+    for text in [
+        "DELETE FROM t END WHERE id = 1",
+        "UPDATE t SET a = 1 END WHERE id = 1",
+        "INSERT INTO t SELECT * FROM u END WHERE id = 1",
+        "TRUNCATE t END x",
+        "CREATE TABLE t (a INT PRIMARY KEY) END WITH (expires = 'b')",
+        "DROP TABLE t END x",
+        "EXPLAIN SELECT a FROM t END x",
+        "SELECT 5 END",
+        "SELECT 5 end",
+        "SELECT a FROM t WHERE a = 1 END",
+        "BEGIN END x",
+        "COMMIT END",
+        "ROLLBACK END x",
+        "END END",
+    ] {
+        let e = parse_statement(text).unwrap_err().to_string();
+        assert!(e.contains("end of statement") || e.contains("not supported"), "{text}: {e}");
+    }
+}
+
+#[test]
 fn rows_are_held_by_for_update_alone() {
     let pairs = [
         ("SELECT a FROM t FOR UPDATE", "expected a SELECT that only reads, found FOR UPDATE"),

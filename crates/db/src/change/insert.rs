@@ -59,7 +59,14 @@ impl Run<'_> {
                 rows.iter().map(row).collect::<esker_query::Result<_>>()?
             }
             InsertRows::Query(query) => {
-                let rows = self.query(query)?.to_rows();
+                let found = self.query(query)?;
+                // The rows are counted one by one later on: here, where there is none.
+                let want = match insert.fields.len() {
+                    0 => self.schema(&insert.table)?.fields().len(),
+                    named => named,
+                };
+                expect_count(want, found.columns.len())?;
+                let rows = found.to_rows();
                 rows.into_iter().map(|row| row.into_iter().map(Some).collect()).collect()
             }
         })
@@ -409,6 +416,13 @@ fn insert_positions(schema: &Schema, names: &[String]) -> Result<Vec<usize>> {
     Ok(positions)
 }
 
+fn expect_count(want: usize, got: usize) -> Result<()> {
+    if want == got {
+        return Ok(());
+    }
+    Err(Error::invalid(format!("expected {want} values, found {got}")))
+}
+
 /// The values of a row that are given, by position.
 fn fit_all(
     schema: &Schema,
@@ -416,10 +430,7 @@ fn fit_all(
     values: &Values,
     exprs: &[Expr],
 ) -> Result<Vec<(usize, Value)>> {
-    let (want, got) = (positions.len(), values.len());
-    if want != got {
-        return Err(Error::invalid(format!("expected {want} values, found {got}")));
-    }
+    expect_count(positions.len(), values.len())?;
     let mut given = Vec::with_capacity(values.len());
     for (i, (position, value)) in positions.iter().zip(values).enumerate() {
         let Some(value) = value else { continue };

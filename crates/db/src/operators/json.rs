@@ -1,7 +1,7 @@
 //! Operators on places inside JSON documents, or on whole ones.
 
 use esker_format::json::{
-    Items, Json, Kind, Replacement, add_numbers, array, compare_numbers, edit, from_value,
+    Items, Json, Kind, Replacement, Step, add_numbers, array, compare_numbers, edit, from_value,
     multiply_numbers,
 };
 use esker_format::{Error, Field, Result, Value, ValueRef};
@@ -15,8 +15,14 @@ pub(super) fn apply(
     operator: Operator,
     operand: &[u8],
 ) -> crate::Result<Value> {
-    let replacement = edit(document(old), path, &mut |found| change(operator, found, operand))?;
+    let replacement =
+        edit(document(old), &parts(path), &mut |found| change(operator, found, operand))?;
     Ok(replaced(old, replacement))
+}
+
+/// The steps of a path of names alone.
+fn parts(path: &[String]) -> Vec<Step> {
+    path.iter().cloned().map(Step::Part).collect()
 }
 
 /// Moves what is at one path to another.
@@ -24,6 +30,7 @@ pub(super) fn rename(old: &Value, from: &[String], to: &[String]) -> crate::Resu
     // What both paths lead through is written once.
     let shared = from.iter().zip(to).take_while(|(from, to)| from == to).count();
     let shared = shared.min(from.len().saturating_sub(1)).min(to.len().saturating_sub(1));
+    let (from, to) = (parts(from), parts(to));
     let (way, from) = from.split_at(shared);
     let to = to.get(shared..).unwrap_or_default();
     let replacement = match way {
@@ -33,7 +40,7 @@ pub(super) fn rename(old: &Value, from: &[String], to: &[String]) -> crate::Resu
     Ok(replaced(old, replacement))
 }
 
-fn moved(found: Option<Json<'_>>, from: &[String], to: &[String]) -> Result<Replacement> {
+fn moved(found: Option<Json<'_>>, from: &[Step], to: &[Step]) -> Result<Replacement> {
     let mut value = None;
     let removed = edit(found, from, &mut |found| {
         value = found.map(Json::to_document);

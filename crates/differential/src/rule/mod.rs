@@ -70,12 +70,12 @@ const ANY_KIND: &[Template] = &[
         "CASE WHEN {0} THEN {1} ELSE {2} END",
         &[Some(Bool), None, None],
     ),
-    (
-        "CASE {0} WHEN {1} THEN {2} END",
-        "CASE {0} WHEN {1} THEN {2} END",
-        &[Some(Int), Some(Int), None],
-    ),
+    (SIMPLE_CASE, SIMPLE_CASE, &[Some(Int), Some(Int), None]),
 ];
+
+const SIMPLE_CASE: &str = "CASE {0} WHEN {1} THEN {2} END";
+/// The same, where SQLite computes both operands even if one of them is NULL.
+const STRICT_CASE: &str = "CASE max({0}, {1}) WHEN min({0}, {1}) THEN {2} END";
 
 /// The same for kinds that both order alike.
 const ORDERED_KIND: &[Template] = &[
@@ -102,7 +102,9 @@ pub(crate) fn all() -> &'static [Rule] {
             let more = if outcome == Json { &[] } else { ORDERED_KIND };
             for (esker, sqlite, operands) in ANY_KIND.iter().chain(more) {
                 let operands: Vec<Kind> = operands.iter().map(|k| k.unwrap_or(outcome)).collect();
-                rules.push(rule(outcome, operands.leak(), esker, sqlite));
+                let strict = if *sqlite == SIMPLE_CASE { STRICT_CASE } else { *sqlite };
+                let rule = rule(outcome, operands.leak(), esker, sqlite);
+                rules.push(Rule { strict, ..rule });
             }
         }
         rules

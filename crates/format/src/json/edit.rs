@@ -9,8 +9,8 @@
 //! ```
 
 use super::{
-    ARRAY, DEPTH_MAX, Items, Json, Kind, Members, NUMBER, OBJECT, STRING, Steps, number_document,
-    parser,
+    ARRAY, DEPTH_MAX, Items, Json, Kind, Members, NUMBER, OBJECT, STRING, Step, Steps,
+    number_document, parser,
 };
 use crate::{Error, Result, ValueRef};
 
@@ -27,13 +27,14 @@ pub enum Replacement {
 
 /// Changes what lies at the end of a path: names of members, and places in arrays from 0, -1 for
 /// the last. `change` is given what is there, `None` where nothing is. What is put where nothing is
-/// becomes a new member, or the element after the last; objects on the way to it come to be.
+/// becomes a new member, or the element after the last; objects and arrays on the way to it come
+/// to be, an array only for a step that is a place.
 ///
 /// ```
-/// use esker_format::json::{Json, Replacement, edit, parse};
+/// use esker_format::json::{Json, Replacement, edit, parse, parse_path};
 ///
 /// let document = parse(r#"{"items": [{"count": 1}, {"count": 2}]}"#)?;
-/// let path = ["items".to_owned(), "-1".to_owned(), "count".to_owned()];
+/// let path = parse_path("$.items[-1].count")?;
 /// let edited = edit(Some(Json::document(&document)), &path, &mut |found| {
 ///     assert_eq!(found.unwrap().to_string(), "2");
 ///     Ok(Replacement::Put(parse("3")?))
@@ -47,11 +48,11 @@ pub enum Replacement {
 /// ```
 ///
 /// # Errors
-/// `InvalidInput` where the way leads through something that is neither array nor object, or past
-/// the end of an array; for more than 128 levels; and what `change` fails with.
+/// `InvalidInput` where the way leads through something that has no such part, or past the end of
+/// an array; for more than 128 levels; and what `change` fails with.
 pub fn edit(
     document: Option<Json<'_>>,
-    path: &[String],
+    path: &[Step],
     change: &mut dyn FnMut(Option<Json<'_>>) -> Result<Replacement>,
 ) -> Result<Replacement> {
     edit_in_steps(document, path, change, &mut |_| Ok(()))
@@ -63,7 +64,7 @@ pub fn edit(
 /// As [`edit`], and what `steps` fails with.
 pub fn edit_in_steps(
     document: Option<Json<'_>>,
-    path: &[String],
+    path: &[Step],
     change: &mut dyn FnMut(Option<Json<'_>>) -> Result<Replacement>,
     steps: Steps<'_>,
 ) -> Result<Replacement> {
@@ -80,7 +81,7 @@ pub fn edit_in_steps(
 
 /// The way to the place that changes, and what is done there.
 struct Way<'w> {
-    path: &'w [String],
+    path: &'w [Step],
     change: &'w mut dyn FnMut(Option<Json<'_>>) -> Result<Replacement>,
     steps: Steps<'w>,
 }
@@ -90,51 +91,73 @@ impl Way<'_> {
     fn edit_at(&mut self, found: Option<Json<'_>>, depth: usize) -> Result<Replacement> {
         let path = self.path;
         let Some(step) = path.get(depth) else { return self.change(found, depth) };
-        match found.map(Json::kind) {
-            Some(Kind::Object(members)) => {
-                let at = members.find(step);
-                let below = at.ok().and_then(|at| members.items.get(at));
-                Ok(match (self.edit_at(below, depth + 1)?, at) {
-                    (Replacement::Keep, _) | (Replacement::Remove, Err(_)) => Replacement::Keep,
-                    (Replacement::Remove, Ok(_)) => {
-                        Replacement::Put(members.with(at, step, None, self.steps)?)
-                    }
-                    (Replacement::Put(value), _) => {
-                        Replacement::Put(members.with(at, step, Some(&value), self.steps)?)
-                    }
-                })
+        match (found.map(Json::kind), step) {
+            (Some(Kind::Object(members)), Step::Name(name) | Step::Part(name)) => {
+                self.edit_member(members, name, depth)
             }
-            Some(Kind::Array(items)) => {
-                let at = place_of(items, step)?;
-                Ok(match self.edit_at(items.get(at), depth + 1)? {
-                    Replacement::Keep => Replacement::Keep,
-                    Replacement::Remove if at >= items.len() => Replacement::Keep,
-                    Replacement::Remove => Replacement::Put(items.with(at, None, self.steps)?),
-                    Replacement::Put(_) if at > items.len() => {
-                        let count = items.len();
-                        return Err(Error::invalid(format!(
-                            "expected a place of an array of {count}, found {step}"
-                        )));
-                    }
-                    Replacement::Put(value) => {
-                        Replacement::Put(items.with(at, Some(&value), self.steps)?)
-                    }
-                })
-            }
-            None => Ok(match self.edit_at(None, depth + 1)? {
-                Replacement::Put(value) => {
-                    let one = [(step.as_bytes(), value.as_slice())];
-                    Replacement::Put(container(one.into_iter(), self.steps)?)
-                }
-                _ => Replacement::Keep,
-            }),
-            Some(_) => {
+            (Some(Kind::Array(items)), _) => self.edit_element(items, step, depth),
+            (None, _) => self.edit_nothing(step, depth),
+            (Some(_), _) => {
                 let kind = found.map_or("null", Json::kind_name);
-                Err(Error::invalid(format!(
-                    "expected an object or an array before {step:?}, found {kind}"
-                )))
+                let expected = match step {
+                    Step::Name(_) => "an object",
+                    Step::Place(_) => "an array",
+                    Step::Part(_) => "an object or an array",
+                };
+                Err(Error::invalid(format!("expected {expected} before {step}, found {kind}")))
             }
         }
+    }
+
+    fn edit_member(
+        &mut self,
+        members: Members<'_>,
+        name: &str,
+        depth: usize,
+    ) -> Result<Replacement> {
+        let at = members.find(name);
+        let below = at.ok().and_then(|at| members.items.get(at));
+        Ok(match (self.edit_at(below, depth + 1)?, at) {
+            (Replacement::Keep, _) | (Replacement::Remove, Err(_)) => Replacement::Keep,
+            (Replacement::Remove, Ok(_)) => {
+                Replacement::Put(members.with(at, name, None, self.steps)?)
+            }
+            (Replacement::Put(value), _) => {
+                Replacement::Put(members.with(at, name, Some(&value), self.steps)?)
+            }
+        })
+    }
+
+    fn edit_element(&mut self, items: Items<'_>, step: &Step, depth: usize) -> Result<Replacement> {
+        let len = items.len();
+        let place = place_of(len, step).ok_or_else(|| no_place(len, step))?;
+        Ok(match self.edit_at(items.get(place), depth + 1)? {
+            Replacement::Keep => Replacement::Keep,
+            Replacement::Remove if place >= len => Replacement::Keep,
+            Replacement::Remove => Replacement::Put(items.with(place, None, self.steps)?),
+            Replacement::Put(_) if place > len => return Err(no_place(len, step)),
+            Replacement::Put(value) => {
+                Replacement::Put(items.with(place, Some(&value), self.steps)?)
+            }
+        })
+    }
+
+    /// Makes the object or the array that a step leads into.
+    fn edit_nothing(&mut self, step: &Step, depth: usize) -> Result<Replacement> {
+        let Replacement::Put(value) = self.edit_at(None, depth + 1)? else {
+            return Ok(Replacement::Keep);
+        };
+        let made = match step {
+            Step::Name(name) | Step::Part(name) => {
+                container([(name.as_bytes(), value.as_slice())].into_iter(), self.steps)?
+            }
+            Step::Place(0) => {
+                (self.steps)(value.len() + 1)?;
+                parser::container(ARRAY, 1, &[&[value.len()]], &[&value])
+            }
+            Step::Place(_) => return Err(no_place(0, step)),
+        };
+        Ok(Replacement::Put(made))
     }
 
     /// Changes what lies at the end of the way.
@@ -152,16 +175,19 @@ impl Way<'_> {
     }
 }
 
-/// The place in an array that a step names.
-fn place_of(items: Items<'_>, step: &str) -> Result<usize> {
-    let place = step.parse::<i64>().ok().and_then(|place| {
-        let len = i64::try_from(items.len()).ok()?;
-        usize::try_from(if place < 0 { len.checked_add(place)? } else { place }).ok()
-    });
-    place.ok_or_else(|| {
-        let count = items.len();
-        Error::invalid(format!("expected a place of an array of {count}, found {step:?}"))
-    })
+/// The place that a step names in an array of a length; none before its start.
+fn place_of(len: usize, step: &Step) -> Option<usize> {
+    let place = match step {
+        Step::Name(_) => return None,
+        Step::Place(place) => *place,
+        Step::Part(name) => name.parse().ok()?,
+    };
+    let len = i64::try_from(len).ok()?;
+    usize::try_from(if place < 0 { len.checked_add(place)? } else { place }).ok()
+}
+
+fn no_place(len: usize, step: &Step) -> Error {
+    Error::invalid(format!("expected a place of an array of {len}, found {step}"))
 }
 
 impl Members<'_> {
@@ -368,10 +394,10 @@ impl Json<'_> {
 
     /// What is at the end of a path, as [`edit`] takes it; `None` where it leads nowhere.
     #[must_use]
-    pub fn at(self, path: &[String]) -> Option<Self> {
-        path.iter().try_fold(self, |found, step| match found.kind() {
-            Kind::Object(members) => members.get(step),
-            Kind::Array(items) => items.get(place_of(items, step).ok()?),
+    pub fn at(self, path: &[Step]) -> Option<Self> {
+        path.iter().try_fold(self, |found, step| match (found.kind(), step) {
+            (Kind::Object(members), Step::Name(name) | Step::Part(name)) => members.get(name),
+            (Kind::Array(items), _) => items.get(place_of(items.len(), step)?),
             _ => None,
         })
     }

@@ -4,6 +4,7 @@
 //! JSON string, `[0]` for the first element of an array, `[-1]` or `[#-1]` for the last.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use super::{Json, parse, string};
 use crate::{Error, Result};
@@ -15,6 +16,19 @@ pub enum Step {
     Name(String),
     /// The element of an array, from 0, or from -1 for the last.
     Place(i64),
+    /// The member of that name in an object, the element at that place in an array. No path
+    /// written as a text has one: it is what a name stands for where it alone names a part.
+    Part(String),
+}
+
+/// A step as error messages have it: `"name"`, `[0]`.
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(name) | Self::Part(name) => write!(f, "{name:?}"),
+            Self::Place(place) => write!(f, "[{place}]"),
+        }
+    }
 }
 
 /// True for a text that is a path where names are taken, too: one that begins with `$`.

@@ -123,7 +123,7 @@ impl Spliced<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::json::{Json, Replacement, check, edit, parse};
+    use crate::json::{Json, Replacement, Step, check, edit, parse};
 
     /// Values whose tables of ends take one, two and four bytes for each.
     const LENGTHS: [usize; 5] = [0, 1, 120, 300, 70_000];
@@ -136,9 +136,10 @@ mod tests {
     fn changed(document: &str, path: &str, change: Option<&str>) -> Vec<u8> {
         let document = parse(document).unwrap();
         let put = change.map(|value| parse(value).unwrap());
-        let edited = edit(Some(Json::document(&document)), &[path.to_owned()], &mut |_| {
-            Ok(put.clone().map_or(Replacement::Remove, Replacement::Put))
-        });
+        let edited =
+            edit(Some(Json::document(&document)), &[Step::Part(path.to_owned())], &mut |_| {
+                Ok(put.clone().map_or(Replacement::Remove, Replacement::Put))
+            });
         let Replacement::Put(edited) = edited.unwrap() else { return document };
         check(&edited).unwrap();
         edited

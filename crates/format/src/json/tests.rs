@@ -141,6 +141,6 @@ fn digits_beyond_38_are_rounded_once_and_every_other_is_exact() {
 
 #[test]
 fn a_path_of_more_levels_than_a_document_has_is_refused() {
-    let path = vec!["a".to_owned(); 200_000];
+    let path = vec![Step::Name("a".to_owned()); 200_000];
     assert!(edit(None, &path, &mut |_| Ok(Replacement::Remove)).is_err());
 }

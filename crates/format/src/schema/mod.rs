@@ -206,9 +206,16 @@ impl Schema {
         self.position(name).or_else(alike).ok_or_else(|| self.unknown_field(name))
     }
 
-    /// The error for a name that no field has.
+    /// The error for a name that no field has, or that several have in another case.
     #[must_use]
     pub fn unknown_field(&self, name: &str) -> Error {
+        let alike = self.fields.iter().filter(|field| field.name.eq_ignore_ascii_case(name));
+        if let [first, second, ..] = alike.collect::<Vec<_>>().as_slice() {
+            let (first, second) = (&first.name, &second.name);
+            return Error::invalid(format!(
+                "field {name:?} is ambiguous: {first:?} and {second:?} differ from it in case only"
+            ));
+        }
         let names = self.fields.iter().map(|f| f.name.as_str()).filter(|n| *n != ROW_ID_NAME);
         Error::invalid(format!("unknown field {name:?}{}", near_or_all(name, "fields", names)))
     }

@@ -471,8 +471,16 @@ pub(super) fn to_common_type(operands: Vec<Bound>) -> Result<(Vec<Bound>, DataTy
     // A text constant is taken for what it stands beside.
     let is_text_constant =
         |o: &Bound| o.data_type == Some(DataType::Text) && o.as_written().is_some();
-    for operand in operands.iter().filter(|o| !is_text_constant(o)) {
+    // A number from 0 on, written as a constant, is a u64 beside one.
+    let is_count_constant = |o: &Bound| matches!(o.as_written(), Some(Value::Int(0..)));
+    let is_constant = |o: &Bound| is_text_constant(o) || is_count_constant(o);
+    for operand in operands.iter().filter(|o| !is_constant(o)) {
         common = common_type(common, operand.data_type)?;
+    }
+    for operand in operands.iter().filter(|o| is_count_constant(o)) {
+        if common != Some(DataType::U64) {
+            common = common_type(common, operand.data_type)?;
+        }
     }
     for operand in operands.iter().filter(|o| is_text_constant(o)) {
         if !common.is_some_and(is_written_as_text) {

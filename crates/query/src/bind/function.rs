@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use esker_format::calendar::DAY_US;
-use esker_format::json::{Step, is_path, name_step, parse_path};
+use esker_format::json::{Step, is_path, name_step, parse_path, path_of};
 use esker_format::{DataType, Value};
 use esker_vfs::sabotage::planted;
 
@@ -184,6 +184,8 @@ fn with_steps(entry: &FunctionEntry, operands: Vec<Bound>) -> Result<Vec<Bound>>
     if steps == 0 || planted("json_path_is_a_name") {
         return Ok(operands);
     }
+    let edits =
+        matches!(entry.function, Function::JsonSet | Function::JsonPush | Function::JsonRemove);
     let mut all = Vec::with_capacity(count);
     for (i, operand) in operands.into_iter().enumerate() {
         let path = match operand.as_literal() {
@@ -200,7 +202,13 @@ fn with_steps(entry: &FunctionEntry, operands: Vec<Bound>) -> Result<Vec<Bound>>
             )));
         }
         all.extend(parse_path(&path)?.into_iter().map(|step| match step {
-            Step::Name(name) => Bound::literal(Value::Text(name_step(&name).into_owned())),
+            // A digit alone would be a place, too.
+            Step::Name(name) if edits && name.parse::<i64>().is_ok() => {
+                Bound::literal(Value::Text(path_of([name.as_str()])))
+            }
+            Step::Name(name) | Step::Part(name) => {
+                Bound::literal(Value::Text(name_step(&name).into_owned()))
+            }
             Step::Place(place) => Bound::literal(Value::Int(place)),
         }));
     }

@@ -560,7 +560,7 @@ pub const FUNCTIONS: &[FunctionEntry] = &[
     .failing()
     .says(
         "The document with a value at the end of a path of names and places; objects on the \
-             way come to be. `UPDATE t SET doc.a.b = value` is this.",
+             way come to be, and arrays for a place `0`. `UPDATE t SET doc.a.b = value` is this.",
         "json_set('{\"a\": [1, 2]}', 'a', -1, 'x')",
         "{\"a\":[1,\"x\"]}",
     ),

@@ -84,7 +84,7 @@ fn at_path<'d>(
 ) -> Result<Option<Json<'d>>> {
     let steps = parse_path(path).map_err(|e| call.error(e))?;
     Ok(steps.into_iter().fold(from, |part, step| match step {
-        Step::Name(name) => part.and_then(|part| part.get(&name)),
+        Step::Name(name) | Step::Part(name) => part.and_then(|part| part.get(&name)),
         Step::Place(place) => part.and_then(|part| part.index(place)),
     }))
 }

@@ -41,7 +41,7 @@ pub(super) fn call<'a>(call: &Call<'_, 'a>, len: usize) -> Result<Vector<'a>> {
             if call.function == F::JsonPush {
                 let found = document.and_then(|document| document.at(&path));
                 match end_of(found).map_err(failed)? {
-                    Some(end) => path.push(end.to_string()),
+                    Some(end) => path.push(Step::Place(end)),
                     None => {
                         let items = [Json::document(&value)].into_iter();
                         value =
@@ -94,10 +94,13 @@ fn removed(call: &Call<'_, '_>, row: usize) -> Result<Option<Vec<u8>>> {
 }
 
 /// The place behind the elements of an array; none where nothing is found.
-fn end_of(found: Option<Json<'_>>) -> esker_format::Result<Option<usize>> {
+fn end_of(found: Option<Json<'_>>) -> esker_format::Result<Option<i64>> {
     let Some(found) = found else { return Ok(None) };
     match found.kind() {
-        Kind::Array(items) => Ok(Some(items.len())),
+        Kind::Array(items) => {
+            let end = i64::try_from(items.len());
+            end.map(Some).map_err(|_| esker_format::Error::invalid("the array is too long"))
+        }
         _ => {
             let found = found.kind_name();
             Err(esker_format::Error::invalid(format!("expected an array, found {found}")))
@@ -138,19 +141,15 @@ impl Call<'_, '_> {
     }
 
     /// Names of members and places of elements.
-    fn path(&self, operands: std::ops::Range<usize>, row: usize) -> Result<Vec<String>> {
+    fn path(&self, operands: std::ops::Range<usize>, row: usize) -> Result<Vec<Step>> {
         let mut steps = Vec::with_capacity(operands.len());
         for i in operands {
             match self.value(i, row)? {
-                ValueRef::Int(place) => steps.push(place.to_string()),
+                ValueRef::Int(place) => steps.push(Step::Place(place)),
                 ValueRef::Text(path) if is_path(path) => {
-                    let path = parse_path(path).map_err(|e| self.error(e))?;
-                    steps.extend(path.into_iter().map(|step| match step {
-                        Step::Name(name) => name,
-                        Step::Place(place) => place.to_string(),
-                    }));
+                    steps.extend(parse_path(path).map_err(|e| self.error(e))?);
                 }
-                ValueRef::Text(name) => steps.push(name.to_owned()),
+                ValueRef::Text(name) => steps.push(Step::Part(name.to_owned())),
                 _ => return Err(self.error("expected a name or a place, found NULL")),
             }
         }

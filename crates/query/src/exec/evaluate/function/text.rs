@@ -126,7 +126,10 @@ fn substr<'a>(call: &Call<'_, 'a>, whole: Source<'_, 'a>, row: usize) -> Result<
         ..0 => total_wide + i128::from(start),
         _ => i128::from(start) - 1,
     };
-    let to = (from + i128::from(wanted)).clamp(0, total_wide);
+    let to = match call.vectors.len() {
+        ..3 => total_wide,
+        _ => (from + i128::from(wanted)).clamp(0, total_wide),
+    };
     let from = from.clamp(0, to);
     let at = |place: i128| usize::try_from(place).unwrap_or_default();
     let place = |index: usize| match is_text {
