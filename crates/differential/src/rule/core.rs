@@ -108,12 +108,13 @@ fn texts() -> Vec<Rule> {
             "CASE WHEN {1} = 0 AND {0} IS NOT NULL THEN '' ELSE substr({0}, -({1})) END",
         ),
         // SQLite looks at the third operand only where the second is not empty.
-        rule(
-            Text,
-            &[Text, Text, Text],
-            "replace({0}, {1}, {2})",
-            "CASE WHEN {2} IS NOT NULL THEN replace({0}, {1}, {2}) END",
-        ),
+        Rule {
+            outcome: Text,
+            operands: &[Text, Text, Text],
+            esker: "replace({0}, {1}, {2})",
+            sqlite: "CASE WHEN {2} IS NOT NULL THEN replace({0}, {1}, {2}) END",
+            strict: "replace({0}, {1}, coalesce({2}, ''))",
+        },
         same(Text, &[Text], "trim({0})"),
         same(Text, &[Text, Text], "trim({0}, {1})"),
         same(Text, &[Text, Text], "ltrim({0}, {1})"),
