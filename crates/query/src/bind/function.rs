@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use esker_format::calendar::DAY_US;
-use esker_format::json::{Step, is_path, name_step, parse_path, path_of};
+use esker_format::json::{Step, name_step, parse_path, path_of};
 use esker_format::{DataType, Value};
-use esker_vfs::sabotage::planted;
 
 use super::bound::{Bound, Comparison, Node};
 use super::decimal;
@@ -13,7 +12,7 @@ use super::expression::{arithmetic, as_text, compare, expect, label_as_text, to_
 use super::typing::{convert, typed};
 use crate::exec::Unit;
 use crate::limits::Limits;
-use crate::model::{Function, FunctionEntry, OperandKind, Operator, Outcome};
+use crate::model::{Function, FunctionEntry, OperandKind, Operator, Outcome, is_path};
 use crate::options::Inputs;
 use crate::predicate::{Pattern, Place};
 use crate::{Error, Result};
@@ -181,7 +180,7 @@ fn with_steps(entry: &FunctionEntry, operands: Vec<Bound>) -> Result<Vec<Bound>>
     let count = operands.len();
     let is_step = |i: usize| entry.kind(i, count) == OperandKind::Step;
     let steps = (0..count).filter(|i| is_step(*i)).count();
-    if steps == 0 || planted("json_path_is_a_name") {
+    if steps == 0 {
         return Ok(operands);
     }
     let edits =

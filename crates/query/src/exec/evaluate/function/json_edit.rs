@@ -4,14 +4,14 @@ use std::borrow::Cow;
 
 use esker_format::ValueRef;
 use esker_format::json::{
-    Json, Kind, Replacement, Step, Steps, array, edit_in_steps, expect_depth, from_value, is_path,
-    merge, object, parse_path,
+    Json, Kind, Replacement, Step, Steps, array, edit_in_steps, expect_depth, from_value, merge,
+    object, parse_path,
 };
 
 use super::Call;
 use crate::Result;
 use crate::exec::vector::{Lanes, Vector};
-use crate::model::Function as F;
+use crate::model::{Function as F, is_path};
 
 pub(super) fn call<'a>(call: &Call<'_, 'a>, len: usize) -> Result<Vector<'a>> {
     let failed = |e: esker_format::Error| call.error(e);
