@@ -56,7 +56,12 @@ fn check_source(source: &Source<'_>) -> Vec<Violation> {
 /// Every function with a body, nested ones too. Closures and function pointers are not functions.
 #[must_use]
 pub fn functions(source: &Source<'_>) -> Vec<Function> {
-    let code = source.code();
+    functions_in(&source.code())
+}
+
+/// The same of tokens without comments.
+#[must_use]
+pub fn functions_in(code: &[super::lexer::Token<'_>]) -> Vec<Function> {
     let mut found = Vec::new();
     for (at, token) in code.iter().enumerate().filter(|(_, token)| token.is("fn")) {
         let mut rest = code.iter().skip(at + 1);

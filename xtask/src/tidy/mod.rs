@@ -17,19 +17,25 @@
 //! | [`content`] | no large file, no path of somebody's machine |
 
 pub mod changelog;
+pub mod circle;
 pub mod content;
+pub mod import;
 pub mod length;
 pub mod lexer;
 pub mod manifest;
 pub mod markdown;
+pub mod module_tree;
 pub mod name;
+pub mod product;
 pub mod project;
 pub mod reachable;
 pub mod safety;
+pub mod silent_default;
 pub mod statistics;
 #[cfg(test)]
 mod tests;
 pub mod unfinished;
+pub mod word;
 
 pub use project::{Project, Source, Violation};
 
@@ -64,19 +70,30 @@ pub fn check(project: &Project) -> Vec<Violation> {
 }
 
 /// Prints every violation of the repository as `file:line: what`; `--statistics` prints figures
-/// about the sources instead.
+/// about the sources instead, with a commit those of that commit; `--circles CRATE` the files of
+/// each circle of imports, and `--words` each place with a banned word.
 ///
 /// # Errors
 /// When there is a violation, or git cannot list the files.
 pub fn run(arguments: &[String]) -> Result<()> {
-    match arguments {
-        [] => {}
-        [only] if only == "--statistics" => {
-            print!("{}", statistics::report(&Project::load(&root())?));
-            return Ok(());
+    let words: Vec<_> = arguments.iter().map(String::as_str).collect();
+    let text = match words[..] {
+        [] => return check_all(),
+        ["--statistics"] => statistics::report(&Project::load(&root())?),
+        ["--statistics", commit] => statistics::report(&Project::load_commit(&root(), commit)?),
+        ["--circles", name] => statistics::circles_of(&Project::load(&root())?, name),
+        ["--words"] => word::report(&Project::load(&root())?),
+        ["--defaults"] => silent_default::report(&Project::load(&root())?),
+        _ => {
+            let expected = "--statistics [COMMIT], --circles CRATE, --words or --defaults";
+            return Err(Error::usage(format!("expected no argument, {expected}")));
         }
-        _ => return Err(Error::usage("expected no argument, or --statistics")),
-    }
+    };
+    print!("{text}");
+    Ok(())
+}
+
+fn check_all() -> Result<()> {
     let project = Project::load(&root())?;
     let found = check(&project);
     for violation in &found {

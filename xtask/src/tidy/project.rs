@@ -90,6 +90,23 @@ impl Project {
         Ok(Self { files })
     }
 
+    /// Reads the Rust sources and manifests of a commit.
+    ///
+    /// # Errors
+    /// When git does not know the commit.
+    pub fn load_commit(root: &Path, commit: &str) -> Result<Self> {
+        let git =
+            |arguments: &[&str]| Program::new("git").directory(root).arguments(arguments).output();
+        let listed = git(&["ls-tree", "-r", "-z", "--name-only", commit])?;
+        let mut files = BTreeMap::new();
+        for path in String::from_utf8_lossy(&listed).split_terminator('\0') {
+            if path.ends_with(".rs") || path.ends_with("Cargo.toml") {
+                files.insert(path.to_owned(), git(&["show", &format!("{commit}:{path}")])?);
+            }
+        }
+        Ok(Self { files })
+    }
+
     /// A project of these files, for tests.
     #[must_use]
     pub fn of(files: &[(&str, &str)]) -> Self {
@@ -114,6 +131,13 @@ impl Project {
     /// The Rust sources.
     pub fn sources(&self) -> impl Iterator<Item = Source<'_>> {
         self.texts(&[".rs"]).map(|(path, text)| Source { path, text })
+    }
+
+    /// A Rust source.
+    #[must_use]
+    pub fn source(&self, path: &str) -> Option<Source<'_>> {
+        let (path, bytes) = self.files.get_key_value(path)?;
+        Some(Source { path, text: std::str::from_utf8(bytes).ok()? })
     }
 
     /// The text of one file.

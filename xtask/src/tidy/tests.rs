@@ -310,3 +310,100 @@ fn statistics_count_tests_apart() {
     assert_eq!(figure("assertions"), "2");
     assert_eq!(figure("lines of a function"), "3");
 }
+
+const ROW: &str = "use crate::Error;
+pub struct Row;
+fn f(x: Option<u8>) -> u8 {
+    assert!(
+        x.is_some()
+    );
+    x.unwrap_or(1)
+}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    #[test]
+    fn t() { Some(1).unwrap_or(2); }
+}
+";
+
+const TABLE: &str = "mod view;
+pub use view::View;
+fn g() { crate::row::f(None); }
+fn h() { None.unwrap_or(3) } // default: none means three
+";
+
+const TREE: &[(&str, &str)] = &[
+    ("crates/a/Cargo.toml", "[package]\nname = \"esker-a\"\n"),
+    (
+        "crates/a/src/lib.rs",
+        "mod error;\nmod row;\nmod table;\n#[cfg(test)]\nmod models;\npub use error::Error;\n",
+    ),
+    ("crates/a/src/models.rs", "use crate::row::Row;\nfn model() {}\n"),
+    ("crates/a/src/error.rs", "// nobody is told\npub struct Error;\n"),
+    ("crates/a/src/row.rs", ROW),
+    ("crates/a/src/table/mod.rs", TABLE),
+    ("crates/a/src/table/view.rs", "use super::{super::row::Row, g};\npub struct View;\n"),
+];
+
+#[test]
+fn a_tree_of_modules_leaves_tests_out() {
+    let project = Project::of(TREE);
+    let tree = module_tree::ModuleTree::load(&project, "crates/a/src/lib.rs");
+    let modules: Vec<_> = tree.files().iter().map(|file| file.module.as_str()).collect();
+    assert_eq!(modules, ["", "error", "row", "table", "table::view"]);
+}
+
+#[test]
+fn imports_lead_to_the_file_that_has_the_name() {
+    let project = Project::of(TREE);
+    let tree = module_tree::ModuleTree::load(&project, "crates/a/src/lib.rs");
+    let edges: Vec<Vec<usize>> =
+        tree.edges().into_iter().map(|edges| edges.into_iter().collect()).collect();
+    // A re-export is no edge; `crate::Error` leads to `error`, a path in code to `row`.
+    assert_eq!(edges, [vec![], vec![], vec![1], vec![2], vec![2, 3]]);
+    assert!(circle::circles(&tree.edges()).is_empty());
+}
+
+#[test]
+fn a_circle_is_found_with_all_its_files() {
+    let edges = |lists: &[&[usize]]| -> Vec<_> {
+        lists.iter().map(|list| list.iter().copied().collect()).collect()
+    };
+    let found = circle::circles(&edges(&[&[1], &[2], &[0, 3], &[4], &[3], &[0]]));
+    assert_eq!(found, [vec![0, 1, 2], vec![3, 4]]);
+    assert!(circle::circles(&edges(&[&[1, 2], &[2], &[]])).is_empty());
+}
+
+#[test]
+fn use_lines_are_read_with_groups_names_and_globs() {
+    let source = Source {
+        path: "a.rs",
+        text: "pub(crate) use a::{b, c::{self, d as e}, f::*};\nuse super::super::g;\n",
+    };
+    let found: Vec<_> = import::imports(&source.code())
+        .into_iter()
+        .map(|import| (import.path.join("::"), import.name, import.is_public))
+        .collect();
+    let expected = [
+        ("a::b", "b", true),
+        ("a::c", "c", true),
+        ("a::c::d", "e", true),
+        ("a::f", "*", true),
+        ("super::super::g", "g", false),
+    ];
+    assert_eq!(found, expected.map(|(path, name, public)| (path.to_owned(), name, public)));
+}
+
+#[test]
+fn figures_leave_tests_and_assertions_out() {
+    let project = Project::of(TREE);
+    let tree = module_tree::ModuleTree::load(&project, "crates/a/src/lib.rs");
+    let of = |path: &str| tree.files().iter().find(|file| file.path.ends_with(path)).unwrap();
+    assert_eq!(of("row.rs").product.code_lines(), 5);
+    assert_eq!(silent_default::silent_defaults(&of("row.rs").product).len(), 1);
+    assert!(silent_default::silent_defaults(&of("table/mod.rs").product).is_empty());
+    let archaic = word::archaic_lines(&of("error.rs").product);
+    assert_eq!(archaic, [word::ArchaicLine { line: 1, word: "nobody" }]);
+    assert_eq!(word::archaic("a toldness of Nobodys"), None);
+}
