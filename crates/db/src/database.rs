@@ -11,9 +11,11 @@ use esker_format::schema::validate_name;
 use esker_query::json::JsonQuery;
 use esker_query::{Explanation, Query, QueryResult};
 
-use crate::checks::{self, Checks};
-use crate::engine::{Engine, Journal, no_table};
-use crate::page::HeldSnapshots;
+use crate::catalog::checks;
+use crate::catalog::checks::Checks;
+use crate::commit::journal::Journal;
+use crate::engine::{Engine, no_table};
+use crate::read::page::HeldSnapshots;
 use crate::{Error, ErrorKind, Limits, Options, QueryOptions, Result, Snapshot, Table};
 
 /// A longer log is checkpointed when the database is closed, in bytes.

@@ -40,62 +40,51 @@
 //! | keep one in memory, for longer than a process | [`Database::save`], [`Options::memory_from`] |
 #![forbid(unsafe_code)]
 
-mod alter;
-mod appender;
-mod backup;
+mod admin;
 mod bucket;
-mod change;
-mod check;
-mod checks;
+mod bulk_load;
+mod catalog;
 mod clock;
-mod conditional;
+mod commit;
 mod database;
-mod date_move;
-mod defaults;
-mod delete_many;
 mod engine;
 mod error;
-mod expiry;
-mod finder;
-mod index;
-mod info;
-mod key_range;
-mod load;
 mod maintenance;
-mod new_fields;
+mod memory_pressure;
 mod object;
-mod open;
 pub mod operators;
 mod options;
-mod page;
+mod read;
 pub mod record;
-mod row;
-mod save;
-mod sequence;
-mod snapshot;
-mod source;
-mod statement_options;
+mod recovery;
+mod statement;
 mod table;
-mod tables;
 mod transaction;
-mod truncate;
-mod unique;
-mod update_many;
-mod visit;
-mod waiting;
 
-pub use appender::Appender;
-pub use backup::{BackupOptions, BackupReport};
+pub use crate::admin::backup::{BackupOptions, BackupReport};
+pub use crate::admin::check::{CheckReport, Problem};
+pub use crate::admin::clock::ClockInfo;
+pub use crate::admin::info::{
+    FileInfo, IndexInfo, Info, MemoryInfo, SnapshotInfo, TableInfo, WorkInfo,
+};
+pub use crate::bulk_load::appender::Appender;
+pub use crate::catalog::checks::check;
+pub use crate::catalog::sequence::SequenceInfo;
+pub use crate::read::index_lookup::{Finder, FoundRow, FoundRows};
+pub use crate::read::page::PageOptions;
+pub use crate::read::range::KeyRange;
+pub use crate::read::row::Row;
+pub use crate::read::snapshot::{Snapshot, SnapshotTable};
+pub use crate::read::visit::RowRef;
+pub use crate::statement::conditional::Modified;
+pub use crate::statement::options::{Limits, QueryOptions};
+pub use crate::statement::update_many::RowUpdate;
 pub use bucket::{
     Bucket, BucketOptions, BucketSnapshot, BucketValue, Entries, Entry, KeyCodec, KeyPrefix,
     PutOptions, Serde, Swapped, Ttl, TypedBucket, TypedBucketSnapshot, TypedEntries, ValueCodec,
     WriteBatch,
 };
-pub use change::{ChangeOptions, Changed};
-pub use check::{CheckReport, Problem};
-pub use checks::check;
-pub use clock::ClockInfo;
-pub use conditional::Modified;
+pub use bulk_load::{Load, LoadReport};
 pub use database::Database;
 pub use error::{Error, ErrorKind, Result};
 pub use esker_derive::{FieldType, Record};
@@ -112,25 +101,15 @@ pub use esker_query::{Explanation, IndexUse, Page, Query, QueryResult};
 /// The most values that a field may have in one segment for a bitmap index to hold them; with more,
 /// the segment is scanned.
 pub use esker_table::run::VALUES_MAX as BITMAP_VALUES_MAX;
-pub use finder::{Finder, FoundRow, FoundRows};
-pub use info::{FileInfo, IndexInfo, Info, MemoryInfo, SnapshotInfo, TableInfo, WorkInfo};
-pub use key_range::KeyRange;
-pub use load::{Load, LoadReport};
 pub use maintenance::CompactReport;
 pub use operators::Update;
 pub use options::{Durability, Options};
-pub use page::PageOptions;
 pub use record::{FieldType, Record, ToKey, TypedTable, TypedTransactionTable};
-pub use row::Row;
-pub use sequence::SequenceInfo;
-pub use snapshot::{Snapshot, SnapshotTable};
-pub use statement_options::{Limits, QueryOptions};
+pub use statement::{ChangeOptions, Changed};
 pub use table::Table;
 pub use transaction::{
     Isolation, Savepoint, Transaction, TransactionBucket, TransactionOptions, TransactionTable,
 };
-pub use update_many::RowUpdate;
-pub use visit::RowRef;
 
 /// The code of the guide is run with the tests.
 #[cfg(doctest)]

@@ -8,8 +8,9 @@ use esker_query::model::OnConflict;
 use esker_table::table::{Existing, PreparedPut};
 use esker_table::{Table as TableCore, TableWriter};
 
-use crate::change::{GoOn, within_limits, without_limits};
-use crate::engine::{Engine, Staged, entry, fit_key, fit_row, fit_value};
+use crate::commit::pipeline::{Staged, entry, fit_key, fit_row, fit_value};
+use crate::engine::Engine;
+use crate::statement::{GoOn, within_limits, without_limits};
 use crate::{Appender, Error, ErrorKind, Limits, Load, Result, Row, SnapshotTable};
 
 /// How often a change of a row with long values begins anew when somebody else changes it.

@@ -7,8 +7,10 @@ use esker_table::TableWriter;
 use esker_table::table::Existing;
 
 use super::{Bucket, KeyCodec, PutOptions, TypedBucket, ValueCodec, codec, row};
-use crate::change::{GoOn, within_limits, without_limits};
-use crate::engine::{Engine, Part, Terms, fit_key, fit_row, key_bytes};
+use crate::commit::pipeline::{fit_key, fit_row, key_bytes};
+use crate::commit::write_set::{Part, Terms};
+use crate::engine::Engine;
+use crate::statement::{GoOn, within_limits, without_limits};
 use crate::table::for_each_near;
 use crate::{Database, Error, ErrorKind, Limits, Result, Table};
 use std::sync::Arc;

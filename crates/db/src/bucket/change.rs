@@ -9,8 +9,9 @@ use esker_table::table::{Existing, PreparedPut};
 
 use super::decision::{self, Change, Entry};
 use super::{Bucket, Entries, PutOptions, Room, Ttl, codec, microseconds, row};
-use crate::defaults::later;
-use crate::engine::{Engine, Staged};
+use crate::catalog::defaults::later;
+use crate::commit::pipeline::Staged;
+use crate::engine::Engine;
 use crate::table::Current;
 use crate::{Error, Result};
 

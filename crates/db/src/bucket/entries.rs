@@ -8,7 +8,7 @@ use esker_table::key_order::{Direction, KeyRow};
 use esker_table::near::BytesPlace;
 
 use super::{Bucket, BucketValue, KEY, VALUE_POSITION, guard};
-use crate::key_range::KeyWalk;
+use crate::read::range::KeyWalk;
 use crate::{Error, Result};
 
 /// The entries of a range of keys, in the order of the keys, as of one commit. Both ends can be

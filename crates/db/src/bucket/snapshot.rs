@@ -7,7 +7,7 @@ use esker_format::ValueRef;
 use esker_table::key_order::KeyForm;
 
 use super::{Bucket, BucketValue, Entries, Entry, expect_bucket, guard, is_bucket, no_bucket};
-use crate::key_range::{KeyWalk, prefix_end};
+use crate::read::range::{KeyWalk, prefix_end};
 use crate::{Result, Snapshot, SnapshotTable};
 
 /// Keys that are looked for together: what they need fits the nearest cache.

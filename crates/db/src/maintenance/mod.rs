@@ -18,17 +18,13 @@
 //! a run that cannot be built, which does not hold back what comes after it either.
 
 mod checkpoint;
-mod compact;
-mod compaction;
+pub(crate) mod compaction;
 mod flusher;
 mod index_file;
-mod key_levels;
-mod merge;
-mod purge;
-mod runs;
+mod index_runs;
 mod seal;
 mod sink;
-mod value_files;
+mod value_gc;
 mod work;
 
 use std::sync::atomic::Ordering;
@@ -43,13 +39,13 @@ use esker_vfs::{Step, Task};
 use crate::engine::Engine;
 use crate::{Error, ErrorKind, Result};
 pub(crate) use checkpoint::{PinnedState, checkpoint_path, index_path, parse_number};
-pub use compact::CompactReport;
+pub use compaction::manual::CompactReport;
 pub(crate) use flusher::flusher_of;
 pub(crate) use index_file::IndexFile;
-pub(crate) use runs::{Building, RunCounts, count_runs};
+pub(crate) use index_runs::{Building, RunCounts, count_runs};
 pub(crate) use seal::frozen_groups;
 pub(crate) use sink::FileSink;
-use value_files::Thrift;
+use value_gc::Thrift;
 pub(crate) use work::Work;
 
 /// A checkpoint is made for the sake of the index past this many times the rows that are worth an
@@ -61,7 +57,7 @@ const RESERVE_RETRY: Duration = Duration::from_secs(1);
 
 /// A job that is about one table and, when it fails, does not hold back those of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum TableJob {
+pub(crate) enum TableJob {
     Merge,
     BuildRun,
 }
@@ -74,15 +70,15 @@ pub(crate) struct State {
     /// Segments may know when their rows were created until no snapshot is older than this commit.
     settles_at: Option<u64>,
     /// Units judged as not worth rewriting yet.
-    judged: std::collections::BTreeMap<u64, merge::Judged>,
+    judged: std::collections::BTreeMap<u64, compaction::pick::Judged>,
     /// The elapsed time at which units of tables whose rows expire are to be looked at next.
     expiring: std::collections::BTreeMap<u64, i64>,
     /// Tables of which a job failed the last times: how often, and until when it is left alone.
     back_off: std::collections::BTreeMap<(TableId, TableJob), (u32, u64)>,
     /// What units refer to in value files.
-    counted: std::collections::BTreeMap<u64, value_files::Counted>,
+    counted: std::collections::BTreeMap<u64, value_gc::Counted>,
     /// Merges of tables in the order of the key that did not fit one, and are under way.
-    sweeps: std::collections::BTreeMap<TableId, key_levels::Sweep>,
+    sweeps: std::collections::BTreeMap<TableId, compaction::leveled::Sweep>,
     /// Index files that are not needed once the next checkpoint is durable.
     old_index_files: Vec<u64>,
     /// The disk had too little space for the log's reserve.

@@ -13,7 +13,8 @@ use esker_table::view::Unit;
 use super::FileSink;
 use super::work::bytes_of;
 use crate::Result;
-use crate::engine::{Engine, Journal, Ticket};
+use crate::commit::journal::{Journal, Ticket};
+use crate::engine::Engine;
 
 impl Engine {
     /// Seals the frozen groups of one table, if there are any.

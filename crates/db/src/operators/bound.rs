@@ -6,8 +6,9 @@ use esker_log::sabotage::planted;
 
 use super::path::Path;
 use super::{Operand, Operator, Step, Update, json, typed};
-use crate::change::fit_assigned;
-use crate::engine::{Engine, fit_value};
+use crate::commit::pipeline::fit_value;
+use crate::engine::Engine;
+use crate::statement::fit_assigned;
 use crate::{Error, Result};
 
 /// An update that can be applied to rows of a schema.

@@ -31,7 +31,7 @@ impl Database {
         condition: Option<&Expr>,
         update: &Update,
     ) -> Result<u64> {
-        crate::change::apply_to_matching(self, table, condition, update)
+        crate::statement::apply_to_matching(self, table, condition, update)
     }
 }
 
@@ -48,6 +48,6 @@ impl Transaction {
         update: &Update,
     ) -> Result<u64> {
         self.settle()?;
-        crate::change::apply_within(self, table, condition, update)
+        crate::statement::apply_within(self, table, condition, update)
     }
 }

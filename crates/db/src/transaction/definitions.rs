@@ -21,13 +21,15 @@ use esker_format::{Schema, TableId, Value};
 use esker_table::Table as TableCore;
 use esker_vfs::sync::AtomicU64;
 
-use super::changes::{Change, Changes, Now};
-use crate::checks::Checks;
-use crate::engine::{
-    AlteredTable, CreatedTable, Described, DroppedTable, Engine, Names, NewDefinitions,
-    fit_reference,
+use crate::catalog::checks::Checks;
+use crate::catalog::names::Names;
+use crate::commit::definitions::{
+    AlteredTable, CreatedTable, Described, DroppedTable, NewDefinitions,
 };
+use crate::commit::pipeline::fit_reference;
+use crate::engine::Engine;
 use crate::table::Current;
+use crate::transaction::write_buffer::{Change, Changes, Now};
 use crate::{Error, ErrorKind, Result};
 
 /// The tables as a transaction sees them.

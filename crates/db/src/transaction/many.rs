@@ -4,9 +4,9 @@ use esker_format::Value;
 
 use super::rows::{Seen, TransactionTable};
 use crate::Result;
-use crate::engine::fit_key;
+use crate::commit::pipeline::fit_key;
+use crate::statement::update_many::RowUpdate;
 use crate::table::fit_changes;
-use crate::update_many::RowUpdate;
 
 impl TransactionTable<'_> {
     /// Changes some fields of the rows with some keys, all or none; returns how many of the updates

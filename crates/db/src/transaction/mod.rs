@@ -21,7 +21,6 @@
 //! 3. The commit validates under the same hold of the commit lock under which it is numbered.
 
 mod bulk;
-mod changes;
 mod definitions;
 mod entries;
 mod entry_changes;
@@ -30,7 +29,7 @@ mod many;
 mod options;
 mod own_rows;
 mod page;
-mod reads;
+mod read_set;
 mod rows;
 mod savepoint;
 mod spill;
@@ -38,6 +37,7 @@ mod spilled;
 mod statement;
 mod tables;
 mod transact;
+mod write_buffer;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, PoisonError};
@@ -47,19 +47,22 @@ use esker_format::{Moment, Schema, TableId, ValueRef};
 use esker_log::sabotage::planted;
 use esker_vfs::sync::{Mutex, MutexGuard};
 
-use crate::engine::{Engine, NewDefinitions, Part, PrivateRows, Terms};
+use crate::commit::definitions::NewDefinitions;
+use crate::commit::private_rows::PrivateRows;
+use crate::commit::write_set::{Part, Terms};
+use crate::engine::Engine;
 use crate::table::Current;
 use crate::{Database, Error, ErrorKind, Result, Snapshot};
-use changes::{Change, Changes, Undo};
 use definitions::Definition;
 pub(crate) use definitions::Definitions;
 pub use entries::TransactionBucket;
 pub use options::{Isolation, TransactionOptions};
-use reads::Reads;
+use read_set::Reads;
 pub(crate) use rows::Seen;
 pub use rows::TransactionTable;
 pub use savepoint::Savepoint;
 use tables::Taken;
+use write_buffer::{Change, Changes, Undo};
 
 /// Reservations grow by so many bytes.
 const RESERVED_AT_ONCE: u64 = 256 << 10;

@@ -13,9 +13,9 @@ use esker_table::table::Overlay;
 use esker_table::view::Unit;
 use esker_table::{Location, Places};
 
-use super::changes::{Change, Now};
 use crate::engine::Engine;
 use crate::table::Current;
+use crate::transaction::write_buffer::{Change, Now};
 use crate::{Error, ErrorKind, Result};
 
 /// The longest value that a group takes.
@@ -109,7 +109,7 @@ impl OwnRows {
         }
         if change.row_id() == 0 {
             let mut catalogue = engine.lock_for_change()?;
-            let entry = crate::engine::entry(&mut catalogue, current.core.id());
+            let entry = crate::commit::pipeline::entry(&mut catalogue, current.core.id());
             let entry = entry.map_err(|_| super::table_gone(&current.core.name()))?;
             change.new_row_id = entry.writer.reserve_row_ids(1);
         }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use esker_format::{Batch, Schema, Value, ValueRef};
 use esker_table::{Found, Location};
 
-use super::changes::{Before, Change, Now, Whereabouts};
 use super::spilled::{Spilled, bytes_of};
 use super::{State, Transaction};
-use crate::engine::{fit_key, fit_row, refuse_long_values};
+use crate::commit::pipeline::{fit_key, fit_row, refuse_long_values};
 use crate::table::Current;
+use crate::transaction::write_buffer::{Before, Change, Now, Whereabouts};
 use crate::{Error, ErrorKind, KeyRange, Result, Row, SnapshotTable};
 
 /// A table within a transaction: as of its snapshot, with its changes.

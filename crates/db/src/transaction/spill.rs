@@ -12,10 +12,10 @@ use esker_arena::{Category, Reservation};
 use esker_format::{TableId, ValueRef};
 use esker_table::Places;
 
-use super::changes::{Before, Change, Changes, Now, Previous, Whereabouts};
 use super::{State, Step, Transaction};
-use crate::engine::PrivateRows;
+use crate::commit::private_rows::PrivateRows;
 use crate::table::Current;
+use crate::transaction::write_buffer::{Before, Change, Changes, Now, Previous, Whereabouts};
 use crate::{Error, Result};
 
 /// Of what bulk loads may take, the part that the changes of one transaction take in memory.

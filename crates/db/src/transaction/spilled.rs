@@ -23,9 +23,10 @@ use esker_format::{Batch, DataType, Schema, Value, ValueRef};
 use esker_table::segment::Segment;
 use esker_table::{KeyHasher, Table as TableCore};
 
-use super::changes::{Before, Change, Now, Previous, Whereabouts};
-use crate::engine::{Engine, PrivateRows, key_of, linked_bytes, row_of};
+use crate::commit::private_rows::{PrivateRows, key_of, linked_bytes, row_of};
+use crate::engine::Engine;
 use crate::table::Current;
+use crate::transaction::write_buffer::{Before, Change, Now, Previous, Whereabouts};
 use crate::{Error, ErrorKind, Result};
 
 /// Bytes that a hidden version takes, about.

@@ -12,8 +12,8 @@ use esker_table::table::Overlay;
 
 use super::own_rows::OwnRows;
 use super::{Changes, State, Transaction};
-use crate::change::{ChangeOptions, Changed};
-use crate::snapshot::Overlays;
+use crate::read::snapshot::Overlays;
+use crate::statement::{ChangeOptions, Changed};
 use crate::{QueryOptions, Result, Snapshot};
 
 impl Transaction {
@@ -104,7 +104,7 @@ impl Transaction {
     /// As for [`Transaction::change`].
     pub fn change_with(&self, change: &Change, options: &ChangeOptions) -> Result<Changed> {
         self.settle()?;
-        crate::change::change_within(self, change, options)
+        crate::statement::change_within(self, change, options)
     }
 
     /// The database as the transaction sees it, for a query. Its tables count as read.

@@ -6,13 +6,14 @@ use esker_format::schema::{Alteration, validate_name};
 use esker_format::{Schema, TableId};
 use esker_table::Places;
 
-use super::changes::Changes;
 use super::definitions::{Definitions, converted};
 use super::rows::TransactionTable;
 use super::{State, Step, Transaction};
-use crate::checks::{self, Checks};
-use crate::new_fields::NewFields;
+use crate::catalog::checks;
+use crate::catalog::checks::Checks;
+use crate::catalog::new_fields::NewFields;
 use crate::table::Current;
+use crate::transaction::write_buffer::Changes;
 use crate::{Error, ErrorKind, Result};
 
 /// What a definition has taken from the changes of rows.
@@ -146,7 +147,7 @@ impl Transaction {
                      expected outside of one: COMMIT or ROLLBACK first"
                 )));
             }
-            if !is_new && crate::expiry::sets_expiry(alterations) {
+            if !is_new && crate::catalog::expiry::sets_expiry(alterations) {
                 return Err(Error::invalid(format!(
                     "another field by which rows expire of table {name:?}, which was there before \
                      the transaction, expected outside of one: COMMIT or ROLLBACK first"
@@ -223,7 +224,7 @@ impl Transaction {
             return Ok(row_id);
         }
         let mut catalogue = self.engine.lock_for_change()?;
-        let entry = crate::engine::entry(&mut catalogue, id);
+        let entry = crate::commit::pipeline::entry(&mut catalogue, id);
         let entry = entry.map_err(|_| super::table_gone(&current.core.name()))?;
         Ok(entry.writer.reserve_row_ids(1))
     }

@@ -1,0 +1,8 @@
+//! Looking after a database: backups, checks, figures, the clock.
+
+pub(crate) mod backup;
+pub(crate) mod check;
+pub(crate) mod clock;
+pub(crate) mod date_move;
+pub(crate) mod info;
+pub(crate) mod save;

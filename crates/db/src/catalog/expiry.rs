@@ -1,0 +1,289 @@
+//! Ending rows that have expired: before their table forgets that they have, and where they are in
+//! the way of others.
+//!
+//! When the field by which rows expire is changed:
+//!
+//! ```text
+//! rows that have expired: deleted, in commits of their own ─► commit lock ─► those that have since
+//!   ─► the change of the schema, with its number ─► unlock: from here on the new field tells
+//! ```
+//!
+//! What has expired by the field so far must not come back when that tells no more, so that it is
+//! deleted before. Nobody can notice: for whoever reads from then on these rows are absent, and
+//! snapshots see what is deleted after them. A crash between the deletes and the change is harmless
+//! therefore, and they need not be one commit.
+//!
+//! What has expired by the *new* field stays where it is, for readers at older commits; merges drop
+//! it once there are none (`View::expiry_since`).
+//!
+//! Maintenance does the same to rows that came after a snapshot which is held for long
+//! (`maintenance/compaction/expired.rs`).
+//!
+//! A row that has expired has no value of a unique index any more, though its entry is there until
+//! a merge drops it. Who puts a row with the value deletes the other one before, likewise.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use esker_format::schema::Alteration;
+use esker_format::{Field, FieldId, Moment, Schema, Value, ValueRef};
+use esker_log::sabotage::planted;
+use esker_table::segment::Segment;
+use esker_table::table::Existing;
+use esker_table::view::{Resolved, Unit};
+use esker_table::{Location, Table as TableCore};
+
+use crate::Result;
+use crate::commit::pipeline::{Staged, entry};
+use crate::commit::private_rows::row_of;
+use crate::engine::{Catalogue, Engine};
+use crate::table::Current;
+
+/// Rows that are deleted while the lock is held.
+const BATCH_ROWS: usize = 16 << 10;
+/// The same where nobody waits for it.
+const UNIT_BATCH_ROWS: usize = 1 << 10;
+
+/// True when rows expire by another field afterwards, or not at all.
+pub(crate) fn ends_expiry(before: &Schema, after: &Schema) -> bool {
+    let id = |schema: &Schema| schema.expiry_field().map(|field| field.id);
+    id(before).is_some() && id(before) != id(after)
+}
+
+/// True when some alteration sets by which field rows expire.
+pub(crate) fn sets_expiry(alterations: &[Alteration]) -> bool {
+    alterations.iter().any(|alteration| matches!(alteration, Alteration::SetExpiry(_)))
+}
+
+/// The expired rows of a table, on their way to be deleted.
+pub(crate) struct EndingExpired {
+    core: Arc<TableCore>,
+    /// The field by which they have expired.
+    field: Option<FieldId>,
+    /// When the next row of a segment expires.
+    next_us: BTreeMap<u64, i64>,
+}
+
+impl EndingExpired {
+    /// Deletes what has expired, but for a few rows that do so meanwhile.
+    pub fn start(engine: &Arc<Engine>, core: &Arc<TableCore>) -> Result<Self> {
+        Self::start_until(engine.now(), engine, core)
+    }
+
+    /// Deletes what had expired at a moment.
+    pub fn start_until(now: Moment, engine: &Arc<Engine>, core: &Arc<TableCore>) -> Result<Self> {
+        let mut ending = Self::of(core);
+        let found = ending.find(now)?;
+        for rows in found.chunks(BATCH_ROWS) {
+            engine.wait_for_memory()?;
+            let mut catalogue = engine.lock_for_change()?;
+            ending.delete(engine, &mut catalogue, rows)?;
+        }
+        Ok(ending)
+    }
+
+    /// Deletes what has expired of one unit; says how many rows.
+    pub fn of_unit(engine: &Arc<Engine>, core: &Arc<TableCore>, unit: &Unit) -> Result<usize> {
+        let ending = Self::of(core);
+        let (view, mut found) = (core.view(), Vec::new());
+        let Some(field) = view.schema.expiry_field() else { return Ok(0) };
+        find_in(unit, field, engine.destroying_us(&view.schema), &mut found)?;
+        let mut ended = 0;
+        for rows in found.chunks(UNIT_BATCH_ROWS) {
+            let mut catalogue = engine.lock_for_change()?;
+            let same_field = core.schema().expiry_field().map(|f| f.id) == Some(field.id);
+            // Nobody waits for it: what memory is left is for commits.
+            if !same_field || !engine.has_room_for_deletes(rows.len()) {
+                break;
+            }
+            ending.delete(engine, &mut catalogue, rows)?;
+            ended += rows.len();
+        }
+        Ok(ended)
+    }
+
+    /// True when its table has not been dropped. Under the commit lock.
+    pub fn is_there(&self, catalogue: &Catalogue) -> bool {
+        catalogue.tables.contains_key(&self.core.id())
+    }
+
+    /// True when it is about this table.
+    pub fn is_of(&self, core: &Arc<TableCore>) -> bool {
+        Arc::ptr_eq(&self.core, core)
+    }
+
+    /// Of a table whose expired rows are still to be found.
+    pub fn of(core: &Arc<TableCore>) -> Self {
+        Self { core: Arc::clone(core), field: None, next_us: BTreeMap::new() }
+    }
+
+    /// Deletes what has expired since. Under the commit lock.
+    pub fn finish(mut self, engine: &Engine, catalogue: &mut Catalogue) -> Result<()> {
+        let now = engine.time_of_commit()?;
+        self.end_until(now, engine, catalogue).map(drop)
+    }
+
+    /// Deletes what had expired at a moment; says how many rows. Under the commit lock.
+    pub fn end_until(
+        &mut self,
+        now: Moment,
+        engine: &Engine,
+        catalogue: &mut Catalogue,
+    ) -> Result<usize> {
+        let found = self.find(now)?;
+        found.chunks(BATCH_ROWS).try_for_each(|rows| self.delete(engine, catalogue, rows))?;
+        Ok(found.len())
+    }
+
+    /// How many rows had expired at a moment and are not deleted.
+    pub fn count(core: &Arc<TableCore>, now: Moment) -> Result<u64> {
+        Ok(Self::of(core).find(now)?.len() as u64)
+    }
+
+    /// The living rows that have expired.
+    fn find(&mut self, now: Moment) -> Result<Vec<Location>> {
+        let view = self.core.view();
+        let now_us = now.of(&view.schema);
+        let mut found = Vec::new();
+        let Some(field) = view.schema.expiry_field() else { return Ok(found) };
+        if planted("expired_back_by_alteration") {
+            return Ok(found);
+        }
+        if self.field.replace(field.id) != Some(field.id) {
+            self.next_us.clear();
+        }
+        for unit in view.units.iter().filter(|unit| !unit.is_loading()) {
+            if self.next_us.get(&unit.id()).is_some_and(|next_us| *next_us > now_us) {
+                continue;
+            }
+            let next_us = find_in(unit, field, now_us, &mut found)?;
+            // The rows of a group may be more by then.
+            if let Unit::Segment(_) = unit {
+                self.next_us.insert(unit.id(), next_us);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Deletes rows, unless somebody was quicker.
+    fn delete(&self, engine: &Engine, catalogue: &mut Catalogue, rows: &[Location]) -> Result<()> {
+        let (view, mut staged) = (self.core.view(), Staged::default());
+        for location in rows {
+            let Resolved::Row(unit, row) = view.resolve(*location) else { continue };
+            if unit.deleted(row) == 0 {
+                staged.delete(expired(unit, row)?);
+            }
+        }
+        engine.apply_deletes(catalogue, &self.core, &staged)
+    }
+}
+
+/// A living row that has expired.
+fn expired(unit: &Unit, row: usize) -> Result<Existing> {
+    Ok(Existing {
+        location: Location::new(unit.id(), row),
+        entry: None,
+        row_id: unit.row_id(row)?,
+        created: unit.created(row),
+        deleted: 0,
+        expired: true,
+        ended: false,
+    })
+}
+
+/// Adds the living rows of a unit that have expired; returns when the next one does.
+fn find_in(unit: &Unit, field: &Field, now_us: i64, found: &mut Vec<Location>) -> Result<i64> {
+    let least_us = unit.least_expiry(field);
+    if least_us > now_us {
+        return Ok(least_us);
+    }
+    let mut next_us = i64::MAX;
+    for row in 0..unit.row_count() {
+        if unit.deleted(row) != 0 {
+            continue;
+        }
+        match unit.value(field, row)? {
+            ValueRef::Timestamp(at_us) if at_us <= now_us => {
+                found.push(Location::new(unit.id(), row));
+            }
+            ValueRef::Timestamp(at_us) => next_us = next_us.min(at_us),
+            _ => {}
+        }
+    }
+    unit.release();
+    Ok(next_us)
+}
+
+impl Engine {
+    /// Notes that rows expire by a field that they have had before. Under the commit lock, before
+    /// anybody sees that.
+    pub(crate) fn note_new_expiry(&self, before: &Schema, after: &Schema) -> Result<()> {
+        let id = |schema: &Schema| schema.expiry_field().map(|field| field.id);
+        if id(after).is_some() && id(after) != id(before) {
+            self.note_expiring();
+            self.time_of_commit()?;
+        }
+        Ok(())
+    }
+
+    /// Deletes the expired rows that hold values of a unique index which staged rows are to have,
+    /// in a commit of their own before. Under the commit lock.
+    pub(crate) fn end_expired_holders(
+        &self,
+        catalogue: &mut Catalogue,
+        current: &Current,
+        staged: &Staged<'_>,
+    ) -> Result<()> {
+        let rows = staged.rows().map(|row| Ok(Cow::Borrowed(row)));
+        self.end_holders_of(catalogue, current, rows, || staged.row_ids())
+    }
+
+    /// Likewise of rows in segments, where those with the numbers `replaced` go in the same commit.
+    pub(crate) fn end_expired_holders_of(
+        &self,
+        catalogue: &mut Catalogue,
+        current: &Current,
+        segments: &[&Arc<Segment>],
+        replaced: &[u64],
+    ) -> Result<()> {
+        let rows = segments.iter().flat_map(|segment| {
+            (0..segment.row_count())
+                .map(|row| Ok(Cow::Owned(row_of(segment, &current.schema, row)?)))
+        });
+        self.end_holders_of(catalogue, current, rows, || replaced.iter().copied().collect())
+    }
+
+    fn end_holders_of<'r>(
+        &self,
+        catalogue: &mut Catalogue,
+        current: &Current,
+        rows: impl Iterator<Item = Result<Cow<'r, [Value]>>>,
+        known: impl FnOnce() -> BTreeSet<u64>,
+    ) -> Result<()> {
+        let (core, schema) = (&current.core, &current.schema);
+        let Some(field) = schema.expiry_field() else { return Ok(()) };
+        let (uniques, view) = (core.uniques(), core.view());
+        let now_us = entry(catalogue, core.id())?.writer.now_us();
+        let may_have_expired = |unit: &Unit| unit.least_expiry(field) <= now_us;
+        if uniques.is_empty() || !view.units.iter().any(may_have_expired) {
+            return Ok(());
+        }
+        let (mut ended, mut known) = (Staged::default(), known());
+        for row in rows {
+            let row = row?;
+            for keys in uniques.iter() {
+                let Some(values) = keys.values_of(schema, &row) else { continue };
+                let hash = core.hasher().hash_key(values.iter().copied());
+                let Some(holder) = keys.holder(&view, hash, &values)? else { continue };
+                if let Resolved::Row(unit, at) = view.resolve(holder.location)
+                    && unit.has_expired(at, field, now_us)?
+                    && known.insert(holder.row_id)
+                {
+                    ended.delete(expired(unit, at)?);
+                }
+            }
+        }
+        self.apply_deletes(catalogue, core, &ended)
+    }
+}

@@ -1,0 +1,19 @@
+//! The catalogue: which tables there are, and what they are.
+//!
+//! | module | what it has |
+//! |---|---|
+//! | [`names`] | names of tables, now and at the commits that snapshots may still read at |
+//! | [`ddl`], [`truncate`], [`new_fields`], [`expiry`] | changes of tables |
+//! | [`index`], [`unique_build`] | indexes, and filling unique ones beside writers |
+//! | [`checks`], [`defaults`], [`sequence`] | what rows must meet, what fields get by themselves |
+
+pub(crate) mod checks;
+pub(crate) mod ddl;
+pub(crate) mod defaults;
+pub(crate) mod expiry;
+pub(crate) mod index;
+pub(crate) mod names;
+pub(crate) mod new_fields;
+pub(crate) mod sequence;
+pub(crate) mod truncate;
+pub(crate) mod unique_build;

@@ -1,0 +1,385 @@
+//! Named sequences: numbers of which none is given out twice.
+//!
+//! The catalogue says how many values of a sequence *may* have been given out. Values are given
+//! out of memory below that number; at it, a frame of the log raises it first, by more than is
+//! needed:
+//!
+//! ```text
+//! frame: given = 32        1 2 3 … 32   frame: given = 96   33 34 … 96   frame: …
+//!       └─ before the first of them ─┘        └── before the first of them ──┘
+//! ```
+//!
+//! * A commit with a value comes after the frame that made it free, and what survives a crash is a
+//!   prefix of the commits: a row that survives has a value that no later one gets.
+//! * A value that is answered to somebody waits until that frame is durable, also with
+//!   `Durability::Async`.
+//! * After a crash the rest of the numbers below *given* is never given out: sequences have gaps.
+//!   They have them for other reasons, too: a commit that fails does not give its values back. A
+//!   clean close does, with a frame that lowers the number again; nobody gives out values then.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError};
+
+use esker_format::edit::Edit;
+use esker_format::schema::validate_name;
+use esker_format::sequence::SEQUENCES_MAX;
+use esker_format::suggest::near_or_all;
+use esker_format::{Field, Schema, Sequence};
+use esker_log::sabotage::planted;
+use esker_vfs::sync::{Mutex, MutexGuard};
+use serde::{Deserialize, Serialize};
+
+use crate::commit::journal::Ticket;
+use crate::engine::{Catalogue, Engine};
+use crate::{Database, Error, ErrorKind, Result};
+
+/// Values that are made free at once, at first and at most.
+const AHEAD_FIRST: u64 = 32;
+const AHEAD_MOST: u64 = 4_096;
+
+/// The sequences there are, by name.
+pub(crate) type Sequences = BTreeMap<String, Arc<SharedSequence>>;
+
+/// A sequence that everybody takes values from.
+#[derive(Debug)]
+pub(crate) struct SharedSequence(Mutex<State>);
+
+#[derive(Debug)]
+struct State {
+    /// As the newest frame says: only with the commit lock is it changed.
+    logged: Sequence,
+    /// How many values are gone.
+    given: u64,
+    /// How many values the next frame frees beyond what is needed.
+    ahead: u64,
+    /// The newest frame, where this process wrote it.
+    ticket: Option<Ticket>,
+    dropped: bool,
+}
+
+/// A sequence, for whoever looks at it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SequenceInfo {
+    /// Its name.
+    pub name: String,
+    /// Its first value.
+    pub start: i64,
+    /// From one value to the next.
+    pub increment: i64,
+    /// The value that is given out next; `None` when there are no more.
+    pub next: Option<i64>,
+}
+
+impl SharedSequence {
+    /// A sequence as the catalogue has it.
+    pub fn new(logged: Sequence) -> Arc<Self> {
+        let (given, ahead) = (logged.given, AHEAD_FIRST);
+        Arc::new(Self(Mutex::new(State { logged, given, ahead, ticket: None, dropped: false })))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// As the newest frame says. Under the commit lock.
+    pub fn logged(&self) -> Sequence {
+        self.state().logged
+    }
+}
+
+impl SharedSequence {
+    /// The sequence with what it has given out, and nothing more.
+    pub fn given(&self) -> Sequence {
+        let state = self.state();
+        Sequence { given: state.given, ..state.logged }
+    }
+}
+
+impl State {
+    /// The next value, if it is free, and the frame that freed it.
+    fn take(&mut self) -> Option<Option<(i64, Option<Ticket>)>> {
+        if self.given >= self.logged.given && !planted("sequence_not_logged") {
+            return None;
+        }
+        let value = self.logged.value(self.given);
+        self.given += u64::from(value.is_some());
+        Some(value.map(|value| (value, self.ticket)))
+    }
+}
+
+fn no_sequence(name: &str, sequences: &Sequences) -> Error {
+    let known = near_or_all(name, "sequences", sequences.keys().map(String::as_str));
+    Error::new(ErrorKind::NotFound, format!("no sequence {name:?}{known}"))
+}
+
+impl Engine {
+    /// The next value of a sequence, and the frame before which it is not to be told.
+    fn take_value(&self, name: &str) -> Result<(i64, Option<Ticket>)> {
+        let sequences = self.sequences.load();
+        let sequence = sequences.get(name).ok_or_else(|| no_sequence(name, &sequences))?;
+        let taken = {
+            let mut state = sequence.state();
+            if state.dropped {
+                return Err(no_sequence(name, &self.sequences.load()));
+            }
+            state.take()
+        };
+        let taken = match taken {
+            Some(taken) => taken,
+            None => self.free_values(name, sequence)?,
+        };
+        taken.ok_or_else(|| {
+            let message = format!("sequence {name:?} has no more values");
+            Error::new(ErrorKind::InvalidInput, message)
+        })
+    }
+
+    /// Makes values free, and takes one.
+    fn free_values(
+        &self,
+        name: &str,
+        sequence: &SharedSequence,
+    ) -> Result<Option<(i64, Option<Ticket>)>> {
+        let _catalogue = self.lock_for_change()?;
+        let mut state = sequence.state();
+        if state.dropped {
+            return Err(no_sequence(name, &self.sequences.load()));
+        }
+        // Somebody else may have been here meanwhile.
+        if let Some(taken) = state.take() {
+            return Ok(taken);
+        }
+        let given = state.given.saturating_add(state.ahead);
+        let sequence = Sequence { given, ..state.logged };
+        let ticket = self.append_edit(&Edit::SetSequence { name: name.to_owned(), sequence })?;
+        self.watermarks.publish(ticket.commit());
+        state.logged = sequence;
+        state.ticket = Some(ticket);
+        state.ahead = (state.ahead * 2).min(AHEAD_MOST);
+        Ok(state.take().flatten())
+    }
+
+    /// The next value of a sequence, for a row: its commit is the one to wait for.
+    pub fn next_for_row(&self, name: &str) -> Result<i64> {
+        self.take_value(name).map(|(value, _)| value)
+    }
+
+    /// The next value of a sequence, which no crash brings back.
+    pub fn next_value(&self, name: &str) -> Result<i64> {
+        match self.take_value(name) {
+            Ok((value, ticket)) => {
+                // Also where commits do not wait: one frame is for many values.
+                if let Some(ticket) = ticket {
+                    self.wait_for(ticket)?;
+                    if self.visible() < ticket.commit() {
+                        self.acknowledge(ticket)?;
+                    }
+                }
+                Ok(value)
+            }
+            Err(e) => {
+                if e.kind() == ErrorKind::NotFound {
+                    self.acknowledge_published()?;
+                }
+                Err(e)
+            }
+        }
+    }
+
+    /// Gives back what was made free and not given out. Under the commit lock, when the database is
+    /// closed and nobody takes values any more.
+    pub fn return_values(&self, _catalogue: &mut Catalogue) {
+        for (name, sequence) in self.sequences.load().iter() {
+            let mut state = sequence.state();
+            let returned = Sequence { given: state.given, ..state.logged };
+            if returned == state.logged || state.dropped {
+                continue;
+            }
+            // A failure leaves a gap, no more.
+            let edit = Edit::SetSequence { name: name.clone(), sequence: returned };
+            let Ok(ticket) = self.append_edit(&edit) else { return };
+            self.watermarks.publish(ticket.commit());
+            state.logged = returned;
+        }
+    }
+
+    /// Refuses a schema with a default of a sequence that does not exist. Under the commit lock.
+    pub fn expect_sequences(&self, schema: &Schema) -> Result<()> {
+        let sequences = self.sequences.load();
+        for field in schema.fields() {
+            if let Some(name) = field.default_sequence()
+                && !sequences.contains_key(name)
+            {
+                let at = format_args!("field {:?}: default", field.name);
+                return Err(no_sequence(name, &sequences).at(at));
+            }
+        }
+        Ok(())
+    }
+
+    /// Changes which sequences there are. Under the commit lock.
+    fn change_sequences(&self, change: impl FnOnce(&mut Sequences)) {
+        let mut sequences = (**self.sequences.load()).clone();
+        change(&mut sequences);
+        self.sequences.store(Arc::new(sequences));
+    }
+
+    fn refuse_in_use(catalogue: &Catalogue, sequence: &str) -> Result<()> {
+        for entry in catalogue.tables.values() {
+            let schema = entry.writer.table().schema();
+            let is_default = |field: &&Field| field.default_sequence() == Some(sequence);
+            if let Some(field) = schema.fields().iter().find(is_default) {
+                let (table, field) = (&entry.name, &field.name);
+                let message = format!(
+                    "sequence {sequence:?} is the default of field {field:?} of table {table:?}: \
+                     change that before"
+                );
+                return Err(Error::invalid(message));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The sequences of a database, for statements.
+struct StatementSequences(Arc<Engine>);
+
+impl std::fmt::Debug for StatementSequences {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StatementSequences").finish_non_exhaustive()
+    }
+}
+
+impl esker_query::Sequences for StatementSequences {
+    fn next_value(&self, name: &str) -> esker_query::Result<i64> {
+        self.0.next_value(name).map_err(|e| {
+            let kind = match e.kind() {
+                ErrorKind::Corrupt => esker_query::ErrorKind::Corrupt,
+                ErrorKind::Poisoned
+                | ErrorKind::OutcomeUnknown
+                | ErrorKind::NoSpace
+                | ErrorKind::Io => esker_query::ErrorKind::Io,
+                _ => esker_query::ErrorKind::InvalidQuery,
+            };
+            esker_query::Error::new(kind, e.to_string())
+        })
+    }
+}
+
+impl Engine {
+    /// The sequences, for a statement.
+    pub fn as_sequences(self: &Arc<Self>) -> Arc<dyn esker_query::Sequences> {
+        Arc::new(StatementSequences(Arc::clone(self)))
+    }
+}
+
+impl Database {
+    /// Creates a sequence: `start`, `start + increment`, and so on. None of its values is ever
+    /// given out twice, not even after a crash; some may never be given out, such as those of a
+    /// row that was refused.
+    ///
+    /// ```
+    /// use esker::{DataType, Options, Schema};
+    ///
+    /// let db = Options::new().memory()?;
+    /// db.create_sequence("orders", 100, 1)?;
+    /// let schema = Schema::builder()
+    ///     .field("id", DataType::I64)
+    ///     .default_next("orders")
+    ///     .field("item", DataType::Text)
+    ///     .primary_key(["id"])
+    ///     .build()?;
+    /// let orders = db.create_table("orders", schema)?;
+    /// orders.insert_fields(&[("item", "tea".into())])?;
+    /// assert!(orders.get(&[100i64.into()])?.is_some());
+    /// assert_eq!(db.next_value("orders")?, 101);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `AlreadyExists` when there is one of this name, `InvalidInput` for a bad name or an
+    /// increment of 0.
+    pub fn create_sequence(&self, name: &str, start: i64, increment: i64) -> Result<()> {
+        self.add_sequence(name, Sequence::new(start, increment)?)
+    }
+
+    /// Creates a sequence that may have given out values.
+    pub(crate) fn add_sequence(&self, name: &str, sequence: Sequence) -> Result<()> {
+        validate_name("sequence", name)?;
+        let engine = self.engine();
+        let ticket = {
+            let catalogue = engine.lock_for_change()?;
+            let sequences = engine.sequences.load();
+            if sequences.contains_key(name) {
+                drop(catalogue);
+                engine.acknowledge_published()?;
+                let message = format!("sequence {name:?} exists already");
+                return Err(Error::new(ErrorKind::AlreadyExists, message));
+            }
+            if sequences.len() >= SEQUENCES_MAX {
+                return Err(Error::invalid(format!("at most {SEQUENCES_MAX} sequences")));
+            }
+            let edit = Edit::SetSequence { name: name.to_owned(), sequence };
+            let ticket = engine.append_edit(&edit)?;
+            engine.change_sequences(|sequences| {
+                sequences.insert(name.to_owned(), SharedSequence::new(sequence));
+            });
+            engine.watermarks.publish(ticket.commit());
+            ticket
+        };
+        engine.acknowledge(ticket)
+    }
+
+    /// Removes a sequence.
+    ///
+    /// # Errors
+    /// `NotFound` when there is none of this name, `InvalidInput` when it is the default of a
+    /// field.
+    pub fn drop_sequence(&self, name: &str) -> Result<()> {
+        let engine = self.engine();
+        let ticket = {
+            let catalogue = engine.lock_for_change()?;
+            let sequences = engine.sequences.load();
+            let refused = match sequences.get(name) {
+                None => Err(no_sequence(name, &sequences)),
+                Some(sequence) => Engine::refuse_in_use(&catalogue, name).map(|()| sequence),
+            };
+            let sequence = match refused {
+                Ok(sequence) => sequence,
+                Err(e) => {
+                    drop(catalogue);
+                    engine.acknowledge_published()?;
+                    return Err(e);
+                }
+            };
+            let ticket = engine.append_edit(&Edit::DropSequence { name: name.to_owned() })?;
+            sequence.state().dropped = true;
+            engine.change_sequences(|sequences| drop(sequences.remove(name)));
+            engine.watermarks.publish(ticket.commit());
+            ticket
+        };
+        engine.acknowledge(ticket)
+    }
+
+    /// The next value of a sequence.
+    ///
+    /// # Errors
+    /// `NotFound` for an unknown sequence, `InvalidInput` when it has no more values, `ReadOnly`
+    /// when the database is.
+    pub fn next_value(&self, sequence: &str) -> Result<i64> {
+        self.engine().next_value(sequence)
+    }
+
+    /// The sequences, by name.
+    #[must_use]
+    pub fn sequences(&self) -> Vec<SequenceInfo> {
+        let sequences = self.engine().sequences.load();
+        let info = |(name, sequence): (&String, &Arc<SharedSequence>)| {
+            let state = sequence.state();
+            let Sequence { start, increment, .. } = state.logged;
+            let next = state.logged.value(state.given);
+            SequenceInfo { name: name.clone(), start, increment, next }
+        };
+        sequences.iter().map(info).collect()
+    }
+}

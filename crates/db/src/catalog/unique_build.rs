@@ -1,0 +1,288 @@
+//! Creating unique indexes, beside readers and writers.
+//!
+//! ```text
+//! no seal, no merge ─► enter the rows of each unit, in rounds ─► commit lock ─► the rows since
+//!   ─► the change of the schema, with its number ─► unlock: from here on commits enter theirs
+//! ```
+//!
+//! Units only grow at their end, so that what has been entered of each is a count of its rows. A
+//! row that dies meanwhile stays entered, which does no harm. Two rows with the same values that
+//! are found without the lock may be two versions of one row, the older of which is just dying:
+//! under the lock it is told which. The rows of loads under way are not entered: what they gathered
+//! was for a schema without the index, and they are refused.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use esker_format::schema::Index;
+use esker_format::{Schema, ValueRef};
+use esker_table::table::{UniqueKeys, describe_key};
+use esker_table::view::{Resolved, Unit, View};
+use esker_table::{Location, Table as TableCore};
+
+use crate::admin::check::CheckReport;
+use crate::commit::pipeline::refuse_long_unique;
+use crate::engine::Engine;
+use crate::{Error, ErrorKind, Result};
+
+/// Rows that are entered at a time.
+const BATCH_ROWS: usize = 64 << 10;
+/// So few rows are entered under the commit lock.
+const LOCKED_ROWS: usize = 4_096;
+/// When so many have come, as by a load that has just committed, the lock is given up for them.
+const BEHIND_ROWS: usize = 16 * LOCKED_ROWS;
+/// Rounds without the lock before writers have to wait, however many rows they add.
+const ROUNDS_MAX: usize = 16;
+
+/// The entries of unique indexes to be.
+pub(crate) struct BuildingUniques {
+    core: Arc<TableCore>,
+    keys: Vec<Arc<UniqueKeys>>,
+    /// How many rows of each unit are entered.
+    entered: BTreeMap<u64, usize>,
+    /// The schema with the indexes.
+    schema: Schema,
+    /// How often rows were entered without the lock.
+    rounds: usize,
+}
+
+/// The unique indexes that a changed schema has and the one before has not.
+pub(crate) fn new_uniques<'a>(before: &'a Schema, after: &'a Schema) -> Vec<&'a Index> {
+    let is_known = |index: &&Index| before.unique_indexes().any(|known| known.id == index.id);
+    after.unique_indexes().filter(|index| !is_known(index)).collect()
+}
+
+impl BuildingUniques {
+    /// Enters the rows of a table, but for a few that come meanwhile. No unit may be sealed or
+    /// merged until the indexes are there.
+    pub fn start(engine: &Engine, core: &Arc<TableCore>, schema: &Schema) -> Result<Self> {
+        let new = |index: &&Index| UniqueKeys::new((*index).clone(), core.arena()).map(Arc::new);
+        let before = core.schema();
+        let indexes = new_uniques(&before, schema);
+        let keys = indexes.iter().map(new).collect::<esker_table::Result<_>>()?;
+        let (core, schema) = (Arc::clone(core), schema.clone());
+        let mut building = Self { core, keys, entered: BTreeMap::new(), schema, rounds: 0 };
+        building.catch_up(engine)?;
+        Ok(building)
+    }
+
+    /// Enters rows without the lock, until there are few.
+    pub fn catch_up(&mut self, engine: &Engine) -> Result<()> {
+        let schema = self.schema.clone();
+        while self.rounds < ROUNDS_MAX {
+            self.rounds += 1;
+            if self.enter(&schema, Some(engine))? < LOCKED_ROWS {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// True when many rows have come that can be entered without the lock.
+    pub fn is_behind(&self) -> bool {
+        let view = self.core.view();
+        let units = view.units.iter().filter(|unit| !unit.is_loading());
+        let entered = |unit: &Unit| self.entered.get(&unit.id()).copied().unwrap_or_default();
+        let missing: usize = units.map(|unit| unit.row_count() - entered(unit)).sum();
+        missing > BEHIND_ROWS && self.rounds < ROUNDS_MAX
+    }
+
+    /// Enters the rows that have come since. Under the commit lock. `None` when the indexes are
+    /// those of another table, or other ones.
+    pub fn finish(
+        mut self,
+        core: &Arc<TableCore>,
+        schema: &Schema,
+    ) -> Result<Option<Vec<Arc<UniqueKeys>>>> {
+        let before = core.schema();
+        let wanted = new_uniques(&before, schema);
+        let found: Vec<&Index> = self.keys.iter().map(|keys| keys.index()).collect();
+        if !Arc::ptr_eq(core, &self.core) || wanted != found {
+            return Ok(None);
+        }
+        self.enter(schema, None)?;
+        Ok(Some(self.keys))
+    }
+
+    /// Enters the rows that are not yet; returns how many. `engine` has the commit lock, which the
+    /// caller holds when there is none.
+    fn enter(&mut self, schema: &Schema, engine: Option<&Engine>) -> Result<usize> {
+        let view = self.core.view();
+        let mut count = 0;
+        for unit in view.units.iter().filter(|unit| !unit.is_loading()) {
+            let end = unit.row_count();
+            let mut start = self.entered.get(&unit.id()).copied().unwrap_or_default();
+            count += end - start;
+            while start < end {
+                let rows = start..end.min(start + BATCH_ROWS);
+                start = rows.end;
+                for keys in &self.keys {
+                    self.enter_rows(keys, (&view, schema), unit, rows.clone(), engine)?;
+                }
+                if let Some(engine) = engine {
+                    engine.environment.tasks.pause();
+                }
+            }
+            unit.release();
+            self.entered.insert(unit.id(), end);
+        }
+        Ok(count)
+    }
+
+    fn enter_rows(
+        &self,
+        keys: &UniqueKeys,
+        (view, schema): (&View, &Schema),
+        unit: &Unit,
+        rows: std::ops::Range<usize>,
+        engine: Option<&Engine>,
+    ) -> Result<()> {
+        let mut entries = Vec::with_capacity(rows.len());
+        for row in rows {
+            if unit.deleted(row) != 0 {
+                continue;
+            }
+            if let Some(values) = keys.values_at(schema, unit, row)? {
+                let refused = refuse_long_unique(keys.index(), values.iter().copied());
+                refused.map_err(|e| e.at(self.place(schema, unit, row)))?;
+                let hash = self.core.hasher().hash_key(values);
+                entries.push((hash, Location::new(unit.id(), row)));
+            }
+        }
+        entries.sort_unstable();
+        for (at, (hash, location)) in entries.iter().enumerate() {
+            let Some(values) = keys.values_at(schema, unit, location.row())? else { continue };
+            let later = entries.get(at + 1..).unwrap_or_default();
+            for (_, other) in later.iter().take_while(|(other, _)| other == hash) {
+                if keys.equals(schema, (unit, other.row()), &values)? {
+                    self.refuse_both(keys, schema, &values, [*location, *other], engine)?;
+                }
+            }
+            keys.candidates(view, *hash, |(unit, row), _| {
+                if unit.deleted(row) == 0 && keys.equals(schema, (unit, row), &values)? {
+                    let other = Location::new(unit.id(), row);
+                    self.refuse_both(keys, schema, &values, [other, *location], engine)?;
+                }
+                Ok::<_, Error>(ControlFlow::<()>::Continue(()))
+            })?;
+        }
+        let entries: Vec<_> = entries.iter().map(|(hash, at)| (*hash, at.word())).collect();
+        Ok(keys.entries().insert_many(&entries).map_err(esker_table::Error::from)?)
+    }
+
+    /// Refuses two rows with the same values, when both live.
+    fn refuse_both(
+        &self,
+        keys: &UniqueKeys,
+        schema: &Schema,
+        values: &[ValueRef<'_>],
+        both: [Location; 2],
+        engine: Option<&Engine>,
+    ) -> Result<()> {
+        let _catalogue = engine.map(Engine::lock);
+        let view = self.core.view();
+        let mut places = Vec::new();
+        for location in both {
+            match view.resolve(location) {
+                Resolved::Row(unit, row) if unit.deleted(row) == 0 => {
+                    places.push(self.place(schema, unit, row));
+                }
+                _ => return Ok(()),
+            }
+        }
+        let what = keys.describe(schema, values);
+        let message = format!("{what} is in two rows, {}", places.join(" and "));
+        Err(Error::new(ErrorKind::InvalidInput, message))
+    }
+
+    /// A row as errors name it, by its key.
+    fn place(&self, schema: &Schema, unit: &Unit, row: usize) -> String {
+        let key: esker_table::Result<Vec<_>> = match schema.key_positions() {
+            [] => unit.row_id(row).map(|row_id| vec![ValueRef::Uint(row_id)]),
+            _ => schema.key_fields().map(|field| unit.value(field, row)).collect(),
+        };
+        key.map_or_else(|e| e.to_string(), |key| describe_key(schema, &key))
+    }
+}
+
+/// Every living row is found by its values in each unique index, and no other one is.
+pub(crate) fn check(engine: &Engine, table: &Arc<TableCore>, report: &mut CheckReport) {
+    let view = table.view();
+    for keys in table.uniques().iter() {
+        for unit in view.units.iter().filter(|unit| !unit.is_loading()) {
+            for row in 0..unit.row_count() {
+                let place = (unit, row);
+                // Again when no writer is between a row and its entry.
+                let checked = check_row(table, keys, &view, place).or_else(|_| {
+                    let _catalogue = engine.lock();
+                    check_row(table, keys, &view, place)
+                });
+                if let Err(e) = checked {
+                    report.add(&table.name(), e.to_string());
+                }
+            }
+            unit.release();
+        }
+        report.index_entries += keys.entries().len() as u64;
+    }
+}
+
+fn check_row(
+    table: &TableCore,
+    keys: &UniqueKeys,
+    view: &View,
+    (unit, row): (&Unit, usize),
+) -> Result<()> {
+    let schema = &view.schema;
+    if unit.deleted(row) != 0 {
+        return Ok(());
+    }
+    let Some(values) = keys.values_at(schema, unit, row)? else { return Ok(()) };
+    let hash = table.hasher().hash_key(values.iter().copied());
+    let mut found = 0;
+    // By the units of now: an entry may be newer than those that are checked.
+    keys.candidates(&table.view(), hash, |(unit, row), _| {
+        let lives = unit.deleted(row) == 0 && !unit.is_loading();
+        found += usize::from(lives && keys.equals(schema, (unit, row), &values)?);
+        Ok::<_, Error>(ControlFlow::<()>::Continue(()))
+    })?;
+    // A row that died meanwhile, or was moved, is nobody's problem.
+    let is_there = unit.deleted(row) == 0 && table.view().unit(unit.id()).is_some();
+    if found != 1 && is_there {
+        let (what, row_id) = (keys.describe(schema, &values), unit.row_id(row)?);
+        return Err(Error::corrupt(format!("{what}: row {row_id} is found {found} times by it")));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use esker_format::schema::NewIndex;
+    use esker_format::{DataType, Value};
+
+    use super::*;
+    use crate::{Alteration, Options};
+
+    /// All rows of a load that had committed meanwhile were entered under the commit lock.
+    #[test]
+    fn a_load_that_commits_meanwhile_is_entered_without_the_lock() {
+        let db = Options::new().background(false).memory().unwrap();
+        let schema = Schema::builder().field("n", DataType::I64).build().unwrap();
+        let t = db.create_table("t", schema).unwrap();
+        let (engine, core) = (db.engine(), t.core());
+        let index = Alteration::AddIndex(NewIndex::new("by_n", ["n"]).unique());
+        let schema = crate::catalog::checks::alter(engine, "t", &core.schema(), &[index]).unwrap();
+        let mut building = BuildingUniques::start(engine, core, &schema).unwrap();
+        assert!(!building.is_behind());
+        let mut load = t.load().unwrap();
+        let rows = i64::try_from(2 * BEHIND_ROWS).unwrap();
+        (0..rows).for_each(|n| load.push_row(&[Value::Int(n)]).unwrap());
+        load.finish().unwrap();
+        assert!(building.is_behind());
+        building.catch_up(engine).unwrap();
+        assert!(!building.is_behind());
+        let entered: u64 = building.keys.iter().map(|keys| keys.entries().len() as u64).sum();
+        assert_eq!(entered, rows.unsigned_abs());
+    }
+}

@@ -1,0 +1,26 @@
+//! The commit pipeline: how changes become one numbered, durable, visible commit.
+//!
+//! | module | what it has |
+//! |---|---|
+//! | [`pipeline`] | validating and staging rows, and committing those of one table |
+//! | [`write_set`] | one commit of several tables |
+//! | [`definitions`] | tables that a commit creates, alters and drops beside its rows |
+//! | [`overflow`], [`private_rows`], [`long_values`] | what is too large for one frame of the log |
+//! | [`unique_check`], [`staged_keys`] | rows that are in the way of others |
+//! | [`journal`], [`log_reserve`] | numbers and frames |
+//! | [`watermarks`], [`acknowledge`] | what is applied, durable, visible; who waits for it |
+//! | [`expiry_clock`] | the moment by which rows expire |
+
+pub(crate) mod acknowledge;
+pub(crate) mod definitions;
+pub(crate) mod expiry_clock;
+pub(crate) mod journal;
+pub(crate) mod log_reserve;
+pub(crate) mod long_values;
+pub(crate) mod overflow;
+pub(crate) mod pipeline;
+pub(crate) mod private_rows;
+pub(crate) mod staged_keys;
+pub(crate) mod unique_check;
+pub(crate) mod watermarks;
+pub(crate) mod write_set;

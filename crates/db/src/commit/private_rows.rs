@@ -1,0 +1,291 @@
+//! Rows that a transaction has put into segments before its commit, since they took too much
+//! memory, and versions of its snapshot that it has removed beside them.
+//!
+//! ```text
+//! rows in memory ─► segment, synced; nobody else knows it ─► its file goes with the transaction
+//!                                         └─► commit (lock): still as the snapshot? ─► frame names
+//!                                             it ─► rows linked ─► the file is the table's
+//! ```
+//!
+//! Nothing is kept for each row between the two: what a row replaces is looked up when it is
+//! validated, and once more when it is linked, under the same hold of the commit lock.
+//!
+//! Invariants:
+//! 1. All rows of the segments live: one that the transaction has changed again is not in them.
+//! 2. A row that replaces a version of the snapshot has its row id.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use esker_format::edit::SegmentEntry;
+use esker_format::{Batch, Schema, Value, ValueRef};
+use esker_log::sabotage::planted;
+use esker_table::rewrite::SegmentSink;
+use esker_table::segment::{Created, Segment, SegmentSpec, SegmentWriter};
+use esker_table::table::{Existing, PreparedPut, UniqueEntry, describe_key};
+use esker_table::value_file::StoredValue;
+use esker_table::view::Unit;
+use esker_table::{Location, Places, Table as TableCore, TableWriter};
+
+use crate::commit::pipeline::expect_snapshot;
+use crate::engine::Engine;
+use crate::maintenance::FileSink;
+use crate::table::Current;
+use crate::{Error, ErrorKind, Result};
+
+/// Bytes of an index entry of a row, and of what is known of when it was made, about.
+const LINKED_ROW_BYTES: u64 = 40;
+/// Bytes of what is known of when a version was removed, about.
+const REMOVED_BYTES: u64 = 16;
+/// Bytes of what is known of a value of a unique index while it is entered, and of its entry.
+const UNIQUE_BYTES: u64 = 96;
+
+/// Rows of one table in segments that only one transaction knows.
+#[derive(Default)]
+pub(crate) struct PrivateRows {
+    /// As the transaction has written them. Their files go with them unless a commit names them.
+    pub written: Vec<Arc<Segment>>,
+    /// The versions of its snapshot that it has removed: their numbers among its places.
+    pub removed: Vec<usize>,
+    /// Where they are.
+    pub places: Option<Arc<Places>>,
+    /// The commit that it reads at.
+    pub read_at: u64,
+    /// The same segments, as the table is to have them.
+    opened: Vec<Arc<Segment>>,
+}
+
+/// The columns of a segment: rows in the order that they are to have.
+pub(crate) struct SegmentRows<'a> {
+    pub batch: &'a Batch,
+    /// The values that lie in value files: by column, by rising row.
+    pub long: Vec<Vec<(usize, StoredValue)>>,
+    pub row_ids: &'a [u64],
+}
+
+impl Engine {
+    /// Writes rows as a segment, and syncs it. Nobody knows it yet.
+    pub(crate) fn write_rows(
+        &self,
+        current: &Current,
+        rows: SegmentRows<'_>,
+        sink: &mut FileSink<'_>,
+    ) -> Result<Segment> {
+        let Current { core, schema } = current;
+        let id = self.new_unit();
+        let spec = SegmentSpec {
+            database: self.database,
+            table: core.id(),
+            segment: id,
+            schema_version: schema.version(),
+            rows: u32::try_from(rows.row_ids.len()).unwrap_or(u32::MAX),
+            order: schema.row_order(),
+            side_by_side: schema.side_by_side(),
+        };
+        let count = spec.rows;
+        let mut writer = SegmentWriter::new(spec, sink.create(id)?)?;
+        let columns = schema.fields().iter().zip(&rows.batch.columns);
+        for ((field, column), long) in columns.zip(rows.long) {
+            writer.field(field.id, Cow::Borrowed(column), long)?;
+        }
+        let finished = writer.finish(rows.row_ids, None)?;
+        // The frame that names it stamps it with its commit.
+        let file_bytes = finished.file_bytes;
+        let entry = SegmentEntry { id, rows: count, file_bytes, holds_through: 0 };
+        Ok(sink.finish(entry, finished.target)?)
+    }
+
+    /// Writes rows without long values as a segment of a transaction, whose file goes with it.
+    pub(crate) fn write_private(
+        self: &Arc<Self>,
+        current: &Current,
+        batch: &Batch,
+        row_ids: &[u64],
+    ) -> Result<Arc<Segment>> {
+        let mut sink = FileSink::new(self);
+        let long = vec![Vec::new(); batch.columns.len()];
+        let segment = self.write_rows(current, SegmentRows { batch, long, row_ids }, &mut sink)?;
+        sink.keep();
+        segment.doom();
+        Ok(Arc::new(segment))
+    }
+}
+
+/// Bytes that rows of a transaction take in memory once they are their table's, and while they
+/// become that, and those that versions take which are removed, about.
+pub(crate) fn linked_bytes(core: &TableCore, rows: usize, removed: usize) -> u64 {
+    let uniques = core.uniques().len() as u64 * UNIQUE_BYTES;
+    rows as u64 * (LINKED_ROW_BYTES + uniques) + removed as u64 * REMOVED_BYTES
+}
+
+/// The values of a row of a segment.
+pub(crate) fn row_of(
+    segment: &Segment,
+    schema: &Schema,
+    row: usize,
+) -> esker_table::Result<Vec<Value>> {
+    let fields = schema.fields().iter();
+    fields.map(|field| Ok(segment.value(field, row)?.to_owned())).collect()
+}
+
+/// The key of a row of a segment: its row id where that is the key.
+pub(crate) fn key_of<'s>(
+    segment: &'s Segment,
+    schema: &'s Schema,
+    row: usize,
+) -> esker_table::Result<Vec<ValueRef<'s>>> {
+    if schema.key_positions().is_empty() {
+        return Ok(vec![ValueRef::Uint(segment.row_id(row)?)]);
+    }
+    schema.key_fields().map(|field| segment.value(field, row)).collect()
+}
+
+impl PrivateRows {
+    /// None yet, of a transaction that reads at a commit.
+    pub fn at(read_at: u64) -> Self {
+        Self { read_at, ..Self::default() }
+    }
+
+    /// True when there is nothing.
+    pub fn is_empty(&self) -> bool {
+        self.written.is_empty() && self.removed.is_empty()
+    }
+
+    /// How many rows there are.
+    pub fn row_count(&self) -> usize {
+        self.written.iter().map(|segment| segment.row_count()).sum()
+    }
+
+    /// Bytes that the rows will take in memory, once they are the table's, and while they become
+    /// that, about.
+    pub fn linked_bytes(&self, core: &TableCore) -> u64 {
+        linked_bytes(core, self.row_count(), self.removed.len())
+    }
+
+    /// Opens the segments anew: whoever still reads the transaction's rows sees them as they were.
+    pub fn open(&mut self, engine: &Engine) -> Result<()> {
+        let open = |segment: &Arc<Segment>| {
+            Segment::open(&engine.segment_files, &segment.entry(), &engine.arena)
+        };
+        self.opened = self.written.iter().map(|s| Ok(Arc::new(open(s)?))).collect::<Result<_>>()?;
+        Ok(())
+    }
+
+    /// The log names the segments: from here on their files are the table's.
+    pub fn keep(&self) {
+        self.written.iter().for_each(|segment| segment.spare());
+    }
+
+    /// The segments, as the table is to have them.
+    pub fn segments(&self) -> impl Iterator<Item = &Arc<Segment>> {
+        self.opened.iter()
+    }
+
+    /// Refuses to go on when somebody has changed a row since the snapshot; returns the row ids of
+    /// the versions that die. Under the commit lock.
+    pub fn validate(&self, writer: &TableWriter, current: &Current) -> Result<Vec<u64>> {
+        let mut replaced = Vec::new();
+        let located = self.places.as_ref().map(|places| places.locate());
+        for number in &self.removed {
+            match located.as_ref().and_then(|located| located.get(*number)) {
+                Some((unit, row)) if unit.deleted(row) == 0 => replaced.push(unit.row_id(row)?),
+                Some((unit, row)) if unit.has_ended(row) => {}
+                _ => return Err(taken(current, "a row that it has removed")),
+            }
+        }
+        let checks = !planted("spilled_rows_not_validated");
+        for segment in &self.opened {
+            for row in 0..segment.row_count() {
+                let key = key_of(segment, &current.schema, row)?;
+                let existing = writer.existing(&key, current.hash(&key))?;
+                if checks {
+                    expect_snapshot(current, &key, existing.as_ref(), self.read_at)?;
+                }
+                let Some(existing) = existing else { continue };
+                self.expect_not_expired((segment, row), current, &key, &existing)?;
+                if existing.deleted == 0 {
+                    replaced.push(existing.row_id);
+                }
+                segment.set_replaced(row, existing.location)?;
+            }
+        }
+        Ok(replaced)
+    }
+
+    fn expect_not_expired(
+        &self,
+        (segment, row): (&Segment, usize),
+        current: &Current,
+        key: &[ValueRef<'_>],
+        existing: &Existing,
+    ) -> Result<()> {
+        let has_expired = existing.has_expired_since(self.read_at);
+        if !has_expired || existing.row_id != segment.row_id(row)? {
+            return Ok(());
+        }
+        let key = describe_key(&current.schema, key);
+        let message = format!("{key} has expired since the transaction began; begin again");
+        Err(Error::new(ErrorKind::Conflict, message))
+    }
+
+    /// True when some row expires at some time.
+    pub fn expires(&self, schema: &Schema) -> bool {
+        let Some(field) = schema.expiry_field() else { return false };
+        let units = self.opened.iter().map(|segment| Unit::Segment(Arc::clone(segment)));
+        units.into_iter().any(|unit| unit.least_expiry(field) < i64::MAX)
+    }
+
+    /// Makes the rows those of a commit, whose frame names the segments. `uniques` has what they do
+    /// to unique indexes, by segment and row; it is empty where there are none.
+    pub fn apply(
+        &self,
+        writer: &mut TableWriter,
+        current: &Current,
+        uniques: &mut [Vec<Vec<UniqueEntry>>],
+        commit: u64,
+    ) -> esker_table::Result<()> {
+        let ids: Vec<u64> = self.opened.iter().map(|segment| segment.id()).collect();
+        for segment in &self.opened {
+            segment.set_created(Created::Runs(vec![(0, commit)]));
+            writer.add_unit(Unit::Segment(Arc::clone(segment)));
+        }
+        self.remove(writer, commit)?;
+        for (at, segment) in self.opened.iter().enumerate() {
+            for row in 0..segment.row_count() {
+                let key = key_of(segment, &current.schema, row)?;
+                let hash = current.hash(&key);
+                let existing = writer.existing_beside(&ids, &key, hash)?;
+                let of_row = uniques.get_mut(at).and_then(|rows| rows.get_mut(row));
+                let uniques = of_row.map(std::mem::take).unwrap_or_default();
+                let row_id = segment.row_id(row)?;
+                let put = PreparedPut { hash, existing, row_id, uniques };
+                writer.link(&put, Location::new(segment.id(), row), commit)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn remove(&self, writer: &mut TableWriter, commit: u64) -> esker_table::Result<()> {
+        let located = self.places.as_ref().map(|places| places.locate());
+        for number in &self.removed {
+            let found = located.as_ref().and_then(|located| located.get(*number));
+            let gone = || esker_table::Error::corrupt("a row to be removed is gone");
+            let (unit, row) = found.ok_or_else(gone)?;
+            // It may have expired, and been deleted for that.
+            if unit.deleted(row) == 0 {
+                unit.kill(row, commit)?;
+                writer.table().add_live_rows(-1);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn taken(current: &Current, what: &str) -> Error {
+    let name = current.core.name();
+    let message = format!(
+        "table {name:?}: {what} was changed by another commit since the transaction began; begin \
+         again"
+    );
+    Error::new(ErrorKind::Conflict, message)
+}

@@ -1,0 +1,330 @@
+//! The engine behind every handle: the commit lock, the watermarks, the catalogue.
+//!
+//! A commit, step by step (protocol rule 7; the table locks are one lock, the *commit lock*,
+//! because one core's worth of applying is more than two cores can feed):
+//!
+//! ```text
+//! lock ─► validate against newest versions ─► number + queue frame ─► apply ─► publish ─► unlock
+//!                                                                                        │
+//!      return ◄── visible covers it ◄── durable covers it ◄── fsync (this thread or another)
+//! ```
+//!
+//! Invariants:
+//! 1. Nobody waits or pauses under the commit lock. Two things may do I/O there: the log reserves
+//!    disk space for a frame (so that a full disk refuses before anything has a number), and
+//!    looking for a key's newest version may touch a block of a segment for the first time.
+//! 2. `published` moves under the commit lock; `visible` only grows.
+//! 3. Only the maintenance task seals, merges and makes checkpoints, one after another.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError, Weak};
+
+use esker_arena::{Arena, ReadCommits, ReaderRegistry};
+use esker_format::suggest::near_or_all;
+use esker_format::{Schema, TableId};
+use esker_log::sabotage::planted;
+use esker_table::segment::SegmentFiles;
+use esker_table::{KeyHasher, Table as TableCore, TableWriter};
+use esker_vfs::sync::{ArcSwap, AtomicBool, AtomicU64, Mutex, MutexGuard};
+use esker_vfs::{Environment, Event, FileLock, TaskHandle};
+
+use crate::catalog::checks::CheckCache;
+use crate::catalog::names::{NameHistory, Names};
+use crate::catalog::sequence::Sequences;
+use crate::commit::expiry_clock::Times;
+use crate::commit::journal::{Journal, Ticket};
+use crate::commit::watermarks::Watermarks;
+use crate::maintenance::Work;
+use crate::read::page::HeldSnapshots;
+use crate::{Durability, Error, ErrorKind, Options, Result};
+
+/// One table, as the catalogue knows it.
+pub(crate) struct TableEntry {
+    pub name: String,
+    pub writer: TableWriter,
+    /// Versions created up to this commit are in segments, or dead.
+    pub sealed_through: u64,
+    /// The newest commit of rows since the database was opened; 0 for none.
+    pub changed_at: u64,
+    /// The number of the table's index checkpoint file, 0 for none.
+    pub index_file: u64,
+    /// The segments that the file covers.
+    pub index_covers: Vec<u64>,
+}
+
+impl TableEntry {
+    /// A table of which no file says anything yet.
+    pub fn new(name: String, writer: TableWriter) -> Self {
+        let (sealed_through, changed_at, index_file, index_covers) = (0, 0, 0, Vec::new());
+        Self { name, writer, sealed_through, changed_at, index_file, index_covers }
+    }
+}
+
+/// What the commit lock guards.
+pub(crate) struct Catalogue {
+    pub tables: BTreeMap<TableId, TableEntry>,
+    pub next_table: u32,
+    pub checkpoint_number: u64,
+    pub checkpoint_commit: u64,
+    /// Rows that died since maintenance was last told.
+    pub killed: u64,
+    pub closed: bool,
+    /// A numbered commit could not be applied: memory and log differ until the next open.
+    pub broken: bool,
+    pub scratch: esker_format::codec::Writer,
+}
+
+/// Everything that handles share.
+pub(crate) struct Engine {
+    pub environment: Environment,
+    pub options: Options,
+    /// The directory; empty for a database in memory.
+    pub dir: PathBuf,
+    pub database: u128,
+    pub hash_key: [u64; 2],
+    pub arena: Arc<Arena>,
+    pub journal: Journal,
+    pub watermarks: Arc<Watermarks>,
+    pub registry: ReaderRegistry,
+    pub segment_files: Arc<SegmentFiles>,
+    pub next_unit: AtomicU64,
+    pub names: ArcSwap<NameHistory>,
+    /// Changed under the commit lock only.
+    pub sequences: ArcSwap<Sequences>,
+    /// The check constraints in use.
+    pub checks: ArcSwap<CheckCache>,
+    /// Milliseconds and counter of the newest UUID.
+    pub last_uuid: AtomicU64,
+    pub catalogue: Mutex<Catalogue>,
+    /// Signalled when maintenance has done something: writers under memory pressure wait on it.
+    pub progress: Event,
+    pub maintenance: Mutex<crate::maintenance::State>,
+    pub maintenance_task: std::sync::OnceLock<Arc<dyn TaskHandle>>,
+    pub flusher_task: std::sync::OnceLock<Arc<dyn TaskHandle>>,
+    pub dirty: AtomicBool,
+    pub stopping: AtomicBool,
+    /// What the arena may take: the limit asked for, or less when the system has no more.
+    pub memory_limit_bytes: u64,
+    /// Frozen bytes that wait to be sealed.
+    pub frozen_bytes: AtomicU64,
+    /// Transactions that were begun.
+    pub transactions: AtomicU64,
+    /// What the handle holds for cursors.
+    pub held_snapshots: std::sync::OnceLock<Weak<HeldSnapshots>>,
+    /// When rows expire.
+    pub times: Times,
+    /// The disk was too full to log the time.
+    pub time_is_owed: AtomicBool,
+    pub seals: Work,
+    pub merges: Work,
+    /// Held until the database is closed.
+    pub lock_file: Mutex<Option<Box<dyn FileLock>>>,
+}
+
+fn in_doubt(commit: u64) -> Error {
+    let message = format!(
+        "whether commit {commit} survives is unknown until the database is opened again: \
+         a write or a sync of the log failed"
+    );
+    Error::new(ErrorKind::OutcomeUnknown, message)
+}
+
+/// Says which tables there are.
+pub(crate) fn no_table(name: &str, names: &Names) -> Error {
+    let known = near_or_all(name, "tables", names.keys().map(String::as_str));
+    Error::new(ErrorKind::NotFound, format!("no table {name:?}{known}"))
+}
+
+impl Engine {
+    /// The commit lock.
+    pub fn lock(&self) -> MutexGuard<'_, Catalogue> {
+        self.catalogue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The commit lock, for a change.
+    pub fn lock_for_change(&self) -> Result<MutexGuard<'_, Catalogue>> {
+        if self.options.read_only {
+            let message = "the database was opened for reading";
+            return Err(Error::new(ErrorKind::ReadOnly, message));
+        }
+        let catalogue = self.lock();
+        if catalogue.closed {
+            return Err(Error::invalid("the database is closed"));
+        }
+        if catalogue.broken {
+            let message = "a commit could not be applied; open the database again";
+            return Err(Error::new(ErrorKind::Poisoned, message));
+        }
+        Ok(catalogue)
+    }
+
+    /// A number that no group or segment has had.
+    pub fn new_unit(&self) -> u64 {
+        self.next_unit.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// A number that no transaction has had.
+    pub fn new_transaction(&self) -> u64 {
+        self.transactions.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The hash of primary keys.
+    pub fn hasher(&self) -> KeyHasher {
+        KeyHasher::new(self.hash_key)
+    }
+
+    /// True when there are files.
+    pub fn is_durable(&self) -> bool {
+        matches!(self.journal, Journal::Log(_))
+    }
+
+    /// The commit that reads see.
+    pub fn visible(&self) -> u64 {
+        self.watermarks.visible()
+    }
+
+    /// The oldest commit that any snapshot reads at.
+    pub fn oldest(&self) -> u64 {
+        self.registry.oldest(self.watermarks.visible())
+    }
+
+    /// All commits that snapshots read at, or may yet.
+    pub fn read_commits(&self) -> ReadCommits {
+        self.registry.read_commits(self.watermarks.visible())
+    }
+
+    /// A table by name. The answer waits until what it tells of is durable.
+    pub fn table(&self, name: &str) -> Result<Arc<TableCore>> {
+        let history = self.names.load();
+        let names = history.newest();
+        let found = names.get(name);
+        if found.is_none_or(|table| table.created_at() > self.visible()) {
+            self.acknowledge_published()?;
+        }
+        found.cloned().ok_or_else(|| no_table(name, names))
+    }
+
+    /// Changes which tables there are from a commit on. Under the commit lock.
+    pub fn change_names(&self, commit: u64, change: impl FnOnce(&mut Names)) {
+        let oldest = self.oldest();
+        let changed = self.names.load().changed(commit, oldest, change);
+        self.names.store(Arc::new(changed));
+    }
+
+    /// A table that no catalogue knows yet.
+    ///
+    /// # Errors
+    /// `OverBudget` when the arena is full.
+    pub fn new_table(&self, id: TableId, name: &str, schema: Schema) -> Result<Arc<TableCore>> {
+        let (schema, arena) = (Arc::new(schema), Arc::clone(&self.arena));
+        Ok(Arc::new(TableCore::new(id, name.to_owned(), schema, arena, self.hasher())?))
+    }
+
+    /// Enters a table whose creation has been numbered.
+    pub fn add_table(&self, catalogue: &mut Catalogue, table: &Arc<TableCore>, commit: u64) {
+        table.set_created_at(commit);
+        let writer = TableWriter::new(Arc::clone(table), 1);
+        let entry = TableEntry::new(table.name().to_string(), writer);
+        catalogue.tables.insert(table.id(), entry);
+        self.change_names(commit, |names| {
+            names.insert(table.name().to_string(), Arc::clone(table));
+        });
+    }
+
+    /// Waits until a commit may be acknowledged.
+    pub fn acknowledge(&self, ticket: Ticket) -> Result<()> {
+        self.wait_until(ticket, self.options.durability == Durability::Sync)
+    }
+
+    /// Waits until a commit may be acknowledged: once it is on the disk, or at once, or as the
+    /// database says.
+    pub fn acknowledge_as(self: &Arc<Self>, ticket: Ticket, sync: Option<bool>) -> Result<()> {
+        if sync == Some(false) && self.is_durable() {
+            crate::maintenance::flusher_of(self);
+        }
+        let sync = sync.filter(|_| !planted("durability_of_a_write_ignored"));
+        let sync = sync.unwrap_or(self.options.durability == Durability::Sync);
+        // A write that asks for more than its database waits here: nobody else knows that it does.
+        let is_usual = self.options.durability == Durability::Sync && self.journal.log().is_some();
+        if sync && is_usual && self.defer(ticket.commit()) {
+            return Ok(());
+        }
+        self.wait_until(ticket, sync)
+    }
+
+    fn wait_until(&self, ticket: Ticket, sync: bool) -> Result<()> {
+        match &self.journal {
+            Journal::Memory(..) => {}
+            Journal::Log(log) if !sync => {
+                // What may be lost is not shown any more.
+                if log.is_poisoned() {
+                    return Err(in_doubt(ticket.commit()));
+                }
+                self.watermarks.reveal(ticket.commit());
+                self.schedule_flush();
+            }
+            Journal::Log(log) => {
+                if let Ticket::Log(ticket) = ticket {
+                    log.wait_durable(ticket)?;
+                }
+            }
+        }
+        debug_assert!(self.visible() >= ticket.commit(), "an acknowledged commit is visible");
+        Ok(())
+    }
+
+    /// Waits until everything that is applied may be acknowledged: an answer such as "exists
+    /// already" tells of commits that a power loss must not take back.
+    pub fn acknowledge_published(&self) -> Result<()> {
+        let waits =
+            self.options.durability == Durability::Sync && !planted("refusal_before_durable");
+        let published = self.watermarks.published();
+        if !waits || self.visible() >= published || self.defer(published) {
+            return Ok(());
+        }
+        self.sync().map_err(|e| Error::new(ErrorKind::Poisoned, e.to_string()))
+    }
+
+    /// Likewise, for what was committed up to a number. Where nobody waits for the disk, what is
+    /// told is from now on seen by all: nobody reads, after that, what was before it.
+    pub fn acknowledge_through(&self, commit: u64) -> Result<()> {
+        if self.visible() >= commit {
+            return Ok(());
+        }
+        if let (Journal::Log(log), Durability::Async { .. }) =
+            (&self.journal, self.options.durability)
+        {
+            if log.is_poisoned() {
+                return Err(in_doubt(commit));
+            }
+            self.watermarks.reveal(commit);
+            return Ok(());
+        }
+        self.acknowledge_published()
+    }
+
+    /// Waits until everything committed so far is on the disk.
+    pub fn sync(&self) -> Result<()> {
+        match &self.journal {
+            Journal::Memory(..) => Ok(()),
+            Journal::Log(log) => Ok(log.flush()?),
+        }
+    }
+
+    fn schedule_flush(&self) {
+        if !self.dirty.swap(true, Ordering::AcqRel)
+            && let Some(task) = self.flusher_task.get()
+        {
+            task.wake();
+        }
+    }
+
+    /// Tells maintenance that there may be work.
+    pub fn wake_maintenance(&self) {
+        if let Some(task) = self.maintenance_task.get() {
+            task.wake();
+        }
+    }
+}

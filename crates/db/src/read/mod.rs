@@ -1,0 +1,17 @@
+//! Reading: everything is read as of one commit, that of a snapshot.
+//!
+//! | module | what it reads |
+//! |---|---|
+//! | [`snapshot`], [`tables`] | tables, all as of one commit |
+//! | [`source`] | columns, for queries |
+//! | [`row`], [`visit`], [`range`], [`index_lookup`] | rows by key, in order, by an index |
+//! | [`page`] | answers page by page |
+
+pub(crate) mod index_lookup;
+pub(crate) mod page;
+pub(crate) mod range;
+pub(crate) mod row;
+pub(crate) mod snapshot;
+pub(crate) mod source;
+pub(crate) mod tables;
+pub(crate) mod visit;

@@ -1,0 +1,390 @@
+//! Opening: find the newest checkpoint, replay the log, start the next epoch.
+//!
+//! ```text
+//! lock ─► newest valid checkpoint ─► scan the log ─► pass 1: edits, so the final segments
+//!   ─► open segments, index ─► pass 2: changes of rows ─► start an epoch ─► remove leftovers
+//! ```
+//!
+//! Nothing is modified before the replay has succeeded, and never when the open is read-only.
+
+mod create;
+mod index;
+mod replay;
+mod runs;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use esker_arena::{Arena, ArenaOptions, ReaderRegistry};
+use esker_format::Sequence;
+use esker_format::checkpoint::Checkpoint;
+use esker_format::edit::Edit;
+use esker_log::sabotage::planted;
+use esker_log::{LogFiles, Scan};
+use esker_table::segment::{is_unnamed_run, run_file_number};
+use esker_table::value_file::value_file_id;
+use esker_vfs::sync::{ArcSwap, AtomicBool, AtomicU64, Mutex};
+use esker_vfs::{Environment, Event, FileLock, LockMode, OpenMode};
+
+use super::{Error, ErrorKind, Options, Result};
+use crate::admin::backup::{UNFINISHED_FILE, unfinished};
+use crate::catalog::names::NameHistory;
+use crate::catalog::sequence::{Sequences, SharedSequence};
+use crate::commit::expiry_clock::Times;
+use crate::commit::journal::Journal;
+use crate::commit::log_reserve::reserve_bytes;
+use crate::commit::watermarks::Watermarks;
+use crate::engine::{Engine, TableEntry};
+use crate::maintenance::{Work, checkpoint_path, frozen_groups, parse_number};
+use replay::Recovered;
+
+/// The name of the lock file.
+pub(crate) const LOCK_FILE: &str = "LOCK";
+
+/// What an engine is made of.
+pub(crate) struct Parts {
+    pub environment: Environment,
+    pub options: Options,
+    pub dir: PathBuf,
+    pub lock: Option<Box<dyn FileLock>>,
+    pub recovered: Recovered,
+    pub journal: Journal,
+    pub watermarks: Arc<Watermarks>,
+}
+
+impl Engine {
+    /// Opens or creates the database in a directory.
+    pub(crate) fn open(options: Options, dir: &Path) -> Result<Arc<Self>> {
+        let environment = options.environment.clone().unwrap_or_else(Environment::os);
+        let files = Arc::clone(&environment.files);
+        let at = |e: Error| e.at(dir.display());
+        if !files.exists(dir)? {
+            if options.read_only || !options.create {
+                return Err(at(Error::new(ErrorKind::NotFound, "no such database")));
+            }
+            files.create_dir_all(dir)?;
+        }
+        check_ours(&environment, dir, &options)?;
+        let mode = if options.read_only { LockMode::Shared } else { LockMode::Exclusive };
+        let holder = format!("process {}", std::process::id());
+        let lock = files.lock(&dir.join(LOCK_FILE), mode, &holder)?;
+        let (whole, broken) = whole_checkpoints(&environment, dir)?;
+        let unfinished = is_unfinished(&environment, dir)?;
+        let parts = match whole.first() {
+            // The log was durable before the first checkpoint was begun.
+            Some(_) if !has_log(&environment, dir)? => {
+                return Err(at(Error::corrupt("the log files are missing")));
+            }
+            // Its checkpoint may be in the page cache only, and no commit depends on it.
+            Some(_) if unfinished && !options.read_only => {
+                create::create(environment, options, dir, lock)?
+            }
+            Some(_) => recover(environment, options, dir, lock, whole)?,
+            None if !unfinished => {
+                let why = broken.first().map_or("no checkpoint file is left", String::as_str);
+                return Err(at(Error::corrupt(why)));
+            }
+            None if options.read_only || !options.create => {
+                return Err(at(Error::new(ErrorKind::NotFound, "no database in this directory")));
+            }
+            None => create::create(environment, options, dir, lock)?,
+        };
+        let engine = Self::assemble(parts)?;
+        engine.start_tasks();
+        engine.wake_maintenance();
+        Ok(engine)
+    }
+
+    /// A database without files.
+    pub(crate) fn in_memory(options: Options) -> Result<Arc<Self>> {
+        let environment = options.environment.clone().unwrap_or_else(Environment::os);
+        let random = || environment.random.next_u64();
+        let database = u128::from(random()) << 64 | u128::from(random());
+        let hash_key = [random(), random()];
+        let arena = new_arena(&options)?;
+        let files = options.segment_files(&environment, &PathBuf::new(), database);
+        let recovered = Recovered::empty(files, arena, hash_key);
+        let watermarks = Arc::new(Watermarks::new(0));
+        let journal = Journal::Memory(Arc::clone(&watermarks), AtomicU64::new(1));
+        let dir = PathBuf::new();
+        let parts = Parts { environment, options, dir, lock: None, recovered, journal, watermarks };
+        let engine = Self::assemble(parts)?;
+        engine.start_tasks();
+        Ok(engine)
+    }
+
+    fn assemble(parts: Parts) -> Result<Arc<Self>> {
+        let Parts { environment, options, dir, lock, recovered, journal, watermarks } = parts;
+        let registry = ReaderRegistry::new(&recovered.arena)?;
+        let addressable = recovered.arena.reserved_bytes() / ARENA_RESERVE;
+        let memory_limit_bytes = options.memory_limit_bytes.min(addressable);
+        let frozen = recovered.catalogue.tables.values().flat_map(frozen_groups);
+        let frozen_bytes: u64 = frozen.map(|unit| unit.byte_count()).sum();
+        let mut tables = recovered.catalogue.tables.values();
+        let expires = |entry: &TableEntry| {
+            let view = entry.writer.table().view();
+            let field = view.schema.expiry_field();
+            field.is_some_and(|f| view.units.iter().any(|unit| unit.least_expiry(f) < i64::MAX))
+        };
+        let times = Times::new(tables.any(expires), recovered.clock, &*environment.clock);
+        Ok(Arc::new(Self {
+            environment,
+            options,
+            dir,
+            database: recovered.files.database(),
+            segment_files: recovered.files,
+            names: ArcSwap::from_pointee(NameHistory::new(recovered.names)),
+            sequences: ArcSwap::from_pointee(shared(recovered.sequences)),
+            checks: ArcSwap::default(),
+            last_uuid: AtomicU64::new(0),
+            hash_key: recovered.hash_key,
+            arena: recovered.arena,
+            journal,
+            watermarks,
+            registry,
+            next_unit: AtomicU64::new(recovered.next_unit),
+            catalogue: Mutex::new(recovered.catalogue),
+            progress: Event::new(),
+            maintenance: Mutex::default(),
+            maintenance_task: OnceLock::new(),
+            flusher_task: OnceLock::new(),
+            dirty: AtomicBool::new(false),
+            stopping: AtomicBool::new(false),
+            memory_limit_bytes,
+            frozen_bytes: AtomicU64::new(frozen_bytes),
+            transactions: AtomicU64::new(0),
+            held_snapshots: OnceLock::new(),
+            times,
+            time_is_owed: AtomicBool::new(false),
+            seals: Work::default(),
+            merges: Work::default(),
+            lock_file: Mutex::new(lock),
+        }))
+    }
+}
+
+/// Sequences that everybody takes values from.
+fn shared(sequences: BTreeMap<String, Sequence>) -> Sequences {
+    sequences.into_iter().map(|(name, logged)| (name, SharedSequence::new(logged))).collect()
+}
+
+/// Address space per byte of memory, so that either part of the arena can take most of the limit.
+pub(crate) const ARENA_RESERVE: u64 = 3;
+
+/// The memory of one database.
+fn new_arena(options: &Options) -> Result<Arc<Arena>> {
+    let limit_bytes = options.memory_limit_bytes;
+    let defaults = ArenaOptions::default();
+    let reserve_bytes = defaults.reserve_bytes.max(limit_bytes.saturating_mul(ARENA_RESERVE));
+    Ok(Arena::new(ArenaOptions { limit_bytes, reserve_bytes })?)
+}
+
+/// Refuses a directory that holds other people's files and none of ours.
+fn check_ours(environment: &Environment, dir: &Path, options: &Options) -> Result<()> {
+    let names = match environment.files.list(dir) {
+        Ok(names) => names,
+        Err(_) if is_file(environment, dir) => {
+            let dir = dir.display();
+            return Err(Error::invalid(format!("{dir}: not an Esker database, but a file")));
+        }
+        Err(e) => return Err(e.into()),
+    };
+    let ours = |name: &String| {
+        name == LOCK_FILE || ["log-", "checkpoint-"].iter().any(|p| parse_number(name, p).is_some())
+    };
+    match names.first() {
+        _ if options.unfinished => Ok(()),
+        Some(_) if names.iter().any(|name| name == UNFINISHED_FILE) => {
+            Err(Error::corrupt(unfinished(&dir.display())))
+        }
+        Some(first) if !names.iter().any(ours) => {
+            let dir = dir.display();
+            let message = format!("{dir}: not an Esker database; it holds {first:?}");
+            Err(Error::invalid(message))
+        }
+        None if options.read_only || !options.create => {
+            let message = format!("{}: no database in this directory", dir.display());
+            Err(Error::new(ErrorKind::NotFound, message))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn is_file(environment: &Environment, path: &Path) -> bool {
+    let file = environment.files.open(path, OpenMode::Read);
+    file.is_ok_and(|file| file.read_exact_at(&mut [0], 0).is_ok())
+}
+
+fn has_log(environment: &Environment, dir: &Path) -> Result<bool> {
+    let names = environment.files.list(dir)?;
+    Ok(names.iter().any(|name| parse_number(name, "log-").is_some()))
+}
+
+/// True when a directory without a whole checkpoint holds at most what a crash left of a creation:
+/// no commit can ever have been taken.
+fn is_unfinished(environment: &Environment, dir: &Path) -> Result<bool> {
+    let names = environment.files.list(dir)?;
+    let later = |name: &String| parse_number(name, "checkpoint-").is_some_and(|n| n != 1);
+    Ok(!names.iter().any(later) && esker_log::unused(environment, dir)?)
+}
+
+/// The checkpoints that are whole, newest first, and why others are not.
+fn whole_checkpoints(
+    environment: &Environment,
+    dir: &Path,
+) -> Result<(Vec<Checkpoint>, Vec<String>)> {
+    let names = environment.files.list(dir)?;
+    let mut numbers: Vec<u64> =
+        names.iter().filter_map(|name| parse_number(name, "checkpoint-")).collect();
+    numbers.sort_unstable();
+    let (mut whole, mut broken) = (Vec::new(), Vec::new());
+    for number in numbers.into_iter().rev() {
+        let path = checkpoint_path(dir, number);
+        match read_checkpoint(environment, &path, number)? {
+            Ok(checkpoint) => whole.push(checkpoint),
+            Err(e) if e.kind() == esker_format::ErrorKind::UnknownVersion => {
+                return Err(Error::from(e).at(path.display()));
+            }
+            Err(e) => broken.push(format!("{}: {e}", path.display())),
+        }
+    }
+    Ok((whole, broken))
+}
+
+/// The newest checkpoint that is known to be durable, and the log from there.
+///
+/// A checkpoint that no frame names may be whole in the page cache only: its sync may have failed,
+/// or not have been reached. The one before it is there until a frame names the newer one.
+fn choose_checkpoint(
+    environment: &Environment,
+    dir: &Path,
+    whole: Vec<Checkpoint>,
+) -> Result<(Checkpoint, Scan)> {
+    let trusting = planted("unnamed_checkpoint_trusted");
+    let oldest_commit = whole.iter().map(|c| c.commit).min().unwrap_or_default();
+    let mut whole = whole.into_iter();
+    let mut checkpoint =
+        whole.next().ok_or_else(|| Error::corrupt("no checkpoint file is left"))?;
+    // Read once for all of them.
+    let files = LogFiles::read(environment, dir, checkpoint.database, oldest_commit)?;
+    loop {
+        let log = files.scan(checkpoint.commit)?;
+        let Some(older) = whole.next() else { return Ok((checkpoint, log)) };
+        if trusting || is_named(&log, checkpoint.number)? {
+            return Ok((checkpoint, log));
+        }
+        if older.database != checkpoint.database {
+            let (older, newer) = (older.number, checkpoint.number);
+            let message = format!("checkpoints {older} and {newer} are of two databases");
+            return Err(Error::corrupt(message));
+        }
+        checkpoint = older;
+    }
+}
+
+/// True when a frame names a checkpoint.
+fn is_named(log: &Scan, wanted: u64) -> Result<bool> {
+    for frame in log.edits() {
+        let frame = frame?;
+        if matches!(Edit::decode(frame.kind, frame.payload),
+            Ok(Edit::Checkpoint { number, .. }) if number == wanted)
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn read_checkpoint(
+    environment: &Environment,
+    path: &Path,
+    number: u64,
+) -> Result<esker_format::Result<Checkpoint>> {
+    let file = environment.files.open(path, OpenMode::Read)?;
+    let mut bytes = vec![0; usize::try_from(file.len()?).unwrap_or_default()];
+    file.read_exact_at(&mut bytes, 0)?;
+    Ok(Checkpoint::decode(&bytes, number))
+}
+
+fn recover(
+    environment: Environment,
+    options: Options,
+    dir: &Path,
+    lock: Box<dyn FileLock>,
+    whole: Vec<Checkpoint>,
+) -> Result<Parts> {
+    let last_number = whole.first().map_or(0, |newest| newest.number);
+    let (checkpoint, scan) = choose_checkpoint(&environment, dir, whole)?;
+    let number = checkpoint.number;
+    let arena = new_arena(&options)?;
+    let files = options.segment_files(&environment, dir, checkpoint.database);
+    let mut recovered = replay::replay(&environment, files, arena, checkpoint, &scan)?;
+    recovered.catalogue.checkpoint_number = last_number;
+    runs::attach(&environment, dir, &recovered)?;
+    let last = scan.last_commit();
+    let watermarks = Arc::new(Watermarks::new(last));
+    let journal = if options.read_only {
+        Journal::Memory(Arc::clone(&watermarks), AtomicU64::new(last + 1))
+    } else {
+        let segments = recovered.catalogue.tables.values().map(segment_bytes);
+        let bytes = segments.sum::<u64>() + scan.bytes();
+        let log = scan.start(log_options(&watermarks, bytes, &options))?;
+        let last = log.next_commit() - 1;
+        watermarks.make_durable(last);
+        watermarks.publish(last);
+        remove_leftovers(&environment, dir, number, &recovered)?;
+        Journal::Log(Box::new(log))
+    };
+    let dir = dir.to_owned();
+    Ok(Parts { environment, options, dir, lock: Some(lock), recovered, journal, watermarks })
+}
+
+/// How the log of a database runs that takes so many bytes on the disk.
+fn log_options(
+    watermarks: &Arc<Watermarks>,
+    database_bytes: u64,
+    options: &Options,
+) -> esker_log::Options {
+    let marks = Arc::clone(watermarks);
+    esker_log::Options {
+        on_durable: Some(Arc::new(move |commit| marks.make_durable(commit))),
+        reserve_bytes: reserve_bytes(database_bytes, options.log_reserve_bytes),
+    }
+}
+
+fn segment_bytes(entry: &TableEntry) -> u64 {
+    entry.writer.table().view().segments().map(|segment| segment.file_bytes()).sum()
+}
+
+/// Removes files of ours that no catalogue names.
+fn remove_leftovers(
+    environment: &Environment,
+    dir: &Path,
+    checkpoint: u64,
+    recovered: &Recovered,
+) -> Result<()> {
+    let runs = runs::files(recovered);
+    for name in environment.files.list(dir)? {
+        let is_run = run_file_number(&name).is_some() || is_unnamed_run(&name);
+        let stale_run = is_run && !runs.contains(&name);
+        let stale_checkpoint = parse_number(&name, "checkpoint-").is_some_and(|n| n != checkpoint);
+        let stale_segment = esker_table::segment::segment_file_id(&name)
+            .is_some_and(|id| !recovered.segment_files.contains(&id));
+        let stale_index = parse_number(&name, "index-")
+            .is_some_and(|n| recovered.catalogue.tables.values().all(|t| t.index_file != n));
+        let stale_values =
+            value_file_id(&name).is_some_and(|id| !recovered.files.values().contains(id));
+        let is_temporary = name.starts_with(esker_query::TEMPORARY_PREFIX);
+        if is_temporary
+            || stale_checkpoint
+            || stale_segment
+            || stale_index
+            || stale_run
+            || stale_values
+        {
+            environment.files.remove(&dir.join(&name))?;
+        }
+    }
+    Ok(())
+}

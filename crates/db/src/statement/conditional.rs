@@ -1,0 +1,165 @@
+//! Writes of one row that depend on what the row is, decided and done as one.
+
+use std::sync::Arc;
+
+use esker_format::Value;
+use esker_log::sabotage::planted;
+use esker_query::model::Expr;
+use esker_query::{Computed, Inputs};
+use esker_table::table::{Existing, PreparedPut};
+
+use crate::commit::pipeline::{fit_key, fit_row};
+use crate::table::Current;
+use crate::{Error, ErrorKind, Result, Row, Table};
+
+/// From a row to the new one, or `None` to remove it.
+pub(crate) type MakeRow<'a> = dyn Fn(&[Value]) -> Result<Option<Vec<Value>>> + 'a;
+
+/// What came of a conditional write.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Modified {
+    /// There is no row with the key.
+    Absent,
+    /// The condition is not true for this row, which stays.
+    Kept(Row),
+    /// The row was this one and is now that one, or gone.
+    Changed {
+        /// The row before.
+        old: Row,
+        /// The row now; `None` when it was removed.
+        new: Option<Row>,
+    },
+}
+
+impl Table {
+    /// Adds a row unless its key exists; returns the row that is in the way.
+    ///
+    /// ```
+    /// use esker::{DataType, Options, Schema};
+    ///
+    /// let db = Options::new().memory()?;
+    /// let schema = Schema::builder().field("id", DataType::I64).field("n", DataType::I64);
+    /// let table = db.create_table("t", schema.primary_key(["id"]).build()?)?;
+    /// assert!(table.insert_if_absent(&[1i64.into(), 10i64.into()])?.is_none());
+    /// let there = table.insert_if_absent(&[1i64.into(), 20i64.into()])?.expect("key 1 exists");
+    /// assert_eq!(there.get("n"), Some(&10i64.into()));
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `InvalidInput` when a value does not fit its field; `Conflict` as for [`Table::insert`].
+    pub fn insert_if_absent(&self, row: &[Value]) -> Result<Option<Row>> {
+        self.attempt(|current| {
+            let schema = &current.schema;
+            let row = fit_row(schema, row)?;
+            self.engine.test_rows(current, std::slice::from_ref(&row))?;
+            let key = schema.key_positions().iter().filter_map(|p| row.get(*p));
+            let key: Vec<_> = key.map(Value::as_ref).collect();
+            self.change(current, |writer, staged| {
+                if !key.is_empty() {
+                    let existing = writer.existing(&key, current.hash(&key))?;
+                    if let Some(existing) = existing.filter(Existing::is_alive) {
+                        let there = current.core.row_at(existing.location)?;
+                        return Ok(Some(Row::new(Arc::clone(schema), there)));
+                    }
+                }
+                let prepared = writer.prepare_put(&row, true)?;
+                staged.put(row.clone(), prepared);
+                Ok(None)
+            })
+        })
+    }
+
+    /// Changes some fields of the row with a key if a condition is true for it.
+    ///
+    /// ```
+    /// use esker::{DataType, Modified, Options, Schema};
+    /// use esker_query::model::{Expr, Operator};
+    ///
+    /// let db = Options::new().memory()?;
+    /// let schema = Schema::builder().field("id", DataType::I64).field("n", DataType::I64);
+    /// let table = db.create_table("t", schema.primary_key(["id"]).build()?)?;
+    /// table.insert(&[1i64.into(), 10i64.into()])?;
+    /// let is_ten = Expr::field("n").binary(Operator::Eq, Expr::literal(10i64));
+    /// let first = table.update_if(&[1i64.into()], &[("n", 11i64.into())], &is_ten)?;
+    /// assert!(matches!(first, Modified::Changed { .. }));
+    /// let second = table.update_if(&[1i64.into()], &[("n", 12i64.into())], &is_ten)?;
+    /// assert!(matches!(second, Modified::Kept(row) if row.get("n") == Some(&11i64.into())));
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`Table::update`]; `InvalidInput` when the condition does not fit the schema or is
+    /// none.
+    pub fn update_if(
+        &self,
+        key: &[Value],
+        changes: &[(&str, Value)],
+        condition: &Expr,
+    ) -> Result<Modified> {
+        self.attempt(|current| {
+            let fitted = crate::table::fit_changes(&current.schema, changes)?;
+            self.modify_once(current, key, Some(condition), &|row| {
+                let mut row = row.to_vec();
+                for (position, value) in &fitted {
+                    if let Some(slot) = row.get_mut(*position) {
+                        slot.clone_from(value);
+                    }
+                }
+                Ok(Some(row))
+            })
+        })
+    }
+
+    /// Removes the row with a key if a condition is true for it.
+    ///
+    /// # Errors
+    /// As for [`Table::update_if`].
+    pub fn delete_if(&self, key: &[Value], condition: &Expr) -> Result<Modified> {
+        self.attempt(|current| self.modify_once(current, key, Some(condition), &|_| Ok(None)))
+    }
+
+    /// Makes a new row, or none, of the one with a key, unless a condition is not true for it.
+    pub(crate) fn modify_once(
+        &self,
+        current: &Current,
+        key: &[Value],
+        condition: Option<&Expr>,
+        make: &MakeRow<'_>,
+    ) -> Result<Modified> {
+        let schema = &current.schema;
+        let key = fit_key(schema, key)?;
+        let inputs = Inputs { limits: self.engine.limits(), ..Inputs::default() };
+        let computed = condition
+            .map(|condition| Computed::new(std::slice::from_ref(condition), schema, &inputs));
+        let computed = computed.transpose()?;
+        self.change(current, |writer, staged| {
+            let hash = current.hash(&key);
+            let existing = writer.existing(&key, hash)?.filter(Existing::is_alive);
+            let Some(existing) = existing else { return Ok(Modified::Absent) };
+            let values = current.core.row_at(existing.location)?;
+            let row = |values| Row::new(Arc::clone(schema), values);
+            if let (Some(condition), Some(computed)) = (condition, &computed) {
+                match computed.of(&values)?.as_slice() {
+                    [Value::Bool(true)] => {}
+                    [Value::Bool(false) | Value::Null] => return Ok(Modified::Kept(row(values))),
+                    _ => {
+                        let message = format!("{condition}: expected a condition");
+                        return Err(Error::new(ErrorKind::InvalidInput, message));
+                    }
+                }
+            }
+            let new = make(&values)?;
+            match &new {
+                None => staged.delete(existing),
+                Some(new) => {
+                    if !planted("operators_without_checks") {
+                        self.engine.test_rows(current, std::slice::from_ref(new))?;
+                    }
+                    staged.put(new.clone(), PreparedPut::update(hash, existing));
+                }
+            }
+            Ok(Modified::Changed { old: row(values), new: new.map(row) })
+        })
+    }
+}

@@ -1,0 +1,87 @@
+//! Many rows removed by their keys, in one commit.
+
+use std::collections::BTreeSet;
+
+use esker_format::Value;
+use esker_table::table::Existing;
+
+use super::{GoOn, within_limits, without_limits};
+use crate::commit::pipeline::fit_key;
+use crate::table::{Current, for_each_near};
+use crate::{Limits, Result, Table};
+
+impl Table {
+    /// Removes the rows with some keys, all in one commit; returns how many there were.
+    ///
+    /// ```
+    /// use esker::{DataType, Options, Schema};
+    ///
+    /// let db = Options::new().memory()?;
+    /// let schema = Schema::builder().field("id", DataType::I64).primary_key(["id"]).build()?;
+    /// let table = db.create_table("t", schema)?;
+    /// table.insert_many(&[vec![1i64.into()], vec![2i64.into()], vec![3i64.into()]])?;
+    /// let keys = [vec![1i64.into()], vec![3i64.into()], vec![1i64.into()], vec![9i64.into()]];
+    /// assert_eq!(table.delete_many(&keys)?, 2);
+    /// assert_eq!(table.count()?, 1);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `InvalidInput` when a key does not fit the schema; the message says which. `OverBudget` when
+    /// there are more than one commit may have. Nothing is removed then.
+    pub fn delete_many(&self, keys: &[Vec<Value>]) -> Result<u64> {
+        Ok(self.delete_each(keys)?.into_iter().map(u64::from).sum())
+    }
+
+    /// The same within limits: what takes longer than it may, or is cancelled, has removed nothing.
+    ///
+    /// # Errors
+    /// As for [`Table::delete_many`]; `TimedOut`, `Cancelled`.
+    pub fn delete_many_with(&self, keys: &[Vec<Value>], limits: &Limits) -> Result<u64> {
+        let found = within_limits(&self.engine, limits, |go_on| {
+            self.attempt(|current| self.delete_batch(current, keys, go_on))
+        })?;
+        Ok(found.into_iter().map(u64::from).sum())
+    }
+
+    /// As [`Table::delete_many`]; says of each key whether there was a row.
+    #[doc(hidden)]
+    pub fn delete_each(&self, keys: &[Vec<Value>]) -> Result<Vec<bool>> {
+        self.attempt(|current| self.delete_batch(current, keys, &without_limits))
+    }
+
+    fn delete_batch(
+        &self,
+        current: &Current,
+        keys: &[Vec<Value>],
+        go_on: GoOn<'_>,
+    ) -> Result<Vec<bool>> {
+        let mut fitted = Vec::with_capacity(keys.len());
+        for (position, key) in keys.iter().enumerate() {
+            go_on(position)?;
+            let key = fit_key(&current.schema, key);
+            let key = key.map_err(|e| e.at(format_args!("key {position}")))?;
+            let hash = current.hash(&key);
+            fitted.push((key, hash));
+        }
+        self.change(current, |writer, staged| {
+            let (mut row_ids, mut found) = (BTreeSet::new(), Vec::with_capacity(fitted.len()));
+            for_each_near(
+                writer,
+                &fitted,
+                |(_, hash)| *hash,
+                |writer, (key, hash)| {
+                    go_on(found.len())?;
+                    let existing = writer.existing(key, *hash)?.filter(Existing::is_alive);
+                    let existing = existing.filter(|e| row_ids.insert(e.row_id));
+                    found.push(existing.is_some());
+                    if let Some(existing) = existing {
+                        staged.delete(existing);
+                    }
+                    Ok(())
+                },
+            )?;
+            Ok(found)
+        })
+    }
+}

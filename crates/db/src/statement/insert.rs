@@ -1,0 +1,441 @@
+//! Adding rows: from expressions or a query, with what happens to those whose key exists.
+
+use std::borrow::Cow;
+
+use esker_format::{Schema, Value, ValueRef};
+use esker_query::model::{ConflictUpdate, Expr, Insert, InsertRows, OnConflict};
+use esker_query::{Computed, Limits};
+use esker_table::TableWriter;
+use esker_table::table::{Existing, PreparedPut, describe_key};
+
+use super::assignment::whole_fields;
+use super::returning::Shown;
+use super::{Changed, GoOn, On, Run, fit_assigned, naming_parameter, set_positions};
+use crate::commit::pipeline::{Staged, fit_row, key_bytes};
+use crate::statement::conflict::{InTheWay, StagedUniques, Target};
+use crate::table::{Current, for_each_near};
+use crate::{Error, ErrorKind, Result, Table};
+
+/// The values of a row, in the order of the named fields; `None` for a default.
+pub(super) type Values = Vec<Option<Value>>;
+
+impl Run<'_> {
+    pub(super) fn insert(&self, insert: &Insert) -> Result<Changed> {
+        let database = match self.on {
+            On::Database(database) => database,
+            On::Transaction(transaction) => return self.insert_within(transaction, insert),
+        };
+        let table = database.table(&insert.table)?;
+        let rows = self.rows_of(insert)?;
+        table.attempt(|current| {
+            let schema = &current.schema;
+            let placed = self.place(current, insert, &rows)?;
+            let conflicts = Conflicts::new(self, schema, &insert.on_conflict)?;
+            let target = Target::of(schema, &insert.conflict_key)?;
+            let returning = insert.returning.as_deref();
+            table.change(current, |writer, staged| {
+                let mut shown = Shown::new(schema, returning);
+                let uniques = target.uniques(writer, matches!(conflicts, Conflicts::Skip));
+                let (table, limits, shown_to) = (&table, &self.options.inputs.limits, &mut shown);
+                let puts = Puts { table, current, staged, uniques, shown: shown_to, limits };
+                let go_on = |i| self.expect_time_left(i);
+                let rows = puts.put(writer, placed, (&conflicts, target), &go_on)?;
+                self.finish(schema, staged, (rows, shown), returning)
+            })
+        })
+    }
+
+    /// The values of the rows, as the statement has them.
+    pub(super) fn rows_of(&self, insert: &Insert) -> Result<Vec<Values>> {
+        Ok(match &insert.rows {
+            InsertRows::Values(rows) => {
+                let mut inputs = self.options.inputs.clone();
+                inputs.sequences = Some(self.engine().as_sequences());
+                let value = |expr: &Expr| match expr {
+                    Expr::Default => Ok(None),
+                    expr => esker_query::constant(expr, &inputs).map(Some),
+                };
+                let row = |row: &Vec<Expr>| row.iter().map(value).collect();
+                rows.iter().map(row).collect::<esker_query::Result<_>>()?
+            }
+            InsertRows::Query(query) => {
+                let found = self.query(query)?;
+                // The rows are counted one by one later on: here, where there is none.
+                let want = match insert.fields.len() {
+                    0 => self.schema(&insert.table)?.fields().len(),
+                    named => named,
+                };
+                expect_count(want, found.columns.len())?;
+                let rows = found.to_rows();
+                rows.into_iter().map(|row| row.into_iter().map(Some).collect()).collect()
+            }
+        })
+    }
+
+    /// The rows as the table takes them.
+    pub(super) fn place(
+        &self,
+        current: &Current,
+        insert: &Insert,
+        rows: &[Values],
+    ) -> Result<Vec<Vec<Value>>> {
+        let (schema, engine) = (&current.schema, self.engine());
+        let positions = insert_positions(schema, &insert.fields)?;
+        let placed = rows.iter().enumerate().map(|(i, values)| {
+            self.expect_time_left(i)?;
+            let exprs = match &insert.rows {
+                InsertRows::Values(rows) => rows.get(i).map_or(&[][..], Vec::as_slice),
+                InsertRows::Query(_) => &[],
+            };
+            let given = fit_all(schema, &positions, values, exprs);
+            let row = given.and_then(|given| engine.fill_row(schema, given));
+            let row = row.and_then(|row| Ok(fit_row(schema, &row)?.into_owned()));
+            row.map_err(|e| e.at(format_args!("row {i}")))
+        });
+        let placed: Vec<Vec<Value>> = placed.collect::<Result<_>>()?;
+        engine.test_rows_within(current, &placed, &self.options.inputs.limits)?;
+        Ok(placed)
+    }
+}
+
+impl Table {
+    /// Adds rows, all or none; returns how many were added or replaced.
+    pub(crate) fn put_many(
+        &self,
+        rows: &[Vec<Value>],
+        on_conflict: &OnConflict,
+        go_on: GoOn<'_>,
+    ) -> Result<u64> {
+        self.attempt(|current| self.put_batch(current, rows, on_conflict, go_on))
+    }
+
+    /// Likewise, for rows of one schema.
+    pub(crate) fn put_batch(
+        &self,
+        current: &Current,
+        rows: &[Vec<Value>],
+        on_conflict: &OnConflict,
+        go_on: GoOn<'_>,
+    ) -> Result<u64> {
+        let conflicts = match on_conflict {
+            OnConflict::Skip => Conflicts::Skip,
+            OnConflict::Replace => Conflicts::Replace,
+            OnConflict::Fail | OnConflict::Update(_) => Conflicts::Fail,
+        };
+        let fit = rows.iter().enumerate().map(|(i, row)| {
+            go_on(i)?;
+            fit_row(&current.schema, row).map_err(|e| e.at(format_args!("row {i}")))
+        });
+        let rows: Vec<_> = fit.collect::<Result<_>>()?;
+        let limits = &self.engine.limits();
+        self.engine.test_rows_within(current, &rows, limits)?;
+        self.change(current, |writer, staged| {
+            let uniques = Target::Any.uniques(writer, matches!(conflicts, Conflicts::Skip));
+            let shown = &mut Shown::default();
+            let puts = Puts { table: self, current, staged, uniques, shown, limits };
+            puts.put(writer, rows, (&conflicts, Target::Any), go_on)
+        })
+    }
+}
+
+/// What happens to a row whose key exists, ready to be computed.
+pub(super) enum Conflicts {
+    Fail,
+    Skip,
+    Replace,
+    Update {
+        /// The fields that are set.
+        positions: Vec<usize>,
+        /// The values of these fields.
+        values: Box<Computed>,
+        /// Whether the row is changed.
+        filter: Box<Computed>,
+    },
+}
+
+impl Conflicts {
+    pub(super) fn new(run: &Run<'_>, schema: &Schema, on_conflict: &OnConflict) -> Result<Self> {
+        Ok(match on_conflict {
+            OnConflict::Fail => Self::Fail,
+            OnConflict::Skip => Self::Skip,
+            OnConflict::Replace => Self::Replace,
+            OnConflict::Update(ConflictUpdate { set, filter }) => {
+                let set = whole_fields(schema, set)?;
+                let positions = set_positions(schema, &set)?;
+                let exprs: Vec<Expr> = set.iter().map(|(_, expr)| expr.clone()).collect();
+                let both = schema.with_excluded()?;
+                let compute = |exprs: &[Expr]| {
+                    let computed = Computed::new(exprs, &both, &run.options.inputs);
+                    computed.map(Box::new).map_err(|e| e.at("ON CONFLICT"))
+                };
+                let filter = filter.clone().unwrap_or(Expr::literal(true));
+                Self::Update { positions, values: compute(&exprs)?, filter: compute(&[filter])? }
+            }
+        })
+    }
+
+    /// What becomes of an old row that has the key of a new one; `None` when it stays.
+    pub(super) fn resolve<'r>(
+        &self,
+        schema: &Schema,
+        old: &[Value],
+        new: Cow<'r, [Value]>,
+    ) -> Result<Option<Cow<'r, [Value]>>> {
+        match self {
+            Self::Skip => Ok(None),
+            Self::Replace => expect_same_key(schema, old, &new).map(|()| Some(new)),
+            Self::Fail => Err(taken(schema, &new, "exists already")),
+            Self::Update { positions, values, filter } => {
+                let both = [old, &new].concat();
+                match filter.of(&both)?.pop() {
+                    Some(Value::Bool(true)) => {}
+                    Some(Value::Bool(false) | Value::Null) | None => return Ok(None),
+                    Some(other) => {
+                        let kind = other.as_ref().kind_name();
+                        let message =
+                            format!("ON CONFLICT: WHERE: expected a condition, found {kind}");
+                        return Err(Error::invalid(message));
+                    }
+                }
+                let mut row = old.to_vec();
+                for (position, value) in positions.iter().zip(&values.of(&both)?) {
+                    let fitted = fit_assigned(schema, *position, value)?;
+                    if let Some(slot) = row.get_mut(*position) {
+                        *slot = fitted;
+                    }
+                }
+                Ok(Some(row.into()))
+            }
+        }
+    }
+}
+
+/// Where rows are put.
+struct Puts<'a, 'r> {
+    table: &'a Table,
+    current: &'a Current,
+    staged: &'a mut Staged<'r>,
+    uniques: StagedUniques,
+    /// Every row that is added or changed, where somebody asks.
+    shown: &'a mut Shown,
+    /// What the checks may take.
+    limits: &'a Limits,
+}
+
+impl<'r> Puts<'_, 'r> {
+    /// Tests a row that is put in place of another one.
+    fn test(&self, row: &[Value]) -> Result<()> {
+        self.table.engine.test_rows_within(self.current, &[row], self.limits)
+    }
+
+    /// Stages rows, one after another: each sees those before it. Returns how many were added or
+    /// changed. `go_on` is asked before each of them.
+    fn put(
+        mut self,
+        writer: &mut TableWriter,
+        rows: Vec<impl Into<Cow<'r, [Value]>>>,
+        (conflicts, target): (&Conflicts, Target),
+        go_on: GoOn<'_>,
+    ) -> Result<u64> {
+        let generated = self.current.schema.key_positions().is_empty();
+        // Who names a unique index does not mean the key.
+        let by_key = if matches!(target, Target::Unique(_)) { &Conflicts::Fail } else { conflicts };
+        let mut count = 0;
+        let current = self.current;
+        let mut rows = rows.into_iter().map(Into::into).enumerate();
+        let mut put = |writer: &mut TableWriter, (i, row): (usize, Cow<'r, [Value]>)| {
+            go_on(i)?;
+            let put = self.put_row(writer, row, generated, by_key, conflicts);
+            count += u64::from(put.map_err(|e| e.at(format_args!("row {i}")))?);
+            Ok(())
+        };
+        if generated {
+            rows.try_for_each(|row| put(writer, row))?;
+        } else {
+            let hash_of = |(_, row): &(usize, Cow<'_, [Value]>)| current.hash_of_row(row);
+            for_each_near(writer, rows, hash_of, put)?;
+        }
+        Ok(count)
+    }
+
+    fn put_row(
+        &mut self,
+        writer: &mut TableWriter,
+        row: Cow<'r, [Value]>,
+        generated: bool,
+        by_key: &Conflicts,
+        conflicts: &Conflicts,
+    ) -> Result<bool> {
+        if !self.uniques.is_empty() {
+            let schema = &self.current.schema;
+            match self.uniques.in_the_way(writer, schema, &row)? {
+                Some(_) if matches!(conflicts, Conflicts::Skip) => return Ok(false),
+                Some(in_the_way) => return self.put_upon(writer, &in_the_way, row, conflicts),
+                None => {}
+            }
+        }
+        if generated { self.add(writer, row) } else { self.put_keyed(writer, row, by_key) }
+    }
+
+    /// Changes a row that a unique index has found.
+    fn put_upon(
+        &mut self,
+        writer: &mut TableWriter,
+        in_the_way: &InTheWay,
+        row: Cow<'r, [Value]>,
+        conflicts: &Conflicts,
+    ) -> Result<bool> {
+        let schema = &self.current.schema;
+        if let InTheWay::Staged(at) = in_the_way {
+            let old = self.staged.row_at(*at).unwrap_or_default().to_vec();
+            let Some(row) = conflicts.resolve(schema, &old, row)? else { return Ok(false) };
+            return self.change_staged(*at, row).map(|()| true);
+        }
+        let InTheWay::Stored(holder) = in_the_way else { return Ok(false) };
+        let old = self.current.core.row_at(holder.location)?;
+        let Some(row) = conflicts.resolve(schema, &old, row)? else { return Ok(false) };
+        self.test(&row)?;
+        let id = [ValueRef::Uint(holder.row_id)];
+        let key: Vec<ValueRef<'_>> = match schema.key_positions() {
+            [] => id.to_vec(),
+            positions => positions.iter().filter_map(|p| old.get(*p)).map(Value::as_ref).collect(),
+        };
+        let hash = self.current.hash(&key);
+        let existing = writer.existing(&key, hash)?.filter(Existing::is_alive);
+        let Some(existing) = existing else {
+            return Err(Error::corrupt(format!("row {} is not found by its key", holder.row_id)));
+        };
+        let prepared = PreparedPut::update(hash, existing);
+        self.stage(Some(&old), row, prepared);
+        Ok(true)
+    }
+
+    fn add(&mut self, writer: &mut TableWriter, row: Cow<'r, [Value]>) -> Result<bool> {
+        let prepared = writer.prepare_put(&row, true)?;
+        self.stage(None, row, prepared);
+        Ok(true)
+    }
+
+    fn put_keyed(
+        &mut self,
+        writer: &mut TableWriter,
+        row: Cow<'r, [Value]>,
+        conflicts: &Conflicts,
+    ) -> Result<bool> {
+        let schema = &self.current.schema;
+        let prepared = writer.prepare_put(&row, false)?;
+        if let Some(at) = self.staged.position_of(schema, &row, prepared.hash) {
+            if matches!(conflicts, Conflicts::Fail) {
+                return Err(taken(schema, &row, "is in an earlier row, too"));
+            }
+            let old = self.staged.row_at(at).unwrap_or_default();
+            let Some(row) = conflicts.resolve(schema, old, row)? else { return Ok(false) };
+            return self.change_staged(at, row).map(|()| true);
+        }
+        let mut before = None;
+        let row = match prepared.existing.filter(Existing::is_alive) {
+            None => row,
+            // What is replaced need not be read, unless it is shown.
+            Some(_) if matches!(conflicts, Conflicts::Replace) && !self.shown.has_versions() => row,
+            Some(_) if matches!(conflicts, Conflicts::Skip) => return Ok(false),
+            Some(existing) => {
+                let old = self.current.core.row_at(existing.location)?;
+                let Some(row) = conflicts.resolve(schema, &old, row)? else { return Ok(false) };
+                self.test(&row)?;
+                before = Some(old);
+                row
+            }
+        };
+        self.stage(before.as_deref(), row, prepared);
+        Ok(true)
+    }
+
+    /// Stages a row.
+    fn stage(&mut self, old: Option<&[Value]>, row: Cow<'r, [Value]>, prepared: PreparedPut) {
+        self.shown.add(old, Some(&row));
+        let at = self.staged.put_count();
+        let changed = prepared.is_update().then_some(prepared.row_id);
+        let schema = &self.current.schema;
+        match schema.key_positions().is_empty() {
+            true => self.staged.put(row, prepared),
+            false => self.staged.put_keyed(schema, row, prepared),
+        }
+        self.uniques.note(&self.current.schema, self.staged, (at, changed), None);
+    }
+
+    /// Puts a row in the place of a staged one.
+    fn change_staged(&mut self, at: usize, row: Cow<'r, [Value]>) -> Result<()> {
+        self.test(&row)?;
+        let before = self.staged.row_at(at).map(<[Value]>::to_vec);
+        self.shown.add(before.as_deref(), Some(&row));
+        self.staged.replace(at, row);
+        let schema = &self.current.schema;
+        self.uniques.note(schema, self.staged, (at, None), before.as_deref());
+        Ok(())
+    }
+}
+
+/// Refuses a row in the place of one that a unique index has found and that has another key: what
+/// leads to a row by its key would lead to a row without it.
+fn expect_same_key(schema: &Schema, old: &[Value], new: &[Value]) -> Result<()> {
+    if key_bytes(schema, old) == key_bytes(schema, new) {
+        return Ok(());
+    }
+    let key = |row| describe_key(schema, &key_values(schema, row));
+    let message = format!(
+        "{} would take the place of {}, which has its value in a unique index: remove that first",
+        key(new),
+        key(old)
+    );
+    Err(Error::new(ErrorKind::AlreadyExists, message))
+}
+
+/// The error for a row whose key another one has.
+fn taken(schema: &Schema, row: &[Value], how: &str) -> Error {
+    let key = describe_key(schema, &key_values(schema, row));
+    Error::new(ErrorKind::AlreadyExists, format!("{key} {how}"))
+}
+
+fn key_values<'r>(schema: &Schema, row: &'r [Value]) -> Vec<ValueRef<'r>> {
+    schema.key_positions().iter().filter_map(|p| row.get(*p)).map(Value::as_ref).collect()
+}
+
+/// The positions of the fields that rows have values for.
+fn insert_positions(schema: &Schema, names: &[String]) -> Result<Vec<usize>> {
+    if names.is_empty() {
+        return Ok((0..schema.fields().len()).collect());
+    }
+    let mut positions = Vec::with_capacity(names.len());
+    for name in names {
+        let position = schema.resolve(name)?;
+        if positions.contains(&position) {
+            return Err(Error::invalid(format!("field {name:?} is named twice")));
+        }
+        positions.push(position);
+    }
+    Ok(positions)
+}
+
+fn expect_count(want: usize, got: usize) -> Result<()> {
+    if want == got {
+        return Ok(());
+    }
+    Err(Error::invalid(format!("expected {want} values, found {got}")))
+}
+
+/// The values of a row that are given, by position.
+fn fit_all(
+    schema: &Schema,
+    positions: &[usize],
+    values: &Values,
+    exprs: &[Expr],
+) -> Result<Vec<(usize, Value)>> {
+    expect_count(positions.len(), values.len())?;
+    let mut given = Vec::with_capacity(values.len());
+    for (i, (position, value)) in positions.iter().zip(values).enumerate() {
+        let Some(value) = value else { continue };
+        let fitted = fit_assigned(schema, *position, value);
+        given.push((*position, fitted.map_err(|e| naming_parameter(e, exprs.get(i)))?));
+    }
+    Ok(given)
+}

@@ -1,0 +1,229 @@
+//! Statements that change rows.
+//!
+//! An update or delete reads the rows that match as of a snapshot, without a lock. Then, under the
+//! commit lock, it finds each row's newest version by its key; if that is still the one it read,
+//! its new version (or its end) is staged, and all of them become one commit. If some row has
+//! changed meanwhile, nothing is done and the statement begins again at a newer snapshot. Rows that
+//! others add between the two parts are not among those that match: that is snapshot isolation.
+//! Other writers wait only for the second part.
+
+mod apply;
+mod assignment;
+pub(crate) mod conditional;
+mod conflict;
+pub(crate) mod delete_many;
+mod insert;
+mod matched;
+pub(crate) mod options;
+mod returning;
+mod row_ids;
+pub(crate) mod update_many;
+mod within;
+
+pub(crate) use apply::{apply_to_matching, apply_within};
+pub(crate) use matched::answer_with_row_ids;
+use returning::Shown;
+pub(crate) use row_ids::RowIdSource;
+use std::sync::Arc;
+pub(crate) use within::{change_within, fill_within};
+
+use esker_format::{Schema, Value, ValueRef};
+use esker_query::QueryResult;
+use esker_query::model::{Change, Expr, Query, SelectItem};
+
+use super::{Database, Error, Limits, QueryOptions, Result, Transaction};
+use crate::commit::pipeline::{Staged, fit_value};
+use crate::engine::Engine;
+
+/// How many rows are changed between two looks at the time.
+pub(crate) const ROWS_PER_LOOK: usize = 256;
+
+/// Asked before each of many rows, by position: whether to go on.
+pub(crate) type GoOn<'a> = &'a dyn Fn(usize) -> Result<()>;
+
+/// What is run with limits.
+pub(crate) fn within_limits<R>(
+    engine: &Engine,
+    limits: &Limits,
+    run: impl FnOnce(GoOn<'_>) -> Result<R>,
+) -> Result<R> {
+    let options = QueryOptions { limits: limits.clone(), ..QueryOptions::default() };
+    let options = engine.statement_options(&options);
+    run(&|row| match row.is_multiple_of(ROWS_PER_LOOK) {
+        true => Ok(options.expect_time_left()?),
+        false => Ok(()),
+    })
+}
+
+/// What is run without limits.
+pub(crate) fn without_limits(_row: usize) -> Result<()> {
+    Ok(())
+}
+
+/// What a statement is run with.
+#[derive(Clone, Debug, Default)]
+pub struct ChangeOptions {
+    /// The values of its parameters, by position.
+    pub parameters: Arc<[Value]>,
+    /// Whether to say only what would change, and change nothing.
+    pub dry_run: bool,
+    /// How long it may take and how much memory it may have.
+    pub limits: Limits,
+}
+
+impl ChangeOptions {
+    /// The same for a query.
+    #[must_use]
+    pub fn for_query(&self) -> QueryOptions {
+        QueryOptions { parameters: Arc::clone(&self.parameters), limits: self.limits.clone() }
+    }
+}
+
+/// What a statement changed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Changed {
+    /// How many rows it added, changed or removed.
+    pub rows: u64,
+    /// What it answers of each of them, where it was asked.
+    pub returning: Option<QueryResult>,
+}
+
+impl Database {
+    /// Runs a statement that changes rows, all of it or nothing; returns how many rows it added,
+    /// changed or removed.
+    ///
+    /// ```
+    /// use esker::{DataType, Options, Schema};
+    /// use esker_query::model::{Change, Delete, Expr, Operator};
+    ///
+    /// let db = Options::new().memory()?;
+    /// let schema = Schema::builder().field("n", DataType::I64).primary_key(["n"]).build()?;
+    /// let table = db.create_table("t", schema)?;
+    /// table.insert_many(&[vec![1i64.into()], vec![2i64.into()]])?;
+    /// let filter = Some(Expr::field("n").binary(Operator::Gt, Expr::literal(1i64)));
+    /// let delete = Delete { table: "t".into(), filter, ..Delete::default() };
+    /// assert_eq!(db.change(&Change::Delete(delete))?, 1);
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `NotFound` for an unknown table; `InvalidInput` for an unknown field, a key field that is
+    /// set, or a value that does not fit; `AlreadyExists` for a key that does; `OverBudget` for
+    /// more new rows than there is memory for; `Conflict` when other writers kept changing the
+    /// same rows: try again. Nothing is changed then.
+    pub fn change(&self, change: &Change) -> Result<u64> {
+        self.change_with(change, &ChangeOptions::default()).map(|changed| changed.rows)
+    }
+
+    /// Runs a statement that changes rows, with parameters or only to see what it would do, and
+    /// answers what it was asked to return of the rows.
+    ///
+    /// # Errors
+    /// As for [`Database::change`]; and what computing the answer fails with. Nothing is changed
+    /// then.
+    pub fn change_with(&self, change: &Change, options: &ChangeOptions) -> Result<Changed> {
+        let query = self.engine().statement_options(&options.for_query());
+        let on = On::Database(self);
+        Run { on, options: query, dry_run: options.dry_run }.change(change)
+    }
+}
+
+/// What a statement changes.
+#[derive(Clone, Copy)]
+enum On<'a> {
+    /// The database, in a commit of its own.
+    Database(&'a Database),
+    /// What a transaction sees.
+    Transaction(&'a Transaction),
+}
+
+/// A statement under way.
+struct Run<'a> {
+    on: On<'a>,
+    options: esker_query::Options,
+    dry_run: bool,
+}
+
+impl Run<'_> {
+    fn change(&self, change: &Change) -> Result<Changed> {
+        match change {
+            Change::Insert(insert) => self.insert(insert),
+            Change::Update(update) => self.update(update),
+            Change::Delete(delete) => self.delete(delete),
+        }
+    }
+
+    fn engine(&self) -> &Arc<Engine> {
+        match self.on {
+            On::Database(database) => database.engine(),
+            On::Transaction(transaction) => transaction.engine(),
+        }
+    }
+
+    fn query(&self, query: &Query) -> Result<QueryResult> {
+        let snapshot = match self.on {
+            On::Database(database) => database.snapshot()?,
+            On::Transaction(transaction) => transaction.snapshot_for(query)?,
+        };
+        snapshot.query_by(query, self.options.clone())
+    }
+
+    /// Sees, every some hundred rows, whether the statement is to end.
+    fn expect_time_left(&self, row: usize) -> Result<()> {
+        match row.is_multiple_of(ROWS_PER_LOOK) {
+            true => Ok(self.options.expect_time_left()?),
+            false => Ok(()),
+        }
+    }
+
+    /// What is answered once rows are staged: how many, and what is returned of them. A dry run
+    /// forgets them.
+    fn finish(
+        &self,
+        schema: &Schema,
+        staged: &mut Staged<'_>,
+        (rows, shown): (u64, Shown),
+        returning: Option<&[SelectItem]>,
+    ) -> Result<Changed> {
+        let returning = self.returned(schema, &shown, returning)?;
+        staged.is_dry_run = self.dry_run;
+        Ok(Changed { rows, returning })
+    }
+}
+
+/// The positions of the fields that are set; none of them twice, none of the key.
+fn set_positions(schema: &Schema, set: &[(String, Expr)]) -> Result<Vec<usize>> {
+    let mut positions = Vec::with_capacity(set.len());
+    for (name, _) in set {
+        let position = schema.resolve(name)?;
+        if schema.key_positions().contains(&position) {
+            let message = format!("field {name:?} is part of the key and cannot be updated");
+            return Err(Error::invalid(message));
+        }
+        if positions.contains(&position) {
+            return Err(Error::invalid(format!("field {name:?} is set twice")));
+        }
+        positions.push(position);
+    }
+    Ok(positions)
+}
+
+/// A value of a statement as its field takes it.
+pub(crate) fn fit_assigned(schema: &Schema, position: usize, value: &Value) -> Result<Value> {
+    let field = schema.fields().get(position);
+    let field = field.ok_or_else(|| Error::invalid("unknown field"))?;
+    let assigned = match value.as_ref() {
+        ValueRef::Null => Value::Null,
+        _ => esker_query::assign(value.clone(), field.data_type)
+            .map_err(|e| Error::from(e).at(format_args!("field {:?}", field.name)))?,
+    };
+    fit_value(field, &assigned)
+}
+
+/// The error of a value that does not fit, with the parameter it came from.
+fn naming_parameter(error: Error, expr: Option<&Expr>) -> Error {
+    match expr {
+        Some(Expr::Parameter(parameter)) => error.at(format_args!("parameter {}", parameter.name)),
+        _ => error,
+    }
+}

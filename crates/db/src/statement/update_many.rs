@@ -1,0 +1,142 @@
+//! Many rows changed by their keys, in one commit.
+
+use esker_format::{Schema, Value};
+use esker_table::table::{Existing, PreparedPut};
+
+use super::{GoOn, within_limits, without_limits};
+use crate::commit::pipeline::fit_key;
+use crate::table::{Current, fit_changes, for_each_near};
+use crate::{Error, ErrorKind, Limits, Result, Table};
+
+/// The key of a row, and the names and new values of some of its fields.
+pub type RowUpdate<N> = (Vec<Value>, Vec<(N, Value)>);
+
+/// Bytes of the values of rows that [`Table::update_each`] changes, at the most.
+const EACH_BYTES_MAX: usize = 1 << 20;
+
+impl Table {
+    /// Changes some fields of the rows with some keys, all in one commit; returns how many of the
+    /// updates found a row. Each key comes with the fields and their values; of two with one key
+    /// the later one finds what the earlier one made. A key without a row is left out.
+    ///
+    /// ```
+    /// use esker::{DataType, Options, Schema, Value};
+    ///
+    /// let db = Options::new().memory()?;
+    /// let schema = Schema::builder().field("id", DataType::I64).field("n", DataType::I64);
+    /// let table = db.create_table("t", schema.primary_key(["id"]).build()?)?;
+    /// table.insert_many(&[vec![1i64.into(), 0i64.into()], vec![2i64.into(), 0i64.into()]])?;
+    /// let set = |id: i64, n: i64| (vec![Value::from(id)], vec![("n", Value::from(n))]);
+    /// assert_eq!(table.update_many(&[set(1, 10), set(2, 20), set(9, 90)])?, 2);
+    /// assert_eq!(table.get(&[2i64.into()])?.unwrap().values()[1], Value::Int(20));
+    /// # Ok::<(), esker::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// `InvalidInput` for an unknown field, a field of the key, or a value that does not fit; the
+    /// message says in which update. `AlreadyExists` when a unique index is violated. `OverBudget`
+    /// when there are more than one commit may have. Nothing is changed then.
+    pub fn update_many<N: AsRef<str>>(&self, updates: &[RowUpdate<N>]) -> Result<u64> {
+        let found =
+            self.attempt(|current| self.update_batch(current, updates, (None, &without_limits)))?;
+        Ok(found.into_iter().map(u64::from).sum())
+    }
+
+    /// The same within limits: what takes longer than it may, or is cancelled, has changed nothing.
+    ///
+    /// # Errors
+    /// As for [`Table::update_many`]; `TimedOut`, `Cancelled`.
+    pub fn update_many_with<N: AsRef<str>>(
+        &self,
+        updates: &[RowUpdate<N>],
+        limits: &Limits,
+    ) -> Result<u64> {
+        let found = within_limits(&self.engine, limits, |go_on| {
+            self.attempt(|current| self.update_batch(current, updates, (None, go_on)))
+        })?;
+        Ok(found.into_iter().map(u64::from).sum())
+    }
+
+    /// As [`Table::update_many`] for updates that were asked for one by one: says of each whether
+    /// there was a row, and fails, having changed nothing, where one of them alone would, or where
+    /// what comes of them one by one may be something else.
+    #[doc(hidden)]
+    pub fn update_each<N: AsRef<str>>(&self, updates: &[RowUpdate<N>]) -> Result<Vec<bool>> {
+        self.attempt(|current| {
+            if !can_update_each(&current.schema) {
+                let message = "rows with unique indexes, or that expire, are changed one by one";
+                return Err(Error::invalid(message));
+            }
+            self.update_batch(current, updates, (Some(EACH_BYTES_MAX), &without_limits))
+        })
+    }
+
+    /// Whether there was a row, of each. With a most of bytes, what is told of each, and what an
+    /// error of one is, is what a commit of its own would have told.
+    fn update_batch<N: AsRef<str>>(
+        &self,
+        current: &Current,
+        updates: &[RowUpdate<N>],
+        (each_bytes_max, go_on): (Option<usize>, GoOn<'_>),
+    ) -> Result<Vec<bool>> {
+        let mut fitted = Vec::with_capacity(updates.len());
+        for (position, (key, changes)) in updates.iter().enumerate() {
+            go_on(position)?;
+            let key = fit_key(&current.schema, key);
+            let of_both = key.and_then(|key| Ok((key, fit_changes(&current.schema, changes)?)));
+            let (key, changes) = of_both.map_err(|e| e.at(format_args!("update {position}")))?;
+            let hash = current.hash(&key);
+            fitted.push((key, hash, changes));
+        }
+        self.change(current, |writer, staged| {
+            let (mut found, mut bytes) = (Vec::with_capacity(fitted.len()), 0);
+            let hash_of = |(_, hash, _): &(_, u64, _)| *hash;
+            for_each_near(writer, fitted, hash_of, |writer, (key, hash, changes)| {
+                go_on(found.len())?;
+                let existing = writer.existing(&key, hash)?.filter(Existing::is_alive);
+                found.push(existing.is_some());
+                let Some(existing) = existing else { return Ok(()) };
+                let earlier = staged.position_of_row(existing.row_id, hash);
+                let mut row = match earlier.and_then(|at| staged.row_at(at)) {
+                    Some(row) => row.to_vec(),
+                    None => current.core.row_at(existing.location)?,
+                };
+                if let Some(most) = each_bytes_max {
+                    let changed = changes.iter().map(|(_, value)| value);
+                    bytes += row.iter().chain(changed).map(byte_count).sum::<usize>();
+                    if bytes > most {
+                        let message = format!("more than {most} bytes of rows in one commit");
+                        return Err(Error::new(ErrorKind::OverBudget, message));
+                    }
+                    // It was a row of its own for a moment.
+                    if earlier.is_some() {
+                        self.engine.test_rows(current, std::slice::from_ref(&row))?;
+                    }
+                }
+                for (position, value) in changes {
+                    if let Some(slot) = row.get_mut(position) {
+                        *slot = value;
+                    }
+                }
+                match earlier {
+                    Some(at) => staged.replace(at, row),
+                    None => staged.put_again(row, PreparedPut::update(hash, existing)),
+                }
+                Ok(())
+            })?;
+            let rows: Vec<&[Value]> = staged.rows().collect();
+            self.engine.test_rows(current, &rows)?;
+            Ok(found)
+        })
+    }
+}
+
+/// Whether rows of a schema that are updated together end as they do one by one: a unique value
+/// may change hands, and a row that has expired be there again.
+fn can_update_each(schema: &Schema) -> bool {
+    schema.unique_indexes().next().is_none() && schema.expiry_field().is_none()
+}
+
+fn byte_count(value: &Value) -> usize {
+    value.as_ref().as_bytes().map_or(0, <[u8]>::len)
+}
