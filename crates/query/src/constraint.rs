@@ -5,7 +5,10 @@ use std::ops::Range;
 use esker_format::{Batch, ColumnSlice, Schema};
 
 use crate::bind::{Bound, bind_condition};
-use crate::exec::{Lanes, Rows, Selection, evaluate, slice};
+use crate::exec::evaluate::evaluate;
+use crate::exec::evaluate::vector::{Lanes, Selection};
+use crate::exec::output::materialised::slice;
+use crate::exec::scan::rows::Rows;
 use crate::limits::Limits;
 use crate::model::{Expr, Function};
 use crate::source::{Part, Zone};

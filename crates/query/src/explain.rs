@@ -8,7 +8,7 @@ use esker_vfs::sabotage::planted;
 use serde::Serialize;
 
 use crate::bind::{Bound, Program, Stage};
-use crate::exec::{Profile, projection_name, stage_name};
+use crate::exec::profile::{Profile, projection_name, stage_name};
 use crate::model::{Expr, OrderBy, Query, RowCount};
 
 pub use input::ExplainedInput;

@@ -9,8 +9,8 @@
 //! | `bind` | names to positions, types checked, clauses to steps |
 //! | [`Constraint`] | a condition that is tested on rows before they are stored |
 //! | `predicate` | filters as conditions that kernels and zone maps decide |
-//! | `plan` | which rows are looked at: all, or those that sorted runs name |
-//! | `relation` | joins and subqueries: from several tables to the one source that the rest reads |
+//! | `access_path` | which rows are looked at: all, or those that sorted runs name |
+//! | `logical` | joins and subqueries: from several tables to the one source that the rest reads |
 //! | `exec` | scanning, filtering, grouping, ordering |
 //! | [`testing`] | a source in memory, in every encoding, for tests |
 //!
@@ -31,6 +31,7 @@
 //!   fail see only the rows that pass all others of the same AND.
 #![forbid(unsafe_code)]
 
+mod access_path;
 mod bind;
 mod computed;
 mod constraint;
@@ -40,14 +41,12 @@ mod exec;
 mod explain;
 pub mod json;
 mod limits;
+mod logical;
 pub mod model;
-mod one_row;
 pub mod operator;
 mod options;
 mod page;
-mod plan;
 mod predicate;
-mod relation;
 mod result;
 mod run;
 mod source;
@@ -56,20 +55,21 @@ pub mod testing;
 #[cfg(test)]
 mod tests;
 
+pub use crate::exec::budget::Budget;
+pub use crate::exec::spill::{TEMPORARY_PREFIX, TemporaryFiles};
+pub use crate::source::one_row::OneRow;
 pub use computed::{Computed, select};
 pub use constraint::Constraint;
 pub use cursor::Cursor;
 pub use error::{Error, ErrorKind, Result};
-pub use exec::{Budget, TEMPORARY_PREFIX, TemporaryFiles};
 pub use explain::{
     ExplainedInput, ExplainedPart, ExplainedStep, ExplainedSubquery, Explanation, Met, Ran, Reading,
 };
 pub use limits::{Deadline, Limits};
+pub use logical::{Resolved, Tables};
 pub use model::Query;
-pub use one_row::OneRow;
 pub use options::{IndexUse, Inputs, Options, Sequences};
 pub use page::{Page, Paging, page};
-pub use relation::{Resolved, Tables};
 pub use result::{QueryResult, ResultColumn, Statistics};
 pub use run::{assign, check, constant, execute, explain, plan, scan, stream};
 pub use source::{

@@ -7,7 +7,8 @@ use esker_format::Value;
 use esker_vfs::{Clock, Environment, Tasks};
 
 use crate::Result;
-use crate::exec::{Budget, TemporaryFiles};
+use crate::exec::budget::Budget;
+use crate::exec::spill::TemporaryFiles;
 use crate::limits::{Deadline, Limits};
 
 /// The machine a query runs on, and how much of it.

@@ -9,7 +9,8 @@ use esker_format::{Batch, DataType, Value};
 
 use crate::bind::{Bound, BoundAggregate, OrderKey, Program, Projection, Stage, bind_query};
 use crate::cursor::{Cursor, Identity};
-use crate::exec::{self, After};
+use crate::exec;
+use crate::exec::sort::keyset::After;
 use crate::model::{Aggregate, Query, RowCount};
 use crate::options::Options;
 use crate::result::{QueryResult, ResultColumn, Statistics};

@@ -3,6 +3,8 @@
 //! The executor knows tables only through these two traits, and nothing in them assumes a local
 //! file.
 
+pub(crate) mod one_row;
+
 use std::borrow::Cow;
 use std::ops::{Range, RangeInclusive};
 

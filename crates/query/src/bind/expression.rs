@@ -13,7 +13,7 @@ use super::scope::Scope;
 use super::typing::{
     common_type, comparable_values, convert, is_written_as_text, make_comparable, typed,
 };
-use crate::exec::constant;
+use crate::exec::evaluate::constant;
 use crate::limits::Limits;
 use crate::model::{Answer, Expr, Function, Operator, Typing};
 use crate::predicate::Pattern;

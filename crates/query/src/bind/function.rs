@@ -10,7 +10,7 @@ use super::bound::{Bound, Comparison, Node};
 use super::decimal;
 use super::expression::{arithmetic, as_text, compare, expect, label_as_text, to_common_type};
 use super::typing::{convert, typed};
-use crate::exec::Unit;
+use crate::exec::evaluate::Unit;
 use crate::limits::Limits;
 use crate::model::{Function, FunctionEntry, OperandKind, Operator, Outcome, is_path};
 use crate::options::Inputs;

@@ -25,7 +25,7 @@ use scope::{GroupScope, NoScope, RowScope, Scope};
 pub(crate) use scope::{named, replace_aliases};
 pub(crate) use typing::assign_literal;
 
-use crate::exec::After;
+use crate::exec::sort::keyset::After;
 use crate::model::{Aggregate, EXPR_DEPTH_MAX, Expr, OrderBy, Query, SelectItem};
 use crate::options::Inputs;
 use crate::{Error, Result};

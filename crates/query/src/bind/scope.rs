@@ -8,7 +8,7 @@ use super::OrderKey;
 use super::bound::{Bound, BoundAggregate, Node};
 use super::expression::bind;
 use super::typing::typed;
-use crate::exec::hold;
+use crate::exec::evaluate::hold;
 use crate::model::{Aggregate, Expr, Function, OrderBy, SelectItem};
 use crate::options::Inputs;
 use crate::{Error, Result};

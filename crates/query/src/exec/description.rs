@@ -1,15 +1,15 @@
 //! How a query would read its table, told without running it.
 
-use super::edges;
-use super::filter::CodeTables;
 use super::scan::Scan;
-use super::walk::Walk;
-use super::zone_order;
 use crate::Result;
+use crate::access_path::{Access, Candidates, Goal, ScanPlan};
 use crate::bind::Program;
+use crate::exec::aggregate::index_aggregates;
+use crate::exec::scan::filter::CodeTables;
+use crate::exec::sort::index_order_scan::Walk;
+use crate::exec::sort::zone_order;
 use crate::explain::{ExplainedPart, Reading};
 use crate::options::Options;
-use crate::plan::{Access, Candidates, Goal, ScanPlan};
 use crate::predicate::Predicate;
 use crate::source::Source;
 
@@ -49,7 +49,7 @@ pub(crate) fn describe(
             if goal.is_count {
                 let is_counted = plan.part(index).count(&predicate, part)?.is_some();
                 reading = if is_counted && is_read { Reading::Counted } else { reading };
-            } else if edges::known(&scan, stage, index, options)?.is_some() {
+            } else if index_aggregates::known(&scan, stage, index, options)?.is_some() {
                 reading = Reading::Edges;
             }
         } else if !program.projection.order.is_empty()

@@ -7,65 +7,35 @@
 //!
 //! One stage of groups for GROUP BY, one for DISTINCT.
 
-mod after;
-mod aggregate;
-mod budget;
-mod copy;
-mod description;
-mod edges;
-mod evaluate;
-mod fetch;
-mod few_groups;
-mod filter;
-mod gather;
-mod group;
+pub(crate) mod aggregate;
+pub(crate) mod budget;
+pub(crate) mod description;
+pub(crate) mod evaluate;
 pub(crate) mod join;
-mod mask;
-mod materialised;
-mod meter;
-mod ordered_parts;
-mod output;
-mod packed_keys;
-pub(crate) mod pieces;
-mod profile;
-mod project;
-mod row_order;
-mod row_set;
-mod rows;
-mod scan;
-mod scattered_rows;
-mod sorter;
-mod spill;
-mod stage;
-mod vector;
-mod walk;
-mod walks;
-mod zone_order;
+pub(crate) mod output;
+pub(crate) mod profile;
+pub(crate) mod scan;
+pub(crate) mod sort;
+pub(crate) mod spill;
 
 use esker_vfs::Clock;
 
-pub(crate) use after::After;
-pub(crate) use copy::collect;
+pub(crate) use crate::exec::output::copy::collect;
+use crate::exec::output::materialised::Materialised;
+pub(crate) use crate::exec::output::project::Sink;
 pub(crate) use description::describe;
-pub(crate) use evaluate::{Unit, constant, evaluate, hold};
-pub(crate) use filter::passing;
-pub(crate) use materialised::{Materialised, slice};
-pub(crate) use meter::{Meter, PIECE_BYTES};
-pub(crate) use profile::{Profile, Step, projection_name, stage_name};
-pub(crate) use project::Sink;
-pub(crate) use rows::Rows;
-pub use spill::{TEMPORARY_PREFIX, TemporaryFiles};
-pub(crate) use vector::{Lanes, Selection};
+pub(crate) use evaluate::evaluate;
+pub(crate) use profile::{Profile, Step};
+use spill::TemporaryFiles;
 
 use crate::Result;
+use crate::access_path::{Goal, ScanPlan};
 use crate::bind::{Program, Projection};
+use crate::exec::scan::filter::CodeTables;
 use crate::options::Options;
-use crate::plan::{Goal, ScanPlan};
 use crate::predicate::Predicate;
 use crate::source::Source;
-pub use budget::Budget;
-pub(crate) use budget::Charge;
-use filter::CodeTables;
+use budget::{Budget, Charge};
 use scan::{Scan, ScanCounts};
 use spill::SpilledGroups;
 
@@ -91,9 +61,9 @@ pub(crate) fn run(
     let mut input = Input::Source(source);
     for stage in &program.stages {
         let started = clock.monotonic_ns();
-        let narrowed = few_groups::narrowed(program, source, options)?;
+        let narrowed = aggregate::limit_pushdown::narrowed(program, source, options)?;
         let stage = narrowed.as_ref().unwrap_or(stage);
-        let (groups, counts) = stage::run_any(input, stage, &tables, options, budget)?;
+        let (groups, counts) = aggregate::stage::run_any(input, stage, &tables, options, budget)?;
         let rows_out = groups.row_count();
         let elapsed_ns = clock.monotonic_ns() - started;
         profile.push(Step { counts, rows_out, elapsed_ns });
@@ -129,7 +99,7 @@ pub(crate) fn run(
 }
 
 /// What a step reads.
-enum Input<'a> {
+pub(crate) enum Input<'a> {
     /// The table.
     Source(&'a dyn Source),
     /// Groups of the step before, and what they take of the budget.
@@ -163,5 +133,5 @@ fn project_from(
     let wanted = projection.after.as_ref().and_then(|after| after.condition(&projection.order));
     let wanted = wanted.as_ref().map(|condition| Predicate::compile(Some(condition)));
     let scan = Scan::new(source, &predicate, tables, &plan, options).pruned_by(wanted.as_ref());
-    project::run(&scan, projection, options, budget, sink)
+    output::project::run(&scan, projection, options, budget, sink)
 }

@@ -1,12 +1,16 @@
 //! Rows on their way out.
 
+pub(crate) mod copy;
+pub(crate) mod fetch;
+pub(crate) mod materialised;
+pub(crate) mod project;
+
 use std::ops::Range;
 
 use esker_format::{Batch, Column, ColumnSlice, DataType, Values};
 
-use super::copy;
-use super::gather::gather;
-use super::vector::{Lanes, Selection, Vector};
+use crate::exec::evaluate::gather::gather;
+use crate::exec::evaluate::vector::{Lanes, Selection, Vector};
 use crate::{Error, Result, ZONE_ROWS};
 
 /// What is shown of some rows.

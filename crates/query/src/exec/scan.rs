@@ -5,19 +5,24 @@
 //! so answers do not depend on the number of threads. Waves start small, so that a query that
 //! needs few rows stops early, and double.
 
+pub(crate) mod filter;
+pub(crate) mod mask;
+pub(crate) mod row_set;
+pub(crate) mod rows;
+
 use std::ops::{AddAssign, ControlFlow, Range};
 
 use esker_vfs::parallel_map;
 
-use super::filter::{CodeTables, count, keep};
-use super::mask::Mask;
-use super::row_set::{RowSet, RowSets};
-use super::rows::Rows;
+use crate::access_path::{Access, ScanPlan};
 use crate::options::Options;
-use crate::plan::{Access, ScanPlan};
 use crate::predicate::{Predicate, Verdict};
 use crate::source::Source;
 use crate::{Result, ZONE_ROWS};
+use filter::{CodeTables, count, keep};
+use mask::Mask;
+use row_set::{RowSet, RowSets};
+use rows::Rows;
 
 /// The most rows of a morsel.
 pub(crate) const MORSEL_ROWS: usize = 8 * ZONE_ROWS;

@@ -26,9 +26,9 @@ use std::time::Duration;
 use esker_format::Schema;
 use esker_format::json::{Json, Kind, Members, parse_nested};
 
+use crate::logical::{Names, Scope, Tables};
 use crate::model::{Aggregate, Expr, OrderBy, Query, RowCount, SelectItem};
 use crate::options::Options;
-use crate::relation::{Names, Scope, Tables};
 use crate::{Error, Result};
 use criteria::Criteria;
 use member::{Place, array, flag, object, refuse_others, text};

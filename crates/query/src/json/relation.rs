@@ -8,8 +8,8 @@ use super::JsonQuery;
 use super::criteria::Criteria;
 use super::member::{Place, array, object, refuse_others, text};
 use crate::Result;
+use crate::logical::{Names, Scope};
 use crate::model::{Join, JoinKind, Relation};
-use crate::relation::{Names, Scope};
 
 /// A table, or a query in place of one.
 #[derive(Clone, Debug, PartialEq)]

@@ -10,7 +10,7 @@ use esker_format::{DataType, Value, ValueRef};
 use super::{Pattern, Verdict};
 use crate::Result;
 use crate::bind::Comparison;
-use crate::exec::Meter;
+use crate::exec::evaluate::meter::Meter;
 use crate::source::Zone;
 use esker_format::order_key::{Key, around, bounds, key};
 

@@ -5,7 +5,7 @@
 //! order; sums of floats do, and stay in row order.
 
 use super::float_sum::FloatSum;
-use crate::exec::group::{COPIES, FEW, Few, GroupIds};
+use crate::exec::aggregate::group::{COPIES, FEW, Few, GroupIds};
 
 /// Adds 1 to the count of each row's group; rows that are NULL do not count.
 pub(super) fn count(counts: &mut [u64], groups: &GroupIds<'_>, nulls: Option<&[bool]>) {

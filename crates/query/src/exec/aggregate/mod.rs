@@ -2,22 +2,26 @@
 
 mod extremes;
 mod float_sum;
+pub(crate) mod group;
 mod grouped;
+pub(crate) mod index_aggregates;
 mod kernels;
+pub(crate) mod limit_pushdown;
 mod mean;
 mod spread;
+pub(crate) mod stage;
 mod taken;
 mod update;
 
 use esker_format::decimal::{DIGITS_MAX, limit};
 use esker_format::{Column, DataType, Decimal, Value, Values};
 
-use super::group::KeyTable;
 use crate::bind::BoundAggregate;
 use crate::model::Aggregate;
 use crate::{Error, Result};
 use extremes::Extremes;
 use float_sum::{FloatLanes, FloatSum};
+use group::KeyTable;
 use mean::mean;
 use spread::Moments;
 use taken::Taken;

@@ -5,11 +5,11 @@ use esker_format::ValueRef;
 
 use crate::Result;
 use crate::bind::{Bound, Node};
+use crate::exec::aggregate::group::{GroupIds, KeyTable, encode};
 use crate::exec::evaluate::evaluate;
-use crate::exec::group::{GroupIds, KeyTable, encode};
-use crate::exec::mask::Mask;
-use crate::exec::rows::Rows;
-use crate::exec::vector::{Lanes, Picked, Vector};
+use crate::exec::evaluate::vector::{Lanes, Picked, Vector};
+use crate::exec::scan::mask::Mask;
+use crate::exec::scan::rows::Rows;
 
 impl Accumulator {
     /// Counts `rows` rows of group 0, none of them NULL.

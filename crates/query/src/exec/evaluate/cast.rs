@@ -8,8 +8,8 @@ use esker_format::text::parse_value;
 use esker_format::{DataType, Decimal, Value, ValueRef};
 
 use super::written::written;
-use crate::exec::meter::Meter;
-use crate::exec::vector::{Lanes, Vector};
+use crate::exec::evaluate::meter::Meter;
+use crate::exec::evaluate::vector::{Lanes, Vector};
 use crate::{Error, Result};
 
 /// Errors do not show a longer value.

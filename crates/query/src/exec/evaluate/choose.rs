@@ -9,9 +9,9 @@ use super::compute;
 use super::logic::truth;
 use crate::Result;
 use crate::bind::{Bound, Comparison};
-use crate::exec::meter::{Meter, Room};
-use crate::exec::rows::Rows;
-use crate::exec::vector::{Lanes, Selection, Vector};
+use crate::exec::evaluate::meter::{Meter, Room};
+use crate::exec::evaluate::vector::{Lanes, Selection, Vector};
+use crate::exec::scan::rows::Rows;
 use crate::model::Function;
 
 /// The value of the first branch whose condition is true, else `otherwise`.

@@ -8,8 +8,8 @@ use esker_format::{DataType, Value};
 
 use crate::Result;
 use crate::bind::Comparison;
-use crate::exec::meter::Meter;
-use crate::exec::vector::{Lanes, Vector, either_null};
+use crate::exec::evaluate::meter::Meter;
+use crate::exec::evaluate::vector::{Lanes, Vector, either_null};
 use crate::predicate::Pattern;
 
 pub(super) fn compare<'a>(

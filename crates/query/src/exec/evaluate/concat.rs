@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use esker_format::DataType;
 
 use crate::Result;
-use crate::exec::meter::Meter;
-use crate::exec::vector::{Lanes, Vector, either_null};
+use crate::exec::evaluate::meter::Meter;
+use crate::exec::evaluate::vector::{Lanes, Vector, either_null};
 
 /// `a || b || …`: NULL where one is. However many there are, each byte is copied once.
 pub(super) fn concat<'a>(

@@ -7,9 +7,9 @@ use esker_format::{ColumnSlice, Data, Validity};
 use super::compute;
 use crate::Result;
 use crate::bind::{Bound, Node};
-use crate::exec::meter::Room;
-use crate::exec::rows::Rows;
-use crate::exec::vector::{Lanes, Selection, Vector};
+use crate::exec::evaluate::meter::Room;
+use crate::exec::evaluate::vector::{Lanes, Selection, Vector};
+use crate::exec::scan::rows::Rows;
 
 /// The expression for the selected rows, where it is a function of a dictionary column alone whose
 /// distinct values are fewer than half the rows.

@@ -1,7 +1,7 @@
 //! Expressions, computed for the selected rows of a batch.
 //!
 //! What an expression makes counts towards the memory of the statement before it is made, and while
-//! it is made it is seen whether the statement is to end ([`super::meter`]). Where memory does not
+//! it is made it is seen whether the statement is to end ([`meter`]). Where memory does not
 //! hold what is made of all selected rows, fewer rows are computed at a time.
 
 mod arithmetic;
@@ -12,21 +12,25 @@ mod concat;
 mod decimal;
 mod dictionary;
 mod function;
+pub(crate) mod gather;
 mod logic;
+pub(crate) mod meter;
 mod parts;
+pub(crate) mod pieces;
 mod ranked;
+pub(crate) mod vector;
 mod written;
 
 use esker_format::{DataType, Value};
 pub(crate) use function::Unit;
 pub(crate) use ranked::{keys_of, value_of};
 
-use super::gather::gather;
-use super::rows::Rows;
-use super::vector::{Lanes, Selection, Vector};
 use crate::bind::{Bound, Node};
+use crate::exec::scan::rows::Rows;
 use crate::limits::Limits;
 use crate::{Error, ErrorKind, Result};
+use gather::gather;
+use vector::{Lanes, Selection, Vector};
 
 /// Computes an expression.
 ///

@@ -4,8 +4,8 @@ use esker_format::DataType;
 
 use super::compute;
 use crate::bind::Bound;
-use crate::exec::rows::Rows;
-use crate::exec::vector::{Lanes, Selection, Vector};
+use crate::exec::evaluate::vector::{Lanes, Selection, Vector};
+use crate::exec::scan::rows::Rows;
 use crate::{ErrorKind, Result};
 
 /// Computes an expression for half of the rows at a time, or for as few as memory allows.

@@ -13,9 +13,9 @@ use esker_format::{DataType, ValueRef};
 
 use crate::Result;
 use crate::bind::OrderKey;
-use crate::exec::group::{decode, encode};
-use crate::exec::meter::Meter;
-use crate::exec::vector::{Lanes, Vector};
+use crate::exec::aggregate::group::{decode, encode};
+use crate::exec::evaluate::meter::Meter;
+use crate::exec::evaluate::vector::{Lanes, Vector};
 use crate::predicate::{Key, float_key};
 
 const LENGTH_BYTES: usize = 4;

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Write};
 
-use crate::exec::meter::{Meter, Room};
+use crate::exec::evaluate::meter::{Meter, Room};
 use crate::{Error, Result};
 
 /// A text on the way: it asks for room as it grows.

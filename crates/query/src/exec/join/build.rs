@@ -7,16 +7,16 @@ use super::index::{Index, Keys};
 use super::key::as_floats;
 use super::take::Fetched;
 use crate::Result;
+use crate::access_path::{Goal, ScanPlan};
 use crate::bind::Bound;
 use crate::exec::budget::{Budget, Charge};
 use crate::exec::evaluate::evaluate;
-use crate::exec::filter::CodeTables;
-use crate::exec::rows::Rows;
+use crate::exec::evaluate::vector::{Picked, Selection, Vector};
+use crate::exec::scan::filter::CodeTables;
+use crate::exec::scan::rows::Rows;
 use crate::exec::scan::{Morsel, Scan, in_waves};
-use crate::exec::sorter::Location;
-use crate::exec::vector::{Picked, Selection, Vector};
+use crate::exec::sort::sorter::Location;
 use crate::options::Options;
-use crate::plan::{Goal, ScanPlan};
 use crate::predicate::Predicate;
 
 /// Rows, numbered in the order of their locations.

@@ -11,8 +11,8 @@ use esker_format::{KeyTable, Value, ValueRef};
 
 use super::NONE;
 use crate::bind::Bound;
-use crate::exec::group::encode;
-use crate::exec::vector::{Lanes, Vector};
+use crate::exec::aggregate::group::encode;
+use crate::exec::evaluate::vector::{Lanes, Vector};
 use crate::options::Options;
 use crate::{Result, ZONE_ROWS};
 

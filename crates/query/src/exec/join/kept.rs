@@ -5,9 +5,9 @@ use std::ops::Range;
 use esker_format::{ColumnSlice, Schema};
 
 use crate::Result;
-use crate::exec::row_set::RowSet;
-use crate::exec::sorter::Location;
-use crate::relation::Held;
+use crate::exec::scan::row_set::RowSet;
+use crate::exec::sort::sorter::Location;
+use crate::logical::Held;
 use crate::source::{Part, Source, Zone};
 
 /// The rows of a source at some locations. Its indexes are not seen: they count other rows.

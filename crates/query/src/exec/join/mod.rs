@@ -43,12 +43,12 @@ pub(crate) use product::{Product, Rights};
 use esker_format::Schema;
 
 use super::budget::{Budget, Charge};
-use super::materialised::Materialised;
-use super::sorter::Location;
+use crate::access_path::{Access, Goal, ScanPlan};
 use crate::bind::{Bound, Node};
+use crate::exec::output::materialised::Materialised;
+use crate::exec::sort::sorter::Location;
 use crate::model::JoinKind;
 use crate::options::{IndexUse, Options};
-use crate::plan::{Access, Goal, ScanPlan};
 use crate::predicate::Predicate;
 use crate::source::Source;
 use crate::{ErrorKind, Result};

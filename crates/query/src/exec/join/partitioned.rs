@@ -21,19 +21,19 @@ use super::matched::{Marks, Matched};
 use super::pairs::{Half, Pairs};
 use super::take::Fetched;
 use super::{Input, JoinCounts, JoinPlan, NONE, Side, chunk};
+use crate::access_path::{Goal, ScanPlan};
+use crate::exec::aggregate::group::encode;
 use crate::exec::budget::{Budget, Charge};
-use crate::exec::filter::CodeTables;
-use crate::exec::group::encode;
+use crate::exec::evaluate::vector::Picked;
+use crate::exec::scan::filter::CodeTables;
 use crate::exec::scan::{Morsel, Scan, in_waves};
-use crate::exec::sorter::Location;
+use crate::exec::sort::sorter::Location;
 use crate::exec::spill::{
     ExternalSorter, LEVELS_MAX, Partitions, Record, SpillReader, TemporaryFiles, key_of, record_of,
     rest_of, rising, split,
 };
-use crate::exec::vector::Picked;
 use crate::model::JoinKind;
 use crate::options::Options;
-use crate::plan::{Goal, ScanPlan};
 use crate::predicate::Predicate;
 use crate::{Error, ErrorKind, Result, ZONE_ROWS};
 

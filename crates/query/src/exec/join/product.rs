@@ -22,16 +22,16 @@ use esker_format::{Batch, ColumnSlice, Data, Schema, Validity, ValueRef};
 
 use super::build::Built;
 use super::{Input, JoinCounts, JoinPlan};
+use crate::access_path::{Goal, ScanPlan};
 use crate::bind::Bound;
 use crate::exec::budget::{Budget, Charge};
-use crate::exec::filter::CodeTables;
-use crate::exec::materialised::slice;
+use crate::exec::output::materialised::slice;
+use crate::exec::scan::filter::CodeTables;
 use crate::exec::scan::{Morsel, Scan, WAVE_MAX, in_waves};
-use crate::exec::sorter::Location;
+use crate::exec::sort::sorter::Location;
+use crate::logical::Held;
 use crate::options::Options;
-use crate::plan::{Goal, ScanPlan};
 use crate::predicate::Predicate;
-use crate::relation::Held;
 use crate::source::{Part, Source, Zone};
 use crate::{Error, ErrorKind, Result, ZONE_ROWS};
 

@@ -22,14 +22,15 @@ use super::partitions::{FILES, LEVELS_MAX, Partitions, file_of, hash, rest_of, s
 use super::sorter::{ExternalSorter, Merge, write_record};
 use super::{push_row, rising};
 use crate::bind::{Bound, BoundAggregate, Stage};
+use crate::exec::aggregate::group;
+use crate::exec::aggregate::group::Groups;
 use crate::exec::evaluate::evaluate;
-use crate::exec::group::{self, Groups};
-use crate::exec::mask::Mask;
-use crate::exec::materialised::Materialised;
-use crate::exec::meter::Room;
-use crate::exec::rows::Rows;
+use crate::exec::evaluate::meter::Room;
+use crate::exec::evaluate::vector::Picked;
+use crate::exec::output::materialised::Materialised;
+use crate::exec::scan::mask::Mask;
+use crate::exec::scan::rows::Rows;
 use crate::exec::scan::{Morsel, Scan, ScanCounts, in_waves};
-use crate::exec::vector::Picked;
 use crate::model::Aggregate;
 use crate::options::Options;
 use crate::source::Source;
@@ -41,7 +42,7 @@ const PART_SHIFT: u32 = 36;
 const BYTES_MIN: usize = 64 << 10;
 
 /// The groups of a stage, in the order in which they were met.
-pub(in crate::exec) struct SpilledGroups<'a> {
+pub(crate) struct SpilledGroups<'a> {
     merge: Merge<'a>,
     pub(super) types: Vec<DataType>,
     /// Groups that were handed out.

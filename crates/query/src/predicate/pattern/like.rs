@@ -7,7 +7,7 @@
 
 use std::convert::Infallible;
 
-use crate::exec::Meter;
+use crate::exec::evaluate::meter::Meter;
 use crate::{Error, Result};
 
 /// What lies between two `%`: characters, `None` for `_`.

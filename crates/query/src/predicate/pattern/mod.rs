@@ -12,7 +12,8 @@ use esker_format::case::{fold, folded};
 use memchr::memmem;
 
 use crate::Result;
-use crate::exec::{Meter, PIECE_BYTES, pieces};
+use crate::exec::evaluate::meter::{Meter, PIECE_BYTES};
+use crate::exec::evaluate::pieces;
 use regular::Regular;
 
 /// A compiled pattern.

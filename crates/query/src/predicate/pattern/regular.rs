@@ -8,7 +8,7 @@ use regex::bytes;
 
 use super::parts::parts_of;
 use super::stepped::Stepped;
-use crate::exec::Meter;
+use crate::exec::evaluate::meter::Meter;
 use crate::{Error, Result};
 
 /// The most bytes of a compiled expression.

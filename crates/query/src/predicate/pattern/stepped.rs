@@ -14,7 +14,7 @@ use regex_automata::util::syntax;
 use regex_automata::{Anchored, Input};
 
 use crate::Result;
-use crate::exec::Meter;
+use crate::exec::evaluate::meter::Meter;
 
 /// So many states are looked at as fast as one byte is worked on elsewhere.
 const STATES_PER_BYTE: usize = 8;

@@ -7,8 +7,8 @@ use esker_format::json::{Json, Kind, Step, array, parse_path, string};
 use super::super::written::written;
 use super::Call;
 use crate::Result;
-use crate::exec::meter::{Meter, Room};
-use crate::exec::vector::{Lanes, Vector};
+use crate::exec::evaluate::meter::{Meter, Room};
+use crate::exec::evaluate::vector::{Lanes, Vector};
 use crate::model::{Function as F, is_path};
 
 pub(super) fn call<'a>(call: &Call<'_, 'a>) -> Result<Vector<'a>> {

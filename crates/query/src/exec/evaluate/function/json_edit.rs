@@ -10,7 +10,7 @@ use esker_format::json::{
 
 use super::Call;
 use crate::Result;
-use crate::exec::vector::{Lanes, Vector};
+use crate::exec::evaluate::vector::{Lanes, Vector};
 use crate::model::{Function as F, is_path};
 
 pub(super) fn call<'a>(call: &Call<'_, 'a>, len: usize) -> Result<Vector<'a>> {

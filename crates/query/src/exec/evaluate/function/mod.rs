@@ -15,9 +15,9 @@ pub(crate) use moment::Unit;
 
 use super::{choose, compute};
 use crate::bind::{Bound, Comparison};
-use crate::exec::meter::{Meter, Room};
-use crate::exec::rows::Rows;
-use crate::exec::vector::{Lanes, Selection, Vector};
+use crate::exec::evaluate::meter::{Meter, Room};
+use crate::exec::evaluate::vector::{Lanes, Selection, Vector};
+use crate::exec::scan::rows::Rows;
 use crate::model::{Function, FunctionEntry, Makes};
 use crate::{Error, Result};
 

@@ -4,7 +4,7 @@ use esker_format::DataType;
 use esker_format::calendar::{DAY_US, civil_from_days, days_from_civil};
 
 use super::Call;
-use crate::exec::vector::{Lanes, Vector};
+use crate::exec::evaluate::vector::{Lanes, Vector};
 use crate::model::Function;
 use crate::{Error, Result};
 

@@ -4,7 +4,7 @@ use esker_format::{Decimal, ValueRef};
 
 use super::{Call, rounding};
 use crate::Result;
-use crate::exec::vector::{Lanes, Vector};
+use crate::exec::evaluate::vector::{Lanes, Vector};
 use crate::model::Function as F;
 
 pub(super) fn call<'a>(call: &Call<'_, 'a>) -> Result<Vector<'a>> {

@@ -8,8 +8,8 @@ use memchr::memmem::Finder;
 
 use super::Call;
 use crate::Result;
-use crate::exec::pieces;
-use crate::exec::vector::{Lanes, Vector};
+use crate::exec::evaluate::pieces;
+use crate::exec::evaluate::vector::{Lanes, Vector};
 use crate::model::Function as F;
 
 type Bytes<'a> = Cow<'a, [u8]>;

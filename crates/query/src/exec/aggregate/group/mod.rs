@@ -1,0 +1,255 @@
+//! Grouping: each row's tuple of keys gets a number, and accumulators take it from there.
+//!
+//! Where the keys are columns of small codes (a dictionary, a narrowed or 8-bit number), numbers
+//! are looked up in tables by the codes; the hash table sees each tuple once. In general the keys
+//! are written as bytes and hashed. Either way numbers are given in the order in which the keys are
+//! met, so that the order of groups does not depend on the encoding.
+//!
+//! Each morsel has groups of its own. While there are few, they are merged one after the other;
+//! many are merged by all threads, in partitions.
+
+mod code_numbers;
+mod directory;
+mod group_ids;
+mod int_numbers;
+mod key_codec;
+mod many_groups;
+mod merging;
+mod tuple_numbers;
+
+use std::ops::Range;
+
+use esker_format::{Batch, Column, ColumnSlice, DataType};
+use esker_vfs::parallel_map;
+
+pub(crate) use esker_format::KeyTable;
+pub(crate) use group_ids::{COPIES, FEW, Few, GroupIds};
+pub(crate) use key_codec::{decode, encode};
+pub(crate) use merging::Merging;
+
+use super::Accumulator;
+use crate::bind::{Bound, Node, Stage};
+use crate::exec::evaluate::evaluate;
+use crate::exec::evaluate::vector::{Picked, Selection};
+use crate::exec::scan::mask::Mask;
+use crate::exec::scan::rows::Rows;
+use crate::options::Options;
+use crate::{Result, ZONE_ROWS};
+use code_numbers::CodeNumbers;
+use int_numbers::IntNumbers;
+use many_groups::ManyGroups;
+use tuple_numbers::TupleNumbers;
+
+/// The columns of keys that are all fields.
+fn key_columns<'a>(keys: &[Bound], rows: &Rows<'a>) -> Result<Option<Vec<ColumnSlice<'a>>>> {
+    let mut columns = Vec::with_capacity(keys.len());
+    for key in keys {
+        let Node::Field(position) = key.node else { return Ok(None) };
+        columns.push(rows.column(position)?);
+    }
+    Ok(Some(columns))
+}
+
+/// The groups of some of the rows.
+#[derive(Debug)]
+pub(crate) struct Groups<'s> {
+    stage: &'s Stage,
+    table: KeyTable,
+    accumulators: Vec<Accumulator>,
+    codes: CodeNumbers,
+    tuples: TupleNumbers,
+    ints: IntNumbers,
+}
+
+impl<'s> Groups<'s> {
+    pub(crate) fn new(stage: &'s Stage) -> Self {
+        let mut accumulators: Vec<_> = stage.aggregates.iter().map(Accumulator::new).collect();
+        if stage.keys.is_empty() {
+            accumulators.iter_mut().for_each(|a| a.resize(1));
+        }
+        Self {
+            stage,
+            table: KeyTable::default(),
+            accumulators,
+            codes: CodeNumbers::default(),
+            tuples: TupleNumbers::default(),
+            ints: IntNumbers::default(),
+        }
+    }
+
+    /// The number of groups; without keys there is always one.
+    pub(crate) fn len(&self) -> usize {
+        if self.stage.keys.is_empty() { 1 } else { self.table.len() }
+    }
+
+    /// Bytes of memory in use.
+    pub(crate) fn bytes(&self) -> usize {
+        self.table.bytes()
+            + self.ints.bytes()
+            + self.accumulators.iter().map(Accumulator::bytes).sum::<usize>()
+    }
+
+    /// Adds `rows` rows of a query that has no keys and only counts rows.
+    pub(crate) fn add_rows(&mut self, rows: u64) {
+        self.accumulators.iter_mut().for_each(|accumulator| accumulator.add_rows(rows));
+    }
+
+    /// What is kept for each aggregate.
+    pub(crate) fn accumulators(&mut self) -> impl Iterator<Item = &mut Accumulator> {
+        self.accumulators.iter_mut()
+    }
+
+    /// Adds the rows of a mask.
+    pub(crate) fn update<'a>(&mut self, rows: &Rows<'a>, mask: &Mask) -> Result<()>
+    where
+        's: 'a,
+    {
+        let stage: &'a Stage = self.stage;
+        if stage.keys.is_empty() {
+            for (accumulator, aggregate) in self.accumulators.iter_mut().zip(&stage.aggregates) {
+                accumulator.update_all(aggregate.operand.as_ref(), rows, mask)?;
+            }
+            return Ok(());
+        }
+        let picked = Picked::of(mask);
+        let selection = picked.selection();
+        let ids = self.ids(rows, selection)?;
+        let groups = self.table.len();
+        for (accumulator, aggregate) in self.accumulators.iter_mut().zip(&stage.aggregates) {
+            accumulator.resize(groups);
+            let operand = aggregate.operand.as_ref();
+            let vector = operand.map(|o| evaluate(o, rows, selection)).transpose()?;
+            let _copies = rows.meter().room_for_copies(vector.as_slice())?;
+            accumulator.update(&ids, vector.as_ref());
+        }
+        Ok(())
+    }
+
+    /// The group of each selected row.
+    fn ids<'a>(&mut self, rows: &Rows<'a>, selection: Selection<'_>) -> Result<GroupIds<'a>>
+    where
+        's: 'a,
+    {
+        if let Some(columns) = key_columns(&self.stage.keys, rows)? {
+            let numbers = match columns.as_slice() {
+                [column] => {
+                    if let Some(ids) = self.codes.ids(column, selection, &mut self.table) {
+                        return Ok(ids);
+                    }
+                    self.codes.numbers(column, selection, &mut self.table)
+                }
+                columns => self.tuples.numbers(columns, selection, &mut self.table),
+            };
+            if let Some(numbers) = numbers {
+                return Ok(GroupIds::from_numbers(numbers, self.table.len()));
+            }
+        }
+        let numbers = self.numbers(rows, selection)?;
+        Ok(GroupIds::from_numbers(numbers, self.table.len()))
+    }
+
+    /// The group number of each selected row, by its keys.
+    fn numbers<'a>(&mut self, rows: &Rows<'a>, selection: Selection<'_>) -> Result<Vec<u32>>
+    where
+        's: 'a,
+    {
+        let keys: &'a [Bound] = &self.stage.keys;
+        let vectors = keys.iter().map(|key| evaluate(key, rows, selection));
+        let vectors = vectors.collect::<Result<Vec<_>>>()?;
+        let _copies = rows.meter().room_for_copies(&vectors)?;
+        if let [vector] = vectors.as_slice()
+            && let Some(numbers) = self.ints.numbers(vector, &mut self.table)
+        {
+            return Ok(numbers);
+        }
+        let mut key = Vec::new();
+        let number = |i| {
+            key.clear();
+            vectors.iter().for_each(|vector| encode(&mut key, vector, i));
+            self.table.number(&key)
+        };
+        Ok((0..selection.len()).map(number).collect())
+    }
+
+    /// Adds the groups of later rows.
+    pub(crate) fn merge(&mut self, other: Self) {
+        if !self.stage.keys.is_empty() && self.table.is_empty() {
+            *self = other;
+            return;
+        }
+        let pairs: Vec<(u32, u32)> = match self.stage.keys.is_empty() {
+            true => vec![(0, 0)],
+            false => (0..).zip(self.table.absorb(&other.table)).collect(),
+        };
+        let groups = self.len();
+        for (into, from) in self.accumulators.iter_mut().zip(&other.accumulators) {
+            into.resize(groups);
+            into.merge(from, &pairs);
+        }
+    }
+
+    /// The groups as rows: the keys, then the aggregates.
+    ///
+    /// # Errors
+    /// `OutOfRange` when a sum does not fit its type; when the query is to end.
+    pub(crate) fn finish(mut self, options: &Options) -> Result<Vec<Batch>> {
+        let groups = self.len();
+        self.accumulators.iter_mut().for_each(|accumulator| accumulator.settle(groups));
+        in_batches(groups, options, |range| {
+            let key = |i| self.table.key(range.start + i);
+            batch(self.stage, range.len(), key, |number, i| {
+                Some((self.accumulators.get(number)?, range.start + i))
+            })
+        })
+    }
+}
+
+/// Batches of [`ZONE_ROWS`] groups each but for the last, made in parallel.
+fn in_batches(
+    groups: usize,
+    options: &Options,
+    make: impl Fn(Range<usize>) -> Result<Batch> + Sync,
+) -> Result<Vec<Batch>> {
+    let ranges: Vec<_> =
+        (0..groups).step_by(ZONE_ROWS).map(|at| at..groups.min(at + ZONE_ROWS)).collect();
+    let batches = parallel_map(&*options.tasks, &ranges, |range| {
+        options.expect_time_left()?;
+        make(range.clone())
+    });
+    batches.into_iter().collect()
+}
+
+/// Some groups as rows: `key` has the key of a group, and `aggregate` an aggregate, by its number,
+/// with the number that a group has there.
+fn batch<'k>(
+    stage: &Stage,
+    groups: usize,
+    key: impl Fn(usize) -> &'k [u8],
+    aggregate: impl Fn(usize, usize) -> Option<(&'k Accumulator, usize)>,
+) -> Result<Batch> {
+    let types = stage.types();
+    let mut columns: Vec<_> = types.iter().map(|t| Column::empty(*t)).collect();
+    let (keys, results) = columns.split_at_mut(stage.keys.len());
+    if !keys.is_empty() {
+        for i in 0..groups {
+            let mut key = key(i);
+            for column in &mut *keys {
+                key_codec::decode_into(column, &mut key)?;
+            }
+        }
+    }
+    for (number, column) in results.iter_mut().enumerate() {
+        for i in 0..groups {
+            match aggregate(number, i) {
+                Some((accumulator, group)) => accumulator.push_value(group, column)?,
+                None => column.push_null(),
+            }
+        }
+    }
+    if columns.is_empty() {
+        // One group of nothing is still a row.
+        columns.push(Column::empty(DataType::Bool));
+        columns.iter_mut().for_each(Column::push_null);
+    }
+    Ok(Batch { columns })
+}

@@ -1,0 +1,150 @@
+//! A grouping step: a scan becomes groups, morsel by morsel, merged in order.
+
+use std::ops::ControlFlow;
+
+use crate::access_path::{Goal, ScanPlan};
+use crate::bind::Stage;
+use crate::exec::Input;
+use crate::exec::aggregate::group::{Groups, Merging};
+use crate::exec::aggregate::index_aggregates;
+use crate::exec::budget::Budget;
+use crate::exec::output::materialised::Materialised;
+use crate::exec::scan::filter::CodeTables;
+use crate::exec::scan::{Morsel, Scan, ScanCounts, WAVE_MAX, in_growing_waves};
+use crate::exec::spill::Grouping;
+use crate::options::Options;
+use crate::predicate::Predicate;
+use crate::source::Source;
+use crate::{Error, ErrorKind, Result};
+
+/// Runs a grouping step over what the one before it made: in memory, or where the budget does not
+/// allow that, in temporary files.
+///
+/// # Errors
+/// `OverBudget` when there are no such files, and for one group that is too large.
+pub(crate) fn run_any<'o>(
+    input: Input<'_>,
+    stage: &Stage,
+    tables: &CodeTables,
+    options: &'o Options,
+    budget: &'o Budget,
+) -> Result<(Input<'o>, ScanCounts)> {
+    let source: &dyn Source = match &input {
+        Input::Source(source) => *source,
+        Input::Memory(groups, _) => groups,
+        Input::Spilled(..) => return again(input, stage, options),
+    };
+    let predicate = Predicate::compile(stage.filter.as_ref());
+    let goal = Goal { is_count: stage.counts_rows(), ..Goal::ALL };
+    let plan = ScanPlan::new(&predicate, source, goal, options)?;
+    let scan = Scan::new(source, &predicate, tables, &plan, options);
+    let mut charge = budget.charge();
+    let grouped = run(&scan, stage, options, budget).and_then(|(groups, counts)| {
+        charge.set(groups.byte_count())?;
+        Ok((groups, counts))
+    });
+    match (grouped, &options.temporary) {
+        (Err(e), Some(files)) if e.kind() == ErrorKind::OverBudget && !stage.keys.is_empty() => {
+            drop(charge);
+            let mut grouping = Grouping::new(stage, options, files)?;
+            let counts = grouping.add(&scan, stage, 0)?;
+            Ok((Input::Spilled(grouping.finish()?, files), counts))
+        }
+        (grouped, _) => {
+            let (groups, counts) = grouped?;
+            Ok((Input::Memory(groups, charge), counts))
+        }
+    }
+}
+
+/// Groups what lies in temporary files.
+fn again<'o>(
+    input: Input<'_>,
+    stage: &Stage,
+    options: &'o Options,
+) -> Result<(Input<'o>, ScanCounts)> {
+    let (Input::Spilled(mut groups, _), Some(files)) = (input, &options.temporary) else {
+        return Err(Error::new(ErrorKind::Io, "groups lie in temporary files that are gone"));
+    };
+    let predicate = Predicate::compile(stage.filter.as_ref());
+    let mut grouping = Grouping::new(stage, options, files)?;
+    let mut counts = ScanCounts::default();
+    loop {
+        let first = groups.taken;
+        let Some(source) = groups.next_source()? else { break };
+        let tables = CodeTables::default();
+        let plan = ScanPlan::new(&predicate, &source, Goal::ALL, options)?;
+        let scan = Scan::new(&source, &predicate, &tables, &plan, options);
+        counts += grouping.add(&scan, stage, first)?;
+    }
+    Ok((Input::Spilled(grouping.finish()?, files), counts))
+}
+
+/// Runs a grouping step.
+pub(crate) fn run<'a>(
+    scan: &Scan<'a>,
+    stage: &'a Stage,
+    options: &Options,
+    budget: &Budget,
+) -> Result<(Materialised, ScanCounts)> {
+    let mut merging = Merging::new(stage, budget);
+    let mut counts = ScanCounts::default();
+    let counts_rows = stage.counts_rows();
+    // Parts that need no scan.
+    let mut known: Vec<Option<Groups<'_>>> = Vec::with_capacity(scan.source.part_count());
+    for index in 0..scan.source.part_count() {
+        if !counts_rows {
+            known.push(index_aggregates::known(scan, stage, index, options)?);
+            continue;
+        }
+        let counted = scan.plan.part(index).count(scan.predicate, scan.source.part(index))?;
+        counts.rows_passed += counted.unwrap_or_default() as u64;
+        known.push(counted.map(|passed| {
+            let mut groups = Groups::new(stage);
+            groups.add_rows(passed as u64);
+            groups
+        }));
+    }
+    let is_unknown = |part| known.get(part).is_none_or(Option::is_none);
+    // The same rows give the same bits, whatever the plan.
+    let morsels = match stage.rounds() {
+        true => scan.fixed_morsels(is_unknown),
+        false => scan.morsels(is_unknown),
+    };
+    // Groups are met in the order of the rows.
+    let mut known = known.into_iter().enumerate().peekable();
+    // Groups of a morsel may be as large as the morsel: hold few of them at once.
+    let few = options.tasks.parallelism().max(1) * 4;
+    let wave_max = if stage.keys.is_empty() { WAVE_MAX } else { few };
+    let job = |morsel: &Morsel| {
+        let (mut groups, mut charge) = (Groups::new(stage), budget.charge());
+        if counts_rows {
+            let counts = scan.count(morsel)?;
+            groups.add_rows(counts.rows_passed);
+            return Ok((morsel.part, groups, counts, charge));
+        }
+        let counts = scan.run(morsel, |rows, mask| {
+            groups.update(rows, &mask)?;
+            charge.set(groups.bytes())?;
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok((morsel.part, groups, counts, charge))
+    };
+    // All of them are wanted: waves need not begin small.
+    in_growing_waves(options, &morsels, (wave_max, wave_max), job, |outcome| {
+        let (part, other, more, charge) = outcome;
+        while let Some((_, earlier)) = known.next_if(|(index, _)| *index < part) {
+            if let Some(earlier) = earlier {
+                merging.add(earlier, budget.charge(), options)?;
+            }
+        }
+        counts += more;
+        merging.add(other, charge, options)?;
+        Ok(ControlFlow::Continue(()))
+    })?;
+    for later in known.filter_map(|(_, later)| later) {
+        merging.add(later, budget.charge(), options)?;
+    }
+    let batches = merging.finish(options)?;
+    Ok((Materialised::new(&stage.types(), batches)?, counts))
+}

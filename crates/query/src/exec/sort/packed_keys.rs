@@ -1,0 +1,205 @@
+//! Ordering all rows by short keys, each with the number of its row in one integer.
+//!
+//! ```text
+//! key, at most 12 bytes, zeros behind it | number of the row     128 bits
+//! ```
+//!
+//! No key is the beginning of another, so that the zeros decide nothing; rows are numbered as they
+//! come, so that equal keys keep their order. Whoever adds rows sorts them before they are merged:
+//! that is done by all threads. In the end the sorted runs are cut at the same keys, and the pieces
+//! between two cuts are sorted side by side, each run in them being in order already.
+//!
+//! Invariants: runs end where `run_ends` says, the last at the end; each is sorted once `sort_last`
+//! was called; `locations` has one location for each number.
+
+use esker_vfs::parallel_map;
+
+use crate::Result;
+use crate::bind::OrderKey;
+use crate::exec::sort::sorter::Location;
+use crate::options::Options;
+
+/// How many bytes a key has at most.
+const KEY_BYTES_MAX: usize = 12;
+
+/// About how many rows are sorted in one piece.
+const PIECE_ROWS: usize = 1 << 15;
+
+/// Keys with the numbers of their rows.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PackedKeys {
+    keys: Vec<u128>,
+    locations: Vec<Location>,
+    run_ends: Vec<usize>,
+}
+
+/// True when every key of an order is short enough.
+pub(crate) fn are_short(order: &[OrderKey]) -> bool {
+    let bytes = |key: &OrderKey| Some(1 + key.bound.data_type().width()?);
+    let bytes: Option<usize> = order.iter().map(bytes).sum();
+    bytes.is_some_and(|bytes| bytes <= KEY_BYTES_MAX)
+}
+
+impl PackedKeys {
+    /// How much memory it has; more than there is when rows cannot be numbered any more.
+    pub fn bytes(&self) -> usize {
+        if u32::try_from(self.locations.len()).is_err() {
+            return usize::MAX;
+        }
+        self.keys.capacity() * size_of::<u128>() + self.locations.capacity() * size_of::<Location>()
+    }
+
+    pub fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Adds a row.
+    pub fn push(&mut self, key: &[u8], location: Location) {
+        debug_assert!(key.len() <= KEY_BYTES_MAX, "a key of {} bytes", key.len());
+        let mut bytes = [0; size_of::<u128>()];
+        bytes.iter_mut().zip(key).for_each(|(to, from)| *to = *from);
+        self.keys.push(u128::from_le_bytes(bytes).swap_bytes() | self.locations.len() as u128);
+        self.locations.push(location);
+    }
+
+    /// Sorts what was added since the last run.
+    pub fn sort_last(&mut self) {
+        let start = self.run_ends.last().copied().unwrap_or_default();
+        if start < self.keys.len() {
+            self.keys.get_mut(start..).unwrap_or_default().sort_unstable();
+            self.run_ends.push(self.keys.len());
+        }
+    }
+
+    /// Adds the sorted rows of another one, all of which come later.
+    pub fn merge(&mut self, other: &Self) {
+        debug_assert_eq!(other.run_ends.last().copied().unwrap_or(0), other.keys.len());
+        // What was added one by one, such as what a walk has found, is a run of its own.
+        self.sort_last();
+        let (start, first) = (self.keys.len(), self.locations.len() as u128);
+        self.keys.extend(other.keys.iter().map(|key| key + first));
+        self.locations.extend_from_slice(&other.locations);
+        self.run_ends.extend(other.run_ends.iter().map(|end| start + end));
+    }
+
+    /// The rows in order, without the first `skipped`.
+    ///
+    /// # Errors
+    /// When the query is to end.
+    pub fn finish(mut self, skipped: usize, options: &Options) -> Result<Vec<Location>> {
+        self.sort_last();
+        let runs = self.runs();
+        let cuts = cuts(&runs, self.keys.len());
+        let pieces: Vec<(u128, Option<u128>)> = std::iter::once(0)
+            .chain(cuts.iter().copied())
+            .zip(cuts.iter().copied().map(Some).chain([None]))
+            .collect();
+        let sorted: Vec<Result<_>> = parallel_map(&*options.tasks, &pieces, |(from, to)| {
+            options.expect_time_left()?;
+            Ok(self.locations_of(piece(&runs, *from, *to)))
+        });
+        let mut locations = Vec::with_capacity(self.keys.len());
+        for piece in sorted {
+            locations.extend(piece?);
+        }
+        locations.drain(..skipped.min(locations.len()));
+        Ok(locations)
+    }
+
+    fn runs(&self) -> Vec<&[u128]> {
+        let starts = std::iter::once(0).chain(self.run_ends.iter().copied());
+        let ranges = starts.zip(self.run_ends.iter().copied());
+        ranges.map(|(start, end)| self.keys.get(start..end).unwrap_or_default()).collect()
+    }
+
+    #[allow(clippy::cast_possible_truncation, reason = "the number of a row has 32 bits")]
+    fn locations_of(&self, keys: Vec<u128>) -> Vec<Location> {
+        let location = |key: u128| self.locations.get(key as u32 as usize).copied();
+        keys.into_iter().filter_map(location).collect()
+    }
+}
+
+/// The keys from one on and below another, in order.
+fn piece(runs: &[&[u128]], from: u128, to: Option<u128>) -> Vec<u128> {
+    let mut keys = Vec::new();
+    for run in runs {
+        let start = run.partition_point(|key| *key < from);
+        let end = to.map_or(run.len(), |to| run.partition_point(|key| *key < to));
+        keys.extend_from_slice(run.get(start..end).unwrap_or_default());
+    }
+    // Runs are in order: the stable sort finds them and merges.
+    keys.sort();
+    keys
+}
+
+/// Keys at which the runs are cut into pieces of about the same size, from samples of each run.
+fn cuts(runs: &[&[u128]], count: usize) -> Vec<u128> {
+    const SAMPLES: usize = 16;
+    let pieces = count.div_ceil(PIECE_ROWS).max(1);
+    let step = (count / (pieces * SAMPLES)).max(1);
+    let mut samples: Vec<u128> =
+        runs.iter().flat_map(|run| run.iter().skip(step / 2).step_by(step)).copied().collect();
+    samples.sort_unstable();
+    let mut cuts: Vec<u128> = (1..pieces)
+        .filter_map(|piece| samples.get(piece * samples.len() / pieces).copied())
+        .collect();
+    cuts.dedup();
+    cuts
+}
+
+#[cfg(test)]
+mod tests {
+    use esker_vfs::Environment;
+
+    use super::*;
+
+    fn location(n: usize) -> Location {
+        Location { part: 3, row: u32::try_from(n).unwrap() }
+    }
+
+    /// Rows that come one by one before others that come as a run.
+    #[test]
+    fn rows_and_runs_become_one_order() {
+        let options = Options::new(&Environment::os());
+        let (mut all, mut run) = (PackedKeys::default(), PackedKeys::default());
+        let key = |n: u32| [&[1], n.swap_bytes().to_le_bytes().as_slice()].concat();
+        // In more than one piece, in no order.
+        let mixed = (0..100_000_u32).map(|n| 50_000 + n * 7_919 % 100_000);
+        mixed.for_each(|n| all.push(&key(n), location(n as usize)));
+        (0..50_000).rev().for_each(|n| run.push(&key(n), location(n as usize)));
+        run.sort_last();
+        all.merge(&run);
+        let found = all.finish(0, &options).unwrap();
+        assert!(found.into_iter().eq((0..150_000).map(location)));
+    }
+
+    /// Keys of few values and of many, in runs of any size: in order, equal ones as they came.
+    #[test]
+    fn runs_become_one_order() {
+        let options = Options::new(&Environment::os());
+        for (rows, values, run_rows) in
+            [(0, 1, 5), (1, 1, 1), (1_000, 7, 130), (200_000, 3, 8_192), (150_000, 1 << 40, 70_000)]
+        {
+            let value = |n: usize| (n as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) % values;
+            let mut all = PackedKeys::default();
+            for start in (0..rows).step_by(run_rows) {
+                let mut run = PackedKeys::default();
+                for n in start..(start + run_rows).min(rows) {
+                    let mut key = vec![1];
+                    key.extend_from_slice(&value(n).swap_bytes().to_le_bytes());
+                    run.push(&key, location(n));
+                }
+                run.sort_last();
+                all.merge(&run);
+            }
+            assert_eq!(all.len(), rows);
+            let mut wanted: Vec<usize> = (0..rows).collect();
+            wanted.sort_by_key(|n| value(*n));
+            for skipped in [0, rows / 3, rows + 1] {
+                let found = all.clone().finish(skipped, &options).unwrap();
+                let wanted: Vec<_> = wanted.iter().skip(skipped).map(|n| location(*n)).collect();
+                assert!(found == wanted, "{rows} rows of {values} values, {skipped} skipped");
+            }
+        }
+    }
+}

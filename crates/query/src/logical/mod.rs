@@ -1,0 +1,471 @@
+//! Joins and subqueries: what a query reads becomes one source, over which the rest of it runs.
+//!
+//! ```text
+//! FROM a JOIN b ON … WHERE … AND EXISTS (…) GROUP BY … ORDER BY …
+//! └─ members ─┘      └─ conditions ───────┘ └─ the rest ────────┘
+//!       │                     │                     │
+//!       │    one member: its scan. Equal: a key.    │
+//!       │    Two or more: pairs. Else: the rest ──► │
+//!       └──► join ──► join ──► semi join ──► source ┘
+//! ```
+//!
+//! * Names become full (`a.field`), and the joined source has fields of these names, so that the
+//!   rest is an ordinary query over it. A query of one table keeps its plain names and its table as
+//!   the source, indexes included.
+//! * A subquery that names nothing of the query around it runs first, and what it answers stands in
+//!   its place: a value, a truth, or a list. One that does, as a condition of WHERE, is a semi join
+//!   or an anti join.
+//! * A condition is tested as early as its fields are there, unless that changes the answer: on the
+//!   right of a LEFT JOIN only ON is tested early, and a condition that may fail is tested last, on
+//!   rows that pass all others. A key that may fail is tried; where it does fail, it becomes a
+//!   condition that is tested last.
+
+mod condition;
+mod joining;
+mod member;
+mod names;
+mod product;
+mod subquery;
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use esker_format::{Batch, Field, FieldId, Schema};
+
+use super::{Error, Result};
+use crate::bind::{Bound, Program, bind_query, named};
+use crate::exec::budget::Budget;
+use crate::exec::output::materialised::Materialised;
+use crate::exec::output::project::Sink;
+use crate::explain::{ExplainedInput, ExplainedSubquery, Explanation};
+use crate::model::{Expr, Function, QUERY_DEPTH_MAX, Query, SelectItem};
+use crate::options::Options;
+use crate::result::{QueryResult, ResultColumn, Statistics};
+use crate::run::without_values;
+use crate::source::Source;
+use crate::source::one_row::OneRow;
+pub(crate) use names::Names;
+
+/// The tables that a statement may read, all as of one commit.
+pub trait Tables {
+    /// A table by its name.
+    ///
+    /// # Errors
+    /// When there is none.
+    fn table(&self, name: &str) -> Result<&dyn Source>;
+}
+
+/// A source that is borrowed, or shared with what is made of it.
+#[derive(Clone)]
+pub(crate) enum Held<'a> {
+    Borrowed(&'a dyn Source),
+    Shared(Arc<dyn Source + Send + 'a>),
+}
+
+impl Held<'_> {
+    pub(crate) fn get(&self) -> &dyn Source {
+        match self {
+            Self::Borrowed(source) => *source,
+            Self::Shared(source) => &**source,
+        }
+    }
+}
+
+/// What a statement is resolved with.
+pub(crate) struct Context<'a, 'o> {
+    tables: &'a dyn Tables,
+    options: &'o Options,
+    budget: &'o Budget,
+    /// False where nothing is to be read, only looked at.
+    runs: bool,
+    /// How subqueries are answered, where that is to be told.
+    told: Option<RefCell<Vec<ExplainedSubquery>>>,
+    /// In how many queries the one at hand lies, itself included.
+    depth: Cell<usize>,
+}
+
+/// What is wanted of a query.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    Run,
+    /// To be run and told of.
+    Analyze,
+    Look,
+}
+
+/// Where the names of tables lead, for languages that need the types of fields.
+pub(crate) struct Scope<'a> {
+    tables: Option<(&'a dyn Tables, &'a Options)>,
+}
+
+impl<'a> Scope<'a> {
+    /// Nowhere.
+    pub(crate) fn none() -> Self {
+        Self { tables: None }
+    }
+
+    pub(crate) fn of(tables: &'a dyn Tables, options: &'a Options) -> Self {
+        Self { tables: Some((tables, options)) }
+    }
+
+    /// The names of what a query reads.
+    ///
+    /// # Errors
+    /// As [`Resolved::look`].
+    pub(crate) fn names(&self, query: &Query) -> Result<Names> {
+        let Some((tables, options)) = self.tables else {
+            return Err(Error::invalid("a query within another has no place here"));
+        };
+        let (budget, depth) = (options.memory(), Cell::new(0));
+        Context { tables, options, budget, runs: false, told: None, depth }.look_names(query)
+    }
+}
+
+/// A query over any tables, with what it reads made ready: its joins and subqueries have run.
+///
+/// ```
+/// use esker_format::{Batch, DataType, Schema, Value};
+/// use esker_query::model::{Expr, Join, JoinKind, Operator, Query, Relation};
+/// use esker_query::testing::{Layout, MemorySource};
+/// use esker_query::{Error, Options, Resolved, Source, Tables};
+///
+/// struct One(MemorySource);
+///
+/// impl Tables for One {
+///     fn table(&self, name: &str) -> esker_query::Result<&dyn Source> {
+///         match name {
+///             "people" => Ok(&self.0),
+///             _ => Err(Error::invalid(format!("no table {name:?}"))),
+///         }
+///     }
+/// }
+///
+/// let schema = Schema::builder().field("id", DataType::I64).field("boss", DataType::I64).build()?;
+/// let mut batch = Batch::empty(&schema);
+/// for (id, boss) in [(1i64, 1i64), (2, 1), (3, 2)] {
+///     batch.push_row(&schema, &[id.into(), boss.into()])?;
+/// }
+/// let people = One(MemorySource::new(schema).with_part(&batch, &Layout::default()));
+/// let same = Expr::field("p.boss").binary(Operator::Eq, Expr::field("b.id"));
+/// let mut query = Query::table("people").aliased("p");
+/// query.joins.push(Join::on(JoinKind::Inner, Relation::table("people").aliased("b"), same));
+/// query.select(Expr::field("p.id")).select(Expr::field("b.boss"));
+/// let options = Options::new(&esker_vfs::Environment::os());
+/// let answer = Resolved::run(&query, &people, &options)?.execute()?;
+/// let row = |a: i64, b: i64| [Value::Int(a), Value::Int(b)];
+/// assert_eq!(answer.to_rows(), [row(1, 1), row(2, 1), row(3, 1)]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Resolved<'a> {
+    query: Query,
+    source: Held<'a>,
+    /// With the memory that is left.
+    options: Options,
+    /// How long it took to make ready what is read.
+    ready_ns: u64,
+    input: Option<ExplainedInput>,
+    subqueries: Vec<ExplainedSubquery>,
+}
+
+impl<'a> Resolved<'a> {
+    /// Runs the joins and subqueries of a query.
+    ///
+    /// # Errors
+    /// As [`super::execute`], and `InvalidQuery` for a name that is unknown or may mean several
+    /// fields, and for a subquery that has no place where it stands.
+    pub fn run(query: &Query, tables: &'a dyn Tables, options: &Options) -> Result<Self> {
+        Self::new(query, tables, None, options, Purpose::Run)
+    }
+
+    /// The same, to be told of by [`Resolved::explain`]: how subqueries are answered is noted.
+    ///
+    /// # Errors
+    /// As [`Resolved::run`].
+    pub fn analyze(query: &Query, tables: &'a dyn Tables, options: &Options) -> Result<Self> {
+        Self::new(query, tables, None, options, Purpose::Analyze)
+    }
+
+    /// The same with a source for the table that the query reads first.
+    ///
+    /// # Errors
+    /// As [`Resolved::run`].
+    pub fn run_on(
+        query: &Query,
+        first: &'a dyn Source,
+        tables: &'a dyn Tables,
+        options: &Options,
+    ) -> Result<Self> {
+        Self::new(query, tables, Some(first), options, Purpose::Run)
+    }
+
+    /// Checks a query without reading a row: enough to tell its columns and its plan.
+    ///
+    /// # Errors
+    /// `InvalidQuery` as [`Resolved::run`].
+    pub fn look(query: &Query, tables: &'a dyn Tables, options: &Options) -> Result<Self> {
+        Self::new(query, tables, None, options, Purpose::Look)
+    }
+
+    fn new(
+        query: &Query,
+        tables: &'a dyn Tables,
+        first: Option<&'a dyn Source>,
+        options: &Options,
+        purpose: Purpose,
+    ) -> Result<Self> {
+        let runs = purpose != Purpose::Look;
+        let started_ns = options.clock.monotonic_ns();
+        if runs && query.runs_queries_first() {
+            // What cannot be answered is refused before any of it runs.
+            Self::new(query, tables, first, options, Purpose::Look)?.columns()?;
+        }
+        let options = options.with_memory_left();
+        let told = (purpose != Purpose::Run).then(RefCell::default);
+        let (options, budget, depth) = (&options, options.memory(), Cell::new(0));
+        let context = Context { tables, options, budget, runs, told, depth };
+        let (query, source, input) = context.resolve(query, first)?;
+        let subqueries = context.told.map(RefCell::into_inner).unwrap_or_default();
+        let options = options.clone();
+        let ready_ns = options.clock.monotonic_ns() - started_ns;
+        Ok(Self { query, source, options, ready_ns, input, subqueries })
+    }
+
+    /// Runs the rest and returns the whole answer.
+    ///
+    /// # Errors
+    /// As [`super::execute`].
+    pub fn execute(&self) -> Result<QueryResult> {
+        let answer = super::execute(&self.query, self.source.get(), &self.options)?;
+        Ok(QueryResult { statistics: answer.statistics.after(self.ready_ns), ..answer })
+    }
+
+    /// Runs the rest, some thousand rows at a time.
+    ///
+    /// # Errors
+    /// As [`super::stream`].
+    pub fn stream(
+        &self,
+        sink: &mut dyn FnMut(Batch) -> Result<ControlFlow<()>>,
+    ) -> Result<(Vec<ResultColumn>, Statistics)> {
+        let (columns, statistics) =
+            super::stream(&self.query, self.source.get(), &self.options, sink)?;
+        Ok((columns, statistics.after(self.ready_ns)))
+    }
+
+    /// The columns of the answer.
+    ///
+    /// # Errors
+    /// As [`super::check`].
+    pub fn columns(&self) -> Result<Vec<ResultColumn>> {
+        super::check(&self.query, self.source.get(), &self.options.inputs)
+    }
+
+    /// Runs the rest and tells its steps, and those that made ready what it reads.
+    ///
+    /// # Errors
+    /// As [`crate::explain`].
+    pub fn explain(&self) -> Result<Explanation> {
+        let explanation = crate::explain(&self.query, self.source.get(), &self.options)?;
+        Ok(self.with_what_runs_first(explanation.after(self.ready_ns)))
+    }
+
+    fn with_what_runs_first(&self, explanation: Explanation) -> Explanation {
+        let (input, subqueries) = (self.input.clone(), self.subqueries.clone());
+        Explanation { input, subqueries, ..explanation }
+    }
+
+    /// The steps, without running the rest.
+    ///
+    /// # Errors
+    /// As [`crate::access_path`].
+    pub fn plan(&self) -> Result<Explanation> {
+        let explanation = crate::plan(&self.query, self.source.get(), &self.options)?;
+        Ok(self.with_what_runs_first(explanation))
+    }
+}
+
+/// The query that is left, what it reads, and how that was made ready.
+type Ready<'a> = (Query, Held<'a>, Option<ExplainedInput>);
+
+/// The answer of a query within another.
+struct Answered {
+    rows: Materialised,
+    input: Option<ExplainedInput>,
+    /// How long it took, with all that it reads.
+    elapsed_ns: u64,
+    /// How it came about, where that is to be told.
+    plan: Option<Explanation>,
+}
+
+impl<'a, 'o> Context<'a, 'o> {
+    /// Makes ready what a query reads; the query that is left reads that alone, and has no
+    /// subqueries.
+    fn resolve(&self, query: &Query, first: Option<&'a dyn Source>) -> Result<Ready<'a>> {
+        let depth = self.depth.get() + 1;
+        if depth > QUERY_DEPTH_MAX {
+            let message = format!("queries nest too deep: at most {QUERY_DEPTH_MAX} levels");
+            return Err(Error::invalid(message));
+        }
+        self.depth.set(depth);
+        let ready = self.resolve_here(query, first);
+        self.depth.set(depth - 1);
+        ready
+    }
+
+    fn resolve_here(&self, query: &Query, first: Option<&'a dyn Source>) -> Result<Ready<'a>> {
+        query.exprs().try_for_each(crate::bind::refuse_deep)?;
+        let members = self.members(query, first)?;
+        let mut names = member::names(&members, query)?;
+        let mut query = query.clone();
+        let using = member::merge(&query, &mut names)?;
+        let correlated = self.settle(&mut query, &names)?;
+        let name = query.relations().first().map(ToString::to_string).unwrap_or_default();
+        if members.is_empty() {
+            if query.select.is_empty() {
+                return Err(Error::invalid("SELECT * without a table: expected FROM"));
+            }
+            return Ok((query, Held::Shared(Arc::new(OneRow::new())), None));
+        }
+        let mut needed = BTreeSet::new();
+        let on = member::on_clauses(&mut query, using, &names)?;
+        let filter = qualify(&mut query, &names, &mut needed)?;
+        query = Query { table: name, derived: None, alias: None, ..query };
+        if members.len() == 1 && correlated.is_empty() {
+            query.filter = filter;
+            let member = members.into_iter().next();
+            return member
+                .map(|member| (query, member.source, member.input))
+                .ok_or_else(|| Error::invalid("expected FROM"));
+        }
+        let semis = correlated.into_iter().map(|one| self.prepare(one, &names, &mut needed));
+        let semis = semis.collect::<Result<Vec<_>>>()?;
+        let (mut side, rest) = self.join(members, &names, on, filter, &needed)?;
+        for semi in semis {
+            side = self.semi_join(side, semi)?;
+        }
+        let (source, input, mut filter) = self.finish(side);
+        filter.extend(rest);
+        query.filter = condition::all(filter);
+        Ok((query, source, Some(input)))
+    }
+
+    /// The answer of a query within another, as a source, and how it came about.
+    fn answer(&self, query: &Query) -> Result<Answered> {
+        let before = self.told.as_ref().map(RefCell::take);
+        let started_ns = self.options.clock.monotonic_ns();
+        let (rest, source, input) = self.resolve(query, None)?;
+        let (options, is_told) = (self.options, self.told.is_some());
+        let inputs =
+            if self.runs { options.inputs.clone() } else { without_values(&options.inputs) };
+        let program = bind_query(&rest, source.get().schema(), &inputs)?;
+        let schema = schema_of(&program);
+        let parts =
+            is_told.then(|| crate::exec::description::describe(&program, source.get(), options));
+        let (mut batches, mut profile) = (Vec::new(), None);
+        if self.runs {
+            let mut charge = self.budget.charge();
+            let mut bytes = 0;
+            let sink: Sink<'_> = &mut |batch: Batch| {
+                bytes += crate::run::size(&batch);
+                charge.set(bytes)?;
+                batches.push(batch);
+                Ok(ControlFlow::Continue(()))
+            };
+            profile = Some(crate::exec::run(&program, source.get(), options, sink)?);
+            charge.keep();
+        }
+        let rows = Materialised::of(schema, member::even(batches)?);
+        let elapsed_ns = self.options.clock.monotonic_ns() - started_ns;
+        let ready_ns = elapsed_ns - profile.as_ref().map_or(0, |profile| profile.elapsed_ns);
+        let subqueries = match (&self.told, before) {
+            (Some(told), Some(before)) => told.replace(before),
+            _ => Vec::new(),
+        };
+        let plan = parts.transpose()?.map(|parts| {
+            let told = crate::explain::explained(&rest, &program, parts, profile.as_ref());
+            Explanation { input: input.clone(), subqueries, ..told.after(ready_ns) }
+        });
+        Ok(Answered { rows, input, elapsed_ns, plan })
+    }
+
+    /// Notes how a subquery is answered.
+    fn note(&self, query: &Query, plan: Option<Explanation>) {
+        if let (Some(told), Some(plan)) = (&self.told, plan) {
+            told.borrow_mut().push(ExplainedSubquery { query: query.to_string(), plan });
+        }
+    }
+}
+
+/// Makes all expressions of a query but its conditions of joins name fields in full, and takes its
+/// filter out.
+fn qualify(query: &mut Query, names: &Names, needed: &mut BTreeSet<usize>) -> Result<Option<Expr>> {
+    let mut filter = query.filter.take();
+    // What the filter reads is noted when it is known where it is tested.
+    let is_alone = names.len() == 1 && !names.has_twins();
+    if let Some(filter) = &mut filter {
+        names.qualify(filter, None, &mut BTreeSet::new()).map_err(|e| e.at("WHERE"))?;
+    }
+    if query.select.is_empty() && !is_alone {
+        query.select.push(SelectItem { expr: Expr::AllFields(String::new()), alias: None });
+    }
+    let mut items = Vec::with_capacity(query.select.len());
+    for item in std::mem::take(&mut query.select) {
+        match &item.expr {
+            Expr::AllFields(table) => items.extend(names.items(table)?),
+            _ => items.push(item),
+        }
+    }
+    query.select = items;
+    for item in &mut query.select {
+        let name = item.name();
+        names.qualify(&mut item.expr, None, needed).map_err(|e| e.at("SELECT"))?;
+        if item.alias.is_none() && !is_alone {
+            item.alias = Some(match &item.expr {
+                Expr::Field(_) => names.shown(&name)?,
+                _ => name,
+            });
+        }
+    }
+    // A name of the answer goes before a field in ORDER BY; elsewhere, where no one field has it.
+    let selected = query.select.clone();
+    let item = |expr: &Expr| match expr {
+        Expr::Field(name) => named(name, &selected),
+        _ => Ok(None),
+    };
+    let mut each = |clause: &str, expr: &mut Expr, prefers_item: bool| {
+        if prefers_item && item(expr).map_err(|e| e.at(clause))?.is_some() {
+            return Ok(());
+        }
+        match names.qualify(expr, None, needed) {
+            Err(_) if matches!(item(expr), Ok(Some(_))) => Ok(()),
+            outcome => outcome.map_err(|e| e.at(clause)),
+        }
+    };
+    for key in &mut query.group_by {
+        each("GROUP BY", key, false)?;
+    }
+    if let Some(having) = &mut query.having {
+        each("HAVING", having, false)?;
+    }
+    for key in &mut query.order_by {
+        let is_item = matches!(item(&key.expr), Ok(Some(_)));
+        each("ORDER BY", &mut key.expr, true)?;
+        if !is_item && !matches!(item(&key.expr), Ok(None)) {
+            // It was named with its table: a field, which no item may take the place of.
+            key.expr = Expr::call(Function::Coalesce, [key.expr.clone()]);
+        }
+    }
+    Ok(filter)
+}
+
+/// The columns of an answer as fields.
+fn schema_of(program: &Program) -> Schema {
+    let projection = &program.projection;
+    let field = |(name, output): (&String, &Bound)| Field {
+        labels: output.labels.clone(),
+        ..Field::new(FieldId(1), name.clone(), output.data_type(), true)
+    };
+    Schema::of_fields(projection.names.iter().zip(&projection.outputs).map(field).collect())
+}

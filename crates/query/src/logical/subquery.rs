@@ -1,0 +1,399 @@
+//! Queries inside expressions.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use esker_format::{DataType, Field, Labels, Value};
+
+use super::condition::{self, Condition};
+use super::joining::{SideState, Wanted};
+use super::member;
+use super::names::Names;
+use super::{Answered, Context};
+use crate::bind;
+use crate::bind::bind_row;
+use crate::model::{
+    Answer, Expr, JoinKind, Operator, OrderBy, Query, RowCount, SelectItem, SubqueryForm,
+};
+use crate::source::Source;
+use crate::{Error, Result};
+
+/// A condition of WHERE on a query that names fields of the query around it.
+#[derive(Clone, Debug)]
+pub(super) struct Correlated {
+    is_negated: bool,
+    operand: Option<Expr>,
+    query: Query,
+}
+
+/// The same, ready to be joined.
+pub(super) struct SemiJoin<'a, 'o> {
+    kind: JoinKind,
+    right: SideState<'a, 'o>,
+    /// The names of both queries.
+    names: Names,
+    conditions: Vec<Condition>,
+}
+
+impl<'a, 'o> Context<'a, 'o> {
+    /// Runs the subqueries of a query and puts what they answer in their places. Those that name
+    /// fields of the query are taken out of its filter and returned.
+    pub(super) fn settle(&self, query: &mut Query, names: &Names) -> Result<Vec<Correlated>> {
+        let mut correlated = Vec::new();
+        // A column is named after what was written, whatever that answers.
+        for item in query.select.iter_mut().filter(|item| item.expr.has_subquery()) {
+            item.alias = Some(item.name());
+        }
+        if let Some(filter) = query.filter.take_if(|filter| filter.has_subquery()) {
+            let (mut conjuncts, mut kept) = (Vec::new(), Vec::new());
+            condition::flatten(filter, &mut conjuncts);
+            for conjunct in conjuncts {
+                match self.as_correlated(&conjunct, names)? {
+                    Some(one) => correlated.push(one),
+                    None => kept.push(conjunct),
+                }
+            }
+            query.filter = condition::all(kept);
+        }
+        let on = query.joins.iter_mut().filter_map(|join| join.on.as_mut());
+        let items = query.select.iter_mut().map(|item| &mut item.expr);
+        let keys = query.order_by.iter_mut().map(|key| &mut key.expr);
+        let clauses = query.filter.iter_mut().chain(&mut query.having).chain(&mut query.group_by);
+        for expr in clauses.chain(on).chain(items).chain(keys) {
+            self.replace(expr, names)?;
+        }
+        Ok(correlated)
+    }
+
+    /// The condition as one that a semi join or an anti join answers.
+    fn as_correlated(&self, expr: &Expr, names: &Names) -> Result<Option<Correlated>> {
+        match expr {
+            Expr::Apply(Operator::Not, operands) => {
+                let Some(Expr::Subquery { .. }) = operands.first() else { return Ok(None) };
+                let inner = operands.first().map(|inner| self.as_correlated(inner, names));
+                let inner = inner.transpose()?.flatten();
+                Ok(inner.map(|one| Correlated { is_negated: !one.is_negated, ..one }))
+            }
+            Expr::Subquery { form, operand, query } if *form != SubqueryForm::Scalar => {
+                if operand.as_ref().is_some_and(|operand| operand.has_subquery()) {
+                    return Ok(None);
+                }
+                let is_correlated = self.outer_name(query, names)?.is_some();
+                Ok(is_correlated.then(|| Correlated {
+                    is_negated: false,
+                    operand: operand.as_deref().cloned(),
+                    query: (**query).clone(),
+                }))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// A name in a subquery that only the query around it knows.
+    fn outer_name(&self, query: &Query, outer: &Names) -> Result<Option<String>> {
+        let own = self.look_names(query)?;
+        let (mut all, mut behind) = (Vec::new(), Vec::new());
+        query.exprs().for_each(|expr| expr.collect_names(&mut all));
+        // Names of select items are known behind the groups only.
+        let keys = query.order_by.iter().map(|key| &key.expr);
+        let clauses = query.group_by.iter().chain(&query.having).chain(keys);
+        clauses.for_each(|expr| expr.collect_names(&mut behind));
+        let may_be_alias = |name: &str| behind.iter().any(|known| std::ptr::eq(*known, name));
+        for name in all {
+            // What may mean several fields is told when the subquery is resolved.
+            let is_own = own.find(name, None).map_or(true, |found| found.is_some());
+            let is_item = |item: &SelectItem| item.alias.as_deref() == Some(name);
+            let is_alias = may_be_alias(name) && query.select.iter().any(is_item);
+            if !is_own && !is_alias && matches!(outer.find(name, None), Ok(Some(_)) | Err(_)) {
+                return Ok(Some(name.to_owned()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The names of a query, without running what it reads.
+    pub(super) fn look_names(&self, query: &Query) -> Result<Names> {
+        let look = Context {
+            tables: self.tables,
+            options: self.options,
+            budget: self.budget,
+            runs: false,
+            told: None,
+            depth: self.depth.clone(),
+        };
+        let mut members = Vec::new();
+        for (i, relation) in query.relations().into_iter().enumerate() {
+            let schema = match &relation.query {
+                Some(query) => look.answer(query)?.rows.schema().clone(),
+                None => self.tables.table(&relation.table)?.schema().clone(),
+            };
+            let join = i.checked_sub(1).and_then(|i| query.joins.get(i));
+            let is_shown = join.is_none_or(|join| join.kind.shows_right());
+            members.push((relation.name().to_owned(), schema, is_shown));
+        }
+        let mut names = Names::new(members)?;
+        member::merge(query, &mut names)?;
+        Ok(names)
+    }
+
+    /// Puts what subqueries answer in their places.
+    fn replace(&self, expr: &mut Expr, names: &Names) -> Result<()> {
+        for operand in expr.operands_mut() {
+            self.replace(operand, names)?;
+        }
+        let Expr::Subquery { form, operand, query } = expr else { return Ok(()) };
+        if let Some(name) = self.outer_name(query, names)? {
+            return Err(Error::invalid(format!(
+                "a subquery that names a field of the query around it ({name}) is supported as one \
+                 of the conditions of WHERE that AND joins, with EXISTS or IN: {query}"
+            )));
+        }
+        let new = match form {
+            SubqueryForm::Exists => self.exists(query)?,
+            SubqueryForm::Scalar => self.scalar(query)?,
+            SubqueryForm::In => {
+                let operand = operand.take().map_or(Expr::literal(Value::Null), |operand| *operand);
+                self.among(operand, query)?
+            }
+        };
+        *expr = new;
+        Ok(())
+    }
+
+    fn exists(&self, query: &Query) -> Result<Expr> {
+        let mut one = query.clone();
+        if one.limit.is_none() {
+            one.limit = Some(RowCount::Number(1));
+        }
+        let Answered { rows, plan, .. } = self.answer(&one)?;
+        self.note(query, plan);
+        if !self.runs {
+            return Ok(unanswered(format!("EXISTS ({query})"), DataType::Bool, None));
+        }
+        Ok(Expr::literal(rows.row_count() > 0))
+    }
+
+    fn scalar(&self, query: &Query) -> Result<Expr> {
+        let Answered { rows, plan, .. } = self.answer(query)?;
+        self.note(query, plan);
+        let column = only_column(&rows, query)?;
+        let labels = column.labels.clone();
+        if !self.runs {
+            return Ok(unanswered(format!("({query})"), column.data_type, labels));
+        }
+        if rows.row_count() > 1 {
+            let count = rows.row_count();
+            return Err(Error::invalid(format!(
+                "expected one row at most of the subquery, found {count}: ({query})"
+            )));
+        }
+        let value = rows.values(0).into_iter().next().unwrap_or_default();
+        Ok(Expr::Answer(Arc::new(Answer::new(vec![value], column.data_type, labels))))
+    }
+
+    /// Whether an operand is among the values of a query, as a list.
+    fn among(&self, operand: Expr, query: &Query) -> Result<Expr> {
+        let Answered { rows, plan, .. } = self.answer(query)?;
+        self.note(query, plan);
+        let column = only_column(&rows, query)?;
+        let labels = column.labels.clone();
+        if !self.runs {
+            let values = unanswered(query.to_string(), column.data_type, labels);
+            return Ok(Expr::Apply(Operator::In, vec![operand, values]));
+        }
+        let mut values = rows.values(0);
+        values.sort();
+        values.dedup();
+        let mut charge = self.budget.charge();
+        // Here, and where they are compared with.
+        charge.set(values.len().saturating_mul(2 * size_of::<Value>()))?;
+        charge.keep();
+        let answer = Answer::new(values, column.data_type, labels);
+        Ok(Expr::Apply(Operator::In, vec![operand, Expr::Answer(Arc::new(answer))]))
+    }
+
+    /// Makes ready what a correlated subquery reads, and notes which fields of the query around it
+    /// are needed.
+    pub(super) fn prepare(
+        &self,
+        one: Correlated,
+        outer: &Names,
+        needed: &mut BTreeSet<usize>,
+    ) -> Result<SemiJoin<'a, 'o>> {
+        refuse_groups(&one.query, one.operand.is_some())?;
+        let mut query = one.query;
+        let members = self.members(&query, None)?;
+        let mut own = member::names(&members, &query)?;
+        own.make_full();
+        let using = member::merge(&query, &mut own)?;
+        let nested = self.settle(&mut query, &own)?;
+        if !nested.is_empty() {
+            let message = "a correlated subquery within a correlated one is not supported yet";
+            return Err(Error::invalid(format!("{message}: {query}")));
+        }
+        let clauses = member::on_clauses(&mut query, using, &own)?;
+        let names = own.within(outer);
+        let [inside, mut across] = split(query.filter.take(), &own, &names)?;
+        self.check_shown(&query, &own, &names)?;
+        if let Some(mut operand) = one.operand {
+            names.qualify_outer(&mut operand)?;
+            let mut item = only_item(&query, &own)?;
+            names.qualify(&mut item, None, &mut BTreeSet::new()).map_err(|e| e.at("SELECT"))?;
+            let is_null = |e: &Expr| Expr::Apply(Operator::IsNull, vec![e.clone()]);
+            let either_null = is_null(&operand).or(is_null(&item));
+            let same = operand.binary(Operator::Eq, item);
+            // NOT IN keeps a row only where every comparison is false.
+            across.push(if one.is_negated { same.or(either_null) } else { same });
+        }
+        let (schema, inputs) = (names.schema(), &self.options.inputs);
+        let bind = |expr| Condition::new("WHERE", expr, &schema, &names, inputs);
+        let mut conditions = across.into_iter().map(bind).collect::<Result<Vec<_>>>()?;
+        let start = outer.field_count();
+        let mut own_fields = BTreeSet::new();
+        for field in conditions.iter().flat_map(|c| &c.fields) {
+            if *field < start {
+                needed.insert(*field)
+            } else {
+                own_fields.insert(*field - start)
+            };
+        }
+        let filter = condition::all(inside);
+        let (mut right, rest) = self.join(members, &own, clauses, filter, &own_fields)?;
+        right.move_fields(start);
+        for expr in rest {
+            let condition = bind(expr)?;
+            match condition.is_fallible {
+                true => conditions.push(condition),
+                false => right.filter.push(condition),
+            }
+        }
+        let kind = if one.is_negated { JoinKind::Anti } else { JoinKind::Semi };
+        Ok(SemiJoin { kind, right, names, conditions })
+    }
+
+    /// Refuses what a correlated subquery selects, or orders by, and no field has.
+    fn check_shown(&self, query: &Query, own: &Names, names: &Names) -> Result<()> {
+        let (schema, inputs) = (names.schema(), &self.options.inputs);
+        let full = |expr: &Expr| {
+            let mut expr = expr.clone();
+            names.qualify(&mut expr, None, &mut BTreeSet::new()).map(|()| expr)
+        };
+        let mut items = Vec::with_capacity(query.select.len());
+        if query.select.is_empty() {
+            items.extend(own.items("")?);
+        }
+        for SelectItem { expr, alias } in &query.select {
+            if let Expr::AllFields(table) = expr {
+                items.extend(own.items(table)?);
+                continue;
+            }
+            let expr = full(expr).map_err(|e| e.at("SELECT"))?;
+            bind_row(&expr, &schema, inputs).map_err(|e| e.at("SELECT"))?;
+            items.push(SelectItem { expr, alias: alias.clone() });
+        }
+        let shown = Query { select: items, ..Query::default() };
+        for OrderBy { expr, .. } in &query.order_by {
+            let is_shown = match expr {
+                Expr::Item(place) => shown.item("ORDER BY", *place).is_ok(),
+                Expr::Field(name) => {
+                    bind::named(name, &shown.select).map_err(|e| e.at("ORDER BY"))?.is_some()
+                }
+                _ => false,
+            };
+            if !is_shown {
+                let expr = bind::replace_aliases(&full(expr)?, &schema, &shown.select);
+                let expr = expr.and_then(|expr| bind_row(&expr, &schema, inputs));
+                expr.map_err(|e| e.at("ORDER BY"))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves the rows for which a correlated subquery is true.
+    pub(super) fn semi_join(
+        &self,
+        left: SideState<'a, 'o>,
+        semi: SemiJoin<'a, 'o>,
+    ) -> Result<SideState<'a, 'o>> {
+        let SemiJoin { kind, right, names, conditions } = semi;
+        let field = |number| names.field(number);
+        let wanted = Wanted { kind, fields: &BTreeSet::new(), field: &field, renames: false };
+        self.join_sides(left, right, conditions, &wanted).map(|(side, _)| side)
+    }
+}
+
+/// The conditions on a subquery's own rows, and those that name fields of the query around it.
+fn split(filter: Option<Expr>, own: &Names, names: &Names) -> Result<[Vec<Expr>; 2]> {
+    let (mut conjuncts, mut inside, mut across) = (Vec::new(), Vec::new(), Vec::new());
+    filter.into_iter().for_each(|filter| condition::flatten(filter, &mut conjuncts));
+    for mut conjunct in conjuncts {
+        let mut all = Vec::new();
+        conjunct.collect_names(&mut all);
+        let mut is_inside = true;
+        for name in all {
+            is_inside &= own.find(name, None)?.is_some();
+        }
+        let scope = if is_inside { own } else { names };
+        scope.qualify(&mut conjunct, None, &mut BTreeSet::new()).map_err(|e| e.at("WHERE"))?;
+        if is_inside { inside.push(conjunct) } else { across.push(conjunct) }
+    }
+    Ok([inside, across])
+}
+
+/// What stands for a subquery that has not run.
+fn unanswered(text: String, data_type: DataType, labels: Option<Arc<Labels>>) -> Expr {
+    Expr::Answer(Arc::new(Answer::unanswered(text, data_type, labels)))
+}
+
+/// The one column.
+fn only_column<'r>(rows: &'r dyn Source, query: &Query) -> Result<&'r Field> {
+    match rows.schema().fields() {
+        [only] => Ok(only),
+        fields => {
+            let count = fields.len();
+            Err(Error::invalid(format!(
+                "expected one column of the subquery, found {count}: ({query})"
+            )))
+        }
+    }
+}
+
+/// The one select item.
+fn only_item(query: &Query, names: &Names) -> Result<Expr> {
+    let mut items = Vec::new();
+    let every = [SelectItem { expr: Expr::AllFields(String::new()), alias: None }];
+    let written = if query.select.is_empty() { &every[..] } else { query.select.as_slice() };
+    for item in written {
+        match &item.expr {
+            Expr::AllFields(table) => items.extend(names.items(table)?),
+            _ => items.push(item.clone()),
+        }
+    }
+    match <[_; 1]>::try_from(items) {
+        Ok([only]) => Ok(only.expr),
+        Err(items) => {
+            let count = items.len();
+            Err(Error::invalid(format!(
+                "expected one column of the subquery, found {count}: ({query})"
+            )))
+        }
+    }
+}
+
+/// Refuses a correlated subquery that is not a plain selection of rows.
+fn refuse_groups(query: &Query, is_list: bool) -> Result<()> {
+    let has_limit = match &query.limit {
+        None => false,
+        // Which values are left of each row's list is not worked out.
+        Some(_) if is_list => true,
+        Some(RowCount::Number(count)) => *count == 0,
+        Some(RowCount::Parameter(_)) => true,
+    };
+    if query.is_grouped() || has_limit || query.offset != RowCount::Number(0) {
+        return Err(Error::invalid(format!(
+            "a subquery that names fields of the query around it has no groups, aggregates, LIMIT \
+             or OFFSET; join with (SELECT … GROUP BY …) AS name instead: {query}"
+        )));
+    }
+    Ok(())
+}
