@@ -1,6 +1,6 @@
 //! Requests of HTTP: their heads, and their bodies of JSON, NDJSON, CSV and SQL.
 
-use esker_server::http::{Replayed, answer_requests};
+use esker_server::protocol::http::{Replayed, answer_requests};
 
 /// What the statements and rows of an input may mean.
 const BEFORE: &[u8] = b"POST /v1/databases/default/query\ncontent-type: application/sql\n\n\

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use esker::{DataType, Database, Durability, Options, Schema, Table};
 use esker_client::{Client, Duplicates, Format, ValueRef};
-use esker_server::admission::Open;
+use esker_server::auth::admission::Open;
 use esker_server::{Server, ServerConfig};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;

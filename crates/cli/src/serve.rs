@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use esker_server::auth::gate::{Gate, GateAdmission, watch_clocks};
 use esker_server::config::{Config, Sources};
-use esker_server::gate::{Gate, GateAdmission, watch_clocks};
-use esker_server::http::HttpServer;
+use esker_server::monitor::logging;
+use esker_server::protocol::http::HttpServer;
 use esker_server::tenant::LOADS_MAX;
-use esker_server::{Server, ServerConfig, logging};
+use esker_server::{Server, ServerConfig};
 use esker_vfs::Environment;
 use signal_hook::consts::{SIGINT, SIGTERM};
 

@@ -1,6 +1,6 @@
 //! `esker token create|list|rotate|remove DIR`.
 
-use esker_server::token::{NewToken, TokenStore};
+use esker_server::auth::token::{NewToken, TokenStore};
 use esker_vfs::Environment;
 
 use crate::Console;

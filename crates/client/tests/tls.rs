@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use esker_client::{AsyncClient, Call, Client, Duplicates, Format};
+use esker_server::auth::gate::{Gate, GateAdmission};
 use esker_server::config::Config;
-use esker_server::gate::{Gate, GateAdmission};
 use esker_server::{Server, ServerConfig};
 use esker_vfs::Environment;
 

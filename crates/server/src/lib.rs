@@ -2,23 +2,15 @@
 //!
 //! | module | what it defines |
 //! |---|---|
-//! | [`budget`] | one budget of memory for what all connections send and are sent |
+//! | [`auth`] | who comes in, to which database, and what they may do |
 //! | [`config`] | what a server is told: file, environment, flags |
-//! | [`Server`] | listening, serving, stopping |
-//! | [`admission`] | who is let in, and to which database |
-//! | [`durability`] | one sync for all that wait |
-//! | `wire` | the wire protocol, binary or JSON lines |
 //! | [`error`] | the one error of all protocols, with its stable codes |
-//! | [`gate`] | who comes in, to which database, under which limits |
-//! | [`http`] | HTTP/1.1 and HTTP/2 |
-//! | [`logging`] | log lines |
-//! | [`metrics`] | what is counted, and slow statements |
-//! | `resp` | Redis's protocol, onto buckets |
-//! | [`seat`] | who is connected, and what runs for whom |
+//! | [`monitor`] | who is connected, what is counted, log lines |
+//! | [`protocol`] | the wire protocol, JSON lines, Redis's protocol, HTTP |
+//! | [`resources`] | what clients share: memory, threads, loads |
+//! | [`Server`] | listening, serving, stopping |
 //! | [`session`] | what a client may ask, and doing it: transactions, limits, cancelling |
 //! | [`tenant`] | a database for each tenant, and what it may take |
-//! | [`tls`] | TLS 1.3 |
-//! | [`token`] | who may do what |
 //!
 //! ```text
 //!  socket ──► protocol ──► Request ──► Session ──► esker::Database
@@ -30,34 +22,24 @@
 #[cfg(test)]
 extern crate self as esker_server;
 
-pub mod admission;
-pub mod budget;
+pub mod auth;
 pub mod config;
-pub mod durability;
 pub mod error;
 mod file;
-pub mod gate;
-pub mod http;
-mod lingering;
-pub mod logging;
-pub mod metrics;
-mod resp;
-pub mod seat;
+pub mod monitor;
+pub mod protocol;
+pub mod resources;
 mod server;
 pub mod session;
 pub mod tenant;
-pub mod tls;
-pub mod token;
-mod turns;
 #[cfg(test)]
 #[path = "../tests/two_tenants/mod.rs"]
 mod two_tenants;
-mod wire;
 
-pub use error::{Code, Error, Result};
 #[doc(hidden)]
-pub use resp::answer_commands;
+pub use crate::protocol::binary::answer_frames;
+#[doc(hidden)]
+pub use crate::protocol::resp::answer_commands;
+pub use error::{Code, Error, Result};
 pub use server::{Server, ServerConfig};
 pub use session::{Answer, Request, Session};
-#[doc(hidden)]
-pub use wire::answer_frames;

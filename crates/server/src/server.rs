@@ -12,14 +12,16 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::admission::Admission;
-use crate::budget::Budget;
-use crate::gate::Gate;
-use crate::lingering::Lingering;
-use crate::metrics::Operations;
-use crate::resp::{self, Cursors};
-use crate::tls::Tls;
-use crate::wire::{self, Encrypted, Stream};
+use crate::auth::admission::Admission;
+use crate::auth::gate::Gate;
+use crate::auth::tls::Tls;
+use crate::monitor::metrics::Operations;
+use crate::protocol::binary;
+use crate::protocol::binary::{Encrypted, Stream};
+use crate::protocol::resp;
+use crate::protocol::resp::Cursors;
+use crate::resources::budget::Budget;
+use crate::resources::spin::Lingering;
 use crate::{Code, Error, Result};
 
 /// Where a server listens, and how much it takes on.
@@ -79,8 +81,8 @@ impl Default for ServerConfig {
             is_plain_allowed: true,
             is_plain_resp_allowed: true,
             budget: Budget::new(512 << 20),
-            operations: Arc::new(wire::frame_operations()),
-            line_operations: Arc::new(wire::line_operations()),
+            operations: Arc::new(binary::frame_operations()),
+            line_operations: Arc::new(binary::line_operations()),
             resp_operations: Arc::new(resp::operations()),
             idempotency_lifetime: Duration::from_secs(24 * 3600),
             drain: Duration::from_secs(10),
@@ -289,7 +291,7 @@ fn serve(stream: Stream, shared: &Arc<Shared>, protocol: Protocol) {
         // What went wrong with a socket is nobody's but the client's.
         let _ = match (shake_hands(stream, shared, protocol).await, protocol) {
             (Ok(stream), Protocol::Resp) => resp::serve(stream, shared).await,
-            (Ok(stream), Protocol::Wire) => wire::serve(stream, shared).await,
+            (Ok(stream), Protocol::Wire) => binary::serve(stream, shared).await,
             (Err(e), _) => Err(e),
         };
     });

@@ -105,7 +105,7 @@ fn a_server_is_asked_as_a_database_is() {
     let database = Options::new().memory().unwrap();
     let served = database.clone();
     let server = runtime.block_on(async move {
-        let admission = Arc::new(esker_server::admission::Open::new(&served));
+        let admission = Arc::new(esker_server::auth::admission::Open::new(&served));
         let config = esker_server::ServerConfig::default();
         esker_server::Server::start(config, admission).await.unwrap()
     });

@@ -1,7 +1,7 @@
 // A server for tests and examples. Examples include it, so that it has no comment of its own.
 use std::sync::Arc;
 
-use esker_server::admission::Open;
+use esker_server::auth::admission::Open;
 use esker_server::{Server, ServerConfig};
 
 /// A server in this process, with a database in memory, that stops when it is dropped.

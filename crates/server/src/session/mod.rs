@@ -5,20 +5,21 @@
 
 mod access;
 mod admin;
-mod answer_room;
-mod caught;
 mod entries;
 mod figures;
+pub mod group_sync;
+mod idempotency;
 mod key;
-mod once;
 mod operation;
+pub(crate) mod panic_guard;
+pub(crate) mod request_log;
+mod result_budget;
 mod rows;
 mod run;
 mod statement;
 mod stream;
 #[cfg(test)]
 mod tests;
-mod watch;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,20 +29,20 @@ use esker::{ChangeOptions, Database, Limits, Transaction, Value};
 use tokio::time::Instant;
 
 use crate::Code;
-use crate::seat::Seat;
+use crate::monitor::active_sessions::Seat;
 use crate::tenant::{Loads, Room};
 pub use access::{Access, Everything, Level};
 pub use admin::{AdminTask, ClockAction, ClockReport, NewBackup};
-pub(crate) use answer_room::AnswerRoom;
-pub use caught::caught;
 pub use entries::after_prefix;
 pub use figures::{DatabaseFigures, TableFigures};
-pub(crate) use once::{BUCKET as ONCE_BUCKET, BodyHash, Once, retried};
+pub(crate) use idempotency::{BUCKET as ONCE_BUCKET, BodyHash, Once, retried};
 pub use operation::{Answer, Conflict, EntryRange, Expiry, Fields, Key, Request, Rows};
+pub use panic_guard::caught;
+use request_log::TransactionNote;
+pub(crate) use request_log::{Watch, Words};
+pub(crate) use result_budget::AnswerRoom;
 pub(crate) use rows::{numbered, unwanted, value_bytes};
 pub use stream::RowSink;
-use watch::TransactionNote;
-pub(crate) use watch::{Watch, Words};
 
 /// What the requests of a session may take.
 #[derive(Clone, Debug, Default)]

@@ -72,7 +72,7 @@ impl Session {
         Ok(Answer::Text(self.sql.explain_with(&bound, &options)?.to_string()))
     }
 
-    pub(super) fn parse_query(&self, json: &str) -> Result<JsonQuery> {
+    pub(crate) fn parse_query(&self, json: &str) -> Result<JsonQuery> {
         let query = JsonQuery::parse(json)?;
         for table in query.tables() {
             self.access.expect(Level::Read, Some(&table))?;

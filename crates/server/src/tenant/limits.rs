@@ -7,7 +7,7 @@ use esker::Database;
 use esker_vfs::Environment;
 use serde::{Deserialize, Serialize};
 
-use super::loads::Loads;
+use crate::resources::load_slots::Loads;
 use crate::{Code, Error, Result};
 
 /// How long a count of rows and bytes holds at most: files shrink without a commit.

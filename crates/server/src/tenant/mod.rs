@@ -15,14 +15,13 @@
 
 mod backups;
 mod limits;
-mod loads;
 mod name;
 mod registry;
 #[cfg(test)]
 mod tests;
 
+pub use crate::resources::load_slots::{LOADS_MAX, LoadPermit, Loads, TENANT_LOADS_MAX};
 pub(crate) use backups::backup_name;
 pub use limits::{QueryPermit, Room, TenantLimits, Usage};
-pub use loads::{LOADS_MAX, LoadPermit, Loads, TENANT_LOADS_MAX};
 pub use name::TenantName;
 pub use registry::{Tenant, TenantOptions, Tenants};

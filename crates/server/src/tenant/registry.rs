@@ -8,9 +8,9 @@ use esker::{BackupOptions, BackupReport, Database, Options};
 use esker_vfs::Environment;
 
 use super::backups::Backups;
-use super::loads::Loads;
 use super::{TenantLimits, TenantName, Usage};
 use crate::file::{read_file, replace_file};
+use crate::resources::load_slots::Loads;
 use crate::{Code, Error, Result};
 
 const LIMITS_FILE: &str = "limits.json";

@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
+use esker_server::auth::gate::Gate;
+use esker_server::auth::token::NewToken;
 use esker_server::config::{Config, Sources};
-use esker_server::gate::Gate;
-use esker_server::http::HttpServer;
-use esker_server::token::NewToken;
+use esker_server::protocol::http::HttpServer;
 use esker_vfs::Environment;
 use serde_json::Value as Json;
 
@@ -79,7 +79,7 @@ impl Harness {
         let address = SocketAddr::from(([127, 0, 0, 1], 0));
         let server = runtime.block_on(HttpServer::start(address, Arc::clone(&gate))).unwrap();
         let (address, server) = (server.address(), Some(server));
-        let (seen, document) = (Mutex::default(), esker_server::http::document());
+        let (seen, document) = (Mutex::default(), esker_server::protocol::http::document());
         Self { gate, address, token, directory, runtime, server, seen, document }
     }
 
@@ -144,7 +144,7 @@ impl Harness {
     /// Notes which operation answered; what it answered has the form that the document says.
     fn note(&self, method: &str, path: &str, response: &Response) {
         let path = path.split('?').next().unwrap();
-        let route = esker_server::http::ROUTES
+        let route = esker_server::protocol::http::ROUTES
             .iter()
             .find(|route| route.method.eq_ignore_ascii_case(method) && route.is_at(path));
         let Some(route) = route else { return };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use esker_server::http::{Need, PROBLEM_MEDIA, ROUTES, Route, document};
+use esker_server::protocol::http::{Need, PROBLEM_MEDIA, ROUTES, Route, document};
 use serde_json::Value as Json;
 
 use super::client::Harness;

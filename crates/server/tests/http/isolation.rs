@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use esker_server::http::{Need, ROUTES, Route};
+use esker_server::protocol::http::{Need, ROUTES, Route};
 use esker_server::session::Level;
 
 use super::client::{Harness, Response};

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
+use esker_server::auth::tls::Tls;
 use esker_server::config::Sources;
-use esker_server::tls::Tls;
 use esker_vfs::Environment;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};

@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use esker_server::gate::Gate;
+use esker_server::auth::gate::Gate;
+use esker_server::auth::token::NewToken;
 use esker_server::session::{Answer, Request, Session};
 use esker_server::tenant::Tenant;
-use esker_server::token::NewToken;
 
 /// What is in the table and the bucket that a token does not reach, and nowhere else. A number, so
 /// that it can be counted on.

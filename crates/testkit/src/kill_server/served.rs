@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use esker::Options;
+use esker_server::auth::gate::{Gate, GateAdmission};
 use esker_server::config::Config;
-use esker_server::gate::{Gate, GateAdmission};
-use esker_server::http::HttpServer;
+use esker_server::protocol::http::HttpServer;
 use esker_server::{Server, ServerConfig};
 use esker_vfs::Environment;
 

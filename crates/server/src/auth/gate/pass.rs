@@ -1,0 +1,72 @@
+//! What a session of a principal may do in a tenant, asked anew for each request.
+
+use std::sync::Arc;
+
+use esker::{BackupReport, Database};
+
+use crate::Result;
+use crate::auth::token::{Principal, Standing, TokenStore};
+use crate::session::{Access, Level, NewBackup};
+use crate::tenant::{Loads, QueryPermit, Room, Tenant};
+
+/// What a session of a principal may do in a tenant.
+#[derive(Debug)]
+pub(super) struct Pass {
+    principal: Principal,
+    tenant: Arc<Tenant>,
+    tokens: Arc<TokenStore>,
+    /// The token that was shown; none of whoever is trusted without.
+    standing: Option<Standing>,
+}
+
+impl Pass {
+    pub fn new(principal: &Principal, tenant: &Arc<Tenant>, tokens: &Arc<TokenStore>) -> Self {
+        let standing = (!principal.is_trusted()).then(|| Standing::new(&principal.id));
+        let (principal, tenant) = (principal.clone(), Arc::clone(tenant));
+        Self { principal, tenant, tokens: Arc::clone(tokens), standing }
+    }
+}
+
+impl Access for Pass {
+    fn expect(&self, level: Level, table: Option<&str>) -> Result<()> {
+        self.principal.expect(level, Some(&self.tenant.name), table)
+    }
+
+    fn expect_valid(&self) -> Result<()> {
+        self.standing.as_ref().map_or(Ok(()), |standing| self.tokens.expect_valid(standing))
+    }
+
+    fn count_request(&self) -> Result<()> {
+        self.tenant.usage.count_request()
+    }
+
+    fn expect_room(
+        &self,
+        database: &Database,
+        room: &mut Room,
+        rows: u64,
+        bytes: u64,
+    ) -> Result<()> {
+        self.tenant.usage.expect_room(database, room, rows, bytes)
+    }
+
+    fn expect_load_room(&self, database: &Database, room: &mut Room, rows: u64) -> Result<()> {
+        self.tenant.usage.expect_load_room(database, room, rows)
+    }
+
+    fn begin_query(&self) -> Result<Option<QueryPermit>> {
+        self.tenant.usage.begin_query().map(Some)
+    }
+
+    fn loads(&self) -> Option<Loads> {
+        Some(self.tenant.usage.loads().clone())
+    }
+
+    fn back_up(&self, backup: &NewBackup) -> Result<(String, BackupReport)> {
+        self.tenant.back_up(backup)
+    }
+
+    fn result_bytes_max(&self) -> u64 {
+        self.tenant.usage.limits().result_bytes.unwrap_or(u64::MAX)
+    }
+}

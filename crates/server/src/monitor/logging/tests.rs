@@ -1,0 +1,156 @@
+//! What is logged, as JSON; and that it is in the reference.
+
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+
+use esker_vfs::Environment;
+use serde_json::Value as Json;
+use tracing_subscriber::fmt::MakeWriter;
+
+use crate::auth::gate::{Gate, GateAdmission};
+use crate::auth::token::NewToken;
+use crate::config::Config;
+use crate::protocol::http::HttpServer;
+use crate::tenant::TenantName;
+use crate::{Server, ServerConfig};
+
+const REFERENCE: &str = include_str!("../../../../../docs/reference/metrics.md");
+
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl<'w> MakeWriter<'w> for Lines {
+    type Writer = Self;
+
+    fn make_writer(&'w self) -> Self {
+        self.clone()
+    }
+}
+
+/// What is logged while something is done on this thread.
+fn logged(act: impl FnOnce()) -> Vec<Json> {
+    let lines = Lines::default();
+    let subscriber =
+        tracing_subscriber::fmt().json().flatten_event(true).with_writer(lines.clone()).finish();
+    tracing::subscriber::with_default(subscriber, act);
+    let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn gate() -> Arc<Gate> {
+    let local = Some(std::net::SocketAddr::from(([127, 0, 0, 1], 0)));
+    let listens = Config { wire_listen: local, resp_listen: local, ..Config::default() };
+    let config = Config { memory: true, connections_max: 0, ..listens };
+    Arc::new(Gate::open(config, &Environment::os(), None).unwrap())
+}
+
+#[test]
+fn starting_refusing_and_stopping_are_logged() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let lines = logged(|| {
+        let gate = gate();
+        runtime.block_on(async {
+            let admission = Arc::new(GateAdmission::new(&gate));
+            let server = Server::start(ServerConfig::of(&gate).unwrap(), admission).await.unwrap();
+            let local = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
+            let http = HttpServer::start(local, Arc::clone(&gate)).await.unwrap();
+            for address in [server.address().unwrap(), http.address()] {
+                let mut refused = tokio::net::TcpStream::connect(address).await.unwrap();
+                let mut nothing = Vec::new();
+                let _ = tokio::io::AsyncReadExt::read_to_end(&mut refused, &mut nothing).await;
+            }
+            http.stop().await;
+            server.stop().await;
+        });
+    });
+    let found: Vec<(&str, &str)> = lines
+        .iter()
+        .map(|line| (line["message"].as_str().unwrap(), line["protocol"].as_str().unwrap_or("")))
+        .collect();
+    for wanted in [
+        ("listens", "wire"),
+        ("listens", "resp"),
+        ("listens", "http"),
+        ("a connection was refused", "wire"),
+        ("a connection was refused", "http"),
+        ("stops", "http"),
+        ("stopped", "http"),
+        ("stops", "wire"),
+        ("stopped", "wire"),
+    ] {
+        assert!(found.contains(&wanted), "{wanted:?} of {found:?}");
+    }
+}
+
+#[test]
+fn databases_and_tokens_are_logged_without_their_texts() {
+    let (gate, name) = (gate(), "shop".parse::<TenantName>().unwrap());
+    let mut texts = Vec::new();
+    let lines = logged(|| {
+        gate.tenants.create(&name).unwrap();
+        let scopes = vec!["read:mill".parse().unwrap()];
+        let new = NewToken { name: "kiosk".into(), scopes, lifetime: None };
+        let (info, text) = gate.tokens.create(&new).unwrap();
+        let principal = gate.principal(Some(&text), None).unwrap();
+        assert!(gate.enter(&principal, &name).is_err());
+        let (new, again) = gate.tokens.rotate(&info.id, std::time::Duration::ZERO).unwrap();
+        assert!(gate.principal(Some(&text), None).is_err());
+        gate.tokens.remove(&new.id).unwrap();
+        gate.tenants.remove(&name).unwrap();
+        texts = vec![text, again];
+    });
+    let found: Vec<&str> = lines.iter().map(|line| line["message"].as_str().unwrap()).collect();
+    assert_eq!(
+        found,
+        [
+            "a database was opened",
+            "a database was made",
+            "a token was made",
+            "a token does not reach a database",
+            "a token was rotated",
+            "a token was refused",
+            "a token was removed",
+            "a database was removed",
+        ]
+    );
+    let whole = format!("{lines:?}");
+    assert!(texts.iter().all(|text| !whole.contains(text.as_str())), "{whole}");
+    assert_eq!((&lines[1]["tenant"], &lines[2]["name"]), (&"shop".into(), &"kiosk".into()));
+    assert_eq!(lines[5]["level"], "WARN");
+}
+
+#[test]
+fn the_reference_lists_every_message() {
+    for message in [
+        "listens",
+        "stops",
+        "stopped",
+        "a connection was refused",
+        "a database was made",
+        "a database was opened",
+        "a database was removed",
+        "a backup was made",
+        "a backup was restored",
+        "a token was made",
+        "a token was rotated",
+        "a token was removed",
+        "a token was refused",
+        "a token does not reach a database",
+        "slow statement",
+        "a request ended in a panic",
+        "the certificate was not read again",
+        "the tokens were not read again",
+    ] {
+        assert!(REFERENCE.contains(&format!("| `{message}` |")), "{message}");
+    }
+}

@@ -1,0 +1,382 @@
+//! One client that speaks the binary form.
+//!
+//! One task has everything: it reads what has come, answers what takes microseconds at once, and
+//! writes all answers that are ready by one call. What may take long is a job on another thread,
+//! whose frames come back by a channel of few places.
+//!
+//! ```text
+//!            ┌──────────── requests by key ────────────┐
+//!  socket ──►│ input ──► frames ──► session ──► out ──►│──► socket
+//!            │             │                    ▲      │
+//!            │             ├──► jobs ───────────┤      │    queries, many keys, loads
+//!            │             └──► held ── sync ───┘      │    writes that wait for the disk
+//!            └─────────────────────────────────────────┘
+//! ```
+//!
+//! Memory is bounded by reading no further: while answers wait to be written, jobs are as many as
+//! may be, a load takes no chunk, or there is no share of the common budget (`memory`).
+//!
+//! | module | what it does |
+//! |---|---|
+//! | `requests` | frames: what is asked, at once or by a job |
+//! | `together` | changes of rows that share a commit |
+//! | `answers` | what waits for the disk, and for the socket |
+//! | `memory` | the shares of the budget, and which buffers are kept |
+
+mod answers;
+mod memory;
+mod requests;
+mod together;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::Interest;
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, Sleep};
+
+use super::bulk::Chunk;
+use super::job::JobOutput;
+use super::operations::Asked;
+use super::{Stream, buffers};
+use crate::auth::admission::Admitted;
+use crate::monitor::active_sessions::Seat;
+use crate::resources::budget::Share;
+use crate::resources::fair_share::Turns;
+use crate::resources::spin::{LINGER, PROMPT};
+use crate::server::Shared;
+use crate::session::group_sync;
+use crate::session::group_sync::{Durability, Reached};
+use crate::session::{Canceller, Session};
+use answers::Held;
+
+/// Answers that wait to be written, in bytes; past it no request is begun.
+const OUT_BYTES_MAX: usize = 1 << 20;
+/// Jobs of one connection at a time.
+const JOBS_MAX: usize = 16;
+
+/// A job under way.
+#[derive(Debug)]
+struct Running {
+    asked: Asked,
+    cancel: Canceller,
+    /// Where the chunks of a load go.
+    chunks: Option<mpsc::Sender<Chunk>>,
+}
+
+struct Connection<'s> {
+    stream: Stream,
+    shared: &'s Shared,
+    input: Vec<u8>,
+    /// How much of the input has been dealt with.
+    read_to: usize,
+    /// The share of the budget of what has come and waits.
+    incoming: Share,
+    /// How large that share has to be for anything to go on; nothing is read before.
+    wanted: Option<usize>,
+    out: Vec<u8>,
+    written: usize,
+    /// The share of the budget of answers that wait.
+    outgoing: Share,
+    /// Answers are more than there is a share for: no request is begun.
+    is_over: bool,
+    /// `None` before the client has been let in, and while a job has it.
+    session: Option<Session>,
+    seat: Option<Arc<Seat>>,
+    is_away: bool,
+    durability: Option<(Arc<Durability>, watch::Receiver<Reached>)>,
+    running: BTreeMap<u32, Running>,
+    jobs: mpsc::Sender<JobOutput>,
+    outputs: mpsc::Receiver<JobOutput>,
+    holding: Held,
+    held: VecDeque<Held>,
+    /// The load that takes no more chunks for now.
+    full: Option<u32>,
+    is_at_end: bool,
+    /// The client's last request came soon after it had been answered.
+    is_prompt: bool,
+    /// By which number it is known to whoever looks for more.
+    number: u64,
+    /// When the client has had its time, and a timer that goes off no later.
+    deadline: Instant,
+    timer: Pin<Box<Sleep>>,
+}
+
+/// Serves a client until it goes, is idle for too long, or the server stops.
+pub(super) async fn serve(stream: Stream, input: Vec<u8>, shared: &Shared) -> io::Result<()> {
+    let (jobs, outputs) = mpsc::channel(4);
+    let deadline = Instant::now() + shared.config.stall_timeout;
+    let mut connection = Connection {
+        stream,
+        shared,
+        input,
+        read_to: 0,
+        incoming: shared.config.budget.share(),
+        wanted: None,
+        out: Vec::new(),
+        written: 0,
+        outgoing: shared.config.budget.share(),
+        is_over: false,
+        session: None,
+        seat: None,
+        is_away: false,
+        durability: None,
+        running: BTreeMap::new(),
+        jobs,
+        outputs,
+        holding: Held::default(),
+        held: VecDeque::new(),
+        full: None,
+        is_at_end: false,
+        is_prompt: false,
+        number: shared.lingering.number(),
+        deadline,
+        timer: Box::pin(tokio::time::sleep_until(deadline)),
+    };
+    if let Ok(admitted) = shared.admission.admit(None, None) {
+        connection.seat(admitted);
+    }
+    let result = connection.run().await;
+    connection.running.values().for_each(|running| running.cancel.cancel());
+    result
+}
+
+/// What has happened while a connection waited.
+enum Event {
+    Ready,
+    /// The first answers that wait for the disk may go.
+    Reached,
+    Output(JobOutput),
+    /// There is a share for what has come.
+    Granted,
+    /// There is none.
+    Refused(crate::Error),
+    /// There is one for the answers.
+    Covered,
+    Room,
+    Late,
+}
+
+impl Connection<'_> {
+    fn seat(&mut self, admitted: Admitted) {
+        let reached = admitted.durability.subscribe();
+        self.durability = Some((admitted.durability, reached));
+        let mut session = admitted.session;
+        session.sit("wire");
+        self.seat = session.seat().cloned();
+        self.session = Some(session);
+    }
+
+    async fn run(&mut self) -> io::Result<()> {
+        let mut stopping = self.shared.stopping.clone();
+        let mut turns = Turns::default();
+        loop {
+            if self.seat.as_ref().is_some_and(|seat| seat.is_ended()) {
+                return Err(io::ErrorKind::ConnectionAborted.into());
+            }
+            let has_more = self.handle_input();
+            self.hold();
+            self.release();
+            self.flush()?;
+            self.share_memory();
+            // What had no room for its answer has it now, and the socket need not say more.
+            if has_more && self.may_begin() {
+                tokio::task::yield_now().await;
+                continue;
+            }
+            let is_idle = self.running.is_empty() && self.held.is_empty() && self.out.is_empty();
+            // What is decided here is what is waited for below: a stop that comes between is told.
+            let stops = *stopping.borrow();
+            if is_idle && (self.is_at_end || stops) {
+                return Ok(());
+            }
+            if self.may_read() {
+                if self.input.capacity() == 0 {
+                    self.input = buffers::take();
+                }
+                match self.stream.try_read(&mut self.input)? {
+                    Some(0) => self.end(),
+                    Some(bytes) => turns.note_read(bytes).await,
+                    None => {
+                        if !self.linger().await? {
+                            self.wait((!stops).then_some(&mut stopping)).await?;
+                        }
+                    }
+                }
+            } else {
+                self.wait((!stops).then_some(&mut stopping)).await?;
+            }
+        }
+    }
+
+    /// Looks for the next request for a moment, of a client that is prompt; true when something
+    /// has come, or the client has gone.
+    async fn linger(&mut self) -> io::Result<bool> {
+        let is_idle = self.running.is_empty() && self.held.is_empty() && self.out.is_empty();
+        if !is_idle || !std::mem::take(&mut self.is_prompt) {
+            return Ok(false);
+        }
+        let Some(_turn) = self.shared.lingering.turn(self.number) else { return Ok(false) };
+        let until = Instant::now() + LINGER;
+        while Instant::now() < until {
+            tokio::task::yield_now().await;
+            match self.stream.try_read(&mut self.input)? {
+                Some(0) => self.end(),
+                Some(_) => {}
+                None => continue,
+            }
+            self.is_prompt = true;
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
+    /// The client says no more: what it has not waited for is given up.
+    fn end(&mut self) {
+        self.is_at_end = true;
+        self.running.values_mut().for_each(|running| {
+            running.cancel.cancel();
+            running.chunks = None;
+        });
+    }
+
+    /// Nothing is begun once the server stops; loads that were are taken to their end.
+    fn is_open(&self) -> bool {
+        !self.is_at_end && (!*self.shared.stopping.borrow() || self.is_loading())
+    }
+
+    /// True while a load is under way whose rows have not all come.
+    fn is_loading(&self) -> bool {
+        self.running.values().any(|running| running.chunks.is_some())
+    }
+
+    fn may_begin(&self) -> bool {
+        let has_room = self.out.len() < OUT_BYTES_MAX && self.running.len() < JOBS_MAX;
+        has_room && self.full.is_none() && self.wanted.is_none() && !self.is_over
+    }
+
+    fn may_read(&self) -> bool {
+        let backlog = self.input.len() - self.read_to;
+        let room = backlog < super::stream::READ_BYTES || (self.may_begin() && !self.is_away);
+        let has_memory = self.wanted.is_none() && !self.is_over;
+        self.is_open() && room && has_memory && self.out.len() < OUT_BYTES_MAX
+    }
+
+    /// How long the client has for what it is to do; `None` while something is for the server to
+    /// do.
+    fn patience(&self) -> Option<Duration> {
+        let config = &self.shared.config;
+        if !self.out.is_empty() {
+            return Some(config.stall_timeout);
+        }
+        let has_job = self.running.values().any(|running| running.chunks.is_none());
+        if has_job || self.full.is_some() || self.wanted.is_some() || !self.held.is_empty() {
+            return None;
+        }
+        // A request, or a load, of which the rest is missing.
+        if self.input.len() > self.read_to || !self.running.is_empty() {
+            return Some(config.stall_timeout);
+        }
+        let is_within = self.session.as_ref().is_some_and(Session::is_in_transaction);
+        let idle = config.idle_timeout;
+        Some(if is_within { idle.min(config.transaction_timeout) } else { idle })
+    }
+
+    /// Waits until something can go on; for the server's stop, too, where that is not known.
+    async fn wait(&mut self, mut stopping: Option<&mut watch::Receiver<bool>>) -> io::Result<()> {
+        self.release_buffers();
+        let patience = self.patience();
+        if let Some(patience) = patience {
+            self.deadline = Instant::now() + patience;
+            if self.deadline < self.timer.deadline() {
+                self.timer.as_mut().reset(self.deadline);
+            }
+        }
+        let since = Instant::now();
+        let event = loop {
+            match self.next_event(stopping.as_deref_mut(), patience.is_some()).await? {
+                // The timer is set anew when it goes off, not with each request.
+                Event::Late if Instant::now() < self.deadline => {
+                    self.timer.as_mut().reset(self.deadline);
+                }
+                event => break event,
+            }
+        };
+        match event {
+            Event::Ready => self.is_prompt = since.elapsed() < PROMPT,
+            Event::Reached => {}
+            Event::Output(output) => self.take(output),
+            Event::Granted => self.wanted = None,
+            Event::Refused(e) => self.refuse(&e),
+            Event::Covered => self.is_over = false,
+            Event::Room => self.full = None,
+            Event::Late => return Err(io::ErrorKind::TimedOut.into()),
+        }
+        Ok(())
+    }
+
+    async fn next_event(
+        &mut self,
+        stopping: Option<&mut watch::Receiver<bool>>,
+        is_timed: bool,
+    ) -> io::Result<Event> {
+        let interest = match (self.may_read(), self.out.is_empty()) {
+            (true, true) => Some(Interest::READABLE),
+            (true, false) => Some(Interest::READABLE | Interest::WRITABLE),
+            (false, false) => Some(Interest::WRITABLE),
+            (false, true) => None,
+        };
+        // What a client does not read stays with its jobs, which wait then.
+        let has_room = self.out.len() < OUT_BYTES_MAX && !self.is_over;
+        let takes_outputs = !self.running.is_empty() && has_room;
+        let stall = self.shared.config.stall_timeout;
+        let room = self.full.and_then(|id| self.running.get(&id)?.chunks.clone());
+        let first_held = self.held.front().map(|held| held.commit);
+        let (stream, durability) = (&self.stream, &mut self.durability);
+        let ready = async {
+            match interest {
+                Some(interest) => stream.ready(interest).await,
+                None => std::future::pending().await,
+            }
+        };
+        let reached = async {
+            match (durability, first_held) {
+                (Some((_, reached)), Some(commit)) => group_sync::passed(reached, commit).await,
+                _ => std::future::pending().await,
+            }
+        };
+        let has_room = async {
+            match &room {
+                Some(sender) => drop(sender.reserve().await),
+                None => std::future::pending().await,
+            }
+        };
+        let stopped = async {
+            match stopping {
+                Some(stopping) => stopping.wait_for(|stops| *stops).await.is_ok(),
+                None => false,
+            }
+        };
+        let wanted = self.wanted.unwrap_or(0);
+        let answers = memory::bytes_of(&self.out, &self.held);
+        tokio::select! {
+            ready = ready => ready.map(|()| Event::Ready),
+            Some(output) = self.outputs.recv(), if takes_outputs => Ok(Event::Output(output)),
+            () = reached => Ok(Event::Reached),
+            () = has_room, if room.is_some() => Ok(Event::Room),
+            granted = self.incoming.wait(wanted, stall), if self.wanted.is_some() => {
+                Ok(granted.map_or_else(Event::Refused, |()| Event::Granted))
+            }
+            covered = self.outgoing.wait(answers, stall), if self.is_over => match covered {
+                Ok(()) => Ok(Event::Covered),
+                Err(_) => Err(io::ErrorKind::TimedOut.into()),
+            },
+            () = Seat::ended(self.seat.as_ref()) => Ok(Event::Ready),
+            true = stopped => Ok(Event::Ready),
+            () = self.timer.as_mut(), if is_timed => Ok(Event::Late),
+        }
+    }
+}

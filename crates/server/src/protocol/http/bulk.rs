@@ -1,0 +1,200 @@
+//! Many rows at once, as they arrive.
+//!
+//! The rows of a request are one load: all of them or none, answered once they are durable. A body
+//! is read no faster than rows are stored; what it takes in memory is bounded by the load.
+
+use std::io::{Cursor, Read};
+use std::sync::atomic::Ordering;
+
+use axum::body::HttpBody;
+use axum::http::StatusCode;
+use esker::{Batch, Table};
+use esker_import::{Format, ImportOptions, ImportReader};
+use esker_vfs::Environment;
+use serde_json::json;
+
+use super::call::{Call, CancelOnDrop, blocking, stalled};
+use super::route::Work;
+use super::write::{Written, write};
+use super::{Problem, bodies, entity};
+use crate::monitor::active_sessions::Seat;
+use crate::session::{Answer, Conflict, Request, Rows, Session, Words};
+use crate::tenant::Room;
+use crate::{Code, Error, Result};
+
+/// What happens to rows whose key is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OnDuplicate {
+    Error,
+    Skip,
+    Replace,
+}
+
+impl OnDuplicate {
+    fn of(call: &Call) -> Result<Self> {
+        match call.parameter("on_duplicate") {
+            None | Some("error") => Ok(Self::Error),
+            Some("skip") => Ok(Self::Skip),
+            Some("replace") => Ok(Self::Replace),
+            Some(text) => {
+                let message =
+                    format!("on_duplicate: expected error, skip or replace, found {text:?}");
+                Err(Error::invalid(message))
+            }
+        }
+    }
+}
+
+fn format_of(call: &Call) -> std::result::Result<Format, Problem> {
+    match call.media()?.as_deref() {
+        Some("text/csv") => Ok(Format::Csv),
+        Some("application/x-ndjson" | "application/ndjson") => Ok(Format::Ndjson),
+        Some("application/json") => Ok(Format::Json),
+        _ => {
+            let message = "content-type: expected text/csv, application/x-ndjson or \
+                           application/json";
+            Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, Error::invalid(message)))
+        }
+    }
+}
+
+/// Refuses encodings that are not undone; which of them it is, the first bytes tell.
+fn check_encoding(call: &Call) -> std::result::Result<(), Problem> {
+    match call.header("content-encoding")? {
+        None | Some("identity" | "gzip" | "zstd") => Ok(()),
+        Some(text) => {
+            let message = format!("content-encoding: expected gzip or zstd, found {text:?}");
+            Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, Error::invalid(message)))
+        }
+    }
+}
+
+pub(super) fn load(call: Call) -> Work {
+    Box::pin(async move {
+        let (format, on_duplicate) = (format_of(&call)?, OnDuplicate::of(&call)?);
+        check_encoding(&call)?;
+        let is_once = call.header("idempotency-key")?.is_some();
+        if is_once || call.header("esker-transaction")?.is_some() {
+            return insert(call, format, on_duplicate).await;
+        }
+        stream(call, format, on_duplicate).await
+    })
+}
+
+/// Refuses to go on for somebody who went away, or whose session was ended.
+fn expect_wanted(session: &Session) -> Result<()> {
+    if session.seat().is_some_and(|seat| seat.is_ended()) {
+        return Err(Error::new(Code::Cancelled, "the session was ended: nothing was loaded"));
+    }
+    session.expect_wanted()
+}
+
+/// The rows of a body as they arrive.
+async fn stream(call: Call, format: Format, on_duplicate: OnDuplicate) -> super::route::Outcome {
+    let mut session = call.session()?;
+    session.sit("http");
+    let seat = session.seat().cloned();
+    let name = call.path("table").to_owned();
+    let words = Words::Keys { operation: "load", place: name.clone(), count: 0 };
+    let listed = session.list(words);
+    let stall = call.app.gate.config.stall_timeout;
+    let tenant = call.tenant()?;
+    let permit = tokio::select! {
+        permit = tenant.usage.loads().begin(stall) => Some(permit?),
+        () = Seat::ended(seat.as_ref()) => None,
+    };
+    let body = call.take_body();
+    let length = body.size_hint().exact();
+    let (reader, has_stalled) = bodies::reader(body, stall, seat);
+    let environment = call.app.gate.environment.clone();
+    let mut guard = CancelOnDrop(Some(session.canceller()));
+    let loaded = blocking(move || {
+        let _held = (permit, listed);
+        expect_wanted(&session)?;
+        let wanted = (name.as_str(), format, on_duplicate);
+        let loaded = take_rows(&session, &environment, wanted, (reader, length));
+        // What it met may have come of its end.
+        loaded.map_err(|e| expect_wanted(&session).err().unwrap_or(e))
+    });
+    let loaded = loaded.await?;
+    guard.0 = None;
+    if loaded.is_err() && has_stalled.load(Ordering::Relaxed) {
+        return Err(stalled(stall));
+    }
+    let (stored, read) = loaded?;
+    let body = json!({ "rows": stored, "skipped": read.saturating_sub(stored) });
+    entity::json(StatusCode::OK, &body)
+}
+
+/// Loads what is read, of a length that may be known; how many rows were stored, and how many were
+/// read.
+fn take_rows(
+    session: &Session,
+    environment: &Environment,
+    (name, format, on_duplicate): (&str, Format, OnDuplicate),
+    (body, length): (impl Read + Send + 'static, Option<u64>),
+) -> Result<(u64, u64)> {
+    let mut room = Room::default();
+    session.expect_load_room(&mut room, 1)?;
+    let table = session.database().table(name)?;
+    let options = options(&table, format);
+    let reader = ImportReader::from_reader(environment, "body", body, length, options)?;
+    let mut load = table.load()?;
+    match on_duplicate {
+        OnDuplicate::Error => {}
+        OnDuplicate::Skip => load.skip_existing()?,
+        OnDuplicate::Replace => load.replace_existing()?,
+    }
+    load.reserve_input(reader.memory_bytes())?;
+    let report = reader.read(|batch, _| {
+        expect_wanted(session)?;
+        load.push(batch)?;
+        session.expect_load_room(&mut room, load.rows())
+    })?;
+    expect_wanted(session)?;
+    session.expect_valid()?;
+    Ok((load.finish()?.rows, report.rows))
+}
+
+fn options(table: &Table, format: Format) -> ImportOptions {
+    ImportOptions::default().format(format).schema((*table.schema()).clone())
+}
+
+/// The rows of a body that is read as a whole, in a transaction.
+async fn insert(
+    mut call: Call,
+    format: Format,
+    on_duplicate: OnDuplicate,
+) -> super::route::Outcome {
+    let conflict = match on_duplicate {
+        OnDuplicate::Error => Conflict::Fail,
+        OnDuplicate::Replace => Conflict::Replace,
+        OnDuplicate::Skip => {
+            let message = "on_duplicate: skip is not for a load with an idempotency-key or within \
+                           a transaction";
+            return Err(Error::invalid(message).into());
+        }
+    };
+    let bytes = call.bytes().await?;
+    let table = call.path("table").to_owned();
+    let environment = call.app.gate.environment.clone();
+    let body = bytes.clone();
+    let act = move |session: &mut Session| {
+        let within = session.database().table(&table)?;
+        let (body, options) = (Cursor::new(body.clone()), options(&within, format));
+        let reader = ImportReader::from_reader(&environment, "body", body, None, options)?;
+        let mut batches: Vec<Batch> = Vec::new();
+        reader.read(|batch, _| {
+            batches.push(batch);
+            Ok::<_, Error>(())
+        })?;
+        let rows = Rows::of_batches(&batches, &within.schema());
+        match session.run(Request::Insert { table: table.clone(), rows, conflict })? {
+            Answer::Stored { rows, .. } => {
+                Ok(Written::json(200, json!({ "rows": rows, "skipped": 0 }).to_string()))
+            }
+            _ => Ok(Written::empty()),
+        }
+    };
+    write(call, &bytes, None, act).await
+}

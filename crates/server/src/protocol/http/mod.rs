@@ -1,0 +1,72 @@
+//! HTTP/1.1 and HTTP/2, with or without TLS.
+//!
+//! ```text
+//!  connection ──► TLS ──► hyper ──► axum: which route ──► dispatch ──► handler
+//!                                                          │ token, database, rights, limits,
+//!                                                          │ parameters that nobody knows
+//!                                                          └ errors as problem+json
+//! ```
+//!
+//! [`ROUTES`] has every route once: what it takes, what it needs and what it answers. The router
+//! and the OpenAPI document both come from there. A handler translates; sessions do the work.
+
+mod admin;
+mod bodies;
+mod buckets;
+mod bulk;
+mod call;
+mod compression;
+mod cors;
+mod databases;
+mod deadline;
+mod dispatch;
+mod entity;
+mod health;
+mod host;
+mod listener;
+mod openapi;
+mod problem;
+mod query;
+mod range;
+mod replay;
+mod route;
+mod routes;
+mod rows;
+mod schemas;
+mod tables;
+mod tags;
+mod tokens;
+mod transactions;
+mod write;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+pub use listener::HttpServer;
+pub use openapi::document;
+pub use problem::{MEDIA as PROBLEM_MEDIA, Problem, status};
+#[doc(hidden)]
+pub use replay::{Replayed, answer_requests};
+pub use route::{Need, Parameter, Route};
+pub use routes::ROUTES;
+
+use crate::auth::gate::Gate;
+use transactions::Transactions;
+
+/// What all requests share.
+#[derive(Debug)]
+pub struct App {
+    pub(crate) gate: Arc<Gate>,
+    pub(crate) transactions: Transactions,
+    /// True once the server stops.
+    pub(crate) stopping: AtomicBool,
+}
+
+impl App {
+    /// Behind a gate.
+    #[must_use]
+    pub fn new(gate: Arc<Gate>) -> Self {
+        let transactions = Transactions::new(&gate.environment, gate.config.transaction_timeout);
+        Self { gate, transactions, stopping: AtomicBool::new(false) }
+    }
+}

@@ -1,0 +1,228 @@
+//! What requests are about and how long they take, for whoever looks after a server.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use esker::{Limits, QueryOptions, Value};
+use esker_sql::{Statement, parse_statement};
+
+use super::{Request, Session, value_bytes};
+use crate::monitor::active_sessions::{Seat, Seats};
+use crate::monitor::metrics::Metrics;
+use crate::tenant::TenantName;
+
+/// The most bytes of a statement, and of its parameters, that are kept to explain it.
+const KEPT_BYTES_MAX: usize = 64 << 10;
+
+/// The plan of what was slow may take so long: its answer waits for it.
+const PLAN_TIMEOUT: Duration = Duration::from_millis(50);
+
+/// Notes the requests of sessions on one database.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    pub metrics: Arc<Metrics>,
+    pub seats: Arc<Seats>,
+    pub token: String,
+    pub tenant: TenantName,
+}
+
+/// What is asked, in a few words.
+#[derive(Debug)]
+pub(crate) enum Words {
+    /// A statement, with its parameters where they are small.
+    Sql { text: String, parameters: Option<Vec<Value>> },
+    /// A query as JSON.
+    Query(String),
+    /// Something that is done to some keys, of a table or bucket, or from a key on.
+    Keys { operation: &'static str, place: String, count: usize },
+    /// Something that needs no more words.
+    Alone(&'static str),
+}
+
+impl fmt::Display for Words {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sql { text, .. } | Self::Query(text) => f.write_str(text),
+            Self::Keys { operation, place, count } => write!(f, "{operation} {place}: {count}"),
+            Self::Alone(operation) => f.write_str(operation),
+        }
+    }
+}
+
+fn cut(text: &str) -> String {
+    text.get(..text.floor_char_boundary(KEPT_BYTES_MAX)).unwrap_or_default().to_owned()
+}
+
+impl Words {
+    fn of(request: &Request) -> Self {
+        let keys = |operation, place: &String, count| {
+            let place = place.clone();
+            Self::Keys { operation, place, count }
+        };
+        match request {
+            Request::Sql { text, parameters } => {
+                let bytes: usize = parameters.iter().map(|value| value_bytes(value.as_ref())).sum();
+                let is_small = text.len() <= KEPT_BYTES_MAX && bytes <= KEPT_BYTES_MAX;
+                let parameters = is_small.then(|| parameters.clone());
+                Self::Sql { text: cut(text), parameters }
+            }
+            Request::Query { json } | Request::Explain { json } => Self::Query(cut(json)),
+            Request::Schema { table } => keys("schema", table, 0),
+            Request::Get { table, keys: found } => keys("get", table, found.len()),
+            Request::Exists { table, keys: found } => keys("exists", table, found.len()),
+            Request::Insert { table, rows, .. } => keys("insert", table, rows.len()),
+            Request::Update { table, .. } => keys("update", table, 1),
+            Request::UpdateMany { table, updates } => keys("update", table, updates.len()),
+            Request::Delete { table, keys: found } => keys("delete", table, found.len()),
+            Request::BucketGet { bucket, keys: found } => keys("bucket_get", bucket, found.len()),
+            Request::BucketPut { bucket, entries, .. } => keys("bucket_put", bucket, entries.len()),
+            Request::BucketRemove { bucket, keys: found } => {
+                keys("bucket_remove", bucket, found.len())
+            }
+            Request::BucketIncrement { bucket, .. } => keys("bucket_increment", bucket, 1),
+            Request::BucketRange { bucket, range } => {
+                keys("bucket_range", bucket, range.limit.unwrap_or(0))
+            }
+            Request::Admin(task) => Self::Alone(task.name()),
+            Request::Ping => Self::Alone("ping"),
+            Request::Tables => Self::Alone("tables"),
+            Request::Buckets => Self::Alone("buckets"),
+            Request::Begin { .. } => Self::Alone("begin"),
+            Request::Commit => Self::Alone("commit"),
+            Request::Rollback => Self::Alone("rollback"),
+        }
+    }
+}
+
+/// A request under way, listed at the seat of its session.
+pub(crate) struct UnderWay {
+    words: Arc<Words>,
+    since_ns: u64,
+    listed: Option<(Arc<Seat>, u64)>,
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        if let Some((seat, number)) = self.listed.take() {
+            seat.finish(number);
+        }
+    }
+}
+
+/// The seat that was told of a transaction, and is told of its end.
+#[derive(Debug, Default)]
+pub(crate) struct TransactionNote(Option<Arc<Seat>>);
+
+impl Drop for TransactionNote {
+    fn drop(&mut self) {
+        if let Some(seat) = &self.0 {
+            seat.note_transaction(false);
+        }
+    }
+}
+
+impl Session {
+    /// The requests of this session, and of its siblings, are noted from now on.
+    #[must_use]
+    pub(crate) fn watched(mut self, watch: Watch) -> Self {
+        self.watch = Some(Arc::new(watch));
+        self
+    }
+
+    /// Takes a seat for a client who came by a protocol; the siblings of this session have it, too.
+    pub(crate) fn sit(&mut self, protocol: &'static str) {
+        if let Some(watch) = &self.watch {
+            self.seat = Some(watch.seats.take(protocol, &watch.token, &watch.tenant));
+        }
+    }
+
+    /// The token that its client showed; nothing of whoever is trusted without.
+    pub(crate) fn token(&self) -> &str {
+        self.watch.as_ref().map_or("", |watch| watch.token.as_str())
+    }
+
+    /// The seat of its client.
+    pub(crate) fn seat(&self) -> Option<&Arc<Seat>> {
+        self.seat.as_ref()
+    }
+
+    /// Lists whether there is a transaction.
+    pub(crate) fn note_transaction(&mut self, has_one: bool) {
+        if let Some(seat) = &self.seat
+            && has_one != self.noted.0.is_some()
+        {
+            self.noted = if has_one {
+                seat.note_transaction(true);
+                TransactionNote(Some(Arc::clone(seat)))
+            } else {
+                TransactionNote::default()
+            };
+        }
+    }
+
+    /// Notes that a request begins.
+    pub(crate) fn begin(&self, request: &Request) -> Option<UnderWay> {
+        self.watch.as_ref()?;
+        self.list(Words::of(request))
+    }
+
+    /// Lists what runs, until what is returned is dropped.
+    pub(crate) fn list(&self, words: Words) -> Option<UnderWay> {
+        let watch = self.watch.as_ref()?;
+        let words = Arc::new(words);
+        let listed = self.seat.as_ref().map(|seat| {
+            let number = seat.begin(Arc::clone(&words), self.canceller());
+            (Arc::clone(seat), number)
+        });
+        Some(UnderWay { words, since_ns: watch.metrics.now_ns(), listed })
+    }
+
+    /// Notes that it has ended; what was slow is logged and listed, with its plan.
+    pub(crate) fn finish(&mut self, under_way: Option<UnderWay>, completed: bool) {
+        self.note_transaction(self.is_in_transaction());
+        let (Some(under_way), Some(watch)) = (under_way, &self.watch) else { return };
+        let watch = Arc::clone(watch);
+        let elapsed_ns = watch.metrics.now_ns().saturating_sub(under_way.since_ns);
+        if watch.metrics.is_slow(elapsed_ns) {
+            let words = &under_way.words;
+            let (statement, plan) = (words.to_string(), self.plan_of(words));
+            watch.metrics.note_slow(&watch.tenant, elapsed_ns, (&statement, plan), completed);
+        }
+    }
+
+    /// The same of what was done by other means than [`Session::run`], and took so long.
+    pub(crate) fn note(&self, took: Duration, completed: bool, words: impl FnOnce() -> Words) {
+        let Some(watch) = &self.watch else { return };
+        let elapsed_ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+        if watch.metrics.is_slow(elapsed_ns) {
+            let statement = words().to_string();
+            watch.metrics.note_slow(&watch.tenant, elapsed_ns, (&statement, None), completed);
+        }
+    }
+
+    /// How a statement is answered; none for what changes rows, and where constants take long. It
+    /// is not run.
+    fn plan_of(&self, words: &Words) -> Option<String> {
+        let limits = Limits { timeout: Some(PLAN_TIMEOUT), ..self.limits() };
+        match words {
+            Words::Sql { text, parameters: Some(parameters) } => {
+                let parameters = parameters.as_slice().into();
+                match parse_statement(&format!("EXPLAIN {text}")).ok()? {
+                    Statement::Plan(query) => {
+                        let options = QueryOptions { parameters, limits };
+                        Some(self.sql.plan_with(&query, &options).ok()?.to_string())
+                    }
+                    _ => None,
+                }
+            }
+            Words::Query(json) => {
+                let query = self.parse_query(json).ok()?;
+                let bound = self.database().snapshot().ok()?.bind_json(&query).ok()?;
+                let options = QueryOptions { limits, ..QueryOptions::default() };
+                Some(self.sql.plan_with(&bound, &options).ok()?.to_string())
+            }
+            _ => None,
+        }
+    }
+}
